@@ -1,0 +1,90 @@
+"""schedgym: Gymnasium environments for cluster job scheduling, with the papers' algorithms as policies.
+
+Importing this package registers the environment ids with Gymnasium (``gym.make("schedgym/QueueDelay-v0")``)
+and imports nothing heavy: numba, pandas and torch wait until they are needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as _gymnasium
+
+from schedgym._version import __version__
+from schedgym.core.problem import get_problem, problems
+from schedgym.errors import (
+    InfeasibleInstance,
+    InvalidAction,
+    InvalidParameter,
+    InvalidSchedule,
+    InvalidWorkload,
+    SchedgymError,
+    TraceFormatError,
+    UnknownName,
+)
+
+if TYPE_CHECKING:
+    from schedgym.core.policy import Policy, list_policies, make_policy, register_policy
+    from schedgym.core.record import ScheduleRecord
+    from schedgym.core.workload import Workload, load_workload, save_workload
+    from schedgym.evaluation import evaluate
+
+__all__ = [
+    "InfeasibleInstance",
+    "InvalidAction",
+    "InvalidParameter",
+    "InvalidSchedule",
+    "InvalidWorkload",
+    "Policy",
+    "SchedgymError",
+    "ScheduleRecord",
+    "TraceFormatError",
+    "UnknownName",
+    "Workload",
+    "__version__",
+    "evaluate",
+    "get_problem",
+    "list_policies",
+    "load_workload",
+    "make_policy",
+    "problems",
+    "register_policy",
+    "save_workload",
+]
+
+_LAZY = {
+    "Policy": "schedgym.core.policy",
+    "ScheduleRecord": "schedgym.core.record",
+    "Workload": "schedgym.core.workload",
+    "evaluate": "schedgym.evaluation",
+    "list_policies": "schedgym.core.policy",
+    "load_workload": "schedgym.core.workload",
+    "make_policy": "schedgym.core.policy",
+    "register_policy": "schedgym.core.policy",
+    "save_workload": "schedgym.core.workload",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        import importlib
+
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _register() -> None:
+    """Enter every problem's ids in Gymnasium's registry; a second import changes nothing."""
+    for problem in problems().values():
+        for id, overrides in problem.ids.items():
+            if id not in _gymnasium.registry:
+                classes = id.partition("/")[2].rpartition("-v")[0]
+                _gymnasium.register(
+                    id=id,
+                    entry_point=f"{problem.package}.env:{classes}Env",
+                    vector_entry_point=f"{problem.package}.env:{classes}VectorEnv",
+                    kwargs=dict(overrides),
+                )
+
+
+_register()

@@ -1,0 +1,1 @@
+"""Foundations that every problem shares: numpy and numba only, never gymnasium."""

@@ -1,0 +1,213 @@
+"""The policy protocol and the one registry of policies.
+
+A policy acts from the observation alone: ``reset(interface, rng)`` at the start of an episode, then
+``policy(observation)`` for each action. It is registered by decorating its class:
+
+    @register_policy("queue-delay/bf-exec", source="...", knows=("execution",))
+    class BFExec: ...
+
+Policies of this package are found in ``schedgym.baselines``; other packages add theirs by an entry point
+in the group ``schedgym.policies`` whose value is a module that registers them when imported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.metadata
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from schedgym.errors import InvalidParameter, UnknownName
+
+__all__ = [
+    "Interface",
+    "Policy",
+    "PolicySpec",
+    "get_policy_spec",
+    "list_policies",
+    "make_policy",
+    "register_policy",
+    "resolve_policy_name",
+]
+
+ENTRY_POINTS = "schedgym.policies"
+
+
+@dataclasses.dataclass(frozen=True)
+class Interface:
+    """What a policy may know of the environment before it acts: everything here is constant in an episode.
+
+    Attributes:
+        id: environment id.
+        problem: name of the problem.
+        view: name of the action view.
+        observation: kind of observation, "dict" or "features".
+        parameters: the environment's parameters.
+        sizes: named sizes of the spaces, e.g. {"window": 32, "servers": 8}.
+    """
+
+    id: str
+    problem: str
+    view: str
+    observation: str
+    parameters: Mapping[str, Any]
+    sizes: Mapping[str, int]
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything with these two methods is a policy."""
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        """Forget the last episode; raise InvalidParameter if the interface cannot carry this policy."""
+
+    def __call__(self, observation: Any) -> Any:
+        """The action for one observation (of one environment, not a batch)."""
+
+
+P = TypeVar("P", bound=Callable[..., Any])
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicySpec:
+    """A registered policy.
+
+    Attributes:
+        name: "problem/policy".
+        factory: builds it from its options.
+        source: paper, algorithm, equation.
+        deviations: what differs from the source ("" when nothing does).
+        knows: what it must know beyond sizes and clock, e.g. ("execution",) for clairvoyance of durations.
+        views: the action views it can act in.
+        fixed: options that this name fixes.
+    """
+
+    name: str
+    factory: Callable[..., Any]
+    source: str
+    deviations: str = ""
+    knows: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def problem(self) -> str:
+        """Name of the problem."""
+        return self.name.partition("/")[0]
+
+    @property
+    def help(self) -> str:
+        """First line of the class's docstring."""
+        return (inspect.getdoc(self.factory) or "").partition("\n")[0]
+
+    def options(self) -> dict[str, Any]:
+        """Option -> default, without those that the name fixes."""
+        signature = inspect.signature(self.factory)
+        return {
+            p.name: p.default
+            for p in signature.parameters.values()
+            if p.name not in self.fixed and p.kind is not p.VAR_KEYWORD
+        }
+
+
+_REGISTRY: dict[str, PolicySpec] = {}
+_DISCOVERED: set[str] = set()
+
+
+def register_policy(
+    name: str,
+    *,
+    source: str,
+    deviations: str = "",
+    knows: tuple[str, ...] = (),
+    views: tuple[str, ...] = (),
+    **fixed: Any,
+) -> Callable[[P], P]:
+    """Class decorator that enters a policy under ``name`` ("problem/policy").
+
+    One class may carry several names, each fixing other options by the keyword arguments left over.
+
+    Raises:
+        ValueError: if the name is taken by another class, or is not of the form "problem/policy".
+    """
+
+    def enter(factory: P) -> P:
+        if name.count("/") != 1:
+            raise ValueError(f"a policy's name is 'problem/policy', got {name!r}")
+        spec = PolicySpec(name, factory, source, deviations, knows, views, dict(fixed))
+        known = _REGISTRY.get(name)
+        if known is not None and _origin(known.factory) != _origin(factory):
+            raise ValueError(f"policy {name!r} is registered already by {_origin(known.factory)}")
+        _REGISTRY[name] = spec
+        return factory
+
+    return enter
+
+
+def _origin(factory: Callable[..., Any]) -> str:
+    return f"{factory.__module__}.{getattr(factory, '__qualname__', factory)}"
+
+
+def _discover() -> None:
+    """Import every module below ``schedgym.baselines`` and every entry point, once."""
+    if _DISCOVERED:
+        return
+    package = importlib.import_module("schedgym.baselines")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        entry.load()
+    _DISCOVERED.add(ENTRY_POINTS)
+
+
+def list_policies(problem: str | None = None) -> list[PolicySpec]:
+    """All registered policies (of one problem), by name."""
+    _discover()
+    return [
+        spec for name, spec in sorted(_REGISTRY.items()) if problem in (None, spec.problem)
+    ]
+
+
+def resolve_policy_name(name: str, problem: str | None = None) -> str:
+    """The full name of ``name``, which may leave out the problem's prefix when the problem is given."""
+    _discover()
+    full = name if "/" in name or problem is None else f"{problem}/{name}"
+    if full not in _REGISTRY:
+        known = [n for n in _REGISTRY if problem is None or n.startswith(f"{problem}/")]
+        short = problem is not None and "/" not in name
+        raise UnknownName("policy", name, [n.partition("/")[2] for n in known] if short else known)
+    return full
+
+
+def get_policy_spec(name: str, problem: str | None = None) -> PolicySpec:
+    """The registration of a policy; UnknownName proposes the nearest name."""
+    return _REGISTRY[resolve_policy_name(name, problem)]
+
+
+def make_policy(name: str, problem: str | None = None, **options: Any) -> Any:
+    """Build a registered policy.
+
+    Args:
+        name: "problem/policy", or "policy" with ``problem`` given.
+        problem: name of the problem, for short names.
+        options: the policy's options.
+
+    Raises:
+        UnknownName: for an unknown policy or option.
+        InvalidParameter: for an option that the name fixes, or a value that the policy refuses.
+    """
+    spec = get_policy_spec(name, problem)
+    known = spec.options()
+    for option in options:
+        if option in spec.fixed:
+            raise InvalidParameter(f"{spec.name}: option {option} is fixed to {spec.fixed[option]!r}")
+        if option not in known:
+            raise UnknownName(f"option of {spec.name}", option, known)
+    policy = spec.factory(**spec.fixed, **options)
+    policy.name = spec.name
+    return policy

@@ -1,0 +1,215 @@
+"""Problem: what the rest of the package must know of a problem, and how problems are found.
+
+A problem is one folder under ``schedgym/problems`` with the same rooms in each (problem, workload,
+dynamics, views, metrics, bounds, render, env). Its ``problem`` module exports ``PROBLEM`` and imports
+nothing heavy; everything else is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import math
+import pkgutil
+import types
+import typing
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from schedgym.errors import InvalidParameter, UnknownName
+
+if TYPE_CHECKING:
+    from schedgym.core.workload import Schema
+
+__all__ = ["Metric", "Parameters", "Problem", "View", "get_problem", "parameter", "problems"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """One number about a finished episode: its unit and which direction is better ("min", "max", "")."""
+
+    name: str
+    unit: str
+    help: str
+    better: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """An action view: how an agent says its decision."""
+
+    name: str
+    help: str
+
+
+def parameter(
+    default: Any,
+    help: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    exclusive: bool = False,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    """A field of a :class:`Parameters` class with its range; ``exclusive`` leaves the minimum out."""
+    metadata = {
+        "help": help,
+        "minimum": minimum,
+        "maximum": maximum,
+        "exclusive": exclusive,
+        "choices": choices,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameters:
+    """Base of each problem's parameters: the keyword arguments of its environments, checked.
+
+    Values are JSON-serialisable, so that an environment can be rebuilt from its Gymnasium spec.
+    """
+
+    @classmethod
+    def kinds(cls) -> dict[str, Any]:
+        """Name -> annotated type of each parameter."""
+        hints = typing.get_type_hints(cls)
+        return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+    @classmethod
+    def build(cls, **values: Any) -> typing.Self:
+        """Construct, with an unknown name reported as InvalidParameter's kin :class:`UnknownName`."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in values:
+            if name not in known:
+                raise UnknownName("parameter", name, known)
+        return cls(**values)
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> Any:
+        """The value of parameter ``name`` written as text (a command line)."""
+        kinds = cls.kinds()
+        if name not in kinds:
+            raise UnknownName("parameter", name, kinds)
+        options = _alternatives(kinds[name])
+        if type(None) in options and text.lower() in ("none", "null"):
+            return None
+        if bool in options and text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        for kind in (int, float):
+            if kind in options:
+                try:
+                    return kind(text)
+                except ValueError:
+                    continue
+        if str in options:
+            return text
+        wanted = " or ".join(k.__name__ for k in options if k is not type(None))
+        raise InvalidParameter(f"{name}: must be {wanted}, got {text!r}")
+
+    def __post_init__(self) -> None:
+        kinds = self.kinds()
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            options = _alternatives(kinds[field.name])
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            fits = any(
+                isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool)
+                for kind in options
+            ) or (float in options and number)
+            if not fits:
+                wanted = " or ".join("none" if k is type(None) else k.__name__ for k in options)
+                raise InvalidParameter(f"{field.name}: must be {wanted}, got {value!r}")
+            rules = field.metadata
+            if rules.get("choices") and isinstance(value, str) and value not in rules["choices"]:
+                raise UnknownName(field.name, value, rules["choices"])
+            if number and not math.isfinite(value):
+                raise InvalidParameter(f"{field.name}: must be finite, got {value!r}")
+            low, high = rules.get("minimum"), rules.get("maximum")
+            if number and low is not None and (value < low or (rules["exclusive"] and value == low)):
+                sign = ">" if rules["exclusive"] else ">="
+                raise InvalidParameter(f"{field.name}: must be {sign} {low:g}, got {value!r}")
+            if number and high is not None and value > high:
+                raise InvalidParameter(f"{field.name}: must be <= {high:g}, got {value!r}")
+
+
+def _alternatives(kind: Any) -> tuple[type, ...]:
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        return tuple(kind for kind in typing.get_args(kind))
+    return (kind,)
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """A problem of the suite.
+
+    Attributes:
+        name: short name, also the prefix of its policies, e.g. "queue-delay".
+        title: one line.
+        source: the paper.
+        ids: environment id -> values that override the defaults of ``parameters``.
+        parameters: the class of its environments' keyword arguments.
+        views: the action views; the first is the full-fidelity one.
+        objective: name of the metric that the rewards sum to (up to the sign).
+        metrics: all metrics of an episode, in the order of the tables.
+        table: names of the metrics that a comparison prints.
+        policies: names of the policies that a comparison runs by default.
+        reference: the policy that paired differences refer to.
+        baseline_parameters: parameter values under which baselines act with full fidelity.
+        presets: name -> parameter values.
+        package: dotted name of the problem's folder.
+    """
+
+    name: str
+    title: str
+    source: str
+    ids: Mapping[str, Mapping[str, Any]]
+    parameters: type[Parameters]
+    views: tuple[View, ...]
+    objective: str
+    metrics: tuple[Metric, ...]
+    table: tuple[str, ...]
+    policies: tuple[str, ...]
+    reference: str
+    baseline_parameters: Mapping[str, Any]
+    presets: Mapping[str, Mapping[str, Any]]
+    package: str
+
+    def room(self, name: str) -> ModuleType:
+        """One of the problem's modules, imported now: workload, dynamics, views, metrics, bounds, ..."""
+        return importlib.import_module(f"{self.package}.{name}")
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the problem's workload files."""
+        return self.room("workload").SCHEMA  # type: ignore[no-any-return]
+
+    def metric(self, name: str) -> Metric:
+        """The metric called ``name``."""
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        raise UnknownName("metric", name, [metric.name for metric in self.metrics])
+
+
+@functools.cache
+def problems() -> dict[str, Problem]:
+    """Name -> problem, for every folder of ``schedgym.problems``."""
+    package = importlib.import_module("schedgym.problems")
+    found: dict[str, Problem] = {}
+    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg):
+        problem = importlib.import_module(f"{package.__name__}.{module}.problem").PROBLEM
+        found[problem.name] = problem
+    return found
+
+
+def get_problem(name: str) -> Problem:
+    """The problem with this name or environment id."""
+    known = problems()
+    if name in known:
+        return known[name]
+    for problem in known.values():
+        if name in problem.ids:
+            return problem
+    raise UnknownName("problem", name, [*known, *(i for p in known.values() for i in p.ids)])

@@ -1,0 +1,122 @@
+"""Simulator: the batch-first machine behind both faces of a problem.
+
+A problem subclasses :class:`Simulator` and binds its arrays and kernels. The base keeps what does not
+depend on the problem: which seed and episode each environment is at, and which workloads were given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.policy import Interface
+from schedgym.core.problem import Parameters, Problem
+from schedgym.core.random import root_seed
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
+
+__all__ = ["Simulator"]
+
+
+class Simulator(ABC):
+    """``num_envs`` environments of one problem, advanced together.
+
+    Attributes:
+        num_envs: B.
+        problem: the descriptor.
+        parameters: the environment's checked parameters.
+        interface: what policies may know.
+        observation: name -> live buffer, [B, ...]; kernels overwrite it.
+        scalars: names of observation entries that are one integer per environment (Discrete spaces).
+        actions: buffer for a batch of actions, int64 [B, components].
+        action_sizes: number of choices of each component of an action.
+        reward, terminated, truncated, repaired: of the last step, [B].
+        metric_names: in the order of :meth:`measure`.
+    """
+
+    observation: dict[str, npt.NDArray[Any]]
+    scalars: tuple[str, ...]
+    actions: npt.NDArray[np.int64]
+    action_sizes: tuple[int, ...]
+    reward: npt.NDArray[np.float64]
+    terminated: npt.NDArray[np.bool_]
+    truncated: npt.NDArray[np.bool_]
+    repaired: npt.NDArray[np.bool_]
+    interface: Interface
+
+    def __init__(self, problem: Problem, parameters: Parameters, num_envs: int) -> None:
+        self.problem, self.parameters, self.num_envs = problem, parameters, num_envs
+        self.metric_names = tuple(metric.name for metric in problem.metrics)
+        self.seeded = np.zeros(num_envs, dtype=bool)
+        self.seeds = np.zeros(num_envs, dtype=np.uint64)
+        self.episodes = np.zeros(num_envs, dtype=np.int64)
+        self.given: dict[int, tuple[Workload, bool]] = {}
+
+    def seed(self, index: int, seed: int) -> None:
+        """Let the next episode of environment ``index`` be episode 0 of ``seed``."""
+        self.seeds[index] = root_seed(seed)
+        self.episodes[index] = 0
+        self.seeded[index] = True
+
+    def give(self, index: int, workload: Workload, repeat: bool) -> None:
+        """Let ``workload`` serve the next episode of environment ``index``, or all that follow.
+
+        Raises:
+            InvalidWorkload: if it does not fit the environment's spaces.
+        """
+        self.check_workload(workload)
+        self.given[index] = (workload, repeat)
+
+    def begin(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Start the next episode of each environment that ``mask`` [B] names."""
+        drawn = mask
+        if self.given:
+            drawn = mask.copy()
+            for index in [i for i in self.given if mask[i]]:
+                workload, repeat = self.given[index]
+                self.load(index, workload)
+                drawn[index] = False
+                if not repeat:
+                    del self.given[index]
+        self.draw(drawn)
+        self.start(mask)
+        self.episodes[mask] += 1
+
+    @abstractmethod
+    def check_workload(self, workload: Workload) -> None:
+        """Raise InvalidWorkload if the environment cannot hold ``workload``."""
+
+    @abstractmethod
+    def load(self, index: int, workload: Workload) -> None:
+        """Copy a checked workload into environment ``index``."""
+
+    @abstractmethod
+    def draw(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Draw workloads from (seed, episode) for the environments that ``mask`` names."""
+
+    @abstractmethod
+    def start(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Reset the state of these environments to the start of their loaded workload, and observe."""
+
+    @abstractmethod
+    def step(self, active: npt.NDArray[np.bool_]) -> int:
+        """Advance by ``actions``; returns the number of episodes that ended.
+
+        With strict actions a negative number -(i + 1) says that environment i's action is infeasible and
+        nothing has changed.
+        """
+
+    @abstractmethod
+    def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        """Metrics [B, metrics] of the finished episodes that ``mask`` names; other rows are undefined."""
+
+    @abstractmethod
+    def record(self, index: int) -> ScheduleRecord:
+        """The schedule of environment ``index`` so far."""
+
+    @abstractmethod
+    def workload(self, index: int) -> Workload:
+        """The workload of environment ``index``."""

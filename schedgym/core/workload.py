@@ -1,0 +1,302 @@
+"""Workload: an instance as a struct of arrays, its schema, validation, and files.
+
+A workload is four things: the name of its problem, ``jobs`` and ``cluster`` (named arrays, one value or
+row per job or server), and ``parameters`` (named numbers). A :class:`Schema` says which fields a problem
+has, their units and ranges. Files are JSON (``.json``) or numpy archives (``.npz``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.files import atomic_write
+from schedgym.errors import InvalidWorkload, suggest
+
+__all__ = ["Field", "Schema", "Workload", "load_workload", "save_workload"]
+
+SECTIONS = ("jobs", "cluster", "parameters")
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One array of a workload.
+
+    Attributes:
+        name: its key.
+        unit: of its values, e.g. "s", "cores", "share of the largest server".
+        dimensions: one symbol per axis; equal symbols have equal lengths, e.g. ("task",), ("task", "server").
+        kind: "float" or "int".
+        minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
+        ascending: whether values may not decrease.
+        optional: whether the field may be missing.
+    """
+
+    name: str
+    unit: str
+    dimensions: tuple[str, ...]
+    kind: Literal["float", "int"] = "float"
+    minimum: float = 0.0
+    maximum: float = np.inf
+    exclusive: bool = False
+    ascending: bool = False
+    optional: bool = False
+
+    def parse(self, value: object, where: str) -> npt.NDArray[Any]:
+        """``value`` as a fresh, read-only array of this field; InvalidWorkload names the first bad index."""
+        try:
+            raw = np.asarray(value)
+        except ValueError:
+            raise InvalidWorkload(f"{where}: must be a rectangular array of numbers") from None
+        listed = first_not_a_number(value) if isinstance(value, (list, tuple)) else ""
+        if listed or (raw.dtype.kind not in "iuf" and raw.size):
+            raise InvalidWorkload(f"{where}{listed}: must be a number")
+        if raw.ndim != len(self.dimensions):
+            expected = ", ".join(self.dimensions) or "a single number"
+            raise InvalidWorkload(
+                f"{where}: must have {len(self.dimensions)} dimensions ({expected}), got {raw.ndim}"
+            )
+        array: npt.NDArray[Any] = np.array(raw, dtype=np.float64)
+        bad = ~np.isfinite(array)
+        self._refuse(array, bad, where, "must be finite")
+        low = array <= self.minimum if self.exclusive else array < self.minimum
+        sign = ">" if self.exclusive else ">="
+        self._refuse(array, low, where, f"must be {sign} {self.minimum:g} ({self.unit})")
+        self._refuse(array, array > self.maximum, where, f"must be <= {self.maximum:g} ({self.unit})")
+        if self.kind == "int":
+            self._refuse(array, array != np.floor(array), where, "must be a whole number")
+            array = array.astype(np.int64)
+        if self.ascending:
+            descents = np.flatnonzero(np.diff(array) < 0)
+            if descents.size:
+                i = int(descents[0]) + 1
+                raise InvalidWorkload(
+                    f"{where}[{i}]: must not decrease, got {array[i]:g} after {array[i - 1]:g}"
+                )
+        array.flags.writeable = False
+        return array
+
+    @staticmethod
+    def _refuse(
+        array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what: str
+    ) -> None:
+        if bad.any():
+            index = tuple(int(i) for i in np.argwhere(bad)[0])
+            place = "".join(f"[{i}]" for i in index)
+            raise InvalidWorkload(f"{where}{place}: {what}, got {array[index]:g}")
+
+
+def first_not_a_number(value: object, place: str = "") -> str:
+    """The index of the first element of a nested list that is not a number, as "[2]" or "[0][3]"."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        for i, element in enumerate(value):
+            if isinstance(element, (list, tuple, np.ndarray)):
+                if found := first_not_a_number(element, f"{place}[{i}]"):
+                    return found
+            elif isinstance(element, (bool, np.bool_)) or not isinstance(
+                element, (int, float, np.integer, np.floating)
+            ):
+                return f"{place}[{i}]"
+            elif isinstance(element, int) and abs(element) > 2**63:
+                return f"{place}[{i}]"
+    return ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Schema:
+    """The fields of a problem's workloads, and what must hold between them.
+
+    Attributes:
+        problem: name of the problem, e.g. "queue-delay".
+        jobs, cluster, parameters: the fields of each section.
+        check: called with the parsed sections and a prefix for messages; raises InvalidWorkload.
+    """
+
+    problem: str
+    jobs: tuple[Field, ...]
+    cluster: tuple[Field, ...]
+    parameters: tuple[Field, ...] = ()
+    check: Callable[[dict[str, dict[str, npt.NDArray[Any]]], str], None] | None = None
+
+    def parse(self, sections: Mapping[str, Mapping[str, object]], prefix: str = "") -> Workload:
+        """Validate raw sections and return them as a :class:`Workload`."""
+        lengths: dict[str, tuple[int, str]] = {}
+        parsed: dict[str, dict[str, npt.NDArray[Any]]] = {}
+        for section in SECTIONS:
+            fields: tuple[Field, ...] = getattr(self, section)
+            given = sections.get(section, {})
+            if not isinstance(given, Mapping):
+                raise InvalidWorkload(f"{prefix}{section}: must be an object of named fields")
+            names = [field.name for field in fields]
+            for name in given:
+                if name not in names:
+                    raise InvalidWorkload(
+                        f"{prefix}{section}.{name}: unknown field{suggest(str(name), names)}"
+                    )
+            parsed[section] = {}
+            for field in fields:
+                where = f"{prefix}{section}.{field.name}"
+                if field.name not in given:
+                    if field.optional:
+                        continue
+                    raise InvalidWorkload(f"{where}: missing")
+                array = field.parse(given[field.name], where)
+                for symbol, length in zip(field.dimensions, array.shape, strict=True):
+                    known, source = lengths.setdefault(symbol, (length, f"{section}.{field.name}"))
+                    if length != known:
+                        raise InvalidWorkload(
+                            f"{where}: must have one value per {symbol}: {known} as in {source}, got {length}"
+                        )
+                    if length == 0:
+                        raise InvalidWorkload(f"{where}: must not be empty")
+                parsed[section][field.name] = array
+        if self.check is not None:
+            self.check(parsed, prefix)
+        return Workload(self.problem, parsed["jobs"], parsed["cluster"], parsed["parameters"])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Workload:
+    """An instance of a problem: read-only arrays under the names of its schema.
+
+    Attributes:
+        problem: name of the problem, e.g. "queue-delay".
+        jobs: field -> array with one value (or row) per job.
+        cluster: field -> array with one value (or row) per server or site.
+        parameters: field -> number (0-dimensional array).
+    """
+
+    problem: str
+    jobs: Mapping[str, npt.NDArray[Any]]
+    cluster: Mapping[str, npt.NDArray[Any]]
+    parameters: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        sizes = [
+            f"{section}[{len(next(iter(fields.values())))}]: {', '.join(fields)}"
+            for section, fields in (("jobs", self.jobs), ("cluster", self.cluster))
+            if fields
+        ]
+        return f"Workload({self.problem!r}, {'; '.join(sizes)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Workload) or self.problem != other.problem:
+            return NotImplemented if not isinstance(other, Workload) else False
+        return all(
+            (mine := getattr(self, section)).keys() == (theirs := getattr(other, section)).keys()
+            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+            for section in SECTIONS
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
+    """Read and validate a workload file.
+
+    Args:
+        path: a ``.json`` or ``.npz`` file as written by :func:`save_workload`.
+        schema: of the problem that is expected; None takes it from the file's ``problem``.
+
+    Raises:
+        InvalidWorkload: naming the file, the field and the first bad index.
+        FileNotFoundError: when there is no such file.
+    """
+    path = Path(path)
+    if path.suffix == ".json":
+        content = _read_json(path)
+    elif path.suffix == ".npz":
+        content = _read_npz(path)
+    else:
+        raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
+    if not isinstance(content, dict):
+        raise InvalidWorkload(f"{path}: must be an object with problem, jobs, cluster, parameters")
+    for key in content:
+        if key != "problem" and key not in SECTIONS:
+            raise InvalidWorkload(
+                f"{path}: {key}: unknown field{suggest(key, ('problem', *SECTIONS))}"
+            )
+    problem = content.get("problem")
+    if not isinstance(problem, str):
+        raise InvalidWorkload(f"{path}: problem: missing, or not a string")
+    if schema is None:
+        from schedgym.core.problem import get_problem
+
+        schema = get_problem(problem).schema
+    if problem != schema.problem:
+        raise InvalidWorkload(f"{path}: problem: must be {schema.problem!r}, got {problem!r}")
+    return schema.parse({s: content.get(s, {}) for s in SECTIONS}, prefix=f"{path}: ")
+
+
+def save_workload(workload: Workload, path: str | Path) -> None:
+    """Write a workload as ``.json`` or ``.npz`` (for large ones); loading gives back equal arrays."""
+    path = Path(path)
+    sections = {section: getattr(workload, section) for section in SECTIONS}
+    if path.suffix == ".json":
+        content: dict[str, Any] = {"problem": workload.problem}
+        for section, fields in sections.items():
+            content[section] = {name: array.tolist() for name, array in fields.items()}
+        with atomic_write(path) as stream:
+            json.dump(content, stream, allow_nan=False)
+    elif path.suffix == ".npz":
+        arrays = {
+            f"{section}/{name}": array
+            for section, fields in sections.items()
+            for name, array in fields.items()
+        }
+        with atomic_write(path, "wb") as stream:
+            np.savez_compressed(stream, problem=np.array(workload.problem), **arrays)
+    else:
+        raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
+
+
+def _read_json(path: Path) -> object:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidWorkload(f"{path}: {name}: given twice")
+        return dict(pairs)
+
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise InvalidWorkload(
+            f"{path}: line {error.lineno} column {error.colno}: {error.msg}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InvalidWorkload(f"{path}: byte {error.start}: not UTF-8 text") from None
+    except (RecursionError, ValueError) as error:
+        if isinstance(error, InvalidWorkload):
+            raise
+        raise InvalidWorkload(f"{path}: {error}") from None
+
+
+def _read_npz(path: Path) -> object:
+    content: dict[str, Any] = {}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InvalidWorkload(f"{path}: not a numpy archive")
+            for key in archive.files:
+                section, _, name = key.partition("/")
+                if name:
+                    content.setdefault(section, {})[name] = archive[key]
+                elif key == "problem":
+                    content[key] = str(archive[key])
+                else:
+                    content[key] = archive[key]
+    except InvalidWorkload:
+        raise
+    except (ValueError, zipfile.BadZipFile, EOFError, OSError, KeyError, NotImplementedError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise InvalidWorkload(f"{path}: not a readable numpy archive: {error}") from None
+    return content

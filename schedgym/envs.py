@@ -1,0 +1,463 @@
+"""The two faces of every problem: a Gymnasium environment and a native vector environment.
+
+Both drive the same :class:`~schedgym.core.simulator.Simulator`; :class:`SchedulingEnv` is the batch of
+one. Episodes are numbered per environment: ``reset(seed=s)`` starts episode 0 of seed s, each later
+episode (by ``reset()`` or by autoreset) is the next of that seed, and (seed, episode) decides everything
+random in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from schedgym.core.policy import Interface
+from schedgym.core.problem import Problem
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.simulator import Simulator
+from schedgym.core.workload import Workload, load_workload
+from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
+
+__all__ = ["RENDER_MODES", "SchedulingEnv", "SchedulingVectorEnv"]
+
+RENDER_MODES = ("ansi", "rgb_array")
+OPTIONS = ("workload", "repeat", "episode", "reset_mask")
+
+
+def _check_render_mode(render_mode: str | None) -> None:
+    if render_mode is not None and render_mode not in RENDER_MODES:
+        raise UnknownName("render mode", render_mode, RENDER_MODES)
+
+
+def _workload(simulator: Simulator, given: Any) -> Workload:
+    if isinstance(given, Workload):
+        return given
+    if isinstance(given, str):
+        return load_workload(given, simulator.problem.schema)
+    raise InvalidParameter(f"options: workload must be a Workload or a path, got {type(given).__name__}")
+
+
+def _check_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    given = dict(options or {})
+    for name in given:
+        if name not in OPTIONS:
+            raise UnknownName("reset option", name, OPTIONS)
+    episode = given.get("episode")
+    if episode is not None and (not isinstance(episode, (int, np.integer)) or episode < 0):
+        raise InvalidParameter(f"options: episode must be a number from 0, got {episode!r}")
+    return given
+
+
+class SchedulingEnv(gym.Env[Any, Any]):
+    """One environment: the base of each problem's documented class.
+
+    Args:
+        render_mode: None, "ansi" or "rgb_array".
+        copy: hand out copies of observations; False lends the live buffers, valid until the next step.
+        parameters: the problem's parameters.
+    """
+
+    problem: ClassVar[Problem]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # type: ignore[misc]
+
+    def __init__(self, render_mode: str | None = None, copy: bool = True, **parameters: Any) -> None:
+        _check_render_mode(render_mode)
+        self.render_mode = render_mode
+        self.copy = copy
+        self.simulator = self.make_simulator(self.problem.parameters.build(**parameters), 1)
+        self.observation_space, self.action_space = self.make_spaces(self.simulator)
+        self._active = np.ones(1, dtype=bool)
+        self._running = False
+        self._bind()
+
+    @staticmethod
+    def make_simulator(parameters: Any, num_envs: int) -> Simulator:
+        """The problem's simulator."""
+        raise NotImplementedError
+
+    @staticmethod
+    def make_spaces(simulator: Simulator) -> tuple[gym.Space[Any], gym.Space[Any]]:
+        """Observation and action space of one environment."""
+        raise NotImplementedError
+
+    def _bind(self) -> None:
+        simulator = self.simulator
+        self._scalars = [(name, simulator.observation[name]) for name in simulator.scalars]
+        self._rows = [
+            (name, buffer[0])
+            for name, buffer in simulator.observation.items()
+            if name not in simulator.scalars
+        ]
+        self._buffers = simulator.observation
+        self._discrete = len(simulator.action_sizes) == 1
+        self._choices = simulator.action_sizes[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        derived = ("_scalars", "_rows", "_buffers")
+        return {name: value for name, value in self.__dict__.items() if name not in derived}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()
+
+    @property
+    def interface(self) -> Interface:
+        """What a policy may know of this environment."""
+        return self.simulator.interface
+
+    def _observe(self) -> dict[str, Any]:
+        if self.copy:
+            observation: dict[str, Any] = {name: row.copy() for name, row in self._rows}
+        else:
+            observation = dict(self._rows)
+        for name, buffer in self._scalars:
+            observation[name] = buffer[0]
+        return observation
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: start over at episode 0 of this seed; None goes on to the next episode.
+            options: ``workload`` (a Workload or a file's path) serves this episode, and with ``repeat``
+                True all that follow; ``episode`` is the number of the episode to draw.
+
+        Returns:
+            the first observation and an empty info.
+
+        Raises:
+            InvalidWorkload: if the workload does not fit the environment.
+        """
+        super().reset(seed=seed)
+        given = _check_options(options)
+        simulator = self.simulator
+        if seed is not None:
+            simulator.seed(0, seed)
+        elif not simulator.seeded[0]:
+            simulator.seed(0, int(self.np_random.integers(2**63)))
+        if given.get("episode") is not None:
+            simulator.episodes[0] = given["episode"]
+        if given.get("workload") is not None:
+            workload = _workload(simulator, given["workload"])
+            simulator.give(0, workload, bool(given.get("repeat", False)))
+        simulator.begin(self._active)
+        if simulator.observation is not self._buffers:  # the arrays have grown
+            self._bind()
+        self._running = True
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Carry out one decision.
+
+        Returns:
+            observation, reward, terminated, truncated, info. ``info["repaired"]`` is True when an
+            infeasible action was repaired; ``info["metrics"]`` comes with the end of the episode.
+
+        Raises:
+            InvalidAction: for a malformed action, or with ``strict=True`` an infeasible one.
+        """
+        if not self._running:
+            raise ResetNeeded("the episode has ended or not begun: call reset first")
+        simulator = self.simulator
+        if self._discrete and (type(action) is int or isinstance(action, np.integer)):
+            if not 0 <= action < self._choices:
+                raise InvalidAction(f"action: must be from 0 to {self._choices - 1}, got {action}")
+            simulator.actions[0, 0] = action
+        else:
+            self._parse_action(action)
+        ended = simulator.step(self._active)
+        info: dict[str, Any] = {}
+        if ended:
+            if ended < 0:
+                raise InvalidAction(f"action {action} is infeasible (strict=True)")
+            values = simulator.measure(self._active)[0].tolist()
+            info["metrics"] = dict(zip(simulator.metric_names, values, strict=True))
+            self._running = False
+        if simulator.repaired[0]:
+            info["repaired"] = True
+        return (
+            self._observe(),
+            simulator.reward.item(0),
+            simulator.terminated.item(0),
+            simulator.truncated.item(0),
+            info,
+        )
+
+    def _parse_action(self, action: Any) -> None:
+        sizes = self.simulator.action_sizes
+        array = np.asarray(action)
+        expected = () if self._discrete else (len(sizes),)
+        if array.dtype.kind not in "iu":
+            raise InvalidAction(f"action: must be whole numbers, got {action!r}")
+        if array.shape != expected:
+            raise InvalidAction(f"action: must have shape {expected}, got {array.shape}")
+        for k, size in enumerate(sizes):
+            value = int(array) if self._discrete else int(array[k])
+            if not 0 <= value < size:
+                where = "action" if self._discrete else f"action[{k}]"
+                raise InvalidAction(f"{where}: must be from 0 to {size - 1}, got {value}")
+            self.simulator.actions[0, k] = value
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """The mask of feasible actions of a discrete view, as sb3-contrib asks for it; bool [actions]."""
+        if "action_mask" not in self.simulator.observation or not self._discrete:
+            raise InvalidParameter(
+                "action_masks: needs action_mask=True and a view with a Discrete action space"
+            )
+        return self.simulator.observation["action_mask"][0].astype(bool)
+
+    def record(self) -> ScheduleRecord:
+        """The schedule of the current episode, or of the last one if it has ended."""
+        return self.simulator.record(0)
+
+    def render(self) -> Any:
+        """The current state as text ("ansi") or as an image (uint8 [height, width, 3])."""
+        if self.render_mode is None:
+            gym.logger.warn("render needs render_mode='ansi' or 'rgb_array' given to gym.make")
+            return None
+        module = self.problem.room("render")
+        return getattr(module, f"render_{self.render_mode}")(self.simulator, 0)
+
+
+class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
+    """``num_envs`` environments advanced together by compiled kernels.
+
+    Element i of every array is environment i; ``reset(seed=s)`` seeds environment i with s + i.
+
+    Args:
+        num_envs: number of environments.
+        autoreset_mode: "NextStep" (Gymnasium's default), "SameStep", "Disabled", or the enum.
+        render_mode: None, "ansi" or "rgb_array".
+        copy: hand out copies of observations; False lends the live buffers, valid until the next step.
+        parameters: the problem's parameters.
+    """
+
+    problem: ClassVar[Problem]
+    env_class: ClassVar[type[SchedulingEnv]]
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        copy: bool = True,
+        **parameters: Any,
+    ) -> None:
+        _check_render_mode(render_mode)
+        if not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
+            raise InvalidParameter(f"num_envs: must be at least 1, got {num_envs!r}")
+        try:
+            self.autoreset_mode = AutoresetMode(autoreset_mode)
+        except ValueError:
+            known = [mode.value for mode in AutoresetMode]
+            raise UnknownName("autoreset mode", str(autoreset_mode), known) from None
+        self.num_envs, self.render_mode, self.copy = int(num_envs), render_mode, copy
+        self.metadata = dict(self.env_class.metadata, autoreset_mode=self.autoreset_mode)
+        self.simulator = self.env_class.make_simulator(
+            self.problem.parameters.build(**parameters), self.num_envs
+        )
+        self.single_observation_space, self.single_action_space = self.env_class.make_spaces(
+            self.simulator
+        )
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._all = np.ones(self.num_envs, dtype=bool)
+        self._ended = np.zeros(self.num_envs, dtype=bool)
+        self._none_ended = True
+        self._started = False
+
+    @property
+    def interface(self) -> Interface:
+        """What a policy may know of each environment."""
+        return self.simulator.interface
+
+    def _observe(self) -> dict[str, Any]:
+        observation = self.simulator.observation
+        if self.copy:
+            return {name: buffer.copy() for name, buffer in observation.items()}
+        return dict(observation)
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Start an episode in every environment, or in those that ``options["reset_mask"]`` names.
+
+        Args:
+            seed: an int s (environment i gets s + i), or one seed (or None) per environment.
+            options: as for :meth:`SchedulingEnv.reset`; ``workload`` is one for all or a list of n.
+        """
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        given = _check_options(options)
+        mask = self._reset_mask(given.get("reset_mask"))
+        seeds = self._seeds(seed)
+        simulator = self.simulator
+        workloads = given.get("workload")
+        if workloads is not None:
+            if not isinstance(workloads, (list, tuple)):
+                workloads = [_workload(simulator, workloads)] * self.num_envs
+            if len(workloads) != self.num_envs:
+                raise InvalidParameter(
+                    f"options: workload must have {self.num_envs} elements, got {len(workloads)}"
+                )
+            workloads = [_workload(simulator, workload) for workload in workloads]
+            for workload in workloads:
+                simulator.check_workload(workload)
+        for i in np.flatnonzero(mask):
+            if seeds[i] is not None:
+                simulator.seed(i, seeds[i])
+            elif not simulator.seeded[i]:
+                simulator.seed(i, int(self.np_random.integers(2**63)))
+            if workloads is not None:
+                simulator.give(int(i), workloads[i], bool(given.get("repeat", False)))
+        if given.get("episode") is not None:
+            simulator.episodes[mask] = given["episode"]
+        simulator.begin(mask)
+        self._ended &= ~mask
+        self._none_ended = not self._ended.any()
+        self._started = True
+        return self._observe(), {}
+
+    def _reset_mask(self, mask: Any) -> npt.NDArray[np.bool_]:
+        if mask is None:
+            return self._all
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
+            raise InvalidParameter(f"options: reset_mask must be a bool array of length {self.num_envs}")
+        if not mask.any():
+            raise InvalidParameter("options: reset_mask must name at least one environment")
+        if not self._started and not mask.all():
+            raise ResetNeeded("the first reset must be of all environments")
+        return mask
+
+    def _seeds(self, seed: Any) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, (int, np.integer)):
+            return [int(seed) + i for i in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise InvalidParameter(
+                f"seed: a list must have {self.num_envs} elements, got {len(seed)}"
+            )
+        return list(seed)
+
+    def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
+        """Carry out one decision in every environment.
+
+        With NEXT_STEP, an environment whose episode ended at the step before is reset instead, and its
+        action is ignored; with SAME_STEP it is reset at once, and its last observation and info are
+        ``infos["final_obs"]`` and ``infos["final_info"]``. Keys of ``infos`` are those that Gymnasium's
+        SyncVectorEnv gives.
+        """
+        if not self._started:
+            raise ResetNeeded("call reset before step")
+        simulator = self.simulator
+        self._parse_actions(actions)
+        if self._none_ended:
+            active, resetting = self._all, None
+        elif self.autoreset_mode is AutoresetMode.DISABLED:
+            i = int(np.argmax(self._ended))
+            raise ResetNeeded(f"the episode of environment {i} has ended: reset it first")
+        else:
+            resetting = self._ended
+            active = ~resetting
+        ended = simulator.step(active)
+        if ended < 0:
+            i = -ended - 1
+            raise InvalidAction(
+                f"actions[{i}]: {np.asarray(actions)[i]} is infeasible (strict=True)"
+            )
+        if resetting is not None:
+            simulator.begin(resetting)
+        rewards = simulator.reward.copy()
+        terminated, truncated = simulator.terminated.copy(), simulator.truncated.copy()
+        infos: dict[str, Any] = {}
+        done: npt.NDArray[np.bool_] | None = None
+        if ended:
+            done = terminated | truncated
+            infos.update(self._metrics(done))
+        if simulator.repaired.any():
+            repaired = simulator.repaired.copy()
+            infos["repaired"], infos["_repaired"] = repaired, repaired.copy()
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            if done is not None:
+                infos = self._finish_same_step(done, infos)
+        elif done is not None or resetting is not None:
+            self._ended = done if done is not None else np.zeros(self.num_envs, dtype=bool)
+            self._none_ended = done is None
+        return self._observe(), rewards, terminated, truncated, infos
+
+    def _parse_actions(self, actions: Any) -> None:
+        simulator = self.simulator
+        sizes = simulator.action_sizes
+        array = np.asarray(actions)
+        shape = (self.num_envs,) if len(sizes) == 1 else (self.num_envs, len(sizes))
+        if array.dtype.kind not in "iu":
+            raise InvalidAction(f"actions: must be whole numbers, got {array.dtype}")
+        if array.shape != shape:
+            raise InvalidAction(f"actions: must have shape {shape}, got {array.shape}")
+        columns = array.reshape(self.num_envs, -1)
+        buffer = simulator.actions
+        for k, size in enumerate(sizes):
+            column = buffer[:, k]
+            column[:] = columns[:, k]
+            if int(column.view(np.uint64).max()) >= size:  # a negative number is a large one here
+                i = int(np.argmax(column.view(np.uint64) >= size))
+                where = f"actions[{i}]" if len(sizes) == 1 else f"actions[{i}, {k}]"
+                raise InvalidAction(f"{where}: must be from 0 to {size - 1}, got {columns[i, k]}")
+
+    def _metrics(self, done: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        values = self.simulator.measure(done)
+        table: dict[str, Any] = {}
+        for k, name in enumerate(self.simulator.metric_names):
+            table[name] = np.where(done, values[:, k], 0.0)
+            table[f"_{name}"] = done.copy()
+        return {"metrics": table, "_metrics": done.copy()}
+
+    def _finish_same_step(
+        self, done: npt.NDArray[np.bool_], infos: dict[str, Any]
+    ) -> dict[str, Any]:
+        simulator = self.simulator
+        final = np.full(self.num_envs, None, dtype=object)
+        for i in np.flatnonzero(done):
+            final[i] = {
+                name: buffer[i] if name in simulator.scalars else buffer[i].copy()
+                for name, buffer in simulator.observation.items()
+            }
+        # as SyncVectorEnv: what belongs to a finished episode moves to final_info
+        last = {"metrics": infos.pop("metrics"), "_metrics": infos.pop("_metrics")}
+        repaired = infos.pop("repaired", None)
+        if repaired is not None:
+            infos.pop("_repaired")
+            for where, mask in ((last, repaired & done), (infos, repaired & ~done)):
+                if mask.any():
+                    where["repaired"], where["_repaired"] = mask, mask.copy()
+        simulator.begin(done)
+        return {
+            "final_obs": final,
+            "_final_obs": done.copy(),
+            "final_info": last,
+            "_final_info": done.copy(),
+            **infos,
+        }
+
+    def record(self, index: int) -> ScheduleRecord:
+        """The schedule of environment ``index``'s current episode (with autoreset: after the reset)."""
+        return self.simulator.record(index)
+
+    def render(self) -> tuple[Any, ...] | None:
+        """One picture or text per environment."""
+        if self.render_mode is None:
+            return None
+        function = getattr(self.problem.room("render"), f"render_{self.render_mode}")
+        return tuple(function(self.simulator, i) for i in range(self.num_envs))

@@ -1,0 +1,81 @@
+"""The exceptions of schedgym: each message is one line that says what is wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = [
+    "InfeasibleInstance",
+    "InvalidAction",
+    "InvalidParameter",
+    "InvalidSchedule",
+    "InvalidWorkload",
+    "SchedgymError",
+    "TraceFormatError",
+    "UnknownName",
+]
+
+
+class SchedgymError(Exception):
+    """Base of every error that schedgym raises on purpose."""
+
+
+class InvalidWorkload(SchedgymError, ValueError):
+    """A workload (in memory or in a file) breaks its schema; names the field and the first bad index."""
+
+
+class InvalidParameter(SchedgymError, ValueError):
+    """A parameter of an environment, a policy or an evaluation is unknown or out of range."""
+
+
+class InvalidAction(SchedgymError, ValueError):
+    """An action is malformed (shape, type, NaN), or infeasible while ``strict=True``."""
+
+
+class InfeasibleInstance(SchedgymError, ValueError):
+    """An instance is well formed but admits no schedule."""
+
+
+class InvalidSchedule(SchedgymError, ValueError):
+    """A schedule breaks a constraint of its problem (capacity, release dates, completeness)."""
+
+
+class TraceFormatError(SchedgymError, ValueError):
+    """A line of a trace file cannot be read.
+
+    Attributes:
+        path: the file.
+        line: line number, counted from 1 (0 for the file as a whole).
+        column: name of the column (empty when the whole line is meant).
+        reason: what is wrong.
+    """
+
+    def __init__(self, path: str | Path, line: int, column: str, reason: str) -> None:
+        self.path, self.line, self.column, self.reason = str(path), line, column, reason
+        place = f"{path}:{line}" if line else str(path)
+        super().__init__(f"{place}: {column}: {reason}" if column else f"{place}: {reason}")
+
+    def __reduce__(self) -> tuple[type[TraceFormatError], tuple[str, int, str, str]]:
+        return type(self), (self.path, self.line, self.column, self.reason)
+
+
+class UnknownName(SchedgymError, LookupError):
+    """A name (policy, view, id, option) is not registered; proposes the nearest one."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        super().__init__(f"unknown {kind} {name!r}{suggest(name, self.known)}")
+
+    def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, tuple[str, ...]]]:
+        return type(self), (self.kind, self.name, self.known)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The tail of an error message: the nearest known name, else the list of all."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known: {', '.join(known)}" if known else "; none is known"

@@ -1,0 +1,1 @@
+"""QueueDelay: minimise the mean queuing delay of tasks on heterogeneous servers with two resources."""

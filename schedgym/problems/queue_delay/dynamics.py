@@ -1,0 +1,744 @@
+"""State and compiled dynamics of QueueDelay, batch-first: axis 0 of every array is the environment.
+
+Time moves from epoch to epoch. At one instant all completions are released first; then each server that
+released something has a completion epoch, by ascending index; then each arriving task has an arrival
+epoch, in submission order. A step places one task or closes the epoch (paper 003, section IV).
+
+What is free on a server is its capacity minus the demands of its running tasks summed in order of start,
+so that no rounding drift accumulates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import helper, kernel
+from schedgym.problems.queue_delay.schemes import (
+    ARRIVAL,
+    COMPLETION,
+    FINISHED,
+    RULE_TABLE,
+    choose,
+    fits,
+    select_server,
+)
+
+__all__ = [
+    "CONFIG",
+    "GLOBAL_FEATURES",
+    "SCALARS",
+    "SERVER_FEATURES",
+    "TASK_FEATURES",
+    "Jobs",
+    "Observation",
+    "Result",
+    "State",
+    "begin",
+    "step",
+]
+
+F8 = npt.NDArray[np.float64]
+F4 = npt.NDArray[np.float32]
+I8 = npt.NDArray[np.int64]
+I4 = npt.NDArray[np.int32]
+I1 = npt.NDArray[np.int8]
+B1 = npt.NDArray[np.bool_]
+
+PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descriptor
+TASK_ARRIVAL, TASK_EXECUTION, TASK_CPU, TASK_MEMORY = 0, 1, 2, 3  # columns of Jobs.tasks
+
+#: features of a task token: cpu, memory, log execution, waiting, whether it is arriving
+TASK_FEATURES = 5
+#: features of a server token: capacity cpu, memory; free cpu, memory; whether it was released
+SERVER_FEATURES = 5
+#: global features: arrival epoch, completion epoch, waiting, beyond the window, mean cpu, mean memory, clock
+GLOBAL_FEATURES = 7
+DAY = 86400.0  # log1p(86400 s) scales execution times and the clock
+WAITING_SCALE = 3600.0  # w / (w + 1 h) scales waiting times
+COUNT_SCALE = 32.0  # n / (n + 32) scales counts
+
+#: per-environment scalars
+SCALARS = np.dtype(
+    [
+        ("clock", np.float64),
+        ("demand_cpu", np.float64),  # sums over the tasks submitted so far
+        ("demand_memory", np.float64),
+        ("reward_scale", np.float64),
+        ("seed", np.uint64),
+        ("episode", np.int64),
+        ("tasks", np.int64),
+        ("submitted", np.int64),  # tasks that have arrived; also the index of the next to arrive
+        ("queued", np.int64),
+        ("running", np.int64),  # also the size of the heap of completions
+        ("completed", np.int64),
+        ("epoch", np.int64),
+        ("arriving", np.int64),  # the arriving task while it waits, else -1; always last in the queue
+        ("released", np.int64),  # the server of a completion epoch, else the number of servers
+        ("cursor", np.int64),  # servers below it have had their completion epoch at this instant
+        ("shown", np.int64),  # window slots that the last observation filled
+        ("repaired", np.int64),
+        ("truncated", np.int64),
+    ],
+    align=True,
+)
+
+#: constants of a simulator
+CONFIG = np.dtype(
+    [
+        ("action_view", np.int64),
+        ("window", np.int64),
+        ("rule", np.int64),
+        ("order", np.int64),
+        ("all_servers", np.int64),  # scope="all"
+        ("features", np.int64),
+        ("mask", np.int64),
+        ("lent", np.int64),  # the observation's task arrays are the queue itself
+        ("strict", np.int64),
+    ],
+    align=True,
+)
+
+
+class Jobs(NamedTuple):
+    """The workload. ``tasks`` [B, K, 4]: arrival, execution [s], cpu, memory; ``capacity`` [B, M, 2]."""
+
+    tasks: F8
+    capacity: F8
+
+
+class State(NamedTuple):
+    """Everything that changes in an episode (K tasks, M servers).
+
+    The queue is kept as arrays in order of submission, waiting tasks first, zeros behind them.
+    Running tasks form a doubly linked list per server, in order of start, and a heap by completion.
+    """
+
+    scalars: npt.NDArray[Any]  # SCALARS [B]
+    remaining: F8  # [B, M, 2]
+    used: F8  # [B, M, 2]
+    released: B1  # [B, M] servers that released something at this instant
+    queue_task: I4  # [B, K]
+    queue_arrival: F8  # [B, K]
+    queue_execution: F8  # [B, K]
+    queue_demand: F8  # [B, K, 2]
+    queue_log: F4  # [B, K] the execution feature
+    start: F8  # [B, K] NaN before the start
+    server: I8  # [B, K] -1 before the start
+    heap_time: F8  # [B, K]
+    heap_task: I4  # [B, K]
+    next_running: I4  # [B, K]
+    previous_running: I4  # [B, K]
+    first_running: I4  # [B, M]
+    last_running: I4  # [B, M]
+
+
+class Observation(NamedTuple):
+    """Buffers that the kernels write (W window slots); those of the other kind have length 0."""
+
+    arrival: F8  # [B, W]
+    execution: F8  # [B, W]
+    demand: F8  # [B, W, 2]
+    waiting: F8  # [B, W]
+    task_mask: I1  # [B, W]
+    action_mask: I1  # [B, actions] (placement: [B, W * M])
+    clock: F8  # [B, 1]
+    mean_demand: F8  # [B, 2]
+    backlog: I8  # [B, 1]
+    epoch: I8  # [B]
+    arriving: I8  # [B]
+    released: I8  # [B]
+    task_tokens: F4  # [B, W, TASK_FEATURES]
+    server_tokens: F4  # [B, M, SERVER_FEATURES]
+    global_tokens: F4  # [B, GLOBAL_FEATURES]
+
+
+class Result(NamedTuple):
+    """What a step did."""
+
+    reward: F8  # [B]
+    terminated: B1  # [B]
+    truncated: B1  # [B]
+    repaired: B1  # [B] whether this step's action was infeasible
+
+
+@helper
+def push_completion(state: State, b: int, size: int, time: float, task: int) -> None:
+    """Add a running task to the heap that holds ``size``."""
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if state.heap_time[b, parent] <= time:
+            break
+        state.heap_time[b, i] = state.heap_time[b, parent]
+        state.heap_task[b, i] = state.heap_task[b, parent]
+        i = parent
+    state.heap_time[b, i] = time
+    state.heap_task[b, i] = task
+
+
+@helper
+def pop_completion(state: State, b: int, size: int) -> int:
+    """Remove and return the task that ends first from the heap that holds ``size``."""
+    top = state.heap_task[b, 0]
+    last = size - 1
+    time = state.heap_time[b, last]
+    task = state.heap_task[b, last]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            break
+        if child + 1 < last and state.heap_time[b, child + 1] < state.heap_time[b, child]:
+            child += 1
+        if state.heap_time[b, child] >= time:
+            break
+        state.heap_time[b, i] = state.heap_time[b, child]
+        state.heap_task[b, i] = state.heap_task[b, child]
+        i = child
+    state.heap_time[b, i] = time
+    state.heap_task[b, i] = task
+    return top
+
+
+@helper
+def set_remaining(jobs: Jobs, state: State, b: int, j: int, cpu: float, memory: float) -> None:
+    """Record what server j uses, and with it what is free."""
+    state.used[b, j, 0] = cpu
+    state.used[b, j, 1] = memory
+    state.remaining[b, j, 0] = jobs.capacity[b, j, 0] - cpu
+    state.remaining[b, j, 1] = jobs.capacity[b, j, 1] - memory
+
+
+@helper
+def place(jobs: Jobs, state: State, b: int, position: int, j: int) -> None:
+    """Start the waiting task at ``position`` of the queue on server j, now."""
+    s = state.scalars[b]
+    task = state.queue_task[b, position]
+    state.start[b, task] = s.clock
+    state.server[b, task] = j
+    set_remaining(
+        jobs,
+        state,
+        b,
+        j,
+        state.used[b, j, 0] + state.queue_demand[b, position, 0],
+        state.used[b, j, 1] + state.queue_demand[b, position, 1],
+    )
+    tail = state.last_running[b, j]
+    state.previous_running[b, task] = tail
+    state.next_running[b, task] = -1
+    if tail >= 0:
+        state.next_running[b, tail] = task
+    else:
+        state.first_running[b, j] = task
+    state.last_running[b, j] = task
+    push_completion(state, b, s.running, s.clock + state.queue_execution[b, position], task)
+    s.running += 1
+    if task == s.arriving:
+        s.arriving = -1
+    last = s.queued - 1
+    for i in range(position, last):
+        state.queue_task[b, i] = state.queue_task[b, i + 1]
+    for i in range(position, last):
+        state.queue_arrival[b, i] = state.queue_arrival[b, i + 1]
+    for i in range(position, last):
+        state.queue_execution[b, i] = state.queue_execution[b, i + 1]
+    for i in range(position, last):
+        state.queue_demand[b, i, 0] = state.queue_demand[b, i + 1, 0]
+        state.queue_demand[b, i, 1] = state.queue_demand[b, i + 1, 1]
+    for i in range(position, last):
+        state.queue_log[b, i] = state.queue_log[b, i + 1]
+    state.queue_arrival[b, last] = 0.0
+    state.queue_execution[b, last] = 0.0
+    state.queue_demand[b, last, 0] = 0.0
+    state.queue_demand[b, last, 1] = 0.0
+    s.queued = last
+
+
+@helper
+def release(state: State, b: int, task: int) -> None:
+    """Take a completed task off its server's list and mark the server."""
+    j = state.server[b, task]
+    before = state.previous_running[b, task]
+    after = state.next_running[b, task]
+    if before >= 0:
+        state.next_running[b, before] = after
+    else:
+        state.first_running[b, j] = after
+    if after >= 0:
+        state.previous_running[b, after] = before
+    else:
+        state.last_running[b, j] = before
+    state.released[b, j] = True
+
+
+@helper
+def recompute_used(jobs: Jobs, state: State, b: int, j: int) -> None:
+    """Sum the demands of server j's running tasks in order of start."""
+    cpu = 0.0
+    memory = 0.0
+    task = state.first_running[b, j]
+    while task >= 0:
+        cpu += jobs.tasks[b, task, TASK_CPU]
+        memory += jobs.tasks[b, task, TASK_MEMORY]
+        task = state.next_running[b, task]
+    set_remaining(jobs, state, b, j, cpu, memory)
+
+
+@helper
+def submit(jobs: Jobs, state: State, b: int) -> None:
+    """Open the arrival epoch of the next task, which joins the end of the queue."""
+    s = state.scalars[b]
+    task = s.submitted
+    cpu = jobs.tasks[b, task, TASK_CPU]
+    memory = jobs.tasks[b, task, TASK_MEMORY]
+    execution = jobs.tasks[b, task, TASK_EXECUTION]
+    end = s.queued
+    state.queue_task[b, end] = task
+    state.queue_arrival[b, end] = jobs.tasks[b, task, TASK_ARRIVAL]
+    state.queue_execution[b, end] = execution
+    state.queue_demand[b, end, 0] = cpu
+    state.queue_demand[b, end, 1] = memory
+    state.queue_log[b, end] = math.log1p(execution) / math.log1p(DAY)
+    s.queued = end + 1
+    s.submitted = task + 1
+    s.demand_cpu += cpu
+    s.demand_memory += memory
+    s.epoch = ARRIVAL
+    s.arriving = task
+    s.released = state.remaining.shape[1]
+
+
+@helper
+def finish(s: Any, truncated: int, servers: int) -> None:
+    """End the episode."""
+    s.epoch = FINISHED
+    s.arriving = -1
+    s.released = servers
+    s.truncated = truncated
+
+
+@helper
+def strand(jobs: Jobs, state: State, b: int) -> float:
+    """The delay that the waiting tasks still have to pay: run one after another, from now."""
+    begin = 0.0
+    total = 0.0
+    for i in range(state.scalars[b].queued):
+        total += begin
+        begin += state.queue_execution[b, i]
+    return total
+
+
+@helper
+def close_epoch(jobs: Jobs, state: State, b: int) -> float:
+    """Move to the next epoch of this instant, else to the next event; return the delay that passed."""
+    s = state.scalars[b]
+    servers = state.remaining.shape[1]
+    delay = 0.0
+    while True:
+        for j in range(s.cursor, servers):
+            if state.released[b, j]:
+                state.released[b, j] = False
+                s.cursor = j + 1
+                s.epoch = COMPLETION
+                s.arriving = -1
+                s.released = j
+                return delay
+        s.cursor = servers
+        more = s.submitted < s.tasks
+        if more and jobs.tasks[b, s.submitted, TASK_ARRIVAL] == s.clock:
+            submit(jobs, state, b)
+            return delay
+        instant = math.inf
+        if s.running > 0:
+            instant = state.heap_time[b, 0]
+        if more:
+            instant = min(instant, jobs.tasks[b, s.submitted, TASK_ARRIVAL])
+        if instant == math.inf:  # nothing can happen any more, and tasks wait
+            delay += strand(jobs, state, b)
+            finish(s, 1, servers)
+            return delay
+        delay += s.queued * (instant - s.clock)
+        s.clock = instant
+        while s.running > 0 and state.heap_time[b, 0] == instant:
+            task = pop_completion(state, b, s.running)
+            s.running -= 1
+            s.completed += 1
+            release(state, b, task)
+        for j in range(servers):
+            if state.released[b, j]:
+                recompute_used(jobs, state, b, j)
+        s.cursor = 0
+        if s.completed == s.tasks:
+            finish(s, 0, servers)
+            return delay
+
+
+@helper
+def queue_position(s: Any, window: int, slot: int) -> int:
+    """Position in the queue of a window slot, -1 if the slot is empty."""
+    shown = min(s.queued, window)
+    if slot < 0 or slot >= shown:
+        return -1
+    if slot == window - 1 and s.arriving >= 0:
+        return s.queued - 1  # type: ignore[no-any-return]  # the arriving task is always visible
+    return slot
+
+
+@helper
+def server_for(config: Any, weights: F8, state: State, b: int, position: int) -> int:
+    """View pick: the server that the rule gives to a waiting task among those in scope, -1 if none."""
+    s = state.scalars[b]
+    cpu = state.queue_demand[b, position, 0]
+    memory = state.queue_demand[b, position, 1]
+    if s.epoch == COMPLETION and not config.all_servers:
+        j = s.released
+        if fits(cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1]):
+            return j  # type: ignore[no-any-return]
+        return -1
+    mean = (s.demand_cpu / s.submitted, s.demand_memory / s.submitted)
+    return select_server(config.rule, weights, cpu, memory, state.remaining[b], mean, 0.0)
+
+
+@helper
+def feasible(config: Any, weights: F8, state: State, b: int, actions: I8) -> Any:
+    """Whether environment b can carry out its action as it is."""
+    s = state.scalars[b]
+    if config.action_view == RULE:
+        return True
+    if config.action_view == ROUTE:
+        j = actions[b, 0]
+        if j >= state.remaining.shape[1]:
+            return True
+        i = s.queued - 1
+        return fits(
+            state.queue_demand[b, i, 0],
+            state.queue_demand[b, i, 1],
+            state.remaining[b, j, 0],
+            state.remaining[b, j, 1],
+        )
+    slot = actions[b, 0]
+    if slot >= config.window:
+        return True
+    position = queue_position(s, config.window, slot)
+    if position < 0:
+        return False
+    if config.action_view == PICK:
+        return server_for(config, weights, state, b, position) >= 0
+    j = actions[b, 1]
+    return fits(
+        state.queue_demand[b, position, 0],
+        state.queue_demand[b, position, 1],
+        state.remaining[b, j, 0],
+        state.remaining[b, j, 1],
+    )
+
+
+@helper
+def run_scheme(weights: F8, jobs: Jobs, state: State, b: int, scheme: I8) -> None:
+    """Carry out a whole epoch by a scheme, on the whole queue."""
+    s = state.scalars[b]
+    mean = (s.demand_cpu / s.submitted, s.demand_memory / s.submitted)
+    while True:
+        arriving = s.queued - 1 if s.arriving >= 0 else -1
+        position, j = choose(
+            scheme,
+            weights,
+            s.epoch,
+            arriving,
+            s.released,
+            s.queued,
+            state.queue_execution[b],
+            state.queue_demand[b],
+            state.remaining[b],
+            mean,
+            0.0,
+        )
+        if position < 0:
+            return
+        place(jobs, state, b, position, j)
+
+
+@helper
+def act(
+    config: Any, weights: F8, route: I8, jobs: Jobs, state: State, b: int, actions: I8
+) -> float:
+    """Carry out a feasible action; return the delay that passed."""
+    s = state.scalars[b]
+    view = config.action_view
+    if view == RULE:
+        run_scheme(weights, jobs, state, b, RULE_TABLE[actions[b, 0]])
+        return close_epoch(jobs, state, b)
+    if view == ROUTE:
+        j = actions[b, 0]
+        if j < state.remaining.shape[1]:
+            place(jobs, state, b, s.queued - 1, j)
+        delay = close_epoch(jobs, state, b)
+        while s.epoch == COMPLETION:
+            run_scheme(weights, jobs, state, b, route)
+            delay += close_epoch(jobs, state, b)
+        return delay
+    slot = actions[b, 0]
+    if slot >= config.window:
+        return close_epoch(jobs, state, b)
+    position = queue_position(s, config.window, slot)
+    j = server_for(config, weights, state, b, position) if view == PICK else actions[b, 1]
+    place(jobs, state, b, position, j)
+    return 0.0
+
+
+@helper
+def close_action(config: Any, actions: I8, b: int, servers: int) -> None:
+    """Repair: an infeasible placement becomes the closing of the epoch (route: the queue)."""
+    actions[b, 0] = servers if config.action_view == ROUTE else config.window
+
+
+@helper
+def observe_mask(config: Any, weights: F8, state: State, observation: Observation, b: int) -> None:
+    """Write the mask of feasible actions."""
+    s = state.scalars[b]
+    servers = state.remaining.shape[1]
+    window = config.window
+    mask = observation.action_mask
+    view = config.action_view
+    if view == RULE:
+        return  # every scheme may always be named
+    if view == ROUTE:
+        i = s.queued - 1
+        for j in range(servers):
+            mask[b, j] = s.arriving >= 0 and fits(
+                state.queue_demand[b, i, 0],
+                state.queue_demand[b, i, 1],
+                state.remaining[b, j, 0],
+                state.remaining[b, j, 1],
+            )
+        return
+    shown = min(s.queued, window)
+    if s.epoch == FINISHED:
+        shown = 0
+    if view == PICK:
+        only = s.epoch == COMPLETION and not config.all_servers
+        first = s.released if only else 0
+        last = first + 1 if only else servers
+        for i in range(max(shown, min(s.shown, window))):
+            mask[b, i] = 0
+        for j in range(first, last):
+            free_cpu = state.remaining[b, j, 0]
+            free_memory = state.remaining[b, j, 1]
+            for i in range(shown):
+                mask[b, i] |= fits(
+                    state.queue_demand[b, i, 0], state.queue_demand[b, i, 1], free_cpu, free_memory
+                )
+        if shown == window and s.arriving >= 0 and s.queued > window:
+            mask[b, window - 1] = server_for(config, weights, state, b, s.queued - 1) >= 0
+        return
+    for i in range(shown):
+        position = queue_position(s, window, i)
+        for j in range(servers):
+            mask[b, i * servers + j] = fits(
+                state.queue_demand[b, position, 0],
+                state.queue_demand[b, position, 1],
+                state.remaining[b, j, 0],
+                state.remaining[b, j, 1],
+            )
+    for i in range(shown * servers, s.shown * servers):
+        mask[b, i] = 0
+
+
+@helper
+def observe_units(config: Any, state: State, observation: Observation, b: int) -> None:
+    """Write the observation in exact units."""
+    s = state.scalars[b]
+    window = config.window
+    shown = min(s.queued, window)
+    clock = s.clock
+    if not config.lent:
+        for i in range(shown):
+            observation.arrival[b, i] = state.queue_arrival[b, i]
+            observation.execution[b, i] = state.queue_execution[b, i]
+            observation.demand[b, i, 0] = state.queue_demand[b, i, 0]
+            observation.demand[b, i, 1] = state.queue_demand[b, i, 1]
+        if shown == window and s.arriving >= 0:
+            last = s.queued - 1
+            observation.arrival[b, window - 1] = state.queue_arrival[b, last]
+            observation.execution[b, window - 1] = state.queue_execution[b, last]
+            observation.demand[b, window - 1, 0] = state.queue_demand[b, last, 0]
+            observation.demand[b, window - 1, 1] = state.queue_demand[b, last, 1]
+        for i in range(shown, s.shown):
+            observation.arrival[b, i] = 0.0
+            observation.execution[b, i] = 0.0
+            observation.demand[b, i, 0] = 0.0
+            observation.demand[b, i, 1] = 0.0
+    for i in range(shown):
+        observation.waiting[b, i] = clock - observation.arrival[b, i]
+    for i in range(shown, s.shown):
+        observation.waiting[b, i] = 0.0
+    observation.clock[b, 0] = clock
+    observation.mean_demand[b, 0] = s.demand_cpu / s.submitted
+    observation.mean_demand[b, 1] = s.demand_memory / s.submitted
+    observation.backlog[b, 0] = s.queued - shown
+    observation.epoch[b] = s.epoch
+    observation.arriving[b] = shown - 1 if s.arriving >= 0 else window
+    observation.released[b] = s.released
+
+
+@helper
+def write_task_token(tokens: F4, b: int, i: int, state: State, position: int, clock: float) -> None:
+    """Write the token of one waiting task."""
+    waiting = clock - state.queue_arrival[b, position]
+    tokens[b, i, 0] = state.queue_demand[b, position, 0]
+    tokens[b, i, 1] = state.queue_demand[b, position, 1]
+    tokens[b, i, 2] = state.queue_log[b, position]
+    tokens[b, i, 3] = waiting / (waiting + WAITING_SCALE)
+    tokens[b, i, 4] = 0.0
+
+
+@helper
+def observe_features(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+    """Write the observation as float32 tokens."""
+    s = state.scalars[b]
+    window = config.window
+    shown = min(s.queued, window)
+    clock = s.clock
+    tokens = observation.task_tokens
+    for i in range(shown):
+        write_task_token(tokens, b, i, state, i, clock)
+    if s.arriving >= 0:
+        write_task_token(tokens, b, shown - 1, state, s.queued - 1, clock)
+        tokens[b, shown - 1, 4] = 1.0
+    for i in range(shown, s.shown):
+        for k in range(TASK_FEATURES):
+            tokens[b, i, k] = 0.0
+    servers = observation.server_tokens
+    for j in range(servers.shape[1]):
+        servers[b, j, 0] = jobs.capacity[b, j, 0]
+        servers[b, j, 1] = jobs.capacity[b, j, 1]
+        servers[b, j, 2] = max(state.remaining[b, j, 0], 0.0)
+        servers[b, j, 3] = max(state.remaining[b, j, 1], 0.0)
+        servers[b, j, 4] = 0.0
+    if s.epoch == COMPLETION:
+        servers[b, s.released, 4] = 1.0
+    beyond = s.queued - shown
+    tokens_all = observation.global_tokens
+    tokens_all[b, 0] = s.epoch == ARRIVAL
+    tokens_all[b, 1] = s.epoch == COMPLETION
+    tokens_all[b, 2] = s.queued / (s.queued + COUNT_SCALE)
+    tokens_all[b, 3] = beyond / (beyond + COUNT_SCALE)
+    tokens_all[b, 4] = s.demand_cpu / s.submitted
+    tokens_all[b, 5] = s.demand_memory / s.submitted
+    tokens_all[b, 6] = math.log1p(clock) / math.log1p(DAY)
+
+
+@helper
+def observe(
+    config: Any, weights: F8, jobs: Jobs, state: State, observation: Observation, b: int
+) -> None:
+    """Write the whole observation of environment b."""
+    s = state.scalars[b]
+    if config.mask:
+        observe_mask(config, weights, state, observation, b)
+    if config.features:
+        observe_features(config, jobs, state, observation, b)
+    else:
+        observe_units(config, state, observation, b)
+    shown = min(s.queued, config.window)
+    for i in range(s.shown, shown):
+        observation.task_mask[b, i] = 1
+    for i in range(shown, s.shown):
+        observation.task_mask[b, i] = 0
+    s.shown = shown
+
+
+@kernel
+def begin(
+    configs: npt.NDArray[Any],
+    weights: F8,
+    jobs: Jobs,
+    state: State,
+    observation: Observation,
+    mask: B1,
+) -> None:
+    """Start an episode on the loaded workload in each environment that ``mask`` [B] names."""
+    config = configs[0]
+    servers = state.remaining.shape[1]
+    for b in range(mask.shape[0]):
+        if not mask[b]:
+            continue
+        s = state.scalars[b]
+        for i in range(s.queued):  # left over when the last episode was cut off
+            state.queue_arrival[b, i] = 0.0
+            state.queue_execution[b, i] = 0.0
+            state.queue_demand[b, i, 0] = 0.0
+            state.queue_demand[b, i, 1] = 0.0
+        for i in range(s.tasks):
+            state.start[b, i] = math.nan
+            state.server[b, i] = -1
+        for j in range(servers):
+            state.first_running[b, j] = -1
+            state.last_running[b, j] = -1
+            state.released[b, j] = False
+            set_remaining(jobs, state, b, j, 0.0, 0.0)
+        s.demand_cpu = 0.0
+        s.demand_memory = 0.0
+        s.submitted = 0
+        s.queued = 0
+        s.running = 0
+        s.completed = 0
+        s.cursor = servers
+        s.repaired = 0
+        s.truncated = 0
+        s.clock = jobs.tasks[b, 0, TASK_ARRIVAL]
+        submit(jobs, state, b)
+        observe(config, weights, jobs, state, observation, b)
+
+
+@kernel
+def step(
+    configs: npt.NDArray[Any],
+    weights: F8,
+    route: I8,
+    jobs: Jobs,
+    state: State,
+    observation: Observation,
+    result: Result,
+    actions: I8,
+    active: B1,
+) -> int:
+    """Advance each environment that ``active`` [B] names by one decision; ``actions`` [B, 2] (repaired in place).
+
+    Returns the number of environments whose episode ended, or with strict actions -(b + 1) for the first
+    environment whose action is infeasible; then nothing has changed.
+    """
+    config = configs[0]
+    servers = state.remaining.shape[1]
+    if config.strict:
+        for b in range(active.shape[0]):
+            if active[b] and not feasible(config, weights, state, b, actions):
+                return -(b + 1)
+    ended = 0
+    for b in range(active.shape[0]):
+        result.reward[b] = 0.0
+        result.terminated[b] = False
+        result.truncated[b] = False
+        result.repaired[b] = False
+        if not active[b]:
+            continue
+        s = state.scalars[b]
+        if not feasible(config, weights, state, b, actions):
+            close_action(config, actions, b, servers)
+            s.repaired += 1
+            result.repaired[b] = True
+        delay = act(config, weights, route, jobs, state, b, actions)
+        if delay != 0.0:
+            result.reward[b] = -delay * s.reward_scale
+        if s.epoch == FINISHED:
+            result.terminated[b] = s.truncated == 0
+            result.truncated[b] = s.truncated == 1
+            ended += 1
+        observe(config, weights, jobs, state, observation, b)
+    return ended
+

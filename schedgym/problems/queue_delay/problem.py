@@ -1,0 +1,118 @@
+"""The descriptor of QueueDelay: ids, parameters, views, metrics, defaults. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from schedgym.core.problem import Metric, Parameters, Problem, View, parameter
+from schedgym.errors import InvalidParameter
+
+__all__ = ["ORDERS", "PROBLEM", "SERVER_RULES", "QueueDelayParameters"]
+
+VIEWS = (
+    View("placement", "MultiDiscrete (waiting task, server); the last task index closes the epoch"),
+    View("pick", "Discrete: which waiting task starts now, on the server that `rule` gives; last = close"),
+    View("route", "Discrete, at arrivals only: a server or (last) the queue; completions by `order`"),
+    View("rule", "Discrete: which named scheme decides this whole epoch"),
+)
+SERVER_RULES = ("first", "best", "worst", "dot", "best-product", "best-sum", "best-avgsum")
+ORDERS = ("submission", "execution", "norm", "product", "sum", "avgsum", "dot")
+
+_WINDOWS = (
+    ("", "first arrival to last completion"),
+    ("_to_last_arrival", "first to last arrival"),
+    ("_backlog", "the times at which tasks wait"),
+)
+METRICS = (
+    Metric("mean_delay", "s", "mean queuing delay (the objective)", "min"),
+    Metric("median_delay", "s", "median queuing delay", "min"),
+    Metric("p95_delay", "s", "95th percentile of the queuing delay", "min"),
+    Metric("max_delay", "s", "largest queuing delay", "min"),
+    Metric("makespan", "s", "first arrival to last completion", "min"),
+    *(
+        Metric(f"utilization_{r}{suffix}", "", f"used share of {r}, averaged over {window}", "max")
+        for suffix, window in _WINDOWS
+        for r in ("cpu", "memory")
+    ),
+    Metric("mean_queued", "tasks", "time average of the number waiting, over the makespan", "min"),
+    Metric("mean_running", "tasks", "time average of the number running, over the makespan"),
+    Metric("beta", "", "share of the makespan in which tasks wait", "min"),
+    Metric("stranded", "tasks", "tasks that never ran (charged as if run one after another)", "min"),
+    Metric("repaired", "actions", "infeasible actions that were repaired", "min"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class QueueDelayParameters(Parameters):
+    """Keyword arguments of ``schedgym/QueueDelay-v0``."""
+
+    tasks: int = parameter(200, "tasks in an episode", minimum=1, maximum=10**7)
+    servers: int = parameter(8, "servers", minimum=1, maximum=10**5)
+    arrival_rate: float = parameter(
+        10.0, "tasks per second of the Poisson arrivals", minimum=0, exclusive=True
+    )
+    load: float | None = parameter(
+        None,
+        "offered load of the busiest resource: arrivals are scaled to it (none: arrival_rate holds, "
+        "and a trace keeps its own gaps)",
+        minimum=0,
+        exclusive=True,
+    )
+    execution_sigma: float = parameter(
+        1.5, "sigma of the log-normal execution times (0.5: the light-tailed variant)", minimum=0
+    )
+    workload: str | None = parameter(None, "workload file that every episode uses")
+    trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
+    nodes: str | None = parameter(None, "file of the trace's machines")
+    view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
+    window: int | str = parameter(
+        32, "visible waiting tasks; 'all' sizes it by the workload", minimum=1, choices=("all",)
+    )
+    observation: str = parameter(
+        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
+    )
+    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions")
+    rule: str = parameter("best", "view pick: which server the task gets", choices=SERVER_RULES)
+    scope: str = parameter(
+        "released",
+        "view pick: servers open at a completion, the released one or all",
+        choices=("released", "all"),
+    )
+    order: str = parameter(
+        "execution", "view route: how a released server scans the queue", choices=ORDERS
+    )
+    normalize: bool = parameter(
+        False, "divide rewards by the mean execution time of the episode's tasks"
+    )
+    strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.workload is not None and self.trace is not None:
+            raise InvalidParameter("workload and trace: give one of them, not both")
+        if self.nodes is not None and self.trace is None:
+            raise InvalidParameter("nodes: needs a trace")
+
+
+PROBLEM = Problem(
+    name="queue-delay",
+    title="Mean queuing delay of tasks with two resources on heterogeneous servers",
+    source="NoroozOliaee, Hamdaoui, Guizani, Ben Ghorbel: Online Multi-Resource Scheduling for "
+    "Minimum Task Completion Time in Cloud Servers",
+    ids={"schedgym/QueueDelay-v0": {}},
+    parameters=QueueDelayParameters,
+    views=VIEWS,
+    objective="mean_delay",
+    metrics=METRICS,
+    table=("median_delay", "p95_delay", "utilization_cpu_backlog", "utilization_memory_backlog"),
+    policies=("bf-exec", "dot-exec", "ffd-dp", "ffd-nb", "bf-all", "fcfs"),
+    reference="bf-exec",
+    baseline_parameters={"view": "placement", "window": "all", "action_mask": False},
+    presets={
+        "small": {"tasks": 200, "servers": 8},
+        "light": {"tasks": 200, "servers": 8, "arrival_rate": 0.1},
+        "paper": {"tasks": 2000, "servers": 10},
+        "paper-light-tailed": {"tasks": 2000, "servers": 10, "execution_sigma": 0.5},
+    },
+    package="schedgym.problems.queue_delay",
+)

@@ -1,0 +1,270 @@
+"""The paper's schemes as data, and the two choices they are made of: which task, which server.
+
+A scheme is a row of four codes: what an arrival may start, the rule that gives a task its server, what a
+completion may start, and the order of the queue. The same compiled ``choose`` serves the baseline
+policies (on an observation) and the ``rule`` view (on the whole queue).
+
+Source: paper 003, sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes compare without square
+roots (the order is the same). Ties go to the lowest server index and the earliest submission.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import helper
+from schedgym.errors import InvalidParameter
+from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
+
+__all__ = ["RULE_SCHEMES", "SCHEMES", "TOLERANCE", "choose", "fits", "scheme_row", "select_server"]
+
+TOLERANCE = 1e-9  # slack of the capacity test, in shares of the largest server
+
+ARRIVAL, COMPLETION, FINISHED = 0, 1, 2  # epochs
+
+FIRST, BEST, WORST, DOT, BEST_PRODUCT, BEST_SUM, BEST_AVGSUM = range(len(SERVER_RULES))
+RANDOM = len(SERVER_RULES)  # a policy only: it needs a random number per choice
+
+BY_SUBMISSION, BY_EXECUTION, BY_NORM, BY_PRODUCT, BY_SUM, BY_AVGSUM, BY_DOT = range(len(ORDERS))
+
+ARRIVING_ONLY, HEADS = 0, 1  # at an arrival: the arriving task bypasses the queue, or heads go first
+SCAN_RELEASED, HEADS_RELEASED, HEADS_ALL = 0, 1, 2  # at a completion
+
+#: name -> (arrival mode, server rule, completion mode, order of the queue)
+SCHEMES: dict[str, tuple[int, int, int, int]] = {
+    "bf-exec": (ARRIVING_ONLY, BEST, SCAN_RELEASED, BY_EXECUTION),
+    "dot-exec": (ARRIVING_ONLY, DOT, SCAN_RELEASED, BY_EXECUTION),
+    "ffd-nb": (ARRIVING_ONLY, FIRST, SCAN_RELEASED, BY_NORM),
+    "ffd-dp": (ARRIVING_ONLY, DOT, SCAN_RELEASED, BY_DOT),
+    "ffd-product": (ARRIVING_ONLY, FIRST, SCAN_RELEASED, BY_PRODUCT),
+    "ffd-sum": (ARRIVING_ONLY, FIRST, SCAN_RELEASED, BY_SUM),
+    "ffd-avgsum": (ARRIVING_ONLY, FIRST, SCAN_RELEASED, BY_AVGSUM),
+    "bfd-nb": (ARRIVING_ONLY, BEST, SCAN_RELEASED, BY_NORM),
+    "bfd-dp": (ARRIVING_ONLY, BEST, SCAN_RELEASED, BY_DOT),
+    "bfd-product": (ARRIVING_ONLY, BEST_PRODUCT, SCAN_RELEASED, BY_PRODUCT),
+    "bfd-sum": (ARRIVING_ONLY, BEST_SUM, SCAN_RELEASED, BY_SUM),
+    "bfd-avgsum": (ARRIVING_ONLY, BEST_AVGSUM, SCAN_RELEASED, BY_AVGSUM),
+    "fcfs": (HEADS, FIRST, HEADS_ALL, BY_SUBMISSION),
+    "ff": (ARRIVING_ONLY, FIRST, HEADS_RELEASED, BY_SUBMISSION),
+    "bf": (ARRIVING_ONLY, BEST, HEADS_RELEASED, BY_SUBMISSION),
+    "wf": (ARRIVING_ONLY, WORST, HEADS_RELEASED, BY_SUBMISSION),
+    "rf": (ARRIVING_ONLY, RANDOM, HEADS_RELEASED, BY_SUBMISSION),
+    "ff-all": (ARRIVING_ONLY, FIRST, HEADS_ALL, BY_SUBMISSION),
+    "bf-all": (ARRIVING_ONLY, BEST, HEADS_ALL, BY_SUBMISSION),
+    "wf-all": (ARRIVING_ONLY, WORST, HEADS_ALL, BY_SUBMISSION),
+    "rf-all": (ARRIVING_ONLY, RANDOM, HEADS_ALL, BY_SUBMISSION),
+}
+#: the schemes that an action of the ``rule`` view names, in the order of its codes
+RULE_SCHEMES: tuple[str, ...] = tuple(n for n, row in SCHEMES.items() if row[1] != RANDOM)
+RULE_TABLE = np.array([SCHEMES[name] for name in RULE_SCHEMES], dtype=np.int64)
+
+
+def scheme_row(name: str, blocking: bool = False) -> npt.NDArray[np.int64]:
+    """The codes of a scheme; int64 [4].
+
+    Args:
+        name: a key of ``SCHEMES``.
+        blocking: an arrival joins the queue, and heads in the scheme's order go to any server until one
+            fits nowhere, also at completions (the ffd schemes with a fixed size only).
+    """
+    row = np.array(SCHEMES[name], dtype=np.int64)
+    if blocking:
+        if not name.startswith("ffd-") or row[3] == BY_DOT:
+            raise InvalidParameter(f"blocking: {name} has no blocking variant")
+        row[0], row[2] = HEADS, HEADS_ALL
+    return row
+
+
+@helper
+def fits(cpu: float, memory: float, free_cpu: float, free_memory: float) -> Any:
+    """Whether a demand fits what is free, in both resources."""
+    return (cpu <= free_cpu + TOLERANCE) and (memory <= free_memory + TOLERANCE)
+
+
+@helper
+def select_server(
+    rule: int,
+    weights: npt.NDArray[np.float64],
+    cpu: float,
+    memory: float,
+    remaining: npt.NDArray[np.float64],
+    mean_demand: npt.NDArray[np.float64],
+    draw: float,
+) -> int:
+    """The server that ``rule`` gives to a demand, -1 if it fits nowhere.
+
+    Best and worst refer to what is left after the placement (paper 003, section III-A1); dot is the
+    largest inner product of the demand with what is left before it. ``draw`` in [0, 1) serves RANDOM.
+    """
+    servers = remaining.shape[0]
+    chosen = -1
+    least = math.inf
+    if rule == RANDOM:
+        fitting = 0
+        for j in range(servers):
+            fitting += fits(cpu, memory, remaining[j, 0], remaining[j, 1])
+        skip = int(draw * fitting)
+        for j in range(servers):
+            if fits(cpu, memory, remaining[j, 0], remaining[j, 1]):
+                if skip == 0:
+                    return j
+                skip -= 1
+        return -1
+    for j in range(servers):
+        free_cpu = remaining[j, 0]
+        free_memory = remaining[j, 1]
+        if not fits(cpu, memory, free_cpu, free_memory):
+            continue
+        if rule == FIRST:
+            return j
+        if rule == DOT:
+            value = -(cpu * free_cpu + memory * free_memory)
+        else:
+            x = free_cpu - cpu
+            y = free_memory - memory
+            if rule == BEST_PRODUCT:
+                value = x * y
+            elif rule == BEST_SUM:
+                value = weights[0] * x + weights[1] * y
+            elif rule == BEST_AVGSUM:
+                value = mean_demand[0] * x + mean_demand[1] * y
+            else:
+                value = x * x + y * y
+                if rule == WORST:
+                    value = -value
+        if value < least or chosen < 0:
+            least = value
+            chosen = j
+    return chosen
+
+
+@helper
+def queue_key(
+    order: int,
+    weights: npt.NDArray[np.float64],
+    execution: float,
+    cpu: float,
+    memory: float,
+    mean_demand: npt.NDArray[np.float64],
+    free_cpu: float,
+    free_memory: float,
+) -> float:
+    """The number by which a queue is scanned, least first."""
+    if order == BY_EXECUTION:
+        return execution
+    if order == BY_NORM:
+        return -(cpu * cpu + memory * memory)
+    if order == BY_PRODUCT:
+        return -(cpu * memory)
+    if order == BY_SUM:
+        return -(weights[0] * cpu + weights[1] * memory)
+    if order == BY_AVGSUM:
+        return -(mean_demand[0] * cpu + mean_demand[1] * memory)
+    if order == BY_DOT:
+        return -(cpu * free_cpu + memory * free_memory)
+    return 0.0
+
+
+@helper
+def select_task(
+    order: int,
+    weights: npt.NDArray[np.float64],
+    queued: int,
+    execution: npt.NDArray[np.float64],
+    demand: npt.NDArray[np.float64],
+    mean_demand: npt.NDArray[np.float64],
+    free_cpu: float,
+    free_memory: float,
+    only_fitting: bool,
+) -> int:
+    """Index of the first waiting task in ``order`` (that fits what is free on the server), -1 if none."""
+    chosen = -1
+    least = math.inf
+    for i in range(queued):
+        cpu = demand[i, 0]
+        memory = demand[i, 1]
+        if only_fitting and not fits(cpu, memory, free_cpu, free_memory):
+            continue
+        if order == BY_SUBMISSION:
+            return i
+        key = queue_key(
+            order, weights, execution[i], cpu, memory, mean_demand, free_cpu, free_memory
+        )
+        if key < least or chosen < 0:
+            least = key
+            chosen = i
+    return chosen
+
+
+@helper
+def choose(
+    scheme: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    epoch: int,
+    arriving: int,
+    released: int,
+    queued: int,
+    execution: npt.NDArray[np.float64],
+    demand: npt.NDArray[np.float64],
+    remaining: npt.NDArray[np.float64],
+    mean_demand: npt.NDArray[np.float64],
+    draw: float,
+) -> tuple[int, int]:
+    """The next placement of a scheme, or (-1, -1) to close the epoch.
+
+    Args:
+        scheme: codes [4] as in :data:`SCHEMES`.
+        weights: of cpu and memory in the size "sum" [2].
+        epoch: ARRIVAL or COMPLETION.
+        arriving: index of the arriving task among the waiting ones; out of range once it runs.
+        released: the server that a completion released.
+        queued: number of waiting tasks; they stand first in ``execution`` and ``demand``.
+        execution: [>= queued] seconds.
+        demand: [>= queued, 2] cpu and memory.
+        remaining: [servers, 2] free cpu and memory.
+        mean_demand: [2] mean demand of the tasks submitted so far.
+        draw: a number in [0, 1) for the random rule.
+
+    A scan that starts each task that fits equals, placement by placement, the least key among those that
+    fit: what is free only shrinks within an epoch, so a task once passed over never fits later.
+    """
+    if queued == 0 or epoch == FINISHED:
+        return -1, -1
+    if epoch == ARRIVAL and scheme[0] == ARRIVING_ONLY:
+        if arriving < 0 or arriving >= queued:
+            return -1, -1
+        task = arriving
+    elif epoch == COMPLETION and scheme[2] == SCAN_RELEASED:
+        task = select_task(
+            scheme[3],
+            weights,
+            queued,
+            execution,
+            demand,
+            mean_demand,
+            remaining[released, 0],
+            remaining[released, 1],
+            True,
+        )
+        if task < 0:
+            return -1, -1
+        return task, released
+    else:
+        task = select_task(
+            scheme[3], weights, queued, execution, demand, mean_demand, 0.0, 0.0, False
+        )
+        if epoch == COMPLETION and scheme[2] == HEADS_RELEASED:
+            free = remaining[released]
+            if fits(demand[task, 0], demand[task, 1], free[0], free[1]):
+                return task, released
+            return -1, -1
+    server = select_server(
+        scheme[1], weights, demand[task, 0], demand[task, 1], remaining, mean_demand, draw
+    )
+    if server < 0:
+        return -1, -1
+    return task, server

@@ -1,0 +1,435 @@
+"""Workloads of QueueDelay: the schema, the generator with the paper's parameters, traces, toy instances.
+
+Sizes are shares of the largest machine, times are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import helper, kernel
+from schedgym.core.random import exponential, normal_pair, stream, uniform
+from schedgym.core.workload import Field, Schema, Workload
+from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.queue_delay.schemes import TOLERANCE
+
+if TYPE_CHECKING:
+    from schedgym.problems.queue_delay.problem import QueueDelayParameters
+    from schedgym.traces.base import Trace
+
+__all__ = [
+    "LAST_TIME",
+    "SCHEMA",
+    "TOYS",
+    "Source",
+    "draw",
+    "from_trace",
+    "generate",
+    "make_source",
+    "make_workload",
+]
+
+#: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
+LAST_TIME = 1e12
+
+#: machine types of the 2011 Google trace (cpu, memory, count), 12,583 machines in all:
+#: Reiss, Wilkes, Hellerstein, "Google cluster-usage traces: format + schema", 2011; Reiss et al., SoCC 2012
+GOOGLE_2011_MACHINES = np.array(
+    [
+        (0.5, 0.4995, 6732),
+        (0.5, 0.2493, 3863),
+        (0.5, 0.749, 1001),
+        (1.0, 1.0, 795),
+        (0.25, 0.2498, 126),
+        (0.5, 0.1241, 52),
+        (0.5, 0.03085, 5),
+        (0.5, 0.9678, 5),
+        (1.0, 0.5, 3),
+        (0.5, 0.06158, 1),
+    ]
+)
+EXECUTION_MEDIAN = 300.0  # s
+EXECUTION_RANGE = (1.0, 86400.0)  # s
+CPU_MEDIAN, CPU_SIGMA, CPU_MAX = 0.025, 0.9, 0.5
+MEMORY_MEDIAN, MEMORY_SIGMA, MEMORY_MAX = 0.019, 1.1, 0.24
+DEMAND_MIN = 0.001
+LOG_CORRELATION = 0.45  # between the logarithms of cpu and memory
+
+ARRIVALS, EXECUTIONS, DEMANDS, SERVERS, WINDOWS = range(5)  # random streams
+
+
+def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
+    """What must hold between fields: every task fits some empty server, and time stays bounded."""
+    jobs, cluster = sections["jobs"], sections["cluster"]
+    alone = np.zeros(len(jobs["cpu"]), dtype=bool)
+    for size in {(float(c), float(m)) for c, m in zip(cluster["cpu"], cluster["memory"], strict=True)}:
+        alone |= (jobs["cpu"] <= size[0] + TOLERANCE) & (jobs["memory"] <= size[1] + TOLERANCE)
+    if not alone.all():
+        i = int(np.flatnonzero(~alone)[0])
+        raise InvalidWorkload(
+            f"{prefix}jobs: task [{i}] (cpu {jobs['cpu'][i]:g}, memory {jobs['memory'][i]:g}) "
+            "fits no empty server"
+        )
+    end = float(jobs["arrival"][-1] + jobs["execution"].sum())
+    if end > LAST_TIME:
+        raise InvalidWorkload(
+            f"{prefix}jobs: last arrival plus all execution times must be <= {LAST_TIME:g} s, got {end:g}"
+        )
+
+
+_SHARE = "share of the largest server"
+SCHEMA = Schema(
+    problem="queue-delay",
+    jobs=(
+        Field("arrival", "s", ("task",), ascending=True),
+        Field("execution", "s", ("task",), exclusive=True),
+        Field("cpu", _SHARE, ("task",), maximum=1.0),
+        Field("memory", _SHARE, ("task",), maximum=1.0),
+    ),
+    cluster=(
+        Field("cpu", _SHARE, ("server",), maximum=1.0),
+        Field("memory", _SHARE, ("server",), maximum=1.0),
+    ),
+    check=_check,
+)
+
+
+def make_workload(tasks: Any, servers: Any) -> Workload:
+    """A checked workload.
+
+    Args:
+        tasks: rows (arrival [s], execution [s], cpu, memory), arrivals not decreasing; [K, 4].
+        servers: rows (cpu, memory), [M, 2].
+
+    Raises:
+        InvalidWorkload: naming the field and the first bad index.
+    """
+    table, sizes = np.asarray(tasks, dtype=float), np.asarray(servers, dtype=float)
+    if table.ndim != 2 or table.shape[1] != 4:
+        raise InvalidWorkload(f"tasks: must be rows of 4 numbers, got shape {table.shape}")
+    if sizes.ndim != 2 or sizes.shape[1] != 2:
+        raise InvalidWorkload(f"servers: must be rows of 2 numbers, got shape {sizes.shape}")
+    names = [field.name for field in SCHEMA.jobs]
+    return SCHEMA.parse(
+        {
+            "jobs": {name: table[:, i] for i, name in enumerate(names)},
+            "cluster": {"cpu": sizes[:, 0], "memory": sizes[:, 1]},
+        }
+    )
+
+
+#: where episodes come from, for the compiled draw
+SOURCE = np.dtype(
+    [
+        ("windows", np.int64),  # of a trace; 0: synthetic
+        ("arrival_rate", np.float64),
+        ("load", np.float64),  # 0: as drawn
+        ("execution_sigma", np.float64),
+    ],
+    align=True,
+)
+
+
+class Source:
+    """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
+
+    Attributes:
+        constants: SOURCE record [1].
+        table: the trace's tasks [N, 4] (arrival s, execution s, cpu, memory), else [0, 4].
+        nodes: the machines to draw servers from [P, 2], else [0, 2]; node 0 is always server 0.
+        tasks, servers: sizes of an episode.
+    """
+
+    def __init__(
+        self,
+        tasks: int,
+        servers: int,
+        *,
+        arrival_rate: float = 10.0,
+        load: float | None = None,
+        execution_sigma: float = 1.5,
+        table: npt.NDArray[np.float64] | None = None,
+        nodes: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        self.tasks, self.servers = tasks, servers
+        self.table = np.zeros((0, 4)) if table is None else np.ascontiguousarray(table)
+        self.nodes = np.zeros((0, 2)) if nodes is None else np.ascontiguousarray(nodes)
+        windows = 0
+        if table is not None:
+            windows = len(table) // tasks
+            if windows == 0:
+                raise InvalidParameter(
+                    f"tasks: a window of {tasks} is longer than the trace, which has {len(table)} tasks"
+                )
+            if servers > len(self.nodes):
+                raise InvalidParameter(
+                    f"servers: {servers} are more than the trace's {len(self.nodes)} nodes"
+                )
+        self.constants = np.zeros(1, dtype=SOURCE)
+        self.constants[0] = (windows, arrival_rate, load or 0.0, execution_sigma)
+
+    @property
+    def windows(self) -> int:
+        """Number of whole windows of the trace; 0 for the synthetic generator."""
+        return int(self.constants["windows"][0])
+
+
+def make_source(parameters: QueueDelayParameters) -> Source:
+    """The source that an environment's parameters name; reads the trace's files, if any."""
+    table = nodes = None
+    if parameters.trace is not None:
+        from schedgym.traces import read_trace
+
+        table, nodes = from_trace(read_trace(parameters.trace, nodes=parameters.nodes))
+    return Source(
+        parameters.tasks,
+        parameters.servers,
+        arrival_rate=parameters.arrival_rate,
+        load=parameters.load,
+        execution_sigma=parameters.execution_sigma,
+        table=table,
+        nodes=nodes,
+    )
+
+
+def from_trace(trace: Trace) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Tasks and machines of a trace in this problem's units.
+
+    Sizes are divided by the largest machine per resource. Machines are listed largest first (by the
+    smaller of their two shares), so that node 0, which is always server 0, hosts every task.
+
+    Args:
+        trace: with arrival and duration [s], cores and memory per task, and machines.
+
+    Returns:
+        tasks [N, 4] (arrival, execution, cpu, memory) in order of arrival, and machines [P, 2].
+
+    Raises:
+        InvalidParameter: when the trace has no machines.
+        InvalidWorkload: when a task fits no machine.
+    """
+    if len(trace.machine_cores) == 0:
+        raise InvalidParameter(f"nodes: the {trace.name} trace needs its file of machines")
+    scale_cpu, scale_memory = trace.machine_cores.max(), trace.machine_memory.max()
+    nodes = np.column_stack([trace.machine_cores / scale_cpu, trace.machine_memory / scale_memory])
+    largest = int(np.argmax(nodes.min(axis=1)))
+    nodes = np.concatenate([nodes[largest : largest + 1], np.delete(nodes, largest, axis=0)])
+    table = np.column_stack(
+        [trace.arrival, trace.duration, trace.cores / scale_cpu, trace.memory / scale_memory]
+    )
+    table = table[np.argsort(trace.arrival, kind="stable")]
+    table[:, 0] -= table[0, 0]
+    beyond = (table[:, 2:] > nodes[0] + TOLERANCE).any(axis=1)
+    if beyond.any():
+        i = int(np.flatnonzero(beyond)[0])
+        raise InvalidWorkload(
+            f"{trace.name}: task [{i}] (cpu {table[i, 2]:g}, memory {table[i, 3]:g} of the largest "
+            "machine) does not fit the largest machine"
+        )
+    return table, nodes
+
+
+def generate(seed: int, episode: int, source: Source) -> Workload:
+    """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
+    from schedgym.core.random import root_seed
+
+    tasks = np.zeros((1, source.tasks, 4))
+    capacity = np.zeros((1, source.servers, 2))
+    draw_python(
+        np.ones(1, dtype=bool),
+        np.array([root_seed(seed)]),
+        np.array([episode]),
+        source,
+        tasks,
+        capacity,
+    )
+    return make_workload(tasks[0], capacity[0])
+
+
+def draw_python(
+    mask: npt.NDArray[np.bool_],
+    seeds: npt.NDArray[np.uint64],
+    episodes: npt.NDArray[np.int64],
+    source: Source,
+    tasks: npt.NDArray[np.float64],
+    capacity: npt.NDArray[np.float64],
+) -> None:
+    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow)."""
+    with np.errstate(over="ignore"):
+        draw(
+            mask, seeds, episodes, source.constants, source.table, source.nodes, source.tasks, tasks, capacity
+        )
+
+
+@helper
+def draw_servers(seed: np.uint64, episode: int, capacity: Any, b: int) -> None:
+    """Servers by the machine mix, independently, so that lists nest in their number.
+
+    Server 0 is redrawn until it holds the largest demand, so that every task fits somewhere.
+    """
+    state = stream(seed, episode, SERVERS)
+    kinds = GOOGLE_2011_MACHINES.shape[0]
+    total = 0.0
+    for k in range(kinds):
+        total += GOOGLE_2011_MACHINES[k, 2]
+    for j in range(capacity.shape[1]):
+        while True:
+            state, u = uniform(state)
+            left = u * total
+            kind = 0
+            while kind < kinds - 1 and left >= GOOGLE_2011_MACHINES[kind, 2]:
+                left -= GOOGLE_2011_MACHINES[kind, 2]
+                kind += 1
+            cpu = GOOGLE_2011_MACHINES[kind, 0]
+            memory = GOOGLE_2011_MACHINES[kind, 1]
+            if j > 0 or (cpu >= CPU_MAX and memory >= MEMORY_MAX):
+                break
+        capacity[b, j, 0] = cpu
+        capacity[b, j, 1] = memory
+
+
+@helper
+def draw_synthetic(
+    seed: np.uint64, episode: int, rate: float, sigma: float, count: int, tasks: Any, b: int
+) -> None:
+    """Tasks of the stand-in for the 2011 Google trace."""
+    arrivals = stream(seed, episode, ARRIVALS)
+    executions = stream(seed, episode, EXECUTIONS)
+    demands = stream(seed, episode, DEMANDS)
+    clock = 0.0
+    rest = math.sqrt(1.0 - LOG_CORRELATION * LOG_CORRELATION)
+    spare = 0.0
+    for i in range(count):
+        arrivals, gap = exponential(arrivals)
+        clock += gap / rate
+        if i % 2 == 0:
+            executions, z, spare = normal_pair(executions)
+        else:
+            z = spare
+        execution = EXECUTION_MEDIAN * math.exp(sigma * z)
+        demands, x, y = normal_pair(demands)
+        cpu = CPU_MEDIAN * math.exp(CPU_SIGMA * x)
+        memory = MEMORY_MEDIAN * math.exp(MEMORY_SIGMA * (LOG_CORRELATION * x + rest * y))
+        tasks[b, i, 0] = clock
+        tasks[b, i, 1] = min(max(execution, EXECUTION_RANGE[0]), EXECUTION_RANGE[1])
+        tasks[b, i, 2] = min(max(cpu, DEMAND_MIN), CPU_MAX)
+        tasks[b, i, 3] = min(max(memory, DEMAND_MIN), MEMORY_MAX)
+
+
+@helper
+def draw_window(
+    seed: np.uint64,
+    episode: int,
+    windows: int,
+    table: Any,
+    nodes: Any,
+    order: Any,
+    count: int,
+    tasks: Any,
+    capacity: Any,
+    b: int,
+) -> None:
+    """The episode's window of a trace, its clock starting at 0, on nodes drawn without replacement.
+
+    Server lists nest in their number; ``order`` [P] is scratch. Consecutive episodes of a seed take
+    consecutive windows, from a first one that the seed decides.
+    """
+    state = stream(seed, 0, WINDOWS)
+    state, u = uniform(state)
+    first = ((int(u * windows) + episode) % windows) * count
+    origin = table[first, 0]
+    for i in range(count):
+        tasks[b, i, 0] = table[first + i, 0] - origin
+        for k in range(1, 4):
+            tasks[b, i, k] = table[first + i, k]
+    state = stream(seed, episode, SERVERS)
+    population = order.shape[0]
+    for k in range(population):
+        order[k] = k
+    for j in range(capacity.shape[1]):
+        if j > 0:  # node 0 stays server 0; the others as the first steps of a Fisher-Yates shuffle
+            state, u = uniform(state)
+            k = j + int(u * (population - j))
+            order[j], order[k] = order[k], order[j]
+        capacity[b, j, 0] = nodes[order[j], 0]
+        capacity[b, j, 1] = nodes[order[j], 1]
+
+
+@helper
+def scale_to_load(load: float, count: int, tasks: Any, capacity: Any, b: int) -> None:
+    """Scale the arrivals so that the busiest resource's volume is ``load`` times its capacity over the span."""
+    work_cpu = 0.0
+    work_memory = 0.0
+    for i in range(count):
+        work_cpu += tasks[b, i, 1] * tasks[b, i, 2]
+        work_memory += tasks[b, i, 1] * tasks[b, i, 3]
+    total_cpu = 0.0
+    total_memory = 0.0
+    for j in range(capacity.shape[1]):
+        total_cpu += capacity[b, j, 0]
+        total_memory += capacity[b, j, 1]
+    origin = tasks[b, 0, 0]
+    span = tasks[b, count - 1, 0] - origin
+    if span > 0.0:
+        factor = max(work_cpu / total_cpu, work_memory / total_memory) / load / span
+        for i in range(count):
+            tasks[b, i, 0] = (tasks[b, i, 0] - origin) * factor
+
+
+@kernel
+def draw(
+    mask: npt.NDArray[np.bool_],
+    seeds: npt.NDArray[np.uint64],
+    episodes: npt.NDArray[np.int64],
+    constants: npt.NDArray[Any],
+    table: npt.NDArray[np.float64],
+    nodes: npt.NDArray[np.float64],
+    count: int,
+    tasks: npt.NDArray[np.float64],
+    capacity: npt.NDArray[np.float64],
+) -> None:
+    """Draw the workload of (seed, episode) for each environment that ``mask`` [B] names.
+
+    Args:
+        seeds: root seeds [B]; episodes: numbers [B].
+        constants: SOURCE [1]; table, nodes: the trace, or empty.
+        count: tasks per episode.
+        tasks: written, [B, >= count, 4]; capacity: written, [B, M, 2].
+    """
+    source = constants[0]
+    order = np.zeros(nodes.shape[0], dtype=np.int64)
+    for b in range(mask.shape[0]):
+        if not mask[b]:
+            continue
+        if source.windows > 0:
+            draw_window(
+                seeds[b], episodes[b], source.windows, table, nodes, order, count, tasks, capacity, b
+            )
+        else:
+            draw_servers(seeds[b], episodes[b], capacity, b)
+            draw_synthetic(
+                seeds[b],
+                episodes[b],
+                source.arrival_rate,
+                source.execution_sigma,
+                count,
+                tasks,
+                b,
+            )
+        if source.load > 0.0:
+            scale_to_load(source.load, count, tasks, capacity, b)
+
+
+#: toy instances with the optimal mean queuing delay [s]: name -> (tasks, servers, optimum)
+TOYS: dict[str, tuple[list[tuple[float, ...]], list[tuple[float, float]], float]] = {
+    # two unit tasks at once on one server: the short one first
+    "short-first": ([(0, 10, 1, 1), (0, 2, 1, 1)], [(1, 1)], 1.0),
+    # complementary demands run side by side
+    "complementary": ([(0, 5, 0.9, 0.1), (0, 5, 0.1, 0.9)], [(1, 1)], 0.0),
+    # the small task must leave the large server to the large task
+    "keep-free": ([(0, 9, 0.4, 0.4), (1, 1, 1, 1)], [(1, 1), (0.5, 0.5)], 0.0),
+}
