@@ -21,7 +21,7 @@ from gymnasium.vector.utils import batch_space
 from schedgym.core.policy import Interface
 from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.simulator import Simulator
+from schedgym.core.simulator import ACT, BEGIN, SKIP, Simulator
 from schedgym.core.workload import Workload, load_workload
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 
@@ -73,7 +73,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.copy = copy
         self.simulator = self.make_simulator(self.problem.parameters.build(**parameters), 1)
         self.observation_space, self.action_space = self.make_spaces(self.simulator)
-        self._active = np.ones(1, dtype=bool)
+        self._one = np.ones(1, dtype=bool)
+        self._act = np.full(1, ACT, dtype=np.int8)
+        self._begin = np.full(1, BEGIN, dtype=np.int8)
         self._running = False
         self._bind()
 
@@ -149,7 +151,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if given.get("workload") is not None:
             workload = _workload(simulator, given["workload"])
             simulator.give(0, workload, bool(given.get("repeat", False)))
-        simulator.begin(self._active)
+        simulator.prepare(self._one)
+        simulator.step(self._begin)
         if simulator.observation is not self._buffers:  # the arrays have grown
             self._bind()
         self._running = True
@@ -174,12 +177,12 @@ class SchedulingEnv(gym.Env[Any, Any]):
             simulator.actions[0, 0] = action
         else:
             self._parse_action(action)
-        ended = simulator.step(self._active)
+        ended = simulator.step(self._act)
         info: dict[str, Any] = {}
         if ended:
             if ended < 0:
                 raise InvalidAction(f"action {action} is infeasible (strict=True)")
-            values = simulator.measure(self._active)[0].tolist()
+            values = simulator.measure(self._one)[0].tolist()
             info["metrics"] = dict(zip(simulator.metric_names, values, strict=True))
             self._running = False
         if simulator.repaired[0]:
@@ -271,8 +274,10 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._all = np.ones(self.num_envs, dtype=bool)
+        self._command = np.full(self.num_envs, ACT, dtype=np.int8)
         self._ended = np.zeros(self.num_envs, dtype=bool)
         self._none_ended = True
+        self._prepared = False
         self._started = False
 
     @property
@@ -323,7 +328,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
                 simulator.give(int(i), workloads[i], bool(given.get("repeat", False)))
         if given.get("episode") is not None:
             simulator.episodes[mask] = given["episode"]
-        simulator.begin(mask)
+        self._begin(mask)
         self._ended &= ~mask
         self._none_ended = not self._ended.any()
         self._started = True
@@ -363,22 +368,24 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             raise ResetNeeded("call reset before step")
         simulator = self.simulator
         self._parse_actions(actions)
-        if self._none_ended:
-            active, resetting = self._all, None
-        elif self.autoreset_mode is AutoresetMode.DISABLED:
-            i = int(np.argmax(self._ended))
-            raise ResetNeeded(f"the episode of environment {i} has ended: reset it first")
-        else:
+        command = self._command
+        resetting: npt.NDArray[np.bool_] | None = None
+        if not self._none_ended:
+            if self.autoreset_mode is AutoresetMode.DISABLED:
+                i = int(np.argmax(self._ended))
+                raise ResetNeeded(f"the episode of environment {i} has ended: reset it first")
             resetting = self._ended
-            active = ~resetting
-        ended = simulator.step(active)
+            command = np.where(resetting, np.int8(BEGIN), np.int8(ACT))
+            if not self._prepared:
+                simulator.prepare(resetting)
+                self._prepared = True  # an infeasible action below must not prepare them twice
+        ended = simulator.step(command)
         if ended < 0:
             i = -ended - 1
             raise InvalidAction(
                 f"actions[{i}]: {np.asarray(actions)[i]} is infeasible (strict=True)"
             )
-        if resetting is not None:
-            simulator.begin(resetting)
+        self._prepared = False
         rewards = simulator.reward.copy()
         terminated, truncated = simulator.terminated.copy(), simulator.truncated.copy()
         infos: dict[str, Any] = {}
@@ -396,6 +403,11 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             self._ended = done if done is not None else np.zeros(self.num_envs, dtype=bool)
             self._none_ended = done is None
         return self._observe(), rewards, terminated, truncated, infos
+
+    def _begin(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Start the next episode of the environments that ``mask`` names; the others stay as they are."""
+        self.simulator.prepare(mask)
+        self.simulator.step(np.where(mask, np.int8(BEGIN), np.int8(SKIP)))
 
     def _parse_actions(self, actions: Any) -> None:
         simulator = self.simulator
@@ -442,7 +454,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             for where, mask in ((last, repaired & done), (infos, repaired & ~done)):
                 if mask.any():
                     where["repaired"], where["_repaired"] = mask, mask.copy()
-        simulator.begin(done)
+        self._begin(done)
         return {
             "final_obs": final,
             "_final_obs": done.copy(),

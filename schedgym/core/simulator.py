@@ -18,7 +18,10 @@ from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 
-__all__ = ["Simulator"]
+__all__ = ["ACT", "BEGIN", "SKIP", "Simulator"]
+
+#: what an environment does in a step of the simulator
+SKIP, ACT, BEGIN = 0, 1, 2
 
 
 class Simulator(ABC):
@@ -70,8 +73,11 @@ class Simulator(ABC):
         self.check_workload(workload)
         self.given[index] = (workload, repeat)
 
-    def begin(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Start the next episode of each environment that ``mask`` [B] names."""
+    def prepare(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Load the next episode's workload into each environment that ``mask`` [B] names.
+
+        A step with the command BEGIN must follow.
+        """
         drawn = mask
         if self.given:
             drawn = mask.copy()
@@ -81,8 +87,8 @@ class Simulator(ABC):
                 drawn[index] = False
                 if not repeat:
                     del self.given[index]
-        self.draw(drawn)
-        self.start(mask)
+        if drawn.any():
+            self.draw(drawn)
         self.episodes[mask] += 1
 
     @abstractmethod
@@ -98,15 +104,11 @@ class Simulator(ABC):
         """Draw workloads from (seed, episode) for the environments that ``mask`` names."""
 
     @abstractmethod
-    def start(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Reset the state of these environments to the start of their loaded workload, and observe."""
+    def step(self, command: npt.NDArray[np.int8]) -> int:
+        """Carry out ``command`` [B]: SKIP, ACT by ``actions``, or BEGIN the episode that was prepared.
 
-    @abstractmethod
-    def step(self, active: npt.NDArray[np.bool_]) -> int:
-        """Advance by ``actions``; returns the number of episodes that ended.
-
-        With strict actions a negative number -(i + 1) says that environment i's action is infeasible and
-        nothing has changed.
+        Returns the number of episodes that ended. With strict actions a negative number -(i + 1) says
+        that environment i's action is infeasible and nothing has changed.
         """
 
     @abstractmethod

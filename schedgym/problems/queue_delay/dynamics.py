@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.jit import helper, kernel
+from schedgym.core.simulator import ACT, BEGIN, SKIP
 from schedgym.problems.queue_delay.schemes import (
     ARRIVAL,
     COMPLETION,
@@ -37,7 +38,6 @@ __all__ = [
     "Observation",
     "Result",
     "State",
-    "begin",
     "step",
 ]
 
@@ -405,37 +405,39 @@ def server_for(config: Any, weights: F8, state: State, b: int, position: int) ->
 
 
 @helper
-def feasible(config: Any, weights: F8, state: State, b: int, actions: I8) -> Any:
-    """Whether environment b can carry out its action as it is."""
+def decode(config: Any, weights: F8, state: State, b: int, actions: I8, decisions: I8) -> Any:
+    """Turn an action into (position in the queue, server) in ``decisions`` [B, 2]; (-1, -1) places nothing.
+
+    Returns whether the action is feasible; an infeasible placement becomes (-1, -1): it closes the epoch
+    (view route: it queues the task).
+    """
     s = state.scalars[b]
-    if config.action_view == RULE:
-        return True
-    if config.action_view == ROUTE:
+    view = config.action_view
+    position = -1
+    j = -1
+    wanted = False
+    if view == ROUTE:
+        wanted = actions[b, 0] < state.remaining.shape[1]
+        position = s.queued - 1
         j = actions[b, 0]
-        if j >= state.remaining.shape[1]:
-            return True
-        i = s.queued - 1
-        return fits(
-            state.queue_demand[b, i, 0],
-            state.queue_demand[b, i, 1],
+    elif view != RULE and actions[b, 0] < config.window:
+        wanted = True
+        position = queue_position(s, config.window, actions[b, 0])
+        j = actions[b, 1]
+    possible = wanted and position >= 0
+    if possible and view == PICK:
+        j = server_for(config, weights, state, b, position)
+        possible = j >= 0
+    elif possible:
+        possible = fits(
+            state.queue_demand[b, position, 0],
+            state.queue_demand[b, position, 1],
             state.remaining[b, j, 0],
             state.remaining[b, j, 1],
         )
-    slot = actions[b, 0]
-    if slot >= config.window:
-        return True
-    position = queue_position(s, config.window, slot)
-    if position < 0:
-        return False
-    if config.action_view == PICK:
-        return server_for(config, weights, state, b, position) >= 0
-    j = actions[b, 1]
-    return fits(
-        state.queue_demand[b, position, 0],
-        state.queue_demand[b, position, 1],
-        state.remaining[b, j, 0],
-        state.remaining[b, j, 1],
-    )
+    decisions[b, 0] = position if possible else -1
+    decisions[b, 1] = j if possible else -1
+    return possible or not wanted
 
 
 @helper
@@ -465,40 +467,37 @@ def run_scheme(weights: F8, jobs: Jobs, state: State, b: int, scheme: I8) -> Non
 
 @helper
 def act(
-    config: Any, weights: F8, route: I8, jobs: Jobs, state: State, b: int, actions: I8
+    config: Any,
+    weights: F8,
+    route: I8,
+    jobs: Jobs,
+    state: State,
+    b: int,
+    actions: I8,
+    decisions: I8,
 ) -> float:
-    """Carry out a feasible action; return the delay that passed."""
+    """Carry out a decoded action; return the delay that passed."""
     s = state.scalars[b]
     view = config.action_view
-    if view == RULE:
-        run_scheme(weights, jobs, state, b, RULE_TABLE[actions[b, 0]])
-        return close_epoch(jobs, state, b)
-    if view == ROUTE:
-        j = actions[b, 0]
-        if j < state.remaining.shape[1]:
-            place(jobs, state, b, s.queued - 1, j)
-        delay = close_epoch(jobs, state, b)
-        while s.epoch == COMPLETION:
-            run_scheme(weights, jobs, state, b, route)
-            delay += close_epoch(jobs, state, b)
-        return delay
-    slot = actions[b, 0]
-    if slot >= config.window:
-        return close_epoch(jobs, state, b)
-    position = queue_position(s, config.window, slot)
-    j = server_for(config, weights, state, b, position) if view == PICK else actions[b, 1]
-    place(jobs, state, b, position, j)
-    return 0.0
+    position = decisions[b, 0]
+    if position >= 0:
+        place(jobs, state, b, position, decisions[b, 1])
+        if view != ROUTE:
+            return 0.0
+    scheme = RULE_TABLE[actions[b, 0]] if view == RULE else route
+    by_scheme = view == RULE
+    delay = 0.0
+    while True:
+        if by_scheme:
+            run_scheme(weights, jobs, state, b, scheme)
+        delay += close_epoch(jobs, state, b)
+        if view != ROUTE or s.epoch != COMPLETION:
+            return delay
+        by_scheme = True
 
 
 @helper
-def close_action(config: Any, actions: I8, b: int, servers: int) -> None:
-    """Repair: an infeasible placement becomes the closing of the epoch (route: the queue)."""
-    actions[b, 0] = servers if config.action_view == ROUTE else config.window
-
-
-@helper
-def observe_mask(config: Any, weights: F8, state: State, observation: Observation, b: int) -> None:
+def observe_mask(config: Any, state: State, observation: Observation, b: int) -> None:
     """Write the mask of feasible actions."""
     s = state.scalars[b]
     servers = state.remaining.shape[1]
@@ -526,15 +525,19 @@ def observe_mask(config: Any, weights: F8, state: State, observation: Observatio
         last = first + 1 if only else servers
         for i in range(max(shown, min(s.shown, window))):
             mask[b, i] = 0
+        same = shown - 1 if shown == window and s.arriving >= 0 else shown
+        end = s.queued - 1
         for j in range(first, last):
             free_cpu = state.remaining[b, j, 0]
             free_memory = state.remaining[b, j, 1]
-            for i in range(shown):
+            for i in range(same):
                 mask[b, i] |= fits(
                     state.queue_demand[b, i, 0], state.queue_demand[b, i, 1], free_cpu, free_memory
                 )
-        if shown == window and s.arriving >= 0 and s.queued > window:
-            mask[b, window - 1] = server_for(config, weights, state, b, s.queued - 1) >= 0
+            if same < shown:  # the last slot shows the arriving task
+                mask[b, same] |= fits(
+                    state.queue_demand[b, end, 0], state.queue_demand[b, end, 1], free_cpu, free_memory
+                )
         return
     for i in range(shown):
         position = queue_position(s, window, i)
@@ -634,13 +637,11 @@ def observe_features(config: Any, jobs: Jobs, state: State, observation: Observa
 
 
 @helper
-def observe(
-    config: Any, weights: F8, jobs: Jobs, state: State, observation: Observation, b: int
-) -> None:
+def observe(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     """Write the whole observation of environment b."""
     s = state.scalars[b]
     if config.mask:
-        observe_mask(config, weights, state, observation, b)
+        observe_mask(config, state, observation, b)
     if config.features:
         observe_features(config, jobs, state, observation, b)
     else:
@@ -653,47 +654,35 @@ def observe(
     s.shown = shown
 
 
-@kernel
-def begin(
-    configs: npt.NDArray[Any],
-    weights: F8,
-    jobs: Jobs,
-    state: State,
-    observation: Observation,
-    mask: B1,
-) -> None:
-    """Start an episode on the loaded workload in each environment that ``mask`` [B] names."""
-    config = configs[0]
+@helper
+def begin(jobs: Jobs, state: State, b: int) -> None:
+    """Start an episode on the loaded workload."""
+    s = state.scalars[b]
     servers = state.remaining.shape[1]
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        s = state.scalars[b]
-        for i in range(s.queued):  # left over when the last episode was cut off
-            state.queue_arrival[b, i] = 0.0
-            state.queue_execution[b, i] = 0.0
-            state.queue_demand[b, i, 0] = 0.0
-            state.queue_demand[b, i, 1] = 0.0
-        for i in range(s.tasks):
-            state.start[b, i] = math.nan
-            state.server[b, i] = -1
-        for j in range(servers):
-            state.first_running[b, j] = -1
-            state.last_running[b, j] = -1
-            state.released[b, j] = False
-            set_remaining(jobs, state, b, j, 0.0, 0.0)
-        s.demand_cpu = 0.0
-        s.demand_memory = 0.0
-        s.submitted = 0
-        s.queued = 0
-        s.running = 0
-        s.completed = 0
-        s.cursor = servers
-        s.repaired = 0
-        s.truncated = 0
-        s.clock = jobs.tasks[b, 0, TASK_ARRIVAL]
-        submit(jobs, state, b)
-        observe(config, weights, jobs, state, observation, b)
+    for i in range(s.queued):  # left over when the last episode was cut off
+        state.queue_arrival[b, i] = 0.0
+        state.queue_execution[b, i] = 0.0
+        state.queue_demand[b, i, 0] = 0.0
+        state.queue_demand[b, i, 1] = 0.0
+    for i in range(s.tasks):
+        state.start[b, i] = math.nan
+        state.server[b, i] = -1
+    for j in range(servers):
+        state.first_running[b, j] = -1
+        state.last_running[b, j] = -1
+        state.released[b, j] = False
+        set_remaining(jobs, state, b, j, 0.0, 0.0)
+    s.demand_cpu = 0.0
+    s.demand_memory = 0.0
+    s.submitted = 0
+    s.queued = 0
+    s.running = 0
+    s.completed = 0
+    s.cursor = servers
+    s.repaired = 0
+    s.truncated = 0
+    s.clock = jobs.tasks[b, 0, TASK_ARRIVAL]
+    submit(jobs, state, b)
 
 
 @kernel
@@ -706,39 +695,45 @@ def step(
     observation: Observation,
     result: Result,
     actions: I8,
-    active: B1,
+    decisions: I8,
+    command: I1,
 ) -> int:
-    """Advance each environment that ``active`` [B] names by one decision; ``actions`` [B, 2] (repaired in place).
+    """Advance the environments, each by its ``command`` [B]: ACT carries out a decision, BEGIN an episode.
+
+    ``actions`` [B, 2]; ``decisions`` [B, 2] is scratch. Acting and beginning share one kernel because compiling the
+    observation twice would cost seconds at the first call.
 
     Returns the number of environments whose episode ended, or with strict actions -(b + 1) for the first
     environment whose action is infeasible; then nothing has changed.
     """
     config = configs[0]
-    servers = state.remaining.shape[1]
-    if config.strict:
-        for b in range(active.shape[0]):
-            if active[b] and not feasible(config, weights, state, b, actions):
+    for b in range(command.shape[0]):
+        if command[b] == SKIP:
+            continue
+        infeasible = False
+        if command[b] == ACT:
+            infeasible = not decode(config, weights, state, b, actions, decisions)
+            if infeasible and config.strict:
                 return -(b + 1)
+        result.repaired[b] = infeasible
     ended = 0
-    for b in range(active.shape[0]):
+    for b in range(command.shape[0]):
+        if command[b] == SKIP:
+            continue
+        s = state.scalars[b]
         result.reward[b] = 0.0
         result.terminated[b] = False
         result.truncated[b] = False
-        result.repaired[b] = False
-        if not active[b]:
-            continue
-        s = state.scalars[b]
-        if not feasible(config, weights, state, b, actions):
-            close_action(config, actions, b, servers)
-            s.repaired += 1
-            result.repaired[b] = True
-        delay = act(config, weights, route, jobs, state, b, actions)
-        if delay != 0.0:
-            result.reward[b] = -delay * s.reward_scale
-        if s.epoch == FINISHED:
-            result.terminated[b] = s.truncated == 0
-            result.truncated[b] = s.truncated == 1
-            ended += 1
-        observe(config, weights, jobs, state, observation, b)
+        if command[b] == BEGIN:
+            begin(jobs, state, b)
+        else:
+            s.repaired += result.repaired[b]
+            delay = act(config, weights, route, jobs, state, b, actions, decisions)
+            if delay != 0.0:
+                result.reward[b] = -delay * s.reward_scale
+            if s.epoch == FINISHED:
+                result.terminated[b] = s.truncated == 0
+                result.truncated[b] = s.truncated == 1
+                ended += 1
+        observe(config, jobs, state, observation, b)
     return ended
-

@@ -148,6 +148,7 @@ class QueueDelaySimulator(Simulator):
             tuple(int(n) for n in sizes.nvec) if hasattr(sizes, "nvec") else (int(sizes.n),)
         )
         self.actions = np.zeros((b, 2), dtype=np.int64)
+        self.decisions = np.zeros((b, 2), dtype=np.int64)
         self.measured = np.zeros((b, len(self.metric_names)))
 
     def _bind(self) -> None:
@@ -170,6 +171,7 @@ class QueueDelaySimulator(Simulator):
             buffers,
             self.result,
             self.actions,
+            self.decisions,
         )
         if self.parameters.observation == "dict":
             self.scalars = ("epoch", "arriving", "released")
@@ -254,19 +256,13 @@ class QueueDelaySimulator(Simulator):
 
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:
         """See :meth:`Simulator.draw`."""
-        if not mask.any():
-            return
         source = self.source
         draw_python(mask, self.seeds, self.episodes, source, self.jobs.tasks, self.jobs.capacity)
         self._set_count(mask, source.tasks)
 
-    def start(self, mask: npt.NDArray[np.bool_]) -> None:
-        """See :meth:`Simulator.start`."""
-        dynamics.begin(self.config, self.weights, self.jobs, self.state, self.buffers, mask)
-
-    def step(self, active: npt.NDArray[np.bool_]) -> int:
+    def step(self, command: npt.NDArray[np.int8]) -> int:
         """See :meth:`Simulator.step`."""
-        return dynamics.step(*self.kernel_arguments, active)
+        return dynamics.step(*self.kernel_arguments, command)
 
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.measure`."""

@@ -1,0 +1,69 @@
+"""First fit and best fit decreasing by five sizes, made online."""
+
+from typing import Any
+
+from schedgym.baselines.queue_delay.scheme import VIEWS, SchemePolicy
+from schedgym.core.policy import register_policy
+
+__all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
+
+_SOURCE = "paper 003, section III-A2 and III-A3 (sizes from Panigrahy et al. 2011)"
+_ONLINE = (
+    "The paper leaves open how the offline rule meets arrivals: an arriving task bypasses the queue, and a "
+    "completion scans the queue by decreasing size on the released server, passing over what does not fit."
+)
+
+
+def _first_fit(size: str) -> Any:
+    return register_policy(
+        f"queue-delay/ffd-{size}", source=_SOURCE, deviations=_ONLINE, views=VIEWS, size=size
+    )
+
+
+def _best_fit(size: str) -> Any:
+    return register_policy(
+        f"queue-delay/bfd-{size}",
+        source=_SOURCE,
+        deviations=_ONLINE + " Best: least size of what is left, in the same size (L2 for nb and dp).",
+        views=VIEWS,
+        size=size,
+    )
+
+
+@_first_fit("nb")
+@_first_fit("dp")
+@_first_fit("product")
+@_first_fit("sum")
+@_first_fit("avgsum")
+class FirstFitDecreasing(SchemePolicy):
+    """First fit on arrival (dp: largest dot product); completions scan the queue by decreasing size.
+
+    Args:
+        size: nb (L2 norm), dp (dot product with what is free), product, sum, or avgsum (weighted by the
+            mean demands so far).
+        blocking: an arrival joins the queue, and heads in the order of size go to the first fitting
+            server until one fits nowhere, also at completions (not for dp).
+        weights: of cpu and memory in the size "sum".
+    """
+
+    def __init__(
+        self, size: str, blocking: bool = False, weights: tuple[float, float] = (1.0, 1.0)
+    ) -> None:
+        super().__init__(f"ffd-{size}", blocking=blocking, weights=weights)
+
+
+@_best_fit("nb")
+@_best_fit("dp")
+@_best_fit("product")
+@_best_fit("sum")
+@_best_fit("avgsum")
+class BestFitDecreasing(SchemePolicy):
+    """Best fit by a size on arrival; completions scan the queue by decreasing size.
+
+    Args:
+        size: nb (L2 norm), dp (dot product with what is free), product, sum, or avgsum.
+        weights: of cpu and memory in the size "sum".
+    """
+
+    def __init__(self, size: str, weights: tuple[float, float] = (1.0, 1.0)) -> None:
+        super().__init__(f"bfd-{size}", weights=weights)

@@ -1,0 +1,57 @@
+"""First, best, worst and random fit, literally and repaired, and first come first served."""
+
+from typing import Any
+
+from schedgym.baselines.queue_delay.scheme import VIEWS, SchemePolicy
+from schedgym.core.policy import register_policy
+
+__all__ = ["FirstComeFirstServed", "Fit"]
+
+_LITERAL = (
+    "None: the literal reading. It can strand tasks for ever: a head that does not fit the released server "
+    "although it fits another is not tried there."
+)
+_REPAIRED = "On a completion the head is tried on all servers, so that no task is stranded."
+
+
+def _fit(code: str, everywhere: bool) -> Any:
+    return register_policy(
+        f"queue-delay/{code}-all" if everywhere else f"queue-delay/{code}",
+        source="paper 003, section III-A1",
+        deviations=_REPAIRED if everywhere else _LITERAL,
+        views=VIEWS if code != "rf" else ("placement",),
+        code=code,
+        everywhere=everywhere,
+    )
+
+
+@_fit("ff", False)
+@_fit("bf", False)
+@_fit("wf", False)
+@_fit("rf", False)
+@_fit("ff", True)
+@_fit("bf", True)
+@_fit("wf", True)
+@_fit("rf", True)
+class Fit(SchemePolicy):
+    """An arriving task bypasses the queue; on a completion only the head of the queue is tried.
+
+    Args:
+        code: ff (first), bf (least L2 norm of what is left), wf (largest), rf (random) fitting server.
+        everywhere: try the head on all servers, not only on the released one.
+    """
+
+    def __init__(self, code: str, everywhere: bool) -> None:
+        super().__init__(f"{code}-all" if everywhere else code)
+
+
+@register_policy(
+    "queue-delay/fcfs",
+    source="paper 003, section VI-A (footnote)",
+    views=("placement", "pick", "rule"),
+)
+class FirstComeFirstServed(SchemePolicy):
+    """Tasks start in order of submission, each on the first fitting server; the head blocks the rest."""
+
+    def __init__(self) -> None:
+        super().__init__("fcfs")

@@ -1,0 +1,130 @@
+"""SchemePolicy: any of the named schemes as a policy, in every view that can carry it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import kernel
+from schedgym.core.policy import Interface
+from schedgym.errors import InvalidParameter
+from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
+from schedgym.problems.queue_delay.schemes import (
+    ARRIVING_ONLY,
+    HEADS_ALL,
+    RANDOM,
+    RULE_SCHEMES,
+    SCAN_RELEASED,
+    choose,
+    scheme_row,
+)
+
+__all__ = ["VIEWS", "SchemePolicy"]
+
+VIEWS = ("placement", "pick", "route", "rule")
+
+
+@kernel
+def decide(
+    scheme: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    epoch: int,
+    arriving: int,
+    released: int,
+    task_mask: npt.NDArray[np.int8],
+    execution: npt.NDArray[np.float64],
+    demand: npt.NDArray[np.float64],
+    remaining: npt.NDArray[np.float64],
+    mean_demand: npt.NDArray[np.float64],
+    draw: float,
+) -> tuple[int, int]:
+    """:func:`choose` on an observation's arrays: the next placement (slot, server), or (-1, -1)."""
+    low, high = 0, task_mask.shape[0]
+    while low < high:  # visible tasks stand first
+        middle = (low + high) >> 1
+        if task_mask[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return choose(
+        scheme, weights, epoch, arriving, released, low, execution, demand, remaining, mean_demand, draw
+    )
+
+
+class SchemePolicy:
+    """Base of the queue-delay policies.
+
+    With a window smaller than the queue a policy sees only the first tasks (and the arriving one) and
+    does worse than the paper's scheme, which scans the whole queue: evaluate with ``window="all"``.
+
+    Args:
+        scheme: a name of :data:`~schedgym.problems.queue_delay.schemes.SCHEMES`.
+        blocking: the head-of-line blocking variant (ffd schemes with a fixed size).
+        weights: of cpu and memory in the size "sum".
+    """
+
+    def __init__(
+        self, scheme: str, *, blocking: bool = False, weights: tuple[float, float] = (1.0, 1.0)
+    ) -> None:
+        if not isinstance(blocking, bool):
+            raise InvalidParameter(f"blocking: must be True or False, got {blocking!r}")
+        self.scheme, self.blocking = scheme, blocking
+        self.row = scheme_row(scheme, blocking)
+        self.weights = np.asarray(weights, dtype=float)
+        if self.weights.shape != (2,) or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
+            raise InvalidParameter(f"weights: must be two numbers >= 0, got {weights!r}")
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the scheme."""
+        if interface.observation != "dict":
+            raise InvalidParameter(f"{self.scheme} reads exact units: needs observation='dict'")
+        self.rng = rng
+        self.view = interface.view
+        self.window, self.servers = interface.sizes["window"], interface.sizes["servers"]
+        arrival, rule, completion, order = (int(code) for code in self.row)
+        needs: dict[str, str] = {}
+        possible = rule != RANDOM or self.view == "placement"
+        if self.view == "pick" and possible:
+            needs = {
+                "rule": SERVER_RULES[rule],
+                "scope": "all" if completion == HEADS_ALL else "released",
+            }
+        elif self.view == "route" and possible:
+            possible = arrival == ARRIVING_ONLY and completion == SCAN_RELEASED
+            needs = {"order": ORDERS[order]}
+        elif self.view == "rule":
+            possible = self.scheme in RULE_SCHEMES and not self.blocking
+            possible = possible and bool((self.weights == 1.0).all())
+        if not possible:
+            raise InvalidParameter(f"{self.scheme} cannot be expressed in view {self.view!r}")
+        for name, value in needs.items():
+            if interface.parameters[name] != value:
+                raise InvalidParameter(
+                    f"{self.scheme} in view {self.view!r} needs {name}={value!r}, "
+                    f"the environment has {interface.parameters[name]!r}"
+                )
+
+    def __call__(self, observation: dict[str, Any]) -> Any:
+        """The next placement of the scheme, in the action of the environment's view."""
+        if self.view == "rule":
+            return RULE_SCHEMES.index(self.scheme)
+        slot, server = decide(
+            self.row,
+            self.weights,
+            observation["epoch"],
+            observation["arriving"],
+            observation["released"],
+            observation["task_mask"],
+            observation["execution"],
+            observation["demand"],
+            observation["remaining"],
+            observation["mean_demand"],
+            self.rng.random() if self.row[1] == RANDOM else 0.0,
+        )
+        if self.view == "placement":
+            return (slot, server) if slot >= 0 else (self.window, 0)
+        if self.view == "pick":
+            return slot if slot >= 0 else self.window
+        return server if slot >= 0 else self.servers
