@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel
+from schedgym.core.jit import array_of, helper, kernel, unpacker
 from schedgym.core.simulator import ACT, BEGIN, SKIP
 from schedgym.problems.queue_delay.schemes import (
     ARRIVAL,
@@ -34,9 +34,10 @@ __all__ = [
     "SCALARS",
     "SERVER_FEATURES",
     "TASK_FEATURES",
+    "Constants",
+    "Exchange",
     "Jobs",
     "Observation",
-    "Result",
     "State",
     "step",
 ]
@@ -44,9 +45,7 @@ __all__ = [
 F8 = npt.NDArray[np.float64]
 F4 = npt.NDArray[np.float32]
 I8 = npt.NDArray[np.int64]
-I4 = npt.NDArray[np.int32]
 I1 = npt.NDArray[np.int8]
-B1 = npt.NDArray[np.bool_]
 
 PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descriptor
 TASK_ARRIVAL, TASK_EXECUTION, TASK_CPU, TASK_MEMORY = 0, 1, 2, 3  # columns of Jobs.tasks
@@ -103,11 +102,26 @@ CONFIG = np.dtype(
 )
 
 
-class Jobs(NamedTuple):
-    """The workload. ``tasks`` [B, K, 4]: arrival, execution [s], cpu, memory; ``capacity`` [B, M, 2]."""
+F8_1, F8_2, F8_3 = array_of(np.float64, 1), array_of(np.float64, 2), array_of(np.float64, 3)
+F4_2, F4_3 = array_of(np.float32, 2), array_of(np.float32, 3)
+I8_1, I8_2 = array_of(np.int64, 1), array_of(np.int64, 2)
+I4_2, I1_2 = array_of(np.int32, 2), array_of(np.int8, 2)
+B1_1, B1_2 = array_of(np.bool_, 1), array_of(np.bool_, 2)
 
-    tasks: F8
-    capacity: F8
+
+class Constants(NamedTuple):
+    """What stays the same for the life of a simulator."""
+
+    config: array_of(CONFIG, 1)  # type: ignore[valid-type]  # [1]
+    weights: F8_1  # [2] of cpu and memory in the size "sum"
+    route: I8_1  # [4] the scheme that serves completions in view route
+
+
+class Jobs(NamedTuple):
+    """The workload."""
+
+    tasks: F8_3  # [B, K, 4] arrival, execution [s], cpu, memory
+    capacity: F8_3  # [B, M, 2] cpu, memory
 
 
 class State(NamedTuple):
@@ -117,52 +131,57 @@ class State(NamedTuple):
     Running tasks form a doubly linked list per server, in order of start, and a heap by completion.
     """
 
-    scalars: npt.NDArray[Any]  # SCALARS [B]
-    remaining: F8  # [B, M, 2]
-    used: F8  # [B, M, 2]
-    released: B1  # [B, M] servers that released something at this instant
-    queue_task: I4  # [B, K]
-    queue_arrival: F8  # [B, K]
-    queue_execution: F8  # [B, K]
-    queue_demand: F8  # [B, K, 2]
-    queue_log: F4  # [B, K] the execution feature
-    start: F8  # [B, K] NaN before the start
-    server: I8  # [B, K] -1 before the start
-    heap_time: F8  # [B, K]
-    heap_task: I4  # [B, K]
-    next_running: I4  # [B, K]
-    previous_running: I4  # [B, K]
-    first_running: I4  # [B, M]
-    last_running: I4  # [B, M]
+    scalars: array_of(SCALARS, 1)  # type: ignore[valid-type]  # [B]
+    remaining: F8_3  # [B, M, 2]
+    used: F8_3  # [B, M, 2]
+    released: B1_2  # [B, M] servers that released something at this instant
+    queue_task: I4_2  # [B, K]
+    queue_arrival: F8_2  # [B, K]
+    queue_execution: F8_2  # [B, K]
+    queue_demand: F8_3  # [B, K, 2]
+    queue_log: F4_2  # [B, K] the execution feature
+    start: F8_2  # [B, K] NaN before the start
+    server: I8_2  # [B, K] -1 before the start
+    heap_time: F8_2  # [B, K]
+    heap_task: I4_2  # [B, K]
+    next_running: I4_2  # [B, K]
+    previous_running: I4_2  # [B, K]
+    first_running: I4_2  # [B, M]
+    last_running: I4_2  # [B, M]
 
 
 class Observation(NamedTuple):
-    """Buffers that the kernels write (W window slots); those of the other kind have length 0."""
+    """Buffers that the kernel writes (W window slots); those of the other kind have length 0."""
 
-    arrival: F8  # [B, W]
-    execution: F8  # [B, W]
-    demand: F8  # [B, W, 2]
-    waiting: F8  # [B, W]
-    task_mask: I1  # [B, W]
-    action_mask: I1  # [B, actions] (placement: [B, W * M])
-    clock: F8  # [B, 1]
-    mean_demand: F8  # [B, 2]
-    backlog: I8  # [B, 1]
-    epoch: I8  # [B]
-    arriving: I8  # [B]
-    released: I8  # [B]
-    task_tokens: F4  # [B, W, TASK_FEATURES]
-    server_tokens: F4  # [B, M, SERVER_FEATURES]
-    global_tokens: F4  # [B, GLOBAL_FEATURES]
+    arrival: F8_2  # [B, W]
+    execution: F8_2  # [B, W]
+    demand: F8_3  # [B, W, 2]
+    waiting: F8_2  # [B, W]
+    task_mask: I1_2  # [B, W]
+    action_mask: I1_2  # [B, actions] (placement: [B, W * M])
+    clock: F8_2  # [B, 1]
+    mean_demand: F8_2  # [B, 2]
+    backlog: I8_2  # [B, 1]
+    epoch: I8_1  # [B]
+    arriving: I8_1  # [B]
+    released: I8_1  # [B]
+    task_tokens: F4_3  # [B, W, TASK_FEATURES]
+    server_tokens: F4_3  # [B, M, SERVER_FEATURES]
+    global_tokens: F4_2  # [B, GLOBAL_FEATURES]
 
 
-class Result(NamedTuple):
-    """What a step did."""
+class Exchange(NamedTuple):
+    """What goes into a step and what it did."""
 
-    reward: F8  # [B]
-    terminated: B1  # [B]
-    truncated: B1  # [B]
-    repaired: B1  # [B] whether this step's action was infeasible
+    actions: I8_2  # [B, 2]
+    decisions: I8_2  # [B, 2] scratch: position in the queue and server, -1 when nothing is placed
+    reward: F8_1  # [B]
+    terminated: B1_1  # [B]
+    truncated: B1_1  # [B]
+    repaired: B1_1  # [B] whether this step's action was infeasible
+
+
+unpack = unpacker(Constants, Jobs, State, Observation, Exchange)
 
 
 @helper
@@ -686,54 +705,48 @@ def begin(jobs: Jobs, state: State, b: int) -> None:
 
 
 @kernel
-def step(
-    configs: npt.NDArray[Any],
-    weights: F8,
-    route: I8,
-    jobs: Jobs,
-    state: State,
-    observation: Observation,
-    result: Result,
-    actions: I8,
-    decisions: I8,
-    command: I1,
-) -> int:
+def step(table: Any, command: I1) -> int:
     """Advance the environments, each by its ``command`` [B]: ACT carries out a decision, BEGIN an episode.
 
-    ``actions`` [B, 2]; ``decisions`` [B, 2] is scratch. Acting and beginning share one kernel because compiling the
-    observation twice would cost seconds at the first call.
+    ``table`` packs Constants, Jobs, State, Observation and Exchange. Acting and beginning share one kernel
+    because compiling the observation twice would cost seconds at the first call.
 
     Returns the number of environments whose episode ended, or with strict actions -(b + 1) for the first
     environment whose action is infeasible; then nothing has changed.
     """
-    config = configs[0]
+    constants, jobs, state, observation, exchange = unpack(table)
+    config = constants.config[0]
+    weights = constants.weights
+    decisions = exchange.decisions
     for b in range(command.shape[0]):
         if command[b] == SKIP:
             continue
         infeasible = False
         if command[b] == ACT:
-            infeasible = not decode(config, weights, state, b, actions, decisions)
+            infeasible = not decode(config, weights, state, b, exchange.actions, decisions)
             if infeasible and config.strict:
                 return -(b + 1)
-        result.repaired[b] = infeasible
+        exchange.repaired[b] = infeasible
     ended = 0
     for b in range(command.shape[0]):
         if command[b] == SKIP:
             continue
         s = state.scalars[b]
-        result.reward[b] = 0.0
-        result.terminated[b] = False
-        result.truncated[b] = False
+        exchange.reward[b] = 0.0
+        exchange.terminated[b] = False
+        exchange.truncated[b] = False
         if command[b] == BEGIN:
             begin(jobs, state, b)
         else:
-            s.repaired += result.repaired[b]
-            delay = act(config, weights, route, jobs, state, b, actions, decisions)
+            s.repaired += exchange.repaired[b]
+            delay = act(
+                config, weights, constants.route, jobs, state, b, exchange.actions, decisions
+            )
             if delay != 0.0:
-                result.reward[b] = -delay * s.reward_scale
+                exchange.reward[b] = -delay * s.reward_scale
             if s.epoch == FINISHED:
-                result.terminated[b] = s.truncated == 0
-                result.truncated[b] = s.truncated == 1
+                exchange.terminated[b] = s.truncated == 0
+                exchange.truncated[b] = s.truncated == 1
                 ended += 1
         observe(config, jobs, state, observation, b)
     return ended

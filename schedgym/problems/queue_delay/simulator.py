@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
@@ -72,9 +73,9 @@ class QueueDelaySimulator(Simulator):
             "strict": parameters.strict,
         }.items():
             self.config[name] = value
-        self.weights = np.ones(2)  # of cpu and memory in the size "sum"
-        self.route = np.array(
-            [ARRIVING_ONLY, FIRST, SCAN_RELEASED, ORDERS.index(parameters.order)], dtype=np.int64
+        route = (ARRIVING_ONLY, FIRST, SCAN_RELEASED, ORDERS.index(parameters.order))
+        self.constants = dynamics.Constants(
+            self.config, np.ones(2), np.array(route, dtype=np.int64)
         )
         self.interface = Interface(
             id=next(iter(PROBLEM.ids)),
@@ -140,15 +141,18 @@ class QueueDelaySimulator(Simulator):
             self.buffers.action_mask[:] = 1
         elif self.parameters.view != "placement" and self.parameters.action_mask:
             self.buffers.action_mask[:, -1] = 1  # closing (route: queueing) is always feasible
-        self.result = dynamics.Result(
-            np.zeros(b), np.zeros(b, bool), np.zeros(b, bool), np.zeros(b, bool)
+        self.exchange = dynamics.Exchange(
+            actions=np.zeros((b, 2), dtype=np.int64),
+            decisions=np.zeros((b, 2), dtype=np.int64),
+            reward=np.zeros(b),
+            terminated=np.zeros(b, dtype=bool),
+            truncated=np.zeros(b, dtype=bool),
+            repaired=np.zeros(b, dtype=bool),
         )
         sizes = views.action_space(self.parameters.view, w, m)
         self.action_sizes = (
             tuple(int(n) for n in sizes.nvec) if hasattr(sizes, "nvec") else (int(sizes.n),)
         )
-        self.actions = np.zeros((b, 2), dtype=np.int64)
-        self.decisions = np.zeros((b, 2), dtype=np.int64)
         self.measured = np.zeros((b, len(self.metric_names)))
 
     def _bind(self) -> None:
@@ -161,18 +165,11 @@ class QueueDelaySimulator(Simulator):
                 demand=state.queue_demand,
             )
         buffers = self.buffers
-        self.reward, self.terminated, self.truncated, self.repaired = self.result
-        self.kernel_arguments = (
-            self.config,
-            self.weights,
-            self.route,
-            self.jobs,
-            self.state,
-            buffers,
-            self.result,
-            self.actions,
-            self.decisions,
-        )
+        exchange = self.exchange
+        self.actions, self.reward = exchange.actions, exchange.reward
+        self.terminated, self.truncated = exchange.terminated, exchange.truncated
+        self.repaired = exchange.repaired
+        self.table = pack(self.constants, self.jobs, self.state, buffers, exchange)
         if self.parameters.observation == "dict":
             self.scalars = ("epoch", "arriving", "released")
             names = ["clock", *self.scalars, "arrival", "execution", "demand", "waiting"]
@@ -194,8 +191,9 @@ class QueueDelaySimulator(Simulator):
             self.observation["action_mask"] = mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("observation", "kernel_arguments", "reward", "terminated", "truncated", "repaired")
+        derived = ("observation", "table", "actions", "reward", "terminated", "truncated", "repaired")
         state = {name: value for name, value in self.__dict__.items() if name not in derived}
+        del state["config"]  # it is constants.config
         if self.config["lent"][0]:
             empty = np.zeros((self.num_envs, 0))
             state["buffers"] = self.buffers._replace(
@@ -205,6 +203,7 @@ class QueueDelaySimulator(Simulator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self.config = self.constants.config
         self._bind()
 
     def check_workload(self, workload: Workload) -> None:
@@ -262,7 +261,7 @@ class QueueDelaySimulator(Simulator):
 
     def step(self, command: npt.NDArray[np.int8]) -> int:
         """See :meth:`Simulator.step`."""
-        return dynamics.step(*self.kernel_arguments, command)
+        return dynamics.step(self.table, command)
 
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.measure`."""
