@@ -56,7 +56,8 @@ TASK_FEATURES = 5
 SERVER_FEATURES = 5
 #: global features: arrival epoch, completion epoch, waiting, beyond the window, mean cpu, mean memory, clock
 GLOBAL_FEATURES = 7
-DAY = 86400.0  # log1p(86400 s) scales execution times and the clock
+DAY = 86400.0  # [s] log1p(execution) / log1p(DAY) scales execution times, t / (t + DAY) the clock
+LOG_DAY = math.log1p(DAY)
 WAITING_SCALE = 3600.0  # w / (w + 1 h) scales waiting times
 COUNT_SCALE = 32.0  # n / (n + 32) scales counts
 
@@ -79,6 +80,10 @@ SCALARS = np.dtype(
         ("released", np.int64),  # the server of a completion epoch, else the number of servers
         ("cursor", np.int64),  # servers below it have had their completion epoch at this instant
         ("shown", np.int64),  # window slots that the last observation filled
+        ("fresh", np.int64),  # leading slots of which only the waiting time can have changed since
+        ("marked", np.int64),  # the server token that carries the mark of the released server, or -1
+        ("opened", np.int64),  # leading positions of the queue whose ``queue_open`` is kept up to date
+        ("observed", np.float64),  # the clock of the last observation
         ("repaired", np.int64),
         ("truncated", np.int64),
     ],
@@ -140,6 +145,7 @@ class State(NamedTuple):
     queue_execution: F8_2  # [B, K]
     queue_demand: F8_3  # [B, K, 2]
     queue_log: F4_2  # [B, K] the execution feature
+    queue_open: I1_2  # [B, K] whether the task fits some server now, for the first ``opened`` positions
     start: F8_2  # [B, K] NaN before the start
     server: I8_2  # [B, K] -1 before the start
     heap_time: F8_2  # [B, K]
@@ -224,24 +230,45 @@ def pop_completion(state: State, b: int, size: int) -> int:
 
 
 @helper
-def set_remaining(jobs: Jobs, state: State, b: int, j: int, cpu: float, memory: float) -> None:
-    """Record what server j uses, and with it what is free."""
+def set_used(
+    jobs: Jobs, state: State, observation: Observation, b: int, j: int, cpu: float, memory: float
+) -> None:
+    """Record what server j uses, and with it what is free, also in its token."""
     state.used[b, j, 0] = cpu
     state.used[b, j, 1] = memory
-    state.remaining[b, j, 0] = jobs.capacity[b, j, 0] - cpu
-    state.remaining[b, j, 1] = jobs.capacity[b, j, 1] - memory
+    free_cpu = jobs.capacity[b, j, 0] - cpu
+    free_memory = jobs.capacity[b, j, 1] - memory
+    state.remaining[b, j, 0] = free_cpu
+    state.remaining[b, j, 1] = free_memory
+    if observation.server_tokens.shape[1] > 0:
+        observation.server_tokens[b, j, 2] = max(free_cpu, 0.0)
+        observation.server_tokens[b, j, 3] = max(free_memory, 0.0)
 
 
 @helper
-def place(jobs: Jobs, state: State, b: int, position: int, j: int) -> None:
+def fits_somewhere(state: State, b: int, position: int) -> Any:
+    """Whether a waiting task fits any server now."""
+    cpu = state.queue_demand[b, position, 0]
+    memory = state.queue_demand[b, position, 1]
+    for j in range(state.remaining.shape[1]):
+        if fits(cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1]):
+            return True
+    return False
+
+
+@helper
+def place(
+    jobs: Jobs, state: State, observation: Observation, b: int, position: int, j: int
+) -> None:
     """Start the waiting task at ``position`` of the queue on server j, now."""
     s = state.scalars[b]
     task = state.queue_task[b, position]
     state.start[b, task] = s.clock
     state.server[b, task] = j
-    set_remaining(
+    set_used(
         jobs,
         state,
+        observation,
         b,
         j,
         state.used[b, j, 0] + state.queue_demand[b, position, 0],
@@ -276,6 +303,14 @@ def place(jobs: Jobs, state: State, b: int, position: int, j: int) -> None:
     state.queue_demand[b, last, 0] = 0.0
     state.queue_demand[b, last, 1] = 0.0
     s.queued = last
+    s.fresh = min(s.fresh, position)
+    if position < s.opened:
+        s.opened -= 1
+        for i in range(position, s.opened):
+            state.queue_open[b, i] = state.queue_open[b, i + 1]
+    for i in range(s.opened):
+        if state.queue_open[b, i]:
+            state.queue_open[b, i] = fits_somewhere(state, b, i)
 
 
 @helper
@@ -296,7 +331,9 @@ def release(state: State, b: int, task: int) -> None:
 
 
 @helper
-def recompute_used(jobs: Jobs, state: State, b: int, j: int) -> None:
+def recompute_used(
+    jobs: Jobs, state: State, observation: Observation, b: int, j: int
+) -> None:
     """Sum the demands of server j's running tasks in order of start."""
     cpu = 0.0
     memory = 0.0
@@ -305,7 +342,13 @@ def recompute_used(jobs: Jobs, state: State, b: int, j: int) -> None:
         cpu += jobs.tasks[b, task, TASK_CPU]
         memory += jobs.tasks[b, task, TASK_MEMORY]
         task = state.next_running[b, task]
-    set_remaining(jobs, state, b, j, cpu, memory)
+    set_used(jobs, state, observation, b, j, cpu, memory)
+    free_cpu = state.remaining[b, j, 0]
+    free_memory = state.remaining[b, j, 1]
+    for i in range(state.scalars[b].opened):
+        state.queue_open[b, i] |= fits(
+            state.queue_demand[b, i, 0], state.queue_demand[b, i, 1], free_cpu, free_memory
+        )
 
 
 @helper
@@ -322,7 +365,7 @@ def submit(jobs: Jobs, state: State, b: int) -> None:
     state.queue_execution[b, end] = execution
     state.queue_demand[b, end, 0] = cpu
     state.queue_demand[b, end, 1] = memory
-    state.queue_log[b, end] = math.log1p(execution) / math.log1p(DAY)
+    state.queue_log[b, end] = math.log1p(execution) / LOG_DAY
     s.queued = end + 1
     s.submitted = task + 1
     s.demand_cpu += cpu
@@ -353,7 +396,7 @@ def strand(jobs: Jobs, state: State, b: int) -> float:
 
 
 @helper
-def close_epoch(jobs: Jobs, state: State, b: int) -> float:
+def close_epoch(jobs: Jobs, state: State, observation: Observation, b: int) -> float:
     """Move to the next epoch of this instant, else to the next event; return the delay that passed."""
     s = state.scalars[b]
     servers = state.remaining.shape[1]
@@ -390,7 +433,7 @@ def close_epoch(jobs: Jobs, state: State, b: int) -> float:
             release(state, b, task)
         for j in range(servers):
             if state.released[b, j]:
-                recompute_used(jobs, state, b, j)
+                recompute_used(jobs, state, observation, b, j)
         s.cursor = 0
         if s.completed == s.tasks:
             finish(s, 0, servers)
@@ -460,7 +503,14 @@ def decode(config: Any, weights: F8, state: State, b: int, actions: I8, decision
 
 
 @helper
-def run_scheme(weights: F8, jobs: Jobs, state: State, b: int, scheme: I8) -> None:
+def run_scheme(
+    weights: F8,
+    jobs: Jobs,
+    state: State,
+    observation: Observation,
+    b: int,
+    scheme: I8,
+) -> None:
     """Carry out a whole epoch by a scheme, on the whole queue."""
     s = state.scalars[b]
     mean = (s.demand_cpu / s.submitted, s.demand_memory / s.submitted)
@@ -481,7 +531,7 @@ def run_scheme(weights: F8, jobs: Jobs, state: State, b: int, scheme: I8) -> Non
         )
         if position < 0:
             return
-        place(jobs, state, b, position, j)
+        place(jobs, state, observation, b, position, j)
 
 
 @helper
@@ -491,6 +541,7 @@ def act(
     route: I8,
     jobs: Jobs,
     state: State,
+    observation: Observation,
     b: int,
     actions: I8,
     decisions: I8,
@@ -500,7 +551,7 @@ def act(
     view = config.action_view
     position = decisions[b, 0]
     if position >= 0:
-        place(jobs, state, b, position, decisions[b, 1])
+        place(jobs, state, observation, b, position, decisions[b, 1])
         if view != ROUTE:
             return 0.0
     scheme = RULE_TABLE[actions[b, 0]] if view == RULE else route
@@ -508,8 +559,8 @@ def act(
     delay = 0.0
     while True:
         if by_scheme:
-            run_scheme(weights, jobs, state, b, scheme)
-        delay += close_epoch(jobs, state, b)
+            run_scheme(weights, jobs, state, observation, b, scheme)
+        delay += close_epoch(jobs, state, observation, b)
         if view != ROUTE or s.epoch != COMPLETION:
             return delay
         by_scheme = True
@@ -539,24 +590,25 @@ def observe_mask(config: Any, state: State, observation: Observation, b: int) ->
     if s.epoch == FINISHED:
         shown = 0
     if view == PICK:
-        only = s.epoch == COMPLETION and not config.all_servers
-        first = s.released if only else 0
-        last = first + 1 if only else servers
-        for i in range(max(shown, min(s.shown, window))):
-            mask[b, i] = 0
+        position = s.queued - 1  # what the last slot of a full window shows
         same = shown - 1 if shown == window and s.arriving >= 0 else shown
-        end = s.queued - 1
-        for j in range(first, last):
-            free_cpu = state.remaining[b, j, 0]
-            free_memory = state.remaining[b, j, 1]
+        if s.epoch == COMPLETION and not config.all_servers:
+            free_cpu = state.remaining[b, s.released, 0]
+            free_memory = state.remaining[b, s.released, 1]
             for i in range(same):
-                mask[b, i] |= fits(
+                mask[b, i] = fits(
                     state.queue_demand[b, i, 0], state.queue_demand[b, i, 1], free_cpu, free_memory
                 )
-            if same < shown:  # the last slot shows the arriving task
-                mask[b, same] |= fits(
-                    state.queue_demand[b, end, 0], state.queue_demand[b, end, 1], free_cpu, free_memory
-                )
+        else:
+            for i in range(s.opened, same):
+                state.queue_open[b, i] = fits_somewhere(state, b, i)
+            s.opened = max(s.opened, same)
+            for i in range(same):
+                mask[b, i] = state.queue_open[b, i]
+            if same < shown:
+                mask[b, same] = fits_somewhere(state, b, position)
+        for i in range(shown, s.shown):
+            mask[b, i] = 0
         return
     for i in range(shown):
         position = queue_position(s, window, i)
@@ -579,7 +631,7 @@ def observe_units(config: Any, state: State, observation: Observation, b: int) -
     shown = min(s.queued, window)
     clock = s.clock
     if not config.lent:
-        for i in range(shown):
+        for i in range(s.fresh, shown):
             observation.arrival[b, i] = state.queue_arrival[b, i]
             observation.execution[b, i] = state.queue_execution[b, i]
             observation.demand[b, i, 0] = state.queue_demand[b, i, 0]
@@ -609,60 +661,59 @@ def observe_units(config: Any, state: State, observation: Observation, b: int) -
 
 
 @helper
-def write_task_token(tokens: F4, b: int, i: int, state: State, position: int, clock: float) -> None:
-    """Write the token of one waiting task."""
-    waiting = clock - state.queue_arrival[b, position]
+def write_task_token(tokens: F4, b: int, i: int, state: State, position: int) -> None:
+    """Write the token of one waiting task, but for its waiting time."""
     tokens[b, i, 0] = state.queue_demand[b, position, 0]
     tokens[b, i, 1] = state.queue_demand[b, position, 1]
     tokens[b, i, 2] = state.queue_log[b, position]
-    tokens[b, i, 3] = waiting / (waiting + WAITING_SCALE)
     tokens[b, i, 4] = 0.0
 
 
 @helper
-def observe_features(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
-    """Write the observation as float32 tokens."""
+def observe_features(config: Any, state: State, observation: Observation, b: int) -> None:
+    """Write the observation as float32 tokens, as far as it has changed."""
     s = state.scalars[b]
     window = config.window
     shown = min(s.queued, window)
     clock = s.clock
     tokens = observation.task_tokens
-    for i in range(shown):
-        write_task_token(tokens, b, i, state, i, clock)
+    for i in range(s.fresh, shown):
+        write_task_token(tokens, b, i, state, i)
+    for i in range(0 if clock != s.observed else s.fresh, shown):
+        waiting = clock - state.queue_arrival[b, i]
+        tokens[b, i, 3] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
-        write_task_token(tokens, b, shown - 1, state, s.queued - 1, clock)
+        write_task_token(tokens, b, shown - 1, state, s.queued - 1)
+        tokens[b, shown - 1, 3] = 0.0
         tokens[b, shown - 1, 4] = 1.0
     for i in range(shown, s.shown):
         for k in range(TASK_FEATURES):
             tokens[b, i, k] = 0.0
     servers = observation.server_tokens
-    for j in range(servers.shape[1]):
-        servers[b, j, 0] = jobs.capacity[b, j, 0]
-        servers[b, j, 1] = jobs.capacity[b, j, 1]
-        servers[b, j, 2] = max(state.remaining[b, j, 0], 0.0)
-        servers[b, j, 3] = max(state.remaining[b, j, 1], 0.0)
-        servers[b, j, 4] = 0.0
-    if s.epoch == COMPLETION:
-        servers[b, s.released, 4] = 1.0
+    if s.marked >= 0:
+        servers[b, s.marked, 4] = 0.0
+    s.marked = s.released if s.epoch == COMPLETION else -1
+    if s.marked >= 0:
+        servers[b, s.marked, 4] = 1.0
     beyond = s.queued - shown
-    tokens_all = observation.global_tokens
-    tokens_all[b, 0] = s.epoch == ARRIVAL
-    tokens_all[b, 1] = s.epoch == COMPLETION
-    tokens_all[b, 2] = s.queued / (s.queued + COUNT_SCALE)
-    tokens_all[b, 3] = beyond / (beyond + COUNT_SCALE)
-    tokens_all[b, 4] = s.demand_cpu / s.submitted
-    tokens_all[b, 5] = s.demand_memory / s.submitted
-    tokens_all[b, 6] = math.log1p(clock) / math.log1p(DAY)
+    whole = observation.global_tokens
+    whole[b, 0] = s.epoch == ARRIVAL
+    whole[b, 1] = s.epoch == COMPLETION
+    whole[b, 2] = s.queued / (s.queued + COUNT_SCALE)
+    whole[b, 3] = beyond / (beyond + COUNT_SCALE)
+    whole[b, 4] = s.demand_cpu / s.submitted
+    whole[b, 5] = s.demand_memory / s.submitted
+    whole[b, 6] = clock / (clock + DAY)
 
 
 @helper
-def observe(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+def observe(config: Any, state: State, observation: Observation, b: int) -> None:
     """Write the whole observation of environment b."""
     s = state.scalars[b]
     if config.mask:
         observe_mask(config, state, observation, b)
     if config.features:
-        observe_features(config, jobs, state, observation, b)
+        observe_features(config, state, observation, b)
     else:
         observe_units(config, state, observation, b)
     shown = min(s.queued, config.window)
@@ -671,10 +722,13 @@ def observe(config: Any, jobs: Jobs, state: State, observation: Observation, b: 
     for i in range(shown, s.shown):
         observation.task_mask[b, i] = 0
     s.shown = shown
+    # the slot of the arriving task may show another one next, and its token no longer the mark
+    s.fresh = shown - 1 if s.arriving >= 0 else shown
+    s.observed = s.clock
 
 
 @helper
-def begin(jobs: Jobs, state: State, b: int) -> None:
+def begin(jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     """Start an episode on the loaded workload."""
     s = state.scalars[b]
     servers = state.remaining.shape[1]
@@ -690,7 +744,12 @@ def begin(jobs: Jobs, state: State, b: int) -> None:
         state.first_running[b, j] = -1
         state.last_running[b, j] = -1
         state.released[b, j] = False
-        set_remaining(jobs, state, b, j, 0.0, 0.0)
+        set_used(jobs, state, observation, b, j, 0.0, 0.0)
+        if observation.server_tokens.shape[1] > 0:
+            observation.server_tokens[b, j, 0] = jobs.capacity[b, j, 0]
+            observation.server_tokens[b, j, 1] = jobs.capacity[b, j, 1]
+    s.fresh = 0
+    s.opened = 0
     s.demand_cpu = 0.0
     s.demand_memory = 0.0
     s.submitted = 0
@@ -736,11 +795,19 @@ def step(table: Any, command: I1) -> int:
         exchange.terminated[b] = False
         exchange.truncated[b] = False
         if command[b] == BEGIN:
-            begin(jobs, state, b)
+            begin(jobs, state, observation, b)
         else:
             s.repaired += exchange.repaired[b]
             delay = act(
-                config, weights, constants.route, jobs, state, b, exchange.actions, decisions
+                config,
+                weights,
+                constants.route,
+                jobs,
+                state,
+                observation,
+                b,
+                exchange.actions,
+                decisions,
             )
             if delay != 0.0:
                 exchange.reward[b] = -delay * s.reward_scale
@@ -748,5 +815,5 @@ def step(table: Any, command: I1) -> int:
                 exchange.terminated[b] = s.truncated == 0
                 exchange.truncated[b] = s.truncated == 1
                 ended += 1
-        observe(config, jobs, state, observation, b)
+        observe(config, state, observation, b)
     return ended

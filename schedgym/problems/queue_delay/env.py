@@ -87,7 +87,7 @@ class QueueDelayEnv(SchedulingEnv):
     `observation="features"` gives the same as float32 tokens: `tasks` (W, 5): cpu, memory,
     log1p(execution)/log1p(86400), waiting/(waiting + 3600), arriving; `servers` (M, 5): capacity cpu and
     memory, free cpu and memory, released; `globals` (7,): arrival epoch, completion epoch, n/(n + 32) of
-    the waiting and of those beyond the window, mean cpu and memory, log1p(clock)/log1p(86400);
+    the waiting and of those beyond the window, mean cpu and memory, clock/(clock + 86400);
     `task_mask`, `action_mask`.
 
     ## Rewards

@@ -71,13 +71,12 @@ def observation_space(
     else:
         largest = math.log1p(LAST_TIME) / math.log1p(DAY)
         task_high = np.array([1.0, 1.0, largest, 1.0, 1.0], dtype=np.float32)
-        global_high = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, largest], dtype=np.float32)
-        assert len(task_high) == TASK_FEATURES and len(global_high) == GLOBAL_FEATURES
+        assert len(task_high) == TASK_FEATURES
         high = np.broadcast_to(task_high, (window, TASK_FEATURES))
         entries = {
             "tasks": spaces.Box(np.zeros_like(high), high, dtype=np.float32),
             "servers": spaces.Box(0.0, 1.0, (servers, SERVER_FEATURES), np.float32),
-            "globals": spaces.Box(np.zeros_like(global_high), global_high, dtype=np.float32),
+            "globals": spaces.Box(0.0, 1.0, (GLOBAL_FEATURES,), np.float32),
             "task_mask": spaces.MultiBinary(window),
         }
     if parameters.action_mask:

@@ -31,6 +31,7 @@ __all__ = [
     "generate",
     "make_source",
     "make_workload",
+    "shuffle_future",
 ]
 
 #: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
@@ -433,3 +434,25 @@ TOYS: dict[str, tuple[list[tuple[float, ...]], list[tuple[float, float]], float]
     # the small task must leave the large server to the large task
     "keep-free": ([(0, 9, 0.4, 0.4), (1, 1, 1, 1)], [(1, 1), (0.5, 0.5)], 0.0),
 }
+
+
+def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:
+    """The workload with another future: what arrives after ``time`` differs in order, size, and instant.
+
+    An environment or a policy that is shown nothing of the future behaves the same up to ``time``.
+
+    Args:
+        workload: the instance.
+        time: tasks that arrive at this instant or earlier stay as they are [s].
+        rng: decides the permutation, and the factors on times and demands.
+    """
+    jobs = {name: array.copy() for name, array in workload.jobs.items()}
+    later = np.flatnonzero(jobs["arrival"] > time)
+    if len(later) == 0:
+        return workload
+    order = rng.permutation(later)
+    for name, low, high in (("execution", 0.5, 2.0), ("cpu", 0.5, 1.0), ("memory", 0.5, 1.0)):
+        jobs[name][later] = jobs[name][order] * rng.uniform(low, high, len(later))
+    gaps = np.diff(jobs["arrival"][later], prepend=time) * rng.uniform(0.5, 1.0, len(later))
+    jobs["arrival"][later] = np.maximum(time + np.cumsum(gaps), np.nextafter(time, np.inf))
+    return SCHEMA.parse({"jobs": jobs, "cluster": workload.cluster})
