@@ -130,10 +130,11 @@ class Jobs(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything that changes in an episode (K tasks, M servers).
+    """Everything that changes in an episode (K tasks, M servers, D leading positions of the queue).
 
-    The queue is kept as arrays in order of submission, waiting tasks first, zeros behind them.
-    Running tasks form a doubly linked list per server, in order of start, and a heap by completion.
+    The queue is the list ``queue_task`` in order of submission. Of its first D tasks (all, where a view or
+    an observation needs the whole queue) the quantities stand side by side, zeros behind them: moving up a
+    hundred tasks at each start would cost more than the rest of a step. Running tasks form a doubly linked list per server, in order of start, and a heap by completion.
     """
 
     scalars: array_of(SCALARS, 1)  # type: ignore[valid-type]  # [B]
@@ -141,11 +142,11 @@ class State(NamedTuple):
     used: F8_3  # [B, M, 2]
     released: B1_2  # [B, M] servers that released something at this instant
     queue_task: I4_2  # [B, K]
-    queue_arrival: F8_2  # [B, K]
-    queue_execution: F8_2  # [B, K]
-    queue_demand: F8_3  # [B, K, 2]
-    queue_log: F4_2  # [B, K] the execution feature
-    queue_open: I1_2  # [B, K] whether the task fits some server now, for the first ``opened`` positions
+    queue_arrival: F8_2  # [B, D]
+    queue_execution: F8_2  # [B, D]
+    queue_demand: F8_3  # [B, D, 2]
+    queue_open: I1_2  # [B, D] whether the task fits some server now, for the first ``opened`` positions
+    log_execution: F4_2  # [B, K] the execution feature of the tasks submitted so far
     start: F8_2  # [B, K] NaN before the start
     server: I8_2  # [B, K] -1 before the start
     heap_time: F8_2  # [B, K]
@@ -246,10 +247,8 @@ def set_used(
 
 
 @helper
-def fits_somewhere(state: State, b: int, position: int) -> Any:
-    """Whether a waiting task fits any server now."""
-    cpu = state.queue_demand[b, position, 0]
-    memory = state.queue_demand[b, position, 1]
+def fits_somewhere(state: State, b: int, cpu: float, memory: float) -> Any:
+    """Whether a demand fits any server now."""
     for j in range(state.remaining.shape[1]):
         if fits(cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1]):
             return True
@@ -265,15 +264,9 @@ def place(
     task = state.queue_task[b, position]
     state.start[b, task] = s.clock
     state.server[b, task] = j
-    set_used(
-        jobs,
-        state,
-        observation,
-        b,
-        j,
-        state.used[b, j, 0] + state.queue_demand[b, position, 0],
-        state.used[b, j, 1] + state.queue_demand[b, position, 1],
-    )
+    cpu = state.used[b, j, 0] + jobs.tasks[b, task, TASK_CPU]
+    memory = state.used[b, j, 1] + jobs.tasks[b, task, TASK_MEMORY]
+    set_used(jobs, state, observation, b, j, cpu, memory)
     tail = state.last_running[b, j]
     state.previous_running[b, task] = tail
     state.next_running[b, task] = -1
@@ -282,13 +275,49 @@ def place(
     else:
         state.first_running[b, j] = task
     state.last_running[b, j] = task
-    push_completion(state, b, s.running, s.clock + state.queue_execution[b, position], task)
+    push_completion(state, b, s.running, s.clock + jobs.tasks[b, task, TASK_EXECUTION], task)
     s.running += 1
     if task == s.arriving:
         s.arriving = -1
-    last = s.queued - 1
-    for i in range(position, last):
+    remove(jobs, state, b, position)
+    if position < s.opened:
+        s.opened -= 1
+        for i in range(position, s.opened):
+            state.queue_open[b, i] = state.queue_open[b, i + 1]
+    for i in range(s.opened):
+        if state.queue_open[b, i]:
+            state.queue_open[b, i] = fits_somewhere(
+                state, b, state.queue_demand[b, i, 0], state.queue_demand[b, i, 1]
+            )
+
+
+@helper
+def show(jobs: Jobs, state: State, b: int, position: int, task: int) -> None:
+    """Set a task's quantities at one of the first D positions."""
+    state.queue_arrival[b, position] = jobs.tasks[b, task, TASK_ARRIVAL]
+    state.queue_execution[b, position] = jobs.tasks[b, task, TASK_EXECUTION]
+    state.queue_demand[b, position, 0] = jobs.tasks[b, task, TASK_CPU]
+    state.queue_demand[b, position, 1] = jobs.tasks[b, task, TASK_MEMORY]
+
+
+@helper
+def blank(state: State, b: int, position: int) -> None:
+    """Clear one of the first D positions."""
+    state.queue_arrival[b, position] = 0.0
+    state.queue_execution[b, position] = 0.0
+    state.queue_demand[b, position, 0] = 0.0
+    state.queue_demand[b, position, 1] = 0.0
+
+
+@helper
+def remove(jobs: Jobs, state: State, b: int, position: int) -> None:
+    """Take the task at ``position`` out of the queue; those behind it move up."""
+    s = state.scalars[b]
+    left = s.queued - 1
+    for i in range(position, left):
         state.queue_task[b, i] = state.queue_task[b, i + 1]
+    depth = state.queue_arrival.shape[1]
+    last = min(left, depth - 1)
     for i in range(position, last):
         state.queue_arrival[b, i] = state.queue_arrival[b, i + 1]
     for i in range(position, last):
@@ -296,21 +325,12 @@ def place(
     for i in range(position, last):
         state.queue_demand[b, i, 0] = state.queue_demand[b, i + 1, 0]
         state.queue_demand[b, i, 1] = state.queue_demand[b, i + 1, 1]
-    for i in range(position, last):
-        state.queue_log[b, i] = state.queue_log[b, i + 1]
-    state.queue_arrival[b, last] = 0.0
-    state.queue_execution[b, last] = 0.0
-    state.queue_demand[b, last, 0] = 0.0
-    state.queue_demand[b, last, 1] = 0.0
-    s.queued = last
+    if left < depth:
+        blank(state, b, left)
+    elif position < depth:
+        show(jobs, state, b, last, state.queue_task[b, last])
+    s.queued = left
     s.fresh = min(s.fresh, position)
-    if position < s.opened:
-        s.opened -= 1
-        for i in range(position, s.opened):
-            state.queue_open[b, i] = state.queue_open[b, i + 1]
-    for i in range(s.opened):
-        if state.queue_open[b, i]:
-            state.queue_open[b, i] = fits_somewhere(state, b, i)
 
 
 @helper
@@ -358,14 +378,11 @@ def submit(jobs: Jobs, state: State, b: int) -> None:
     task = s.submitted
     cpu = jobs.tasks[b, task, TASK_CPU]
     memory = jobs.tasks[b, task, TASK_MEMORY]
-    execution = jobs.tasks[b, task, TASK_EXECUTION]
     end = s.queued
     state.queue_task[b, end] = task
-    state.queue_arrival[b, end] = jobs.tasks[b, task, TASK_ARRIVAL]
-    state.queue_execution[b, end] = execution
-    state.queue_demand[b, end, 0] = cpu
-    state.queue_demand[b, end, 1] = memory
-    state.queue_log[b, end] = math.log1p(execution) / LOG_DAY
+    if end < state.queue_arrival.shape[1]:
+        show(jobs, state, b, end, task)
+    state.log_execution[b, task] = math.log1p(jobs.tasks[b, task, TASK_EXECUTION]) / LOG_DAY
     s.queued = end + 1
     s.submitted = task + 1
     s.demand_cpu += cpu
@@ -391,7 +408,7 @@ def strand(jobs: Jobs, state: State, b: int) -> float:
     total = 0.0
     for i in range(state.scalars[b].queued):
         total += begin
-        begin += state.queue_execution[b, i]
+        begin += jobs.tasks[b, state.queue_task[b, i], TASK_EXECUTION]
     return total
 
 
@@ -452,11 +469,9 @@ def queue_position(s: Any, window: int, slot: int) -> int:
 
 
 @helper
-def server_for(config: Any, weights: F8, state: State, b: int, position: int) -> int:
-    """View pick: the server that the rule gives to a waiting task among those in scope, -1 if none."""
+def server_for(config: Any, weights: F8, state: State, b: int, cpu: float, memory: float) -> int:
+    """View pick: the server that the rule gives to a demand among those in scope, -1 if none."""
     s = state.scalars[b]
-    cpu = state.queue_demand[b, position, 0]
-    memory = state.queue_demand[b, position, 1]
     if s.epoch == COMPLETION and not config.all_servers:
         j = s.released
         if fits(cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1]):
@@ -467,7 +482,9 @@ def server_for(config: Any, weights: F8, state: State, b: int, position: int) ->
 
 
 @helper
-def decode(config: Any, weights: F8, state: State, b: int, actions: I8, decisions: I8) -> Any:
+def decode(
+    config: Any, weights: F8, jobs: Jobs, state: State, b: int, actions: I8, decisions: I8
+) -> Any:
     """Turn an action into (position in the queue, server) in ``decisions`` [B, 2]; (-1, -1) places nothing.
 
     Returns whether the action is feasible; an infeasible placement becomes (-1, -1): it closes the epoch
@@ -487,16 +504,15 @@ def decode(config: Any, weights: F8, state: State, b: int, actions: I8, decision
         position = queue_position(s, config.window, actions[b, 0])
         j = actions[b, 1]
     possible = wanted and position >= 0
-    if possible and view == PICK:
-        j = server_for(config, weights, state, b, position)
-        possible = j >= 0
-    elif possible:
-        possible = fits(
-            state.queue_demand[b, position, 0],
-            state.queue_demand[b, position, 1],
-            state.remaining[b, j, 0],
-            state.remaining[b, j, 1],
-        )
+    if possible:
+        task = state.queue_task[b, position]
+        cpu = jobs.tasks[b, task, TASK_CPU]
+        memory = jobs.tasks[b, task, TASK_MEMORY]
+        if view == PICK:
+            j = server_for(config, weights, state, b, cpu, memory)
+            possible = j >= 0
+        else:
+            possible = fits(cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1])
     decisions[b, 0] = position if possible else -1
     decisions[b, 1] = j if possible else -1
     return possible or not wanted
@@ -567,7 +583,9 @@ def act(
 
 
 @helper
-def observe_mask(config: Any, state: State, observation: Observation, b: int) -> None:
+def observe_mask(
+    config: Any, jobs: Jobs, state: State, observation: Observation, b: int
+) -> None:
     """Write the mask of feasible actions."""
     s = state.scalars[b]
     servers = state.remaining.shape[1]
@@ -589,9 +607,14 @@ def observe_mask(config: Any, state: State, observation: Observation, b: int) ->
     shown = min(s.queued, window)
     if s.epoch == FINISHED:
         shown = 0
+    same = shown
+    arriving_cpu = 0.0
+    arriving_memory = 0.0
+    if s.arriving >= 0:  # it is in the last slot shown, wherever it stands in the queue
+        same = shown - 1
+        arriving_cpu = jobs.tasks[b, s.arriving, TASK_CPU]
+        arriving_memory = jobs.tasks[b, s.arriving, TASK_MEMORY]
     if view == PICK:
-        position = s.queued - 1  # what the last slot of a full window shows
-        same = shown - 1 if shown == window and s.arriving >= 0 else shown
         if s.epoch == COMPLETION and not config.all_servers:
             free_cpu = state.remaining[b, s.released, 0]
             free_memory = state.remaining[b, s.released, 1]
@@ -601,30 +624,32 @@ def observe_mask(config: Any, state: State, observation: Observation, b: int) ->
                 )
         else:
             for i in range(s.opened, same):
-                state.queue_open[b, i] = fits_somewhere(state, b, i)
+                state.queue_open[b, i] = fits_somewhere(
+                    state, b, state.queue_demand[b, i, 0], state.queue_demand[b, i, 1]
+                )
             s.opened = max(s.opened, same)
             for i in range(same):
                 mask[b, i] = state.queue_open[b, i]
             if same < shown:
-                mask[b, same] = fits_somewhere(state, b, position)
+                mask[b, same] = fits_somewhere(state, b, arriving_cpu, arriving_memory)
         for i in range(shown, s.shown):
             mask[b, i] = 0
         return
     for i in range(shown):
-        position = queue_position(s, window, i)
+        cpu = state.queue_demand[b, i, 0] if i < same else arriving_cpu
+        memory = state.queue_demand[b, i, 1] if i < same else arriving_memory
         for j in range(servers):
             mask[b, i * servers + j] = fits(
-                state.queue_demand[b, position, 0],
-                state.queue_demand[b, position, 1],
-                state.remaining[b, j, 0],
-                state.remaining[b, j, 1],
+                cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1]
             )
     for i in range(shown * servers, s.shown * servers):
         mask[b, i] = 0
 
 
 @helper
-def observe_units(config: Any, state: State, observation: Observation, b: int) -> None:
+def observe_units(
+    config: Any, jobs: Jobs, state: State, observation: Observation, b: int
+) -> None:
     """Write the observation in exact units."""
     s = state.scalars[b]
     window = config.window
@@ -636,12 +661,11 @@ def observe_units(config: Any, state: State, observation: Observation, b: int) -
             observation.execution[b, i] = state.queue_execution[b, i]
             observation.demand[b, i, 0] = state.queue_demand[b, i, 0]
             observation.demand[b, i, 1] = state.queue_demand[b, i, 1]
-        if shown == window and s.arriving >= 0:
-            last = s.queued - 1
-            observation.arrival[b, window - 1] = state.queue_arrival[b, last]
-            observation.execution[b, window - 1] = state.queue_execution[b, last]
-            observation.demand[b, window - 1, 0] = state.queue_demand[b, last, 0]
-            observation.demand[b, window - 1, 1] = state.queue_demand[b, last, 1]
+        if s.arriving >= 0:
+            observation.arrival[b, shown - 1] = clock
+            observation.execution[b, shown - 1] = jobs.tasks[b, s.arriving, TASK_EXECUTION]
+            observation.demand[b, shown - 1, 0] = jobs.tasks[b, s.arriving, TASK_CPU]
+            observation.demand[b, shown - 1, 1] = jobs.tasks[b, s.arriving, TASK_MEMORY]
         for i in range(shown, s.shown):
             observation.arrival[b, i] = 0.0
             observation.execution[b, i] = 0.0
@@ -661,16 +685,18 @@ def observe_units(config: Any, state: State, observation: Observation, b: int) -
 
 
 @helper
-def write_task_token(tokens: F4, b: int, i: int, state: State, position: int) -> None:
+def write_task_token(jobs: Jobs, state: State, tokens: F4, b: int, i: int, task: int) -> None:
     """Write the token of one waiting task, but for its waiting time."""
-    tokens[b, i, 0] = state.queue_demand[b, position, 0]
-    tokens[b, i, 1] = state.queue_demand[b, position, 1]
-    tokens[b, i, 2] = state.queue_log[b, position]
+    tokens[b, i, 0] = jobs.tasks[b, task, TASK_CPU]
+    tokens[b, i, 1] = jobs.tasks[b, task, TASK_MEMORY]
+    tokens[b, i, 2] = state.log_execution[b, task]
     tokens[b, i, 4] = 0.0
 
 
 @helper
-def observe_features(config: Any, state: State, observation: Observation, b: int) -> None:
+def observe_features(
+    config: Any, jobs: Jobs, state: State, observation: Observation, b: int
+) -> None:
     """Write the observation as float32 tokens, as far as it has changed."""
     s = state.scalars[b]
     window = config.window
@@ -678,12 +704,12 @@ def observe_features(config: Any, state: State, observation: Observation, b: int
     clock = s.clock
     tokens = observation.task_tokens
     for i in range(s.fresh, shown):
-        write_task_token(tokens, b, i, state, i)
+        write_task_token(jobs, state, tokens, b, i, state.queue_task[b, i])
     for i in range(0 if clock != s.observed else s.fresh, shown):
         waiting = clock - state.queue_arrival[b, i]
         tokens[b, i, 3] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
-        write_task_token(tokens, b, shown - 1, state, s.queued - 1)
+        write_task_token(jobs, state, tokens, b, shown - 1, s.arriving)
         tokens[b, shown - 1, 3] = 0.0
         tokens[b, shown - 1, 4] = 1.0
     for i in range(shown, s.shown):
@@ -707,15 +733,15 @@ def observe_features(config: Any, state: State, observation: Observation, b: int
 
 
 @helper
-def observe(config: Any, state: State, observation: Observation, b: int) -> None:
+def observe(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     """Write the whole observation of environment b."""
     s = state.scalars[b]
     if config.mask:
-        observe_mask(config, state, observation, b)
+        observe_mask(config, jobs, state, observation, b)
     if config.features:
-        observe_features(config, state, observation, b)
+        observe_features(config, jobs, state, observation, b)
     else:
-        observe_units(config, state, observation, b)
+        observe_units(config, jobs, state, observation, b)
     shown = min(s.queued, config.window)
     for i in range(s.shown, shown):
         observation.task_mask[b, i] = 1
@@ -732,11 +758,9 @@ def begin(jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     """Start an episode on the loaded workload."""
     s = state.scalars[b]
     servers = state.remaining.shape[1]
-    for i in range(s.queued):  # left over when the last episode was cut off
-        state.queue_arrival[b, i] = 0.0
-        state.queue_execution[b, i] = 0.0
-        state.queue_demand[b, i, 0] = 0.0
-        state.queue_demand[b, i, 1] = 0.0
+    # left over when the last episode was cut off
+    for i in range(min(s.queued, state.queue_arrival.shape[1])):
+        blank(state, b, i)
     for i in range(s.tasks):
         state.start[b, i] = math.nan
         state.server[b, i] = -1
@@ -782,7 +806,7 @@ def step(table: Any, command: I1) -> int:
             continue
         infeasible = False
         if command[b] == ACT:
-            infeasible = not decode(config, weights, state, b, exchange.actions, decisions)
+            infeasible = not decode(config, weights, jobs, state, b, exchange.actions, decisions)
             if infeasible and config.strict:
                 return -(b + 1)
         exchange.repaired[b] = infeasible
@@ -815,5 +839,5 @@ def step(table: Any, command: I1) -> int:
                 exchange.terminated[b] = s.truncated == 0
                 exchange.truncated[b] = s.truncated == 1
                 ended += 1
-        observe(config, state, observation, b)
+        observe(config, jobs, state, observation, b)
     return ended

@@ -30,11 +30,7 @@ __all__ = ["QueueDelaySimulator"]
 PER_TASK = (
     "tasks",
     "queue_task",
-    "queue_arrival",
-    "queue_execution",
-    "queue_demand",
-    "queue_log",
-    "queue_open",
+    "log_execution",
     "start",
     "server",
     "heap_time",
@@ -42,6 +38,8 @@ PER_TASK = (
     "next_running",
     "previous_running",
 )
+#: further ones in views whose decisions take in the whole queue
+PER_TASK_WHOLE_QUEUE = ("queue_arrival", "queue_execution", "queue_demand", "queue_open")
 
 
 class QueueDelaySimulator(Simulator):
@@ -60,6 +58,7 @@ class QueueDelaySimulator(Simulator):
             self.source = make_source(parameters)
         self.window = tasks if parameters.window == "all" else int(parameters.window)
         self.servers = servers
+        self.whole_queue = parameters.window == "all" or parameters.view in ("route", "rule")
         view = [v.name for v in VIEWS].index(parameters.view)
         self.config = np.zeros(1, dtype=dynamics.CONFIG)
         for name, value in {
@@ -95,6 +94,7 @@ class QueueDelaySimulator(Simulator):
     def _allocate(self, tasks: int) -> None:
         b, m, k = self.num_envs, self.servers, tasks
         self.tasks = k
+        depth = k if self.whole_queue else self.window
         self.jobs = dynamics.Jobs(np.zeros((b, k, 4)), np.zeros((b, m, 2)))
         self.state = dynamics.State(
             scalars=np.zeros(b, dtype=dynamics.SCALARS),
@@ -102,11 +102,11 @@ class QueueDelaySimulator(Simulator):
             used=np.zeros((b, m, 2)),
             released=np.zeros((b, m), dtype=bool),
             queue_task=np.zeros((b, k), dtype=np.int32),
-            queue_arrival=np.zeros((b, k)),
-            queue_execution=np.zeros((b, k)),
-            queue_demand=np.zeros((b, k, 2)),
-            queue_log=np.zeros((b, k), dtype=np.float32),
-            queue_open=np.zeros((b, k), dtype=np.int8),
+            queue_arrival=np.zeros((b, depth)),
+            queue_execution=np.zeros((b, depth)),
+            queue_demand=np.zeros((b, depth, 2)),
+            queue_open=np.zeros((b, depth), dtype=np.int8),
+            log_execution=np.zeros((b, k), dtype=np.float32),
             start=np.full((b, k), np.nan),
             server=np.full((b, k), -1, dtype=np.int64),
             heap_time=np.zeros((b, k)),
@@ -235,8 +235,10 @@ class QueueDelaySimulator(Simulator):
     def _grow(self, count: int) -> None:
         """Make room for ``count`` tasks in every environment, keeping what runs."""
 
+        per_task = PER_TASK + (PER_TASK_WHOLE_QUEUE if self.whole_queue else ())
+
         def longer(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            if name not in PER_TASK:
+            if name not in per_task:
                 return array
             grown = np.zeros((array.shape[0], count, *array.shape[2:]), dtype=array.dtype)
             grown[:, : array.shape[1]] = array

@@ -1,0 +1,161 @@
+"""Public cluster traces: readers, a summary, and (in :mod:`schedgym.traces.fetch`) their download.
+
+A format is one module of this folder that exports ``FORMAT``; there is no list of them to edit.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.errors import TraceFormatError, UnknownName
+from schedgym.traces.base import Format, Trace, check_limit, check_on_error, first_line
+
+__all__ = ["Format", "Trace", "formats", "inspect_trace", "read_trace"]
+
+
+@functools.cache
+def formats() -> Mapping[str, Format]:
+    """Name -> format, of every reader in this folder."""
+    modules = (importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__))
+    found = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    return MappingProxyType({format.name: format for format in sorted(found, key=lambda f: f.name)})
+
+
+def read_trace(
+    path: str | Path,
+    *,
+    nodes: str | Path | None = None,
+    format: str | None = None,
+    on_error: str = "raise",
+    limit: int | None = None,
+) -> Trace:
+    """Read a trace of any known format.
+
+    Args:
+        path: the file of tasks.
+        nodes: the file of machines, for formats that have one.
+        format: a name of :func:`formats`; None goes by the first line of the file.
+        on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
+        limit: read only the first so many valid tasks of the file; None reads all.
+
+    Returns:
+        a trace in seconds, cores and GiB.
+
+    Raises:
+        TraceFormatError: when the file is of no known format, or breaks its format.
+        UnknownName: when there is no such format.
+        InvalidParameter: when ``on_error`` or ``limit`` is invalid.
+        FileNotFoundError: when there is no such file.
+    """
+    check_on_error(on_error)
+    check_limit(limit)
+    reader = _sniff(Path(path)) if format is None else formats().get(format)
+    if reader is None:
+        raise UnknownName("trace format", str(format), formats())
+    return reader.read(path, nodes, on_error=on_error, limit=limit)
+
+
+def _sniff(path: Path) -> Format:
+    known = ", ".join(formats())
+    if path.is_dir():
+        raise TraceFormatError(path, 0, "", f"is a folder: name its format (known: {known})")
+    try:
+        line = first_line(path)
+    except TraceFormatError as error:
+        reason = f"not a known trace format (known: {known}): {error.reason}"
+        raise TraceFormatError(path, error.line, "", reason) from None
+    for format in formats().values():
+        if format.recognises(line):
+            return format
+    start = repr(line if len(line) <= 80 else line[:77] + "...")
+    raise TraceFormatError(
+        path, 1, "", f"not a known trace format (known: {known}): the first line is {start}"
+    )
+
+
+def inspect_trace(
+    path: str | Path,
+    nodes: str | Path | None = None,
+    on_error: str = "raise",
+    *,
+    format: str | None = None,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """Summary facts of a trace, as JSON-serialisable values.
+
+    Args:
+        path: the file of tasks.
+        nodes: the file of machines, for formats that have one.
+        on_error: "raise" or "skip", as in :func:`read_trace`.
+        format: a name of :func:`formats`; None goes by the first line of the file.
+        limit: read only the first so many valid tasks of the file; None reads all.
+
+    Returns:
+        a dictionary with
+
+        - ``format``, ``files``: what was read;
+        - ``rows``, ``tasks``, ``dropped``: rows of the file of tasks, how many of them became tasks, and
+          why rows were left out;
+        - ``first_arrival``, ``last_arrival`` [s];
+        - ``duration`` [s], ``cores``, ``memory`` [GiB]: each with mean, min, p25, median, p75, p99, max;
+        - ``machines``: their number, and for a trace with machines (else None) ``largest_machine``
+          (cores, memory [GiB]; largest by the smaller of its two shares of the trace's maxima),
+          ``tasks_without_machine`` (tasks larger than every machine) and ``offered_load`` per resource:
+          the tasks' volume (demand times duration) over the capacity of all machines between the first
+          and the last arrival, None when these coincide.
+
+    Raises:
+        TraceFormatError, UnknownName, InvalidParameter, FileNotFoundError: as :func:`read_trace`.
+    """
+    trace = read_trace(path, nodes=nodes, format=format, on_error=on_error, limit=limit)
+    facts: dict[str, Any] = {
+        "format": trace.name,
+        "files": [str(file) for file in trace.files],
+        "rows": trace.rows,
+        "tasks": len(trace.arrival),
+        "dropped": dict(trace.dropped),
+        "first_arrival": float(trace.arrival[0]),
+        "last_arrival": float(trace.arrival[-1]),
+        "duration": _quantiles(trace.duration),
+        "cores": _quantiles(trace.cores),
+        "memory": _quantiles(trace.memory),
+        "machines": len(trace.machine_cores),
+        "largest_machine": None,
+        "tasks_without_machine": None,
+        "offered_load": None,
+    }
+    if len(trace.machine_cores):
+        sizes = np.column_stack([trace.machine_cores, trace.machine_memory])
+        largest = sizes[np.argmax((sizes / sizes.max(axis=0)).min(axis=1))]
+        facts["largest_machine"] = {"cores": float(largest[0]), "memory": float(largest[1])}
+        fits = np.zeros(len(trace.arrival), dtype=np.bool_)
+        for cores, memory in np.unique(sizes, axis=0):
+            fits |= (trace.cores <= cores) & (trace.memory <= memory)
+        facts["tasks_without_machine"] = int((~fits).sum())
+        facts["offered_load"] = {
+            "cores": _load(trace, trace.cores, trace.machine_cores),
+            "memory": _load(trace, trace.memory, trace.machine_memory),
+        }
+    return facts
+
+
+def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
+    names = {"min": 0.0, "p25": 0.25, "median": 0.5, "p75": 0.75, "p99": 0.99, "max": 1.0}
+    found = np.quantile(values, list(names.values()))
+    return {"mean": float(values.mean()), **{name: float(q) for name, q in zip(names, found, strict=True)}}
+
+
+def _load(
+    trace: Trace, demand: npt.NDArray[np.float64], capacity: npt.NDArray[np.float64]
+) -> float | None:
+    span = float(trace.arrival[-1] - trace.arrival[0])
+    return float(trace.duration @ demand) / (span * float(capacity.sum())) if span > 0 else None

@@ -1,0 +1,132 @@
+"""The Alibaba GPU cluster trace of 2023 (github.com/alibaba/clusterdata, folder cluster-trace-gpu-v2023).
+
+Weng et al., Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent,
+USENIX ATC 2023. One CSV file of pods (a pod is a task here) and one of nodes, each with a header:
+
+    name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+    sn,cpu_milli,memory_mib,gpu,model
+
+The columns of GPUs are ignored: the problems here schedule processors and memory.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from schedgym.traces.base import (
+    MACHINE,
+    MALFORMED,
+    NO_EXECUTION,
+    Column,
+    Format,
+    Table,
+    Trace,
+    check_limit,
+    refuse_empty,
+)
+
+__all__ = ["FORMAT", "read_alibaba"]
+
+MILLI = 1000.0  # per core
+MIB_PER_GIB = 1024.0
+
+PODS = (
+    Column("cpu_milli", "1/1000 core"),
+    Column("memory_mib", "MiB"),
+    Column("creation_time", "s"),
+    Column("deletion_time", "s"),
+    Column("scheduled_time", "s", optional=True),  # empty for pods that never ran
+)
+# a machine of no size would make every share of it undefined
+NODES = (
+    Column("cpu_milli", "1/1000 core", exclusive=True),
+    Column("memory_mib", "MiB", exclusive=True),
+)
+
+
+def read_alibaba(
+    path: str | Path,
+    nodes: str | Path | None = None,
+    *,
+    on_error: str = "raise",
+    limit: int | None = None,
+) -> Trace:
+    """Read a list of pods, and a list of nodes, of the Alibaba GPU cluster trace 2023.
+
+    Arrival is ``creation_time``; duration is ``deletion_time - scheduled_time``, or
+    ``deletion_time - creation_time`` for a pod that was never scheduled. Pods whose duration is not
+    positive are left out and counted under "execution <= 0". Every phase counts, also Failed and Pending.
+    Columns are found by their names in the header; those of GPUs, and unknown ones, are ignored.
+
+    Args:
+        path: list of pods, ``.csv`` or ``.csv.gz``.
+        nodes: list of nodes, likewise; None leaves the trace without machines.
+        on_error: "raise" stops at the first malformed row; "skip" leaves such rows out and counts them
+            under "malformed" (pods) and "machine: malformed" (nodes).
+        limit: read only the first so many valid pods of the file (what follows is not even checked);
+            None reads all.
+
+    Returns:
+        a trace in seconds, cores and GiB.
+
+    Raises:
+        TraceFormatError: naming file, line, column and reason; also when no pod or no node is left.
+        InvalidParameter: when ``on_error`` or ``limit`` is invalid.
+        FileNotFoundError: when there is no such file.
+    """
+    check_limit(limit)
+    pods = Table(path, PODS, on_error=on_error)
+    arrival, duration, cores, memory = (array("d") for _ in range(4))
+    for cpu_milli, memory_mib, created, deleted, scheduled in pods:
+        execution = deleted - (created if math.isnan(scheduled) else scheduled)
+        if execution <= 0:
+            pods.dropped[NO_EXECUTION] += 1
+            continue
+        arrival.append(created)
+        duration.append(execution)
+        cores.append(cpu_milli / MILLI)
+        memory.append(memory_mib / MIB_PER_GIB)
+        if len(arrival) == limit:
+            break
+    refuse_empty(pods.path, "task", arrival, pods.dropped)
+
+    machine_cores, machine_memory = array("d"), array("d")
+    machine_dropped: Counter[str] = Counter()
+    if nodes is not None:
+        machines = Table(nodes, NODES, on_error=on_error, malformed=MACHINE + MALFORMED)
+        for cpu_milli, memory_mib in machines:
+            machine_cores.append(cpu_milli / MILLI)
+            machine_memory.append(memory_mib / MIB_PER_GIB)
+        machine_dropped = machines.dropped
+        refuse_empty(machines.path, "machine", machine_cores, machine_dropped)
+
+    return Trace(
+        "alibaba",
+        arrival=np.asarray(arrival),
+        duration=np.asarray(duration),
+        cores=np.asarray(cores),
+        memory=np.asarray(memory),
+        machine_cores=np.asarray(machine_cores),
+        machine_memory=np.asarray(machine_memory),
+        dropped={**pods.dropped, **machine_dropped},
+        files=(pods.path,) if nodes is None else (pods.path, Path(nodes)),
+    )
+
+
+def _recognises(line: str) -> bool:
+    # two names are enough: a header that lacks a third is better refused by name than as unknown
+    names = {name.strip() for name in line.split(",")}
+    return len(names & {column.name for column in PODS}) >= 2
+
+
+FORMAT = Format(
+    "alibaba",
+    "Alibaba GPU cluster trace 2023, lists of pods and nodes (github.com/alibaba/clusterdata)",
+    _recognises,
+    read_alibaba,
+)

@@ -1,0 +1,367 @@
+"""What every trace reader shares: the Trace it returns, and the streaming reader of text tables.
+
+A reader is one module of this package that exports ``FORMAT``, a :class:`Format`; it is found, not listed.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import errno
+import gzip
+import math
+import re
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
+
+__all__ = [
+    "LARGEST",
+    "LONGEST_LINE",
+    "MACHINE",
+    "MALFORMED",
+    "NO_EXECUTION",
+    "Column",
+    "Format",
+    "Table",
+    "Trace",
+    "check_limit",
+    "check_on_error",
+    "first_line",
+    "refuse_empty",
+]
+
+#: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
+LONGEST_LINE = 1 << 16
+
+#: default bound on numbers: beyond it, whole numbers are not exact in float64
+LARGEST = float(2**53)
+
+#: why rows are left out, as keys of ``Trace.dropped``
+MALFORMED = "malformed"
+NO_EXECUTION = "execution <= 0"
+MACHINE = "machine: "  # prefix of the reasons that concern rows of a file of machines
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+
+
+def _empty() -> npt.NDArray[np.float64]:
+    return np.zeros(0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trace:
+    """Tasks and machines of a trace, in units that no longer depend on its format; arrays are read-only.
+
+    Tasks are sorted by arrival, ties in the order of the file. Memory is in GiB (2**30 bytes).
+
+    Attributes:
+        name: the format, e.g. "alibaba".
+        arrival: when each task was submitted, on the trace's own clock [s]; [N], not decreasing.
+        duration: how long each task runs [s]; [N].
+        cores: processor demand of each task [cores]; [N].
+        memory: memory demand of each task [GiB]; [N].
+        machine_cores: processor capacity of each machine [cores]; [P], empty without a file of machines.
+        machine_memory: memory capacity of each machine [GiB]; [P].
+        dropped: why rows were left out -> how many, e.g. {"execution <= 0": 1}; reasons that start with
+            "machine: " count rows of the file of machines.
+        files: the files that were read.
+
+    Raises:
+        InvalidWorkload: when arrays that belong together differ in length or are not 1-dimensional.
+    """
+
+    name: str
+    arrival: npt.NDArray[np.float64]
+    duration: npt.NDArray[np.float64]
+    cores: npt.NDArray[np.float64]
+    memory: npt.NDArray[np.float64]
+    machine_cores: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    machine_memory: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        tasks, machines = ("arrival", "duration", "cores", "memory"), ("machine_cores", "machine_memory")
+        for names in (tasks, machines):
+            arrays = {name: np.array(getattr(self, name), dtype=np.float64) for name in names}
+            shape = (arrays[names[0]].size,)
+            for name, values in arrays.items():
+                if values.shape != shape:
+                    raise InvalidWorkload(
+                        f"{self.name} trace: {name}: must have shape {shape} like {names[0]}, "
+                        f"got {values.shape}"
+                    )
+            if names == tasks and (np.diff(arrays["arrival"]) < 0).any():
+                order = np.argsort(arrays["arrival"], kind="stable")
+                arrays = {name: values[order] for name, values in arrays.items()}
+            for name, values in arrays.items():
+                values.flags.writeable = False
+                object.__setattr__(self, name, values)
+        object.__setattr__(self, "dropped", dict(self.dropped))
+
+    def __repr__(self) -> str:
+        return (
+            f"Trace({self.name!r}, tasks: {len(self.arrival)}, machines: {len(self.machine_cores)}, "
+            f"dropped: {self.dropped})"
+        )
+
+    @property
+    def rows(self) -> int:
+        """Number of rows read from the file of tasks, kept or dropped."""
+        left_out = sum(n for reason, n in self.dropped.items() if not reason.startswith(MACHINE))
+        return len(self.arrival) + left_out
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """A trace format: what a reader's module exports as ``FORMAT``.
+
+    Attributes:
+        name: as given to ``read_trace(format=...)``.
+        help: one line: what it is, and where it is published.
+        recognises: whether the first line of a file (without its end) may be this format's.
+        read: called as ``read(path, nodes, on_error=..., limit=...)``.
+    """
+
+    name: str
+    help: str
+    recognises: Callable[[str], bool]
+    read: Callable[..., Trace]
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A column of numbers in a trace file.
+
+    Attributes:
+        name: in the header, or in messages where the format has none.
+        unit: of its numbers.
+        minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
+        optional: whether a field may be empty; it is then read as NaN.
+    """
+
+    name: str
+    unit: str
+    minimum: float = 0.0
+    maximum: float = LARGEST
+    exclusive: bool = False
+    optional: bool = False
+
+    def parse(self, text: str) -> float:
+        """The number that a field holds; ValueError says what is wrong with it.
+
+        Only decimal notation counts: Python would also take "1_000", "nan" and other scripts' digits.
+        """
+        text = text.strip(" ")
+        if not text:
+            if self.optional:
+                return math.nan
+            raise ValueError("is empty, must be a number")
+        if not _DECIMAL.fullmatch(text):
+            what = "finite" if _NOT_FINITE.fullmatch(text) else "a number"
+            raise ValueError(f"must be {what}, got {_quote(text)}")
+        value = float(text)
+        if math.isinf(value):
+            raise ValueError(f"must be finite, got {_quote(text)}")
+        if value < self.minimum or (self.exclusive and value == self.minimum):
+            sign = ">" if self.exclusive else ">="
+            raise ValueError(f"must be {sign} {self.minimum:g} ({self.unit}), got {_quote(text)}")
+        if value > self.maximum:
+            raise ValueError(f"must be <= {self.maximum:g} ({self.unit}), got {_quote(text)}")
+        return value
+
+
+class Table:
+    """The rows of a text table, one at a time: iterate over it to get the values of the named columns.
+
+    Files are UTF-8 text, lines end in LF or CR LF; files whose names end in ``.gz`` are decompressed on
+    the way. Blank lines are no rows. A quoted field ends on the line it starts on.
+
+    A row that breaks the format raises TraceFormatError, or with ``on_error="skip"`` is left out and
+    counted in ``dropped``. A file that cannot be read on (header, compression) raises in any case.
+
+    Args:
+        path: the file.
+        columns: those to read; each row is a tuple of floats in this order.
+        names: of all columns, for formats without a header; None: the first line names them, in any order.
+        delimiter: between fields; None: any run of blanks.
+        comment: lines that start with it are no rows ("": none).
+        on_error: "raise" or "skip".
+        malformed: the key of ``dropped`` under which malformed rows are counted.
+
+    Attributes:
+        line: number of the line that was read last, counted from 1.
+        dropped: why rows were left out -> how many; readers add their own reasons.
+
+    Raises:
+        InvalidParameter: when ``on_error`` is unknown.
+        FileNotFoundError: (on iteration) when there is no such file.
+        TraceFormatError: (on iteration) naming file, line, column and reason.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        columns: Sequence[Column],
+        *,
+        names: Sequence[str] | None = None,
+        delimiter: str | None = ",",
+        comment: str = "",
+        on_error: str = "raise",
+        malformed: str = MALFORMED,
+    ) -> None:
+        check_on_error(on_error)
+        self.path = Path(path)
+        self.columns = tuple(columns)
+        self.names = None if names is None else tuple(names)
+        self.delimiter, self.comment = delimiter, comment
+        self.on_error, self.malformed = on_error, malformed
+        self.line = 0
+        self.dropped: Counter[str] = Counter()
+
+    def refuse(self, column: str, reason: str) -> None:
+        """Raise TraceFormatError for the current line, or count it as malformed with ``on_error="skip"``."""
+        if self.on_error == "raise":
+            raise TraceFormatError(self.path, self.line, column, reason)
+        self.dropped[self.malformed] += 1
+
+    def __iter__(self) -> Iterator[tuple[float, ...]]:
+        self.line = 0
+        names = self.names
+        places = () if names is None else self._places(names)
+        for raw in _raw_lines(self.path):
+            self.line += 1
+            if names is None:
+                names = self._header(raw)
+                places = self._places(names)
+                continue
+            try:
+                text = _decode(raw)
+                if not text.strip() or (self.comment and text.startswith(self.comment)):
+                    continue
+                fields = self._split(text)
+                if len(fields) != len(names):
+                    raise ValueError(f"expected {len(names)} columns, got {len(fields)}")
+            except ValueError as error:
+                self.refuse("", str(error))
+                continue
+            row = []
+            for column, place in zip(self.columns, places, strict=True):
+                try:
+                    row.append(column.parse(fields[place]))
+                except ValueError as error:
+                    self.refuse(column.name, str(error))
+                    break
+            else:
+                yield tuple(row)
+        if names is None:
+            raise TraceFormatError(self.path, 0, "", "is empty, must start with a header")
+
+    def _header(self, raw: bytes) -> tuple[str, ...]:
+        try:
+            return tuple(name.strip() for name in self._split(_decode(raw, first=True)))
+        except ValueError as error:
+            raise TraceFormatError(self.path, self.line, "", str(error)) from None
+
+    def _places(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Where each column stands in a row."""
+        for column in self.columns:
+            if names.count(column.name) != 1:
+                times = names.count(column.name)
+                what = f"column appears {times} times in the header" if times else "missing column"
+                raise TraceFormatError(self.path, self.line, column.name, what)
+        return tuple(names.index(column.name) for column in self.columns)
+
+    def _split(self, text: str) -> list[str]:
+        if self.delimiter is None:
+            return text.split()
+        if '"' not in text:
+            return text.split(self.delimiter)
+        try:
+            return next(csv.reader([text], delimiter=self.delimiter, strict=True))
+        except csv.Error as error:
+            raise ValueError(f"bad quoting: {error}") from None
+
+
+def first_line(path: str | Path) -> str:
+    """The first line of a (compressed) text file, without its end; "" for an empty file.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        TraceFormatError: when the line is not text.
+    """
+    raw = next(_raw_lines(Path(path)), b"")
+    try:
+        return _decode(raw, first=True)
+    except ValueError as error:
+        raise TraceFormatError(path, 1, "", str(error)) from None
+
+
+def refuse_empty(path: str | Path, what: str, values: array[float], dropped: Mapping[str, int]) -> None:
+    """Raise TraceFormatError when a file yielded no ``what`` ("task", "machine"), saying what was dropped."""
+    if not values:
+        reasons = "; ".join(f"{reason.removeprefix(MACHINE)}: {n}" for reason, n in dropped.items() if n)
+        raise TraceFormatError(path, 0, "", f"has no {what}" + (f" (left out: {reasons})" if reasons else ""))
+
+
+def check_on_error(on_error: str) -> None:
+    """Raise InvalidParameter unless ``on_error`` is "raise" or "skip"."""
+    if on_error not in ("raise", "skip"):
+        raise InvalidParameter(f"on_error: must be 'raise' or 'skip', got {on_error!r}")
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise InvalidParameter unless ``limit`` is None or a number of tasks >= 1."""
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise InvalidParameter(f"limit: must be None or a whole number of tasks >= 1, got {limit!r}")
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    """Lines with their ends; of one that is too long only the start, just long enough to tell."""
+    number = 0
+    try:
+        with _open(path) as stream:
+            while line := stream.readline(LONGEST_LINE + 1):
+                number += 1
+                rest = line
+                while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
+                    rest = stream.readline(LONGEST_LINE + 1)
+                yield line
+    except EOFError:
+        raise TraceFormatError(path, number + 1, "", "the gzip file is cut off") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise TraceFormatError(path, number + 1, "", f"the gzip file is corrupt: {error}") from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        if path.suffix == ".gz":
+            return cast(IO[bytes], gzip.open(path, "rb"))
+        return path.open("rb")
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "no such trace file", str(path)) from None
+
+
+def _decode(raw: bytes, first: bool = False) -> str:
+    """A line as text, without its end (the first: and byte order mark); ValueError says what is wrong."""
+    if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
+        raise ValueError(f"line is longer than {LONGEST_LINE} bytes")
+    try:
+        text = raw.decode("utf-8-sig" if first else "utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 text (byte {error.start + 1} of the line)") from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

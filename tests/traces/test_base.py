@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+import gzip
+import math
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError, UnknownName
+from schedgym.traces import formats, inspect_trace, read_trace
+from schedgym.traces.base import LARGEST, LONGEST_LINE, Column, Table, Trace, first_line
+
+A, B = Column("a", "s"), Column("b", "cores", exclusive=True)
+GAP = Column("gap", "s", optional=True)
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    data = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def refused(table: Table) -> tuple[int, str, str]:
+    with pytest.raises(TraceFormatError) as caught:
+        list(table)
+    error = caught.value
+    assert error.path == str(table.path)
+    assert str(error).startswith(f"{table.path}:{error.line}: " if error.line else f"{table.path}: ")
+    assert "\n" not in str(error)
+    return error.line, error.column, error.reason
+
+
+# --- Table: what is read
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_columns_are_found_by_name_in_any_order(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, "b,other,a\n2,x,1\n4.5,,3e2\n")
+    assert list(Table(path, [A, B])) == [(1.0, 2.0), (300.0, 4.5)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\r\n1,2\r\n",
+        b"\xef\xbb\xbfa,b\n1,2\n",
+        b"a,b\n1,2",
+        b"a,b\n\n1,2\n  \n\n",
+        b" a , b \n 1 , 2 \n",
+        b'"a",b\n"1",2\n',
+    ],
+    ids=["crlf", "byte order mark", "no last newline", "blank lines", "blanks", "quotes"],
+)
+def test_harmless_variants_read_the_same(tmp_path: Path, content: bytes) -> None:
+    assert list(Table(write(tmp_path / "t.csv", content), [A, B])) == [(1.0, 2.0)]
+
+
+def test_a_quoted_delimiter_does_not_split(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", 'name,a\n"x,""y",7\n')
+    assert list(Table(path, [A])) == [(7.0,)]
+
+
+def test_formats_without_header_and_with_other_delimiters(tmp_path: Path) -> None:
+    tabs = write(tmp_path / "t.tsv", "job0\t5\t1\njob1\t6\t2\n")
+    assert list(Table(tabs, [A, B], names=("job", "a", "b"), delimiter="\t")) == [(5.0, 1.0), (6.0, 2.0)]
+    blanks = write(tmp_path / "t.swf", "; Version: 2\n;\n  1   5  -1\n  2\t6  -1\n")
+    columns = [A, Column("c", "s", minimum=-1)]
+    table = Table(blanks, columns, names=("id", "a", "c"), delimiter=None, comment=";")
+    assert list(table) == [(5.0, -1.0), (6.0, -1.0)]
+    assert list(Table(write(tmp_path / "empty", ""), [A], names=("a",))) == []
+
+
+def test_an_optional_empty_field_is_nan_and_a_required_one_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "a,gap\n1,\n2,3\n,4\n")
+    rows = iter(Table(path, [A, GAP]))
+    first = next(rows)
+    assert first[0] == 1.0 and math.isnan(first[1])
+    assert next(rows) == (2.0, 3.0)
+    with pytest.raises(TraceFormatError, match=r"t\.csv:4: a: is empty, must be a number"):
+        next(rows)
+
+
+def test_a_table_can_be_read_again(tmp_path: Path) -> None:
+    table = Table(write(tmp_path / "t.csv", "a\n1\n2\n"), [A])
+    assert list(table) == list(table) == [(1.0,), (2.0,)]
+
+
+# --- Table: what is refused
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [
+        ("x", "must be a number, got 'x'"),
+        ("", "is empty, must be a number"),
+        ("1_000", "must be a number, got '1_000'"),
+        ("0x10", "must be a number, got '0x10'"),
+        ("\u0661\u0662", "must be a number, got '\u0661\u0662'"),
+        ("1 2", "must be a number, got '1 2'"),
+        ("1\x00", "must be a number, got '1\\x00'"),
+        ("\x1c1", "must be a number, got '\\x1c1'"),
+        ("." * 50, "must be a number, got '" + "." * 37 + "...'"),
+        ("nan", "must be finite, got 'nan'"),
+        ("-Infinity", "must be finite, got '-Infinity'"),
+        ("1e999", "must be finite, got '1e999'"),
+        ("-0.5", "must be >= 0 (s), got '-0.5'"),
+        ("9007199254740993e1", "must be <= 9.0072e+15 (s), got '9007199254740993e1'"),
+    ],
+)
+def test_bad_numbers_are_refused_with_line_and_column(tmp_path: Path, field: str, reason: str) -> None:
+    path = write(tmp_path / "t.csv", f"b,a\n1,1\n1,{field}\n")
+    assert refused(Table(path, [A, B])) == (3, "a", reason)
+    table = Table(path, [A, B], on_error="skip")
+    assert list(table) == [(1.0, 1.0)]
+    assert table.dropped == {"malformed": 1}
+
+
+def test_range_limits_themselves(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", f"a,b\n0,1\n{LARGEST:.0f},1\n0,0\n")
+    rows = iter(Table(path, [A, B]))
+    assert [next(rows), next(rows)] == [(0.0, 1.0), (LARGEST, 1.0)]
+    with pytest.raises(TraceFormatError, match=r":4: b: must be > 0 \(cores\), got '0'"):
+        next(rows)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"1,2,3", "expected 2 columns, got 3"),
+        (b"1", "expected 2 columns, got 1"),
+        (b"1,\xff", "not UTF-8 text (byte 3 of the line)"),
+        (b'1,"2', "bad quoting: unexpected end of data"),
+        (b"1," + b"2" * LONGEST_LINE, f"line is longer than {LONGEST_LINE} bytes"),
+    ],
+    ids=["too many", "too few", "encoding", "quote", "length"],
+)
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_bad_lines_are_refused_or_skipped_and_counted(
+    tmp_path: Path, line: bytes, reason: str, name: str
+) -> None:
+    path = write(tmp_path / name, b"a,b\n\n1,2\n" + line + b"\n3,4\n" + line + b"\n")
+    assert refused(Table(path, [A, B])) == (4, "", reason)
+    table = Table(path, [A, B], on_error="skip", malformed="bad")
+    assert list(table) == [(1.0, 2.0), (3.0, 4.0)]
+    assert table.dropped == {"bad": 2}
+    assert table.line == 6
+
+
+@pytest.mark.parametrize("length", [LONGEST_LINE - 1, LONGEST_LINE, LONGEST_LINE + 1, 2 * LONGEST_LINE + 2])
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_the_longest_line(tmp_path: Path, length: int, end: bytes) -> None:
+    long = b"7," + b"x" * (length - 2)
+    path = write(tmp_path / "t.csv", b"a,note\n" + long + end)
+    table = Table(path, [A], on_error="skip")
+    assert list(table) == ([(7.0,)] if length <= LONGEST_LINE else [])
+    assert table.line == 2
+
+
+def test_memory_does_not_grow_with_a_file_of_one_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv.gz", b"a\n" + b"1" * (64 * LONGEST_LINE))
+    tracemalloc.start()
+    try:
+        assert list(Table(path, [A], on_error="skip")) == []
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * LONGEST_LINE
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize(
+    ("header", "line", "column", "reason"),
+    [
+        (b"", 0, "", "is empty, must start with a header"),
+        (b"b\n", 1, "a", "missing column"),
+        (b"\na,b\n", 1, "a", "missing column"),
+        (b"a,b,a\n", 1, "a", "column appears 2 times in the header"),
+        (b"a,\xe9\n", 1, "", "not UTF-8 text (byte 3 of the line)"),
+        (b'a,"b\n', 1, "", "bad quoting: unexpected end of data"),
+    ],
+)
+def test_a_bad_header_is_refused_in_any_case(
+    tmp_path: Path, header: bytes, line: int, column: str, reason: str, on_error: str
+) -> None:
+    path = write(tmp_path / "t.csv", header + (b"1,2\n" if header else b""))
+    assert refused(Table(path, [A, B], on_error=on_error)) == (line, column, reason)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_damaged_gzip_is_refused_in_any_case(tmp_path: Path, on_error: str) -> None:
+    whole = gzip.compress(("a\n" + "".join(f"{i}\n" for i in range(20_000))).encode())
+    path = tmp_path / "t.csv.gz"
+
+    path.write_bytes(whole[: len(whole) // 2])
+    line, column, reason = refused(Table(path, [A], on_error=on_error))
+    assert 1 < line < 20_001 and (column, reason) == ("", "the gzip file is cut off")
+
+    path.write_bytes(b"a\n1\n")
+    line, _, reason = refused(Table(path, [A], on_error=on_error))
+    assert line == 1 and reason.startswith("the gzip file is corrupt: Not a gzipped file")
+
+    path.write_bytes(whole[:-8] + bytes(4) + whole[-4:])  # every row is well formed, the checksum is not
+    line, column, reason = refused(Table(path, [A], on_error=on_error))
+    assert line == 20_002 and column == "" and reason.startswith("the gzip file is corrupt: CRC check failed")
+
+
+def test_damage_within_gzip_is_never_passed_off_as_malformed_rows(tmp_path: Path) -> None:
+    whole = gzip.compress(("a\n" + "".join(f"{i}\n" for i in range(20_000))).encode())
+    half = len(whole) // 2
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(whole[:half] + bytes(64) + whole[half + 64 :])
+    assert refused(Table(path, [A], on_error="skip"))[2].startswith("the gzip file is corrupt: ")
+
+
+def test_arguments_and_missing_files(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="on_error: must be 'raise' or 'skip', got 'ignore'"):
+        Table("t.csv", [A], on_error="ignore")
+    for name in ("none.csv", "none.csv.gz"):
+        with pytest.raises(FileNotFoundError, match=f"no such trace file: .*{name}"):
+            list(Table(tmp_path / name, [A]))
+        with pytest.raises(FileNotFoundError, match=f"no such trace file: .*{name}"):
+            read_trace(tmp_path / name)
+
+
+def test_first_line(tmp_path: Path) -> None:
+    assert first_line(write(tmp_path / "t", b"\xef\xbb\xbfa,b\r\n1\n")) == "a,b"
+    assert first_line(write(tmp_path / "t.gz", b"a b")) == "a b"
+    assert first_line(write(tmp_path / "t", b"")) == ""
+
+
+# --- Trace
+
+
+def test_a_trace_sorts_its_tasks_stably_and_is_read_only() -> None:
+    given = np.array([3.0, 1.0, 3.0, 1.0])
+    trace = Trace("test", given, np.arange(4.0), np.arange(4.0) + 10, np.arange(4.0) + 20)
+    assert trace.arrival.tolist() == [1, 1, 3, 3]
+    assert trace.duration.tolist() == [1, 3, 0, 2]
+    assert trace.cores.tolist() == [11, 13, 10, 12]
+    assert trace.memory.tolist() == [21, 23, 20, 22]
+    assert trace.machine_cores.shape == trace.machine_memory.shape == (0,)
+    assert trace.dropped == {} and trace.files == ()
+    assert given.tolist() == [3, 1, 3, 1] and given.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        trace.arrival[0] = 0.0
+
+
+def test_a_trace_counts_the_rows_of_its_file_of_tasks() -> None:
+    one = np.ones(1)
+    trace = Trace("test", one, one, one, one, dropped={"malformed": 2, "x": 3, "machine: malformed": 50})
+    assert trace.rows == 6
+
+
+def test_a_trace_refuses_arrays_that_do_not_belong_together() -> None:
+    two, three = np.ones(2), np.ones(3)
+    with pytest.raises(InvalidWorkload, match=r"cores: must have shape \(2,\) like arrival, got \(3,\)"):
+        Trace("test", two, two, three, two)
+    with pytest.raises(InvalidWorkload, match=r"machine_memory: must have shape \(2,\)"):
+        Trace("test", two, two, two, two, two, three)
+    with pytest.raises(InvalidWorkload, match=r"arrival: must have shape"):
+        Trace("test", np.ones((1, 2)), two, two, two)
+
+
+# --- read_trace
+
+
+def test_formats_are_found() -> None:
+    assert formats()["alibaba"].name == "alibaba"
+    assert list(formats()) == sorted(formats())
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.txt", "colour,shape\nred,round\n")
+    with pytest.raises(UnknownName, match="unknown trace format 'alibabba'; did you mean 'alibaba'"):
+        read_trace(path, format="alibabba")
+    with pytest.raises(TraceFormatError, match=r"t\.txt:1: not a known trace format .*'colour,shape'"):
+        read_trace(path)
+    with pytest.raises(TraceFormatError, match="not a known trace format"):
+        read_trace(write(path, ""))
+    with pytest.raises(TraceFormatError, match=r"not a known trace format .*: not UTF-8 text"):
+        read_trace(write(path, b"\xff\xfe"))
+    with pytest.raises(TraceFormatError, match="is a folder: name its format"):
+        read_trace(tmp_path)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, "2"])
+def test_arguments_are_checked_before_the_file_is_opened(limit: object) -> None:
+    with pytest.raises(InvalidParameter, match="limit: must be None or a whole number of tasks >= 1"):
+        read_trace("nowhere", limit=limit)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="on_error"):
+        inspect_trace("nowhere", on_error="warn")
+
+
+def test_importing_traces_is_light() -> None:
+    code = (
+        "import sys, schedgym.traces, schedgym.traces.fetch; schedgym.traces.formats(); "
+        "print([m for m in ('numba', 'pandas', 'pooch', 'requests', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+
+from schedgym.errors import TraceFormatError, UnknownName
+from schedgym.traces import fetch as module
+from schedgym.traces.fetch import KNOWN, DataSet, dataset, fetch
+
+CONTENT = b"a,b\n1,2\n"
+SMALL = DataSet(
+    "small.csv", "https://data.invalid/small.csv", hashlib.sha256(CONTENT).hexdigest(), "eight bytes"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty SCHEDGYM_DATA, and the one small data set "small"."""
+    path = tmp_path / "data"
+    path.mkdir()
+    monkeypatch.setenv("SCHEDGYM_DATA", str(path))
+    monkeypatch.setitem(KNOWN, "small", SMALL)
+    return path
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stands in for the network: serves CONTENT, and lists the addresses that were asked for."""
+    pooch = pytest.importorskip("pooch", reason="needs pooch (the extra eval)")
+    asked: list[str] = []
+
+    def download(self: Any, url: str, output: str, *_: Any, **__: Any) -> None:
+        asked.append(url)
+        Path(output).write_bytes(CONTENT)
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", download)
+    return asked
+
+
+def test_the_registry_is_well_formed() -> None:
+    assert set(KNOWN) == {"alibaba-2023-pods", "alibaba-2023-nodes", "facebook-2010"}
+    for known in KNOWN.values():
+        assert known.url.startswith("https://raw.githubusercontent.com/")
+        assert known.url.endswith(f"/{known.file}")
+        assert len(known.sha256) == 64 and int(known.sha256, 16)
+        assert known.help
+
+
+def test_an_unknown_name_proposes_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="unknown data set 'facebok-2010'; did you mean 'facebook-2010'"):
+        fetch("facebok-2010")
+
+
+def test_a_held_file_is_used_without_pooch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / SMALL.file).write_bytes(CONTENT)
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    try:
+        assert fetch("small") == dataset("small") == folder / SMALL.file
+    finally:
+        folder.chmod(stat.S_IRWXU)
+
+
+def test_a_held_file_with_another_content_is_refused_and_kept(folder: Path, served: list[str]) -> None:
+    held = folder / SMALL.file
+    held.write_bytes(b"other")
+    found = hashlib.sha256(b"other").hexdigest()
+    with pytest.raises(TraceFormatError, match=f"small.csv: SHA-256 must be {SMALL.sha256}, got {found}"):
+        fetch("small")
+    assert held.read_bytes() == b"other" and served == []
+
+
+def test_a_file_is_downloaded_once(folder: Path, served: list[str]) -> None:
+    path = fetch("small")
+    assert path == folder / SMALL.file and path.read_bytes() == CONTENT
+    assert fetch("small") == path
+    assert served == [SMALL.url]
+
+
+def test_without_the_variable_the_cache_is_used_and_repaired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path, served: list[str]
+) -> None:
+    import pooch
+
+    monkeypatch.delenv("SCHEDGYM_DATA")
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
+    path = fetch("small")
+    assert path == tmp_path / "cache" / "schedgym" / SMALL.file
+    path.write_bytes(b"damaged")
+    assert fetch("small").read_bytes() == CONTENT
+    assert served == [SMALL.url] * 2
+
+
+def test_a_download_with_another_content_is_refused(
+    folder: Path, served: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KNOWN, "small", dataclasses.replace(SMALL, sha256="0" * 64))
+    with pytest.raises(OSError, match=r"small: cannot fetch https://data\.invalid/small\.csv into") as caught:
+        fetch("small")
+    assert "hash" in str(caught.value) and "\n" not in str(caught.value)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_failed_download_is_one_line(
+    folder: Path, served: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pooch
+    import requests
+
+    def fail(self: Any, *_: Any, **__: Any) -> None:
+        raise requests.exceptions.ConnectionError("no route\nto host")
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", fail)
+    with pytest.raises(OSError, match=r"small: cannot fetch https://.*: no route to host"):
+        fetch("small")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(
+    folder: Path, served: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = folder / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("SCHEDGYM_DATA", str(blocked))
+    with pytest.raises(OSError, match=r"small: cannot fetch .* into .*file") as caught:
+        fetch("small")
+    assert "\n" not in str(caught.value) and served == []
+
+
+def test_missing_pooch_names_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(gymnasium.error.DependencyNotInstalled, match=r'pip install "schedgym\[eval\]"'):
+        fetch("small")
+
+
+@pytest.mark.skipif(
+    not os.environ.get("SCHEDGYM_DATA"), reason="SCHEDGYM_DATA names no folder with the public traces"
+)
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_the_published_files_have_the_recorded_sha256(name: str) -> None:
+    path = Path(os.environ["SCHEDGYM_DATA"]) / KNOWN[name].file
+    assert module.sha256(path) == KNOWN[name].sha256
+    assert fetch(name) == path
