@@ -55,6 +55,30 @@ def _check_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     return given
 
 
+def _parse(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[Any]:
+    """The action as an array of whole numbers of this shape; the simulator checks the range."""
+    try:
+        array = np.asarray(action)
+    except ValueError:
+        array = np.empty(0, dtype=object)  # ragged
+    if array.dtype.kind not in "iu":
+        raise InvalidAction(f"{what}: must be whole numbers, got {action!r}")
+    if array.shape != shape:
+        raise InvalidAction(f"{what}: must have shape {shape}, got {array.shape}")
+    return array
+
+
+def _refusal(simulator: Simulator, index: int, what: str) -> InvalidAction:
+    """Why the simulator refused environment ``index``'s action."""
+    action = simulator.actions[index, : len(simulator.action_sizes)].tolist()
+    for k, (value, size) in enumerate(zip(action, simulator.action_sizes, strict=True)):
+        if not 0 <= value < size:
+            where = what if len(action) == 1 else f"{what}[{k}]"
+            return InvalidAction(f"{where}: must be from 0 to {size - 1}, got {value}")
+    shown = action[0] if len(action) == 1 else action
+    return InvalidAction(f"{what}: {shown} is infeasible (strict=True)")
+
+
 class SchedulingEnv(gym.Env[Any, Any]):
     """One environment: the base of each problem's documented class.
 
@@ -98,8 +122,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
             if name not in simulator.scalars
         ]
         self._buffers = simulator.observation
-        self._discrete = len(simulator.action_sizes) == 1
-        self._choices = simulator.action_sizes[0]
+        self._components = len(simulator.action_sizes)
+        self._discrete = self._components == 1
+        self._shape = () if self._discrete else (self._components,)
 
     def __getstate__(self) -> dict[str, Any]:
         derived = ("_scalars", "_rows", "_buffers")
@@ -172,16 +197,14 @@ class SchedulingEnv(gym.Env[Any, Any]):
             raise ResetNeeded("the episode has ended or not begun: call reset first")
         simulator = self.simulator
         if self._discrete and (type(action) is int or isinstance(action, np.integer)):
-            if not 0 <= action < self._choices:
-                raise InvalidAction(f"action: must be from 0 to {self._choices - 1}, got {action}")
             simulator.actions[0, 0] = action
         else:
-            self._parse_action(action)
+            simulator.actions[0, : self._components] = _parse(action, self._shape, "action")
         ended = simulator.step(self._act)
         info: dict[str, Any] = {}
         if ended:
             if ended < 0:
-                raise InvalidAction(f"action {action} is infeasible (strict=True)")
+                raise _refusal(simulator, 0, "action")
             values = simulator.measure(self._one)[0].tolist()
             info["metrics"] = dict(zip(simulator.metric_names, values, strict=True))
             self._running = False
@@ -194,21 +217,6 @@ class SchedulingEnv(gym.Env[Any, Any]):
             simulator.truncated.item(0),
             info,
         )
-
-    def _parse_action(self, action: Any) -> None:
-        sizes = self.simulator.action_sizes
-        array = np.asarray(action)
-        expected = () if self._discrete else (len(sizes),)
-        if array.dtype.kind not in "iu":
-            raise InvalidAction(f"action: must be whole numbers, got {action!r}")
-        if array.shape != expected:
-            raise InvalidAction(f"action: must have shape {expected}, got {array.shape}")
-        for k, size in enumerate(sizes):
-            value = int(array) if self._discrete else int(array[k])
-            if not 0 <= value < size:
-                where = "action" if self._discrete else f"action[{k}]"
-                raise InvalidAction(f"{where}: must be from 0 to {size - 1}, got {value}")
-            self.simulator.actions[0, k] = value
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The mask of feasible actions of a discrete view, as sb3-contrib asks for it; bool [actions]."""
@@ -273,6 +281,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         )
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._components = len(self.simulator.action_sizes)
+        self._shape = (self.num_envs,) + ((self._components,) if self._components > 1 else ())
         self._all = np.ones(self.num_envs, dtype=bool)
         self._command = np.full(self.num_envs, ACT, dtype=np.int8)
         self._ended = np.zeros(self.num_envs, dtype=bool)
@@ -367,7 +377,9 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         if not self._started:
             raise ResetNeeded("call reset before step")
         simulator = self.simulator
-        self._parse_actions(actions)
+        simulator.actions[:, : self._components] = _parse(actions, self._shape, "actions").reshape(
+            self.num_envs, -1
+        )
         command = self._command
         resetting: npt.NDArray[np.bool_] | None = None
         if not self._none_ended:
@@ -378,13 +390,11 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             command = np.where(resetting, np.int8(BEGIN), np.int8(ACT))
             if not self._prepared:
                 simulator.prepare(resetting)
-                self._prepared = True  # an infeasible action below must not prepare them twice
+                self._prepared = True  # an action refused below must not prepare them twice
         ended = simulator.step(command)
         if ended < 0:
             i = -ended - 1
-            raise InvalidAction(
-                f"actions[{i}]: {np.asarray(actions)[i]} is infeasible (strict=True)"
-            )
+            raise _refusal(simulator, i, f"actions[{i}]")
         self._prepared = False
         rewards = simulator.reward.copy()
         terminated, truncated = simulator.terminated.copy(), simulator.truncated.copy()
@@ -408,25 +418,6 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         """Start the next episode of the environments that ``mask`` names; the others stay as they are."""
         self.simulator.prepare(mask)
         self.simulator.step(np.where(mask, np.int8(BEGIN), np.int8(SKIP)))
-
-    def _parse_actions(self, actions: Any) -> None:
-        simulator = self.simulator
-        sizes = simulator.action_sizes
-        array = np.asarray(actions)
-        shape = (self.num_envs,) if len(sizes) == 1 else (self.num_envs, len(sizes))
-        if array.dtype.kind not in "iu":
-            raise InvalidAction(f"actions: must be whole numbers, got {array.dtype}")
-        if array.shape != shape:
-            raise InvalidAction(f"actions: must have shape {shape}, got {array.shape}")
-        columns = array.reshape(self.num_envs, -1)
-        buffer = simulator.actions
-        for k, size in enumerate(sizes):
-            column = buffer[:, k]
-            column[:] = columns[:, k]
-            if int(column.view(np.uint64).max()) >= size:  # a negative number is a large one here
-                i = int(np.argmax(column.view(np.uint64) >= size))
-                where = f"actions[{i}]" if len(sizes) == 1 else f"actions[{i}, {k}]"
-                raise InvalidAction(f"{where}: must be from 0 to {size - 1}, got {columns[i, k]}")
 
     def _metrics(self, done: npt.NDArray[np.bool_]) -> dict[str, Any]:
         values = self.simulator.measure(done)

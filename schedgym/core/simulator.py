@@ -107,8 +107,8 @@ class Simulator(ABC):
     def step(self, command: npt.NDArray[np.int8]) -> int:
         """Carry out ``command`` [B]: SKIP, ACT by ``actions``, or BEGIN the episode that was prepared.
 
-        Returns the number of episodes that ended. With strict actions a negative number -(i + 1) says
-        that environment i's action is infeasible and nothing has changed.
+        Returns the number of episodes that ended. A negative number -(i + 1) says that environment i's
+        action is out of range, or with strict actions infeasible, and that nothing has changed.
         """
 
     @abstractmethod

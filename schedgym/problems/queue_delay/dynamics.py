@@ -120,6 +120,7 @@ class Constants(NamedTuple):
     config: array_of(CONFIG, 1)  # type: ignore[valid-type]  # [1]
     weights: F8_1  # [2] of cpu and memory in the size "sum"
     route: I8_1  # [4] the scheme that serves completions in view route
+    choices: I8_1  # [components of an action] how many choices each has
 
 
 class Jobs(NamedTuple):
@@ -794,8 +795,8 @@ def step(table: Any, command: I1) -> int:
     ``table`` packs Constants, Jobs, State, Observation and Exchange. Acting and beginning share one kernel
     because compiling the observation twice would cost seconds at the first call.
 
-    Returns the number of environments whose episode ended, or with strict actions -(b + 1) for the first
-    environment whose action is infeasible; then nothing has changed.
+    Returns the number of environments whose episode ended. Or -(b + 1) for the first environment whose
+    action is out of range, or with strict actions infeasible; then nothing has changed.
     """
     constants, jobs, state, observation, exchange = unpack(table)
     config = constants.config[0]
@@ -806,6 +807,9 @@ def step(table: Any, command: I1) -> int:
             continue
         infeasible = False
         if command[b] == ACT:
+            for k in range(constants.choices.shape[0]):
+                if exchange.actions[b, k] < 0 or exchange.actions[b, k] >= constants.choices[k]:
+                    return -(b + 1)
             infeasible = not decode(config, weights, jobs, state, b, exchange.actions, decisions)
             if infeasible and config.strict:
                 return -(b + 1)

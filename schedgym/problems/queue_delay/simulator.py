@@ -73,9 +73,14 @@ class QueueDelaySimulator(Simulator):
             "strict": parameters.strict,
         }.items():
             self.config[name] = value
+        space = views.action_space(parameters.view, self.window, servers)
+        self.action_sizes = tuple(space.nvec.tolist()) if hasattr(space, "nvec") else (int(space.n),)
         route = (ARRIVING_ONLY, FIRST, SCAN_RELEASED, ORDERS.index(parameters.order))
         self.constants = dynamics.Constants(
-            self.config, np.ones(2), np.array(route, dtype=np.int64)
+            config=self.config,
+            weights=np.ones(2),
+            route=np.array(route, dtype=np.int64),
+            choices=np.array(self.action_sizes, dtype=np.int64),
         )
         self.interface = Interface(
             id=next(iter(PROBLEM.ids)),
@@ -150,10 +155,6 @@ class QueueDelaySimulator(Simulator):
             terminated=np.zeros(b, dtype=bool),
             truncated=np.zeros(b, dtype=bool),
             repaired=np.zeros(b, dtype=bool),
-        )
-        sizes = views.action_space(self.parameters.view, w, m)
-        self.action_sizes = (
-            tuple(int(n) for n in sizes.nvec) if hasattr(sizes, "nvec") else (int(sizes.n),)
         )
         self.measured = np.zeros((b, len(self.metric_names)))
 
