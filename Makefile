@@ -1,0 +1,50 @@
+# Everything runs in .venv, which the first command makes; nothing else is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help compare test lint format bench clean
+
+help:
+	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
+	@echo "make test      run the tests"
+	@echo "make lint      ruff and mypy"
+	@echo "make bench     measure the speed of environments and policies"
+
+compare: $(VENV)/.eval
+	$(BIN)/schedgym compare schedgym/QueueDelay-v0 --preset small $(ARGS)
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@# a type checker cannot follow the mapping of the three top-level folders: give it the installed layout
+	rm -rf .cache/typed && mkdir -p .cache/typed
+	cp -r schedgym .cache/typed/ && cp -r baselines agents .cache/typed/schedgym/
+	MYPYPATH=.cache/typed $(BIN)/mypy --config-file pyproject.toml -p schedgym
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.eval
+	$(BIN)/schedgym bench $(ARGS)
+
+$(VENV)/.eval: pyproject.toml setup.py constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[eval,render]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml setup.py constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@ $(VENV)/.eval
+
+$(VENV)/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "schedgym needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

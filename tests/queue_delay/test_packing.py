@@ -1,0 +1,84 @@
+"""Offline packing: small cases by hand, and properties."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedgym.baselines.queue_delay.packing import PACKING_RULES, pack
+from schedgym.errors import InfeasibleInstance, InvalidParameter, UnknownName
+
+# two complementary pairs and a filler: first fit in the given order needs three bins
+ITEMS = [(0.5, 0.1), (0.5, 0.1), (0.1, 0.8), (0.1, 0.8), (0.3, 0.1)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "size", "bins"),
+    [
+        # ff: {0, 1} (1, .2); 2 -> bin 1; 3 does not fit there -> bin 2; 4 -> bin 1
+        ("ff", "norm", [0, 0, 1, 2, 1]),
+        # bf of item 4 over (.9, .2) in bins 1 and 2: equal, lower bin
+        ("bf", "norm", [0, 0, 1, 2, 1]),
+        # ffd by norm: 2 (.65), 3 (.65), 0, 1 (.26), 4: 2 -> 0, 3 -> 1, 0 -> 0, 1 -> 1, 4 -> 0
+        ("ffd", "norm", [0, 1, 0, 1, 0]),
+        # after item 0 what is left in bin 0 is (.4, .1); of item 1 bin 0 does not fit (.4 < .5)
+        ("bfd", "sum", [0, 1, 0, 1, 0]),
+        # dot: 2 (.9) first, then of (.9, .2): 0 and 1 have .47 against 4 .29; 0; then (.4, .1): 4 fits
+        ("bin-centric", "dot", [0, 1, 0, 1, 0]),
+    ],
+)
+def test_small_cases(rule, size, bins):
+    packing = pack(ITEMS, rule=rule, size=size)
+    assert packing.bin.tolist() == bins
+    assert packing.bins == max(bins) + 1
+
+
+def test_worst_fit_spreads_and_best_fit_fills():
+    bins = [(0.6, 0.6), (1.0, 1.0)]
+    items = [(0.6, 0.6), (0.5, 0.5), (0.4, 0.4)]
+    assert pack(items, bins, "bf").bin.tolist() == [0, 1, 1]
+    items = [(0.2, 0.2), (0.7, 0.7), (0.1, 0.1)]  # open: .4 in bin 0, .3 in bin 1
+    assert pack(items, bins, "bf").bin.tolist() == [0, 1, 1]
+    assert pack(items, bins, "wf").bin.tolist() == [0, 1, 0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=25),
+    st.sampled_from(PACKING_RULES),
+    st.integers(0, 2**32),
+)
+def test_properties(items, rule, seed):
+    size = "dot" if rule == "bin-centric" and seed % 2 else "norm"
+    packing = pack(items, rule=rule, size=size, rng=np.random.default_rng(seed))
+    table = np.array(items)
+    for j in range(packing.bins):
+        load = table[packing.bin == j].sum(axis=0)
+        assert (load <= 1 + 1e-7).all()
+        assert packing.free[j] == pytest.approx(1 - load, abs=1e-9)
+    assert sorted(set(packing.bin.tolist())) == list(range(packing.bins))
+    assert packing.bins >= np.ceil(table.sum(axis=0).max() - 1e-6)
+    if rule in ("ff", "bf", "wf", "rf"):  # any-fit: the item that opened a bin fitted none before it
+        for j in range(packing.bins):
+            opener = table[np.flatnonzero(packing.bin == j)[0]]
+            assert not (opener <= packing.free[:j] + 1e-9).all(axis=1).any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        (dict(demands=[(2, 0)]), InfeasibleInstance, r"item \[0\] fits no empty bin"),
+        (
+            dict(demands=[(1, 1), (1, 1)], capacities=[(1, 1)]),
+            InfeasibleInstance,
+            r"item \[1\] fits in no bin left",
+        ),
+        (dict(demands=[(1, 1)], rule="fdd"), UnknownName, "did you mean 'ffd'"),
+        (dict(demands=[(1, 1)], size="dot"), InvalidParameter, "bin-centric"),
+        (dict(demands=[(1, float("nan"))]), InvalidParameter, "finite"),
+        (dict(demands=[(1, 1)], rule="rf"), InvalidParameter, "rng"),
+    ],
+)
+def test_errors(arguments, error, match):
+    with pytest.raises(error, match=match):
+        pack(**arguments)
