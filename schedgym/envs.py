@@ -224,7 +224,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
             raise InvalidParameter(
                 "action_masks: needs action_mask=True and a view with a Discrete action space"
             )
-        return self.simulator.observation["action_mask"][0].astype(bool)
+        mask: npt.NDArray[np.bool_] = self.simulator.observation["action_mask"][0].astype(bool)
+        return mask
 
     def record(self) -> ScheduleRecord:
         """The schedule of the current episode, or of the last one if it has ended."""
@@ -329,13 +330,14 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             workloads = [_workload(simulator, workload) for workload in workloads]
             for workload in workloads:
                 simulator.check_workload(workload)
-        for i in np.flatnonzero(mask):
-            if seeds[i] is not None:
-                simulator.seed(i, seeds[i])
+        for i in np.flatnonzero(mask).tolist():
+            own = seeds[i]
+            if own is not None:
+                simulator.seed(i, own)
             elif not simulator.seeded[i]:
                 simulator.seed(i, int(self.np_random.integers(2**63)))
             if workloads is not None:
-                simulator.give(int(i), workloads[i], bool(given.get("repeat", False)))
+                simulator.give(i, workloads[i], bool(given.get("repeat", False)))
         if given.get("episode") is not None:
             simulator.episodes[mask] = given["episode"]
         self._begin(mask)

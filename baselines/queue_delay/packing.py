@@ -161,7 +161,7 @@ def _check(
     bins = np.atleast_2d(sizes)
     if bins.ndim != 2 or bins.shape[1] != items.shape[1] or not np.isfinite(bins).all():
         raise InvalidParameter(f"capacities: must be rows of {items.shape[1]} finite numbers")
-    alone = (items[:, None, :] <= bins[None] + TOLERANCE).all(axis=2).any(axis=1)
+    alone = np.any(np.all(items[:, None, :] <= bins[None] + TOLERANCE, axis=2), axis=1)
     if not alone.all():
         raise InfeasibleInstance(f"item [{int(np.argmin(alone))}] fits no empty bin")
     return items, bins, endless

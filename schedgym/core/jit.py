@@ -28,11 +28,45 @@ from numba.core import types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-__all__ = ["array_of", "helper", "kernel", "pack", "unpacker"]
+__all__ = [
+    "B1_1",
+    "B1_2",
+    "F4_2",
+    "F4_3",
+    "F8_1",
+    "F8_2",
+    "F8_3",
+    "I1_2",
+    "I4_2",
+    "I8_1",
+    "I8_2",
+    "helper",
+    "kernel",
+    "pack",
+    "unpacker",
+]
+
+# Annotations of a bundle's fields: kind and bytes of the elements, number of dimensions; C-contiguous.
+F8_1 = Annotated[npt.NDArray[np.float64], np.dtype(np.float64), 1]
+F8_2 = Annotated[npt.NDArray[np.float64], np.dtype(np.float64), 2]
+F8_3 = Annotated[npt.NDArray[np.float64], np.dtype(np.float64), 3]
+F4_2 = Annotated[npt.NDArray[np.float32], np.dtype(np.float32), 2]
+F4_3 = Annotated[npt.NDArray[np.float32], np.dtype(np.float32), 3]
+I8_1 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 1]
+I8_2 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 2]
+I4_2 = Annotated[npt.NDArray[np.int32], np.dtype(np.int32), 2]
+I1_2 = Annotated[npt.NDArray[np.int8], np.dtype(np.int8), 2]
+B1_1 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 1]
+B1_2 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 2]
+
+# their annotations are partial, and leave out the options that matter here
+_numba: Any = numba
+_types: Any = types
+_arrayobj: Any = arrayobj
 
 F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = Path(__file__).resolve().parents[1]
-COMPILED = not numba.config.DISABLE_JIT
+COMPILED = not _numba.config.DISABLE_JIT
 MOST_DIMENSIONS = 3
 
 
@@ -46,18 +80,18 @@ def source_stamp(folder: Path) -> tuple[tuple[str, float, int], ...]:
 
 def kernel(function: F) -> F:
     """Compile ``function`` at its first call and cache the machine code on disk."""
-    dispatcher: Any = numba.njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")(function)
+    dispatcher: Any = _numba.njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")(function)
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None:  # none with NUMBA_DISABLE_JIT=1
         folder = Path(function.__code__.co_filename).resolve().parent
         cache_file._source_stamp = source_stamp(folder)
-    return dispatcher  # type: ignore[no-any-return]
+    return dispatcher
 
 
 def helper(function: F) -> F:
     """Compile ``function`` into the kernels that call it."""
     # without the wrappers that nobody calls a kernel compiles in two thirds of the time
-    return numba.njit(  # type: ignore[no-any-return]
+    return _numba.njit(
         _nrt=False,
         forceinline=True,
         no_cpython_wrapper=True,
@@ -66,14 +100,9 @@ def helper(function: F) -> F:
     )(function)
 
 
-def array_of(dtype: Any, dimensions: int) -> Any:
-    """The annotation of a bundle's field: a C-contiguous array of this dtype and number of dimensions."""
-    return Annotated[npt.NDArray[Any], np.dtype(dtype), dimensions]
-
-
 def _layouts(bundle: type[Any]) -> list[tuple[str, np.dtype[Any], int]]:
     hints = typing.get_type_hints(bundle, include_extras=True)
-    return [(name, *hints[name].__metadata__) for name in bundle._fields]  # type: ignore[attr-defined]
+    return [(name, *hints[name].__metadata__) for name in bundle._fields]
 
 
 def pack(*bundles: Any) -> Any:
@@ -105,17 +134,17 @@ def unpacker(*bundles: type[Any]) -> Any:
         return lambda table: table
     layouts = [_layouts(bundle) for bundle in bundles]
     kinds = [
-        types.BaseTuple.from_types(
+        _types.BaseTuple.from_types(
             [types.Array(numba.from_dtype(dtype), n, "C") for _, dtype, n in layout], bundle
         )
         for bundle, layout in zip(bundles, layouts, strict=True)
     ]
-    result = types.BaseTuple.from_types(kinds)
+    result = _types.BaseTuple.from_types(kinds)
 
     @intrinsic
     def unpack(typing_context: Any, table: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source = arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
+            source = _arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
 
             def entry(row: int, column: int) -> Any:
                 index = context.get_constant(types.intp, row * (1 + MOST_DIMENSIONS) + column)
@@ -126,14 +155,14 @@ def unpacker(*bundles: type[Any]) -> Any:
             for kind in kinds:
                 arrays = []
                 for array_type in kind.types:
-                    array = arrayobj.make_array(array_type)(context, builder)
+                    array = _arrayobj.make_array(array_type)(context, builder)
                     size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
                     itemsize = context.get_constant(types.intp, size)
                     shape = [entry(row, 1 + axis) for axis in range(array_type.ndim)]
                     strides = [itemsize]
                     for length in shape[:0:-1]:
                         strides.insert(0, builder.mul(strides[0], length))
-                    arrayobj.populate_array(
+                    _arrayobj.populate_array(
                         array,
                         data=builder.inttoptr(entry(row, 0), array.data.type),
                         shape=shape,

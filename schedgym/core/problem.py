@@ -183,7 +183,7 @@ class Problem:
     @property
     def schema(self) -> Schema:
         """The schema of the problem's workload files."""
-        return self.room("workload").SCHEMA  # type: ignore[no-any-return]
+        return self.room("workload").SCHEMA
 
     def metric(self, name: str) -> Metric:
         """The metric called ``name``."""

@@ -32,7 +32,7 @@ S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
 def root_seed(seed: int) -> np.uint64:
     """Spread a user's seed (any non-negative integer) over 64 bits."""
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]  # type: ignore[no-any-return]
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
 
 
 def root_seeds(seeds: list[int]) -> npt.NDArray[np.uint64]:

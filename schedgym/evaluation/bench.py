@@ -28,7 +28,7 @@ from schedgym.core.policy import make_policy
 __all__ = ["cartpole", "cold_start", "episode", "main", "scalar_face", "vector_face"]
 
 ID = "schedgym/QueueDelay-v0"
-QUEUE = {"tasks": 200, "servers": 8, "window": 32, "view": "pick"}
+QUEUE: dict[str, Any] = {"tasks": 200, "servers": 8, "window": 32, "view": "pick"}
 
 
 def cartpole(steps: int) -> float:
@@ -142,7 +142,7 @@ def main(quick: bool = False, json: str | Path | None = None) -> dict[str, Any]:
         rows.append({"what": what, "value": value, "unit": unit, "target": target, "runs": values} | more)
         shown = f"{value:,.0f}" if value >= 1000 else f"{value:.3f}"
         extra = "".join(f"  {k} {v}" for k, v in more.items())
-        print(f"{what:<68} {shown:>12} {unit:<8} target {target:<10}{extra}", flush=True)
+        print(f"{what:<92} {shown:>11} {unit:<8} target {target:<9}{extra}", flush=True)
         return value
 
     for name, seconds in cold_start().items():
@@ -173,7 +173,7 @@ def main(quick: bool = False, json: str | Path | None = None) -> dict[str, Any]:
         for observation in ("features", "dict"):
             for copy in (True, False):
                 runs = [
-                    vector_face(400 * scale, observation=observation, arrival_rate=rate, copy=copy)
+                    vector_face(400 * max(scale, 5), observation=observation, arrival_rate=rate, copy=copy)
                     for _ in range(repetitions)
                 ]
                 named = copy and observation == "features"
@@ -193,16 +193,16 @@ def main(quick: bool = False, json: str | Path | None = None) -> dict[str, Any]:
     ):
         if quick and tasks > 2000:
             continue
-        runs = [
+        episodes = [
             episode("bf-exec", tasks=tasks, servers=servers, load=load) for _ in range(repetitions)
         ]
         which = "10/s" if load is None else f"load {load:g}"
         report(
             f"bf-exec, {tasks} tasks, {servers} servers, {which}, window all, lent",
-            [seconds for seconds, _ in runs],
+            [seconds for seconds, _ in episodes],
             "s",
             limit,
-            steps=runs[0][1],
+            steps=episodes[0][1],
         )
     result = {"benchmark": rows}
     if json is not None:

@@ -11,12 +11,27 @@ so that no rounding drift accumulates.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import array_of, helper, kernel, unpacker
+from schedgym.core.jit import (
+    B1_1,
+    B1_2,
+    F4_2,
+    F4_3,
+    F8_1,
+    F8_2,
+    F8_3,
+    I1_2,
+    I4_2,
+    I8_1,
+    I8_2,
+    helper,
+    kernel,
+    unpacker,
+)
 from schedgym.core.simulator import ACT, BEGIN, SKIP
 from schedgym.problems.queue_delay.schemes import (
     ARRIVAL,
@@ -107,17 +122,10 @@ CONFIG = np.dtype(
 )
 
 
-F8_1, F8_2, F8_3 = array_of(np.float64, 1), array_of(np.float64, 2), array_of(np.float64, 3)
-F4_2, F4_3 = array_of(np.float32, 2), array_of(np.float32, 3)
-I8_1, I8_2 = array_of(np.int64, 1), array_of(np.int64, 2)
-I4_2, I1_2 = array_of(np.int32, 2), array_of(np.int8, 2)
-B1_1, B1_2 = array_of(np.bool_, 1), array_of(np.bool_, 2)
-
-
 class Constants(NamedTuple):
     """What stays the same for the life of a simulator."""
 
-    config: array_of(CONFIG, 1)  # type: ignore[valid-type]  # [1]
+    config: Annotated[npt.NDArray[Any], CONFIG, 1]  # [1]
     weights: F8_1  # [2] of cpu and memory in the size "sum"
     route: I8_1  # [4] the scheme that serves completions in view route
     choices: I8_1  # [components of an action] how many choices each has
@@ -138,7 +146,7 @@ class State(NamedTuple):
     hundred tasks at each start would cost more than the rest of a step. Running tasks form a doubly linked list per server, in order of start, and a heap by completion.
     """
 
-    scalars: array_of(SCALARS, 1)  # type: ignore[valid-type]  # [B]
+    scalars: Annotated[npt.NDArray[Any], SCALARS, 1]  # [B]
     remaining: F8_3  # [B, M, 2]
     used: F8_3  # [B, M, 2]
     released: B1_2  # [B, M] servers that released something at this instant
@@ -465,7 +473,7 @@ def queue_position(s: Any, window: int, slot: int) -> int:
     if slot < 0 or slot >= shown:
         return -1
     if slot == window - 1 and s.arriving >= 0:
-        return s.queued - 1  # type: ignore[no-any-return]  # the arriving task is always visible
+        return s.queued - 1  # the arriving task is always visible
     return slot
 
 
@@ -476,7 +484,7 @@ def server_for(config: Any, weights: F8, state: State, b: int, cpu: float, memor
     if s.epoch == COMPLETION and not config.all_servers:
         j = s.released
         if fits(cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1]):
-            return j  # type: ignore[no-any-return]
+            return j
         return -1
     mean = (s.demand_cpu / s.submitted, s.demand_memory / s.submitted)
     return select_server(config.rule, weights, cpu, memory, state.remaining[b], mean, 0.0)

@@ -37,8 +37,8 @@ def percentile(ordered: F8, count: int, share: float) -> float:
     t = at - low
     difference = ordered[high] - ordered[low]
     if t >= 0.5:  # as numpy does, so that both ends are exact
-        return ordered[high] - difference * (1.0 - t)  # type: ignore[no-any-return]
-    return ordered[low] + difference * t  # type: ignore[no-any-return]
+        return ordered[high] - difference * (1.0 - t)
+    return ordered[low] + difference * t
 
 
 @helper
@@ -54,7 +54,7 @@ def covered(begins: F8, ends: F8, before: F8, pieces: int, time: float) -> float
     if low == 0:
         return 0.0
     k = low - 1
-    return before[k] + min(time, ends[k]) - begins[k]  # type: ignore[no-any-return]
+    return before[k] + min(time, ends[k]) - begins[k]
 
 
 @kernel

@@ -92,7 +92,7 @@ def select_server(
     cpu: float,
     memory: float,
     remaining: npt.NDArray[np.float64],
-    mean_demand: npt.NDArray[np.float64],
+    mean_demand: Any,
     draw: float,
 ) -> int:
     """The server that ``rule`` gives to a demand, -1 if it fits nowhere.
@@ -149,7 +149,7 @@ def queue_key(
     execution: float,
     cpu: float,
     memory: float,
-    mean_demand: npt.NDArray[np.float64],
+    mean_demand: Any,
     free_cpu: float,
     free_memory: float,
 ) -> float:
@@ -176,7 +176,7 @@ def select_task(
     queued: int,
     execution: npt.NDArray[np.float64],
     demand: npt.NDArray[np.float64],
-    mean_demand: npt.NDArray[np.float64],
+    mean_demand: Any,
     free_cpu: float,
     free_memory: float,
     only_fitting: bool,
@@ -211,7 +211,7 @@ def choose(
     execution: npt.NDArray[np.float64],
     demand: npt.NDArray[np.float64],
     remaining: npt.NDArray[np.float64],
-    mean_demand: npt.NDArray[np.float64],
+    mean_demand: Any,
     draw: float,
 ) -> tuple[int, int]:
     """The next placement of a scheme, or (-1, -1) to close the epoch.

@@ -1,0 +1,200 @@
+"""The generator, trace windows, and workloads given to environments."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
+from schedgym.problems.queue_delay.workload import (
+    GOOGLE_2011_MACHINES,
+    Source,
+    generate,
+    make_workload,
+)
+
+ID = "schedgym/QueueDelay-v0"
+
+
+def test_machine_mix_is_the_published_one():
+    assert GOOGLE_2011_MACHINES[:, 2].sum() == 12583
+    w = generate(0, 0, Source(2, 20000))
+    sizes = np.column_stack([w.cluster["cpu"], w.cluster["memory"]])
+    for cpu, memory, count in GOOGLE_2011_MACHINES[:5]:
+        share = ((sizes == (cpu, memory)).all(axis=1)).mean()
+        assert share == pytest.approx(count / 12583, abs=4 * np.sqrt(count / 12583 / 20000))
+
+
+def test_tasks_have_the_documented_distribution():
+    w = generate(1, 0, Source(200_000, 5))
+    jobs = w.jobs
+    n = len(jobs["arrival"])
+    assert np.diff(jobs["arrival"]).mean() == pytest.approx(0.1, rel=0.02)
+    logs = np.log(jobs["execution"])
+    assert np.exp(np.median(logs)) == pytest.approx(300, rel=0.02)
+    inner = (jobs["execution"] > 1) & (jobs["execution"] < 86400)
+    assert logs[inner].std() == pytest.approx(1.5, rel=0.02)
+    assert jobs["execution"].min() >= 1 and jobs["execution"].max() == 86400
+    assert np.median(jobs["cpu"]) == pytest.approx(0.025, rel=0.02)
+    assert np.median(jobs["memory"]) == pytest.approx(0.019, rel=0.02)
+    assert jobs["cpu"].max() <= 0.5 and jobs["memory"].max() == 0.24
+    assert min(jobs["cpu"].min(), jobs["memory"].min()) == 0.001
+    free = (jobs["cpu"] < 0.5) & (jobs["memory"] < 0.24) & (jobs["cpu"] > 0.001) & (jobs["memory"] > 0.001)
+    assert free.mean() > 0.95
+    correlation = np.corrcoef(np.log(jobs["cpu"]), np.log(jobs["memory"]))[0, 1]
+    assert correlation == pytest.approx(0.45, abs=0.03)
+    light = np.log(generate(1, 0, Source(n, 5, execution_sigma=0.5)).jobs["execution"])
+    assert light.std() == pytest.approx(0.5, rel=0.02)
+
+
+def test_lists_nest_and_streams_are_apart():
+    small, large = generate(3, 2, Source(50, 10)), generate(3, 2, Source(80, 20))
+    for name in ("cpu", "memory"):
+        assert np.array_equal(large.cluster[name][:10], small.cluster[name])
+    for name in ("arrival", "execution", "cpu", "memory"):
+        assert np.array_equal(large.jobs[name][:50], small.jobs[name])
+    other = generate(3, 2, Source(50, 10, execution_sigma=0.5))
+    assert np.array_equal(other.jobs["cpu"], small.jobs["cpu"])
+    assert not np.array_equal(other.jobs["execution"], small.jobs["execution"])
+    assert generate(3, 3, Source(50, 10)) != small != generate(4, 2, Source(50, 10))
+    assert generate(3, 2, Source(50, 10)) == small
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_task_fits_the_first_server_even_alone(seed):
+    w = generate(seed, 0, Source(300, 1))
+    assert (w.jobs["cpu"] <= w.cluster["cpu"][0]).all()
+    assert (w.jobs["memory"] <= w.cluster["memory"][0]).all()
+
+
+@pytest.mark.parametrize("load", [0.3, 1.0])
+def test_load_is_that_of_the_busiest_resource(load):
+    w = generate(5, 0, Source(500, 6, load=load))
+    span = w.jobs["arrival"][-1] - w.jobs["arrival"][0]
+    loads = [
+        (w.jobs["execution"] * w.jobs[r]).sum() / (w.cluster[r].sum() * span) for r in ("cpu", "memory")
+    ]
+    assert max(loads) == pytest.approx(load)
+
+
+def test_environments_meet_what_generate_says():
+    env = gym.make(ID, tasks=30, servers=4).unwrapped
+    source = Source(30, 4)
+    env.reset(seed=11)
+    assert env.record().workload == generate(11, 0, source)
+    env.reset()
+    assert env.record().workload == generate(11, 1, source)
+    env.reset(options={"episode": 7})
+    assert env.record().workload == generate(11, 7, source)
+    envs = gym.make_vec(ID, num_envs=3, tasks=30, servers=4)
+    envs.reset(seed=11)
+    assert envs.record(2).workload == generate(13, 0, source)
+
+
+def table(count=25, nodes=12):
+    rng = np.random.default_rng(0)
+    tasks = np.column_stack(
+        [np.cumsum(rng.integers(1, 9, count)), rng.integers(1, 50, count), rng.random((count, 2)) * 0.5]
+    ).astype(float)
+    machines = np.concatenate([[(1.0, 1.0)], 0.5 + 0.5 * rng.random((nodes - 1, 2))])
+    return tasks, machines
+
+
+def test_windows_of_a_trace_are_consecutive_and_cover_it():
+    tasks, machines = table()
+    source = Source(10, 4, table=tasks, nodes=machines)
+    assert source.windows == 2
+    seen = set()
+    for episode in range(2):
+        w = generate(9, episode, source)
+        assert w.jobs["arrival"][0] == 0
+        (first,) = [k for k in (0, 10) if np.array_equal(w.jobs["cpu"], tasks[k : k + 10, 2])]
+        assert np.allclose(w.jobs["arrival"], tasks[first : first + 10, 0] - tasks[first, 0])
+        seen.add(first)
+    assert seen == {0, 10}
+    assert generate(9, 2, source).jobs["cpu"].tolist() == generate(9, 0, source).jobs["cpu"].tolist()
+    assert {generate(seed, 0, source).jobs["cpu"][0] for seed in range(20)} == {tasks[0, 2], tasks[10, 2]}
+
+
+def test_nodes_are_drawn_without_replacement_and_nest():
+    tasks, machines = table()
+    for seed in range(30):
+        w = generate(seed, 0, Source(10, 12, table=tasks, nodes=machines))
+        pairs = list(zip(w.cluster["cpu"], w.cluster["memory"], strict=True))
+        assert pairs[0] == (1.0, 1.0)
+        assert sorted(pairs) == sorted(map(tuple, machines))
+        few = generate(seed, 0, Source(10, 5, table=tasks, nodes=machines))
+        assert list(zip(few.cluster["cpu"], few.cluster["memory"], strict=True)) == pairs[:5]
+    second = [generate(s, 0, Source(10, 2, table=tasks, nodes=machines)).cluster["cpu"][1] for s in range(400)]
+    assert len(set(second)) == 11  # each of the others comes second sometimes
+
+
+@pytest.mark.parametrize(
+    ("tasks", "servers", "match"), [(26, 4, "longer than the trace"), (10, 13, "12 nodes")]
+)
+def test_a_trace_that_is_too_small(tasks, servers, match):
+    rows, machines = table()
+    with pytest.raises(InvalidParameter, match=match):
+        Source(tasks, servers, table=rows, nodes=machines)
+
+
+ROWS = [(0, 5, 0.5, 0.5), (1, 3, 0.2, 0.9)]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "servers", "match"),
+    [
+        ([(0, 5, 0.5, 0.5), (1, 3, 0.8, 0.2)], [(0.5, 1), (1, 0.1)], r"jobs: task \[1\] .*fits no empty server"),
+        ([(1, 5, 0.5, 0.5), (0, 3, 0.2, 0.2)], [(1, 1)], r"jobs.arrival\[1\]: must not decrease, got 0 after 1"),
+        ([(0, 0, 0.5, 0.5)], [(1, 1)], r"jobs.execution\[0\]: must be > 0"),
+        ([(0, 1, 0.5, -0.5)], [(1, 1)], r"jobs.memory\[0\]: must be >= 0"),
+        ([(0, 1, 1.5, 0.5)], [(1, 1)], r"jobs.cpu\[0\]: must be <= 1"),
+        ([(0, 1, float("nan"), 0.5)], [(1, 1)], r"jobs.cpu\[0\]: must be finite"),
+        (ROWS, [(1, 1), (1, 2)], r"cluster.memory\[1\]: must be <= 1"),
+        ([(0, 1e13, 0.5, 0.5)], [(1, 1)], r"must be <= 1e\+12 s"),
+        ([(0, 1, 0.5)], [(1, 1)], "rows of 4 numbers"),
+        (ROWS, [1, 1], "rows of 2 numbers"),
+    ],
+)
+def test_invalid_workloads_name_field_and_index(tasks, servers, match):
+    with pytest.raises(InvalidWorkload, match=match):
+        make_workload(tasks, servers)
+
+
+def test_given_workloads_and_windows(tmp_path):
+    long = make_workload([(i, 2, 0.3, 0.3) for i in range(40)], [(1, 1), (1, 1)])
+    path = str(tmp_path / "w.json")
+    schedgym.save_workload(long, path)
+    env = gym.make(ID, workload=path).unwrapped  # servers and tasks come from the file
+    for _ in range(2):
+        env.reset(seed=1)
+        assert env.record().workload == long
+    whole = gym.make(ID, tasks=30, servers=2, window="all").unwrapped
+    with pytest.raises(InvalidWorkload, match="40 tasks exceed the window"):
+        whole.reset(options={"workload": long})
+    grows = gym.make(ID, tasks=5, servers=2).unwrapped
+    grows.reset(seed=0)
+    grows.reset(options={"workload": long})
+    observation, done = grows._observe(), False
+    while not done:
+        observation, _, terminated, truncated, _ = grows.step(int(observation["action_mask"].argmax()))
+        done = terminated or truncated
+    assert grows.record().workload == long and len(grows.record().job) == 40
+    grows.reset()
+    assert grows.record().workload == generate(0, 2, Source(5, 2))
+    with pytest.raises(InvalidWorkload, match="has 2 servers, the workload 1"):
+        grows.reset(options={"workload": make_workload(ROWS, [(1, 1)])})
+
+
+def test_parameters_refuse_contradictions():
+    with pytest.raises(InvalidParameter, match="not both"):
+        gym.make(ID, workload="a.json", trace="b.csv")
+    with pytest.raises(InvalidParameter, match="nodes: needs a trace"):
+        gym.make(ID, nodes="b.csv")
+    with pytest.raises(UnknownName, match="unknown parameter 'server'; did you mean 'servers'"):
+        gym.make(ID, server=3)
+    with pytest.raises(UnknownName, match="unknown view 'pik'; did you mean 'pick'"):
+        gym.make(ID, view="pik")
+    with pytest.raises(InvalidParameter, match="servers: must be >= 1, got 0"):
+        gym.make(ID, servers=0)
+
