@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as _gymnasium
 
 from schedgym._version import __version__
-from schedgym.core.problem import get_problem, problems
+from schedgym.core.problem import get_problem, list_problems
 from schedgym.errors import (
     InfeasibleInstance,
     InvalidAction,
@@ -45,9 +45,9 @@ __all__ = [
     "evaluate",
     "get_problem",
     "list_policies",
+    "list_problems",
     "load_workload",
     "make_policy",
-    "problems",
     "register_policy",
     "save_workload",
 ]
@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
 
 def _register() -> None:
     """Enter every problem's ids in Gymnasium's registry; a second import changes nothing."""
-    for problem in problems().values():
+    for problem in list_problems().values():
         for id, overrides in problem.ids.items():
             if id not in _gymnasium.registry:
                 classes = id.partition("/")[2].rpartition("-v")[0]

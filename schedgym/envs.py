@@ -196,10 +196,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if not self._running:
             raise ResetNeeded("the episode has ended or not begun: call reset first")
         simulator = self.simulator
-        if self._discrete and (type(action) is int or isinstance(action, np.integer)):
-            simulator.actions[0, 0] = action
-        else:
-            simulator.actions[0, : self._components] = _parse(action, self._shape, "action")
+        try:
+            if self._discrete and (type(action) is int or isinstance(action, np.integer)):
+                simulator.actions[0, 0] = action
+            else:
+                simulator.actions[0, : self._components] = _parse(action, self._shape, "action")
+        except OverflowError:
+            raise InvalidAction(f"action: out of range, got {action}") from None
         ended = simulator.step(self._act)
         info: dict[str, Any] = {}
         if ended:
@@ -277,9 +280,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self.simulator = self.env_class.make_simulator(
             self.problem.parameters.build(**parameters), self.num_envs
         )
-        self.single_observation_space, self.single_action_space = self.env_class.make_spaces(
-            self.simulator
-        )
+        self.single_observation_space, self.single_action_space = self.env_class.make_spaces(self.simulator)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._components = len(self.simulator.action_sizes)
@@ -363,9 +364,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         if isinstance(seed, (int, np.integer)):
             return [int(seed) + i for i in range(self.num_envs)]
         if len(seed) != self.num_envs:
-            raise InvalidParameter(
-                f"seed: a list must have {self.num_envs} elements, got {len(seed)}"
-            )
+            raise InvalidParameter(f"seed: a list must have {self.num_envs} elements, got {len(seed)}")
         return list(seed)
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
@@ -429,9 +428,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             table[f"_{name}"] = done.copy()
         return {"metrics": table, "_metrics": done.copy()}
 
-    def _finish_same_step(
-        self, done: npt.NDArray[np.bool_], infos: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _finish_same_step(self, done: npt.NDArray[np.bool_], infos: dict[str, Any]) -> dict[str, Any]:
         simulator = self.simulator
         final = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(done):

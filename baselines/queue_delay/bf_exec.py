@@ -1,6 +1,6 @@
 """BF-EXEC, the paper's own scheme, and DOT-EXEC, ours."""
 
-from schedgym.baselines.queue_delay.scheme import VIEWS, SchemePolicy
+from schedgym.baselines.queue_delay.scheme import SchemePolicy, carrying_views
 from schedgym.core.policy import register_policy
 
 __all__ = ["BFExec", "DotExec"]
@@ -11,7 +11,7 @@ __all__ = ["BFExec", "DotExec"]
     source="paper 003, section IV",
     deviations="Best fit refers to what is left after the placement, in absolute normalised units.",
     knows=("execution",),
-    views=VIEWS,
+    views=carrying_views("bf-exec"),
 )
 class BFExec(SchemePolicy):
     """Best fit by L2 norm on arrival; on a completion the server scans the queue, shortest first.
@@ -27,7 +27,7 @@ class BFExec(SchemePolicy):
     "queue-delay/dot-exec",
     source="schedgym (not in the paper): paper 003's dot product on arrival, its second phase on completion",
     knows=("execution",),
-    views=VIEWS,
+    views=carrying_views("dot-exec"),
 )
 class DotExec(SchemePolicy):
     """Largest inner product of demand and free resources on arrival; then as bf-exec."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schedgym.baselines.queue_delay.scheme import VIEWS, SchemePolicy
+from schedgym.baselines.queue_delay.scheme import SchemePolicy, carrying_views
 from schedgym.core.policy import register_policy
 
 __all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
@@ -16,7 +16,11 @@ _ONLINE = (
 
 def _first_fit(size: str) -> Any:
     return register_policy(
-        f"queue-delay/ffd-{size}", source=_SOURCE, deviations=_ONLINE, views=VIEWS, size=size
+        f"queue-delay/ffd-{size}",
+        source=_SOURCE,
+        deviations=_ONLINE,
+        views=carrying_views(f"ffd-{size}"),
+        size=size,
     )
 
 
@@ -25,7 +29,7 @@ def _best_fit(size: str) -> Any:
         f"queue-delay/bfd-{size}",
         source=_SOURCE,
         deviations=_ONLINE + " Best: least size of what is left, in the same size (L2 for nb and dp).",
-        views=VIEWS,
+        views=carrying_views(f"bfd-{size}"),
         size=size,
     )
 
@@ -46,9 +50,7 @@ class FirstFitDecreasing(SchemePolicy):
         weights: of cpu and memory in the size "sum".
     """
 
-    def __init__(
-        self, size: str, blocking: bool = False, weights: tuple[float, float] = (1.0, 1.0)
-    ) -> None:
+    def __init__(self, size: str, blocking: bool = False, weights: tuple[float, float] = (1.0, 1.0)) -> None:
         super().__init__(f"ffd-{size}", blocking=blocking, weights=weights)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schedgym.baselines.queue_delay.scheme import VIEWS, SchemePolicy
+from schedgym.baselines.queue_delay.scheme import SchemePolicy, carrying_views
 from schedgym.core.policy import register_policy
 
 __all__ = ["FirstComeFirstServed", "Fit"]
@@ -15,11 +15,12 @@ _REPAIRED = "On a completion the head is tried on all servers, so that no task i
 
 
 def _fit(code: str, everywhere: bool) -> Any:
+    scheme = f"{code}-all" if everywhere else code
     return register_policy(
-        f"queue-delay/{code}-all" if everywhere else f"queue-delay/{code}",
+        f"queue-delay/{scheme}",
         source="paper 003, section III-A1",
         deviations=_REPAIRED if everywhere else _LITERAL,
-        views=VIEWS if code != "rf" else ("placement",),
+        views=carrying_views(scheme),
         code=code,
         everywhere=everywhere,
     )
@@ -48,7 +49,7 @@ class Fit(SchemePolicy):
 @register_policy(
     "queue-delay/fcfs",
     source="paper 003, section VI-A (footnote)",
-    views=("placement", "pick", "rule"),
+    views=carrying_views("fcfs"),
 )
 class FirstComeFirstServed(SchemePolicy):
     """Tasks start in order of submission, each on the first fitting server; the head blocks the rest."""

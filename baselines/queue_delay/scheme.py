@@ -17,13 +17,21 @@ from schedgym.problems.queue_delay.schemes import (
     RANDOM,
     RULE_SCHEMES,
     SCAN_RELEASED,
+    SCHEMES,
     choose,
     scheme_row,
 )
 
-__all__ = ["VIEWS", "SchemePolicy"]
+__all__ = ["SchemePolicy", "carrying_views"]
 
-VIEWS = ("placement", "pick", "route", "rule")
+
+def carrying_views(scheme: str) -> tuple[str, ...]:
+    """The views in which a scheme (without blocking) can be expressed."""
+    arrival, rule, completion, _ = SCHEMES[scheme]
+    if rule == RANDOM:
+        return ("placement",)
+    routes = arrival == ARRIVING_ONLY and completion == SCAN_RELEASED
+    return ("placement", "pick", "route", "rule") if routes else ("placement", "pick", "rule")
 
 
 @kernel

@@ -43,6 +43,8 @@ __all__ = [
     "helper",
     "kernel",
     "pack",
+    "pure_kernel",
+    "record_dtype",
     "unpacker",
 ]
 
@@ -80,7 +82,16 @@ def source_stamp(folder: Path) -> tuple[tuple[str, float, int], ...]:
 
 def kernel(function: F) -> F:
     """Compile ``function`` at its first call and cache the machine code on disk."""
-    dispatcher: Any = _numba.njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")(function)
+    return _kernel(function, {})
+
+
+def pure_kernel(function: F) -> F:
+    """A :func:`kernel` that allocates nothing, and so counts no references, not even of its arguments."""
+    return _kernel(function, {"_nrt": False})
+
+
+def _kernel(function: F, options: dict[str, Any]) -> F:
+    dispatcher: Any = _numba.njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", **options)(function)
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None:  # none with NUMBA_DISABLE_JIT=1
         folder = Path(function.__code__.co_filename).resolve().parent
@@ -98,6 +109,11 @@ def helper(function: F) -> F:
         no_cfunc_wrapper=True,
         error_model="numpy",
     )(function)
+
+
+def record_dtype(*fields: tuple[str, Any]) -> np.dtype[Any]:
+    """A structured dtype whose elements have their fields as attributes, compiled and uncompiled."""
+    return np.dtype((np.record, np.dtype(list(fields), align=True)))  # type: ignore[call-overload]
 
 
 def _layouts(bundle: type[Any]) -> list[tuple[str, np.dtype[Any], int]]:

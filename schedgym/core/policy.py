@@ -168,9 +168,7 @@ def _discover() -> None:
 def list_policies(problem: str | None = None) -> list[PolicySpec]:
     """All registered policies (of one problem), by name."""
     _discover()
-    return [
-        spec for name, spec in sorted(_REGISTRY.items()) if problem in (None, spec.problem)
-    ]
+    return [spec for name, spec in sorted(_REGISTRY.items()) if problem in (None, spec.problem)]
 
 
 def resolve_policy_name(name: str, problem: str | None = None) -> str:

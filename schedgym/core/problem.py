@@ -23,7 +23,7 @@ from schedgym.errors import InvalidParameter, UnknownName
 if TYPE_CHECKING:
     from schedgym.core.workload import Schema
 
-__all__ = ["Metric", "Parameters", "Problem", "View", "get_problem", "parameter", "problems"]
+__all__ = ["Metric", "Parameters", "Problem", "View", "get_problem", "list_problems", "parameter"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Problem:
 
 
 @functools.cache
-def problems() -> dict[str, Problem]:
+def list_problems() -> dict[str, Problem]:
     """Name -> problem, for every folder of ``schedgym.problems``."""
     package = importlib.import_module("schedgym.problems")
     found: dict[str, Problem] = {}
@@ -206,7 +206,7 @@ def problems() -> dict[str, Problem]:
 
 def get_problem(name: str) -> Problem:
     """The problem with this name or environment id."""
-    known = problems()
+    known = list_problems()
     if name in known:
         return known[name]
     for problem in known.values():

@@ -84,9 +84,7 @@ class Field:
         return array
 
     @staticmethod
-    def _refuse(
-        array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what: str
-    ) -> None:
+    def _refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what: str) -> None:
         if bad.any():
             index = tuple(int(i) for i in np.argwhere(bad)[0])
             place = "".join(f"[{i}]" for i in index)
@@ -220,9 +218,7 @@ def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
         raise InvalidWorkload(f"{path}: must be an object with problem, jobs, cluster, parameters")
     for key in content:
         if key != "problem" and key not in SECTIONS:
-            raise InvalidWorkload(
-                f"{path}: {key}: unknown field{suggest(key, ('problem', *SECTIONS))}"
-            )
+            raise InvalidWorkload(f"{path}: {key}: unknown field{suggest(key, ('problem', *SECTIONS))}")
     problem = content.get("problem")
     if not isinstance(problem, str):
         raise InvalidWorkload(f"{path}: problem: missing, or not a string")
@@ -268,9 +264,7 @@ def _read_json(path: Path) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        raise InvalidWorkload(
-            f"{path}: line {error.lineno} column {error.colno}: {error.msg}"
-        ) from None
+        raise InvalidWorkload(f"{path}: line {error.lineno} column {error.colno}: {error.msg}") from None
     except UnicodeDecodeError as error:
         raise InvalidWorkload(f"{path}: byte {error.start}: not UTF-8 text") from None
     except (RecursionError, ValueError) as error:

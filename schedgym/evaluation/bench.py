@@ -193,9 +193,7 @@ def main(quick: bool = False, json: str | Path | None = None) -> dict[str, Any]:
     ):
         if quick and tasks > 2000:
             continue
-        episodes = [
-            episode("bf-exec", tasks=tasks, servers=servers, load=load) for _ in range(repetitions)
-        ]
+        episodes = [episode("bf-exec", tasks=tasks, servers=servers, load=load) for _ in range(repetitions)]
         which = "10/s" if load is None else f"load {load:g}"
         report(
             f"bf-exec, {tasks} tasks, {servers} servers, {which}, window all, lent",

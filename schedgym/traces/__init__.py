@@ -154,8 +154,6 @@ def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float]:
     return {"mean": float(values.mean()), **{name: float(q) for name, q in zip(names, found, strict=True)}}
 
 
-def _load(
-    trace: Trace, demand: npt.NDArray[np.float64], capacity: npt.NDArray[np.float64]
-) -> float | None:
+def _load(trace: Trace, demand: npt.NDArray[np.float64], capacity: npt.NDArray[np.float64]) -> float | None:
     span = float(trace.arrival[-1] - trace.arrival[0])
     return float(trace.duration @ demand) / (span * float(capacity.sum())) if span > 0 else None

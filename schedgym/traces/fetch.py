@@ -90,9 +90,7 @@ def fetch(name: str) -> Path:
     except ImportError:
         from gymnasium.error import DependencyNotInstalled
 
-        raise DependencyNotInstalled(
-            'downloading traces needs pooch: pip install "schedgym[eval]"'
-        ) from None
+        raise DependencyNotInstalled('downloading traces needs pooch: pip install "schedgym[eval]"') from None
     cache = pooch.create(
         path=pooch.os_cache("schedgym"),
         base_url="",

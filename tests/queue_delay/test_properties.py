@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 import random
@@ -37,7 +38,7 @@ ARRIVAL, COMPLETION, FINISHED = 0, 1, 2
 
 @st.composite
 def instances(draw: st.DrawFn, ties: bool | None = None, most: int = 9) -> Workload:
-    """Up to ``most`` tasks on 1-3 servers; with ties on a coarse grid of times and sizes, else without any."""
+    """Up to ``most`` tasks on 1-3 servers; with ties on a coarse grid of times and sizes, else without."""
     if draw(st.booleans()) if ties is None else ties:
         side = st.sampled_from([0.25, 0.5, 0.75, 1.0])
         servers = draw(st.lists(st.tuples(side, side), min_size=1, max_size=3))
@@ -106,11 +107,14 @@ def play_at_random(env: gym.Env[Any, Any], workload: Workload, seed: int) -> Pla
     return play(env, workload, lambda observation: sample_action(env.action_space, observation, rng))
 
 
+@functools.cache
+def carrying(name: str, view: str) -> dict[str, Any]:
+    """Parameters under which the view carries the scheme."""
+    return policy_parameters(f"queue-delay/{name}", view)
+
+
 def play_scheme(name: str, workload: Workload, view: str = "placement", **extra: Any) -> Play:
-    values = policy_parameters(f"queue-delay/{name}", view)
-    for own in ("tasks", "servers"):
-        values.pop(own, None)
-    env = make(workload, **values | extra)
+    env = make(workload, **carrying(name, view) | extra)
     policy = schedgym.make_policy(name, "queue-delay")
     policy.reset(env.unwrapped.interface, np.random.default_rng(0))
     return play(env, workload, policy)
@@ -255,7 +259,9 @@ def expected_mask(view: str, observation: dict[str, Any], scope: str) -> np.ndar
 
 
 @pytest.mark.parametrize("window", [1, 2, 4, "all"])
-@pytest.mark.parametrize(("view", "scope"), [("placement", "released"), ("pick", "released"), ("pick", "all")])
+@pytest.mark.parametrize(
+    ("view", "scope"), [("placement", "released"), ("pick", "released"), ("pick", "all")]
+)
 @given(workload=instances(), seed=seeds)
 @settings(max_examples=25)
 def test_observations_show_what_is_documented(
@@ -341,7 +347,7 @@ def features_of(observation: dict[str, Any]) -> dict[str, np.ndarray]:
                 count / (count + 32.0),
                 beyond / (beyond + 32.0),
                 *observation["mean_demand"],
-                math.log1p(observation["clock"][0]) / log_day,
+                observation["clock"][0] / (observation["clock"][0] + 86400.0),
             ]
         ),
         "task_mask": mask,
@@ -622,19 +628,17 @@ def test_no_scheme_beats_the_optimum_of_a_toy(name: str) -> None:
 
 
 def test_search_through_the_environment_finds_the_optimum_of_an_independent_search() -> None:
-    """Actions can express an optimal schedule: all insertion orders at the earliest instants find no better."""
+    """Actions can express an optimal schedule: trying all orders at the earliest instants finds no better."""
     source = random.Random(21)
-    compared = waiting = 0
-    while compared < 15:
+    compared = 0
+    while compared < 8:
         tasks, servers = oracle.random_instance(source, adversarial=compared % 2 == 0)
         servers = servers[:2]
         tasks = [t for t in tasks if any(t[2] <= c and t[3] <= m for c, m in servers)][:3]
-        if len(tasks) < 3:
+        expected = optimum(tasks, servers) if len(tasks) == 3 else 0.0
+        if expected == 0.0:
             continue
         compared += 1
         best, most = best_by_search(make_workload(tasks, servers))
-        expected = optimum(tasks, servers)
-        assert best == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        assert most == pytest.approx(-expected, rel=1e-9, abs=1e-9)
-        waiting += expected > 0.0
-    assert waiting > 5
+        assert best == pytest.approx(expected, rel=1e-9)
+        assert most == pytest.approx(-expected, rel=1e-9)

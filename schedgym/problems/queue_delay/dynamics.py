@@ -29,7 +29,8 @@ from schedgym.core.jit import (
     I8_1,
     I8_2,
     helper,
-    kernel,
+    pure_kernel,
+    record_dtype,
     unpacker,
 )
 from schedgym.core.simulator import ACT, BEGIN, SKIP
@@ -77,48 +78,40 @@ WAITING_SCALE = 3600.0  # w / (w + 1 h) scales waiting times
 COUNT_SCALE = 32.0  # n / (n + 32) scales counts
 
 #: per-environment scalars
-SCALARS = np.dtype(
-    [
-        ("clock", np.float64),
-        ("demand_cpu", np.float64),  # sums over the tasks submitted so far
-        ("demand_memory", np.float64),
-        ("reward_scale", np.float64),
-        ("seed", np.uint64),
-        ("episode", np.int64),
-        ("tasks", np.int64),
-        ("submitted", np.int64),  # tasks that have arrived; also the index of the next to arrive
-        ("queued", np.int64),
-        ("running", np.int64),  # also the size of the heap of completions
-        ("completed", np.int64),
-        ("epoch", np.int64),
-        ("arriving", np.int64),  # the arriving task while it waits, else -1; always last in the queue
-        ("released", np.int64),  # the server of a completion epoch, else the number of servers
-        ("cursor", np.int64),  # servers below it have had their completion epoch at this instant
-        ("shown", np.int64),  # window slots that the last observation filled
-        ("fresh", np.int64),  # leading slots of which only the waiting time can have changed since
-        ("marked", np.int64),  # the server token that carries the mark of the released server, or -1
-        ("opened", np.int64),  # leading positions of the queue whose ``queue_open`` is kept up to date
-        ("observed", np.float64),  # the clock of the last observation
-        ("repaired", np.int64),
-        ("truncated", np.int64),
-    ],
-    align=True,
+SCALARS = record_dtype(
+    ("clock", np.float64),
+    ("demand_cpu", np.float64),  # sums over the tasks submitted so far
+    ("demand_memory", np.float64),
+    ("reward_scale", np.float64),
+    ("tasks", np.int64),
+    ("submitted", np.int64),  # tasks that have arrived; also the index of the next to arrive
+    ("queued", np.int64),
+    ("running", np.int64),  # also the size of the heap of completions
+    ("completed", np.int64),
+    ("epoch", np.int64),
+    ("arriving", np.int64),  # the arriving task while it waits, else -1; always last in the queue
+    ("released", np.int64),  # the server of a completion epoch, else the number of servers
+    ("cursor", np.int64),  # servers below it have had their completion epoch at this instant
+    ("shown", np.int64),  # window slots that the last observation filled
+    ("fresh", np.int64),  # leading slots of which only the waiting time can have changed since
+    ("marked", np.int64),  # the server token that carries the mark of the released server, or -1
+    ("opened", np.int64),  # leading positions of the queue whose ``queue_open`` is kept up to date
+    ("observed", np.float64),  # the clock of the last observation
+    ("repaired", np.int64),
+    ("truncated", np.int64),
 )
 
 #: constants of a simulator
-CONFIG = np.dtype(
-    [
-        ("action_view", np.int64),
-        ("window", np.int64),
-        ("rule", np.int64),
-        ("order", np.int64),
-        ("all_servers", np.int64),  # scope="all"
-        ("features", np.int64),
-        ("mask", np.int64),
-        ("lent", np.int64),  # the observation's task arrays are the queue itself
-        ("strict", np.int64),
-    ],
-    align=True,
+CONFIG = record_dtype(
+    ("action_view", np.int64),
+    ("window", np.int64),
+    ("rule", np.int64),
+    ("order", np.int64),
+    ("all_servers", np.int64),  # scope="all"
+    ("features", np.int64),
+    ("mask", np.int64),
+    ("lent", np.int64),  # the observation's task arrays are the queue itself
+    ("strict", np.int64),
 )
 
 
@@ -265,9 +258,7 @@ def fits_somewhere(state: State, b: int, cpu: float, memory: float) -> Any:
 
 
 @helper
-def place(
-    jobs: Jobs, state: State, observation: Observation, b: int, position: int, j: int
-) -> None:
+def place(jobs: Jobs, state: State, observation: Observation, b: int, position: int, j: int) -> None:
     """Start the waiting task at ``position`` of the queue on server j, now."""
     s = state.scalars[b]
     task = state.queue_task[b, position]
@@ -360,9 +351,7 @@ def release(state: State, b: int, task: int) -> None:
 
 
 @helper
-def recompute_used(
-    jobs: Jobs, state: State, observation: Observation, b: int, j: int
-) -> None:
+def recompute_used(jobs: Jobs, state: State, observation: Observation, b: int, j: int) -> None:
     """Sum the demands of server j's running tasks in order of start."""
     cpu = 0.0
     memory = 0.0
@@ -491,9 +480,7 @@ def server_for(config: Any, weights: F8, state: State, b: int, cpu: float, memor
 
 
 @helper
-def decode(
-    config: Any, weights: F8, jobs: Jobs, state: State, b: int, actions: I8, decisions: I8
-) -> Any:
+def decode(config: Any, weights: F8, jobs: Jobs, state: State, b: int, actions: I8, decisions: I8) -> Any:
     """Turn an action into (position in the queue, server) in ``decisions`` [B, 2]; (-1, -1) places nothing.
 
     Returns whether the action is feasible; an infeasible placement becomes (-1, -1): it closes the epoch
@@ -592,9 +579,7 @@ def act(
 
 
 @helper
-def observe_mask(
-    config: Any, jobs: Jobs, state: State, observation: Observation, b: int
-) -> None:
+def observe_mask(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     """Write the mask of feasible actions."""
     s = state.scalars[b]
     servers = state.remaining.shape[1]
@@ -648,17 +633,13 @@ def observe_mask(
         cpu = state.queue_demand[b, i, 0] if i < same else arriving_cpu
         memory = state.queue_demand[b, i, 1] if i < same else arriving_memory
         for j in range(servers):
-            mask[b, i * servers + j] = fits(
-                cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1]
-            )
+            mask[b, i * servers + j] = fits(cpu, memory, state.remaining[b, j, 0], state.remaining[b, j, 1])
     for i in range(shown * servers, s.shown * servers):
         mask[b, i] = 0
 
 
 @helper
-def observe_units(
-    config: Any, jobs: Jobs, state: State, observation: Observation, b: int
-) -> None:
+def observe_units(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     """Write the observation in exact units."""
     s = state.scalars[b]
     window = config.window
@@ -703,9 +684,7 @@ def write_task_token(jobs: Jobs, state: State, tokens: F4, b: int, i: int, task:
 
 
 @helper
-def observe_features(
-    config: Any, jobs: Jobs, state: State, observation: Observation, b: int
-) -> None:
+def observe_features(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     """Write the observation as float32 tokens, as far as it has changed."""
     s = state.scalars[b]
     window = config.window
@@ -796,7 +775,7 @@ def begin(jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     submit(jobs, state, b)
 
 
-@kernel
+@pure_kernel
 def step(table: Any, command: I1) -> int:
     """Advance the environments, each by its ``command`` [B]: ACT carries out a decision, BEGIN an episode.
 

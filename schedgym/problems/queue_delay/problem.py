@@ -78,12 +78,8 @@ class QueueDelayParameters(Parameters):
         "view pick: servers open at a completion, the released one or all",
         choices=("released", "all"),
     )
-    order: str = parameter(
-        "execution", "view route: how a released server scans the queue", choices=ORDERS
-    )
-    normalize: bool = parameter(
-        False, "divide rewards by the mean execution time of the episode's tasks"
-    )
+    order: str = parameter("execution", "view route: how a released server scans the queue", choices=ORDERS)
+    normalize: bool = parameter(False, "divide rewards by the mean execution time of the episode's tasks")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
     def __post_init__(self) -> None:

@@ -191,9 +191,7 @@ def select_task(
             continue
         if order == BY_SUBMISSION:
             return i
-        key = queue_key(
-            order, weights, execution[i], cpu, memory, mean_demand, free_cpu, free_memory
-        )
+        key = queue_key(order, weights, execution[i], cpu, memory, mean_demand, free_cpu, free_memory)
         if key < least or chosen < 0:
             least = key
             chosen = i
@@ -254,17 +252,13 @@ def choose(
             return -1, -1
         return task, released
     else:
-        task = select_task(
-            scheme[3], weights, queued, execution, demand, mean_demand, 0.0, 0.0, False
-        )
+        task = select_task(scheme[3], weights, queued, execution, demand, mean_demand, 0.0, 0.0, False)
         if epoch == COMPLETION and scheme[2] == HEADS_RELEASED:
             free = remaining[released]
             if fits(demand[task, 0], demand[task, 1], free[0], free[1]):
                 return task, released
             return -1, -1
-    server = select_server(
-        scheme[1], weights, demand[task, 0], demand[task, 1], remaining, mean_demand, draw
-    )
+    server = select_server(scheme[1], weights, demand[task, 0], demand[task, 1], remaining, mean_demand, draw)
     if server < 0:
         return -1, -1
     return task, server

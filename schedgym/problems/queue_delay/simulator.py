@@ -219,9 +219,7 @@ class QueueDelaySimulator(Simulator):
                 f"cluster: the environment has {self.servers} servers, the workload {servers}"
             )
         if self.parameters.window == "all" and tasks > self.window:
-            raise InvalidWorkload(
-                f"jobs: {tasks} tasks exceed the window, which was sized for {self.window}"
-            )
+            raise InvalidWorkload(f"jobs: {tasks} tasks exceed the window, which was sized for {self.window}")
 
     def load(self, index: int, workload: Workload) -> None:
         """See :meth:`Simulator.load`; the arrays grow if the workload is longer than any before."""
@@ -235,7 +233,6 @@ class QueueDelaySimulator(Simulator):
 
     def _grow(self, count: int) -> None:
         """Make room for ``count`` tasks in every environment, keeping what runs."""
-
         per_task = PER_TASK + (PER_TASK_WHOLE_QUEUE if self.whole_queue else ())
 
         def longer(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:

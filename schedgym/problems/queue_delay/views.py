@@ -39,9 +39,7 @@ def action_space(view: str, window: int, servers: int) -> spaces.Discrete | spac
     return spaces.Discrete(mask_shape(view, window, servers)[0])
 
 
-def observation_space(
-    parameters: QueueDelayParameters, window: int, servers: int
-) -> spaces.Dict:
+def observation_space(parameters: QueueDelayParameters, window: int, servers: int) -> spaces.Dict:
     """The observation space: named arrays in exact units, or float32 tokens."""
 
     def times(*shape: int) -> spaces.Box:
@@ -80,7 +78,5 @@ def observation_space(
             "task_mask": spaces.MultiBinary(window),
         }
     if parameters.action_mask:
-        entries["action_mask"] = spaces.MultiBinary(
-            list(mask_shape(parameters.view, window, servers))
-        )
+        entries["action_mask"] = spaces.MultiBinary(list(mask_shape(parameters.view, window, servers)))
     return spaces.Dict(entries)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel
+from schedgym.core.jit import helper, kernel, record_dtype
 from schedgym.core.random import exponential, normal_pair, stream, uniform
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -124,14 +124,11 @@ def make_workload(tasks: Any, servers: Any) -> Workload:
 
 
 #: where episodes come from, for the compiled draw
-SOURCE = np.dtype(
-    [
-        ("windows", np.int64),  # of a trace; 0: synthetic
-        ("arrival_rate", np.float64),
-        ("load", np.float64),  # 0: as drawn
-        ("execution_sigma", np.float64),
-    ],
-    align=True,
+SOURCE = record_dtype(
+    ("windows", np.int64),  # of a trace; 0: synthetic
+    ("arrival_rate", np.float64),
+    ("load", np.float64),  # 0: as drawn
+    ("execution_sigma", np.float64),
 )
 
 
@@ -407,9 +404,7 @@ def draw(
         if not mask[b]:
             continue
         if source.windows > 0:
-            draw_window(
-                seeds[b], episodes[b], source.windows, table, nodes, order, count, tasks, capacity, b
-            )
+            draw_window(seeds[b], episodes[b], source.windows, table, nodes, order, count, tasks, capacity, b)
         else:
             draw_servers(seeds[b], episodes[b], capacity, b)
             draw_synthetic(

@@ -1,0 +1,7 @@
+"""``python -m schedgym``: the command line."""
+
+import sys
+
+from schedgym.cli import main
+
+sys.exit(main())

@@ -1,0 +1,888 @@
+"""The command line: list, describe, compare, run, trace, bench.
+
+typer, rich and everything behind them are imported when a command needs them. An error of the user's
+making is one line on stderr and exit code 2, and no file is written; any other exception keeps its
+traceback.
+"""
+
+# annotations are evaluated: typer reads them, and typer is no global of this module
+import errno
+import functools
+import importlib
+import inspect
+import itertools
+import json
+import math
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from gymnasium.error import Error as GymnasiumError
+
+from schedgym.core.files import atomic_write
+from schedgym.core.problem import Parameters, Problem, get_problem, list_problems
+from schedgym.errors import InvalidParameter, SchedgymError, UnknownName, suggest
+from schedgym.evaluation import require
+
+__all__ = ["main"]
+
+WIDE = 240  # columns where the output is no terminal
+USAGE = 2
+INTERRUPTED = 130
+FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
+TRACE_PRESET = "trace"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: the arguments; None takes those of the process.
+
+    Returns:
+        the exit code: 0, 2 for an error of the user's making, 130 when interrupted.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        command = _application()
+        first = arguments[0] if arguments else "--help"
+        if not first.startswith("-") and first not in command.commands:
+            raise UnknownName("command", first, command.commands)
+        code = command.main(args=arguments or ["--help"], prog_name="schedgym", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or 0)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # whoever read us has seen enough; the interpreter must not complain when it flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if type(error).__name__ == "Abort":  # what click makes of an interrupt
+            return INTERRUPTED
+        message = _explain(error)
+        if message is None:
+            raise
+        print(f"error: {' '.join(message.splitlines())}", file=sys.stderr)
+        return USAGE
+
+
+def _explain(error: Exception) -> str | None:
+    """One line for an error of the user's making, None for any other."""
+    if hasattr(error, "format_message"):  # click's, or typer's own copy of it
+        name, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+        if type(error).__name__ == "NoSuchOption" and context is not None:
+            known = [option for p in context.command.params for option in p.opts if option[:2] == "--"]
+            return f"unknown option {name!r}{suggest(str(name), known)}"
+        return str(error.format_message()).rstrip(".")
+    if isinstance(error, (SchedgymError, GymnasiumError)):
+        return str(error)
+    if isinstance(error, OSError) and error.errno != errno.EPIPE:
+        what = error.strerror or str(error)
+        return f"{error.filename}: {what}" if error.filename is not None else what
+    if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
+        return str(error)
+    return None
+
+
+@functools.cache
+def _application() -> Any:
+    """The commands; each declaration only hands on to the function that does the work."""
+    typer = require("typer")
+    require("rich")
+    app = typer.Typer(
+        help="Cluster job scheduling: the papers' algorithms on the same workloads, with bounds.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    trace = typer.Typer(help="Public cluster traces.", rich_markup_mode=None)
+    app.add_typer(trace, name="trace")
+    option, argument = typer.Option, typer.Argument
+
+    id_type = Annotated[str, argument(help="Environment id, e.g. schedgym/QueueDelay-v0.")]
+    set_type = Annotated[
+        list[str] | None, option("--set", metavar="NAME=VALUE", help="A parameter of the environment.")
+    ]
+    json_type = Annotated[Path | None, option("--json", metavar="FILE", help="Write the result here.")]
+    seed_type = Annotated[int, option("--seed", help="Decides everything random.")]
+
+    @app.command("list")  # type: ignore[untyped-decorator]
+    def list_command(
+        problem: Annotated[str | None, option("--problem", help="Only this problem.")] = None,
+    ) -> None:
+        """Environment ids and policies."""
+        _list(problem)
+
+    @app.command("describe")  # type: ignore[untyped-decorator]
+    def describe_command(
+        name: Annotated[str, argument(help="An environment id, a problem or a policy.")],
+    ) -> None:
+        """What an environment or a policy is: spaces, views, parameters, metrics; source, options."""
+        _describe(name)
+
+    def compare_command(
+        id: id_type,
+        policies: Annotated[
+            str | None, option("--policies", metavar="A,B", help="Names; default: the problem's.")
+        ] = None,
+        episodes: Annotated[
+            int | None, option("--episodes", help="Per policy; default: 20, or all windows of a trace.")
+        ] = None,
+        seed: seed_type = 0,
+        preset: Annotated[str | None, option("--preset", help="Named parameters: see describe.")] = None,
+        set_: set_type = None,
+        option_: Annotated[
+            list[str] | None, option("--option", metavar="POLICY.NAME=VALUE", help="Of a policy.")
+        ] = None,
+        n_jobs: Annotated[int, option("--n-jobs", help="Processes; -1: one per core.")] = 1,
+        json_: json_type = None,
+        csv: Annotated[Path | None, option("--csv", metavar="FILE", help="Write every value here.")] = None,
+        plot: Annotated[
+            Path, option("--plot", metavar="FILE", help="Picture (.png, .svg, .pdf); none: no picture.")
+        ] = Path("compare.png"),
+        reference: Annotated[
+            str | None, option("--reference", help="Policy that differences refer to.")
+        ] = None,
+        **given: str | None,
+    ) -> None:
+        """Run policies on the same workloads and compare them.
+
+        Every parameter of the problem is an option; a comma list of values runs each, several lists run
+        all combinations, and the first list is the x axis of the picture.
+        """
+        _compare(
+            id,
+            policies=policies,
+            episodes=episodes,
+            seed=seed,
+            preset=preset,
+            settings=set_ or [],
+            options=option_ or [],
+            n_jobs=n_jobs,
+            json_path=json_,
+            csv_path=csv,
+            plot_path=None if str(plot).lower() == "none" else plot,
+            reference=reference,
+            given={name: text for name, text in given.items() if text is not None},
+        )
+
+    compare_command.__signature__ = _with_parameters(  # type: ignore[attr-defined]
+        compare_command, option
+    )
+    app.command("compare")(compare_command)
+
+    @app.command("run")  # type: ignore[untyped-decorator]
+    def run_command(
+        id: id_type,
+        policy: Annotated[str, option("--policy", help="Name of the policy.")],
+        workload: Annotated[Path, option("--workload", metavar="FILE", help="Workload: .json or .npz.")],
+        option_: Annotated[
+            list[str] | None, option("--option", metavar="NAME=VALUE", help="Of the policy.")
+        ] = None,
+        set_: set_type = None,
+        seed: seed_type = 0,
+        json_: json_type = None,
+    ) -> None:
+        """Schedule one workload and tell every job's fate."""
+        _run(id, policy, workload, option_ or [], set_ or [], seed, json_)
+
+    @trace.command("inspect")  # type: ignore[untyped-decorator]
+    def inspect_command(
+        file: Annotated[Path, argument(help="The trace's file of tasks.")],
+        nodes: Annotated[Path | None, option("--nodes", metavar="FILE", help="Its machines.")] = None,
+        on_error: Annotated[
+            str, option("--on-error", metavar="raise|skip", help="What a malformed row does.")
+        ] = "raise",
+        json_: json_type = None,
+    ) -> None:
+        """Facts of a trace file."""
+        _inspect(file, nodes, on_error, json_)
+
+    @trace.command("fetch")  # type: ignore[untyped-decorator]
+    def fetch_command(name: Annotated[str, argument(help="Name of a public trace.")]) -> None:
+        """Download a public trace into the cache, its SHA-256 checked, and print the path."""
+        from schedgym.traces.fetch import fetch
+
+        print(fetch(name))
+
+    @app.command("bench")  # type: ignore[untyped-decorator]
+    def bench_command(
+        quick: Annotated[bool, option("--quick", help="A shorter run.")] = False,
+        json_: json_type = None,
+    ) -> None:
+        """Steps per second of both faces, and their ratio to CartPole."""
+        _check_output(json_)
+        importlib.import_module("schedgym.evaluation.bench").main(quick=quick, json=json_)
+
+    return typer.main.get_command(app)
+
+
+def _with_parameters(command: Callable[..., None], option: Callable[..., Any]) -> inspect.Signature:
+    """The command's signature with an option for every parameter of every problem."""
+    signature = inspect.signature(command)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    taken = {p.name.strip("_") for p in own}
+    added: dict[str, inspect.Parameter] = {}
+    for problem in list_problems().values():
+        for name, field in problem.parameters.__dataclass_fields__.items():
+            if name in taken or name in added:  # --set reaches those that share a name with an option
+                continue
+            flag = f"--{name.replace('_', '-')}"
+            text = f"{field.metadata.get('help', '')} ({_text(field.default)})"
+            kind = Annotated[str | None, option(flag, metavar="VALUE,..", help=text)]
+            added[name] = inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind
+            )
+    return signature.replace(parameters=[*own, *added.values()])
+
+
+# input ---------------------------------------------------------------------------------------------
+
+
+def _check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
+    """Refuse, before any work, a file that could not be written afterwards."""
+    if path is None:
+        return
+    folder = path.parent
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidParameter(f"{path}: must end in {', '.join(suffixes)}")
+    if not folder.is_dir():
+        raise InvalidParameter(f"{path}: there is no folder {str(folder)!r}")
+    if path.is_dir():
+        raise InvalidParameter(f"{path}: is a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidParameter(f"{path}: the folder {str(folder)!r} cannot be written to")
+
+
+def _pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
+    """NAME=VALUE texts as a dict."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise InvalidParameter(f"{flag}: must be NAME=VALUE, got {text!r}")
+        if name in found:
+            raise InvalidParameter(f"{flag}: {name} is given twice")
+        found[name] = value.strip()
+    return found
+
+
+def _parse_values(parameters: type[Parameters], name: str, text: str) -> list[Any]:
+    """The values of a comma list; a file's name may contain commas."""
+    kinds = parameters.kinds()
+    if name not in kinds:
+        raise UnknownName("parameter", name, kinds)
+    parts = [text] if os.path.exists(text) else [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InvalidParameter(f"{name}: an empty value in {text!r}")
+    values = [parameters.parse(name, part) for part in parts]
+    for value in values:
+        if values.count(value) > 1:
+            raise InvalidParameter(f"{name}: {value} is given twice")
+    return values
+
+
+def _parse_option(name: str, text: str, default: Any) -> Any:
+    """A policy's option written as text, in the type of its default."""
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise InvalidParameter(f"{name}: must be true or false, got {text!r}")
+        return words[text.lower()]
+    if isinstance(default, str):
+        return text
+    if isinstance(default, (tuple, list)):
+        kinds = {type(item) for item in default} or {float}
+        return tuple(_number(name, part, float in kinds) for part in text.split(","))
+    if isinstance(default, (int, float)):
+        return _number(name, text, isinstance(default, float))
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _number(name: str, text: str, fraction: bool) -> float | int:
+    try:
+        return float(text) if fraction else int(text)
+    except ValueError:
+        wanted = "a number" if fraction else "a whole number"
+        raise InvalidParameter(f"{name}: must be {wanted}, got {text.strip()!r}") from None
+
+
+def _policy_options(name: str, problem: Problem, given: Mapping[str, str]) -> dict[str, Any]:
+    """Typed options of a policy; names that do not exist are left to ``make_policy`` to refuse."""
+    from schedgym.core.policy import get_policy_spec
+
+    spec = get_policy_spec(name, problem.name)
+    known = spec.options()
+    parsed: dict[str, Any] = {}
+    for option, text in given.items():
+        if option in spec.fixed:
+            raise InvalidParameter(f"{spec.name}: option {option} is fixed to {spec.fixed[option]!r}")
+        if option not in known:
+            raise UnknownName(f"option of {spec.name}", option, known)
+        parsed[option] = _parse_option(f"{spec.name}: {option}", text, known[option])
+    return parsed
+
+
+def _preset(problem: Problem, name: str | None, traced: bool) -> dict[str, Any]:
+    if name is None:
+        return dict(problem.presets.get(TRACE_PRESET, {})) if traced else {}
+    if name not in problem.presets:
+        raise UnknownName("preset", name, problem.presets)
+    return dict(problem.presets[name])
+
+
+# output --------------------------------------------------------------------------------------------
+
+
+def _console() -> Any:
+    """A console that never cuts a line where nobody watches a terminal."""
+    console = require("rich.console").Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console = require("rich.console").Console(highlight=False, width=WIDE)
+    return console
+
+
+def _table(title: str = "") -> Any:
+    box = require("rich.box")
+    return require("rich.table").Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """JSON without NaN and infinity: they become null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # numpy's
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+def _write_json(content: Mapping[str, Any], path: Path | None) -> None:
+    if path is not None:
+        text = json.dumps(_plain(content), indent=1, allow_nan=False)
+        with atomic_write(path) as stream:
+            stream.write(text + "\n")
+
+
+def _text(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _round(value: float) -> str:
+    """Four significant digits, without an exponent where it would only obscure; "-" for none."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def _escape(text: str) -> str:
+    return str(require("rich.markup").escape(text))
+
+
+# list, describe ------------------------------------------------------------------------------------
+
+
+def _list(name: str | None) -> None:
+    from schedgym.core.policy import list_policies
+
+    chosen = [get_problem(name)] if name is not None else list(list_problems().values())
+    console = _console()
+    for problem in chosen:
+        table = _table()
+        for heading in ("id", "problem", "title"):
+            table.add_column(heading)
+        for id in problem.ids:
+            table.add_row(id, problem.name, problem.title)
+        console.print(table)
+        table = _table()
+        table.add_column("policy", no_wrap=True)
+        table.add_column("source")
+        table.add_column("what it does")
+        for spec in list_policies(problem.name):
+            mark = "*" if spec.name.partition("/")[2] in problem.policies else ""
+            fixed = ", ".join(f"{key}={_text(value)}" for key, value in spec.fixed.items())
+            text = f"{spec.help} ({fixed})" if fixed else spec.help
+            table.add_row(spec.name + mark, _escape(spec.source), _escape(text))
+        console.print(table)
+        console.print("* run by `schedgym compare` unless --policies says otherwise")
+
+
+def _describe(name: str) -> None:
+    from schedgym.core.policy import list_policies
+
+    known = {name for p in list_problems().values() for name in (p.name, *p.ids)}
+    if name in known:
+        _describe_problem(name)
+        return
+    specs = list_policies()
+    found = [spec for spec in specs if name in (spec.name, spec.name.partition("/")[2])]
+    if not found:
+        short = [spec.name.partition("/")[2] for spec in specs]
+        names = [*known, *(short if "/" not in name else [spec.name for spec in specs])]
+        raise UnknownName("environment id, problem or policy", name, names)
+    for spec in found:
+        _describe_policy(spec)
+
+
+def _describe_problem(name: str) -> None:
+    import gymnasium
+
+    problem = get_problem(name)
+    id = name if name in problem.ids else next(iter(problem.ids))
+    console = _console()
+    console.print(f"[bold]{_escape(id)}[/bold]  {_escape(problem.title)}")
+    console.print(f"Source: {_escape(problem.source)}")
+    env = gymnasium.make(id, disable_env_checker=True).unwrapped
+    default = getattr(env, "interface").view  # noqa: B009
+    console.print(f"\n[bold]Spaces[/bold] (view {default!r}, default parameters)")
+    console.print(f"action: {_escape(str(env.action_space))}")
+    for key, space in getattr(env.observation_space, "spaces", {"": env.observation_space}).items():
+        console.print(f"observation {key}: {_escape(_space(space))}")
+    table = _table("Views (the first is of full fidelity)")
+    for heading in ("view", "actions", "action space with default sizes"):
+        table.add_column(heading)
+    for view in problem.views:
+        env = gymnasium.make(id, disable_env_checker=True, view=view.name).unwrapped
+        table.add_row(view.name, _escape(view.help), _escape(str(env.action_space)))
+    console.print(table)
+    table = _table("Parameters (--name value, or --set name=value)")
+    for heading in ("parameter", "default", "range", "meaning"):
+        table.add_column(heading)
+    kinds = problem.parameters.kinds()
+    defaults = dict(problem.ids[id])
+    for key, field in problem.parameters.__dataclass_fields__.items():
+        value = defaults.get(key, field.default)
+        text = _escape(str(field.metadata.get("help", "")))
+        table.add_row(key, _text(value), _escape(_range(kinds[key], field.metadata)), text)
+    console.print(table)
+    changed = ", ".join(f"{k}={_text(v)}" for k, v in problem.baseline_parameters.items())
+    console.print(f"`compare` and `run` set {changed} unless told otherwise.")
+    table = _table(f"Metrics (objective: {problem.objective})")
+    for heading in ("metric", "unit", "better", "meaning"):
+        table.add_column(heading)
+    for metric in problem.metrics:
+        better = {"min": "less", "max": "more"}.get(metric.better, "")
+        table.add_row(metric.name, metric.unit, better, _escape(metric.help))
+    console.print(table)
+    table = _table("Presets (--preset name)")
+    table.add_column("preset")
+    table.add_column("parameters")
+    for key, values in problem.presets.items():
+        table.add_row(key, ", ".join(f"{k}={_text(v)}" for k, v in values.items()))
+    console.print(table)
+    console.print(f"Policies of a comparison: {', '.join(problem.policies)}; reference {problem.reference}")
+
+
+def _space(space: Any) -> str:
+    """A space in one line; bounds of boxes only where they are the same for all elements."""
+    if type(space).__name__ == "Box":
+        low, high = (f"{limit.min():g}..{limit.max():g}" for limit in (space.low, space.high))
+        low = f"{space.low.min():g}" if (space.low == space.low.min()).all() else low
+        high = f"{space.high.max():g}" if (space.high == space.high.max()).all() else high
+        return f"Box({low}, {high}, {space.shape}, {space.dtype})"
+    return str(space)
+
+
+def _range(kind: Any, rules: Mapping[str, Any]) -> str:
+    parts = []
+    if rules.get("minimum") is not None:
+        sign = ">" if rules.get("exclusive") else ">="
+        parts.append(f"{sign} {rules['minimum']:g}")
+    if rules.get("maximum") is not None:
+        parts.append(f"<= {rules['maximum']:g}")
+    text = ", ".join(parts)
+    if rules.get("choices"):
+        choices = ", ".join(rules["choices"])
+        text = f"{text}; or {choices}" if text else choices
+    names = {"str": "text", "None": "none", "bool": "true or false"}
+    kinds = str(kind).split(" | ") if "|" in str(kind) else [kind.__name__]
+    return text or " or ".join(names.get(name, name) for name in kinds)
+
+
+def _describe_policy(spec: Any) -> None:
+    console = _console()
+    doc = inspect.getdoc(spec.factory) or ""
+    console.print(f"[bold]{spec.name}[/bold]")
+    console.print(_escape(doc))
+    console.print(f"\nSource: {_escape(spec.source)}")
+    console.print(f"Deviations: {_escape(spec.deviations or 'none')}")
+    console.print(f"Knows beyond sizes and clock: {', '.join(spec.knows) or 'nothing'}")
+    console.print(f"Views: {', '.join(spec.views) or 'see its documentation'}")
+    options = ", ".join(f"{k}={_text(v)}" for k, v in spec.options().items())
+    console.print(f"Options (--option): {_escape(options or 'none')}")
+    if spec.fixed:
+        fixed = ", ".join(f"{k}={_text(v)}" for k, v in spec.fixed.items())
+        console.print(f"Fixed by the name: {_escape(fixed)}")
+
+
+# compare -------------------------------------------------------------------------------------------
+
+
+def _compare(
+    name: str,
+    *,
+    policies: str | None,
+    episodes: int | None,
+    seed: int,
+    preset: str | None,
+    settings: list[str],
+    options: list[str],
+    n_jobs: int,
+    json_path: Path | None,
+    csv_path: Path | None,
+    plot_path: Path | None,
+    reference: str | None,
+    given: dict[str, str],
+) -> None:
+    began = time.monotonic()
+    for module in ("pandas", *(("matplotlib",) if plot_path is not None else ())):
+        require(module)
+    from schedgym.core.policy import resolve_policy_name
+    from schedgym.evaluation.plot import FORMATS, plot_comparison
+    from schedgym.evaluation.runner import resolve_id, sweep
+
+    problem, id = resolve_id(name)
+    texts = dict(given)
+    for key, text in _pairs(settings, "--set").items():
+        if key in texts:
+            raise InvalidParameter(f"--set: {key} is given twice")
+        texts[key] = text
+    flags = [f"--{known.replace('_', '-')}" for known in problem.parameters.kinds()]
+    for key in given:
+        if key not in problem.parameters.kinds():
+            raise UnknownName(f"option of {id}", f"--{key.replace('_', '-')}", flags)
+    parsed = {key: _parse_values(problem.parameters, key, text) for key, text in texts.items()}
+    grid = {key: values for key, values in parsed.items() if len(values) > 1}
+    fixed = _preset(problem, preset, parsed.get("trace", [None]) != [None])
+    fixed = {key: value for key, value in fixed.items() if key not in parsed}
+    fixed |= {key: values[0] for key, values in parsed.items() if len(values) == 1}
+    base = {**problem.ids[id], **problem.baseline_parameters, **fixed}
+    for values in itertools.product(*grid.values()):
+        problem.parameters.build(**base, **dict(zip(grid, values, strict=True)))
+
+    names = [part.strip() for part in policies.split(",")] if policies is not None else list(problem.policies)
+    labels = []
+    for policy in names:
+        full = resolve_policy_name(policy, problem.name)
+        labels.append(full.removeprefix(f"{problem.name}/"))
+    chosen = _split_options(options, problem, labels)
+    if reference is None:
+        reference = problem.reference if problem.reference in labels else labels[0]
+    reference = reference.removeprefix(f"{problem.name}/")
+    if reference not in labels:
+        raise UnknownName("reference policy", reference, labels)
+    _check_output(json_path)
+    _check_output(csv_path)
+    _check_output(plot_path, FORMATS)
+
+    frame = sweep(id, labels, grid, episodes, seed, parameters=fixed, n_jobs=n_jobs, options=chosen)
+    context = _context(problem, id, fixed, grid, frame, seed)
+    seconds = time.monotonic() - began
+    _print_comparison(problem, frame, reference, f"{context} · {seconds:.1f} s")
+    if plot_path is not None:
+        plot_comparison(frame, plot_path, reference=reference, subtitle=context)
+    if csv_path is not None:
+        with atomic_write(csv_path) as stream:
+            frame.to_csv(stream, index=False)
+    if json_path is not None:
+        _write_json(_report(problem, id, frame, reference, {**base, **grid}, chosen, seed), json_path)
+    written = [str(path) for path in (plot_path, csv_path, json_path) if path is not None]
+    if written:
+        _console().print(_escape(f"wrote {', '.join(written)}"), soft_wrap=True)
+
+
+def _split_options(options: list[str], problem: Problem, labels: list[str]) -> dict[str, dict[str, Any]]:
+    """--option POLICY.NAME=VALUE texts as label -> typed options."""
+    texts: dict[str, dict[str, str]] = {}
+    for key, text in _pairs(options, "--option").items():
+        policy, dot, option = key.rpartition(".")
+        if not dot:
+            raise InvalidParameter(f"--option: must be POLICY.NAME=VALUE, got {key + '=' + text!r}")
+        label = policy.removeprefix(f"{problem.name}/")
+        if label not in labels:
+            raise UnknownName("policy of this comparison", label, labels)
+        texts.setdefault(label, {})[option] = text
+    return {label: _policy_options(label, problem, given) for label, given in texts.items()}
+
+
+def _context(
+    problem: Problem,
+    id: str,
+    fixed: Mapping[str, Any],
+    grid: Mapping[str, Sequence[Any]],
+    frame: Any,
+    seed: int,
+) -> str:
+    """What was run, in one line: the id, what differs from its defaults, episodes, seed."""
+    fields = problem.parameters.__dataclass_fields__
+    parts = [id]
+    for key, value in fixed.items():
+        if value != problem.ids[id].get(key, fields[key].default):
+            text = Path(value).name if isinstance(value, str) else _text(value)
+            parts.append(f"{key}={text}")
+    parts += [f"{key}={','.join(_text(v) for v in values)}" for key, values in grid.items()]
+    count = frame.attrs["episodes"]
+    return " · ".join([*parts, f"{count} episode{'s' if count != 1 else ''}", f"seed {seed}"])
+
+
+def _print_comparison(problem: Problem, frame: Any, reference: str, context: str) -> None:
+    from schedgym.evaluation.statistics import paired_differences, plain, setting_columns, summarize
+
+    summary = summarize(frame)
+    differences = paired_differences(frame, reference)
+    swept = setting_columns(frame)
+    means = frame.groupby([*swept, "policy", "metric"], dropna=False, sort=False)["value"].mean()
+    averages = {tuple(plain(part) for part in key): float(value) for key, value in means.items()}
+
+    def key(row: Mapping[Any, Any]) -> tuple[Any, ...]:
+        return tuple(plain(row[name]) for name in (*swept, "policy"))
+
+    other = {key(row): row for row in differences.to_dict("records")}
+    bounded = bool(summary["bound"].notna().any())
+    # a reference close to 0 in some episodes has no relative interval
+    many = frame.attrs["episodes"] > 1
+    absolute = bool(differences["relative_low" if many else "relative"].isna().any())
+    unit = problem.metric(problem.objective).unit
+    fixed = [*swept, "policy", _heading(problem, problem.objective), "95% interval"]
+    fixed += ["ratio to bound"] * bounded
+    fixed += [f"vs {reference} [{unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]
+    rows: list[list[str] | None] = []
+    before: tuple[Any, ...] | None = None
+    truncated: list[str] = []
+    for row in summary.to_dict("records"):
+        place = key(row)
+        if before is not None and place[:-1] != before:
+            rows.append(None)
+        shown = [_text(value) if place[:-1] != before else "" for value in place[:-1]]
+        before = place[:-1]
+        shown += [row["policy"], _round(row["mean"]), _interval(row["low"], row["high"])]
+        shown += [_round(row["ratio"])] * bounded
+        shown += _difference(other.get(place), absolute)
+        shown += [_round(averages[*place, name]) for name in problem.table]
+        rows.append(shown)
+        if share := averages[*place, "truncated"]:
+            count = round(share * row["episodes"])
+            truncated.append(f"{row['policy']} ({count} of {row['episodes']})")
+    console, endless = _console(), require("rich.console").Console(width=10_000)
+    # a narrow terminal gets fewer metrics rather than broken numbers; --json and --csv have them all
+    for metrics in range(len(problem.table), -1, -1):
+        headings = [*fixed, *(_heading(problem, name) for name in problem.table[:metrics])]
+        table = _filled(problem.title, headings, rows, len(swept), console.is_terminal)
+        needed = endless.measure(table).maximum
+        if not console.is_terminal or needed <= console.width:
+            break
+    console.width = max(console.width, needed)  # a line that wraps is read, one that is cut is not
+    console.print(table)
+    notes = ["means over the episodes; *: the interval excludes 0"]
+    if bounded:
+        notes.append("ratio to bound: of the means, - where the bound is 0")
+    console.print(_escape("; ".join(notes)), soft_wrap=True)
+    if 1 < frame.attrs["episodes"] < FEW:
+        few = f"only {frame.attrs['episodes']} episodes: intervals of so few tend to be too narrow"
+        console.print(few, soft_wrap=True)
+    if truncated:
+        text = f"episodes that ended with work left (its charge is included): {', '.join(truncated)}"
+        console.print(_escape(text), soft_wrap=True)
+    console.print(_escape(context), soft_wrap=True)
+
+
+def _heading(problem: Problem, name: str) -> str:
+    unit = problem.metric(name).unit
+    return name.replace("_", " ") + (f" [{unit}]" if unit else "")
+
+
+def _filled(title: str, headings: list[str], rows: list[list[str] | None], swept: int, narrow: bool) -> Any:
+    """A table of text cells; None among the rows is a line; the column after the swept ones holds names."""
+    table = _table(title)
+    for i, heading in enumerate(headings):
+        lines = textwrap.wrap(heading, 13, break_long_words=False) if narrow else [heading]
+        side = "left" if i == swept else "right"
+        table.add_column(_escape("\n".join(lines)), justify=side, no_wrap=True)
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*(_escape(cell) for cell in row[: len(headings)]))
+    return table
+
+
+def _interval(low: float, high: float, show: Callable[[float], str] = _round) -> str:
+    return f"{show(low)} .. {show(high)}" if math.isfinite(low) and math.isfinite(high) else "-"
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "") + _round(value)
+
+
+def _percent(value: float) -> str:
+    """A percentage with its sign and one digit."""
+    if not math.isfinite(value):
+        return "-"
+    if abs(value) >= 1e6:
+        return f"{value:+.1e}"
+    return f"{value:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"
+
+
+def _difference(row: Mapping[Any, Any] | None, absolute: bool) -> list[str]:
+    """Cells of a paired difference: relative with its interval, or absolute with its own and relative."""
+    if row is None:
+        return ["reference", "", ""] if absolute else ["reference", ""]
+    mean, low, high = (row[name] for name in ("difference", "low", "high"))
+    # both intervals resample the same episodes, but only this one always exists
+    mark = " *" if low > 0 or high < 0 else "  "
+    if absolute:
+        return [_signed(mean) + mark, _interval(low, high, _signed), _percent(100 * row["relative"])]
+    low, high = 100 * row["relative_low"], 100 * row["relative_high"]
+    mark = " *" if low > 0 or high < 0 else "  "
+    return [_percent(100 * row["relative"]) + mark, _interval(low, high, _percent)]
+
+
+def _report(
+    problem: Problem,
+    id: str,
+    frame: Any,
+    reference: str,
+    parameters: Mapping[str, Any],
+    options: Mapping[str, Mapping[str, Any]],
+    seed: int,
+) -> dict[str, Any]:
+    from schedgym.evaluation.manifest import make_manifest
+    from schedgym.evaluation.statistics import paired_differences, summarize
+
+    return {
+        "problem": problem.name,
+        "id": id,
+        "objective": problem.objective,
+        "unit": problem.metric(problem.objective).unit,
+        "reference": reference,
+        "summary": summarize(frame).to_dict("records"),
+        "differences": paired_differences(frame, reference).to_dict("records"),
+        "values": frame.to_dict("list"),
+        "manifest": make_manifest(seeds=[seed], parameters=parameters, options=dict(options)),
+    }
+
+
+# run -----------------------------------------------------------------------------------------------
+
+
+def _run(
+    name: str,
+    policy: str,
+    workload: Path,
+    options: list[str],
+    settings: list[str],
+    seed: int,
+    json_path: Path | None,
+) -> None:
+    from schedgym.core.policy import make_policy, resolve_policy_name
+    from schedgym.core.workload import load_workload
+    from schedgym.evaluation.manifest import make_manifest
+    from schedgym.evaluation.runner import check_bound, lower_bound, make_env, play, resolve_id
+
+    problem, id = resolve_id(name)
+    _check_output(json_path)
+    full = resolve_policy_name(policy, problem.name)
+    acting = make_policy(full, **_policy_options(full, problem, _pairs(options, "--option")))
+    texts = _pairs(settings, "--set")
+    if "workload" in texts:
+        raise InvalidParameter("--set: the workload is given by --workload")
+    parameters = {key: problem.parameters.parse(key, text) for key, text in texts.items()}
+    if seed < 0:
+        raise InvalidParameter(f"seed: must be a whole number from 0, got {seed}")
+    instance = load_workload(workload, problem.schema)
+    parameters["workload"] = str(workload)
+    env = make_env(id, parameters)
+    label = full.removeprefix(f"{problem.name}/")
+    outcome = play(env, acting, seed=seed, label=label)
+    record = env.record()
+    rooms = problem.room("metrics")
+    rooms.validate(record)
+    metrics: dict[str, Any] = dict(outcome.metrics)
+    bound = lower_bound(problem, instance)
+    if bound is not None:
+        check_bound(problem, instance, bound, metrics[problem.objective], label)
+        metrics["bound"] = bound
+    console = _console()
+    table = _table(f"{label} on {workload.name}")
+    for heading in ("metric", "value", "unit", "meaning"):
+        table.add_column(heading, justify="right" if heading == "value" else "left")
+    for metric in problem.metrics:
+        table.add_row(metric.name, _round(metrics[metric.name]), metric.unit, _escape(metric.help))
+    if bound is not None:
+        unit = problem.metric(problem.objective).unit
+        table.add_row("bound", _round(bound), unit, f"no scheduler has a better {problem.objective}")
+    console.print(table)
+    if outcome.truncated:
+        console.print("the episode ended with work left")
+    if json_path is not None:
+        content = {
+            "problem": problem.name,
+            "id": id,
+            "policy": full,
+            "metrics": metrics,
+            "jobs": rooms.fates(record),
+            "manifest": make_manifest(seeds=[seed], parameters=parameters),
+        }
+        _write_json(content, json_path)
+        console.print(_escape(f"wrote {json_path}"), soft_wrap=True)
+
+
+# trace ---------------------------------------------------------------------------------------------
+
+
+def _inspect(file: Path, nodes: Path | None, on_error: str, json_path: Path | None) -> None:
+    from schedgym.traces import inspect_trace
+
+    _check_output(json_path)
+    facts = inspect_trace(file, nodes=nodes, on_error=on_error)
+    table = _table(str(file.name))
+    table.add_column("fact")
+    table.add_column("value")
+    for key, value in facts.items():
+        if isinstance(value, Mapping):
+            shown = ", ".join(f"{name} {_fact(item)}" for name, item in value.items()) or "none"
+        elif isinstance(value, list):
+            shown = ", ".join(str(item) for item in value)
+        else:
+            shown = _fact(value)
+        table.add_row(key.replace("_", " "), _escape(shown))
+    console = _console()
+    console.print(table)
+    _write_json(facts, json_path)
+    if json_path is not None:
+        console.print(_escape(f"wrote {json_path}"), soft_wrap=True)
+
+
+def _fact(value: Any) -> str:
+    return _round(value) if isinstance(value, float) else _text(value)

@@ -1,0 +1,67 @@
+"""Policies compared on equal workloads: runs, statistics, pictures, and what they were made with.
+
+Everything here needs the extra ``eval`` (pandas, joblib, matplotlib, typer, rich) and is imported when it
+is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from gymnasium.error import DependencyNotInstalled
+
+if TYPE_CHECKING:
+    from schedgym.evaluation.manifest import make_manifest
+    from schedgym.evaluation.plot import plot_comparison
+    from schedgym.evaluation.runner import evaluate, play, sweep
+    from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
+
+__all__ = [
+    "bootstrap_interval",
+    "evaluate",
+    "make_manifest",
+    "paired_differences",
+    "play",
+    "plot_comparison",
+    "require",
+    "summarize",
+    "sweep",
+]
+
+_LAZY = {
+    "bootstrap_interval": "statistics",
+    "evaluate": "runner",
+    "make_manifest": "manifest",
+    "paired_differences": "statistics",
+    "play": "runner",
+    "plot_comparison": "plot",
+    "summarize": "statistics",
+    "sweep": "runner",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def require(module: str, extra: str = "eval") -> Any:
+    """Import a module that belongs to an extra.
+
+    Args:
+        module: dotted name, e.g. "pandas".
+        extra: the extra that installs it.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: with the pip command, if it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and module.partition(".")[0] != error.name.partition(".")[0]:
+            raise  # installed, but broken: that is not ours to explain away
+        raise DependencyNotInstalled(
+            f'{module.partition(".")[0]} is not installed; run: pip install "schedgym[{extra}]"'
+        ) from None

@@ -1,0 +1,533 @@
+"""Pictures of comparisons: distributions with intervals, and paired differences beside them.
+
+Drawn through matplotlib's object interface on its own Agg canvas: no global state, no display.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.files import atomic_write
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation import require
+from schedgym.evaluation.statistics import (
+    bootstrap_interval,
+    episode_table,
+    objective_of,
+    paired_differences,
+    plain,
+    setting_columns,
+    summarize,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FORMATS", "plot_comparison"]
+
+F8 = npt.NDArray[np.float64]
+
+FORMATS = (".png", ".svg", ".pdf")
+#: Okabe and Ito's palette, told apart by colour-blind readers; yellow, too light for lines, is left out
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "osD^vPX"
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+BOUND, INK, FAINT = "#6e6e6e", "#222222", "#d9d9d9"
+DECADE = 10.0
+LARGEST_SHARE = 20.0  # of the reference's mean
+DPI = 160
+
+STYLE = {
+    "font.size": 10.0,
+    "axes.labelsize": 10.0,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#888888",
+    "axes.linewidth": 0.8,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "legend.fontsize": 9.5,
+    "svg.hashsalt": "schedgym",
+}
+
+
+def plot_comparison(
+    frame: pd.DataFrame,
+    path: str | Path,
+    *,
+    reference: str | None = None,
+    metric: str | None = None,
+    title: str | None = None,
+    subtitle: str = "",
+    confidence: float = 0.95,
+) -> None:
+    """Draw a comparison into one picture.
+
+    One setting: each policy's episodes with their quartiles, mean and interval, the bound, and each
+    episode's difference to the reference. A sweep: means with bands over the first swept parameter, the
+    bound, and the differences; a row of panels per combination of the other swept parameters.
+
+    Args:
+        frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
+        path: ``.png``, ``.svg`` or ``.pdf``; replaced in one step.
+        reference: policy that differences refer to; None: the problem's, or the first one.
+        metric: None: the objective.
+        title: None: the problem's title.
+        subtitle: a second line.
+        confidence: of the intervals.
+
+    Raises:
+        InvalidParameter: for another kind of file, or an empty frame.
+        UnknownName: for a reference or a metric that the frame does not have.
+        gymnasium.error.DependencyNotInstalled: without matplotlib.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidParameter(f"{path}: a picture ends in {', '.join(FORMATS)}")
+    if frame.empty:
+        raise InvalidParameter("nothing to draw: the frame is empty")
+    matplotlib = require("matplotlib")
+    metric = objective_of(frame, metric)
+    problem = get_problem(frame.attrs["problem"]) if "problem" in frame.attrs else None
+    policies = list(dict.fromkeys(frame["policy"]))
+    if reference is None:
+        reference = problem.reference if problem and problem.reference in policies else policies[0]
+    unit = "" if problem is None or metric in ("bound", "gap") else problem.metric(metric).unit
+    label = metric.replace("_", " ") + (f" [{unit}]" if unit else "")
+    if title is None:
+        title = problem.title if problem else ""
+    with matplotlib.rc_context(STYLE):
+        drawing = _Drawing(frame, metric, label, reference, confidence)
+        figure = drawing.sweep() if setting_columns(frame) else drawing.single()
+        _head(figure, title, subtitle)
+        picture = io.BytesIO()
+        metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
+        figure.savefig(picture, format=path.suffix[1:].lower(), dpi=DPI, metadata=metadata)
+    with atomic_write(path, "wb") as stream:
+        stream.write(picture.getvalue())
+
+
+def _figure(width: float, height: float) -> Any:
+    figure = require("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+    require("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
+    return figure
+
+
+def _head(figure: Any, title: str, subtitle: str) -> None:
+    height = figure.get_figheight()
+    figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=12.5, weight="bold")
+    room = int(figure.get_figwidth() * 15)
+    if len(subtitle) > room:
+        subtitle = subtitle[: room - 1] + "…"
+    figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
+
+
+def _bare(axes: Any, grid: str) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, color=FAINT, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=3)
+
+
+def _spread(values: F8) -> F8:
+    """Vertical places of dots: dense values lie apart, in a fixed order and within +-0.5."""
+    count = len(values)
+    places = np.zeros(count)
+    golden = (np.arange(count) * 0.6180339887) % 1.0 - 0.5
+    places[np.argsort(values, kind="stable")] = golden
+    return places * min(1.0, count / 6)
+
+
+def _wide(values: F8) -> bool:
+    positive = values[np.isfinite(values) & (values > 0)]
+    return bool(positive.size and positive.max() / positive.min() > DECADE)
+
+
+def _scale(axis: Any, values: F8) -> str:
+    """Logarithmic where the range exceeds a decade, with a linear part around 0 where 0 occurs."""
+    if not _wide(values) or (values < 0).any():
+        return "linear"
+    ticker = require("matplotlib.ticker")
+    positive = values[values > 0]
+    decades = math.log10(positive.max() / positive.min())
+    if (values == 0).any():
+        _around_zero(axis, values)
+        return "symlog"
+    axis._set_axes_scale("log")
+    subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+    axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
+    axis.set_minor_formatter(ticker.NullFormatter())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    return "log"
+
+
+def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
+    """A symmetric logarithmic scale, linear below the least size (at most six decades under the largest)."""
+    ticker = require("matplotlib.ticker")
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    threshold = 10.0 ** math.floor(math.log10(max(sizes.min(), sizes.max() / 1e6)))
+    last = math.ceil(math.log10(sizes.max()))
+    powers = range(round(math.log10(threshold)), last + 1)
+    powers = powers[:: -(-len(powers) // 7)]
+    ticks = [0.0, *(10.0**k for k in powers)]
+    if (values < 0).any():
+        ticks = [*(-(10.0**k) for k in reversed(powers)), *ticks]
+    axis._set_axes_scale("symlog", linthresh=threshold)
+    axis.set_major_locator(ticker.FixedLocator(ticks))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:{sign},.10g}" if value else "0"))
+
+
+class _Drawing:
+    """What all panels of one comparison share."""
+
+    def __init__(
+        self, frame: pd.DataFrame, metric: str, label: str, reference: str, confidence: float
+    ) -> None:
+        self.frame, self.metric, self.label = frame, metric, label
+        self.reference, self.confidence = reference, confidence
+        self.summary = summarize(frame, metric, confidence)
+        self.differences = paired_differences(frame, reference, metric, confidence)
+        self.policies = list(dict.fromkeys(frame["policy"]))
+        self.bounded = bool(self.summary["bound"].notna().any())
+        # shares of a reference that is close to 0 say nothing, and flatten all others
+        shares = self.differences["relative"].to_numpy(dtype=float)
+        self.relative = bool(np.isfinite(shares).all() and (np.abs(shares) <= LARGEST_SHARE).all())
+        self.bound_hidden = False
+        problem = get_problem(frame.attrs["problem"]) if self.bounded else None
+        upper = problem is not None and problem.metric(problem.objective).better == "max"
+        self.bound_label = "upper bound" if upper else "lower bound"
+        self.interval = f"{confidence * 100:g}% interval"
+
+    def colour(self, policy: str) -> str:
+        return PALETTE[self.policies.index(policy) % len(PALETTE)]
+
+    def difference_label(self) -> str:
+        if self.relative:
+            return f"difference to {self.reference} [% of its mean]"
+        return f"difference to {self.reference}: {self.label}"
+
+    # one setting -----------------------------------------------------------------------------------
+
+    def single(self) -> Any:
+        ranked = self.summary.sort_values("mean", kind="stable")
+        rows = list(ranked["policy"])
+        table = episode_table(self.frame, self.metric)
+        lines = len(rows) + self.bounded
+        figure = _figure(11.5, 1.95 + 0.52 * lines)
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1))
+        for y, policy in enumerate(rows):
+            self._strip(left, y, table[policy].to_numpy(), self.colour(policy))
+        ticks, labels = list(range(len(rows))), list(rows)
+        if self.bounded:
+            bound = episode_table(self.frame, "bound").iloc[:, 0].to_numpy()
+            self._strip(left, len(rows), bound, BOUND)
+            left.axvline(bound.mean(), color=BOUND, linestyle=(0, (4, 3)), linewidth=1.1, zorder=1)
+            ticks.append(len(rows))
+            labels.append(self.bound_label)
+        values = table.to_numpy().ravel()
+        if self.bounded and (bound > 0).all():
+            values = np.concatenate([values, bound])
+        if _scale(left.xaxis, values) == "linear":
+            left.set_xlim(left=min(0.0, float(values.min())))
+        elif self.bounded and (bound <= 0).all() and (values > 0).all():
+            left.annotate(
+                "0 in every episode, off this axis",
+                (0.02, len(rows)),
+                xycoords=("axes fraction", "data"),
+                va="center",
+                fontsize=9.5,
+                color=BOUND,
+            )
+        left.set_yticks(ticks, labels)
+        left.set_ylim(lines - 0.45, -0.55)
+        left.set_xlabel(f"{self.label} of each episode")
+        _bare(left, "x")
+        left.tick_params(axis="y", length=0)
+        self._single_differences(right, rows, table)
+        _bare(right, "x")
+        right.tick_params(axis="y", length=0, labelleft=False)
+        self._single_legend(figure)
+        return figure
+
+    def _strip(self, axes: Any, y: int, values: F8, colour: str) -> None:
+        if len(values) > 1:
+            axes.scatter(
+                values, y + 0.44 * _spread(values), s=13, color=colour, alpha=0.4, linewidths=0, zorder=2
+            )
+            low, high = np.quantile(values, [0.25, 0.75])
+            axes.plot([low, high], [y, y], color=colour, alpha=0.3, linewidth=8, solid_capstyle="butt")
+        self._mean(axes, y, float(values.mean()), *bootstrap_interval(values, self.confidence), colour)
+
+    def _mean(self, axes: Any, y: int, mean: float, low: float, high: float, colour: str) -> None:
+        if math.isfinite(low):
+            axes.plot([low, high], [y, y], color=INK, linewidth=1.8, solid_capstyle="butt", zorder=4)
+            axes.plot([low, high], [y, y], "|", color=INK, markersize=8, markeredgewidth=1.8, zorder=4)
+        axes.plot([mean], [y], "D", markersize=7, markerfacecolor=colour, markeredgecolor="white", zorder=5)
+
+    def _single_differences(self, axes: Any, rows: list[str], table: pd.DataFrame) -> None:
+        base = table[self.reference].to_numpy()
+        factor = 100.0 / abs(float(base.mean())) if self.relative and base.mean() != 0 else 1.0
+        by_policy = self.differences.set_index("policy")
+        axes.axvline(0, color=INK, linewidth=1.0, zorder=1)
+        for y, policy in enumerate(rows):
+            if policy == self.reference:
+                text = "reference"
+            else:
+                values = (table[policy].to_numpy() - base) * factor
+                row = by_policy.loc[policy]
+                names = ("relative", "relative_low", "relative_high")
+                scale = 100.0
+                if not self.relative:
+                    names, scale = ("difference", "low", "high"), 1.0
+                mean, low, high = (float(cast(Any, row[name])) * scale for name in names)
+                colour = self.colour(policy)
+                if len(values) > 1:
+                    places = y + 0.44 * _spread(values)
+                    axes.scatter(values, places, s=13, color=colour, alpha=0.4, linewidths=0, zorder=2)
+                self._mean(axes, y, mean, low, high, colour)
+                percent = "%" if self.relative else ""
+                text = f"{mean:+.3g}{percent}"
+                if math.isfinite(low):
+                    text += f"  [{low:+.3g}, {high:+.3g}]"
+            axes.annotate(
+                text,
+                (1.02, y),
+                xycoords=("axes fraction", "data"),
+                va="center",
+                fontsize=9.5,
+                color="#777777" if policy == self.reference else INK,
+                annotation_clip=False,
+            )
+        if len(rows) == 1:
+            axes.set_xlim(-1, 1)
+        axes.set_xlabel(self.difference_label())
+
+    def _single_legend(self, figure: Any) -> None:
+        lines = require("matplotlib.lines")
+        handles = [
+            lines.Line2D(
+                [], [], marker="o", color="#999999", linestyle="", markersize=4, label="one episode"
+            ),
+            lines.Line2D([], [], color="#999999", alpha=0.5, linewidth=8, label="middle half"),
+            lines.Line2D(
+                [],
+                [],
+                marker="D",
+                color=INK,
+                markerfacecolor="#999999",
+                markeredgecolor="white",
+                markersize=7,
+                linewidth=1.8,
+                label=f"mean and its {self.interval}",
+            ),
+        ]
+        if self.bounded:
+            handles.append(
+                lines.Line2D(
+                    [],
+                    [],
+                    color=BOUND,
+                    linestyle=(0, (4, 3)),
+                    linewidth=1.1,
+                    label=f"mean {self.bound_label}",
+                )
+            )
+        self._legend(figure, handles)
+
+    def _legend(self, figure: Any, handles: list[Any]) -> None:
+        width, height = figure.get_size_inches()
+        labels = [handle.get_label() for handle in handles]
+        columns = len(handles)
+        while columns > 1 and _legend_width(labels, columns) > width:
+            columns -= 1
+        rows = -(-len(handles) // columns)
+        if rows > 1:  # more room below the panels, as high as before
+            height += 0.21 * (rows - 1)
+            figure.set_figheight(height)
+        bottom = (0.32 + 0.21 * rows) / height
+        figure.get_layout_engine().set(rect=(0.008, bottom, 0.984, 1 - 0.62 / height - bottom))
+        figure.legend(
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(0.006, 0.04 / height),
+            ncols=columns,
+            frameon=False,
+            handlelength=2.2,
+            columnspacing=1.6,
+        )
+
+    # a sweep ---------------------------------------------------------------------------------------
+
+    def sweep(self) -> Any:
+        first, *others = setting_columns(self.frame)
+        episodes = self.frame[self.frame["metric"] == self.metric]
+        tables = (episodes, self.summary, self.differences)
+        panels: list[tuple[dict[str, Any], Any, Any, Any]] = [({}, *tables)]
+        if others:
+            rest = self.summary[others].drop_duplicates().to_dict("records")
+            keys = [{str(name): plain(value) for name, value in key.items()} for key in rest]
+            a, b, c = tables
+            panels = [(key, _where(a, key), _where(b, key), _where(c, key)) for key in keys]
+        figure = _figure(11.5, 1.35 + 3.7 * len(panels))
+        grid = figure.subplots(len(panels), 2, squeeze=False, width_ratios=(1, 1))
+        values = list(dict.fromkeys(plain(value) for value in self.frame[first]))
+        for (left, right), (key, runs, summary, differences) in zip(grid, panels, strict=True):
+            self._means(left, first, values, summary, runs)
+            self._sweep_differences(right, first, values, differences)
+            if key:
+                name = ", ".join(f"{k} = {_short(v)}" for k, v in key.items())
+                left.set_title(name, loc="left", fontsize=10.5)
+        self._sweep_legend(figure)
+        return figure
+
+    def _style(self, policy: str) -> dict[str, Any]:
+        index = self.policies.index(policy)
+        return {
+            "color": self.colour(policy),
+            "marker": MARKERS[index % len(MARKERS)],
+            "linestyle": DASHES[(index // len(PALETTE)) % len(DASHES)],
+            "linewidth": 2.4 if policy == self.reference else 1.6,
+            "markersize": 6,
+            "markeredgecolor": "white",
+            "markeredgewidth": 0.7,
+            "zorder": 4 if policy == self.reference else 3,
+        }
+
+    def _places(self, axes: Any, name: str, values: list[Any]) -> dict[Any, float]:
+        """Where the settings stand on the x axis: by value if they are numbers, else side by side."""
+        self.logarithmic = False
+        ticker = require("matplotlib.ticker")
+        numbers = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
+        if numbers and len(values) > 1:
+            places = {v: float(v) for v in values}
+            array = np.array(sorted(places.values()))
+            if array[0] > 0 and array[-1] / array[0] >= 4 and len(array) > 2:
+                axes.set_xscale("log")
+                self.logarithmic = True
+        else:
+            places = {v: float(i) for i, v in enumerate(values)}
+            axes.set_xlim(-0.5, len(values) - 0.5)
+        labels = [f"{v:g}" if numbers else _short(v) for v in values]
+        axes.xaxis.set_major_locator(ticker.FixedLocator(list(places.values())))
+        axes.xaxis.set_major_formatter(ticker.FixedFormatter(labels))
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
+        axes.set_xlabel(name.replace("_", " "))
+        return places
+
+    def _beside(self, places: dict[Any, float], column: Any, policy: str) -> F8:
+        """Places of a policy's points: a little beside the setting's, so that equal means stay apart."""
+        warp, back = (np.log, np.exp) if self.logarithmic else (np.asarray, np.asarray)
+        at = warp(np.array([places[plain(value)] for value in column], dtype=float))
+        stands = np.sort(warp(np.array(list(places.values()), dtype=float)))
+        gap = float(np.diff(stands).min()) if len(stands) > 1 else 1.0
+        share = self.policies.index(policy) / max(len(self.policies) - 1, 1) - 0.5
+        width = min(0.16, 0.035 * (len(self.policies) - 1))
+        return np.asarray(back(at + width * gap * share), dtype=float)
+
+    def _means(
+        self, axes: Any, name: str, values: list[Any], summary: pd.DataFrame, runs: pd.DataFrame
+    ) -> None:
+        places = self._places(axes, name, values)
+        shown = summary["mean"].to_numpy()
+        bounds = summary["bound"].to_numpy()
+        if self.bounded and (bounds > 0).all():
+            shown = np.concatenate([shown, bounds])
+        scale = _scale(axes.yaxis, shown)
+        floor = -math.inf
+        if scale == "log":
+            floor = float(shown.min()) / 2
+            self.bound_hidden |= self.bounded and bool((bounds <= 0).any())
+        for policy in self.policies:
+            part = summary[summary["policy"] == policy]
+            x = self._beside(places, part[name], policy)
+            axes.plot(x, part["mean"], **self._style(policy))
+            own = runs[runs["policy"] == policy]
+            dots = own["value"].to_numpy()
+            axes.scatter(
+                self._beside(places, own[name], policy)[dots > floor],
+                dots[dots > floor],
+                s=9,
+                color=self.colour(policy),
+                alpha=0.35,
+                linewidths=0,
+                zorder=2,
+            )
+            low = np.maximum(part["low"].to_numpy(), floor)
+            axes.fill_between(
+                x, low, part["high"], color=self.colour(policy), alpha=0.12, linewidth=0, zorder=2
+            )
+        if self.bounded:
+            part = summary[summary["policy"] == self.policies[0]]
+            x = np.array([places[plain(v)] for v in part[name]])
+            axes.plot(x, part["bound"], color=BOUND, linestyle=(0, (4, 3)), linewidth=1.5, zorder=2)
+        if scale == "linear":
+            axes.set_ylim(bottom=min(0.0, float(np.nanmin(shown))))
+        axes.set_ylabel(self.label)
+        _bare(axes, "y")
+
+    def _sweep_differences(self, axes: Any, name: str, values: list[Any], differences: pd.DataFrame) -> None:
+        places = self._places(axes, name, values)
+        names = ("relative", "relative_low", "relative_high")
+        scale = 100.0
+        if not self.relative:
+            names, scale = ("difference", "low", "high"), 1.0
+        axes.axhline(0, color=self.colour(self.reference), linewidth=2.0, zorder=2)
+        for policy in self.policies:
+            part = differences[differences["policy"] == policy]
+            if part.empty:
+                continue
+            x = self._beside(places, part[name], policy)
+            mean, low, high = (part[n].to_numpy() * scale for n in names)
+            axes.plot(x, mean, **self._style(policy))
+            axes.fill_between(x, low, high, color=self.colour(policy), alpha=0.12, linewidth=0, zorder=1)
+        shown = differences[names[0]].to_numpy() * scale
+        if _wide(np.abs(shown)) and np.ptp(np.abs(shown)) > DECADE**2 * np.median(np.abs(shown)):
+            _around_zero(axes.yaxis, shown, "+")
+        axes.set_ylabel(self.difference_label())
+        _bare(axes, "y")
+
+    def _sweep_legend(self, figure: Any) -> None:
+        lines = require("matplotlib.lines")
+        patches = require("matplotlib.patches")
+        handles = []
+        for policy in self.policies:
+            label = f"{policy} (reference)" if policy == self.reference else policy
+            handles.append(lines.Line2D([], [], label=label, **self._style(policy)))
+        dot = {"marker": "o", "color": "#999999", "linestyle": "", "markersize": 3.5}
+        handles.append(lines.Line2D([], [], label="one episode", **dot))
+        handles.append(patches.Patch(color="#999999", alpha=0.35, linewidth=0, label=self.interval))
+        if self.bounded:
+            style = {"color": BOUND, "linestyle": (0, (4, 3)), "linewidth": 1.5}
+            label = self.bound_label + (" (0: off the axis)" if self.bound_hidden else "")
+            handles.append(lines.Line2D([], [], label=label, **style))
+        self._legend(figure, handles)
+
+
+def _legend_width(labels: list[str], columns: int) -> float:
+    """Inches that a legend takes, each column as wide as its longest label."""
+    rows = -(-len(labels) // columns)
+    longest = [max(len(label) for label in labels[i : i + rows]) for i in range(0, len(labels), rows)]
+    return sum(0.07 * length + 0.56 for length in longest)
+
+
+def _short(value: Any) -> str:
+    """A setting's value as a tick label: of a path, its last part."""
+    text = "none" if value is None else str(value)
+    return Path(text).name if "/" in text else text
+
+
+def _where(frame: pd.DataFrame, key: dict[Any, Any]) -> pd.DataFrame:
+    keep = np.ones(len(frame), dtype=bool)
+    for name, value in key.items():
+        column = frame[name]
+        keep &= (column.isna() if value is None else column == value).to_numpy()
+    return frame[keep]

@@ -1,0 +1,569 @@
+"""Runs: every policy on the same workloads, in this process or in several, with the same result.
+
+An episode's workload depends on (seed, episode) only, and a policy's random numbers on (seed, episode,
+label) only, so neither the other policies nor the number of processes changes a value. Each episode is
+checked before it is reported: its rewards must sum to the objective, and the objective must not beat the
+bound.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import json
+import math
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import gymnasium as gym
+import numpy as np
+
+from schedgym.core.policy import Policy, make_policy, resolve_policy_name
+from schedgym.core.problem import Problem, get_problem
+from schedgym.core.workload import Workload, save_workload
+from schedgym.envs import SchedulingEnv
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation import require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Outcome", "check_bound", "evaluate", "lower_bound", "make_env", "play", "resolve_id", "sweep"]
+
+EPISODES = 20  # with the generator
+RELATIVE_TOLERANCE = 1e-9
+CLOCK_TOLERANCE = 1e-12  # rounding of sums of times, as a share of the workload's largest number
+SLOW = 2.0  # s before a progress bar shows
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What one episode came to.
+
+    Attributes:
+        metrics: the environment's metrics by name.
+        total: undiscounted sum of the rewards.
+        truncated: whether the episode ended with work left.
+    """
+
+    metrics: dict[str, float]
+    total: float
+    truncated: bool
+
+
+def resolve_id(name: str) -> tuple[Problem, str]:
+    """The problem and the environment id that ``name`` (an id, or a problem's name) means.
+
+    Raises:
+        UnknownName: proposing the nearest id.
+    """
+    problem = get_problem(name)
+    return problem, name if name in problem.ids else next(iter(problem.ids))
+
+
+def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> SchedulingEnv:
+    """The environment that evaluations use: bare, its observations lent, baselines' view and window.
+
+    Args:
+        id: environment id.
+        parameters: override the id's values and the problem's ``baseline_parameters``.
+
+    Raises:
+        UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
+    """
+    problem, id = resolve_id(id)
+    values = {**problem.ids[id], **problem.baseline_parameters, **(parameters or {})}
+    problem.parameters.build(**values)  # refuses before Gymnasium wraps anything
+    env = gym.make(id, disable_env_checker=True, copy=False, **values).unwrapped
+    return cast(SchedulingEnv, env)
+
+
+def policy_rng(seed: int, episode: int, label: str) -> np.random.Generator:
+    """A policy's random numbers in an episode: a function of these three and nothing else."""
+    return np.random.default_rng(np.random.SeedSequence([seed, episode], spawn_key=tuple(label.encode())))
+
+
+def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0, label: str = "") -> Outcome:
+    """Run one episode to its end and check it.
+
+    Args:
+        env: an environment of :func:`make_env`.
+        policy: acts in it.
+        seed: of the environment and, with ``episode`` and ``label``, of the policy.
+        episode: number of the episode of that seed.
+        label: the policy's name in messages.
+
+    Raises:
+        RuntimeError: when the rewards do not sum to the objective: a fault of the environment.
+    """
+    observation, _ = env.reset(seed=seed, options={"episode": episode})
+    policy.reset(env.interface, policy_rng(seed, episode, label))
+    step = env.step
+    total = 0.0
+    while True:
+        observation, reward, terminated, truncated, info = step(policy(observation))
+        total += reward
+        if terminated or truncated:
+            break
+    outcome = Outcome(info["metrics"], total, bool(truncated))
+    if not getattr(env.simulator.parameters, "normalize", False):
+        _check_rewards(env, outcome, f"{label or 'the policy'}, seed {seed}, episode {episode}")
+    return outcome
+
+
+def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
+    problem = env.problem
+    objective = outcome.metrics[problem.objective]
+    total = -outcome.total if _minimized(problem) else outcome.total
+    error, scale = abs(total - objective), max(abs(total), abs(objective))
+    if error <= RELATIVE_TOLERANCE * scale:
+        return
+    # a delay much smaller than the clock is known to the clock's rounding only
+    if not error <= RELATIVE_TOLERANCE * scale + _slack(env.simulator.workload(0)):
+        raise RuntimeError(
+            f"{where}: the rewards sum to {outcome.total!r}, but {problem.objective} is {objective!r}"
+        )
+
+
+def _minimized(problem: Problem) -> bool:
+    return problem.metric(problem.objective).better != "max"
+
+
+def _slack(workload: Workload) -> float:
+    """Rounding that sums of a workload's times may carry, in their unit."""
+    largest = max((float(np.abs(array).sum()) for array in workload.jobs.values()), default=0.0)
+    return CLOCK_TOLERANCE * largest
+
+
+def _gap(problem: Problem, bound: float, objective: float, slack: float, where: str) -> float:
+    gap = objective - bound if _minimized(problem) else bound - objective
+    if not gap >= -RELATIVE_TOLERANCE * max(abs(bound), abs(objective)) - slack:
+        raise RuntimeError(f"{where}: {problem.objective} {objective!r} beats the bound {bound!r}")
+    return gap
+
+
+def check_bound(problem: Problem, workload: Workload, bound: float, objective: float, where: str) -> float:
+    """The gap between an objective and a bound on its optimum, in the objective's unit.
+
+    Raises:
+        RuntimeError: when the objective beats the bound: one of them is wrong.
+    """
+    return _gap(problem, bound, objective, _slack(workload), where)
+
+
+def lower_bound(problem: Problem, workload: Workload) -> float | None:
+    """The bound on the optimum of a workload: an upper one where the objective is maximised.
+
+    None if the problem has no bound.
+    """
+    name = "lower_bound" if _minimized(problem) else "upper_bound"
+    try:
+        function = getattr(problem.room("bounds"), name, None)
+    except ModuleNotFoundError as error:
+        if error.name != f"{problem.package}.bounds":
+            raise
+        return None
+    if function is None:
+        return None
+    value = float(function(workload))
+    if not math.isfinite(value):
+        raise RuntimeError(f"{problem.name}: {name} gave {value!r}")
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class _Job:
+    """Episodes of one policy (None: the bounds) in one setting: what a process is handed at once."""
+
+    run: str
+    setting: int
+    id: str
+    parameters: dict[str, Any]
+    files: tuple[str, ...]
+    seed: int
+    label: str | None
+    policy: Any
+    episodes: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Result:
+    setting: int
+    label: str | None
+    episode: int
+    values: dict[str, float]
+
+
+class _Environments:
+    """The environment used last, so that a process reads a trace once per setting, not once per job."""
+
+    key: str = ""
+    env: SchedulingEnv | None = None
+
+    @classmethod
+    def get(cls, run: str, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
+        key = f"{run} {id} {json.dumps(parameters, sort_keys=True, default=repr)}"
+        if cls.env is None or cls.key != key:
+            cls.env, cls.key = make_env(id, parameters), key
+        return cls.env
+
+    @classmethod
+    def clear(cls) -> None:
+        cls.env, cls.key = None, ""
+
+
+def _episodes(job: _Job) -> Iterator[_Result]:
+    for episode in job.episodes:
+        parameters = job.parameters
+        if job.files:
+            parameters = {**parameters, "workload": job.files[episode]}
+        env = _Environments.get(job.run, job.id, parameters)
+        if job.label is None:
+            env.reset(seed=job.seed, options={"episode": episode})
+            workload = env.simulator.workload(0)
+            bound = lower_bound(env.problem, workload)
+            values = {} if bound is None else {"bound": bound, "slack": _slack(workload)}
+        else:
+            outcome = play(env, job.policy, seed=job.seed, episode=episode, label=job.label)
+            values = {**outcome.metrics, "truncated": float(outcome.truncated)}
+        yield _Result(job.setting, job.label, episode, values)
+
+
+def _chunk(job: _Job) -> list[_Result]:
+    return list(_episodes(job))
+
+
+class _Progress:
+    """A bar on stderr that appears once a run has taken two seconds.
+
+    Args:
+        total: episodes to run.
+        show: None: only where stderr is a terminal.
+    """
+
+    def __init__(self, total: int, show: bool | None) -> None:
+        self.total, self.done, self.began = total, 0, time.monotonic()
+        self.bar: Any = None
+        self.task: Any = None
+        self.console: Any = None
+        if show is not False:
+            console = require("rich.console").Console(stderr=True)
+            if show or console.is_terminal:
+                self.console = console
+
+    def advance(self, episodes: int) -> None:
+        self.done += episodes
+        if self.console is None:
+            return
+        if self.bar is None and time.monotonic() - self.began > SLOW:
+            progress = require("rich.progress")
+            self.bar = progress.Progress(
+                progress.TextColumn("{task.description}"),
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TimeRemainingColumn(),
+                console=self.console,
+                transient=True,
+            )
+            self.bar.start()
+            self.task = self.bar.add_task("episodes", total=self.total)
+        if self.bar is not None:
+            self.bar.update(self.task, completed=self.done)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def evaluate(
+    env_id: str,
+    policies: Any = None,
+    episodes: int | None = None,
+    seed: int = 0,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    workloads: Sequence[Workload] | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> pd.DataFrame:
+    """Run policies on the same workloads.
+
+    Episode e of every policy is episode e of ``seed``, or ``workloads[e]``. The environment is built with
+    the problem's ``baseline_parameters`` (full fidelity, all waiting jobs visible) under ``parameters``.
+
+    Args:
+        env_id: environment id, or the problem's name.
+        policies: names (full or short) or policy objects, in a list or as a dict from label to either;
+            None runs the problem's default policies. Objects must forget the last episode in ``reset``.
+        episodes: number of episodes per policy; None means 20 of the generator, all windows of a trace,
+            all ``workloads``, or 1 where ``parameters`` names a workload file.
+        seed: number from 0.
+        parameters: of the environment.
+        workloads: instances that take the generator's place.
+        n_jobs: processes; -1 means one per core. The result does not depend on it.
+        progress: whether a bar may show on stderr after two seconds; None: if stderr is a terminal.
+        options: policy (as named in ``policies``) -> its options.
+
+    Returns:
+        a tidy frame with one row per policy x episode x metric and the columns policy, episode, seed,
+        metric, value. Metrics are the problem's, in its units, and "truncated" (0 or 1), "bound" (on the
+        optimum of the episode's workload, the same for every policy) and "gap" (objective minus bound; where
+        the objective is maximised bound minus objective). ``attrs`` holds problem, id, objective, seed,
+        episodes, and parameters.
+
+    Raises:
+        UnknownName, InvalidParameter: for a bad id, policy, option or parameter.
+        InvalidWorkload: for workloads that are not of this problem.
+        RuntimeError: when rewards do not sum to the objective, or an objective beats its bound: a bug.
+        gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
+    """
+    return sweep(
+        env_id,
+        policies,
+        {},
+        episodes,
+        seed,
+        parameters=parameters,
+        workloads=workloads,
+        n_jobs=n_jobs,
+        progress=progress,
+        options=options,
+    )
+
+
+def sweep(
+    env_id: str,
+    policies: Any,
+    grid: Mapping[str, Sequence[Any]],
+    episodes: int | None = None,
+    seed: int = 0,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    workloads: Sequence[Workload] | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> pd.DataFrame:
+    """:func:`evaluate` in every combination of parameter values.
+
+    Args:
+        env_id: as for :func:`evaluate`.
+        policies: as for :func:`evaluate`.
+        grid: parameter -> values; the product of all is run.
+        episodes: as for :func:`evaluate`; None may mean another number in each setting.
+        seed: the same in every setting.
+        parameters: of all settings.
+        workloads: as for :func:`evaluate`.
+        n_jobs: as for :func:`evaluate`.
+        progress: as for :func:`evaluate`.
+        options: as for :func:`evaluate`.
+
+    Returns:
+        the frame of :func:`evaluate` with one column more per swept parameter, in front;
+        ``attrs["swept"]`` names them.
+
+    Raises:
+        InvalidParameter: as :func:`evaluate`, and for an empty list of values.
+    """
+    pandas = require("pandas")
+    problem, id = resolve_id(env_id)
+    given = _resolve_policies(problem, policies, options or {})
+    jobs_at_once = _processes(n_jobs)
+    _check_counts(episodes, seed)
+    for name, values in grid.items():
+        if isinstance(values, str) or not len(values):
+            raise InvalidParameter(f"{name}: a sweep needs a list of values")
+    settings = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    run = uuid.uuid4().hex
+    folder = tempfile.TemporaryDirectory(prefix="schedgym-") if workloads is not None else None
+    try:
+        files: tuple[str, ...] = ()
+        if folder is not None and workloads is not None:
+            files = _store(problem, workloads, Path(folder.name))
+        jobs: list[_Job] = []
+        counts: list[int] = []
+        for index, setting in enumerate(settings):
+            own = {**(parameters or {}), **setting}
+            if files and own.get("workload") is not None:
+                raise InvalidParameter("workloads: the parameters name a workload file already")
+            count = _count(id, own, files, episodes, run, given)
+            counts.append(count)
+            units = count * (len(given) + 1)
+            size = max(1, min(count, units * len(settings) // (4 * jobs_at_once)))
+            for label in (None, *given):
+                for first in range(0, count, size):
+                    chunk = tuple(range(first, min(first + size, count)))
+                    policy = given[label] if label is not None else None
+                    jobs.append(_Job(run, index, id, own, files, seed, label, policy, chunk))
+        results = _run(jobs, jobs_at_once, progress)
+    finally:
+        _Environments.clear()
+        if folder is not None:
+            folder.cleanup()
+    frame = _tabulate(pandas, problem, settings, counts, list(given), seed, results)
+    frame.attrs = {
+        "problem": problem.name,
+        "id": id,
+        "objective": problem.objective,
+        "seed": seed,
+        "episodes": max(counts),
+        "swept": list(grid),
+        "parameters": dict(parameters or {}),
+    }
+    return cast("pd.DataFrame", frame)
+
+
+def _processes(n_jobs: int) -> int:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise InvalidParameter(f"n_jobs: must be a number of processes, or -1 for all cores, got {n_jobs!r}")
+    return 1 if n_jobs == 1 else int(require("joblib").effective_n_jobs(n_jobs))
+
+
+def _check_counts(episodes: int | None, seed: int) -> None:
+    for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
+        if name == "episodes" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise InvalidParameter(f"{name}: must be a whole number from {least}, got {value!r}")
+
+
+def _resolve_policies(
+    problem: Problem, policies: Any, options: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Label -> policy object; every name and option is checked before anything runs."""
+    if policies is None:
+        policies = problem.policies
+    if isinstance(policies, str) or (callable(policies) and hasattr(policies, "reset")):
+        policies = [policies]
+    pairs: Iterable[tuple[str | None, Any]]
+    if isinstance(policies, Mapping):
+        pairs = [(str(label), policy) for label, policy in policies.items()]
+    else:
+        pairs = [(None, policy) for policy in policies]
+    prefix = f"{problem.name}/"
+    unused = {name.removeprefix(prefix): dict(values) for name, values in options.items()}
+    built: dict[str, Any] = {}
+    for label, policy in pairs:
+        if isinstance(policy, str):
+            full = resolve_policy_name(policy, problem.name)
+            if not full.startswith(prefix):
+                raise InvalidParameter(f"policy {full!r} is not one of {problem.name}")
+            short = full.removeprefix(prefix)
+            label = label or short
+            policy = make_policy(full, **unused.pop(label, {}))
+        elif not (callable(policy) and callable(getattr(policy, "reset", None))):
+            raise InvalidParameter(
+                f"policies: a policy is a name, or has reset(interface, rng) and is callable; got {policy!r}"
+            )
+        if label is None:
+            label = str(getattr(policy, "name", type(policy).__name__)).removeprefix(prefix)
+        if label in built:
+            raise InvalidParameter(f"policies: {label!r} is named twice; give labels in a dict")
+        built[label] = policy
+    if not built:
+        raise InvalidParameter("policies: name at least one")
+    for name in unused:
+        if name in built:
+            raise InvalidParameter(f"options: {name!r} is an object already, build it with its options")
+        raise UnknownName("policy in options", name, built)
+    return built
+
+
+def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tuple[str, ...]:
+    """Write workloads where every process can read them; numpy archives keep each bit."""
+    if not len(workloads):
+        raise InvalidParameter("workloads: must not be empty")
+    files = []
+    for i, workload in enumerate(workloads):
+        if not isinstance(workload, Workload) or workload.problem != problem.name:
+            raise InvalidParameter(f"workloads[{i}]: must be a workload of {problem.name}, got {workload!r}")
+        path = folder / f"{i}.npz"
+        save_workload(workload, path)
+        files.append(str(path))
+    return tuple(files)
+
+
+def _count(
+    id: str,
+    parameters: Mapping[str, Any],
+    files: tuple[str, ...],
+    episodes: int | None,
+    run: str,
+    policies: Mapping[str, Any],
+) -> int:
+    """Episodes in a setting; refuses what cannot run (parameters, policies in this view) up front."""
+    if files:
+        if episodes is not None and episodes > len(files):
+            raise InvalidParameter(f"episodes: {episodes} are more than the {len(files)} workloads")
+        parameters = {**parameters, "workload": files[0]}
+    env = _Environments.get(run, id, parameters)
+    for label, policy in policies.items():
+        copy.copy(policy).reset(env.interface, policy_rng(0, 0, label))
+    if episodes is not None:
+        return episodes
+    if files:
+        return len(files)
+    if parameters.get("workload") is not None:
+        return 1
+    return int(getattr(getattr(env.simulator, "source", None), "windows", 0)) or EPISODES
+
+
+def _run(jobs: list[_Job], processes: int, progress: bool | None) -> Iterable[_Result]:
+    bar = _Progress(sum(len(job.episodes) for job in jobs), progress)
+    results: list[_Result] = []
+    try:
+        if processes == 1:
+            for job in jobs:
+                for result in _episodes(job):
+                    results.append(result)
+                    bar.advance(1)
+        else:
+            joblib = require("joblib")
+            parallel = joblib.Parallel(
+                n_jobs=processes, backend="loky", batch_size=1, return_as="generator_unordered"
+            )
+            for chunk in parallel(joblib.delayed(_chunk)(job) for job in jobs):
+                results.extend(chunk)
+                bar.advance(len(chunk))
+    finally:
+        bar.close()
+    return results
+
+
+def _tabulate(
+    pandas: Any,
+    problem: Problem,
+    settings: list[dict[str, Any]],
+    counts: list[int],
+    labels: list[str],
+    seed: int,
+    results: Iterable[_Result],
+) -> Any:
+    found = {(r.setting, r.label, r.episode): r.values for r in results}
+    columns: dict[str, list[Any]] = {name: [] for setting in settings[:1] for name in setting}
+    columns |= {name: [] for name in ("policy", "episode", "seed", "metric", "value")}
+    for index, setting in enumerate(settings):
+        for label in labels:
+            for episode in range(counts[index]):
+                values = dict(found[index, label, episode])
+                certificate = found[index, None, episode]
+                if certificate:
+                    bound, objective = certificate["bound"], values[problem.objective]
+                    where = f"{label}, {setting}, seed {seed}, episode {episode}"
+                    gap = _gap(problem, bound, objective, certificate["slack"], where)
+                    values |= {"bound": bound, "gap": gap}
+                size = len(values)
+                for name, value in setting.items():
+                    columns[name] += [value] * size
+                columns["policy"] += [label] * size
+                columns["episode"] += [episode] * size
+                columns["seed"] += [seed] * size
+                columns["metric"] += list(values)
+                columns["value"] += list(values.values())
+    return pandas.DataFrame(columns)

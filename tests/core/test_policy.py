@@ -1,0 +1,167 @@
+"""The registry of policies."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.core import policy as registry
+from schedgym.core.policy import (
+    Interface,
+    Policy,
+    get_policy_spec,
+    list_policies,
+    make_policy,
+    register_policy,
+    resolve_policy_name,
+)
+from schedgym.errors import InvalidParameter, UnknownName
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch):
+    """Each test registers into a copy."""
+    list_policies()
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+
+
+def test_names_are_resolved() -> None:
+    assert resolve_policy_name("queue-delay/bf-exec") == "queue-delay/bf-exec"
+    assert resolve_policy_name("bf-exec", "queue-delay") == "queue-delay/bf-exec"
+    assert make_policy("bf-exec", "queue-delay").name == "queue-delay/bf-exec"
+    assert schedgym.make_policy is make_policy
+    spec = get_policy_spec("ffd-nb", "queue-delay")
+    assert (spec.problem, spec.fixed) == ("queue-delay", {"size": "nb"})
+    assert spec.options() == {"blocking": False, "weights": (1.0, 1.0)}
+    assert isinstance(make_policy("queue-delay/fcfs"), Policy)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "message"),
+    [
+        ("bf-exce", "queue-delay", "unknown policy 'bf-exce'; did you mean 'bf-exec'?"),
+        (
+            "queue-delay/bf-exce",
+            None,
+            "unknown policy 'queue-delay/bf-exce'; did you mean 'queue-delay/bf-exec'?",
+        ),
+        ("queue-dely/fcfs", None, "did you mean 'queue-delay/fcfs'?"),
+        ("bf-exec", None, "unknown policy 'bf-exec'"),
+        ("zzzzzz", "queue-delay", "known: bf, bf-all, bf-exec"),
+    ],
+)
+def test_unknown_names_are_answered_with_the_nearest(name, problem, message) -> None:
+    with pytest.raises(UnknownName) as caught:
+        make_policy(name, problem)
+    assert message in str(caught.value)
+    assert isinstance(caught.value, LookupError)
+
+
+def test_options_are_checked() -> None:
+    assert make_policy("queue-delay/ffd-nb", blocking=True).blocking
+    with pytest.raises(UnknownName, match="option of queue-delay/ffd-nb 'bloking'; did you mean 'blocking'"):
+        make_policy("queue-delay/ffd-nb", bloking=True)
+    with pytest.raises(UnknownName, match="option of queue-delay/fcfs 'blocking'; none is known"):
+        make_policy("queue-delay/fcfs", blocking=True)
+    with pytest.raises(InvalidParameter, match="option size is fixed to 'nb'"):
+        make_policy("queue-delay/ffd-nb", size="dp")
+    for options in (
+        {"blocking": 1},
+        {"blocking": "yes"},
+        {"weights": (1.0,)},
+        {"weights": (1.0, -1.0)},
+        {"weights": (1.0, float("nan"))},
+    ):
+        with pytest.raises(InvalidParameter, match=next(iter(options))):
+            make_policy("queue-delay/ffd-sum", **options)
+    for name in ("ffd-dp", "ffd-dp"):
+        with pytest.raises(InvalidParameter, match="no blocking variant"):
+            make_policy(name, "queue-delay", blocking=True)
+
+
+def interface(view: str = "placement", observation: str = "dict", **parameters: object) -> Interface:
+    values = schedgym.get_problem("queue-delay").parameters.build(view=view, **parameters).__dict__
+    return Interface(
+        "schedgym/QueueDelay-v0", "queue-delay", view, observation, values, {"window": 4, "servers": 2}
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "interface", "message"),
+    [
+        ("bf-exec", interface(observation="features"), "needs observation='dict'"),
+        ("bf-exec", interface("pick", rule="first"), "needs rule='best'"),
+        ("fcfs", interface("pick", rule="first"), "needs scope='all'"),
+        ("bf-exec", interface("route", order="norm"), "needs order='execution'"),
+        ("fcfs", interface("route"), "cannot be expressed in view 'route'"),
+        ("rf", interface("rule"), "cannot be expressed in view 'rule'"),
+    ],
+)
+def test_a_view_that_cannot_carry_a_policy_is_refused(name, interface, message) -> None:
+    policy = make_policy(name, "queue-delay")
+    with pytest.raises(InvalidParameter, match=message):
+        policy.reset(interface, np.random.default_rng(0))
+
+
+def test_options_that_a_view_cannot_carry_are_refused() -> None:
+    for options in ({"blocking": True}, {"weights": (1.0, 2.0)}):
+        policy = make_policy("queue-delay/ffd-sum", **options)
+        with pytest.raises(InvalidParameter, match="cannot be expressed in view 'rule'"):
+            policy.reset(interface("rule"), np.random.default_rng(0))
+        policy.reset(interface("placement"), np.random.default_rng(0))
+
+
+def test_registering() -> None:
+    @register_policy("queue-delay/mine", source="me", deviations="none", knows=("execution",))
+    class Mine:
+        """Does nothing.
+
+        At all.
+        """
+
+        def __init__(self, patience: int = 3) -> None:
+            self.patience = patience
+
+    spec = get_policy_spec("queue-delay/mine")
+    assert (spec.help, spec.source, spec.knows) == ("Does nothing.", "me", ("execution",))
+    assert spec.options() == {"patience": 3}
+    assert make_policy("queue-delay/mine", patience=5).patience == 5
+    assert spec in list_policies("queue-delay") and spec in list_policies()
+    register_policy("queue-delay/mine", source="me")(Mine)  # a reload of the module is no conflict
+    with pytest.raises(ValueError, match="registered already by .*Mine"):
+        register_policy("queue-delay/mine", source="you")(dict)
+    for name in ("mine", "a/b/c", ""):
+        with pytest.raises(ValueError, match="'problem/policy'"):
+            register_policy(name, source="me")(Mine)
+
+
+def test_listing_is_by_name_and_by_problem() -> None:
+    names = [spec.name for spec in list_policies()]
+    assert names == sorted(names) and len(names) >= 21
+    assert list_policies("no-such-problem") == []
+
+
+def test_packages_add_policies_by_an_entry_point(tmp_path, monkeypatch) -> None:
+    (tmp_path / "third_party_policies.py").write_text(
+        "from schedgym.core.policy import register_policy\n\n\n"
+        "@register_policy('queue-delay/third-party', source='elsewhere')\n"
+        "class ThirdParty:\n"
+        "    '''From another package.'''\n\n"
+        "    def __init__(self):\n"
+        "        self.here = True\n"
+    )
+    folder = tmp_path / "third_party-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(
+        "[schedgym.policies]\nanything = third_party_policies\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    monkeypatch.setattr(registry, "_DISCOVERED", set())
+    assert make_policy("third-party", "queue-delay").here
+    assert get_policy_spec("queue-delay/third-party").help == "From another package."
+    assert len(list_policies("queue-delay")) >= 22

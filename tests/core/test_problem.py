@@ -1,0 +1,163 @@
+"""The descriptor, its discovery, and the checks of parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import schedgym
+from schedgym.core.problem import Metric, Parameters, get_problem, list_problems, parameter
+from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName, suggest
+
+
+@dataclasses.dataclass(frozen=True)
+class Example(Parameters):
+    count: int = parameter(3, "how many", minimum=1, maximum=10)
+    rate: float = parameter(1.0, "how fast", minimum=0, exclusive=True)
+    load: float | None = parameter(None, "how full", minimum=0)
+    mode: str = parameter("slow", "which way", choices=("slow", "fast"))
+    window: int | str = parameter(4, "how wide", minimum=1, choices=("all",))
+    flag: bool = parameter(False, "whether")
+    path: str | None = parameter(None, "where")
+
+
+def test_defaults_and_sound_values() -> None:
+    assert Example.build() == Example()
+    values = {"count": 10, "rate": 2, "load": 0, "mode": "fast", "window": "all", "flag": True}
+    assert Example.build(**values).__dict__ == {**values, "path": None}
+    assert Example.build(rate=1e-300).rate == 1e-300
+    assert json.loads(json.dumps(Example.build().__dict__)) == Example.build().__dict__
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ({"count": 0}, InvalidParameter, "count: must be >= 1, got 0"),
+        ({"count": 11}, InvalidParameter, "count: must be <= 10, got 11"),
+        ({"count": 2.0}, InvalidParameter, "count: must be int, got 2.0"),
+        ({"count": True}, InvalidParameter, "count: must be int, got True"),
+        ({"count": "3"}, InvalidParameter, "count: must be int, got '3'"),
+        ({"count": None}, InvalidParameter, "count: must be int, got None"),
+        ({"rate": 0}, InvalidParameter, "rate: must be > 0, got 0"),
+        ({"rate": -1.5}, InvalidParameter, "rate: must be > 0, got -1.5"),
+        ({"rate": math.nan}, InvalidParameter, "rate: must be finite, got nan"),
+        ({"rate": math.inf}, InvalidParameter, "rate: must be finite, got inf"),
+        ({"rate": True}, InvalidParameter, "rate: must be float, got True"),
+        ({"rate": "1"}, InvalidParameter, "rate: must be float, got '1'"),
+        ({"load": -0.1}, InvalidParameter, "load: must be >= 0, got -0.1"),
+        ({"load": "no"}, InvalidParameter, "load: must be float or none, got 'no'"),
+        ({"mode": "fst"}, UnknownName, "unknown mode 'fst'; did you mean 'fast'?"),
+        ({"mode": 1}, InvalidParameter, "mode: must be str, got 1"),
+        ({"window": "al"}, UnknownName, "unknown window 'al'; did you mean 'all'?"),
+        ({"window": 0}, InvalidParameter, "window: must be >= 1, got 0"),
+        ({"window": 2.5}, InvalidParameter, "window: must be int or str, got 2.5"),
+        ({"flag": 1}, InvalidParameter, "flag: must be bool, got 1"),
+        ({"flag": "true"}, InvalidParameter, "flag: must be bool, got 'true'"),
+        ({"path": 3}, InvalidParameter, "path: must be str or none, got 3"),
+        ({"counts": 3}, UnknownName, "unknown parameter 'counts'; did you mean 'count'?"),
+    ],
+)
+def test_what_is_wrong_is_named(values, error, message) -> None:
+    with pytest.raises(error) as caught:
+        Example.build(**values)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("count", "7", 7),
+        ("rate", "7", 7.0),
+        ("rate", "1e-3", 0.001),
+        ("load", "none", None),
+        ("load", "NULL", None),
+        ("load", "0.5", 0.5),
+        ("window", "8", 8),
+        ("window", "all", "all"),
+        ("flag", "True", True),
+        ("flag", "false", False),
+        ("path", "None", None),
+        ("path", "a b.json", "a b.json"),
+        ("mode", "fast", "fast"),
+    ],
+)
+def test_values_from_a_command_line(name, text, value) -> None:
+    parsed = Example.parse(name, text)
+    assert parsed == value and type(parsed) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("count", "7.5", "count: must be int, got '7.5'"),
+        ("count", "", "count: must be int, got ''"),
+        ("rate", "fast", "rate: must be float, got 'fast'"),
+        ("flag", "1", "flag: must be bool, got '1'"),
+        ("load", "full", "load: must be float, got 'full'"),
+        ("cuont", "1", "did you mean 'count'?"),
+    ],
+)
+def test_bad_values_from_a_command_line(name, text, message) -> None:
+    with pytest.raises((InvalidParameter, UnknownName)) as caught:
+        Example.parse(name, text)
+    assert message in str(caught.value)
+
+
+def test_problems_are_found_by_name_and_by_id() -> None:
+    problem = get_problem("queue-delay")
+    assert list_problems()["queue-delay"] is problem is get_problem("schedgym/QueueDelay-v0")
+    with pytest.raises(UnknownName, match="did you mean 'queue-delay'"):
+        get_problem("queue-dealy")
+    with pytest.raises(UnknownName, match="did you mean 'schedgym/QueueDelay-v0'"):
+        get_problem("schedgym/QueueDelay-v1")
+    assert problem.metric("beta") == next(m for m in problem.metrics if m.name == "beta")
+    assert isinstance(problem.metric("beta"), Metric)
+    with pytest.raises(UnknownName, match="did you mean 'mean_delay'"):
+        problem.metric("mean_dealy")
+    assert problem.schema.problem == problem.name
+
+
+def test_parameters_that_exclude_each_other() -> None:
+    build = get_problem("queue-delay").parameters.build
+    with pytest.raises(InvalidParameter, match="workload and trace: give one of them"):
+        build(workload="a.json", trace="b.csv")
+    with pytest.raises(InvalidParameter, match="nodes: needs a trace"):
+        build(nodes="b.csv")
+
+
+def test_the_public_function_is_not_hidden_by_the_subpackage() -> None:
+    """``schedgym.problems`` is both a public function and a folder."""
+    code = (
+        "import schedgym; assert callable(schedgym.list_problems); "
+        "print(list(schedgym.list_problems())); import schedgym.problems.queue_delay.problem"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "queue-delay" in result.stdout
+
+
+def test_lazy_names_of_the_root() -> None:
+    assert schedgym.Workload.__module__ == "schedgym.core.workload"
+    assert schedgym.ScheduleRecord.__name__ == "ScheduleRecord"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        schedgym.nothing  # noqa: B018
+
+
+def test_errors_say_what_and_where_and_can_be_pickled() -> None:
+    error = UnknownName("view", "pik", ("pick", "route"))
+    assert str(error) == "unknown view 'pik'; did you mean 'pick'?"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert suggest("zzz", ("b", "a")) == "; known: a, b"
+    assert suggest("zzz", ()) == "; none is known"
+    located = TraceFormatError("t.csv", 12, "cpu", "not a number")
+    assert str(located) == "t.csv:12: cpu: not a number"
+    again = pickle.loads(pickle.dumps(located))
+    assert (str(again), again.line, again.column) == (str(located), 12, "cpu")
+    assert str(TraceFormatError("t.csv", 0, "", "empty")) == "t.csv: empty"
+    assert issubclass(InvalidParameter, ValueError) and issubclass(UnknownName, LookupError)

@@ -1,0 +1,392 @@
+"""Workloads: what the schema refuses and how it says so; files."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedgym.core.files import atomic_write
+from schedgym.core.workload import Field, Schema, Workload, load_workload, save_workload
+from schedgym.errors import InvalidWorkload, UnknownName
+from schedgym.problems.queue_delay.workload import LAST_TIME, SCHEMA, make_workload
+
+
+def sections(**changes: object) -> dict[str, dict[str, object]]:
+    """A sound instance with some fields replaced ("jobs_cpu": ...); None takes a field out."""
+    content: dict[str, dict[str, object]] = {
+        "jobs": {
+            "arrival": [0.0, 1.0, 2.0],
+            "execution": [5.0, 6.0, 7.0],
+            "cpu": [0.5, 0.25, 0.125],
+            "memory": [0.1, 0.2, 0.3],
+        },
+        "cluster": {"cpu": [1.0, 0.5], "memory": [0.5, 1.0]},
+        "parameters": {},
+    }
+    for key, value in changes.items():
+        section, _, name = key.partition("_")
+        if value is None:
+            del content[section][name]
+        else:
+            content[section][name] = value
+    return content
+
+
+HUGE = 10**400
+
+BAD = [
+    ({"jobs_cpu": None}, "jobs.cpu: missing"),
+    ({"cluster_memory": None}, "cluster.memory: missing"),
+    ({"jobs_cpus": [1, 1, 1]}, "jobs.cpus: unknown field; did you mean 'cpu'?"),
+    ({"cluster_disk": [1, 1]}, "cluster.disk: unknown field"),
+    ({"parameters_seed": 3}, "parameters.seed: unknown field"),
+    ({"jobs_arrival": [0.0, float("nan"), 2.0]}, "jobs.arrival[1]: must be finite, got nan"),
+    ({"jobs_arrival": [0.0, 1.0, float("inf")]}, "jobs.arrival[2]: must be finite, got inf"),
+    ({"jobs_memory": [0.1, 0.2, -np.inf]}, "jobs.memory[2]: must be finite, got -inf"),
+    ({"jobs_arrival": [-1.0, 1.0, 2.0]}, "jobs.arrival[0]: must be >= 0 (s), got -1"),
+    ({"jobs_arrival": [0.0, 3.0, 2.0]}, "jobs.arrival[2]: must not decrease, got 2 after 3"),
+    ({"jobs_execution": [5.0, 0.0, 7.0]}, "jobs.execution[1]: must be > 0 (s), got 0"),
+    ({"jobs_execution": [5.0, 6.0, -7.0]}, "jobs.execution[2]: must be > 0 (s), got -7"),
+    (
+        {"jobs_cpu": [0.5, 1.5, 0.1]},
+        "jobs.cpu[1]: must be <= 1 (share of the largest server), got 1.5",
+    ),
+    (
+        {"cluster_cpu": [1.0, -0.5]},
+        "cluster.cpu[1]: must be >= 0 (share of the largest server), got -0.5",
+    ),
+    ({"jobs_cpu": [0.5, True, 0.1]}, "jobs.cpu[1]: must be a number"),
+    ({"jobs_cpu": [True, False, True]}, "jobs.cpu[0]: must be a number"),
+    ({"jobs_cpu": np.array([True, False, True])}, "jobs.cpu: must be a number"),
+    ({"jobs_cpu": [0.5, "0.5", 0.1]}, "jobs.cpu[1]: must be a number"),
+    ({"jobs_cpu": [0.5, None, 0.1]}, "jobs.cpu[1]: must be a number"),
+    ({"jobs_cpu": [0.5, {}, 0.1]}, "jobs.cpu[1]: must be a number"),
+    ({"jobs_cpu": [0.5, HUGE, 0.1]}, "jobs.cpu[1]: must be a number"),
+    ({"jobs_cpu": [0.5, 2**64, 0.1]}, "jobs.cpu[1]: must be"),
+    ({"jobs_cpu": [0.5, 1j, 0.1]}, "jobs.cpu[1]: must be a number"),
+    ({"jobs_cpu": "0.5"}, "jobs.cpu: must be a number"),
+    ({"jobs_cpu": True}, "jobs.cpu: must be a number"),
+    ({"jobs_cpu": {"0": 1}}, "jobs.cpu: must be a number"),
+    ({"jobs_cpu": 0.5}, "jobs.cpu: must have 1 dimensions (task), got 0"),
+    ({"jobs_cpu": [[0.5], [0.5], [0.5]]}, "jobs.cpu: must have 1 dimensions (task), got 2"),
+    ({"jobs_cpu": [0.5, [0.5], 0.5]}, "jobs.cpu: must be a rectangular array of numbers"),
+    (
+        {"jobs_cpu": [0.5, 0.5]},
+        "jobs.cpu: must have one value per task: 3 as in jobs.arrival, got 2",
+    ),
+    (
+        {"cluster_memory": [0.5, 1.0, 1.0]},
+        "cluster.memory: must have one value per server: 2 as in cluster.cpu, got 3",
+    ),
+    ({"jobs_arrival": []}, "jobs.arrival: must not be empty"),
+    ({"cluster_cpu": [], "cluster_memory": []}, "cluster.cpu: must not be empty"),
+    (
+        {"jobs_cpu": [0.5, 0.9, 0.1], "jobs_memory": [0.1, 0.9, 0.1]},
+        "jobs: task [1] (cpu 0.9, memory 0.9) fits no empty server",
+    ),
+    (
+        {"jobs_execution": [5.0, 6.0, 2 * LAST_TIME]},
+        "jobs: last arrival plus all execution times must be <= 1e+12 s, got 2e+12",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD, ids=[message for _, message in BAD])
+def test_what_is_wrong_is_named(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        SCHEMA.parse(sections(**changes), prefix="w.json: ")
+    assert str(caught.value).startswith(f"w.json: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_section_must_be_an_object() -> None:
+    with pytest.raises(InvalidWorkload, match="^jobs: must be an object of named fields"):
+        SCHEMA.parse({"jobs": [1, 2], "cluster": {}})  # type: ignore[dict-item]
+    with pytest.raises(InvalidWorkload, match=r"^jobs\.arrival: missing"):
+        SCHEMA.parse({})
+
+
+def test_a_sound_workload_is_a_fresh_read_only_copy() -> None:
+    content = sections(jobs_cpu=np.array([0.5, 0.25, 0.125]))
+    workload = SCHEMA.parse(content)
+    content["jobs"]["cpu"][0] = 0.75  # type: ignore[index]
+    assert workload.jobs["cpu"].tolist() == [0.5, 0.25, 0.125]
+    assert workload.jobs["arrival"].dtype == np.float64
+    with pytest.raises(ValueError, match="read-only"):
+        workload.jobs["cpu"][0] = 1.0
+    assert workload == SCHEMA.parse(sections())
+    assert workload != SCHEMA.parse(sections(jobs_arrival=[0, 1, 3]))
+    assert workload != "workload" and workload != Workload("other", workload.jobs, workload.cluster)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(workload)
+    assert repr(workload) == (
+        "Workload('queue-delay', jobs[3]: arrival, execution, cpu, memory; cluster[2]: cpu, memory)"
+    )
+    assert pickle.loads(pickle.dumps(workload)) == workload
+
+
+def test_whole_numbers_are_accepted_as_such() -> None:
+    assert SCHEMA.parse(sections(jobs_arrival=[0, 1, 2])) == SCHEMA.parse(sections())
+    assert SCHEMA.parse(sections(jobs_arrival=(0, np.int32(1), np.float32(2)))) == SCHEMA.parse(
+        sections()
+    )
+
+
+WIDE = Schema(
+    problem="wide",
+    jobs=(
+        Field("size", "", ("task", "server")),
+        Field("count", "", ("task",), kind="int", minimum=1),
+        Field("note", "", ("task",), optional=True, minimum=-5.0),
+    ),
+    cluster=(Field("speed", "1/s", ("server",), exclusive=True),),
+    parameters=(Field("cap", "J", ()), Field("share", "", (), optional=True, maximum=1.0)),
+)
+
+
+def wide(**changes: object) -> dict[str, dict[str, object]]:
+    content: dict[str, dict[str, object]] = {
+        "jobs": {"size": [[1, 2], [3, 4], [5, 6]], "count": [1, 2, 3]},
+        "cluster": {"speed": [1.0, 2.0]},
+        "parameters": {"cap": 7},
+    }
+    for key, value in changes.items():
+        section, _, name = key.partition("_")
+        content[section][name] = value
+    return content
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"jobs_size": [[1, 2], [3, float("nan")], [5, 6]]}, "jobs.size[1][1]: must be finite, got nan"),
+        ({"jobs_size": [[1, 2], [3, 4, 5], [5, 6]]}, "jobs.size: must be a rectangular array of numbers"),
+        ({"jobs_size": [[1, 2], [3, "4"], [5, 6]]}, "jobs.size[1][1]: must be a number"),
+        ({"jobs_size": [[1, 2, 3]] * 3}, "cluster.speed: must have one value per server: 3 as in jobs.size"),
+        ({"jobs_size": [[], [], []]}, "jobs.size: must not be empty"),
+        ({"jobs_count": [1, 2.5, 3]}, "jobs.count[1]: must be a whole number, got 2.5"),
+        ({"jobs_count": [1, 0, 3]}, "jobs.count[1]: must be >= 1 (), got 0"),
+        ({"jobs_note": [0, -5, -6]}, "jobs.note[2]: must be >= -5 (), got -6"),
+        ({"parameters_cap": [7]}, "parameters.cap: must have 0 dimensions (a single number), got 1"),
+        ({"parameters_cap": "7"}, "parameters.cap: must be a number"),
+        ({"parameters_cap": -7}, "parameters.cap: must be >= 0 (J), got -7"),
+        ({"parameters_share": 1.5}, "parameters.share: must be <= 1 (), got 1.5"),
+    ],
+)
+def test_other_schemas(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        WIDE.parse(wide(**changes))
+    assert str(caught.value).startswith(message)
+
+
+def test_optional_fields_and_whole_numbers() -> None:
+    workload = WIDE.parse(wide())
+    assert set(workload.jobs) == {"size", "count"} and set(workload.parameters) == {"cap"}
+    assert workload.jobs["count"].dtype == np.int64
+    assert workload.parameters["cap"].shape == () and float(workload.parameters["cap"]) == 7.0
+    assert WIDE.parse(wide(parameters_share=0.5)) != workload
+
+
+# Files ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    shares = st.floats(0.0, 1.0)
+    count = draw(st.integers(1, 6))
+    servers = [(1.0, 1.0), *draw(st.lists(st.tuples(shares, shares), max_size=3))]
+    arrivals = sorted(draw(st.lists(st.floats(0.0, 1e6), min_size=count, max_size=count)))
+    execution = st.floats(1e-9, 1e9)
+    return make_workload(
+        [(at, draw(execution), draw(shares), draw(shares)) for at in arrivals], servers
+    )
+
+
+@given(workload=workloads(), suffix=st.sampled_from([".json", ".npz"]))
+def test_files_give_back_the_same_numbers(workload: Workload, suffix: str, tmp_path_factory) -> None:
+    path = tmp_path_factory.mktemp("files") / f"w{suffix}"
+    save_workload(workload, path)
+    for again in (load_workload(path), load_workload(str(path), SCHEMA)):
+        assert again == workload
+        assert again.jobs["arrival"].tobytes() == workload.jobs["arrival"].tobytes()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_other_shapes_survive_files(suffix: str, tmp_path: Path) -> None:
+    workload = WIDE.parse(wide(jobs_note=[0, 1, 2], parameters_share=0.25))
+    path = tmp_path / f"w{suffix}"
+    save_workload(workload, path)
+    again = load_workload(path, WIDE)
+    assert again == workload
+    assert again.jobs["count"].dtype == np.int64 and again.parameters["share"].shape == ()
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def content(**changes: object) -> dict[str, object]:
+    return {"problem": "queue-delay", **sections(), **changes}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1 column 1: Expecting value"),
+        ('{"problem": "queue-delay"', "line 1 column 26"),
+        ("[]", "must be an object with problem, jobs, cluster, parameters"),
+        ("3", "must be an object"),
+        ("{}", "problem: missing, or not a string"),
+        ('{"problem": 3}', "problem: missing, or not a string"),
+        ('{"problem": "queue-delay", "problem": "x"}', "problem: given twice"),
+        ('{"problem": "queue-delay", "jobs": {"cpu": [], "cpu": []}}', "cpu: given twice"),
+        ('{"problem": "queue-delay", "job": {}}', "job: unknown field; did you mean 'jobs'?"),
+        ('{"problem": "flowtime", "jobs": {}}', "problem: must be 'queue-delay', got 'flowtime'"),
+        ('{"problem": "queue-delay", "jobs": []}', "jobs: must be an object of named fields"),
+        ("[" * 100_000, ""),
+        ('{"problem": "queue-delay", "jobs": {"arrival": [1' + "0" * 5000 + "]}}", ""),
+    ],
+)
+def test_bad_json_is_refused_with_one_line(text: str, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "w.json", text)
+    with pytest.raises(InvalidWorkload) as caught:
+        load_workload(path, SCHEMA)
+    assert str(caught.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        ("NaN", "jobs.cpu[1]: must be finite, got nan"),
+        ("Infinity", "jobs.cpu[1]: must be finite, got inf"),
+        ("1e999", "jobs.cpu[1]: must be finite, got inf"),
+        ("true", "jobs.cpu[1]: must be a number"),
+        ("null", "jobs.cpu[1]: must be a number"),
+        ('"0.5"', "jobs.cpu[1]: must be a number"),
+        ("[0.5]", "jobs.cpu: must be a rectangular array of numbers"),
+        ("1" + "0" * 400, "jobs.cpu[1]: must be a number"),
+        ("-1" + "0" * 30, "jobs.cpu[1]: must be"),
+    ],
+)
+def test_bad_numbers_in_a_file(number: str, message: str, tmp_path: Path) -> None:
+    text = json.dumps(content()).replace("0.25", number)
+    path = write(tmp_path / "w.json", text)
+    with pytest.raises(InvalidWorkload) as caught:
+        load_workload(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    for suffix in (".json", ".npz"):
+        with pytest.raises(FileNotFoundError):
+            load_workload(tmp_path / f"missing{suffix}")
+    for name in ("w.csv", "w", "w.JSON.gz"):
+        with pytest.raises(InvalidWorkload, match="ends in .json or .npz"):
+            load_workload(tmp_path / name)
+        with pytest.raises(InvalidWorkload, match="ends in .json or .npz"):
+            save_workload(SCHEMA.parse(sections()), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    path = tmp_path / "w.json"
+    path.write_bytes(b'{"problem": "\xff"}')
+    with pytest.raises(InvalidWorkload, match="byte 13: not UTF-8 text"):
+        load_workload(path)
+    write(path, json.dumps(content(problem="queue-delays")))
+    with pytest.raises((UnknownName, InvalidWorkload), match="did you mean 'queue-delay'"):
+        load_workload(path)
+
+
+def test_pickled_archives_are_refused(tmp_path: Path) -> None:
+    """Loading a pickle would run whatever it says."""
+    path = tmp_path / "w.npz"
+    np.savez(path, problem=np.array("queue-delay"), **{"jobs/cpu": np.array([{}], dtype=object)})
+    with pytest.raises(InvalidWorkload, match="not a readable numpy archive"):
+        load_workload(path)
+    path.write_bytes(pickle.dumps({"problem": "queue-delay"}))
+    with pytest.raises(InvalidWorkload, match="not a"):
+        load_workload(path)
+
+
+def test_other_archives_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.npz"
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    path.write_bytes((tmp_path / "array.npy").read_bytes())
+    with pytest.raises(InvalidWorkload, match="not a numpy archive"):
+        load_workload(path)
+    path.write_bytes(b"")
+    with pytest.raises(InvalidWorkload, match="not a readable numpy archive"):
+        load_workload(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(InvalidWorkload):
+        load_workload(path)
+    np.savez(path, problem=np.array("queue-delay"), extra=np.zeros(2))
+    with pytest.raises(InvalidWorkload, match="extra: unknown field"):
+        load_workload(path)
+    np.savez(path, problem=np.array("queue-delay"), **{"jobs/cpu": np.array(["a"])})
+    with pytest.raises(InvalidWorkload, match="missing|must be a number"):
+        load_workload(path)
+    np.savez(path, **{"jobs/cpu": np.zeros(2)})
+    with pytest.raises(InvalidWorkload, match="problem: missing"):
+        load_workload(path)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_truncated_files_are_refused(suffix: str, tmp_path: Path) -> None:
+    whole, part = tmp_path / f"whole{suffix}", tmp_path / f"part{suffix}"
+    save_workload(SCHEMA.parse(sections()), whole)
+    data = whole.read_bytes()
+    for length in {*range(0, len(data), max(1, len(data) // 40)), len(data) - 1}:
+        part.write_bytes(data[:length])
+        with pytest.raises(InvalidWorkload) as caught:
+            load_workload(part)
+        assert str(part) in str(caught.value)
+
+
+def test_damaged_archives_are_refused_or_read_the_same(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.npz", tmp_path / "part.npz"
+    workload = SCHEMA.parse(sections())
+    save_workload(workload, whole)
+    data = bytearray(whole.read_bytes())
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(150):
+        damaged = bytearray(data)
+        damaged[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
+        part.write_bytes(damaged)
+        try:
+            assert load_workload(part) == workload
+        except InvalidWorkload:
+            refused += 1
+    assert refused > 50
+
+
+def test_writing_is_atomic(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    workload = SCHEMA.parse(sections())
+    save_workload(workload, path)
+    before = path.read_bytes()
+    broken = Workload("queue-delay", {"arrival": np.array([np.nan])}, workload.cluster)
+    with pytest.raises(ValueError, match="[Oo]ut of range float"):
+        save_workload(broken, path)
+    assert path.read_bytes() == before
+    with pytest.raises(KeyboardInterrupt), atomic_write(path) as stream:
+        stream.write("half")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["w.json"]
+    with atomic_write(path, "wb") as stream:
+        stream.write(b"new")
+        assert path.read_bytes() == before, "readers see the old content until the end"
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == write(tmp_path / "plain", "").stat().st_mode & 0o777
+    with pytest.raises(FileNotFoundError):
+        save_workload(workload, tmp_path / "missing" / "w.json")

@@ -1,0 +1,429 @@
+"""The command line: what it prints and writes, and one line with exit code 2 for every error of the user."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import schedgym
+from schedgym import cli
+from schedgym.evaluation import evaluate
+from schedgym.problems.queue_delay.workload import make_workload
+
+ID = "schedgym/QueueDelay-v0"
+FAST = ["--tasks", "30", "--servers", "3", "--episodes", "3"]
+PODS = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
+    "creation_time,deletion_time,scheduled_time\n"
+)
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,0,\nn1,32000,131072,0,\n"
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def strict(path):
+    """The content of a JSON file that must not hold NaN or infinity."""
+
+    def refuse(name):
+        raise AssertionError(f"{name} in JSON")
+
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+def pods(rows):
+    lines = [f"p{i},{c},{m},0,0,,LS,Succeeded,{a},{d},{a}" for i, (c, m, a, d) in enumerate(rows)]
+    return PODS + "\n".join(lines) + "\n"
+
+
+def workload(**changes):
+    content = {
+        "problem": "queue-delay",
+        "jobs": {
+            "arrival": [0, 0, 1, 2],
+            "execution": [4, 10, 3, 3],
+            "cpu": [0.9, 0.2, 0.3, 0.9],
+            "memory": [0.2, 0.9, 0.9, 0.3],
+        },
+        "cluster": {"cpu": [1, 0.5], "memory": [0.5, 1]},
+    }
+    for place, value in changes.items():
+        section, _, name = place.partition("__")
+        if name:
+            content[section] = {**content[section], name: value}
+            if value is None:
+                del content[section][name]
+        else:
+            content[section] = value
+    return content
+
+
+def fails(capsys, folder, *arguments):
+    """Run a command that must fail by the rules; its message."""
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert cli.main(list(arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ") and err.endswith("\n") and err.count("\n") == 1, err
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    return err
+
+
+def test_list(capsys):
+    assert cli.main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert ID in out and "queue-delay/bf-exec*" in out and "section IV" in out
+    assert cli.main(["list", "--problem", "queue-delay"]) == 0
+    assert all(len(line) <= cli.WIDE for line in out.splitlines())
+
+
+def test_describe_an_id(capsys):
+    assert cli.main(["describe", ID]) == 0
+    out = capsys.readouterr().out
+    problem = schedgym.get_problem(ID)
+    for names in (problem.parameters.kinds(), problem.presets, [m.name for m in problem.metrics]):
+        assert all(name in out for name in names)
+    assert "MultiDiscrete([33" in out and "Discrete(33)" in out
+    assert "…" not in out
+
+
+@pytest.mark.parametrize("name", ["ffd-nb", "queue-delay/ffd-nb"])
+def test_describe_a_policy(capsys, name):
+    assert cli.main(["describe", name]) == 0
+    out = capsys.readouterr().out
+    assert "blocking=false" in out and "size=nb" in out and "Deviations: The paper leaves open" in out
+
+
+def test_compare_prints_the_table_and_writes_what_was_asked(capsys, tmp_path):
+    code = cli.main(
+        ["compare", ID, *FAST, "--seed", "4", "--policies", "bf-exec,fcfs"]
+        + ["--json", "o.json", "--csv", "o.csv", "--plot", "o.png"]
+    )
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    assert "mean delay [s]" in out and "vs bf-exec" in out and "reference" in out
+    assert f"{ID} · tasks=30 · servers=3 · 3 episodes · seed 4" in out and "…" not in out
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o.csv", "o.json", "o.png"]
+    import pandas as pd
+
+    expected = evaluate(ID, ["bf-exec", "fcfs"], 3, 4, parameters={"tasks": 30, "servers": 3})
+    pd.testing.assert_frame_equal(pd.read_csv("o.csv"), expected)
+    content = strict(tmp_path / "o.json")
+    assert content["id"] == ID and content["reference"] == "bf-exec"
+    assert content["manifest"]["seeds"] == [4]
+    assert content["manifest"]["parameters"]["tasks"] == 30
+    delays = expected[(expected["metric"] == "mean_delay") & (expected["policy"] == "fcfs")]["value"]
+    row = next(r for r in content["summary"] if r["policy"] == "fcfs")
+    assert row["mean"] == pytest.approx(delays.mean())
+    from matplotlib.image import imread
+
+    assert imread("o.png")[..., :3].std() > 0.02
+
+
+def test_compare_sweeps_lists(capsys, tmp_path):
+    arguments = ["compare", "--servers", "2,3", ID, "--set", "load=none,0.9", "--tasks=20", "--plot", "none"]
+    assert cli.main([*arguments, "--episodes", "2", "--csv", "o.csv", "--n-jobs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "servers=2,3 · load=none,0.9" in out
+    lines = (tmp_path / "o.csv").read_text().splitlines()
+    assert lines[0] == "servers,load,policy,episode,seed,metric,value"
+    assert [p.name for p in tmp_path.iterdir()] == ["o.csv"]
+
+
+def test_compare_writes_its_picture_by_default(tmp_path):
+    assert cli.main(["compare", "queue-delay", *FAST, "--policies", "bf-exec"]) == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["compare.png"]
+
+
+def test_presets_and_options(capsys):
+    arguments = ["compare", ID, "--preset", "light", "--tasks", "20", "--episodes", "2", "--plot", "none"]
+    assert cli.main([*arguments, "--policies", "ffd-nb", "--option", "ffd-nb.blocking=true"]) == 0
+    assert f"{ID} · arrival_rate=0.1 · tasks=20 · 2 episodes" in capsys.readouterr().out
+
+
+def test_episodes_that_left_work_are_said(capsys, tmp_path):
+    (tmp_path / "w.json").write_text(json.dumps(workload()))
+    arguments = ["compare", ID, "--workload", "w.json", "--policies", "ff,bf-exec", "--plot", "none"]
+    assert cli.main(arguments) == 0
+    assert "ff (1 of 1)" in capsys.readouterr().out
+
+
+def test_compare_on_a_trace_takes_its_windows_and_preset(capsys, tmp_path):
+    rows = [(1000 * (i % 8 + 1), 4096, 10 * i, 10 * i + 50 + i) for i in range(25)]
+    (tmp_path / "a,b.csv").write_text(pods(rows))
+    (tmp_path / "n.csv").write_text(NODES)
+    arguments = ["compare", ID, "--trace", "a,b.csv", "--nodes", "n.csv", "--servers", "2"]
+    assert cli.main([*arguments, "--tasks", "10", "--load", "1.0", "--plot", "none"]) == 0
+    out = capsys.readouterr().out
+    assert "2 episodes" in out and "load=1" in out
+    assert "only 2 episodes" in out
+    preset = schedgym.get_problem(ID).presets.get("trace")
+    if preset is not None:  # 2000 tasks are more than this file has
+        assert f"a window of {preset['tasks']}" in fails(capsys, tmp_path, *arguments)
+
+
+def test_run_tells_every_jobs_fate(capsys, tmp_path):
+    (tmp_path / "w.json").write_text(json.dumps(workload()))
+    assert cli.main(["run", ID, "--policy", "ff", "--workload", "w.json", "--json", "o.json"]) == 0
+    out = capsys.readouterr().out
+    assert "mean_delay" in out and "the episode ended with work left" in out
+    content = strict(tmp_path / "o.json")
+    assert {"problem", "id", "policy", "metrics", "jobs", "manifest"} == content.keys()
+    assert content["jobs"] == {
+        "start": [0, 0, 10, None],
+        "server": [0, 1, 1, -1],
+        "completion": [4, 10, 13, None],
+    }
+    assert content["metrics"]["stranded"] == 1 and content["metrics"]["bound"] >= 0
+    assert content["policy"] == "queue-delay/ff"
+    again = ["run", ID, "--policy", "bf-exec", "--workload", "w.json", "--json", "o.json"]
+    assert cli.main([*again, "--set", "window=4", "--seed", "9"]) == 0
+    assert strict(tmp_path / "o.json")["jobs"]["start"] == [0, 0, 10, 4]
+
+
+def test_a_schedule_that_is_not_valid_is_not_written(capsys, tmp_path, monkeypatch):
+    from schedgym.problems.queue_delay import metrics
+
+    def refuse(record):
+        raise schedgym.InvalidSchedule("server [0] is over its capacity")
+
+    monkeypatch.setattr(metrics, "validate", refuse)
+    (tmp_path / "w.json").write_text(json.dumps(workload()))
+    arguments = ["run", ID, "--policy", "ff", "--workload", "w.json", "--json", "o.json"]
+    assert "over its capacity" in fails(capsys, tmp_path, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"jobs__cpu": None}, "jobs.cpu: missing"),
+        ({"jobs__cpu": [0.1, 0.2]}, "jobs.cpu: must have one value per task: 4"),
+        ({"jobs__cpu": [0.1, float("nan"), 0.1, 0.1]}, "jobs.cpu[1]: must be finite"),
+        ({"jobs__cpu": [0.1, 0.1, -0.1, 0.1]}, "jobs.cpu[2]: must be >= 0"),
+        ({"jobs__cpu": [0.1, 0.1, 0.1, "x"]}, "jobs.cpu[3]: must be a number"),
+        ({"jobs__cpu": 0.1}, "jobs.cpu: must have 1 dimensions"),
+        ({"jobs__execution": [1, 0, 1, 1]}, "jobs.execution[1]: must be > 0"),
+        ({"jobs__arrival": [0, 2, 1, 3]}, "jobs.arrival[2]: must not decrease"),
+        ({"jobs__memory": [0.1, 0.1, 0.1, 1.5]}, "jobs.memory[3]: must be <= 1"),
+        ({"jobs__memroy": [1, 1, 1, 1]}, "jobs.memroy: unknown field; did you mean 'memory'?"),
+        ({"cluster__memory": [1]}, "cluster.memory: must have one value per server"),
+        ({"cluster__cpu": [0.1, 0.1]}, "jobs: task [0]"),
+        ({"jobs": []}, "jobs: must be an object"),
+        ({"job": {}}, "job: unknown field; did you mean 'jobs'?"),
+        ({"problem": "flowtime"}, "problem: must be 'queue-delay', got 'flowtime'"),
+        ({"problem": 3}, "problem: missing, or not a string"),
+    ],
+)
+def test_every_field_error_of_a_workload_file(capsys, tmp_path, changes, message):
+    (tmp_path / "w.json").write_text(json.dumps(workload(**changes)))
+    arguments = ["run", ID, "--policy", "ff", "--workload", "w.json", "--json", "o.json"]
+    assert f"w.json: {message}" in fails(capsys, tmp_path, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("w.json", b"{", "line 1 column 2"),
+        ("w.json", b"\xff\xfe", "not UTF-8"),
+        ("w.json", b"[1]", "must be an object"),
+        ("w.json", b'{"jobs": 1, "jobs": 2}', "given twice"),
+        ("w.npz", b"PK", "not a readable numpy archive"),
+        ("w.txt", b"", "ends in .json or .npz"),
+    ],
+)
+def test_unreadable_workload_files(capsys, tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    arguments = ["run", ID, "--policy", "ff", "--workload", name, "--json", "o.json"]
+    assert message in fails(capsys, tmp_path, *arguments)
+
+
+def test_missing_workload_files(capsys, tmp_path):
+    arguments = ["run", ID, "--policy", "ff", "--json", "o.json", "--workload"]
+    assert "no.json: No such file" in fails(capsys, tmp_path, *arguments, "no.json")
+    (tmp_path / "d.json").mkdir()
+    assert "d.json: Is a directory" in fails(capsys, tmp_path, *arguments, "d.json")
+
+
+BAD_COMPARISONS = [
+    (["--policies", "bfexec"], "unknown policy 'bfexec'; did you mean 'bf-exec'?"),
+    (["--policies", "bf-exec,"], "unknown policy ''"),
+    (["--policies", "ff,ff"], "named twice"),
+    (["--view", "plcement"], "unknown view 'plcement'; did you mean 'placement'?"),
+    (["--view", "rule", "--policies", "rf"], "rf cannot be expressed in view 'rule'"),
+    (["--serves", "10"], "unknown option '--serves'; did you mean '--servers'?"),
+    (["--servers", "ten"], "servers: must be int, got 'ten'"),
+    (["--servers", "0"], "servers: must be >= 1, got 0"),
+    (["--servers", "10,,20"], "servers: an empty value"),
+    (["--servers", "10,10"], "servers: 10 is given twice"),
+    (["--servers", "10", "--set", "servers=20"], "servers is given twice"),
+    (["--servers"], "requires an argument"),
+    (["--set", "server=3"], "unknown parameter 'server'; did you mean 'servers'?"),
+    (["--set", "servers"], "--set: must be NAME=VALUE, got 'servers'"),
+    (["--set", "=3"], "--set: must be NAME=VALUE"),
+    (["--set", "load=nan"], "load: must be finite"),
+    (["--set", "strict=maybe"], "strict: must be bool, got 'maybe'"),
+    (["--set", "load=1", "--set", "load=2"], "load is given twice"),
+    (["--option", "fcfs=1"], "--option: must be POLICY.NAME=VALUE"),
+    (["--option", "ffd-nb.blokcing=true"], "did you mean 'blocking'?"),
+    (["--option", "ffd-nb.blocking=1"], "blocking: must be true or false"),
+    (["--option", "ffd-nb.weights=a,b"], "weights: must be a number"),
+    (["--option", "ffd-nb.weights=1"], "weights: must be two numbers"),
+    (["--option", "ffd-nb.size=dp"], "fixed to 'nb'"),
+    (["--option", "wf.x=1"], "unknown policy of this comparison 'wf'"),
+    (["--episodes", "0"], "episodes: must be a whole number from 1"),
+    (["--episodes", "x"], "'--episodes'"),
+    (["--seed", "-1"], "seed: must be a whole number from 0"),
+    (["--n-jobs", "0"], "n_jobs"),
+    (["--preset", "papr"], "unknown preset 'papr'; did you mean 'paper'?"),
+    (["--reference", "wf"], "unknown reference policy 'wf'"),
+    (["--json", "no/o.json"], "there is no folder 'no'"),
+    (["--csv", "."], "is a folder"),
+    (["--plot", "o.jpg"], "must end in .png"),
+    (["--plot", "no/o.png"], "there is no folder 'no'"),
+    (["--trace", "no.csv", "--nodes", "no.csv"], "no.csv"),
+    (["--nodes", "no.csv"], "nodes: needs a trace"),
+    (["--trace", "a.csv", "--workload", "w.json"], "give one of them"),
+    (["extra"], "extra"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_COMPARISONS, ids=lambda x: " ".join(x)[:40])
+def test_bad_comparisons(capsys, tmp_path, arguments, message):
+    assert message in fails(capsys, tmp_path, "compare", ID, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["comprae"], "unknown command 'comprae'; did you mean 'compare'?"),
+        (["compare"], "Missing argument"),
+        (["compare", "schedgym/QueueDelay-v9"], "did you mean 'schedgym/QueueDelay-v0'?"),
+        (["list", "--problem", "queue"], "did you mean 'queue-delay'?"),
+        (["describe", "bf-exce"], "did you mean 'bf-exec'?"),
+        (["run", ID, "--policy", "ff"], "'--workload'"),
+        (["run", "schedgym/QueueDelay-v9", "--policy", "ff", "--workload", "w.json"], "did you mean"),
+        (["run", ID, "--policy", "fff", "--workload", "w.json"], "unknown policy 'fff'"),
+        (["trace", "inspct"], "inspct"),
+        (["trace", "inspect", "no.csv"], "no.csv"),
+        (["trace", "fetch", "alibaba-2023-pod"], "did you mean 'alibaba-2023-pods'?"),
+    ],
+    ids=" ".join,
+)
+def test_bad_commands(capsys, tmp_path, arguments, message):
+    assert message in fails(capsys, tmp_path, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--policy", "bfexec"], "did you mean 'bf-exec'?"),
+        (["--policy", "ff", "--set", "window=0"], "window: must be >= 1"),
+        (["--policy", "ff", "--set", "window=2,3"], "unknown window '2,3'"),
+        (["--policy", "ff", "--set", "workload=x.json"], "given by --workload"),
+        (["--policy", "ff", "--option", "blocking=true"], "unknown option of queue-delay/ff"),
+        (["--policy", "ffd-nb", "--option", "blocking"], "--option: must be NAME=VALUE"),
+        (["--policy", "ff", "--seed", "-3"], "seed"),
+        (["--policy", "ff", "--json", "no/o.json"], "there is no folder 'no'"),
+    ],
+    ids=lambda x: " ".join(x)[:40],
+)
+def test_bad_runs(capsys, tmp_path, arguments, message):
+    (tmp_path / "w.json").write_text(json.dumps(workload()))
+    assert message in fails(capsys, tmp_path, "run", ID, "--workload", "w.json", *arguments)
+
+
+def test_malformed_trace_lines(capsys, tmp_path):
+    good = pods([(1000, 1024, 0, 5), (1000, 1024, 3, 9)])
+    (tmp_path / "t.csv").write_text(good.replace("p1,1000", "p1,lots"))
+    (tmp_path / "n.csv").write_text(NODES)
+    (tmp_path / "b.bin").write_bytes(b"\xff\x00\xfe\n")
+    arguments = ["trace", "inspect", "t.csv", "--json", "o.json"]
+    message = fails(capsys, tmp_path, *arguments)
+    assert "t.csv:3: cpu_milli: " in message
+    compared = ["compare", ID, "--trace", "t.csv", "--nodes", "n.csv", "--tasks", "1", "--servers", "1"]
+    assert "t.csv:3: cpu_milli: " in fails(capsys, tmp_path, *compared)
+    assert "b.bin" in fails(capsys, tmp_path, "trace", "inspect", "b.bin")
+    assert "skp" in fails(capsys, tmp_path, *arguments, "--on-error", "skp")
+    assert cli.main([*arguments, "--on-error", "skip"]) == 0
+    assert strict(tmp_path / "o.json")["tasks"] == 1
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli.os, "access", lambda path, mode: False)
+    assert "cannot be written" in fails(capsys, tmp_path, "compare", ID, "--json", "o.json")
+
+
+def test_faults_of_ours_keep_their_traceback(monkeypatch):
+    def broken(name):
+        raise KeyError("ours")
+
+    monkeypatch.setattr(cli, "_list", broken)
+    with pytest.raises(KeyError):
+        cli.main(["list"])
+
+
+def test_an_interrupt_exits_130(monkeypatch):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_list", interrupted)
+    assert cli.main(["list"]) == 130
+
+
+def python(*arguments, **kwargs):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, **kwargs)
+
+
+def test_python_m_schedgym():
+    done = python("-m", "schedgym", "--help")
+    assert done.returncode == 0 and "compare" in done.stdout
+    done = python("-m", "schedgym", "nonsense")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("module", ["typer", "rich", "pandas"])
+def test_without_the_extra_one_line_names_the_pip_command(module):
+    code = (
+        f"import sys; sys.modules[{module!r}] = None; "
+        f"from schedgym.cli import main; sys.exit(main(['compare', {ID!r}]))"
+    )
+    done = python("-c", code)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert 'pip install "schedgym[eval]"' in done.stderr
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from schedgym.cli import main; main(['--help']); "
+        "heavy = {'numba', 'pandas', 'matplotlib', 'scipy', 'torch', 'joblib'} & sys.modules.keys(); "
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_closed_pipe_is_no_error(tmp_path):
+    command = f"{sys.executable} -m schedgym describe {ID} | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.stderr == "" and ID in done.stdout
+
+
+def test_the_help_names_every_parameter(capsys):
+    assert cli.main(["compare", "--help"]) == 0
+    out = capsys.readouterr().out
+    for name in schedgym.get_problem(ID).parameters.kinds():
+        assert f"--{name.replace('_', '-')}" in out
+
+
+def test_saved_workloads_run(tmp_path):
+    made = make_workload([(0, 10, 1, 1), (0, 2, 1, 1)], [(1, 1)])
+    schedgym.save_workload(made, tmp_path / "w.npz")
+    arguments = ["run", ID, "--policy", "bf-exec", "--workload", "w.npz", "--json", "o.json"]
+    assert cli.main(arguments) == 0
+    assert strict(tmp_path / "o.json")["metrics"]["mean_delay"] == 5

@@ -1,0 +1,234 @@
+"""evaluate: pairing, equal results for any number of processes, and refusing to report what is wrong."""
+
+import copy
+
+import numpy as np
+import pytest
+from gymnasium.error import DependencyNotInstalled
+
+import schedgym
+from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
+from schedgym.evaluation import evaluate, plot_comparison, require, runner, sweep
+from schedgym.evaluation.manifest import make_manifest
+from schedgym.problems.queue_delay import bounds
+from schedgym.problems.queue_delay.problem import METRICS
+from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
+
+ID = "schedgym/QueueDelay-v0"
+SMALL = {"tasks": 40, "servers": 3}
+
+
+def values(frame, metric, policy):
+    rows = frame[(frame["metric"] == metric) & (frame["policy"] == policy)]
+    return rows.sort_values("episode")["value"].tolist()
+
+
+def test_the_frame_is_tidy_and_complete():
+    frame = evaluate(ID, ["bf-exec", "queue-delay/fcfs"], 3, 5, parameters=SMALL)
+    assert list(frame.columns) == ["policy", "episode", "seed", "metric", "value"]
+    assert set(frame["policy"]) == {"bf-exec", "fcfs"}
+    assert set(frame["metric"]) == {m.name for m in METRICS} | {"truncated", "bound", "gap"}
+    assert not frame.duplicated(["policy", "episode", "metric"]).any()
+    assert len(frame) == 2 * 3 * (len(METRICS) + 3)
+    assert set(frame["seed"]) == {5}
+    assert np.isfinite(frame["value"]).all()
+    assert frame.attrs["objective"] == "mean_delay"
+
+
+def test_every_policy_meets_the_generators_workloads():
+    frame = evaluate(ID, ["bf-exec", "fcfs"], 3, 7, parameters=SMALL)
+    parameters = schedgym.get_problem(ID).parameters.build(**SMALL)
+    own = [generate(7, e, make_source(parameters)) for e in range(3)]
+    expected = [bounds.lower_bound(workload) for workload in own]
+    for policy in ("bf-exec", "fcfs"):
+        assert values(frame, "bound", policy) == expected
+        delays = np.array(values(frame, "mean_delay", policy))
+        assert np.allclose(values(frame, "gap", policy), delays - expected, rtol=0, atol=0)
+    again = evaluate(ID, ["bf-exec", "fcfs"], workloads=own)
+    for policy in ("bf-exec", "fcfs"):
+        assert values(again, "mean_delay", policy) == values(frame, "mean_delay", policy)
+
+
+def test_the_bound_is_computed_once_per_workload(monkeypatch):
+    calls = []
+    monkeypatch.setattr(bounds, "lower_bound", lambda workload: calls.append(workload) or 0.0)
+    evaluate(ID, ["bf-exec", "fcfs", "ff-all"], 4, parameters=SMALL)
+    assert len(calls) == 4
+
+
+def test_the_result_does_not_depend_on_the_number_of_processes():
+    policies = {"a": "rf-all", "b": "rf-all", "best": schedgym.make_policy("queue-delay/bf-exec")}
+    one = evaluate(ID, policies, 5, 3, parameters=SMALL)
+    two = evaluate(ID, policies, 5, 3, parameters=SMALL, n_jobs=2)
+    assert one.equals(two)
+    # the random numbers belong to the label: two random policies differ
+    assert values(one, "mean_delay", "a") != values(one, "mean_delay", "b")
+    alone = evaluate(ID, {"b": "rf-all"}, 5, 3, parameters=SMALL)
+    assert values(alone, "mean_delay", "b") == values(one, "mean_delay", "b")
+
+
+def test_workloads_of_different_sizes():
+    small = make_workload([(0, 10, 1, 1), (0, 2, 1, 1)], [(1, 1)])
+    large = make_workload([(0, 5, 0.9, 0.1), (0, 5, 0.1, 0.9), (0, 1, 1, 1)], [(1, 1), (0.5, 0.5)])
+    frame = evaluate(ID, "bf-exec", workloads=[small, large], n_jobs=2)
+    assert values(frame, "mean_delay", "bf-exec") == [5.0, 5.0 / 3]
+    with pytest.raises(InvalidParameter, match="more than the 2 workloads"):
+        evaluate(ID, "bf-exec", 3, workloads=[small, large])
+    with pytest.raises(InvalidParameter, match=r"workloads\[1\]"):
+        evaluate(ID, "bf-exec", workloads=[small, "w.json"])
+
+
+def test_a_sweep_has_a_column_per_parameter():
+    frame = sweep(ID, "bf-exec", {"servers": [2, 3], "load": [None, 0.9]}, 2, parameters={"tasks": 20})
+    assert list(frame.columns)[:3] == ["servers", "load", "policy"]
+    assert len(frame.drop_duplicates(["servers", "load"])) == 4
+    single = evaluate(ID, "bf-exec", 2, parameters={"tasks": 20, "servers": 3, "load": 0.9})
+    rows = frame[(frame["servers"] == 3) & (frame["load"] == 0.9)]
+    assert rows["value"].tolist() == single["value"].tolist()
+
+
+def test_a_users_window_overrides_the_baselines():
+    narrow = evaluate(ID, "bf-exec", 3, parameters={"tasks": 150, "servers": 2, "window": 4})
+    wide = evaluate(ID, "bf-exec", 3, parameters={"tasks": 150, "servers": 2})
+    assert values(narrow, "mean_delay", "bf-exec") != values(wide, "mean_delay", "bf-exec")
+
+
+def test_options_reach_the_policy():
+    kwargs = {"episodes": 2, "parameters": {"tasks": 100, "servers": 2}}
+    frame = evaluate(
+        ID,
+        {"plain": "ffd-nb", "block": "ffd-nb"},
+        options={"block": {"blocking": True}},
+        **kwargs,
+    )
+    assert values(frame, "mean_delay", "plain") != values(frame, "mean_delay", "block")
+    with pytest.raises(UnknownName, match="ffd-nb"):
+        evaluate(ID, ["ffd-nb"], options={"ffd-bn": {"blocking": True}}, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((["bfexec"],), UnknownName, "did you mean 'bf-exec'"),
+        (([],), InvalidParameter, "at least one"),
+        ((["ff", "queue-delay/ff"],), InvalidParameter, "named twice"),
+        (([3],), InvalidParameter, "policies"),
+        ((["ff"], 0), InvalidParameter, "episodes"),
+        ((["ff"], True), InvalidParameter, "episodes"),
+        ((["ff"], 1, -1), InvalidParameter, "seed"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        evaluate(ID, *arguments)
+
+
+def test_bad_environments():
+    with pytest.raises(UnknownName, match="did you mean 'schedgym/QueueDelay-v0'"):
+        evaluate("schedgym/QueueDelay-v7", "ff")
+    with pytest.raises(UnknownName, match="did you mean 'servers'"):
+        evaluate(ID, "ff", parameters={"server": 3})
+    with pytest.raises(InvalidParameter, match="view 'rule'"):
+        evaluate(ID, "rf", parameters={"view": "rule"})
+    with pytest.raises(InvalidParameter, match="n_jobs"):
+        evaluate(ID, "ff", n_jobs=0)
+
+
+def test_rewards_that_do_not_sum_to_the_objective_are_not_reported(monkeypatch):
+    step = schedgym.envs.SchedulingEnv.step
+
+    def wrong(self, action):
+        observation, reward, *rest = step(self, action)
+        return observation, reward * (1 + 1e-6), *rest
+
+    monkeypatch.setattr(schedgym.envs.SchedulingEnv, "step", wrong)
+    with pytest.raises(RuntimeError, match="the rewards sum to"):
+        evaluate(ID, "fcfs", 2, parameters={"tasks": 60, "servers": 2})
+
+
+def test_an_objective_below_its_bound_is_not_reported(monkeypatch):
+    monkeypatch.setattr(bounds, "lower_bound", lambda workload: 1e9)
+    with pytest.raises(RuntimeError, match="beats the bound"):
+        evaluate(ID, "fcfs", 2, parameters=SMALL)
+
+
+def test_a_tiny_delay_late_on_the_clock_is_no_error():
+    tasks = [(0, 1.0, 1, 1), (1e9, 1.0, 1, 1), (1e9 + 0.999, 1.0, 1, 1)]
+    frame = evaluate(ID, "bf-exec", workloads=[make_workload(tasks, [(1, 1)])])
+    assert values(frame, "mean_delay", "bf-exec")[0] == pytest.approx(0.001 / 3, rel=1e-3)
+
+
+def test_normalised_rewards_do_not_change_the_metrics():
+    plain = evaluate(ID, "fcfs", 2, parameters=SMALL)
+    scaled = evaluate(ID, "fcfs", 2, parameters={**SMALL, "normalize": True})
+    assert plain.equals(scaled)
+
+
+def test_a_workload_file_is_one_episode(tmp_path):
+    path = tmp_path / "w.json"
+    schedgym.save_workload(make_workload([(0, 10, 1, 1), (0, 2, 1, 1)], [(1, 1)]), path)
+    frame = evaluate(ID, "bf-exec", parameters={"workload": str(path)})
+    assert values(frame, "mean_delay", "bf-exec") == [5.0]
+    path.write_text("{}")
+    with pytest.raises(InvalidWorkload, match=r"w\.json: problem"):
+        evaluate(ID, "bf-exec", parameters={"workload": str(path)})
+
+
+def test_policies_are_left_as_they_were_given():
+    policy = schedgym.make_policy("queue-delay/bf-exec")
+    before = copy.deepcopy(vars(policy))
+    evaluate(ID, {"p": policy}, 1, parameters=SMALL, n_jobs=2)
+    assert vars(policy).keys() == before.keys()
+
+
+def test_a_missing_extra_names_the_pip_command():
+    with pytest.raises(DependencyNotInstalled, match=r'pip install "schedgym\[eval\]"'):
+        require("no_such_module_of_ours")
+
+
+def test_the_manifest_says_what_was_run():
+    manifest = make_manifest(command=["a", "b c"], seeds=[3], parameters={"x": 1}, id=ID)
+    assert manifest["command"] == "a 'b c'"
+    assert manifest["seeds"] == [3] and manifest["id"] == ID
+    assert manifest["versions"]["schedgym"] == schedgym.__version__
+    assert manifest["versions"]["numpy"] == np.__version__
+    assert manifest["date"].endswith("+00:00")
+    assert manifest["machine"]["cores"] >= 1
+    assert manifest["git"] is None or len(manifest["git"]["commit"]) == 40
+
+
+@pytest.mark.parametrize("grid", [{}, {"servers": [2, 3, 8]}, {"servers": [2, 3], "load": [None, 0.9]}])
+def test_the_picture_is_not_blank(tmp_path, grid):
+    from matplotlib.image import imread
+
+    frame = sweep(ID, ["bf-exec", "fcfs"], grid, 4, parameters={"tasks": 60})
+    path = tmp_path / "p.png"
+    plot_comparison(frame, path, subtitle="a line")
+    image = imread(path)
+    assert image.shape[0] > 300 and image.shape[1] > 1000
+    inked = (image[..., :3].min(axis=2) < 0.9).mean()
+    assert 0.01 < inked < 0.5
+    assert [p.name for p in tmp_path.iterdir()] == ["p.png"]
+
+
+def test_pictures_of_the_extremes(tmp_path):
+    frame = evaluate(ID, "fcfs", 1, parameters=SMALL)
+    plot_comparison(frame, tmp_path / "one.svg")
+    idle = evaluate(ID, ["fcfs", "ff-all"], 3, parameters={"tasks": 5, "servers": 8})
+    assert idle[idle["metric"] == "mean_delay"]["value"].eq(0).all()
+    plot_comparison(idle, tmp_path / "zero.pdf")
+    assert (tmp_path / "one.svg").stat().st_size > 1000
+    assert (tmp_path / "zero.pdf").stat().st_size > 1000
+    with pytest.raises(InvalidParameter, match="ends in"):
+        plot_comparison(frame, tmp_path / "p.jpg")
+    with pytest.raises(UnknownName, match="reference"):
+        plot_comparison(frame, tmp_path / "p.png", reference="bf-exec")
+    assert not (tmp_path / "p.png").exists()
+
+
+def test_play_is_what_evaluate_does():
+    env = runner.make_env(ID, SMALL)
+    policy = schedgym.make_policy("fcfs", "queue-delay")
+    outcomes = [runner.play(env, policy, seed=2, episode=e, label="fcfs") for e in range(2)]
+    frame = evaluate(ID, "fcfs", 2, 2, parameters=SMALL)
+    assert [o.metrics["mean_delay"] for o in outcomes] == values(frame, "mean_delay", "fcfs")

@@ -1,0 +1,173 @@
+"""Every registered policy in every view that it declares: the public check."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.core import policy as registry
+from schedgym.core.policy import list_policies, register_policy
+from schedgym.core.problem import get_problem
+from schedgym.testing import check_policy, policy_parameters
+from tests.test_all_problems import small
+
+CASES = [(spec.name, view) for spec in list_policies() for view in spec.views]
+
+
+def sizes(name: str, **parameters: object) -> dict[str, object]:
+    """Small, but with a queue: more tasks than fit at once."""
+    given = small(next(iter(get_problem(name.partition("/")[0]).ids)))
+    given.pop("window", None)
+    return given | {k: v for k, v in {"tasks": 90}.items() if k in given} | parameters
+
+
+@pytest.mark.parametrize(("name", "view"), CASES)
+def test_check_policy(name: str, view: str) -> None:
+    check_policy(name, **policy_parameters(name, view) | sizes(name))
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in list_policies()])
+def test_check_policy_with_a_small_window(name: str) -> None:
+    check_policy(name, episodes=2, seed=20, **sizes(name, window=3))
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in list_policies()])
+def test_a_policy_is_documented(name: str) -> None:
+    spec = registry.get_policy_spec(name)
+    assert spec.source and spec.help.endswith(".")
+    problem = get_problem(spec.problem)
+    assert spec.views and set(spec.views) <= {view.name for view in problem.views}
+    assert problem.views[0].name in spec.views
+    assert make(name).name == name
+
+
+def make(name: str, **options: object):
+    return schedgym.make_policy(name, **options)
+
+
+# The check itself must fail on what is wrong --------------------------------------------------
+
+
+class Sound:
+    """Starts the first task that fits, on the first server: right."""
+
+    def reset(self, interface, rng) -> None:
+        self.window, self.rng = interface.sizes["window"], rng
+
+    def __call__(self, observation):
+        count = int(observation["task_mask"].sum())
+        for slot in range(count):
+            for server in range(len(observation["remaining"])):
+                if (observation["demand"][slot] <= observation["remaining"][server]).all():
+                    return slot, server
+        return self.window, 0
+
+
+class Scribbling(Sound):
+    def __call__(self, observation):
+        action = super().__call__(observation)
+        observation["waiting"][:] = 0.0
+        return action
+
+
+class Infeasible(Sound):
+    def __call__(self, observation):
+        return 0, 0
+
+
+class OutOfRange(Sound):
+    def __call__(self, observation):
+        slot, server = super().__call__(observation)
+        return slot, server - 1 if slot == self.window else server
+
+
+class Dicing(Sound):
+    def __call__(self, observation):
+        action = super().__call__(observation)
+        return action if np.random.default_rng().random() < 0.5 else (self.window, 0)
+
+
+class Remembering(Sound):
+    episodes = 0
+
+    def reset(self, interface, rng) -> None:
+        super().reset(interface, rng)
+        self.episodes += 1
+
+    def __call__(self, observation):
+        return super().__call__(observation) if self.episodes < 2 else (self.window, 0)
+
+
+class Sharing(Sound):
+    calls = [0]
+
+    def __call__(self, observation):
+        self.calls[0] += 1
+        return super().__call__(observation) if self.calls[0] % 2 else (self.window, 0)
+
+
+class Unpicklable(Sound):
+    def reset(self, interface, rng) -> None:
+        super().reset(interface, rng)
+        self.function = lambda: None
+
+
+class Peeking(Sound):
+    """Reads the execution times, which it does not declare to know."""
+
+    def __call__(self, observation):
+        count = int(observation["task_mask"].sum())
+        order = np.argsort(observation["execution"][:count], kind="stable")
+        for slot in order.tolist():
+            for server in range(len(observation["remaining"])):
+                if (observation["demand"][slot] <= observation["remaining"][server]).all():
+                    return slot, server
+        return self.window, 0
+
+
+def check(factory, monkeypatch, **parameters: object) -> None:
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    register_policy("queue-delay/under-test", source="test", views=("placement",))(factory)
+    check_policy(
+        "queue-delay/under-test", episodes=2, **{"tasks": 90, "servers": 3} | parameters
+    )
+
+
+def test_check_policy_accepts_a_sound_one(monkeypatch) -> None:
+    check(Sound, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (Scribbling, "changes the observation"),
+        (Infeasible, "infeasible"),
+        (OutOfRange, "is not in"),
+        (Dicing, "interleaved"),
+        (Remembering, "remembers"),
+        (Sharing, "interleaved"),
+        (Peeking, "does not declare to know"),
+    ],
+)
+def test_check_policy_finds_faults(factory, message: str, monkeypatch) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check(factory, monkeypatch)
+
+
+def test_check_policy_finds_what_cannot_be_pickled(monkeypatch) -> None:
+    with pytest.raises((AttributeError, AssertionError, TypeError), match="[Cc]an't pickle|pickle"):
+        check(Unpicklable, monkeypatch)
+
+
+def test_policy_parameters_finds_a_view_that_is_declared_in_vain(monkeypatch) -> None:
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+
+    @register_policy("queue-delay/refusing", source="test", views=("placement", "route"))
+    class Refusing(Sound):
+        def reset(self, interface, rng) -> None:
+            if interface.view != "placement":
+                raise schedgym.InvalidParameter("not here")
+
+    with pytest.raises(AssertionError, match="under no parameters: not here"):
+        policy_parameters("queue-delay/refusing", "route")

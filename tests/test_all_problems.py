@@ -1,0 +1,254 @@
+"""Every registered id in every view: the public checks, and the checker of stable-baselines3."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.core.problem import get_problem, list_problems
+from schedgym.core.workload import save_workload
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.testing import all_views, check_problem, checks
+
+#: small instances, for the parameters that a problem has
+SMALL = {"tasks": 14, "jobs": 8, "servers": 3, "sites": 3, "window": 4}
+
+#: what stable-baselines3 says of 2-D boxes, which its combined extractor flattens: these entries, no others
+SB3_ALLOWED = {
+    "queue-delay": (
+        r"^Your observation (capacity|remaining|demand|tasks|servers) has an unconventional shape "
+        r"\(neither an image, nor a 1D vector\)",
+    ),
+}
+
+IDS = [id for problem in list_problems().values() for id in problem.ids]
+CASES = [
+    pytest.param(id, view, id="-".join([id.partition("/")[2], *map(str, view.values())]))
+    for id in IDS
+    for view in all_views(id)
+]
+
+
+def small(id: str, **parameters: object) -> dict[str, object]:
+    known = {field.name for field in dataclasses.fields(get_problem(id).parameters)}
+    return {name: value for name, value in SMALL.items() if name in known} | parameters
+
+
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_check_problem(id: str, view: dict[str, object]) -> None:
+    check_problem(id, **small(id, **view))
+
+
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, object]) -> None:
+    check_problem(id, episodes=2, seed=40, **small(id, window="all", **view))
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("extra", [{"normalize": True}, {"load": 0.9}, {"window": 1}])
+def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
+    known = {field.name for field in dataclasses.fields(get_problem(id).parameters)}
+    if not set(extra) <= known:
+        pytest.skip(f"{id} has no parameter {sorted(extra)}")
+    for view in get_problem(id).views:
+        check_problem(id, episodes=2, seed=7, **small(id, view=view.name, **extra))
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_check_problem_with_a_workload_file(id: str, suffix: str, tmp_path) -> None:
+    env = gym.make(id, **small(id))
+    env.reset(seed=3)
+    path = tmp_path / f"workload{suffix}"
+    save_workload(env.unwrapped.record().workload, path)
+    check_problem(id, episodes=2, workload=str(path), window="all")
+
+
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_stable_baselines3_accepts(id: str, view: dict[str, object]) -> None:
+    from stable_baselines3.common.env_checker import check_env
+
+    env = gym.make(id, **small(id, **view)).unwrapped
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_env(env, warn=True, skip_render_check=True)
+    allowed = SB3_ALLOWED.get(get_problem(id).name, ())
+    for warning in caught:
+        message = str(warning.message)
+        assert any(re.match(pattern, message) for pattern in allowed), message
+
+
+@pytest.mark.parametrize("name", list(list_problems()))
+def test_the_allowed_warnings_are_needed(name: str) -> None:
+    """An entry that no view causes any more must leave the list."""
+    from stable_baselines3.common.env_checker import check_env
+
+    id = next(iter(get_problem(name).ids))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for view in all_views(name):
+            check_env(gym.make(id, **small(id, **view)).unwrapped, skip_render_check=True)
+    messages = " ".join(str(warning.message) for warning in caught)
+    for pattern in SB3_ALLOWED.get(name, ()):
+        keys = re.search(r"\((.*?)\)", pattern).group(1).split("|")
+        for key in keys:
+            assert f"Your observation {key} " in messages
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_docstring_is_the_page(id: str) -> None:
+    env_class = type(gym.make(id, **small(id)).unwrapped)
+    page = inspect.getdoc(env_class)
+    sections = re.findall(r"^## (.+)$", page, flags=re.MULTILINE)
+    for section in (
+        "Description",
+        "Action Space",
+        "Observation Space",
+        "Rewards",
+        "Starting State",
+        "Episode End",
+        "Arguments",
+        "Source",
+        "Deviations",
+        "Version History",
+    ):
+        assert section in sections
+    version = id.rpartition("-")[2]
+    assert f"* {version}:" in page
+    examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert examples
+    for example in examples:
+        exec(compile(example, f"{env_class.__name__}.__doc__", "exec"), {})
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_descriptor_is_consistent(id: str) -> None:
+    problem = get_problem(id)
+    names = [metric.name for metric in problem.metrics]
+    assert len(set(names)) == len(names)
+    assert problem.objective in names and set(problem.table) <= set(names)
+    assert problem.metric(problem.objective).better in ("min", "max")
+    assert all(metric.better in ("min", "max", "") for metric in problem.metrics)
+    registered = {spec.name.partition("/")[2] for spec in schedgym.list_policies(problem.name)}
+    assert problem.reference in problem.policies
+    assert set(problem.policies) <= registered
+    gym.make(id, **problem.baseline_parameters)
+    for values in problem.presets.values():
+        env = gym.make(id, **values)
+        assert env.observation_space.contains(env.reset(seed=0)[0])
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_ids_resolve_through_the_module_prefix(id: str) -> None:
+    assert gym.make(f"schedgym:{id}", **small(id)).spec.id == id
+    before = dict(gym.registry)
+    schedgym._register()
+    assert gym.registry == before
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_wrong_names_are_answered_with_the_nearest(id: str) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'view'"):
+        gym.make(id, veiw="pick")
+    view = get_problem(id).views[0].name
+    with pytest.raises(UnknownName, match=f"did you mean '{view}'"):
+        gym.make(id, view=view[:-1])
+    with pytest.raises(UnknownName, match="did you mean 'rgb_array'"):
+        gym.make(id, render_mode="rgb")
+    with pytest.raises(UnknownName, match="did you mean 'workload'"):
+        gym.make(id, **small(id)).reset(options={"workloads": None})
+    with pytest.raises(InvalidParameter):
+        gym.make(id, view=3)
+
+
+# The checks themselves must fail on what is wrong --------------------------------------------
+
+
+def broken(method):
+    """A patch of SchedulingEnv.step that spoils its result; ``method`` gets the env and the result."""
+    from schedgym.envs import SchedulingEnv
+
+    original = SchedulingEnv.step
+
+    def step(self, action):
+        return method(self, original(self, action))
+
+    return step
+
+
+def double_rewards(env, result):
+    return (result[0], 2.0 * result[1], *result[2:])
+
+
+def drop_a_metric(env, result):
+    if "metrics" in result[4]:
+        result[4]["metrics"].popitem()
+    return result
+
+
+def nan_metric(env, result):
+    if "metrics" in result[4]:
+        result[4]["metrics"][env.problem.objective] = np.nan
+    return result
+
+
+def lend_always(env, result):
+    env.copy = False
+    return result
+
+
+def leave_the_space(env, result):
+    name = next(iter(result[0]))
+    return ({**result[0], name: -np.ones_like(result[0][name])}, *result[1:])
+
+
+def look_ahead(env, result):
+    following = env.record().workload.jobs["cpu"][-1]
+    return ({**result[0], "mean_demand": np.array([following, 0.0])}, *result[1:])
+
+
+def roll_dice(env, result):
+    return (result[0], result[1] - np.random.default_rng().random(), *result[2:])
+
+
+def both_ends(env, result):
+    return (*result[:2], result[2] or result[3], result[2] or result[3], result[4])
+
+
+def hide_repairs(env, result):
+    result[4].pop("repaired", None)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (double_rewards, "rewards sum to"),
+        (drop_a_metric, "metrics:"),
+        (nan_metric, "metric"),
+        (lend_always, "share"),
+        (leave_the_space, "space|less than"),
+        (look_ahead, "depends on tasks that have not arrived"),
+        (roll_dice, "reward|[Dd]eterministic"),
+        (both_ends, "terminated or truncated"),
+        (hide_repairs, "repaired"),
+    ],
+)
+def test_check_problem_finds_faults(fault, message: str, monkeypatch) -> None:
+    monkeypatch.setattr("schedgym.envs.SchedulingEnv.step", broken(fault))
+    with pytest.raises((AssertionError, UserWarning), match=message):
+        check_problem("schedgym/QueueDelay-v0", **small("schedgym/QueueDelay-v0"))
+
+
+def test_check_problem_finds_shared_observations_without_gymnasium(monkeypatch) -> None:
+    monkeypatch.setattr("schedgym.envs.SchedulingEnv.step", broken(lend_always))
+    monkeypatch.setattr(checks, "_check_api", lambda case: None)
+    with pytest.raises(AssertionError, match="handed out as a copy"):
+        check_problem("schedgym/QueueDelay-v0", **small("schedgym/QueueDelay-v0"))

@@ -1,0 +1,82 @@
+"""Digests of whole schedules per (id, seed, policy): they change only with the version of the id.
+
+To write them anew after such a change:
+
+    SCHEDGYM_UPDATE_GOLDEN=1 python -m pytest tests/test_golden.py
+
+and look at the difference before you commit it. The workloads are drawn through the C library's exp, log
+and cos; a platform whose library rounds them differently draws others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.core.files import atomic_write
+from schedgym.core.problem import get_problem
+from schedgym.testing import policy_parameters
+
+FOLDER = Path(__file__).parent / "golden"
+UPDATE = "SCHEDGYM_UPDATE_GOLDEN"
+
+#: file -> (id, parameters, policies, seeds)
+GOLDEN = {
+    "queue_delay": (
+        "schedgym/QueueDelay-v0",
+        {"tasks": 60, "servers": 4},
+        ("bf-exec", "ffd-nb", "fcfs", "dot-exec", "ff"),
+        (0, 1, 2),
+    ),
+}
+
+
+def digest(id: str, policy: str, seed: int, parameters: dict[str, object]) -> dict[str, object]:
+    problem = get_problem(id)
+    agent = schedgym.make_policy(policy, problem.name)
+    values = policy_parameters(agent.name, problem.views[0].name) | parameters
+    env = gym.make(id, disable_env_checker=True, **values)
+    observation, _ = env.reset(seed=seed)
+    agent.reset(env.unwrapped.interface, np.random.default_rng(seed))
+    done = False
+    while not done:
+        observation, _, terminated, truncated, info = env.step(agent(observation))
+        done = terminated or truncated
+    return {
+        problem.objective: info["metrics"][problem.objective],
+        "digest": env.unwrapped.record().digest(),
+    }
+
+
+@pytest.mark.parametrize("name", list(GOLDEN))
+def test_golden_digests(name: str) -> None:
+    id, parameters, policies, seeds = GOLDEN[name]
+    path = FOLDER / f"{name}.json"
+    found = {
+        f"{id} {policy} seed {seed}": digest(id, policy, seed, parameters)
+        for policy in policies
+        for seed in seeds
+    }
+    if os.environ.get(UPDATE):
+        with atomic_write(path) as stream:
+            json.dump({"parameters": parameters, "digests": found}, stream, indent=1)
+            stream.write("\n")
+    golden = json.loads(path.read_text(encoding="utf-8"))
+    assert golden["parameters"] == parameters
+    assert sorted(golden["digests"]) == sorted(found)
+    for key, value in found.items():
+        assert value == golden["digests"][key], key
+    assert len({value["digest"] for value in found.values()}) > len(policies)
+
+
+def test_no_golden_file_is_forgotten() -> None:
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(GOLDEN)
+    covered = {id for id, *_ in GOLDEN.values()}
+    registered = {id for problem in schedgym.core.problem.list_problems().values() for id in problem.ids}
+    assert covered == registered

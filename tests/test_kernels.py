@@ -1,0 +1,153 @@
+"""What the compiled code must be like: free of reference counting, equal to Python, never stale."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from schedgym.core import jit
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: plays one episode in each view and kind of observation; prints the digests of schedules and observations
+PLAY = """
+import hashlib, json, sys
+import gymnasium as gym, numpy as np, schedgym
+from schedgym.testing import all_views, sample_action
+
+digests = {}
+for view in all_views("queue-delay"):
+    env = gym.make("schedgym/QueueDelay-v0", tasks=8, servers=2, window=3, disable_env_checker=True, **view)
+    rng = np.random.default_rng(0)
+    sha = hashlib.sha256()
+    observation, _ = env.reset(seed=5)
+    done = False
+    while not done:
+        for name in sorted(observation):
+            sha.update(np.ascontiguousarray(observation[name]).tobytes())
+        action = sample_action(env.action_space, observation, rng)
+        observation, reward, terminated, truncated, info = env.step(action)
+        sha.update(np.float64(reward).tobytes())
+        done = terminated or truncated
+    digests[str(view)] = [env.unwrapped.record().digest(), sha.hexdigest(), info["metrics"]]
+policy = schedgym.make_policy("queue-delay/bf-exec")
+parameters = {"view": "placement", "window": "all", "action_mask": False}
+env = gym.make("schedgym/QueueDelay-v0", tasks=30, servers=1, disable_env_checker=True, **parameters)
+observation, _ = env.reset(seed=1)
+policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+done = False
+while not done:
+    observation, reward, terminated, truncated, info = env.step(policy(observation))
+    done = terminated or truncated
+digests["bf-exec"] = [env.unwrapped.record().digest(), "", info["metrics"]]
+"""
+
+COUNT = """
+import re
+from schedgym.problems.queue_delay import dynamics
+
+counts = {
+    str(signature): len(re.findall(r"call [^@]*@NRT_incref", code))
+    for signature, code in dynamics.step.inspect_llvm().items()
+}
+"""
+
+
+def run(code: str, **environment: str) -> dict:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=variables
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path) -> None:
+    """Freshly compiled (of code from a cache inspect_llvm says nothing), and as plain Python."""
+    compiled = run(
+        PLAY + COUNT + "print(json.dumps([digests, counts]))", NUMBA_CACHE_DIR=str(tmp_path)
+    )
+    interpreted = run(PLAY + "print(json.dumps([digests]))", NUMBA_DISABLE_JIT="1")
+    assert len(compiled[0]) == 17
+    assert compiled[0] == interpreted[0]
+    counts = compiled[1]
+    assert len(counts) == 1, "one specialisation serves all views and observations"
+    assert all(count == 0 for count in counts.values()), counts
+
+
+def test_the_stamp_of_sources_sees_every_file(tmp_path, monkeypatch) -> None:
+    package = tmp_path / "schedgym"
+    for folder in ("core", "problems"):
+        shutil.copytree(ROOT / "schedgym" / folder, package / folder)
+    monkeypatch.setattr(jit, "PACKAGE", package)
+    own = tmp_path / "policies"
+    own.mkdir()
+    (own / "mine.py").write_text("x = 1\n")
+    stamp = jit.source_stamp.__wrapped__
+
+    before = stamp(own)
+    assert before == stamp(own)
+    for path in (
+        package / "problems/queue_delay/schemes.py",
+        package / "core/random.py",
+        own / "mine.py",
+    ):
+        assert str(path) in {name for name, _, _ in before}
+        path.write_text(path.read_text() + "# changed\n")
+        after = stamp(own)
+        assert after != before, path
+        before = after
+    os.utime(package / "core/jit.py", (1, 1))
+    assert stamp(own) != before
+    (package / "problems/queue_delay/another.py").write_text("")
+    assert len(stamp(own)) == len(before) + 1
+
+
+def test_an_edited_helper_is_compiled_anew(tmp_path) -> None:
+    """numba alone would serve the cached kernel, which does not know that its helper has changed."""
+    shutil.copytree(
+        ROOT / "schedgym", tmp_path / "schedgym", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    helper = tmp_path / "schedgym/problems/a_helper.py"
+    (tmp_path / "a_kernel.py").write_text(
+        "from schedgym.core.jit import kernel\n"
+        "from schedgym.problems.a_helper import number\n\n\n"
+        "@kernel\n"
+        "def answer():\n"
+        "    return number()\n"
+    )
+    code = "import json, a_kernel; print(json.dumps([a_kernel.answer(), a_kernel.__file__, hits()]))"
+    code = (
+        "def hits():\n    return sum(a_kernel.answer.stats.cache_hits.values())\n\n" + code
+    )
+
+    def answer() -> list:
+        variables = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        number, path, found = run_there(code, tmp_path, **variables)
+        assert path.startswith(str(tmp_path))
+        return [number, found]
+
+    source = "from schedgym.core.jit import helper\n\n\n@helper\ndef number():\n    return {}\n"
+    helper.write_text(source.format(1))
+    assert answer() == [1, 0]
+    assert answer() == [1, 1], "an unchanged kernel comes from the cache"
+    time.sleep(0.01)
+    helper.write_text(source.format(2))
+    assert answer() == [2, 0]
+
+
+def run_there(code: str, folder: Path, **environment: str) -> list:
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, **environment},
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)

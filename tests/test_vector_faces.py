@@ -1,0 +1,301 @@
+"""The native vector face against SyncVectorEnv and single environments, and what is its own."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
+from schedgym.problems.queue_delay.workload import make_workload
+from schedgym.testing import (
+    check_vector_parity,
+    difference,
+    infeasible_action,
+    sample_action,
+)
+from tests.test_all_problems import CASES, IDS, small
+
+ID = "schedgym/QueueDelay-v0"
+SMALL = {"tasks": 8, "servers": 3, "window": 4}
+MODES = tuple(AutoresetMode)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_parity(id: str, view: dict[str, object], mode: AutoresetMode) -> None:
+    check_vector_parity(id, steps=120, autoreset_mode=mode, **small(id, **view) | {"tasks": 6})
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize(
+    "extra",
+    [{"window": "all"}, {"strict": True}, {"normalize": True}, {"window": "all", "observation": "features"}],
+    ids=str,
+)
+def test_parity_with_other_parameters(id: str, mode: AutoresetMode, extra: dict[str, object]) -> None:
+    check_vector_parity(
+        id, steps=120, seed=11, autoreset_mode=mode.value, **small(id, tasks=6, **extra)
+    )
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+def test_parity_of_one_environment(mode: AutoresetMode) -> None:
+    check_vector_parity(ID, num_envs=1, autoreset_mode=mode, **SMALL)
+
+
+def make(num_envs: int = 3, mode: AutoresetMode | str = "NextStep", **parameters: object):
+    return gym.make_vec(
+        ID,
+        num_envs=num_envs,
+        vectorization_mode="vector_entry_point",
+        autoreset_mode=mode,
+        **SMALL | parameters,
+    )
+
+
+def close(env) -> np.ndarray:
+    """The batch of actions that close all epochs (view pick)."""
+    return np.full(env.num_envs, env.single_action_space.n - 1)
+
+
+def test_make_vec_takes_the_native_face_by_default() -> None:
+    env = gym.make_vec(ID, num_envs=2, **SMALL)
+    assert type(env.unwrapped).__name__ == "QueueDelayVectorEnv"
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert env.spec.id == ID
+
+
+def test_check_vector_parity_finds_faults(monkeypatch) -> None:
+    from schedgym.envs import SchedulingVectorEnv
+
+    original = SchedulingVectorEnv.step
+
+    def step(self, actions):
+        observations, rewards, *rest = original(self, actions)
+        return (observations, rewards.astype(np.float32), *rest)
+
+    monkeypatch.setattr(SchedulingVectorEnv, "step", step)
+    with pytest.raises(AssertionError, match="rewards against SyncVectorEnv"):
+        check_vector_parity(ID, **SMALL)
+    monkeypatch.undo()
+    with pytest.raises(AssertionError, match="more steps"):
+        check_vector_parity(ID, steps=3, **SMALL)
+
+
+def test_arguments_are_checked() -> None:
+    for num_envs in (0, -1, 2.0, None):
+        with pytest.raises(InvalidParameter, match="num_envs"):
+            make(num_envs)
+    with pytest.raises(UnknownName, match="did you mean 'SameStep'"):
+        make(mode="SameSteps")
+    with pytest.raises(UnknownName, match="did you mean 'view'"):
+        make(views="pick")
+    env = make()
+    with pytest.raises(ResetNeeded):
+        env.step(close(env))
+    with pytest.raises(InvalidParameter, match="3 elements, got 2"):
+        env.reset(seed=[1, 2])
+    with pytest.raises(UnknownName, match="did you mean 'reset_mask'"):
+        env.reset(options={"reset_masks": np.ones(3, dtype=bool)})
+    with pytest.raises(ResetNeeded, match="first reset"):
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+    env.reset(seed=0)
+    for mask in ([True] * 3, np.ones(3), np.ones(4, dtype=bool), np.zeros(3, dtype=bool)):
+        with pytest.raises(InvalidParameter, match="reset_mask"):
+            env.reset(options={"reset_mask": mask})
+
+
+def test_environments_without_a_seed_differ() -> None:
+    one, other = make(4), make(4)
+    first, second = one.reset()[0], other.reset()[0]
+    demands = np.concatenate([first["demand"][:, 0, 0], second["demand"][:, 0, 0]])
+    assert len(set(demands.tolist())) == 8
+
+
+def test_seeds_of_a_list_may_be_none() -> None:
+    env, same = make(), make()
+    first = env.reset(seed=[5, 6, 7])[0]
+    second = env.reset(seed=[5, None, None])[0]
+    assert not difference(first["demand"][0], second["demand"][0])
+    assert difference(first["demand"][1], second["demand"][1])
+    same.reset(seed=6)
+    assert not difference(same.reset()[0]["demand"][0], second["demand"][1])
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("window", [4, "all"])
+def test_pickled_and_copied_in_the_middle(mode: AutoresetMode, window: int | str) -> None:
+    env = make(3, mode, window=window)
+    observations, _ = env.reset(seed=1)
+    rng = np.random.default_rng(0)
+
+    def advance(envs, observations):
+        actions = np.array(
+            [
+                sample_action(env.single_action_space, {k: v[i] for k, v in observations.items()}, rng)
+                for i in range(3)
+            ]
+        )
+        results = [env.step(actions) for env in envs]
+        for result in results[1:]:
+            assert not difference(results[0], result)
+        done = results[0][2] | results[0][3]
+        if mode is AutoresetMode.DISABLED and done.any():
+            results = [env.reset(options={"reset_mask": done}) for env in envs]
+            for result in results[1:]:
+                assert not difference(results[0], result)
+        return results[0][0], done
+
+    ended = 0
+    for step in range(120):
+        if step % 20 == 0 or ended == 1:  # also while an environment waits for its reset
+            envs = [env, pickle.loads(pickle.dumps(env)), copy.deepcopy(env)]
+        observations, done = advance(envs, observations)
+        ended += int(done.sum())
+    assert ended > 3
+
+
+def instance(execution: float):
+    return make_workload([(0, execution, 0.5, 0.5)] * 5, [(1, 1), (0.5, 0.5), (1, 0.5)])
+
+
+def test_given_workloads() -> None:
+    env = make(3, "SameStep")
+    three = [instance(float(i + 1)) for i in range(3)]
+    observations, _ = env.reset(seed=0, options={"workload": three})
+    assert observations["execution"][:, 0].tolist() == [1.0, 2.0, 3.0]
+    observations, _ = env.reset(options={"workload": three[2], "repeat": True})
+    assert observations["execution"][:, 0].tolist() == [3.0] * 3
+    assert [env.unwrapped.record(i).workload == three[2] for i in range(3)] == [True] * 3
+    for _ in range(10):
+        observations, *_ = env.step(close(env))
+        assert observations["execution"][:, 0].tolist() == [3.0] * 3
+    with pytest.raises(InvalidParameter, match="3 elements, got 2"):
+        env.reset(options={"workload": three[:2]})
+    longer = make_workload([(0, 1, 0.5, 0.5)], [(1, 1)])
+    before = env.unwrapped.record(0).workload
+    with pytest.raises(InvalidWorkload, match="has 3 servers, the workload 1"):
+        env.reset(options={"workload": [three[0], three[1], longer]})
+    assert env.unwrapped.record(0).workload == before
+
+
+def test_a_workload_given_once_serves_one_episode() -> None:
+    native = make(2, "SameStep")
+    sync = SyncVectorEnv(
+        [lambda: gym.make(ID, **SMALL)] * 2, autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    options = {"workload": instance(2.0)}
+    for env in (native, sync):
+        env.reset(seed=3, options=dict(options))
+    for _ in range(30):
+        assert not difference(native.step(close(native)), sync.step(close(native)))
+
+
+def test_a_longer_workload_than_any_before_keeps_the_others_running() -> None:
+    longer = make_workload(
+        [(i * 0.5, 3, 0.5, 0.5) for i in range(40)], [(1, 1), (0.5, 0.5), (1, 0.5)]
+    )
+    env, reference = make(2, "Disabled"), make(2, "Disabled")
+    for each in (env, reference):
+        each.reset(seed=0)
+        each.step(np.array([0, 0]))
+    mask = np.array([True, False])
+    observations, _ = env.reset(options={"workload": longer, "reset_mask": mask})
+    assert observations["execution"][0, 0] == 3.0
+    for _ in range(4):
+        mine, theirs = env.step(close(env)), reference.step(close(env))
+        for name in mine[0]:
+            assert not difference(mine[0][name][1], theirs[0][name][1]), name
+        assert mine[1][1] == theirs[1][1]
+
+
+def first_fitting(observations) -> np.ndarray:
+    """The first task that fits, else closing; environment 1 places nothing, so that it ends first."""
+    actions = observations["action_mask"].argmax(axis=1)
+    actions[1] = observations["action_mask"].shape[1] - 1
+    return actions
+
+
+def infeasible_batch(env, observations, done: np.ndarray) -> np.ndarray | None:
+    """Feasible actions, but for one environment whose episode goes on; None if it has no other."""
+    actions = first_fitting(observations)
+    for i in np.flatnonzero(~done):
+        row = {name: array[i] for name, array in observations.items()}
+        bad = infeasible_action(env.single_action_space, row, np.random.default_rng(0))
+        if bad is not None:
+            actions[i] = bad
+            return actions
+    return None
+
+
+def play_to_an_end(env, seed: int):
+    """Play until the first episode ends."""
+    observations, _ = env.reset(seed=seed)
+    while True:
+        observations, _, terminations, truncations, _ = env.step(first_fitting(observations))
+        done = terminations | truncations
+        if done.any():
+            assert done.tolist() == [False, True, False]
+            return observations, done
+
+
+def test_strict_names_the_environment_and_changes_nothing() -> None:
+    env, reference = make(3, strict=True), make(3, strict=True)
+    observations, _ = env.reset(seed=2)
+    reference.reset(seed=2)
+    done = np.zeros(3, dtype=bool)
+    refused = 0
+    for _ in range(60):
+        bad = infeasible_batch(env, observations, done)
+        if bad is not None:
+            refused += 1
+            i = int(np.flatnonzero(bad != first_fitting(observations))[0])
+            with pytest.raises(InvalidAction, match=rf"actions\[{i}\]: {bad[i]} is infeasible"):
+                env.step(bad)
+        actions = first_fitting(observations)
+        result = env.step(actions)
+        assert not difference(result, reference.step(actions))
+        observations, done = result[0], result[2] | result[3]
+    assert refused > 30
+
+
+def test_a_refused_step_while_another_environment_awaits_its_reset() -> None:
+    """NEXT_STEP: the refusal must not draw the next episode twice, nor leave a stale one behind."""
+    env, reference = make(3, strict=True), make(3, strict=True)
+    observations, done = play_to_an_end(env, 4)
+    play_to_an_end(reference, 4)
+    with pytest.raises(InvalidAction):
+        env.step(infeasible_batch(env, observations, done))
+    actions = first_fitting(observations)
+    assert not difference(env.step(actions), reference.step(actions))
+
+
+def test_a_reset_after_a_refused_step_forgets_what_was_prepared() -> None:
+    env, reference = make(3, strict=True), make(3, strict=True)
+    observations, done = play_to_an_end(env, 4)
+    play_to_an_end(reference, 4)
+    with pytest.raises(InvalidAction):
+        env.step(infeasible_batch(env, observations, done))
+    for each in (env, reference):
+        observations, _ = each.reset(seed=9)
+    for step in range(100):  # over several ends of episodes
+        actions = first_fitting(observations)
+        result = env.step(actions)
+        assert not difference(result, reference.step(actions)), step
+        observations = result[0]
+
+
+def test_a_reset_without_a_seed_after_a_refused_step_skips_no_episode() -> None:
+    env, reference = make(3, strict=True), make(3, strict=True)
+    observations, done = play_to_an_end(env, 4)
+    play_to_an_end(reference, 4)
+    with pytest.raises(InvalidAction):
+        env.step(infeasible_batch(env, observations, done))
+    assert not difference(env.reset(), reference.reset())
