@@ -286,10 +286,9 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self._components = len(self.simulator.action_sizes)
         self._shape = (self.num_envs,) + ((self._components,) if self._components > 1 else ())
         self._all = np.ones(self.num_envs, dtype=bool)
-        self._command = np.full(self.num_envs, ACT, dtype=np.int8)
+        self._act = np.full(self.num_envs, ACT, dtype=np.int8)
         self._ended = np.zeros(self.num_envs, dtype=bool)
         self._none_ended = True
-        self._prepared = False
         self._started = False
 
     @property
@@ -381,22 +380,20 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         simulator.actions[:, : self._components] = _parse(actions, self._shape, "actions").reshape(
             self.num_envs, -1
         )
-        command = self._command
         resetting: npt.NDArray[np.bool_] | None = None
-        if not self._none_ended:
-            if self.autoreset_mode is AutoresetMode.DISABLED:
-                i = int(np.argmax(self._ended))
-                raise ResetNeeded(f"the episode of environment {i} has ended: reset it first")
+        if self._none_ended:
+            ended = simulator.step(self._act)
+        elif self.autoreset_mode is AutoresetMode.DISABLED:
+            i = int(np.argmax(self._ended))
+            raise ResetNeeded(f"the episode of environment {i} has ended: reset it first")
+        else:
             resetting = self._ended
-            command = np.where(resetting, np.int8(BEGIN), np.int8(ACT))
-            if not self._prepared:
-                simulator.prepare(resetting)
-                self._prepared = True  # an action refused below must not prepare them twice
-        ended = simulator.step(command)
+            ended = simulator.step(np.where(resetting, np.int8(SKIP), np.int8(ACT)))
         if ended < 0:
             i = -ended - 1
             raise _refusal(simulator, i, f"actions[{i}]")
-        self._prepared = False
+        if resetting is not None:
+            self._begin(resetting)
         rewards = simulator.reward.copy()
         terminated, truncated = simulator.terminated.copy(), simulator.truncated.copy()
         infos: dict[str, Any] = {}

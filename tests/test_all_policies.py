@@ -129,9 +129,7 @@ class Peeking(Sound):
 def check(factory, monkeypatch, **parameters: object) -> None:
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     register_policy("queue-delay/under-test", source="test", views=("placement",))(factory)
-    check_policy(
-        "queue-delay/under-test", episodes=2, **{"tasks": 90, "servers": 3} | parameters
-    )
+    check_policy("queue-delay/under-test", episodes=2, **{"tasks": 90, "servers": 3} | parameters)
 
 
 def test_check_policy_accepts_a_sound_one(monkeypatch) -> None:

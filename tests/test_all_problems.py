@@ -153,6 +153,7 @@ def test_ids_resolve_through_the_module_prefix(id: str) -> None:
     assert gym.registry == before
 
 
+@pytest.mark.filterwarnings("ignore:.*render_mode='rgb'.*:UserWarning")  # gymnasium's own, before ours
 @pytest.mark.parametrize("id", IDS)
 def test_wrong_names_are_answered_with_the_nearest(id: str) -> None:
     with pytest.raises(UnknownName, match="did you mean 'view'"):

@@ -69,9 +69,7 @@ def run(code: str, **environment: str) -> dict:
 
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path) -> None:
     """Freshly compiled (of code from a cache inspect_llvm says nothing), and as plain Python."""
-    compiled = run(
-        PLAY + COUNT + "print(json.dumps([digests, counts]))", NUMBA_CACHE_DIR=str(tmp_path)
-    )
+    compiled = run(PLAY + COUNT + "print(json.dumps([digests, counts]))", NUMBA_CACHE_DIR=str(tmp_path))
     interpreted = run(PLAY + "print(json.dumps([digests]))", NUMBA_DISABLE_JIT="1")
     assert len(compiled[0]) == 17
     assert compiled[0] == interpreted[0]
@@ -110,9 +108,7 @@ def test_the_stamp_of_sources_sees_every_file(tmp_path, monkeypatch) -> None:
 
 def test_an_edited_helper_is_compiled_anew(tmp_path) -> None:
     """numba alone would serve the cached kernel, which does not know that its helper has changed."""
-    shutil.copytree(
-        ROOT / "schedgym", tmp_path / "schedgym", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(ROOT / "schedgym", tmp_path / "schedgym", ignore=shutil.ignore_patterns("__pycache__"))
     helper = tmp_path / "schedgym/problems/a_helper.py"
     (tmp_path / "a_kernel.py").write_text(
         "from schedgym.core.jit import kernel\n"
@@ -122,9 +118,7 @@ def test_an_edited_helper_is_compiled_anew(tmp_path) -> None:
         "    return number()\n"
     )
     code = "import json, a_kernel; print(json.dumps([a_kernel.answer(), a_kernel.__file__, hits()]))"
-    code = (
-        "def hits():\n    return sum(a_kernel.answer.stats.cache_hits.values())\n\n" + code
-    )
+    code = "def hits():\n    return sum(a_kernel.answer.stats.cache_hits.values())\n\n" + code
 
     def answer() -> list:
         variables = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

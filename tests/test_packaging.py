@@ -38,7 +38,15 @@ def site(tmp_path_factory):
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     quiet = {"capture_output": True, "text": True, "check": True}
     subprocess.run(
-        [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(source / "dist"), str(source)],
+        [
+            *pip,
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            "--wheel-dir",
+            str(source / "dist"),
+            str(source),
+        ],
         **quiet,
     )
     (wheel,) = (source / "dist").glob("schedgym-*.whl")

@@ -40,9 +40,7 @@ def test_parity(id: str, view: dict[str, object], mode: AutoresetMode) -> None:
     ids=str,
 )
 def test_parity_with_other_parameters(id: str, mode: AutoresetMode, extra: dict[str, object]) -> None:
-    check_vector_parity(
-        id, steps=120, seed=11, autoreset_mode=mode.value, **small(id, tasks=6, **extra)
-    )
+    check_vector_parity(id, steps=120, seed=11, autoreset_mode=mode.value, **small(id, tasks=6, **extra))
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
@@ -188,9 +186,7 @@ def test_given_workloads() -> None:
 
 def test_a_workload_given_once_serves_one_episode() -> None:
     native = make(2, "SameStep")
-    sync = SyncVectorEnv(
-        [lambda: gym.make(ID, **SMALL)] * 2, autoreset_mode=AutoresetMode.SAME_STEP
-    )
+    sync = SyncVectorEnv([lambda: gym.make(ID, **SMALL)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
     options = {"workload": instance(2.0)}
     for env in (native, sync):
         env.reset(seed=3, options=dict(options))
@@ -199,9 +195,7 @@ def test_a_workload_given_once_serves_one_episode() -> None:
 
 
 def test_a_longer_workload_than_any_before_keeps_the_others_running() -> None:
-    longer = make_workload(
-        [(i * 0.5, 3, 0.5, 0.5) for i in range(40)], [(1, 1), (0.5, 0.5), (1, 0.5)]
-    )
+    longer = make_workload([(i * 0.5, 3, 0.5, 0.5) for i in range(40)], [(1, 1), (0.5, 0.5), (1, 0.5)])
     env, reference = make(2, "Disabled"), make(2, "Disabled")
     for each in (env, reference):
         each.reset(seed=0)

@@ -56,7 +56,8 @@ class Simulator(ABC):
         self.seeded = np.zeros(num_envs, dtype=bool)
         self.seeds = np.zeros(num_envs, dtype=np.uint64)
         self.episodes = np.zeros(num_envs, dtype=np.int64)
-        self.given: dict[int, tuple[Workload, bool]] = {}
+        self.once: dict[int, Workload] = {}
+        self.repeated: dict[int, Workload] = {}
 
     def seed(self, index: int, seed: int) -> None:
         """Let the next episode of environment ``index`` be episode 0 of ``seed``."""
@@ -65,13 +66,17 @@ class Simulator(ABC):
         self.seeded[index] = True
 
     def give(self, index: int, workload: Workload, repeat: bool) -> None:
-        """Let ``workload`` serve the next episode of environment ``index``, or all that follow.
+        """Let ``workload`` serve the next episode of environment ``index``, or with ``repeat`` all that follow.
 
         Raises:
             InvalidWorkload: if it does not fit the environment's spaces.
         """
         self.check_workload(workload)
-        self.given[index] = (workload, repeat)
+        if repeat:
+            self.repeated[index] = workload
+            self.once.pop(index, None)
+        else:
+            self.once[index] = workload
 
     def prepare(self, mask: npt.NDArray[np.bool_]) -> None:
         """Load the next episode's workload into each environment that ``mask`` [B] names.
@@ -79,14 +84,13 @@ class Simulator(ABC):
         A step with the command BEGIN must follow.
         """
         drawn = mask
-        if self.given:
+        if self.once or self.repeated:
             drawn = mask.copy()
-            for index in [i for i in self.given if mask[i]]:
-                workload, repeat = self.given[index]
-                self.load(index, workload)
-                drawn[index] = False
-                if not repeat:
-                    del self.given[index]
+            for index in np.flatnonzero(mask).tolist():
+                workload = self.once.pop(index, None) or self.repeated.get(index)
+                if workload is not None:
+                    self.load(index, workload)
+                    drawn[index] = False
         if drawn.any():
             self.draw(drawn)
         self.episodes[mask] += 1

@@ -89,7 +89,7 @@ def difference(first: Any, second: Any, where: str = "") -> str:
         if a.dtype != b.dtype or a.shape != b.shape:
             return f"{where}: {a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"
         if a.dtype.kind != "O":
-            equal = (a == b) | ((a != a) & (b != b))  # noqa: PLR0124  (NaN)
+            equal = (a == b) | ((a != a) & (b != b))  # NaN equals NaN
             if equal.all():
                 return ""
             at = tuple(int(i) for i in np.argwhere(~equal)[0])

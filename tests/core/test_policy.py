@@ -156,9 +156,7 @@ def test_packages_add_policies_by_an_entry_point(tmp_path, monkeypatch) -> None:
     folder = tmp_path / "third_party-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text(
-        "[schedgym.policies]\nanything = third_party_policies\n"
-    )
+    (folder / "entry_points.txt").write_text("[schedgym.policies]\nanything = third_party_policies\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     monkeypatch.setattr(registry, "_DISCOVERED", set())

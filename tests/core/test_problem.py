@@ -146,7 +146,7 @@ def test_lazy_names_of_the_root() -> None:
     assert schedgym.Workload.__module__ == "schedgym.core.workload"
     assert schedgym.ScheduleRecord.__name__ == "ScheduleRecord"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        schedgym.nothing  # noqa: B018
+        _ = schedgym.nothing
 
 
 def test_errors_say_what_and_where_and_can_be_pickled() -> None:

@@ -56,9 +56,7 @@ def normals(seed, count):
 def test_streams_differ_in_seed_episode_and_name() -> None:
     rows = list(itertools.product(range(20), range(40), range(8)))
     seeds = root_seeds([seed for seed, _, _ in rows])
-    states = words(
-        seeds, np.array([e for _, e, _ in rows]), np.array([name for _, _, name in rows])
-    )
+    states = words(seeds, np.array([e for _, e, _ in rows]), np.array([name for _, _, name in rows]))
     assert len(set(states.tolist())) == len(rows)
     # neighbouring streams share no number: their states would follow each other by the constant step
     firsts = {

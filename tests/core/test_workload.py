@@ -134,9 +134,7 @@ def test_a_sound_workload_is_a_fresh_read_only_copy() -> None:
 
 def test_whole_numbers_are_accepted_as_such() -> None:
     assert SCHEMA.parse(sections(jobs_arrival=[0, 1, 2])) == SCHEMA.parse(sections())
-    assert SCHEMA.parse(sections(jobs_arrival=(0, np.int32(1), np.float32(2)))) == SCHEMA.parse(
-        sections()
-    )
+    assert SCHEMA.parse(sections(jobs_arrival=(0, np.int32(1), np.float32(2)))) == SCHEMA.parse(sections())
 
 
 WIDE = Schema(
@@ -204,9 +202,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     servers = [(1.0, 1.0), *draw(st.lists(st.tuples(shares, shares), max_size=3))]
     arrivals = sorted(draw(st.lists(st.floats(0.0, 1e6), min_size=count, max_size=count)))
     execution = st.floats(1e-9, 1e9)
-    return make_workload(
-        [(at, draw(execution), draw(shares), draw(shares)) for at in arrivals], servers
-    )
+    return make_workload([(at, draw(execution), draw(shares), draw(shares)) for at in arrivals], servers)
 
 
 @given(workload=workloads(), suffix=st.sampled_from([".json", ".npz"]))

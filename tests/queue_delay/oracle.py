@@ -447,9 +447,7 @@ def metrics(tasks: Sequence[Task], servers: Sequence[Server], outcome: Outcome) 
         available_cpu = total_cpu * length
         available_memory = total_memory * length
         result[f"utilization_cpu{suffix}"] = work_cpu / available_cpu if available_cpu else 0.0
-        result[f"utilization_memory{suffix}"] = (
-            work_memory / available_memory if available_memory else 0.0
-        )
+        result[f"utilization_memory{suffix}"] = work_memory / available_memory if available_memory else 0.0
     backlog = _total([part.length for part in windows["_backlog"]])
     queue_area = _total([part.queued * part.length for part in intervals])
     running_area = _total([part.running * part.length for part in intervals])
@@ -505,9 +503,7 @@ def batch_bound(tasks: Sequence[Task], servers: Sequence[Server]) -> float:
     return _mean(starts)
 
 
-def mean_busy_times(
-    arrivals: Sequence[float], volumes: Sequence[float], rate: float
-) -> list[float]:
+def mean_busy_times(arrivals: Sequence[float], volumes: Sequence[float], rate: float) -> list[float]:
     """Mean busy times on one machine, preemptive, smallest original volume first.
 
     A volume of zero is run at its arrival.
@@ -610,9 +606,7 @@ def _times(count: float, length: float) -> float:
 # --------------------------------------------------------------------------------------------
 
 
-def random_instance(
-    rng: random.Random, *, adversarial: bool = True
-) -> tuple[list[Task], list[Server]]:
+def random_instance(rng: random.Random, *, adversarial: bool = True) -> tuple[list[Task], list[Server]]:
     """A small random workload (3-14 tasks, 1-4 servers); every task fits some empty server.
 
     Adversarial: times from a grid of 1 or 0.1, demands and capacities from a grid of 0.1 or
@@ -634,9 +628,7 @@ def random_instance(
         for at in sorted(rng.uniform(0.0, horizon) for _ in range(n_tasks)):
             cpu, memory = rng.choice(servers)
             execution = rng.lognormvariate(1.0, 1.0)
-            tasks.append(
-                (at, execution, rng.uniform(least, most) * cpu, rng.uniform(least, most) * memory)
-            )
+            tasks.append((at, execution, rng.uniform(least, most) * cpu, rng.uniform(least, most) * memory))
         return tasks, servers
 
     steps = rng.choice([4, 10])  # the grid of demands and capacities

@@ -256,9 +256,7 @@ def test_bad_input() -> None:
     for scheme in oracle.SCHEMES:
         if scheme not in oracle.BLOCKING_SCHEMES:
             with pytest.raises(ValueError):
-                oracle.simulate(
-                    tasks, UNIT, scheme, blocking=True, choose_random=lambda fitting: fitting[0]
-                )
+                oracle.simulate(tasks, UNIT, scheme, blocking=True, choose_random=lambda fitting: fitting[0])
     for scheme in (*oracle.RANDOM_SCHEMES, "best"):
         with pytest.raises(ValueError):
             oracle.simulate(tasks, UNIT, scheme)
@@ -295,8 +293,7 @@ def test_schedules_are_feasible_and_do_not_idle(scheme: str, blocking: bool) -> 
     for tasks, servers in instances(100, seed=2):
         outcome = run(tasks, servers, scheme, blocking)
         assert all(
-            start is None or start >= task[0]
-            for start, task in zip(outcome.start, tasks, strict=True)
+            start is None or start >= task[0] for start, task in zip(outcome.start, tasks, strict=True)
         )
         assert outcome.stranded == [i for i, start in enumerate(outcome.start) if start is None]
         assert outcome.stranded == [i for i, j in enumerate(outcome.server) if j < 0]
@@ -379,9 +376,7 @@ def test_metrics_satisfy_the_identities(scheme: str, blocking: bool) -> None:
         for r, name in enumerate(("cpu", "memory")):
             work = sum(task[1] * task[2 + r] for task in served)
             capacity = sum(server[r] for server in servers)
-            assert measured[f"utilization_{name}"] == pytest.approx(
-                work / (capacity * measured["makespan"])
-            )
+            assert measured[f"utilization_{name}"] == pytest.approx(work / (capacity * measured["makespan"]))
             for window in ("", "_to_last_arrival", "_backlog"):
                 assert 0.0 <= measured[f"utilization_{name}{window}"] <= 1.0 + 1e-7
         assert 0.0 <= measured["beta"] <= 1.0
@@ -460,9 +455,7 @@ def earliest(placed: list[tuple[float, Task]], task: Task, server: Server) -> fl
         if at < task[0]:
             continue
         checked = [at] + [start for start, _ in placed if at < start < at + task[1]]
-        used = [
-            [other for start, other in placed if start <= now < start + other[1]] for now in checked
-        ]
+        used = [[other for start, other in placed if start <= now < start + other[1]] for now in checked]
         if all(
             sum(other[2 + r] for other in beside) + task[2 + r] <= server[r] + 2e-9
             for beside in used
@@ -476,8 +469,7 @@ def optimum(tasks: list[Task], servers: list[Server]) -> float:
     """Least mean delay: every assignment, every order of insertion at the earliest instant."""
     best = math.inf
     choices = [
-        [j for j, (c, m) in enumerate(servers) if t[2] <= c + 1e-9 and t[3] <= m + 1e-9]
-        for t in tasks
+        [j for j, (c, m) in enumerate(servers) if t[2] <= c + 1e-9 and t[3] <= m + 1e-9] for t in tasks
     ]
     for assignment in itertools.product(*choices):
         for order in itertools.permutations(range(len(tasks))):

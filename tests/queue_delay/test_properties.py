@@ -313,9 +313,7 @@ def test_observations_show_what_is_documented(
 def test_masks_of_the_other_views(view: str, workload: Workload, seed: int) -> None:
     for observation in play_at_random(make(workload, view=view, window=3), workload, seed).observations:
         if view == "rule" or observation["epoch"] != ARRIVAL or observation["backlog"][0] == 0:
-            assert_array_equal(
-                observation["action_mask"], expected_mask(view, observation, "released")
-            )
+            assert_array_equal(observation["action_mask"], expected_mask(view, observation, "released"))
 
 
 def features_of(observation: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -447,17 +445,13 @@ def test_scaling_time_scales_rewards(workload: Workload, exponent: int, seed: in
     tasks[:, :2] *= 2.0**exponent
     first = play_at_random(make(workload, view="placement"), workload, seed)
     actions = iter(first.actions)
-    second = play(
-        make(workload, view="placement"), make_workload(tasks, servers), lambda _: next(actions)
-    )
+    second = play(make(workload, view="placement"), make_workload(tasks, servers), lambda _: next(actions))
     assert second.rewards == [reward * 2.0**exponent for reward in first.rewards]
 
 
 @given(workload=instances(ties=False), seed=seeds, order=st.randoms(use_true_random=False))
 @settings(max_examples=40)
-def test_permuting_servers_relabels_the_schedule(
-    workload: Workload, seed: int, order: random.Random
-) -> None:
+def test_permuting_servers_relabels_the_schedule(workload: Workload, seed: int, order: random.Random) -> None:
     """Identical or not, as long as no two completions fall on one instant."""
     tasks, servers = rows(workload)
     if len(servers) > 1 and order.random() < 0.5:
@@ -471,9 +465,7 @@ def test_permuting_servers_relabels_the_schedule(
     first = play_at_random(make(workload, view="placement"), workload, seed)
     window = len(tasks)
     actions = iter((t, new_place[j]) if t < window else (t, j) for t, j in first.actions)
-    second = play(
-        make(workload, view="placement"), make_workload(tasks, moved), lambda _: next(actions)
-    )
+    second = play(make(workload, view="placement"), make_workload(tasks, moved), lambda _: next(actions))
     assert second.rewards == first.rewards
     assert_array_equal(second.record.start, first.record.start)
     assert second.record.server.tolist() == [new_place[j] for j in first.record.server]
@@ -543,18 +535,14 @@ def test_the_route_view_takes_one_action_an_arrival(workload: Workload, seed: in
     result = play_at_random(make(workload, view="route", window=2), workload, seed)
     assert len(result.actions) == len(workload.jobs["arrival"])
     assert all(int(o["epoch"]) == ARRIVAL for o in result.observations[:-1])
-    assert [float(o["clock"][0]) for o in result.observations[:-1]] == workload.jobs[
-        "arrival"
-    ].tolist()
+    assert [float(o["clock"][0]) for o in result.observations[:-1]] == workload.jobs["arrival"].tolist()
 
 
 @pytest.mark.parametrize("view", ["placement", "pick", "route"])
 @pytest.mark.parametrize("window", [1, "all"])
 @given(workload=instances())
 @settings(max_examples=20)
-def test_placing_nothing_strands_all_and_is_charged(
-    view: str, window: int | str, workload: Workload
-) -> None:
+def test_placing_nothing_strands_all_and_is_charged(view: str, window: int | str, workload: Workload) -> None:
     env = make(workload, view=view, window=window)
     none: Any = [env.action_space.nvec[0] - 1, 0] if view == "placement" else env.action_space.n - 1
     result = play(env, workload, lambda observation: none)

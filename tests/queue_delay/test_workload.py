@@ -71,9 +71,7 @@ def test_every_task_fits_the_first_server_even_alone(seed):
 def test_load_is_that_of_the_busiest_resource(load):
     w = generate(5, 0, Source(500, 6, load=load))
     span = w.jobs["arrival"][-1] - w.jobs["arrival"][0]
-    loads = [
-        (w.jobs["execution"] * w.jobs[r]).sum() / (w.cluster[r].sum() * span) for r in ("cpu", "memory")
-    ]
+    loads = [(w.jobs["execution"] * w.jobs[r]).sum() / (w.cluster[r].sum() * span) for r in ("cpu", "memory")]
     assert max(loads) == pytest.approx(load)
 
 
@@ -125,7 +123,9 @@ def test_nodes_are_drawn_without_replacement_and_nest():
         assert sorted(pairs) == sorted(map(tuple, machines))
         few = generate(seed, 0, Source(10, 5, table=tasks, nodes=machines))
         assert list(zip(few.cluster["cpu"], few.cluster["memory"], strict=True)) == pairs[:5]
-    second = [generate(s, 0, Source(10, 2, table=tasks, nodes=machines)).cluster["cpu"][1] for s in range(400)]
+    second = [
+        generate(s, 0, Source(10, 2, table=tasks, nodes=machines)).cluster["cpu"][1] for s in range(400)
+    ]
     assert len(set(second)) == 11  # each of the others comes second sometimes
 
 
@@ -144,8 +144,16 @@ ROWS = [(0, 5, 0.5, 0.5), (1, 3, 0.2, 0.9)]
 @pytest.mark.parametrize(
     ("tasks", "servers", "match"),
     [
-        ([(0, 5, 0.5, 0.5), (1, 3, 0.8, 0.2)], [(0.5, 1), (1, 0.1)], r"jobs: task \[1\] .*fits no empty server"),
-        ([(1, 5, 0.5, 0.5), (0, 3, 0.2, 0.2)], [(1, 1)], r"jobs.arrival\[1\]: must not decrease, got 0 after 1"),
+        (
+            [(0, 5, 0.5, 0.5), (1, 3, 0.8, 0.2)],
+            [(0.5, 1), (1, 0.1)],
+            r"jobs: task \[1\] .*fits no empty server",
+        ),
+        (
+            [(1, 5, 0.5, 0.5), (0, 3, 0.2, 0.2)],
+            [(1, 1)],
+            r"jobs.arrival\[1\]: must not decrease, got 0 after 1",
+        ),
         ([(0, 0, 0.5, 0.5)], [(1, 1)], r"jobs.execution\[0\]: must be > 0"),
         ([(0, 1, 0.5, -0.5)], [(1, 1)], r"jobs.memory\[0\]: must be >= 0"),
         ([(0, 1, 1.5, 0.5)], [(1, 1)], r"jobs.cpu\[0\]: must be <= 1"),
@@ -197,4 +205,3 @@ def test_parameters_refuse_contradictions():
         gym.make(ID, view="pik")
     with pytest.raises(InvalidParameter, match="servers: must be >= 1, got 0"):
         gym.make(ID, servers=0)
-
