@@ -1,4 +1,4 @@
-"""The exceptions of schedgym: each message is one line that says what is wrong, where, and what would be right."""
+"""The exceptions of schedgym: each message is one line that says what is wrong, and where."""
 
 from __future__ import annotations
 

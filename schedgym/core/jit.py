@@ -113,7 +113,7 @@ def helper(function: F) -> F:
 
 def record_dtype(*fields: tuple[str, Any]) -> np.dtype[Any]:
     """A structured dtype whose elements have their fields as attributes, compiled and uncompiled."""
-    return np.dtype((np.record, np.dtype(list(fields), align=True)))  # type: ignore[call-overload]
+    return np.dtype((np.record, np.dtype(list(fields), align=True)))
 
 
 def _layouts(bundle: type[Any]) -> list[tuple[str, np.dtype[Any], int]]:

@@ -66,7 +66,7 @@ class Simulator(ABC):
         self.seeded[index] = True
 
     def give(self, index: int, workload: Workload, repeat: bool) -> None:
-        """Let ``workload`` serve the next episode of environment ``index``, or with ``repeat`` all that follow.
+        """Let ``workload`` serve the next episode of environment ``index``, with ``repeat`` all that follow.
 
         Raises:
             InvalidWorkload: if it does not fit the environment's spaces.

@@ -80,7 +80,7 @@ def vector_face(steps: int, num_envs: int = 256, **parameters: Any) -> tuple[flo
 
 
 def episode(policy_name: str, **parameters: Any) -> tuple[float, int]:
-    """Seconds and steps of one episode of a baseline, whole queue visible, buffers lent; second of two runs."""
+    """Seconds and steps of a baseline's episode, whole queue visible, buffers lent; second of two runs."""
     env = gym.make(
         ID,
         disable_env_checker=True,

@@ -18,7 +18,10 @@ from schedgym.traces.alibaba import read_alibaba
 from schedgym.traces.base import Trace
 from schedgym.traces.fetch import KNOWN
 
-PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+PODS = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
+    "creation_time,deletion_time,scheduled_time"
+)
 REQUIRED = ["cpu_milli", "memory_mib", "creation_time", "deletion_time", "scheduled_time"]
 ROWS = [
     "openb-pod-0000,12000,16384,1,1000,,LS,Running,100,600,200",

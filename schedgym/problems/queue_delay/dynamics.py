@@ -136,7 +136,8 @@ class State(NamedTuple):
 
     The queue is the list ``queue_task`` in order of submission. Of its first D tasks (all, where a view or
     an observation needs the whole queue) the quantities stand side by side, zeros behind them: moving up a
-    hundred tasks at each start would cost more than the rest of a step. Running tasks form a doubly linked list per server, in order of start, and a heap by completion.
+    hundred tasks at each start would cost more than the rest of a step. Running tasks form a doubly linked
+    list per server, in order of start, and a heap by completion.
     """
 
     scalars: Annotated[npt.NDArray[Any], SCALARS, 1]  # [B]

@@ -49,15 +49,16 @@ class QueueDelayEnv(SchedulingEnv):
 
     | view | space | meaning |
     |---|---|---|
-    | `placement` | `MultiDiscrete([W + 1, M])` | start the task in a slot on a server; task W closes the epoch |
-    | `pick` | `Discrete(W + 1)` | start the task in a slot on the server that `rule` gives; W closes |
-    | `route` | `Discrete(M + 1)` | at arrivals only: a server for the arriving task, M = the queue; at completions the released server scans the queue by `order` |
+    | `placement` | `MultiDiscrete([W + 1, M])` | start a slot's task on a server; task W closes the epoch |
+    | `pick` | `Discrete(W + 1)` | start a slot's task on the server that `rule` gives; W closes the epoch |
+    | `route` | `Discrete(M + 1)` | at arrivals only: a server for the arriving task, or M, the queue |
     | `rule` | `Discrete(19)` | which named scheme decides this epoch (all but the random ones) |
 
-    In view `pick` a completion epoch offers the released server only (`scope="released"`, where bf-exec
-    lives) or all (`scope="all"`, where fcfs lives); an arrival epoch offers all servers. `rule` is
-    "first", "best" (least L2 norm of what is left after the placement), "worst", "dot" (largest inner
-    product of demand and free resources), or best by another size.
+    In view `route` a released server scans the queue by `order`, starting what fits. In view `pick` a
+    completion epoch offers the released server only (`scope="released"`, where bf-exec lives) or all
+    (`scope="all"`, where fcfs lives); an arrival epoch offers all servers. `rule` is "first", "best" (least
+    L2 norm of what is left after the placement), "worst", "dot" (largest inner product of demand and free
+    resources), or best by another size.
 
     An infeasible placement (an empty slot, a task that does not fit) is repaired: it closes the epoch (in
     view `route`: it queues the task), is counted in the metric `repaired`, and flagged in
@@ -79,7 +80,7 @@ class QueueDelayEnv(SchedulingEnv):
     | `task_mask` | (W,) | which slots hold a task; those stand first, in order of arrival |
     | `mean_demand` | (2,) | mean cpu and memory of the tasks submitted so far |
     | `backlog` | (1,) | tasks that wait beyond the window |
-    | `action_mask` | (W, M) pairs in view `placement`, else (actions,) | feasible actions; left out with `action_mask=False` |
+    | `action_mask` | (actions,), or (W, M) pairs | feasible actions; not with `action_mask=False` |
 
     The arriving task is always visible: in its place among the waiting ones if the window reaches it,
     else in the last slot. Nothing of the future is shown.

@@ -67,9 +67,10 @@ def measure(
     final_time: F8,
     out: F8,
 ) -> None:
-    """Metrics of each schedule that ``mask`` [B] names.
+    """Metrics of schedules.
 
     Args:
+        mask: which rows to measure [B].
         count: number of tasks [B].
         tasks: arrival, execution, cpu, memory [B, >= K, 4].
         capacity: [B, M, 2].

@@ -58,7 +58,8 @@ def render_ansi(simulator: QueueDelaySimulator, index: int) -> str:
     facts = _facts(simulator, index)
     lines = [
         f"clock {facts['clock']:.1f} s  {facts['epoch']}",
-        f"running {facts['running']}, waiting {facts['queued']}, done {facts['completed']} of {facts['total']}",
+        f"running {facts['running']}, waiting {facts['queued']}, "
+        f"done {facts['completed']} of {facts['total']}",
     ]
 
     def bar(used: float, capacity: float) -> str:
@@ -117,7 +118,8 @@ def render_rgb_array(simulator: QueueDelaySimulator, index: int) -> npt.NDArray[
     large, font, small = (ImageFont.load_default(size) for size in (18, 13, 11))
     draw.text((20, 12), f"t = {facts['clock']:,.1f} s", INK, large)
     draw.text((220, 16), facts["epoch"], MARK, font)
-    counts = f"{facts['running']} running, {facts['queued']} waiting, {facts['completed']} of {facts['total']} done"
+    done = f"{facts['completed']} of {facts['total']} done"
+    counts = f"{facts['running']} running, {facts['queued']} waiting, {done}"
     draw.text((right, 16), counts, INK, font)
     draw.rectangle((20, 42, 940, 48), fill=GRID)
     share = facts["completed"] / facts["total"]

@@ -23,7 +23,7 @@ MOST_TASKS = 10**7
 
 
 def mask_shape(view: str, window: int, servers: int) -> tuple[int, ...]:
-    """Shape of the mask of feasible actions; the pairs of view placement leave out closing, always feasible."""
+    """Shape of the mask of feasible actions; the pairs of view placement leave out closing."""
     return {
         "placement": (window, servers),
         "pick": (window + 1,),

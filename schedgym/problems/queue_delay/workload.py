@@ -359,7 +359,7 @@ def draw_window(
 
 @helper
 def scale_to_load(load: float, count: int, tasks: Any, capacity: Any, b: int) -> None:
-    """Scale the arrivals so that the busiest resource's volume is ``load`` times its capacity over the span."""
+    """Scale arrivals so that the busiest resource's volume is ``load`` times its capacity over the span."""
     work_cpu = 0.0
     work_memory = 0.0
     for i in range(count):
@@ -390,13 +390,18 @@ def draw(
     tasks: npt.NDArray[np.float64],
     capacity: npt.NDArray[np.float64],
 ) -> None:
-    """Draw the workload of (seed, episode) for each environment that ``mask`` [B] names.
+    """Draw the workload of (seed, episode) for environments.
 
     Args:
-        seeds: root seeds [B]; episodes: numbers [B].
-        constants: SOURCE [1]; table, nodes: the trace, or empty.
+        mask: which ones [B].
+        seeds: root seeds [B].
+        episodes: numbers of the episodes [B].
+        constants: SOURCE [1].
+        table: the trace's tasks [N, 4], or empty.
+        nodes: the trace's machines [P, 2], or empty.
         count: tasks per episode.
-        tasks: written, [B, >= count, 4]; capacity: written, [B, M, 2].
+        tasks: written, [B, >= count, 4].
+        capacity: written, [B, M, 2].
     """
     source = constants[0]
     order = np.zeros(nodes.shape[0], dtype=np.int64)
