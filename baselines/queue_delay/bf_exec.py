@@ -8,7 +8,7 @@ __all__ = ["BFExec", "DotExec"]
 
 @register_policy(
     "queue-delay/bf-exec",
-    source="paper 003, section IV",
+    source="NoroozOliaee et al., section IV",
     deviations="Best fit refers to what is left after the placement, in absolute normalised units.",
     knows=("execution",),
     views=carrying_views("bf-exec"),
@@ -25,7 +25,7 @@ class BFExec(SchemePolicy):
 
 @register_policy(
     "queue-delay/dot-exec",
-    source="schedgym (not in the paper): paper 003's dot product on arrival, its second phase on completion",
+    source="schedgym (not in the paper): NoroozOliaee et al.'s dot product on arrival, its second phase on completion",
     knows=("execution",),
     views=carrying_views("dot-exec"),
 )

@@ -7,7 +7,7 @@ from schedgym.core.policy import register_policy
 
 __all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
 
-_SOURCE = "paper 003, section III-A2 and III-A3 (sizes from Panigrahy et al. 2011)"
+_SOURCE = "NoroozOliaee et al., section III-A2 and III-A3 (sizes from Panigrahy et al. 2011)"
 _ONLINE = (
     "The paper leaves open how the offline rule meets arrivals: an arriving task bypasses the queue, and a "
     "completion scans the queue by decreasing size on the released server, passing over what does not fit."

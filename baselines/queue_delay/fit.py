@@ -18,7 +18,7 @@ def _fit(code: str, everywhere: bool) -> Any:
     scheme = f"{code}-all" if everywhere else code
     return register_policy(
         f"queue-delay/{scheme}",
-        source="paper 003, section III-A1",
+        source="NoroozOliaee et al., section III-A1",
         deviations=_REPAIRED if everywhere else _LITERAL,
         views=carrying_views(scheme),
         code=code,
@@ -48,7 +48,7 @@ class Fit(SchemePolicy):
 
 @register_policy(
     "queue-delay/fcfs",
-    source="paper 003, section VI-A (footnote)",
+    source="NoroozOliaee et al., section VI-A (footnote)",
     views=carrying_views("fcfs"),
 )
 class FirstComeFirstServed(SchemePolicy):

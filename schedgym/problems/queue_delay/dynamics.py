@@ -2,7 +2,7 @@
 
 Time moves from epoch to epoch. At one instant all completions are released first; then each server that
 released something has a completion epoch, by ascending index; then each arriving task has an arrival
-epoch, in submission order. A step places one task or closes the epoch (paper 003, section IV).
+epoch, in submission order. A step places one task or closes the epoch (NoroozOliaee et al., section IV).
 
 What is free on a server is its capacity minus the demands of its running tasks summed in order of start,
 so that no rounding drift accumulates.

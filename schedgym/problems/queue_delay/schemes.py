@@ -4,7 +4,7 @@ A scheme is a row of four codes: what an arrival may start, the rule that gives 
 completion may start, and the order of the queue. The same compiled ``choose`` serves the baseline
 policies (on an observation) and the ``rule`` view (on the whole queue).
 
-Source: paper 003, sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes compare without square
+Source: NoroozOliaee et al., sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes compare without square
 roots (the order is the same). Ties go to the lowest server index and the earliest submission.
 """
 
@@ -97,7 +97,7 @@ def select_server(
 ) -> int:
     """The server that ``rule`` gives to a demand, -1 if it fits nowhere.
 
-    Best and worst refer to what is left after the placement (paper 003, section III-A1); dot is the
+    Best and worst refer to what is left after the placement (NoroozOliaee et al., section III-A1); dot is the
     largest inner product of the demand with what is left before it. ``draw`` in [0, 1) serves RANDOM.
     """
     servers = remaining.shape[0]
