@@ -490,7 +490,10 @@ class _Drawing:
             axes.plot(x, mean, **self._style(policy))
             axes.fill_between(x, low, high, color=self.colour(policy), alpha=0.12, linewidth=0, zorder=1)
         shown = differences[names[0]].to_numpy() * scale
-        if _wide(np.abs(shown)) and np.ptp(np.abs(shown)) > DECADE**2 * np.median(np.abs(shown)):
+        sizes = np.abs(shown[np.isfinite(shown) & (shown != 0)])
+        # percentages are read off a linear axis, unless a policy is off by a factor of ten and more
+        large = not self.relative or (sizes.size and sizes.max() > 1000.0)
+        if large and sizes.size and sizes.max() > DECADE**2 * sizes.min():
             _around_zero(axes.yaxis, shown, "+")
         axes.set_ylabel(self.difference_label())
         _bare(axes, "y")
