@@ -17,9 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.errors import TraceFormatError, UnknownName
-from schedgym.traces.base import Format, Trace, check_limit, check_on_error, first_line
+from schedgym.traces.base import (
+    Format,
+    JobTrace,
+    Trace,
+    check_limit,
+    check_on_error,
+    first_line,
+    parts,
+)
 
-__all__ = ["Format", "Trace", "formats", "inspect_trace", "read_trace"]
+__all__ = ["Format", "JobTrace", "Trace", "formats", "inspect_trace", "read_trace"]
 
 
 @functools.cache
@@ -37,23 +45,25 @@ def read_trace(
     format: str | None = None,
     on_error: str = "raise",
     limit: int | None = None,
-) -> Trace:
+) -> Trace | JobTrace:
     """Read a trace of any known format.
 
     Args:
-        path: the file of tasks.
+        path: the file of tasks, or of jobs; for formats published in parts, also their folder.
         nodes: the file of machines, for formats that have one.
-        format: a name of :func:`formats`; None goes by the first line of the file.
+        format: a name of :func:`formats`; None goes by the first line of the (first) file.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
-        limit: read only the first so many valid tasks of the file; None reads all.
+        limit: read only the first so many valid tasks (jobs) of the file; None reads all.
 
     Returns:
-        a trace in seconds, cores and GiB.
+        a trace of tasks in seconds, cores and GiB (or shares, see :attr:`Trace.unit`); of a format that
+        knows jobs by their data only, a :class:`JobTrace` in seconds and bytes.
 
     Raises:
         TraceFormatError: when the file is of no known format, or breaks its format.
         UnknownName: when there is no such format.
-        InvalidParameter: when ``on_error`` or ``limit`` is invalid.
+        InvalidParameter: when ``on_error`` or ``limit`` is invalid, or ``nodes`` is given for a format
+            without machines.
         FileNotFoundError: when there is no such file.
     """
     check_on_error(on_error)
@@ -67,7 +77,10 @@ def read_trace(
 def _sniff(path: Path) -> Format:
     known = ", ".join(formats())
     if path.is_dir():
-        raise TraceFormatError(path, 0, "", f"is a folder: name its format (known: {known})")
+        files = parts(path)
+        if not files:
+            raise TraceFormatError(path, 0, "", f"is a folder: name its format (known: {known})")
+        path = files[0]
     try:
         line = first_line(path)
     except TraceFormatError as error:
@@ -93,25 +106,36 @@ def inspect_trace(
     """Summary facts of a trace, as JSON-serialisable values.
 
     Args:
-        path: the file of tasks.
+        path: the file of tasks, or of jobs, or a folder of parts.
         nodes: the file of machines, for formats that have one.
         on_error: "raise" or "skip", as in :func:`read_trace`.
         format: a name of :func:`formats`; None goes by the first line of the file.
-        limit: read only the first so many valid tasks of the file; None reads all.
+        limit: read only the first so many valid tasks (jobs) of the file; None reads all.
 
     Returns:
         a dictionary with
 
         - ``format``, ``files``: what was read;
-        - ``rows``, ``tasks``, ``dropped``: rows of the file of tasks, how many of them became tasks, and
-          why rows were left out;
+        - ``rows``, ``tasks`` (``jobs``), ``dropped``: rows of the file, how many of them became tasks
+          (jobs), and why rows were left out;
         - ``first_arrival``, ``last_arrival`` [s];
-        - ``duration`` [s], ``cores``, ``memory`` [GiB]: each with mean, min, p25, median, p75, p99, max;
+
+        and of a :class:`JobTrace`
+
+        - ``input_bytes``, ``shuffle_bytes``, ``output_bytes``: each with mean, min, p25, median, p75,
+          p99, max;
+        - ``jobs_with_input``, ``map_tasks``: jobs that read any data, and their tasks of 1e9 bytes;
+
+        of a :class:`Trace`
+
+        - ``unit`` of sizes, and ``filled``: what was missing and stands as 0, in how many tasks;
+        - ``duration`` [s], ``cores``, ``memory`` [``unit``]: each with mean, ..., max as above;
         - ``machines``: their number, and for a trace with machines (else None) ``largest_machine``
-          (cores, memory [GiB]; largest by the smaller of its two shares of the trace's maxima),
+          (cores, memory; largest by the smaller of its two shares of the trace's maxima),
           ``tasks_without_machine`` (tasks larger than every machine) and ``offered_load`` per resource:
           the tasks' volume (demand times duration) over the capacity of all machines between the first
-          and the last arrival, None when these coincide.
+          and the last arrival, None when these coincide. A memory that no machine tells limits nothing,
+          and its facts are None.
 
     Raises:
         TraceFormatError, UnknownName, InvalidParameter, FileNotFoundError: as :func:`read_trace`.
@@ -121,10 +145,28 @@ def inspect_trace(
         "format": trace.name,
         "files": [str(file) for file in trace.files],
         "rows": trace.rows,
-        "tasks": len(trace.arrival),
+        "jobs" if isinstance(trace, JobTrace) else "tasks": len(trace.arrival),
         "dropped": dict(trace.dropped),
         "first_arrival": float(trace.arrival[0]),
         "last_arrival": float(trace.arrival[-1]),
+    }
+    return facts | (_job_facts(trace) if isinstance(trace, JobTrace) else _task_facts(trace))
+
+
+def _job_facts(trace: JobTrace) -> dict[str, Any]:
+    return {
+        "input_bytes": _quantiles(trace.input_bytes),
+        "shuffle_bytes": _quantiles(trace.shuffle_bytes),
+        "output_bytes": _quantiles(trace.output_bytes),
+        "jobs_with_input": int((trace.input_bytes > 0).sum()),
+        "map_tasks": sum(trace.map_tasks().tolist()),  # Python's integers: the sum may pass an int64
+    }
+
+
+def _task_facts(trace: Trace) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "unit": trace.unit,
+        "filled": dict(trace.filled),
         "duration": _quantiles(trace.duration),
         "cores": _quantiles(trace.cores),
         "memory": _quantiles(trace.memory),
@@ -134,16 +176,20 @@ def inspect_trace(
         "offered_load": None,
     }
     if len(trace.machine_cores):
-        sizes = np.column_stack([trace.machine_cores, trace.machine_memory])
-        largest = sizes[np.argmax((sizes / sizes.max(axis=0)).min(axis=1))]
-        facts["largest_machine"] = {"cores": float(largest[0]), "memory": float(largest[1])}
+        demands = {"cores": trace.cores, "memory": trace.memory}
+        sizes = {"cores": trace.machine_cores, "memory": trace.machine_memory}
+        known = [name for name in sizes if sizes[name].any()]
+        table = np.column_stack([sizes[name] for name in known])
+        largest = int(np.argmax((table / table.max(axis=0)).min(axis=1)))
         fits = np.zeros(len(trace.arrival), dtype=np.bool_)
-        for cores, memory in np.unique(sizes, axis=0):
-            fits |= (trace.cores <= cores) & (trace.memory <= memory)
+        for size in np.unique(table, axis=0):
+            fits |= np.all([demands[name] <= one for name, one in zip(known, size, strict=True)], axis=0)
+        facts["largest_machine"] = {
+            name: float(sizes[name][largest]) if name in known else None for name in sizes
+        }
         facts["tasks_without_machine"] = int((~fits).sum())
         facts["offered_load"] = {
-            "cores": _load(trace, trace.cores, trace.machine_cores),
-            "memory": _load(trace, trace.memory, trace.machine_memory),
+            name: _load(trace, demands[name], sizes[name]) if name in known else None for name in sizes
         }
     return facts
 

@@ -1,4 +1,4 @@
-"""What every trace reader shares: the Trace it returns, and the streaming reader of text tables.
+"""What every trace reader shares: the Trace or JobTrace it returns, and the streaming reader of text tables.
 
 A reader is one module of this package that exports ``FORMAT``, a :class:`Format`; it is found, not listed.
 """
@@ -9,12 +9,12 @@ import csv
 import dataclasses
 import errno
 import gzip
+import itertools
 import math
 import re
 import zlib
-from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import IO, cast
 
@@ -31,11 +31,14 @@ __all__ = [
     "NO_EXECUTION",
     "Column",
     "Format",
+    "JobTrace",
     "Table",
     "Trace",
     "check_limit",
     "check_on_error",
     "first_line",
+    "is_number",
+    "parts",
     "refuse_empty",
 ]
 
@@ -51,6 +54,7 @@ NO_EXECUTION = "execution <= 0"
 MACHINE = "machine: "  # prefix of the reasons that concern rows of a file of machines
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_PART = re.compile(r"part-([0-9]{5})-of-([0-9]{5})\.csv(?:\.gz)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -58,11 +62,34 @@ def _empty() -> npt.NDArray[np.float64]:
     return np.zeros(0)
 
 
+def _own(trace: Trace | JobTrace, names: tuple[str, ...], *, sort: bool = False) -> None:
+    """Replace arrays of one length by read-only copies, with ``sort`` in the (stable) order of the first."""
+    arrays = {name: np.array(getattr(trace, name), dtype=np.float64) for name in names}
+    first = arrays[names[0]]
+    shape = (first.size,)
+    for name, values in arrays.items():
+        if values.shape != shape:
+            raise InvalidWorkload(
+                f"{trace.name} trace: {name}: must have shape {shape} like {names[0]}, got {values.shape}"
+            )
+    if sort and (np.diff(first) < 0).any():
+        order = np.argsort(first, kind="stable")
+        arrays = {name: values[order] for name, values in arrays.items()}
+    for name, values in arrays.items():
+        values.flags.writeable = False
+        object.__setattr__(trace, name, values)
+
+
+def _left_out(dropped: Mapping[str, int]) -> int:
+    return sum(n for reason, n in dropped.items() if not reason.startswith(MACHINE))
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trace:
     """Tasks and machines of a trace, in units that no longer depend on its format; arrays are read-only.
 
-    Tasks are sorted by arrival, ties in the order of the file. Memory is in GiB (2**30 bytes).
+    Tasks are sorted by arrival, ties in the order of the file. Memory is in GiB (2**30 bytes), unless
+    ``unit`` says that the trace has been published in shares only.
 
     Attributes:
         name: the format, e.g. "alibaba".
@@ -70,11 +97,15 @@ class Trace:
         duration: how long each task runs [s]; [N].
         cores: processor demand of each task [cores]; [N].
         memory: memory demand of each task [GiB]; [N].
-        machine_cores: processor capacity of each machine [cores]; [P], empty without a file of machines.
-        machine_memory: memory capacity of each machine [GiB]; [P].
+        machine_cores: processor capacity of each machine [cores]; [P], empty without machines.
+        machine_memory: memory capacity of each machine [GiB]; [P], all 0 where the trace does not say.
         dropped: why rows were left out -> how many, e.g. {"execution <= 0": 1}; reasons that start with
-            "machine: " count rows of the file of machines.
+            "machine: " count rows of the file of machines. Formats of events count tasks instead, and
+            rows where they are malformed.
         files: the files that were read.
+        unit: of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then all
+            four arrays of sizes are such shares, per resource).
+        filled: what was missing and stands as 0 -> in how many of the kept tasks.
 
     Raises:
         InvalidWorkload: when arrays that belong together differ in length or are not 1-dimensional.
@@ -89,25 +120,14 @@ class Trace:
     machine_memory: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    unit: str = "cores, GiB"
+    filled: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        tasks, machines = ("arrival", "duration", "cores", "memory"), ("machine_cores", "machine_memory")
-        for names in (tasks, machines):
-            arrays = {name: np.array(getattr(self, name), dtype=np.float64) for name in names}
-            shape = (arrays[names[0]].size,)
-            for name, values in arrays.items():
-                if values.shape != shape:
-                    raise InvalidWorkload(
-                        f"{self.name} trace: {name}: must have shape {shape} like {names[0]}, "
-                        f"got {values.shape}"
-                    )
-            if names == tasks and (np.diff(arrays["arrival"]) < 0).any():
-                order = np.argsort(arrays["arrival"], kind="stable")
-                arrays = {name: values[order] for name, values in arrays.items()}
-            for name, values in arrays.items():
-                values.flags.writeable = False
-                object.__setattr__(self, name, values)
+        _own(self, ("arrival", "duration", "cores", "memory"), sort=True)
+        _own(self, ("machine_cores", "machine_memory"))
         object.__setattr__(self, "dropped", dict(self.dropped))
+        object.__setattr__(self, "filled", dict(self.filled))
 
     def __repr__(self) -> str:
         return (
@@ -118,8 +138,68 @@ class Trace:
     @property
     def rows(self) -> int:
         """Number of rows read from the file of tasks, kept or dropped."""
-        left_out = sum(n for reason, n in self.dropped.items() if not reason.startswith(MACHINE))
-        return len(self.arrival) + left_out
+        return len(self.arrival) + _left_out(self.dropped)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JobTrace:
+    """Jobs of a trace that tells how much data each one moves, not its tasks; arrays are read-only.
+
+    Jobs are sorted by arrival, ties in the order of the file. A byte count of 0 is a fact (no such phase).
+
+    Attributes:
+        name: the format, e.g. "swim".
+        arrival: when each job was submitted, on the trace's own clock [s]; [J], not decreasing.
+        gap: time since the job before, as the file has it [s]; [J].
+        input_bytes: read by the map phase [bytes]; [J].
+        shuffle_bytes: moved from the map to the reduce phase [bytes]; [J].
+        output_bytes: written by the reduce phase [bytes]; [J].
+        dropped: why rows were left out -> how many.
+        files: the files that were read.
+
+    Raises:
+        InvalidWorkload: when the arrays differ in length or are not 1-dimensional.
+    """
+
+    name: str
+    arrival: npt.NDArray[np.float64]
+    gap: npt.NDArray[np.float64]
+    input_bytes: npt.NDArray[np.float64]
+    shuffle_bytes: npt.NDArray[np.float64]
+    output_bytes: npt.NDArray[np.float64]
+    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        _own(self, ("arrival", "gap", "input_bytes", "shuffle_bytes", "output_bytes"), sort=True)
+        object.__setattr__(self, "dropped", dict(self.dropped))
+
+    def __repr__(self) -> str:
+        return f"JobTrace({self.name!r}, jobs: {len(self.arrival)}, dropped: {self.dropped})"
+
+    @property
+    def rows(self) -> int:
+        """Number of rows read from the file, kept or dropped."""
+        return len(self.arrival) + _left_out(self.dropped)
+
+    def map_tasks(self, bytes_per_task: int = 10**9) -> npt.NDArray[np.int64]:
+        """Number of tasks of each job when a task reads at most so many bytes; 0 for a job without input.
+
+        Args:
+            bytes_per_task: the largest share of a job's input that one task reads [bytes].
+
+        Returns:
+            ceil(input / bytes_per_task) of each job, exactly; [J].
+
+        Raises:
+            InvalidParameter: when ``bytes_per_task`` is not a whole number >= 1.
+        """
+        if isinstance(bytes_per_task, bool) or not isinstance(bytes_per_task, int) or bytes_per_task < 1:
+            raise InvalidParameter(
+                f"bytes_per_task: must be a whole number of bytes >= 1, got {bytes_per_task!r}"
+            )
+        # beyond LARGEST one task holds any input, and the number may not fit an int64
+        return -(-self.input_bytes.astype(np.int64) // min(bytes_per_task, int(LARGEST)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +216,7 @@ class Format:
     name: str
     help: str
     recognises: Callable[[str], bool]
-    read: Callable[..., Trace]
+    read: Callable[..., Trace | JobTrace]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,9 +225,11 @@ class Column:
 
     Attributes:
         name: in the header, or in messages where the format has none.
-        unit: of its numbers.
+        unit: of its numbers; "" for those that only name or count something.
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
         optional: whether a field may be empty; it is then read as NaN.
+        whole: whether only whole numbers count.
+        unknown: a number that stands for "not known", read as NaN (None: there is none).
     """
 
     name: str
@@ -156,6 +238,8 @@ class Column:
     maximum: float = LARGEST
     exclusive: bool = False
     optional: bool = False
+    whole: bool = False
+    unknown: float | None = None
 
     def parse(self, text: str) -> float:
         """The number that a field holds; ValueError says what is wrong with it.
@@ -173,12 +257,20 @@ class Column:
         value = float(text)
         if math.isinf(value):
             raise ValueError(f"must be finite, got {_quote(text)}")
+        if value == self.unknown:
+            return math.nan
+        if self.whole and not value.is_integer():
+            raise ValueError(f"must be a whole number, got {_quote(text)}")
         if value < self.minimum or (self.exclusive and value == self.minimum):
             sign = ">" if self.exclusive else ">="
-            raise ValueError(f"must be {sign} {self.minimum:g} ({self.unit}), got {_quote(text)}")
+            raise ValueError(f"must be {sign} {self.minimum:g}{self._unit}, got {_quote(text)}")
         if value > self.maximum:
-            raise ValueError(f"must be <= {self.maximum:g} ({self.unit}), got {_quote(text)}")
+            raise ValueError(f"must be <= {self.maximum:g}{self._unit}, got {_quote(text)}")
         return value
+
+    @property
+    def _unit(self) -> str:
+        return f" ({self.unit})" if self.unit else ""
 
 
 class Table:
@@ -196,6 +288,7 @@ class Table:
         names: of all columns, for formats without a header; None: the first line names them, in any order.
         delimiter: between fields; None: any run of blanks.
         comment: lines that start with it are no rows ("": none).
+        on_comment: called with each of those lines, without its end; ``refuse`` may be called from there.
         on_error: "raise" or "skip".
         malformed: the key of ``dropped`` under which malformed rows are counted.
 
@@ -217,6 +310,7 @@ class Table:
         names: Sequence[str] | None = None,
         delimiter: str | None = ",",
         comment: str = "",
+        on_comment: Callable[[str], None] | None = None,
         on_error: str = "raise",
         malformed: str = MALFORMED,
     ) -> None:
@@ -224,16 +318,22 @@ class Table:
         self.path = Path(path)
         self.columns = tuple(columns)
         self.names = None if names is None else tuple(names)
-        self.delimiter, self.comment = delimiter, comment
+        self.delimiter, self.comment, self.on_comment = delimiter, comment, on_comment
         self.on_error, self.malformed = on_error, malformed
         self.line = 0
         self.dropped: Counter[str] = Counter()
 
-    def refuse(self, column: str, reason: str) -> None:
-        """Raise TraceFormatError for the current line, or count it as malformed with ``on_error="skip"``."""
+    def refuse(self, column: str, reason: str, malformed: str | None = None) -> None:
+        """Raise TraceFormatError for the current line, or count it as malformed with ``on_error="skip"``.
+
+        Args:
+            column: name of the column, "" for the whole line.
+            reason: what is wrong.
+            malformed: the key of ``dropped`` to count it under; None: that of the table.
+        """
         if self.on_error == "raise":
             raise TraceFormatError(self.path, self.line, column, reason)
-        self.dropped[self.malformed] += 1
+        self.dropped[malformed or self.malformed] += 1
 
     def __iter__(self) -> Iterator[tuple[float, ...]]:
         self.line = 0
@@ -246,14 +346,17 @@ class Table:
                 places = self._places(names)
                 continue
             try:
-                text = _decode(raw)
-                if not text.strip() or (self.comment and text.startswith(self.comment)):
-                    continue
-                fields = self._split(text)
-                if len(fields) != len(names):
+                text = _decode(raw, first=self.line == 1)
+                comment = bool(self.comment) and text.startswith(self.comment)
+                fields = [] if comment or not text.strip() else self._split(text)
+                if fields and len(fields) != len(names):
                     raise ValueError(f"expected {len(names)} columns, got {len(fields)}")
             except ValueError as error:
                 self.refuse("", str(error))
+                continue
+            if comment and self.on_comment is not None:
+                self.on_comment(text)
+            if not fields:
                 continue
             row = []
             for column, place in zip(self.columns, places, strict=True):
@@ -307,9 +410,44 @@ def first_line(path: str | Path) -> str:
         raise TraceFormatError(path, 1, "", str(error)) from None
 
 
-def refuse_empty(path: str | Path, what: str, values: array[float], dropped: Mapping[str, int]) -> None:
+def is_number(text: str) -> bool:
+    """Whether a field is a number in decimal notation, of any size."""
+    return _DECIMAL.fullmatch(text.strip(" ")) is not None
+
+
+def parts(path: str | Path) -> tuple[Path, ...]:
+    """The files of a data set that is published in numbered parts, in their order.
+
+    Args:
+        path: a folder of files ``part-?????-of-?????.csv`` or ``.csv.gz`` (others are ignored), or one file.
+
+    Returns:
+        the files: the parts of a folder, none if it has none; a path that is no folder, itself.
+
+    Raises:
+        TraceFormatError: when the parts of a folder are not consecutive parts of one data set: what
+            the missing ones hold would be lost in silence.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        return (path,)
+    found = sorted((place, file) for file in path.iterdir() if (place := _part(file.name)) is not None)
+    for ((number, total), before), (place, file) in itertools.pairwise(found):
+        if place != (number + 1, total):
+            reason = f"{file.name} does not follow {before.name}: parts must be consecutive"
+            raise TraceFormatError(path, 0, "", reason)
+    return tuple(file for _, file in found)
+
+
+def _part(name: str) -> tuple[int, int] | None:
+    """Number of a part, and of how many; None for another file."""
+    found = _PART.fullmatch(name)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def refuse_empty(path: str | Path, what: str, values: Sized, dropped: Mapping[str, int]) -> None:
     """Raise TraceFormatError when a file yielded no ``what`` ("task", "machine"), saying what was dropped."""
-    if not values:
+    if len(values) == 0:
         reasons = "; ".join(f"{reason.removeprefix(MACHINE)}: {n}" for reason, n in dropped.items() if n)
         raise TraceFormatError(path, 0, "", f"has no {what}" + (f" (left out: {reasons})" if reasons else ""))
 

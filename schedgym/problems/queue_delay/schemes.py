@@ -4,8 +4,8 @@ A scheme is a row of four codes: what an arrival may start, the rule that gives 
 completion may start, and the order of the queue. The same compiled ``choose`` serves the baseline
 policies (on an observation) and the ``rule`` view (on the whole queue).
 
-Source: NoroozOliaee et al., sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes compare without square
-roots (the order is the same). Ties go to the lowest server index and the earliest submission.
+Source: NoroozOliaee et al., sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes compare without
+square roots (the order is the same). Ties go to the lowest server index and the earliest submission.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from schedgym.problems.queue_delay.schemes import TOLERANCE
 
 if TYPE_CHECKING:
     from schedgym.problems.queue_delay.problem import QueueDelayParameters
-    from schedgym.traces.base import Trace
+    from schedgym.traces.base import JobTrace, Trace
 
 __all__ = [
     "LAST_TIME",
@@ -194,7 +194,7 @@ def make_source(parameters: QueueDelayParameters) -> Source:
     )
 
 
-def from_trace(trace: Trace) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def from_trace(trace: Trace | JobTrace) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Tasks and machines of a trace in this problem's units.
 
     Sizes are divided by the largest machine per resource. Machines are listed largest first (by the
@@ -207,13 +207,29 @@ def from_trace(trace: Trace) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.fl
         tasks [N, 4] (arrival, execution, cpu, memory) in order of arrival, and machines [P, 2].
 
     Raises:
-        InvalidParameter: when the trace has no machines.
+        InvalidParameter: when the trace has jobs instead of tasks, or no machines, or tells the memory of
+            tasks but not of machines.
         InvalidWorkload: when a task fits no machine.
     """
+    from schedgym.traces.base import Trace
+
+    if not isinstance(trace, Trace):
+        raise InvalidParameter(
+            f"trace: the {trace.name} trace has jobs by their bytes; this problem needs tasks with "
+            "processors, memory and duration"
+        )
     if len(trace.machine_cores) == 0:
         raise InvalidParameter(f"nodes: the {trace.name} trace needs its file of machines")
-    scale_cpu, scale_memory = trace.machine_cores.max(), trace.machine_memory.max()
-    nodes = np.column_stack([trace.machine_cores / scale_cpu, trace.machine_memory / scale_memory])
+    machine_memory = trace.machine_memory
+    if not machine_memory.any():  # not told, so that it can limit nothing
+        if trace.memory.any():
+            raise InvalidParameter(
+                f"nodes: the {trace.name} trace tells its tasks' memory but not its machines': name a file "
+                "of machines"
+            )
+        machine_memory = np.ones_like(machine_memory)
+    scale_cpu, scale_memory = trace.machine_cores.max(), machine_memory.max()
+    nodes = np.column_stack([trace.machine_cores / scale_cpu, machine_memory / scale_memory])
     largest = int(np.argmax(nodes.min(axis=1)))
     nodes = np.concatenate([nodes[largest : largest + 1], np.delete(nodes, largest, axis=0)])
     table = np.column_stack(
