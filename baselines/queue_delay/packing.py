@@ -1,4 +1,6 @@
-"""Offline vector bin packing: all tasks known, as few servers as possible (NoroozOliaee et al., section III-A).
+"""Offline vector bin packing: all tasks known, as few servers as possible.
+
+Source: NoroozOliaee et al., section III-A.
 
 A function of its own, not a policy: nothing arrives and nothing ends. It is what the paper's online
 schemes descend from, and a way to see how many servers a set of tasks needs at once.
@@ -68,8 +70,8 @@ def pack(
         InfeasibleInstance: when an item fits no empty bin, or the given bins are used up.
 
     Source:
-        NoroozOliaee et al., section III-A; the bin-centric greedy rules are those of Panigrahy, Talwar, Uyeda,
-        Wieder, "Heuristics for vector bin packing" (2011).
+        NoroozOliaee et al., section III-A; the bin-centric greedy rules are those of Panigrahy, Talwar,
+        Uyeda, Wieder, "Heuristics for vector bin packing" (2011).
     """
     items, bins, endless = _check(demands, capacities, rule, size, rng)
     if size == "sum" and weights is not None:
