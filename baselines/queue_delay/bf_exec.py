@@ -25,7 +25,7 @@ class BFExec(SchemePolicy):
 
 @register_policy(
     "queue-delay/dot-exec",
-    source="schedgym (not in the paper): its dot product on arrival, its second phase on completion",
+    source="schedgym (not in the paper): the arrival rule of ffd-dp, the completion rule of bf-exec",
     knows=("execution",),
     views=carrying_views("dot-exec"),
 )
