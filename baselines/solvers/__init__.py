@@ -1,0 +1,1 @@
+"""Shared exact solvers: flows, water-filling and the linear programs that they are compared with."""

@@ -1,0 +1,536 @@
+"""Balanced placement of a job's tasks on the sites that hold their data.
+
+``balance`` is exact (max-flows under a growing limit per slot), ``greedy_balance`` the cheap heuristic
+of ATA-Greedy. Both are integral, compare in integers only, and are deterministic, ties included.
+
+The kernels (``balance_into``, ``greedy_into``) work on preallocated arrays and allocate nothing.
+
+Source: thesis 004, sections 3.2.1 and 3.2.2 (Algorithms 1 and 2) and 3.2.4 (ATA-Greedy).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import I8_1, I8_2, helper, pure_kernel
+from schedgym.errors import InvalidParameter
+
+__all__ = [
+    "PlacementScratch",
+    "SiteLists",
+    "balance",
+    "balance_into",
+    "greedy_balance",
+    "greedy_into",
+    "make_placement_scratch",
+    "make_site_lists",
+    "place",
+    "whole",
+]
+
+Integers = npt.NDArray[np.int64]
+
+UNSEEN, SOURCE = -2, -1  # how a search came to a node, where no entry of the lists led to it
+
+
+class SiteLists(NamedTuple):
+    """The sites available to each task group, by group and by site. K groups, at most A sites each.
+
+    An entry (group k, its a-th site) has the number k * A + a.
+    """
+
+    sites: I8_2  # [K, A] in the order of the list; -1 pads at the end
+    ascending: I8_2  # [K, A] the positions in ``sites`` by ascending site; -1 pads at the end
+    start: I8_1  # [M + 1] where the entries of a site begin
+    entries: I8_1  # [K * A] entries by site, groups ascending
+
+
+class PlacementScratch(NamedTuple):
+    """Work space of the kernels. K groups, M sites."""
+
+    left: I8_1  # [K] tasks not yet placed
+    room: I8_1  # [M] tasks that a site still takes
+    group_from: I8_1  # [K] entry by which the search came to a group
+    site_from: I8_1  # [M] entry by which the search came to a site
+    queue: I8_1  # [K + M]
+
+
+def whole(name: str, values: npt.ArrayLike, shape: tuple[int | None, ...], least: int = 0) -> Integers:
+    """``values`` as a contiguous int64 array.
+
+    Args:
+        name: what to call them in an error.
+        values: whole numbers.
+        shape: the shape they must have; None for any length.
+        least: the smallest number allowed.
+
+    Raises:
+        InvalidParameter: a wrong shape, or a number that is not whole or too small.
+    """
+    array = np.asarray(values)
+    if array.ndim != len(shape) or any(s not in (None, n) for s, n in zip(shape, array.shape, strict=False)):
+        wanted = ", ".join("*" if s is None else str(s) for s in shape)
+        raise InvalidParameter(f"{name}: must have the shape [{wanted}], got {list(array.shape)}")
+    if not np.issubdtype(array.dtype, np.integer):
+        if array.size and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
+            raise InvalidParameter(f"{name}: must be whole numbers")
+    result = np.ascontiguousarray(array, dtype=np.int64)
+    if (result < least).any():
+        index = [int(i) for i in np.argwhere(result < least)[0]]
+        raise InvalidParameter(f"{name}{index}: must be at least {least}, got {result[tuple(index)]}")
+    return result
+
+
+def make_site_lists(sites: npt.ArrayLike, count: int) -> SiteLists:
+    """Index the available sites of the groups.
+
+    Args:
+        sites: [K, A] available sites of each group, in order; -1 pads at the end.
+        count: number of sites M.
+
+    Raises:
+        InvalidParameter: a site out of range, twice in a list, or after a pad.
+    """
+    array = whole("sites", sites, (None, None), -1)
+    groups, width = array.shape
+    given = array >= 0
+    if (array >= count).any():
+        bad = [int(i) for i in np.argwhere(array >= count)[0]]
+        raise InvalidParameter(f"sites{bad}: there are {count} sites, got {array[tuple(bad)]}")
+    if (given[:, 1:] & ~given[:, :-1]).any():
+        raise InvalidParameter("sites: -1 pads a list at its end only")
+    keys = np.where(given, array, count)
+    ascending = np.argsort(keys, axis=1, kind="stable")
+    ordered = np.take_along_axis(keys, ascending, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < count)
+    if twice.any():
+        raise InvalidParameter(f"sites[{int(np.argwhere(twice)[0][0])}]: names a site twice")
+    flat = keys.ravel()
+    entries = np.argsort(flat, kind="stable")
+    start = np.searchsorted(flat[entries], np.arange(count + 1))
+    return SiteLists(
+        sites=array,
+        ascending=np.ascontiguousarray(np.where(ordered < count, ascending, -1), dtype=np.int64),
+        start=start.astype(np.int64),
+        entries=entries.astype(np.int64),
+    )
+
+
+def make_placement_scratch(groups: int, sites: int) -> PlacementScratch:
+    """Work space for ``groups`` task groups and ``sites`` sites."""
+    return PlacementScratch(
+        left=np.zeros(groups, dtype=np.int64),
+        room=np.zeros(sites, dtype=np.int64),
+        group_from=np.zeros(groups, dtype=np.int64),
+        site_from=np.zeros(sites, dtype=np.int64),
+        queue=np.zeros(groups + sites, dtype=np.int64),
+    )
+
+
+@pure_kernel
+def place(demand: Integers, lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
+    """Place as many tasks as fit ``scratch.room``: the maximum flow of Edmonds and Karp.
+
+    Shortest augmenting paths, with groups and sites always taken in ascending order; the paths of one
+    step amount to a pass over groups, then sites, each pair taking min(left, room).
+
+    Args:
+        demand: [K] tasks.
+        lists: available sites.
+        placement: [K, A] written: tasks at each available site.
+        scratch: ``room`` [M] is read and reduced. If tasks are left, ``group_from`` other than UNSEEN and
+            ``site_from`` other than UNSEEN mark a minimum cut.
+
+    Returns:
+        The number of tasks left.
+    """
+    left = scratch.left
+    room = scratch.room
+    group_from = scratch.group_from
+    site_from = scratch.site_from
+    queue = scratch.queue
+    sites = lists.sites
+    groups, width = sites.shape
+    total = 0
+    for k in range(groups):
+        tasks = demand[k]
+        for a in range(width):
+            placement[k, a] = 0
+        if tasks > 0:
+            for b in range(width):
+                a = lists.ascending[k, b]
+                if a < 0 or tasks == 0:
+                    break
+                j = sites[k, a]
+                taken = min(tasks, room[j])
+                placement[k, a] = taken
+                room[j] -= taken
+                tasks -= taken
+        left[k] = tasks
+        total += tasks
+    while total > 0:
+        tail = 0
+        for k in range(groups):
+            group_from[k] = UNSEEN
+            if left[k] > 0:
+                group_from[k] = SOURCE
+                queue[tail] = k
+                tail += 1
+        for j in range(room.shape[0]):
+            site_from[j] = UNSEEN
+        head = 0
+        found = -1
+        while head < tail and found < 0:
+            node = queue[head]
+            head += 1
+            if node < groups:
+                for b in range(width):
+                    a = lists.ascending[node, b]
+                    if a < 0:
+                        break
+                    j = sites[node, a]
+                    if site_from[j] == UNSEEN:
+                        site_from[j] = node * width + a
+                        if room[j] > 0:
+                            found = j
+                            break
+                        queue[tail] = groups + j
+                        tail += 1
+            else:
+                j = node - groups
+                for position in range(lists.start[j], lists.start[j + 1]):
+                    entry = lists.entries[position]
+                    k = entry // width
+                    if group_from[k] == UNSEEN and placement[k, entry - k * width] > 0:
+                        group_from[k] = entry
+                        queue[tail] = k
+                        tail += 1
+        if found < 0:
+            break
+        amount = room[found]
+        j = found
+        while True:
+            k = site_from[j] // width
+            back = group_from[k]
+            if back == SOURCE:
+                amount = min(amount, left[k])
+                break
+            amount = min(amount, placement[k, back - k * width])
+            j = sites[k, back - k * width]
+        room[found] -= amount
+        j = found
+        while True:
+            entry = site_from[j]
+            k = entry // width
+            placement[k, entry - k * width] += amount
+            back = group_from[k]
+            if back == SOURCE:
+                left[k] -= amount
+                break
+            placement[k, back - k * width] -= amount
+            j = sites[k, back - k * width]
+        total -= amount
+    return total
+
+
+@helper
+def _least_level(tasks: int, slots: Integers, load: Integers, site_from: Integers, low: int) -> int:
+    """The least C >= low at which the marked sites take ``tasks`` tasks."""
+    high = low
+    for j in range(slots.shape[0]):
+        if site_from[j] != UNSEEN:
+            high = max(high, (tasks + load[j] + slots[j] - 1) // slots[j])
+    while low < high:
+        middle = (low + high) // 2
+        room = 0
+        for j in range(slots.shape[0]):
+            if site_from[j] != UNSEEN:
+                room += max(slots[j] * middle - load[j], 0)
+        if room >= tasks:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@pure_kernel
+def balance_into(
+    demand: Integers,
+    lists: SiteLists,
+    slots: Integers,
+    load: Integers,
+    placement: Integers,
+    scratch: PlacementScratch,
+) -> int:
+    """:func:`balance` for kernels, with whole C.
+
+    Instead of halving an interval, C grows from one violated cut to the least C that satisfies it: the
+    same least C, after two or three flows.
+
+    Args:
+        demand: [K] tasks; a group with tasks has a site.
+        lists: available sites.
+        slots: [M] at least 1.
+        load: [M] tasks already there.
+        placement: [K, A] written.
+        scratch: work space.
+
+    Returns:
+        C, in tasks per slot; 0 without tasks.
+    """
+    groups, width = lists.sites.shape
+    sites = slots.shape[0]
+    for j in range(sites):
+        scratch.site_from[j] = UNSEEN
+    tasks = 0
+    for k in range(groups):
+        if demand[k] > 0:
+            tasks += demand[k]
+            for a in range(width):
+                j = lists.sites[k, a]
+                if j < 0:
+                    break
+                scratch.site_from[j] = SOURCE
+    level = 0
+    while True:
+        level = _least_level(tasks, slots, load, scratch.site_from, level)
+        for j in range(sites):
+            scratch.room[j] = max(slots[j] * level - load[j], 0)
+        if place(demand, lists, placement, scratch) == 0:
+            return level
+        tasks = 0
+        for k in range(groups):
+            if scratch.group_from[k] != UNSEEN:
+                tasks += demand[k]
+
+
+@helper
+def _fill_group(
+    tasks: int,
+    group: int,
+    lists: SiteLists,
+    slots: Integers,
+    load: Integers,
+    placement: Integers,
+    active: Integers,
+) -> None:
+    """Place a group: each task to the least (load + 1) / slots, lowest site first; ``load`` grows."""
+    width = lists.sites.shape[1]
+    most = 0
+    weight = 0
+    for a in range(width):
+        j = lists.sites[group, a]
+        if j < 0:
+            break
+        active[j] = 1
+        most += load[j]
+        weight += slots[j]
+    most += tasks
+    # the water level most / weight over the sites below it
+    dropped = True
+    while dropped:
+        dropped = False
+        for a in range(width):
+            j = lists.sites[group, a]
+            if j < 0:
+                break
+            if active[j] == 1 and load[j] * weight > most * slots[j]:
+                active[j] = 0
+                most -= load[j]
+                weight -= slots[j]
+                dropped = True
+    # the tasks with (load + 1) / slots up to the level come first in any order of ties
+    left = tasks
+    for a in range(width):
+        j = lists.sites[group, a]
+        if j < 0:
+            break
+        if active[j] == 1:
+            count = slots[j] * most // weight - load[j]
+            placement[group, a] = count
+            load[j] += count
+            left -= count
+    # fewer tasks than sites are left
+    while left > 0:
+        chosen = -1
+        site = -1
+        for b in range(width):
+            a = lists.ascending[group, b]
+            if a < 0:
+                break
+            j = lists.sites[group, a]
+            if chosen < 0 or (load[j] + 1) * slots[site] < (load[site] + 1) * slots[j]:
+                chosen = a
+                site = j
+        placement[group, chosen] += 1
+        load[site] += 1
+        left -= 1
+
+
+@helper
+def _fill_group_literally(
+    tasks: int, group: int, lists: SiteLists, load: Integers, placement: Integers, order: Integers
+) -> None:
+    """Place a group by the thesis's formula: loads count, slots do not; the remainder to the most loaded."""
+    width = lists.sites.shape[1]
+    count = 0
+    for b in range(width):
+        a = lists.ascending[group, b]
+        if a < 0:
+            break
+        position = count
+        while position > 0 and load[lists.sites[group, order[position - 1]]] > load[lists.sites[group, a]]:
+            order[position] = order[position - 1]
+            position -= 1
+        order[position] = a
+        count += 1
+    used = 0
+    below = 0  # sum of the loads of the ``used`` least loaded sites
+    while used < count:
+        if used > 0 and tasks <= used * load[lists.sites[group, order[used]]] - below:
+            break
+        below += load[lists.sites[group, order[used]]]
+        used += 1
+    level = (tasks + below + used - 1) // used
+    short = level * used - below - tasks
+    for x in range(used):
+        a = order[x]
+        j = lists.sites[group, a]
+        number = level - load[j] - (1 if x < short else 0)
+        placement[group, a] = number
+        load[j] += number
+
+
+@pure_kernel
+def greedy_into(
+    demand: Integers,
+    lists: SiteLists,
+    slots: Integers,
+    load: Integers,
+    placement: Integers,
+    scratch: PlacementScratch,
+    literal: bool,
+) -> None:
+    """:func:`greedy_balance` for kernels.
+
+    Args:
+        demand: [K] tasks; a group with tasks has a site.
+        lists: available sites.
+        slots: [M] at least 1.
+        load: [M] tasks already there; those placed are added.
+        placement: [K, A] written.
+        scratch: work space.
+        literal: see :func:`greedy_balance`.
+    """
+    groups, width = lists.sites.shape
+    order = scratch.queue
+    count = 0
+    for k in range(groups):
+        for a in range(width):
+            placement[k, a] = 0
+        if demand[k] > 0:
+            position = count
+            while position > 0 and demand[order[position - 1]] < demand[k]:
+                order[position] = order[position - 1]
+                position -= 1
+            order[position] = k
+            count += 1
+    for index in range(count):
+        k = order[index]
+        if literal:
+            _fill_group_literally(demand[k], k, lists, load, placement, scratch.room)
+        else:
+            _fill_group(demand[k], k, lists, slots, load, placement, scratch.site_from)
+
+
+def _checked(
+    demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, load: npt.ArrayLike
+) -> tuple[Integers, SiteLists, Integers, Integers]:
+    site_slots = whole("slots", slots, (None,), 1)
+    lists = make_site_lists(sites, site_slots.size)
+    tasks = whole("demand", demand, (lists.sites.shape[0],))
+    taken = whole("load", load, (site_slots.size,))
+    homeless = (tasks > 0) & ~(lists.sites >= 0).any(axis=1)
+    if homeless.any():
+        raise InvalidParameter(f"sites[{int(np.argmax(homeless))}]: the group has tasks and no site")
+    return tasks, lists, site_slots, taken
+
+
+def balance(
+    demand: npt.ArrayLike,
+    sites: npt.ArrayLike,
+    slots: npt.ArrayLike,
+    load: npt.ArrayLike,
+    *,
+    fine: bool = False,
+) -> tuple[Fraction, Integers]:
+    """The placement with the least C: no site exceeds C tasks per slot, unless it did before.
+
+    The least C for which a maximum flow with the site capacities max(u_j C - r_j, 0) places all tasks.
+    The flow is that of :func:`place`: Edmonds and Karp's, groups and sites in ascending order.
+
+    Args:
+        demand: w [K] tasks of each group.
+        sites: [K, A] available sites of each group, in order; -1 pads.
+        slots: u [M] slots of each site, at least 1.
+        load: r [M] tasks already assigned to each site.
+        fine: C in multiples of 1 / gcd(u) instead of whole numbers.
+
+    Returns:
+        C in tasks per slot (0 without tasks), and the number of tasks of each group on its k-th available
+        site, int64 [K, A].
+
+    Raises:
+        InvalidParameter: malformed input, or a group with tasks and no site.
+
+    Source: thesis 004, Algorithm 1 (BTAwJ: ``load`` zero) and Algorithm 2 (BTAaJ).
+    """
+    tasks, lists, site_slots, taken = _checked(demand, sites, slots, load)
+    unit = math.gcd(*site_slots.tolist()) if fine else 1
+    placement = np.zeros(lists.sites.shape, dtype=np.int64)
+    scratch = make_placement_scratch(tasks.size, site_slots.size)
+    level: Any = balance_into(tasks, lists, site_slots // unit, taken, placement, scratch)
+    return Fraction(int(level), unit), placement
+
+
+def greedy_balance(
+    demand: npt.ArrayLike,
+    sites: npt.ArrayLike,
+    slots: npt.ArrayLike,
+    load: npt.ArrayLike,
+    *,
+    literal: bool = False,
+) -> Integers:
+    """ATA-Greedy's placement: group by group, each task where it leaves the least load per slot.
+
+    Groups by decreasing size, ties by index; each task goes to the available site with the least
+    (load + 1) / u_j, ties to the lowest index. A group costs the square of its number of sites, whatever
+    its number of tasks.
+
+    Args:
+        demand: [K] tasks of each group.
+        sites: [K, A] available sites of each group, in order; -1 pads.
+        slots: u [M] slots of each site, at least 1.
+        load: r [M] tasks already assigned to each site.
+        literal: the thesis's formula. It fills to a level in tasks, not in tasks per slot, and gives the
+            remainder to the more loaded of the sites that it fills (equal loads in order of index).
+
+    Returns:
+        The number of tasks of each group on its k-th available site, int64 [K, A].
+
+    Raises:
+        InvalidParameter: malformed input, or a group with tasks and no site.
+
+    Source: thesis 004, section 3.2.4. Deviations: loads are taken per slot, and the remainder goes to the
+    lowest index, unless ``literal``.
+    """
+    tasks, lists, site_slots, taken = _checked(demand, sites, slots, load)
+    placement = np.zeros(lists.sites.shape, dtype=np.int64)
+    scratch = make_placement_scratch(tasks.size, site_slots.size)
+    greedy_into(tasks, lists, site_slots, taken.copy(), placement, scratch, literal)
+    return placement

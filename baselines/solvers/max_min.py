@@ -1,0 +1,1034 @@
+"""Max-min fair shares of several sites among jobs, exactly, by flows.
+
+The aggregates that jobs can have together form a polymatroid (they are flows from jobs through task
+groups to sites), so the lexicographic max-min vector is found by halving: raise all jobs of a part to the
+part's mean level; a maximum flow either reaches it, and the part is done, or its minimum cut separates the
+jobs and sites below the level from those above it, which never meet again. A flow only moves what the
+levels of a part demand, from jobs above to jobs below, starting from a site-by-site water-filling that is
+close already.
+
+Numbers. Flows are integers in units of 1 / scale slots; the scale is a power of two of up to 2^40, times J
+(the number of jobs) where there are floors, so that the shares u_j / J of sharing incentives are whole. All
+slots together are less than 2^52 units. For whole slots and demands, two cuts that differ do so by scale / J
+units or more (scale / J^2 with such floors), and rounding makes up 2 J units at most: every comparison of
+cuts is exact for up to 6,500 jobs at 2^40, and a level is a quotient of integers, rounded once (twice with
+floors). With weights or other floors, cuts within 2 J units count as equal. An allocation has its
+aggregates up to 2 J units, for 1000 jobs and 2000 slots 2e-9.
+
+The kernels (``load_network``, ``hold_in_network``, ``share_into``, ``complete_into``) work on a preallocated
+:class:`Network` and allocate nothing; so do ``isolated_into`` and ``water_into``.
+
+Source: thesis 004, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
+Fujishige's decomposition of a polymatroid, not the thesis's linear programs (see ``linear``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.balance import (
+    Integers,
+    PlacementScratch,
+    SiteLists,
+    make_placement_scratch,
+    make_site_lists,
+    place,
+    whole,
+)
+from schedgym.core.jit import F8_1, I8_1, pure_kernel
+from schedgym.errors import InfeasibleInstance, InvalidParameter
+
+__all__ = [
+    "Network",
+    "complete_into",
+    "completion_shares",
+    "hold_in_network",
+    "isolated_into",
+    "isolated_share",
+    "load_network",
+    "make_network",
+    "max_min",
+    "share_into",
+    "unit_scale",
+    "water_filling",
+    "water_into",
+]
+
+Floats = npt.NDArray[np.float64]
+
+MOST_BITS = 52  # of all slots together: a float64 holds their number of units
+FINEST = 40  # power of two in the scale
+FROZEN = -1  # owner of a group that nothing may change
+FAR = 1 << 60
+LEAST_WEIGHT = 1e-9  # of the largest
+MOST_STEPS = 20  # of Newton's method for the level of a site, which need not be exact
+
+
+class Network(NamedTuple):
+    """Jobs, their task groups with tasks, the available sites, a flow, and work space.
+
+    J jobs, G groups (job by job), A sites at most per group, M sites, K kinds of groups. Nodes of a search
+    are owners 0 to J + K - 1 (a job, or J + k: one group of the job whose groups are being balanced), then
+    sites. Amounts are in units of 1 / scale slots.
+    """
+
+    weight: F8_1  # [J] level 1 is worth this aggregate
+    base: I8_1  # [J] what a job holds outside the network, part of its aggregate
+    floor: I8_1  # [J] least flow of a job
+    share: F8_1  # [J] result: aggregate, base included
+    start: I8_1  # [J + 1] where the groups of a job begin
+    kind: I8_1  # [G] column of the demand matrix
+    owner: I8_1  # [G] job, J + k, or FROZEN
+    tasks: F8_1  # [G] demand in units, never cut
+    held: I8_1  # [G] what the job holds outside the network
+    limit: I8_1  # [G] demand that the network may serve
+    used: I8_1  # [G] flow
+    site: I8_1  # [G * A] -1 pads
+    flow: I8_1  # [G * A]
+    slots: I8_1  # [M]
+    free: I8_1  # [M] slots without flow
+    entry_start: I8_1  # [M + 1] where the entries of a site begin
+    entry: I8_1  # [G * A] indices into ``flow``, by site
+    entry_group: I8_1  # [G * A] their groups
+    low: I8_1  # [J + K] first group of an owner
+    high: I8_1  # [J + K] one past its last group
+    need: I8_1  # [J + K] flow wanted (> 0) or to give away (< 0)
+    part: I8_1  # [J + K] part of an owner
+    depth: I8_1  # [J + K] distance from an owner in need; -1 not reached
+    arc: I8_1  # [J + K] where the search of an owner stands
+    site_part: I8_1  # [M]
+    site_depth: I8_1  # [M]
+    site_arc: I8_1  # [M]
+    site_turn: I8_1  # [M] which end of that arc: 0 the owner, else a sibling
+    owners: I8_1  # [J + K] owners, part by part
+    sites: I8_1  # [M] sites, part by part
+    queue: I8_1  # [J + K + M]
+    path: I8_1  # [J + K + M + 1] nodes of an augmenting path
+    gave: I8_1  # [J + K + M + 1] entry that the step into a node takes flow from, or -1
+    took: I8_1  # [J + K + M + 1] entry that it adds flow to, or -1
+    stack: I8_1  # [5 (J + M + 1)] parts to do
+
+
+def make_network(jobs: int, kinds: int, width: int, sites: int, groups: int | None = None) -> Network:
+    """A network for up to ``jobs`` jobs, and ``groups`` (jobs * kinds) groups of up to ``width`` sites."""
+    groups = jobs * kinds if groups is None else groups
+    owners = jobs + kinds
+    nodes = owners + sites
+    sizes = {
+        **dict.fromkeys(("weight", "base", "floor", "share"), jobs),
+        **dict.fromkeys(("kind", "owner", "tasks", "held", "limit", "used"), groups),
+        **dict.fromkeys(("site", "flow", "entry", "entry_group"), groups * width),
+        **dict.fromkeys(("slots", "free", "sites"), sites),
+        **dict.fromkeys(("site_part", "site_depth", "site_arc", "site_turn"), sites),
+        **dict.fromkeys(("low", "high", "need", "part", "depth", "arc", "owners"), owners),
+        **dict.fromkeys(("path", "gave", "took"), nodes + 1),
+        "start": jobs + 1,
+        "entry_start": sites + 1,
+        "queue": nodes,
+        "stack": 5 * (jobs + sites + 1),
+    }
+    real = ("weight", "share", "tasks")
+    arrays: Any = (np.zeros(sizes[n], dtype=np.float64 if n in real else np.int64) for n in Network._fields)
+    return Network(*arrays)
+
+
+def unit_scale(slots: Integers, jobs: int = 1) -> int:
+    """The number of units in a slot: ``jobs`` times the largest power of two with room for all slots."""
+    bits = MOST_BITS - (int(slots.sum()) * jobs).bit_length()
+    return jobs << max(0, min(FINEST, bits))
+
+
+@pure_kernel
+def load_network(
+    demand: Integers, sites: Integers, slots: Integers, scale: int, jobs: int, net: Network
+) -> None:
+    """Fill in jobs, groups and sites; no flow, equal weights, nothing held, no floors.
+
+    Args:
+        demand: [>= jobs, K] tasks; the kinds with tasks have a site.
+        sites: [K, A] available sites; -1 pads.
+        slots: [M].
+        scale: of :func:`unit_scale`.
+        jobs: how many rows of ``demand`` count.
+        net: made for as many jobs, kinds, sites, and groups with tasks, or more.
+    """
+    width = sites.shape[1]
+    count = slots.shape[0]
+    for j in range(count):
+        net.slots[j] = slots[j] * scale
+        net.free[j] = net.slots[j]
+        net.entry_start[j + 1] = 0
+    net.entry_start[0] = 0
+    g = 0
+    for i in range(jobs):
+        net.start[i] = g
+        net.low[i] = g
+        net.weight[i] = 1.0
+        net.base[i] = 0
+        net.floor[i] = 0
+        for k in range(demand.shape[1]):
+            tasks = demand[i, k]
+            if tasks > 0:
+                reach = 0
+                for a in range(width):
+                    j = sites[k, a]
+                    net.site[g * width + a] = j
+                    net.flow[g * width + a] = 0
+                    if j >= 0:
+                        reach += slots[j]
+                        net.entry_start[j + 1] += 1
+                net.kind[g] = k
+                net.owner[g] = i
+                net.tasks[g] = float(tasks) * scale
+                net.held[g] = 0
+                net.limit[g] = min(tasks, reach) * scale
+                net.used[g] = 0
+                g += 1
+        net.high[i] = g
+    net.start[jobs] = g
+    for j in range(count):
+        net.entry_start[j + 1] += net.entry_start[j]
+        net.site_arc[j] = net.entry_start[j]
+    for e in range(g * width):
+        j = net.site[e]
+        if j >= 0:
+            position = net.site_arc[j]
+            net.entry[position] = e
+            net.entry_group[position] = e // width
+            net.site_arc[j] = position + 1
+
+
+@pure_kernel
+def _pour(net: Network, jobs: int) -> None:
+    """Site by site, fill the site so as to level the aggregates that its jobs have so far.
+
+    A start close to the max-min flow (a second round costs more than it saves). ``net.need`` gets the
+    jobs' flows.
+    """
+    need = net.need
+    for i in range(jobs):
+        need[i] = 0
+    for j in range(net.slots.shape[0]):
+        first = net.entry_start[j]
+        last = net.entry_start[j + 1]
+        capacity = net.slots[j]
+        total = 0
+        weights = 0.0
+        bases = 0.0
+        for position in range(first, last):
+            g = net.entry_group[position]
+            i = net.owner[g]
+            total += net.limit[g] - net.used[g]
+            weights += net.weight[i]
+            bases += net.base[i] + need[i]
+        if total == 0:
+            continue
+        height = (capacity + bases) / weights
+        lowest = 0.0
+        highest = math.inf
+        for _ in range(MOST_STEPS):
+            if total <= capacity:
+                break
+            poured = 0.0
+            slope = 0.0
+            for position in range(first, last):
+                g = net.entry_group[position]
+                i = net.owner[g]
+                room = net.limit[g] - net.used[g]
+                wanted = net.weight[i] * height - net.base[i]
+                gain = net.weight[i]
+                if wanted <= net.floor[i]:
+                    wanted = float(net.floor[i])
+                    gain = 0.0
+                wanted -= need[i]
+                if wanted >= room:
+                    poured += room
+                elif wanted > 0.0:
+                    poured += wanted
+                    slope += gain
+            gap = capacity - poured
+            if abs(gap) <= 1e-12 * capacity:
+                break
+            if gap > 0.0:
+                lowest = height
+            else:
+                highest = height
+            following = height + gap / slope if slope > 0.0 else math.inf
+            if following <= lowest or following >= highest:
+                following = 2.0 * height + 1.0 if highest == math.inf else 0.5 * (lowest + highest)
+            height = following
+        left = capacity
+        for again in range(2):  # rounding leaves a little, which goes to whoever has room
+            if left == 0:
+                break
+            for position in range(first, last):
+                g = net.entry_group[position]
+                i = net.owner[g]
+                amount = min(net.limit[g] - net.used[g], left)
+                if again == 0 and total > capacity:
+                    wanted = max(net.weight[i] * height - net.base[i], float(net.floor[i])) - need[i]
+                    if wanted < amount:
+                        amount = max(int(wanted), 0)
+                net.flow[net.entry[position]] += amount
+                net.used[g] += amount
+                need[i] += amount
+                left -= amount
+        net.free[j] = left
+
+
+@pure_kernel
+def _exchange(
+    net: Network,
+    width: int,
+    owner_low: int,
+    owner_high: int,
+    site_low: int,
+    site_high: int,
+    part: int,
+    slack: int,
+) -> int:
+    """Move flow within a part to owners in need, from owners with too much and from free slots.
+
+    Dinic's maximum flow. Afterwards ``depth`` and ``site_depth`` are at least 0 on the side of a minimum
+    cut with the owners still in need, unless their needs sum to at most ``slack``.
+
+    Returns:
+        The sum of the needs left.
+    """
+    need = net.need
+    depth = net.depth
+    site_depth = net.site_depth
+    flow = net.flow
+    used = net.used
+    limit = net.limit
+    site = net.site
+    owner = net.owner
+    path = net.path
+    gave = net.gave
+    took = net.took
+    count = need.shape[0]
+    left = 0
+    for index in range(owner_low, owner_high):
+        left += max(need[net.owners[index]], 0)
+    while left > slack:
+        tail = 0
+        for index in range(owner_low, owner_high):
+            o = net.owners[index]
+            net.arc[o] = net.low[o] * width
+            depth[o] = -1
+            if need[o] > 0:
+                depth[o] = 0
+                net.queue[tail] = o
+                tail += 1
+        for index in range(site_low, site_high):
+            j = net.sites[index]
+            site_depth[j] = -1
+            net.site_arc[j] = net.entry_start[j]
+            net.site_turn[j] = 0
+        goal = FAR
+        head = 0
+        while head < tail:
+            node = net.queue[head]
+            head += 1
+            if node < count:
+                further = depth[node] + 1
+                if further > goal:
+                    break
+                for g in range(net.low[node], net.high[node]):
+                    if used[g] < limit[g]:
+                        for e in range(g * width, g * width + width):
+                            j = site[e]
+                            if j < 0:
+                                break
+                            if site_depth[j] < 0 and net.site_part[j] == part:
+                                site_depth[j] = further
+                                net.queue[tail] = count + j
+                                tail += 1
+                                if net.free[j] > 0:
+                                    goal = further
+            else:
+                node -= count
+                further = site_depth[node] + 1
+                if further > goal:
+                    break
+                for position in range(net.entry_start[node], net.entry_start[node + 1]):
+                    if flow[net.entry[position]] > 0:
+                        g = net.entry_group[position]
+                        o = owner[g]
+                        if o == FROZEN:
+                            continue
+                        if depth[o] < 0 and net.part[o] == part:
+                            depth[o] = further
+                            net.queue[tail] = o
+                            tail += 1
+                            if need[o] < 0:
+                                goal = further
+                        if width > 1:
+                            for e in range(g * width, g * width + width):
+                                j = site[e]
+                                if j < 0:
+                                    break
+                                if site_depth[j] < 0 and net.site_part[j] == part:
+                                    site_depth[j] = further
+                                    net.queue[tail] = count + j
+                                    tail += 1
+                                    if net.free[j] > 0:
+                                        goal = further
+        if goal == FAR:
+            break
+        for index in range(owner_low, owner_high):
+            source = net.owners[index]
+            if need[source] <= 0 or depth[source] != 0:
+                continue
+            path[0] = source
+            size = 1
+            while size > 0:
+                node = path[size - 1]
+                further = (depth[node] if node < count else site_depth[node - count]) + 1
+                if further == goal + 1:
+                    amount = -need[node] if node < count else net.free[node - count]
+                    amount = min(amount, need[source])
+                    for t in range(1, size):
+                        if gave[t] >= 0:
+                            amount = min(amount, flow[gave[t]])
+                        else:
+                            g = took[t] // width
+                            amount = min(amount, limit[g] - used[g])
+                    if node < count:
+                        need[node] += amount
+                    else:
+                        net.free[node - count] -= amount
+                    need[source] -= amount
+                    left -= amount
+                    kept = size - 1
+                    for t in range(size - 1, 0, -1):
+                        if gave[t] >= 0:
+                            flow[gave[t]] -= amount
+                            if flow[gave[t]] == 0:
+                                kept = t
+                            if took[t] >= 0:
+                                flow[took[t]] += amount
+                            else:
+                                used[gave[t] // width] -= amount
+                        else:
+                            g = took[t] // width
+                            flow[took[t]] += amount
+                            used[g] += amount
+                            if used[g] == limit[g]:
+                                kept = t
+                    size = kept
+                    if need[source] == 0:
+                        break
+                    continue
+                pushed = False
+                if node < count:
+                    e = net.arc[node]
+                    end = net.high[node] * width
+                    while e < end:
+                        g = e // width
+                        j = site[e]
+                        if used[g] >= limit[g] or j < 0:
+                            e = (g + 1) * width
+                            continue
+                        if (
+                            site_depth[j] == further
+                            and net.site_part[j] == part
+                            and (further < goal or net.free[j] > 0)
+                        ):
+                            path[size] = count + j
+                            gave[size] = -1
+                            took[size] = e
+                            size += 1
+                            pushed = True
+                            break
+                        e += 1
+                    net.arc[node] = e
+                    if not pushed:
+                        depth[node] = -1
+                        size -= 1
+                else:
+                    here = node - count
+                    position = net.site_arc[here]
+                    turn = net.site_turn[here]
+                    end = net.entry_start[here + 1]
+                    while position < end:
+                        e = net.entry[position]
+                        g = net.entry_group[position]
+                        o = owner[g]
+                        if flow[e] == 0 or o == FROZEN:
+                            position += 1
+                            turn = 0
+                            continue
+                        if turn == 0:
+                            if (
+                                depth[o] == further
+                                and net.part[o] == part
+                                and (further < goal or need[o] < 0)
+                            ):
+                                path[size] = o
+                                gave[size] = e
+                                took[size] = -1
+                                size += 1
+                                pushed = True
+                                break
+                            turn = 1
+                        if width > 1:
+                            while turn <= width:
+                                other = g * width + turn - 1
+                                j = site[other]
+                                if j < 0:
+                                    break
+                                if (
+                                    site_depth[j] == further
+                                    and net.site_part[j] == part
+                                    and (further < goal or net.free[j] > 0)
+                                ):
+                                    path[size] = count + j
+                                    gave[size] = e
+                                    took[size] = other
+                                    size += 1
+                                    pushed = True
+                                    break
+                                turn += 1
+                            if pushed:
+                                break
+                        position += 1
+                        turn = 0
+                    net.site_arc[here] = position
+                    net.site_turn[here] = turn
+                    if not pushed:
+                        site_depth[here] = -1
+                        size -= 1
+    return left
+
+
+@pure_kernel
+def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
+    """Lexicographic max-min aggregates of a loaded network.
+
+    Args:
+        net: loaded; ``weight``, ``base`` and ``floor`` may have been set since. ``share`` [jobs] gets the
+            aggregates in slots, ``flow`` an allocation that has them.
+        jobs: number of jobs.
+        width: A, sites at most per group.
+        scale: of :func:`unit_scale`.
+
+    Returns:
+        0, or 1 if the floors admit no allocation.
+    """
+    need = net.need
+    count = net.slots.shape[0]
+    slack = 2 * jobs
+    _pour(net, jobs)
+    # a flow that no exchange can enlarge
+    full = True
+    for i in range(jobs):
+        total = 0
+        for g in range(net.start[i], net.start[i + 1]):
+            total += net.limit[g]
+        need[i] = total - need[i]
+        net.owners[i] = i
+        net.part[i] = 0
+    for j in range(count):
+        net.sites[j] = j
+        net.site_part[j] = 0
+        full = full and net.free[j] == 0
+    if not full:
+        _exchange(net, width, 0, jobs, 0, count, 0, 0)
+    parts = 1
+    size = 5
+    net.stack[0] = 0
+    net.stack[1] = jobs
+    net.stack[2] = 0
+    net.stack[3] = count
+    net.stack[4] = 0
+    while size > 0:
+        size -= 5
+        first = net.stack[size]
+        last = net.stack[size + 1]
+        first_site = net.stack[size + 2]
+        last_site = net.stack[size + 3]
+        part = net.stack[size + 4]
+        # the flow of the part does not change any more, only who has it
+        flow = 0
+        weights = 0.0
+        bases = 0
+        floors = 0
+        satisfied = True
+        for index in range(first, last):
+            i = net.owners[index]
+            total = 0
+            demand = 0
+            for g in range(net.start[i], net.start[i + 1]):
+                total += net.used[g]
+                demand += net.limit[g]
+            satisfied = satisfied and total == demand
+            need[i] = -total
+            flow += total
+            weights += net.weight[i]
+            bases += net.base[i]
+            floors += net.floor[i]
+        if satisfied:
+            for index in range(first, last):
+                i = net.owners[index]
+                net.share[i] = (net.base[i] - need[i]) / scale
+                if -need[i] < net.floor[i] - slack:
+                    return 1
+            continue
+        if floors > flow + slack:
+            return 1
+        # jobs at their floors leave the common level to the others, which lowers it
+        level = (flow + bases) / weights
+        floored = floors > 0 or bases > 0
+        while floored:
+            floored = False
+            above = 0.0
+            rest = flow
+            for index in range(first, last):
+                i = net.owners[index]
+                if net.weight[i] * level - net.base[i] > net.floor[i]:
+                    above += net.weight[i]
+                    rest += net.base[i]
+                else:
+                    rest -= net.floor[i]
+            if above > 0.0:
+                lower = rest / above
+                floored = lower < level * (1.0 - 1e-15)
+                level = min(level, lower)
+        for index in range(first, last):
+            i = net.owners[index]
+            target = max(int(net.weight[i] * level - net.base[i]), net.floor[i])
+            need[i] += target
+        left = _exchange(net, width, first, last, first_site, last_site, part, slack)
+        middle = first
+        middle_site = first_site
+        if left > slack:
+            for index in range(first, last):
+                i = net.owners[index]
+                if net.depth[i] >= 0:
+                    net.owners[index] = net.owners[middle]
+                    net.owners[middle] = i
+                    middle += 1
+        if middle == first or middle == last:
+            for index in range(first, last):
+                i = net.owners[index]
+                flow = max(net.weight[i] * level - net.base[i], float(net.floor[i]))
+                net.share[i] = (flow + net.base[i]) / scale
+            continue
+        for index in range(first, middle):
+            net.part[net.owners[index]] = parts
+        for index in range(first_site, last_site):
+            j = net.sites[index]
+            if net.site_depth[j] >= 0:
+                net.site_part[j] = parts
+                net.sites[index] = net.sites[middle_site]
+                net.sites[middle_site] = j
+                middle_site += 1
+        net.stack[size] = middle
+        net.stack[size + 1] = last
+        net.stack[size + 2] = middle_site
+        net.stack[size + 3] = last_site
+        net.stack[size + 4] = part
+        size += 5
+        net.stack[size] = first
+        net.stack[size + 1] = middle
+        net.stack[size + 2] = first_site
+        net.stack[size + 3] = middle_site
+        net.stack[size + 4] = parts
+        size += 5
+        parts += 1
+    return 0
+
+
+@pure_kernel
+def hold_in_network(held: Integers, jobs: int, width: int, net: Network) -> int:
+    """Give jobs what they hold at single sites, and leave the rest to the network.
+
+    Args:
+        held: [>= jobs, K] units, at most the demand; only where the group has a single site.
+        jobs: number of jobs.
+        width: A, sites at most per group.
+        net: loaded, without flow.
+
+    Returns:
+        0, or 1 if a site has too few slots.
+    """
+    for i in range(jobs):
+        for g in range(net.start[i], net.start[i + 1]):
+            amount = held[i, net.kind[g]]
+            if amount > 0:
+                j = net.site[g * width]
+                if amount > min(net.limit[g], net.slots[j]) + jobs:
+                    return 1
+                amount = min(min(amount, net.limit[g]), net.slots[j])  # floors are rounded
+                net.held[g] = amount
+                net.base[i] += amount
+                net.limit[g] -= amount
+                net.slots[j] -= amount
+                net.free[j] = net.slots[j]
+    return 0
+
+
+@pure_kernel
+def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Floats) -> None:
+    """Rearrange a max-min allocation so that jobs finish early, one job after another.
+
+    Args:
+        net: after :func:`share_into`. ``flow`` changes, the jobs' aggregates do not.
+        order: [jobs] the jobs, the most urgent first.
+        jobs: number of jobs.
+        width: A, sites at most per group.
+        rate: [jobs] written: y, the least share of a demand among the job's groups; inf without tasks.
+    """
+    need = net.need
+    count = net.slots.shape[0]
+    for i in range(jobs):
+        need[i] = 0
+        net.part[i] = 0
+    for j in range(count):
+        net.sites[j] = j
+        net.site_part[j] = 0
+    for turn in range(jobs):
+        job = order[turn]
+        first = net.start[job]
+        last = net.start[job + 1]
+        groups = last - first
+        # the job's groups take part one by one, the other jobs only pass on what they have
+        members = 0
+        before = 0
+        for g in range(first, last):
+            o = jobs + g - first
+            net.owner[g] = o
+            net.low[o] = g
+            net.high[o] = g + 1
+            net.part[o] = 0
+            net.depth[o] = 0
+            net.owners[members] = o
+            members += 1
+            before += net.used[g]
+        for later in range(turn + 1, jobs):
+            net.owners[members] = order[later]
+            members += 1
+        slack = 2 * (jobs + groups)
+        level = math.inf
+        while groups > 0:
+            # the highest level that the groups on the near side of the cut can have
+            flow = 0.0
+            tasks = 0.0
+            for g in range(first, last):
+                if net.depth[net.owner[g]] >= 0:
+                    flow += net.used[g] + net.held[g]
+                    tasks += net.tasks[g]
+            lower = flow / tasks
+            again = True
+            while again:
+                again = False
+                tasks = 0.0
+                rest = flow
+                for g in range(first, last):
+                    if net.depth[net.owner[g]] >= 0:
+                        if net.tasks[g] * lower > net.held[g]:
+                            tasks += net.tasks[g]
+                        else:
+                            rest -= net.held[g]
+                if tasks > 0.0 and rest / tasks < lower * (1.0 - 1e-15):
+                    lower = max(rest / tasks, 0.0)
+                    again = True
+            if lower >= level:
+                break
+            level = lower
+            for g in range(first, last):
+                target = max(min(int(net.tasks[g] * level) - net.held[g], net.limit[g]), 0)
+                need[net.owner[g]] = target - net.used[g]
+            left = _exchange(net, width, 0, members, 0, count, 0, slack)
+            if left <= slack:
+                break
+        # slots that nobody used went to a group in need: the others of the job give as much back
+        surplus = -before
+        for g in range(first, last):
+            surplus += net.used[g]
+        for g in range(first, last):
+            o = net.owner[g]
+            for e in range(g * width, g * width + width):
+                amount = min(min(surplus, -need[o]), net.flow[e])
+                if amount > 0 and net.site[e] >= 0:
+                    net.flow[e] -= amount
+                    net.used[g] -= amount
+                    net.free[net.site[e]] += amount
+                    need[o] += amount
+                    surplus -= amount
+        least = math.inf
+        for g in range(first, last):
+            least = min(least, (net.used[g] + net.held[g]) / net.tasks[g])
+            net.owner[g] = FROZEN
+        rate[job] = least
+
+
+@pure_kernel
+def _gather(net: Network, jobs: int, width: int, scale: int, allocation: Floats) -> None:
+    """Write the allocation of a solved network, in slots: [jobs, K, A], zeros before."""
+    for i in range(jobs):
+        for g in range(net.start[i], net.start[i + 1]):
+            for a in range(width):
+                allocation[i, net.kind[g], a] = net.flow[g * width + a] / scale
+            if net.held[g] > 0:
+                allocation[i, net.kind[g], 0] += net.held[g] / scale
+
+
+def _solved(
+    demand: npt.ArrayLike,
+    sites: npt.ArrayLike,
+    slots: npt.ArrayLike,
+    floors: npt.ArrayLike | None,
+    weights: npt.ArrayLike | None,
+) -> tuple[Network, Integers, int, int]:
+    """The solved network, the demand, A, and the units in a slot."""
+    capacity = whole("slots", slots, (None,))
+    lists = make_site_lists(sites, capacity.size)
+    kinds, width = lists.sites.shape
+    tasks = whole("demand", demand, (None, kinds))
+    jobs = tasks.shape[0]
+    reachable = lists.sites.max(axis=1, initial=-1) >= 0
+    if tasks[:, ~reachable].any():
+        raise InvalidParameter(f"sites[{int(np.argmin(reachable))}]: the group has tasks and no site")
+    scale = unit_scale(capacity) if floors is None else unit_scale(capacity, max(jobs, 1))
+    network = make_network(jobs, kinds, width, capacity.size, int(np.count_nonzero(tasks)))
+    load_network(tasks, lists.sites, capacity, scale, jobs, network)
+    if weights is not None:
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape != (jobs,) or not np.isfinite(given).all() or (given <= 0.0).any():
+            raise InvalidParameter(f"weights: must be {jobs} positive numbers")
+        if jobs and given.min() < given.max() * LEAST_WEIGHT:
+            raise InvalidParameter(f"weights: the least must be at least {LEAST_WEIGHT:g} of the largest")
+        network.weight[:] = given / given.max(initial=0.0)
+    if floors is not None:
+        least = np.asarray(floors, dtype=np.float64)
+        if least.shape not in ((jobs,), (jobs, kinds)):
+            raise InvalidParameter(f"floors: must have the shape [{jobs}] or [{jobs}, {kinds}]")
+        if not np.isfinite(least).all() or (least < 0.0).any():
+            raise InvalidParameter("floors: must be finite and at least 0")
+        total = tasks if least.ndim == 2 else tasks.sum(axis=1)
+        high = least > total * (1.0 + 1e-12)
+        if high.any():
+            raise InfeasibleInstance(f"floors{[int(i) for i in np.argwhere(high)[0]]}: more than the demand")
+        units = np.rint(np.minimum(least, capacity.sum() + 1) * scale).astype(np.int64)
+        if least.ndim == 1:
+            network.floor[:] = units
+        else:
+            several = (lists.sites >= 0).sum(axis=1) != 1
+            if least[:, several].any():
+                raise InvalidParameter("floors: a floor per group needs groups with a single site")
+            if hold_in_network(units, jobs, width, network):
+                raise InfeasibleInstance("floors: more than a site's slots")
+    if share_into(network, jobs, width, scale):
+        raise InfeasibleInstance("floors: no allocation reaches them all")
+    return network, tasks, width, scale
+
+
+def max_min(
+    demand: npt.ArrayLike,
+    sites: npt.ArrayLike,
+    slots: npt.ArrayLike,
+    *,
+    floors: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+) -> tuple[Floats, Floats]:
+    """Lexicographic max-min fair aggregates of jobs over all feasible allocations, and one allocation.
+
+    Job i's tasks of group k may run on the sites in ``sites[k]``; AMF is the case of groups with one site.
+    Without floors and weights the aggregates are the exact quotients, rounded once.
+
+    Args:
+        demand: D [J, K] tasks of each job in each group.
+        sites: [K, A] available sites of each group; -1 pads.
+        slots: u [M] slots of each site.
+        floors: least aggregates [J] (SIG-GAMF: of :func:`isolated_share`), or least allocations per job and
+            group [J, K], for groups with a single site (SIG-AMF: min(d_ij, u_j / n)). In slots.
+        weights: [J] positive: max-min of aggregate / weight. The least is at least 1e-9 of the largest.
+
+    Returns:
+        Aggregates A [J] and the allocation a [J, K, A] on each group's k-th available site, in slots. Only
+        the aggregates are unique.
+
+    Raises:
+        InvalidParameter: malformed input, or a group with tasks and no site.
+        InfeasibleInstance: no allocation reaches the floors.
+
+    Source: thesis 004, sections 4.3 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
+    """
+    network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
+    allocation = np.zeros((*tasks.shape, width))
+    _gather(network, tasks.shape[0], width, scale, allocation)
+    return network.share.copy(), allocation
+
+
+def completion_shares(
+    demand: npt.ArrayLike,
+    sites: npt.ArrayLike,
+    slots: npt.ArrayLike,
+    *,
+    floors: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+    order: npt.ArrayLike | None = None,
+) -> tuple[Floats, Floats, Floats]:
+    """The max-min aggregates with an allocation that lets jobs finish early, one job after another.
+
+    The aggregates of :func:`max_min` stay. Job by job, y_l = min over its groups of share / demand is
+    maximised, and the job's allocation frozen. Newton's method on y: each violated cut lowers it to what
+    the cut admits. Each y is exact up to the unit of flow, given what is frozen.
+
+    Args:
+        demand: D [J, K] tasks of each job in each group.
+        sites: [K, A] available sites of each group; -1 pads.
+        slots: u [M] slots of each site.
+        floors: as in :func:`max_min`; floors per group also hold here.
+        weights: as in :func:`max_min`.
+        order: the jobs, first served first; by increasing number of tasks if None, ties by index.
+
+    Returns:
+        Aggregates A [J], allocation a [J, K, A] in slots, and y [J] (inf for a job without tasks). Unique
+        are the aggregates and the y of the first job.
+
+    Raises:
+        InvalidParameter: malformed input, or a group with tasks and no site.
+        InfeasibleInstance: no allocation reaches the floors.
+
+    Source: thesis 004, Algorithm 6 (groups with one site) and Algorithm 8. Deviations: flows instead of
+    linear programs.
+    """
+    network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
+    jobs = tasks.shape[0]
+    turns = np.argsort(tasks.sum(axis=1), kind="stable") if order is None else whole("order", order, (jobs,))
+    if not np.array_equal(np.sort(turns), np.arange(jobs)):
+        raise InvalidParameter(f"order: must name each of the {jobs} jobs once")
+    rate = np.zeros(jobs)
+    complete_into(network, turns.astype(np.int64), jobs, width, rate)
+    allocation = np.zeros((*tasks.shape, width))
+    _gather(network, jobs, width, scale, allocation)
+    return network.share.copy(), allocation, rate
+
+
+@pure_kernel
+def isolated_into(
+    demand: Integers,
+    lists: SiteLists,
+    slots: Integers,
+    sharers: int,
+    wanted: Integers,
+    placement: Integers,
+    scratch: PlacementScratch,
+    share: Floats,
+) -> None:
+    """:func:`isolated_share` for kernels.
+
+    Args:
+        demand: [>= jobs, K] tasks; the kinds with tasks have a site.
+        lists: available sites.
+        slots: [M].
+        sharers: n.
+        wanted: [K] work space.
+        placement: [K, A] work space.
+        scratch: work space.
+        share: [jobs] written, in slots.
+    """
+    for i in range(share.shape[0]):
+        total = 0
+        for k in range(demand.shape[1]):
+            wanted[k] = demand[i, k] * sharers  # in parts of a slot, of which a site has as many as slots
+            total += wanted[k]
+        for j in range(slots.shape[0]):
+            scratch.room[j] = slots[j]
+        share[i] = (total - place(wanted, lists, placement, scratch)) / sharers
+
+
+def isolated_share(
+    demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, *, sharers: int | None = None
+) -> Floats:
+    """What each job could use of an equal part of every site, alone: the floors of SIG-GAMF.
+
+    Args:
+        demand: D [J, K] tasks of each job in each group.
+        sites: [K, A] available sites of each group; -1 pads.
+        slots: u [M] slots of each site.
+        sharers: n, among how many jobs the sites are divided; J if None.
+
+    Returns:
+        X [J] in slots: the maximum flow of a job with the capacities u_j / n, a multiple of 1 / n.
+
+    Raises:
+        InvalidParameter: malformed input, or a group with tasks and no site.
+
+    Source: thesis 004, (5.21) to (5.23).
+    """
+    capacity = whole("slots", slots, (None,))
+    lists = make_site_lists(sites, capacity.size)
+    tasks = whole("demand", demand, (None, lists.sites.shape[0]))
+    reachable = lists.sites.max(axis=1, initial=-1) >= 0
+    if tasks[:, ~reachable].any():
+        raise InvalidParameter(f"sites[{int(np.argmin(reachable))}]: the group has tasks and no site")
+    among = tasks.shape[0] if sharers is None else sharers
+    if among < 1 and tasks.shape[0]:
+        raise InvalidParameter(f"sharers: must be at least 1, got {among}")
+    scratch = make_placement_scratch(lists.sites.shape[0], capacity.size)
+    placement = np.zeros(lists.sites.shape, dtype=np.int64)
+    wanted = np.zeros(lists.sites.shape[0], dtype=np.int64)
+    share = np.zeros(tasks.shape[0])
+    isolated_into(tasks, lists, capacity, among, wanted, placement, scratch, share)
+    return share
+
+
+@pure_kernel
+def water_into(capacity: float, demand: Floats, share: Floats) -> None:
+    """:func:`water_filling` of one resource, for kernels: ``share`` [n] is written."""
+    undecided = demand.shape[0]
+    rest = capacity
+    for i in range(undecided):
+        share[i] = -1.0
+    again = undecided > 0
+    while again:
+        again = False
+        level = rest / undecided
+        for i in range(demand.shape[0]):
+            if share[i] < 0.0 and demand[i] <= level:
+                share[i] = demand[i]
+                rest -= demand[i]
+                undecided -= 1
+                again = undecided > 0
+    for i in range(demand.shape[0]):
+        if share[i] < 0.0:
+            share[i] = rest / undecided
+
+
+def water_filling(capacity: npt.ArrayLike, demand: npt.ArrayLike) -> Floats:
+    """Max-min fair shares of one resource, or of several, each by itself (IMF).
+
+    Args:
+        capacity: of the resource, a number; or of each resource [M].
+        demand: [J], or [J, M].
+
+    Returns:
+        Shares of the shape of ``demand``; for whole numbers the exact quotients, rounded once.
+
+    Raises:
+        InvalidParameter: shapes that do not match, or a number that is negative or not finite.
+
+    Source: thesis 004, section 4.1. Deviations: a demand equal to the level is met ("<" is "<=").
+    """
+    wanted = np.asarray(demand, dtype=np.float64)
+    held = np.asarray(capacity, dtype=np.float64)
+    if wanted.ndim not in (1, 2) or held.shape != wanted.shape[1:]:
+        raise InvalidParameter(
+            f"capacity: shape {list(held.shape)} does not match demand {list(wanted.shape)}"
+        )
+    for name, values in (("capacity", held), ("demand", wanted)):
+        if not np.isfinite(values).all() or (values < 0.0).any():
+            raise InvalidParameter(f"{name}: must be finite and at least 0")
+    columns = np.ascontiguousarray(np.atleast_2d(wanted.T))
+    share = np.zeros_like(columns)
+    for j, total in enumerate(np.atleast_1d(held)):
+        water_into(float(total), columns[j], share[j])
+    return share[0] if wanted.ndim == 1 else np.ascontiguousarray(share.T)
