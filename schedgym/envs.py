@@ -8,6 +8,7 @@ random in it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 __all__ = ["RENDER_MODES", "SchedulingEnv", "SchedulingVectorEnv"]
 
 RENDER_MODES = ("ansi", "rgb_array")
-OPTIONS = ("workload", "repeat", "episode", "reset_mask")
+OPTIONS = ("workload", "repeat", "episode")
 
 
 def _check_render_mode(render_mode: str | None) -> None:
@@ -39,20 +40,50 @@ def _check_render_mode(render_mode: str | None) -> None:
 def _workload(simulator: Simulator, given: Any) -> Workload:
     if isinstance(given, Workload):
         return given
-    if isinstance(given, str):
+    if isinstance(given, (str, os.PathLike)):
         return load_workload(given, simulator.problem.schema)
     raise InvalidParameter(f"options: workload must be a Workload or a path, got {type(given).__name__}")
 
 
-def _check_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+def _check_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> dict[str, Any]:
     given = dict(options or {})
     for name in given:
-        if name not in OPTIONS:
-            raise UnknownName("reset option", name, OPTIONS)
+        if name not in known:
+            raise UnknownName("reset option", name, known)
     episode = given.get("episode")
-    if episode is not None and (not isinstance(episode, (int, np.integer)) or episode < 0):
-        raise InvalidParameter(f"options: episode must be a number from 0, got {episode!r}")
+    if episode is not None:
+        whole = isinstance(episode, (int, np.integer)) and not isinstance(episode, bool)
+        if not whole or not 0 <= episode < 2**62:
+            raise InvalidParameter(f"options: episode must be a number from 0, got {episode!r}")
+    repeat = given.get("repeat", False)
+    if not isinstance(repeat, bool):
+        raise InvalidParameter(f"options: repeat must be True or False, got {repeat!r}")
+    if repeat and given.get("workload") is None:
+        raise InvalidParameter("options: repeat needs a workload")
     return given
+
+
+def _check_seed(seed: Any) -> int | None:
+    if seed is None:
+        return None
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
+        raise InvalidParameter(f"seed: must be a whole number from 0, got {seed!r}")
+    return int(seed)
+
+
+def _give(simulator: Simulator, index: int, given: Mapping[str, Any], workload: Workload | None) -> None:
+    """Carry out the options ``workload`` and ``repeat`` for one environment."""
+    if workload is not None:
+        simulator.give(index, workload, given.get("repeat", False))
+    elif "workload" in given or "repeat" in given:
+        simulator.take_back(index)
+
+
+def _lend(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view that cannot be written through: the state itself is behind it."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _parse(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[Any]:
@@ -84,7 +115,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     Args:
         render_mode: None, "ansi" or "rgb_array".
-        copy: hand out copies of observations; False lends the live buffers, valid until the next step.
+        copy: hand out copies of observations; False lends the live buffers, read-only, valid until the next
+            step.
         parameters: the problem's parameters.
     """
 
@@ -117,7 +149,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         simulator = self.simulator
         self._scalars = [(name, simulator.observation[name]) for name in simulator.scalars]
         self._rows = [
-            (name, buffer[0])
+            (name, buffer[0] if self.copy else _lend(buffer[0]))
             for name, buffer in simulator.observation.items()
             if name not in simulator.scalars
         ]
@@ -156,7 +188,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         Args:
             seed: start over at episode 0 of this seed; None goes on to the next episode.
             options: ``workload`` (a Workload or a file's path) serves this episode, and with ``repeat``
-                True all that follow; ``episode`` is the number of the episode to draw.
+                True all that follow; ``workload`` None or ``repeat`` False alone takes given ones back;
+            ``episode`` is the number of the episode to draw.
 
         Returns:
             the first observation and an empty info.
@@ -164,18 +197,21 @@ class SchedulingEnv(gym.Env[Any, Any]):
         Raises:
             InvalidWorkload: if the workload does not fit the environment.
         """
-        super().reset(seed=seed)
-        given = _check_options(options)
+        seed = _check_seed(seed)
+        given = _check_options(options, OPTIONS)
         simulator = self.simulator
+        workload = None
+        if given.get("workload") is not None:
+            workload = _workload(simulator, given["workload"])
+            simulator.check_workload(workload)
+        super().reset(seed=seed)
         if seed is not None:
             simulator.seed(0, seed)
         elif not simulator.seeded[0]:
             simulator.seed(0, int(self.np_random.integers(2**63)))
         if given.get("episode") is not None:
             simulator.episodes[0] = given["episode"]
-        if given.get("workload") is not None:
-            workload = _workload(simulator, given["workload"])
-            simulator.give(0, workload, bool(given.get("repeat", False)))
+        _give(simulator, 0, given, workload)
         simulator.prepare(self._one)
         simulator.step(self._begin)
         if simulator.observation is not self._buffers:  # the arrays have grown
@@ -232,6 +268,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def record(self) -> ScheduleRecord:
         """The schedule of the current episode, or of the last one if it has ended."""
+        if not self.simulator.seeded[0]:
+            raise ResetNeeded("call reset before record")
         return self.simulator.record(0)
 
     def render(self) -> Any:
@@ -239,6 +277,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if self.render_mode is None:
             gym.logger.warn("render needs render_mode='ansi' or 'rgb_array' given to gym.make")
             return None
+        if not self.simulator.seeded[0]:
+            raise ResetNeeded("call reset before render")
         module = self.problem.room("render")
         return getattr(module, f"render_{self.render_mode}")(self.simulator, 0)
 
@@ -252,7 +292,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: number of environments.
         autoreset_mode: "NextStep" (Gymnasium's default), "SameStep", "Disabled", or the enum.
         render_mode: None, "ansi" or "rgb_array".
-        copy: hand out copies of observations; False lends the live buffers, valid until the next step.
+        copy: hand out copies of observations; False lends the live buffers, read-only, valid until the next
+            step.
         parameters: the problem's parameters.
     """
 
@@ -290,6 +331,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self._ended = np.zeros(self.num_envs, dtype=bool)
         self._none_ended = True
         self._started = False
+        self._buffers: dict[str, Any] | None = None
+        self._lent: dict[str, Any] = {}
 
     @property
     def interface(self) -> Interface:
@@ -300,7 +343,13 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         observation = self.simulator.observation
         if self.copy:
             return {name: buffer.copy() for name, buffer in observation.items()}
-        return dict(observation)
+        if observation is not self._buffers:  # at first, and after the arrays have grown
+            self._buffers = observation
+            self._lent = {name: _lend(buffer) for name, buffer in observation.items()}
+        return dict(self._lent)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_buffers": None, "_lent": {}}
 
     def reset(
         self,
@@ -314,30 +363,30 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             seed: an int s (environment i gets s + i), or one seed (or None) per environment.
             options: as for :meth:`SchedulingEnv.reset`; ``workload`` is one for all or a list of n.
         """
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        given = _check_options(options)
+        given = _check_options(options, (*OPTIONS, "reset_mask"))
         mask = self._reset_mask(given.get("reset_mask"))
         seeds = self._seeds(seed)
         simulator = self.simulator
         workloads = given.get("workload")
-        if workloads is not None:
-            if not isinstance(workloads, (list, tuple)):
-                workloads = [_workload(simulator, workloads)] * self.num_envs
-            if len(workloads) != self.num_envs:
-                raise InvalidParameter(
-                    f"options: workload must have {self.num_envs} elements, got {len(workloads)}"
-                )
-            workloads = [_workload(simulator, workload) for workload in workloads]
-            for workload in workloads:
+        if not isinstance(workloads, (list, tuple)):
+            shared = None if workloads is None else _workload(simulator, workloads)
+            workloads = [shared] * self.num_envs
+        if len(workloads) != self.num_envs:
+            raise InvalidParameter(
+                f"options: workload must have {self.num_envs} elements, got {len(workloads)}"
+            )
+        workloads = [None if given.get("workload") is None else _workload(simulator, w) for w in workloads]
+        for workload in workloads:
+            if workload is not None:
                 simulator.check_workload(workload)
+        super().reset(seed=seeds[0] if isinstance(seed, (int, np.integer)) else None)
         for i in np.flatnonzero(mask).tolist():
             own = seeds[i]
             if own is not None:
                 simulator.seed(i, own)
             elif not simulator.seeded[i]:
                 simulator.seed(i, int(self.np_random.integers(2**63)))
-            if workloads is not None:
-                simulator.give(i, workloads[i], bool(given.get("repeat", False)))
+            _give(simulator, i, given, workloads[i])
         if given.get("episode") is not None:
             simulator.episodes[mask] = given["episode"]
         self._begin(mask)
@@ -358,13 +407,12 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         return mask
 
     def _seeds(self, seed: Any) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, (int, np.integer)):
-            return [int(seed) + i for i in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise InvalidParameter(f"seed: a list must have {self.num_envs} elements, got {len(seed)}")
-        return list(seed)
+        if isinstance(seed, (list, tuple, np.ndarray)):
+            if len(seed) != self.num_envs:
+                raise InvalidParameter(f"seed: a list must have {self.num_envs} elements, got {len(seed)}")
+            return [_check_seed(own) for own in seed]
+        first = _check_seed(seed)
+        return [None if first is None else first + i for i in range(self.num_envs)]
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         """Carry out one decision in every environment.

@@ -91,7 +91,11 @@ def pure_kernel(function: F) -> F:
 
 
 def _kernel(function: F, options: dict[str, Any]) -> F:
-    dispatcher: Any = _numba.njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", **options)(function)
+    options = {"no_cfunc_wrapper": True, "error_model": "numpy", **options}
+    try:
+        dispatcher: Any = _numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # neither the package nor a home can be written to: compile in every process
+        dispatcher = _numba.njit(**options)(function)
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None:  # none with NUMBA_DISABLE_JIT=1
         folder = Path(function.__code__.co_filename).resolve().parent

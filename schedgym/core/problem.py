@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from schedgym.errors import InvalidParameter, UnknownName
 
 if TYPE_CHECKING:
@@ -84,7 +86,10 @@ class Parameters:
         for name in values:
             if name not in known:
                 raise UnknownName("parameter", name, known)
-        return cls(**values)
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()
+        }
+        return cls(**plain)
 
     @classmethod
     def parse(cls, name: str, text: str) -> Any:

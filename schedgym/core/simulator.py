@@ -58,6 +58,7 @@ class Simulator(ABC):
         self.episodes = np.zeros(num_envs, dtype=np.int64)
         self.once: dict[int, Workload] = {}
         self.repeated: dict[int, Workload] = {}
+        self.fixed: Workload | None = None  # in the place of drawn ones
 
     def seed(self, index: int, seed: int) -> None:
         """Let the next episode of environment ``index`` be episode 0 of ``seed``."""
@@ -78,16 +79,21 @@ class Simulator(ABC):
         else:
             self.once[index] = workload
 
+    def take_back(self, index: int) -> None:
+        """Forget the workloads given to environment ``index``."""
+        self.once.pop(index, None)
+        self.repeated.pop(index, None)
+
     def prepare(self, mask: npt.NDArray[np.bool_]) -> None:
         """Load the next episode's workload into each environment that ``mask`` [B] names.
 
         A step with the command BEGIN must follow.
         """
         drawn = mask
-        if self.once or self.repeated:
+        if self.once or self.repeated or self.fixed is not None:
             drawn = mask.copy()
             for index in np.flatnonzero(mask).tolist():
-                workload = self.once.pop(index, None) or self.repeated.get(index)
+                workload = self.once.pop(index, None) or self.repeated.get(index, self.fixed)
                 if workload is not None:
                     self.load(index, workload)
                     drawn[index] = False

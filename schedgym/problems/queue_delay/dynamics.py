@@ -436,7 +436,7 @@ def close_epoch(jobs: Jobs, state: State, observation: Observation, b: int) -> f
             instant = state.heap_time[b, 0]
         if more:
             instant = min(instant, jobs.tasks[b, s.submitted, TASK_ARRIVAL])
-        if instant == math.inf:  # nothing can happen any more, and tasks wait
+        if not instant < math.inf:  # nothing can happen any more, and tasks wait
             delay += strand(jobs, state, b)
             finish(s, 1, servers)
             return delay

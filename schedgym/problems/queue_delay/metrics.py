@@ -159,9 +159,10 @@ def measure(
         out[b, 8] = early_memory / (memory * early) if memory * early > 0.0 else 0.0
         out[b, 9] = late_cpu / (cpu * backlog) if cpu * backlog > 0.0 else 0.0
         out[b, 10] = late_memory / (memory * backlog) if memory * backlog > 0.0 else 0.0
-        out[b, 11] = total_delay / makespan
-        out[b, 12] = total_execution / makespan
-        out[b, 13] = backlog / makespan
+        # an execution time may vanish in the rounding of a large clock, and with it the makespan
+        out[b, 11] = total_delay / makespan if makespan > 0.0 else 0.0
+        out[b, 12] = total_execution / makespan if makespan > 0.0 else 0.0
+        out[b, 13] = backlog / makespan if makespan > 0.0 else 0.0
         out[b, 14] = stranded
 
 

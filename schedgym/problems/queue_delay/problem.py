@@ -48,15 +48,12 @@ class QueueDelayParameters(Parameters):
 
     tasks: int = parameter(200, "tasks in an episode", minimum=1, maximum=10**7)
     servers: int = parameter(8, "servers", minimum=1, maximum=10**5)
-    arrival_rate: float = parameter(
-        10.0, "tasks per second of the Poisson arrivals", minimum=0, exclusive=True
-    )
+    arrival_rate: float = parameter(10.0, "tasks per second of the Poisson arrivals", minimum=1e-4)
     load: float | None = parameter(
         None,
         "offered load of the busiest resource: arrivals are scaled to it (none: arrival_rate holds, "
         "and a trace keeps its own gaps)",
-        minimum=0,
-        exclusive=True,
+        minimum=1e-3,
     )
     execution_sigma: float = parameter(
         1.5, "sigma of the log-normal execution times (0.5: the light-tailed variant)", minimum=0
@@ -66,7 +63,11 @@ class QueueDelayParameters(Parameters):
     nodes: str | None = parameter(None, "file of the trace's machines")
     view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = parameter(
-        32, "visible waiting tasks; 'all' sizes it by the workload", minimum=1, choices=("all",)
+        32,
+        "visible waiting tasks; 'all' sizes it by the workload",
+        minimum=1,
+        maximum=10**7,
+        choices=("all",),
     )
     observation: str = parameter(
         "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
@@ -88,6 +89,12 @@ class QueueDelayParameters(Parameters):
             raise InvalidParameter("workload and trace: give one of them, not both")
         if self.nodes is not None and self.trace is None:
             raise InvalidParameter("nodes: needs a trace")
+        drawn = ("arrival_rate", "execution_sigma")
+        for source, idle in (("workload", ("tasks", "servers", "load", *drawn)), ("trace", drawn)):
+            for field in dataclasses.fields(self):
+                chosen = getattr(self, field.name) != field.default
+                if getattr(self, source) is not None and field.name in idle and chosen:
+                    raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
 
 
 PROBLEM = Problem(
@@ -106,7 +113,7 @@ PROBLEM = Problem(
     baseline_parameters={"view": "placement", "window": "all", "action_mask": False},
     presets={
         "small": {"tasks": 200, "servers": 8},
-        "light": {"tasks": 200, "servers": 8, "arrival_rate": 0.1},
+        "sparse": {"tasks": 200, "servers": 8, "arrival_rate": 0.1},
         "paper": {"tasks": 2000, "servers": 10},
         # the default of a comparison on a trace: windows of the paper's length, arrivals scaled. A few
         # very long pods hold most of a window's volume, so that at load 1 next to nothing ever waits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -87,14 +88,12 @@ class QueueDelaySimulator(Simulator):
             problem=PROBLEM.name,
             view=parameters.view,
             observation=parameters.observation,
-            parameters=parameters.__dict__,
+            parameters=dataclasses.asdict(parameters) | {"tasks": tasks, "servers": servers},
             sizes={"window": self.window, "servers": servers},
         )
         self._allocate(tasks)
         self._bind()
-        if given is not None:
-            for i in range(num_envs):
-                self.give(i, given, repeat=True)
+        self.fixed = given
 
     def _allocate(self, tasks: int) -> None:
         b, m, k = self.num_envs, self.servers, tasks
