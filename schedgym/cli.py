@@ -431,9 +431,7 @@ def _list(name: str | None) -> None:
         table.add_column("what it does")
         for spec in list_policies(problem.name):
             mark = "*" if spec.name.partition("/")[2] in problem.policies else ""
-            fixed = ", ".join(f"{key}={_text(value)}" for key, value in spec.fixed.items())
-            text = f"{spec.help} ({fixed})" if fixed else spec.help
-            table.add_row(spec.name + mark, _escape(spec.source), _escape(text))
+            table.add_row(spec.name + mark, _escape(spec.source), _escape(spec.help))
         console.print(table)
         console.print("* run by `schedgym compare` unless --policies says otherwise")
 
@@ -708,8 +706,12 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
     if bounded:
         notes.append("ratio to bound: of the means, - where the bound is 0")
     console.print(_escape("; ".join(notes)), soft_wrap=True)
-    if 1 < frame.attrs["episodes"] < FEW:
-        few = f"only {frame.attrs['episodes']} episodes: intervals of so few tend to be too narrow"
+    episodes, distinct = frame.attrs["episodes"], frame.attrs["distinct"]
+    if distinct < episodes:
+        again = f"{episodes} episodes over {distinct} different lists of jobs: intervals are too narrow"
+        console.print(again, soft_wrap=True)
+    elif 1 < episodes < FEW:
+        few = f"only {episodes} episodes: intervals of so few tend to be too narrow"
         console.print(few, soft_wrap=True)
     if truncated:
         text = f"episodes that ended with work left (its charge is included): {', '.join(truncated)}"

@@ -14,13 +14,40 @@ _ONLINE = (
 )
 
 
+_SIZES = {
+    "nb": "L2 norm",
+    "dp": "dot product with what is free",
+    "product": "product",
+    "sum": "sum",
+    "avgsum": "sum weighted by the mean demands",
+}
+_BLOCKING = (
+    "The paper does not say that its queue blocks; the order of the schemes in its Fig. 2 is only plausible "
+    "if it does."
+)
+
+
 def _first_fit(size: str) -> Any:
     return register_policy(
         f"queue-delay/ffd-{size}",
         source=_SOURCE,
         deviations=_ONLINE,
         views=carrying_views(f"ffd-{size}"),
+        summary=("Largest dot product" if size == "dp" else "First fit")
+        + f" on arrival; completions scan by decreasing {_SIZES[size]}.",
         size=size,
+    )
+
+
+def _first_fit_blocking(size: str) -> Any:
+    return register_policy(
+        f"queue-delay/ffd-{size}-blocking",
+        source=_SOURCE,
+        deviations=_BLOCKING,
+        views=("placement", "pick"),
+        summary=f"Heads of the queue by decreasing {_SIZES[size]}, first fit, until one fits nowhere.",
+        size=size,
+        blocking=True,
     )
 
 
@@ -30,6 +57,7 @@ def _best_fit(size: str) -> Any:
         source=_SOURCE,
         deviations=_ONLINE + " Best: least size of what is left, in the same size (L2 for nb and dp).",
         views=carrying_views(f"bfd-{size}"),
+        summary=f"Best fit on arrival; completions scan by decreasing {_SIZES[size]}.",
         size=size,
     )
 
@@ -39,6 +67,10 @@ def _best_fit(size: str) -> Any:
 @_first_fit("product")
 @_first_fit("sum")
 @_first_fit("avgsum")
+@_first_fit_blocking("nb")
+@_first_fit_blocking("product")
+@_first_fit_blocking("sum")
+@_first_fit_blocking("avgsum")
 class FirstFitDecreasing(SchemePolicy):
     """First fit on arrival (dp: largest dot product); completions scan the queue by decreasing size.
 

@@ -14,6 +14,9 @@ _LITERAL = (
 _REPAIRED = "On a completion the head is tried on all servers, so that no task is stranded."
 
 
+_NAMES = {"ff": "First", "bf": "Best", "wf": "Worst", "rf": "Random"}
+
+
 def _fit(code: str, everywhere: bool) -> Any:
     scheme = f"{code}-all" if everywhere else code
     return register_policy(
@@ -21,6 +24,8 @@ def _fit(code: str, everywhere: bool) -> Any:
         source="NoroozOliaee et al., section III-A1",
         deviations=_REPAIRED if everywhere else _LITERAL,
         views=carrying_views(scheme),
+        summary=f"{_NAMES[code]} fit on arrival; on a completion the head of the queue, "
+        + ("on any server." if everywhere else "on the released server only."),
         code=code,
         everywhere=everywhere,
     )

@@ -85,6 +85,7 @@ class PolicySpec:
         knows: what it must know beyond sizes and clock, e.g. ("execution",) for clairvoyance of durations.
         views: the action views it can act in.
         fixed: options that this name fixes.
+        summary: one line on this name, where the class carries several.
     """
 
     name: str
@@ -94,6 +95,7 @@ class PolicySpec:
     knows: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    summary: str = ""
 
     @property
     def problem(self) -> str:
@@ -102,8 +104,8 @@ class PolicySpec:
 
     @property
     def help(self) -> str:
-        """First line of the class's docstring."""
-        return (inspect.getdoc(self.factory) or "").partition("\n")[0]
+        """What it does, in one line: the summary, or the first line of the class's docstring."""
+        return self.summary or (inspect.getdoc(self.factory) or "").partition("\n")[0]
 
     def options(self) -> dict[str, Any]:
         """Option -> default, without those that the name fixes."""
@@ -126,6 +128,7 @@ def register_policy(
     deviations: str = "",
     knows: tuple[str, ...] = (),
     views: tuple[str, ...] = (),
+    summary: str = "",
     **fixed: Any,
 ) -> Callable[[P], P]:
     """Class decorator that enters a policy under ``name`` ("problem/policy").
@@ -139,7 +142,7 @@ def register_policy(
     def enter(factory: P) -> P:
         if name.count("/") != 1:
             raise ValueError(f"a policy's name is 'problem/policy', got {name!r}")
-        spec = PolicySpec(name, factory, source, deviations, knows, views, dict(fixed))
+        spec = PolicySpec(name, factory, source, deviations, knows, views, dict(fixed), summary)
         known = _REGISTRY.get(name)
         if known is not None and _origin(known.factory) != _origin(factory):
             raise ValueError(f"policy {name!r} is registered already by {_origin(known.factory)}")

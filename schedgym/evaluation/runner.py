@@ -100,6 +100,7 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
 
     Raises:
         RuntimeError: when the rewards do not sum to the objective: a fault of the environment.
+        InvalidSchedule: when the schedule breaks a constraint: a fault of the environment, too.
     """
     observation, _ = env.reset(seed=seed, options={"episode": episode})
     policy.reset(env.interface, policy_rng(seed, episode, label))
@@ -111,6 +112,7 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
         if terminated or truncated:
             break
     outcome = Outcome(info["metrics"], total, bool(truncated))
+    env.problem.room("metrics").validate(env.record())
     if not getattr(env.simulator.parameters, "normalize", False):
         _check_rewards(env, outcome, f"{label or 'the policy'}, seed {seed}, episode {episode}")
     return outcome
@@ -315,7 +317,7 @@ def evaluate(
         metric, value. Metrics are the problem's, in its units, and "truncated" (0 or 1), "bound" (on the
         optimum of the episode's workload, the same for every policy) and "gap" (objective minus bound; where
         the objective is maximised bound minus objective). ``attrs`` holds problem, id, objective, seed,
-        episodes, and parameters.
+        episodes, parameters, and distinct: how many episodes have jobs of their own.
 
     Raises:
         UnknownName, InvalidParameter: for a bad id, policy, option or parameter.
@@ -388,12 +390,14 @@ def sweep(
             files = _store(problem, workloads, Path(folder.name))
         jobs: list[_Job] = []
         counts: list[int] = []
+        distinct: list[int] = []
         for index, setting in enumerate(settings):
             own = {**(parameters or {}), **setting}
             if files and own.get("workload") is not None:
                 raise InvalidParameter("workloads: the parameters name a workload file already")
-            count = _count(id, own, files, episodes, run, given)
+            count, different = _count(id, own, files, episodes, run, given)
             counts.append(count)
+            distinct.append(different)
             units = count * (len(given) + 1)
             size = max(1, min(count, units * len(settings) // (4 * jobs_at_once)))
             for label in (None, *given):
@@ -413,6 +417,7 @@ def sweep(
         "objective": problem.objective,
         "seed": seed,
         "episodes": max(counts),
+        "distinct": min(distinct),
         "swept": list(grid),
         "parameters": dict(parameters or {}),
     }
@@ -496,8 +501,11 @@ def _count(
     episodes: int | None,
     run: str,
     policies: Mapping[str, Any],
-) -> int:
-    """Episodes in a setting; refuses what cannot run (parameters, policies in this view) up front."""
+) -> tuple[int, int]:
+    """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
+
+    Refuses what cannot run (parameters, policies in this view) up front.
+    """
     if files:
         if episodes is not None and episodes > len(files):
             raise InvalidParameter(f"episodes: {episodes} are more than the {len(files)} workloads")
@@ -505,13 +513,14 @@ def _count(
     env = _Environments.get(run, id, parameters)
     for label, policy in policies.items():
         copy.copy(policy).reset(env.interface, policy_rng(0, 0, label))
-    if episodes is not None:
-        return episodes
     if files:
-        return len(files)
+        count = len(files) if episodes is None else episodes
+        return count, count
     if parameters.get("workload") is not None:
-        return 1
-    return int(getattr(getattr(env.simulator, "source", None), "windows", 0)) or EPISODES
+        return episodes or 1, 1
+    windows = int(getattr(getattr(env.simulator, "source", None), "windows", 0))
+    count = episodes or windows or EPISODES
+    return count, min(count, windows or count)
 
 
 def _run(jobs: list[_Job], processes: int, progress: bool | None) -> Iterable[_Result]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schedgym.errors import TraceFormatError, UnknownName
 
-__all__ = ["ENVIRONMENT_VARIABLE", "KNOWN", "DataSet", "dataset", "fetch"]
+__all__ = ["ENVIRONMENT_VARIABLE", "KNOWN", "DataSet", "fetch"]
 
 ENVIRONMENT_VARIABLE = "SCHEDGYM_DATA"
 
@@ -103,11 +103,6 @@ def fetch(name: str) -> Path:
     except (OSError, ValueError) as error:  # pooch raises ValueError for a wrong hash
         reason = " ".join(str(error).split())
         raise OSError(f"{name}: cannot fetch {known.url} into {cache.abspath}: {reason}") from error
-
-
-def dataset(name: str) -> Path:
-    """The same as :func:`fetch`: the local path of a data set, by its name."""
-    return fetch(name)
 
 
 def sha256(path: Path) -> str:

@@ -140,7 +140,7 @@ def test_compare_writes_its_picture_by_default(tmp_path):
 
 
 def test_presets_and_options(capsys):
-    arguments = ["compare", ID, "--preset", "light", "--tasks", "20", "--episodes", "2", "--plot", "none"]
+    arguments = ["compare", ID, "--preset", "sparse", "--tasks", "20", "--episodes", "2", "--plot", "none"]
     assert cli.main([*arguments, "--policies", "ffd-nb", "--option", "ffd-nb.blocking=true"]) == 0
     assert f"{ID} · arrival_rate=0.1 · tasks=20 · 2 episodes" in capsys.readouterr().out
 

@@ -13,7 +13,7 @@ import pytest
 
 from schedgym.errors import TraceFormatError, UnknownName
 from schedgym.traces import fetch as module
-from schedgym.traces.fetch import KNOWN, DataSet, dataset, fetch
+from schedgym.traces.fetch import KNOWN, DataSet, fetch
 
 CONTENT = b"a,b\n1,2\n"
 SMALL = DataSet(
@@ -64,7 +64,7 @@ def test_a_held_file_is_used_without_pooch(folder: Path, monkeypatch: pytest.Mon
     folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
     monkeypatch.setitem(sys.modules, "pooch", None)
     try:
-        assert fetch("small") == dataset("small") == folder / SMALL.file
+        assert fetch("small") == folder / SMALL.file
     finally:
         folder.chmod(stat.S_IRWXU)
 

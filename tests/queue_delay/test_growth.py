@@ -1,0 +1,163 @@
+"""Longer workloads, cut-off episodes and lent buffers: what one environment does leaves the others alone."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.errors import InvalidParameter, InvalidSchedule
+from schedgym.problems.queue_delay.workload import Source, generate, make_workload
+
+ID = "schedgym/QueueDelay-v0"
+SERVERS = [(1, 1), (0.5, 0.5)]
+MIDDLE = make_workload([(0.1 * i, 3 + i, 0.3, 0.2) for i in range(12)], SERVERS)
+LONG = make_workload([(0.5 * i, 3, 0.5, 0.5) for i in range(60)], SERVERS)
+
+
+@pytest.mark.parametrize("view", ["pick", "placement", "route", "rule"])
+@pytest.mark.parametrize("observation", ["dict", "features"])
+def test_an_environment_plays_on_while_another_gets_a_longer_workload(view, observation):
+    options = {"tasks": 12, "servers": 2, "window": 4, "view": view, "observation": observation}
+    env = gym.make_vec(ID, num_envs=2, autoreset_mode="Disabled", **options)
+    alone = gym.make(ID, disable_env_checker=True, **options)
+    env.single_action_space.seed(0)
+    env.reset(seed=0, options={"workload": MIDDLE})
+    alone.reset(seed=0, options={"workload": MIDDLE})
+    first = np.array([True, False])
+    for step in range(1, 400):
+        action = env.single_action_space.sample()
+        batch, rewards, terminated, truncated, _ = env.step(np.array([action, action]))
+        own, reward, *ended, _ = alone.step(action)
+        for name in own:
+            assert np.array_equal(batch[name][1], own[name]), (step, name)
+        assert rewards[1] == reward and [terminated[1], truncated[1]] == ended
+        if any(ended):
+            break
+        if step == 6:
+            env.reset(options={"workload": LONG, "reset_mask": first})
+        elif terminated[0] or truncated[0]:
+            env.reset(options={"reset_mask": first})
+    assert any(ended) and step > 6
+    assert env.record(1).digest() == alone.unwrapped.record().digest()
+
+
+def test_many_running_tasks_after_growth():
+    """More tasks run at once than the arrays first had room for."""
+    crowd = make_workload([(0, 50 - i, 0.01, 0.01) for i in range(40)], SERVERS)
+    env = gym.make(ID, disable_env_checker=True, tasks=3, servers=2, window=4, view="rule")
+    env.reset(seed=0)
+    env.reset(options={"workload": crowd})
+    done = False
+    while not done:
+        _, _, terminated, truncated, info = env.step(0)
+        done = terminated or truncated
+    record = env.unwrapped.record()
+    assert record.start.tolist() == [0.0] * 40
+    assert info["metrics"]["makespan"] == 50 and info["metrics"]["mean_delay"] == 0
+
+
+def test_nothing_of_a_cut_off_episode_shows_in_the_next():
+    small = make_workload([(0, 9, 0.1, 0.1)] * 6, [(1, 1)])
+    full = make_workload([(0, 9, 1, 1)] * 6, [(1, 1)])
+
+    def make():
+        return gym.make(ID, tasks=6, servers=1, window=6, disable_env_checker=True)
+
+    def masks(env, workload, actions):
+        env.reset(options={"workload": workload})
+        return [env.step(action)[0]["action_mask"].tolist() for action in actions]
+
+    env = make()
+    masks(env, small, [6] * 5)  # left with five waiting tasks that fit
+    assert masks(env, full, [0, 6, 6, 6]) == masks(make(), full, [0, 6, 6, 6])
+
+
+@pytest.mark.parametrize("face", ["scalar", "vector"])
+def test_lent_observations_cannot_be_written_to(face):
+    if face == "scalar":
+        env = gym.make(ID, disable_env_checker=True, copy=False)
+    else:
+        env = gym.make_vec(ID, num_envs=2, copy=False)
+    observation, _ = env.reset(seed=0)
+    for name in ("remaining", "capacity", "execution"):
+        with pytest.raises(ValueError, match="read-only"):
+            observation[name][...] = 0
+
+
+def test_evaluate_validates_schedules(monkeypatch):
+    from schedgym.problems.queue_delay import metrics
+
+    def refuse(record):
+        raise InvalidSchedule("server [0] is over its capacity")
+
+    monkeypatch.setattr(metrics, "validate", refuse)
+    with pytest.raises(InvalidSchedule, match="over its capacity"):
+        schedgym.evaluate(ID, ["fcfs"], episodes=1, parameters={"tasks": 5}, progress=False)
+
+
+def test_given_workloads_are_taken_back():
+    env = gym.make(ID, tasks=12, servers=2).unwrapped
+    for back in ({"workload": None}, {"repeat": False}):
+        env.reset(seed=0, options={"workload": MIDDLE, "repeat": True})
+        env.reset()
+        assert env.record().workload == MIDDLE
+        env.reset(seed=3, options=back)
+        assert env.record().workload == generate(3, 0, Source(12, 2))
+        env.reset()
+        assert env.record().workload == generate(3, 1, Source(12, 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"repeat": True}, "repeat needs a workload"),
+        ({"repeat": "no", "workload": MIDDLE}, "repeat must be True or False"),
+        ({"episode": -1}, "episode must be a number from 0"),
+        ({"episode": True}, "episode must be a number from 0"),
+        ({"episode": 2**70}, "episode must be a number from 0"),
+        ({"workload": 7}, "must be a Workload or a path"),
+        ({"reset_mask": np.array([True])}, "unknown reset option 'reset_mask'"),
+    ],
+)
+def test_reset_refuses_bad_options_and_changes_nothing(options, match):
+    env = gym.make(ID, tasks=12, servers=2).unwrapped
+    env.reset(seed=1)
+    with pytest.raises((InvalidParameter, schedgym.UnknownName), match=match):
+        env.reset(seed=9, options=options)
+    env.reset()
+    assert env.record().workload == generate(1, 1, Source(12, 2))
+
+
+@pytest.mark.parametrize("seed", [[1, -1], 1.5, ["a", "b"], [1], True])
+def test_a_vector_refuses_bad_seeds_and_changes_nothing(seed):
+    envs = gym.make_vec(ID, num_envs=2, tasks=12, servers=2)
+    envs.reset(seed=1)
+    with pytest.raises(InvalidParameter, match="seed"):
+        envs.reset(seed=seed)
+    envs.reset()
+    assert envs.record(0).workload == generate(1, 1, Source(12, 2))
+
+
+def test_parameters_without_effect_are_refused(tmp_path):
+    path = str(tmp_path / "w.json")
+    schedgym.save_workload(MIDDLE, path)
+    env = gym.make(ID, workload=path).unwrapped
+    assert env.interface.parameters["tasks"] == 12 and env.interface.sizes["servers"] == 2
+    for name, value in (("tasks", 50), ("servers", 3), ("load", 0.5), ("arrival_rate", 1.0)):
+        with pytest.raises(InvalidParameter, match=f"{name}: has no effect on a workload"):
+            gym.make(ID, workload=path, **{name: value})
+    with pytest.raises(InvalidParameter, match="execution_sigma: has no effect on a trace"):
+        gym.make(ID, trace="x.csv", execution_sigma=0.5)
+    assert gym.make(ID, tasks=np.int64(5)).unwrapped.interface.parameters["tasks"] == 5
+    env.interface.parameters["view"] = "route"
+    assert env.simulator.parameters.view == "pick"
+
+
+def test_an_execution_that_vanishes_in_the_clock_gives_finite_metrics():
+    workload = make_workload([(1e10, 1e-7, 1, 1)], [(1, 1)])
+    env = gym.make(ID, tasks=1, servers=1)
+    env.reset(options={"workload": workload})
+    *_, info = env.step(0)
+    while "metrics" not in info:
+        *_, info = env.step(32)
+    assert all(np.isfinite(value) for value in info["metrics"].values())
