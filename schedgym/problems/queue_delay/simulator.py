@@ -27,21 +27,6 @@ from schedgym.problems.queue_delay.workload import SCHEMA, draw_python, make_sou
 
 __all__ = ["QueueDelaySimulator"]
 
-#: arrays of Jobs and State whose axis 1 is the task
-PER_TASK = (
-    "tasks",
-    "queue_task",
-    "log_execution",
-    "start",
-    "server",
-    "heap_time",
-    "heap_task",
-    "next_running",
-    "previous_running",
-)
-#: further ones in views whose decisions take in the whole queue
-PER_TASK_WHOLE_QUEUE = ("queue_arrival", "queue_execution", "queue_demand", "queue_open")
-
 
 class QueueDelaySimulator(Simulator):
     """``num_envs`` queues in one set of arrays; see :mod:`schedgym.problems.queue_delay.dynamics`."""
@@ -232,18 +217,11 @@ class QueueDelaySimulator(Simulator):
 
     def _grow(self, count: int) -> None:
         """Make room for ``count`` tasks in every environment, keeping what runs."""
-        per_task = PER_TASK + (PER_TASK_WHOLE_QUEUE if self.whole_queue else ())
-
-        def longer(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            if name not in per_task:
-                return array
-            grown = np.zeros((array.shape[0], count, *array.shape[2:]), dtype=array.dtype)
-            grown[:, : array.shape[1]] = array
-            return grown
-
-        self.jobs = type(self.jobs)(*(longer(n, a) for n, a in self.jobs._asdict().items()))
-        self.state = type(self.state)(*(longer(n, a) for n, a in self.state._asdict().items()))
-        self.tasks = count
+        before = (self.jobs, self.state, self.buffers, self.exchange)
+        self._allocate(count)
+        for old, new in zip(before, (self.jobs, self.state, self.buffers, self.exchange), strict=True):
+            for source, target in zip(old, new, strict=True):
+                target[tuple(slice(length) for length in source.shape)] = source
         self._bind()
 
     def _set_count(self, index: Any, count: int) -> None:
