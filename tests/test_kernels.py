@@ -145,3 +145,16 @@ def run_there(code: str, folder: Path, **environment: str) -> list:
     )
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
+
+
+def test_kernels_compile_where_nothing_can_be_cached(monkeypatch) -> None:
+    """A read-only installation without a home: numba refuses to cache, and must compile all the same."""
+    njit = jit._numba.njit
+
+    def refuse(*arguments, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function 'double': no locator available for file '...'")
+        return njit(*arguments, **options)
+
+    monkeypatch.setattr(jit._numba, "njit", refuse)
+    assert jit.kernel(lambda x: 2 * x)(21) == 42
