@@ -442,6 +442,8 @@ def close_epoch(jobs: Jobs, state: State, observation: Observation, b: int) -> f
             return delay
         delay += s.queued * (instant - s.clock)
         s.clock = instant
+        if not (s.running > 0 and state.heap_time[b, 0] == instant):
+            continue  # an arrival alone
         while s.running > 0 and state.heap_time[b, 0] == instant:
             task = pop_completion(state, b, s.running)
             s.running -= 1
@@ -791,45 +793,46 @@ def step(table: Any, command: I1) -> int:
     weights = constants.weights
     decisions = exchange.decisions
     for b in range(command.shape[0]):
-        if command[b] == SKIP:
-            continue
-        infeasible = False
-        if command[b] == ACT:
-            for k in range(constants.choices.shape[0]):
-                if exchange.actions[b, k] < 0 or exchange.actions[b, k] >= constants.choices[k]:
-                    return -(b + 1)
-            infeasible = not decode(config, weights, jobs, state, b, exchange.actions, decisions)
-            if infeasible and config.strict:
+        for k in range(constants.choices.shape[0]):
+            action = exchange.actions[b, k]
+            if command[b] == ACT and (action < 0 or action >= constants.choices[k]):
                 return -(b + 1)
-        exchange.repaired[b] = infeasible
     ended = 0
-    for b in range(command.shape[0]):
-        if command[b] == SKIP:
-            continue
-        s = state.scalars[b]
-        exchange.reward[b] = 0.0
-        exchange.terminated[b] = False
-        exchange.truncated[b] = False
-        if command[b] == BEGIN:
-            begin(jobs, state, observation, b)
-        else:
-            s.repaired += exchange.repaired[b]
-            delay = act(
-                config,
-                weights,
-                constants.route,
-                jobs,
-                state,
-                observation,
-                b,
-                exchange.actions,
-                decisions,
-            )
-            if delay != 0.0:
-                exchange.reward[b] = -delay * s.reward_scale
-            if s.epoch == FINISHED:
-                exchange.terminated[b] = s.truncated == 0
-                exchange.truncated[b] = s.truncated == 1
-                ended += 1
-        observe(config, jobs, state, observation, b)
+    # strict actions are all decoded, in round 0, before the first one is carried out
+    for round in range(0 if config.strict else 1, 2):
+        for b in range(command.shape[0]):
+            infeasible = False
+            if command[b] == ACT:
+                infeasible = not decode(config, weights, jobs, state, b, exchange.actions, decisions)
+                if infeasible and config.strict:
+                    return -(b + 1)
+            if round == 0 or command[b] == SKIP:
+                continue
+            s = state.scalars[b]
+            exchange.reward[b] = 0.0
+            exchange.terminated[b] = False
+            exchange.truncated[b] = False
+            exchange.repaired[b] = infeasible
+            if command[b] == BEGIN:
+                begin(jobs, state, observation, b)
+            else:
+                s.repaired += infeasible
+                delay = act(
+                    config,
+                    weights,
+                    constants.route,
+                    jobs,
+                    state,
+                    observation,
+                    b,
+                    exchange.actions,
+                    decisions,
+                )
+                if delay != 0.0:
+                    exchange.reward[b] = -delay * s.reward_scale
+                if s.epoch == FINISHED:
+                    exchange.terminated[b] = s.truncated == 0
+                    exchange.truncated[b] = s.truncated == 1
+                    ended += 1
+            observe(config, jobs, state, observation, b)
     return ended
