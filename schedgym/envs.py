@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -41,7 +42,7 @@ def _workload(simulator: Simulator, given: Any) -> Workload:
     if isinstance(given, Workload):
         return given
     if isinstance(given, (str, os.PathLike)):
-        return load_workload(given, simulator.problem.schema)
+        return load_workload(Path(given), simulator.problem.schema)
     raise InvalidParameter(f"options: workload must be a Workload or a path, got {type(given).__name__}")
 
 
