@@ -85,6 +85,8 @@ def test_the_stamp_of_sources_sees_every_file(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(jit, "PACKAGE", package)
     own = tmp_path / "policies"
     own.mkdir()
+    (tmp_path / "solvers").mkdir()
+    (tmp_path / "solvers/flow.py").write_text("")
     (own / "mine.py").write_text("x = 1\n")
     stamp = jit.source_stamp.__wrapped__
 
@@ -94,6 +96,7 @@ def test_the_stamp_of_sources_sees_every_file(tmp_path, monkeypatch) -> None:
         package / "problems/queue_delay/schemes.py",
         package / "core/random.py",
         own / "mine.py",
+        tmp_path / "solvers/flow.py",
     ):
         assert str(path) in {name for name, _, _ in before}
         path.write_text(path.read_text() + "# changed\n")

@@ -6,7 +6,7 @@ otherwise counted at every call); a helper must not allocate.
 
 numba keys a cached kernel on its own source file only, and would keep serving a kernel whose helper in
 another file has changed. Here the key covers every file that kernels are made of: ``schedgym/core``,
-``schedgym/problems``, and the kernel's own folder.
+``schedgym/problems``, the kernel's own folder, and ``solvers`` beside it.
 
 A kernel that is called for a single environment must not spend its time on taking forty arrays apart
 (7 us, where the step itself takes 0.3): ``pack`` writes the addresses and shapes of bundles (named tuples
@@ -76,7 +76,7 @@ MOST_DIMENSIONS = 3
 def source_stamp(folder: Path) -> tuple[tuple[str, float, int], ...]:
     """Names, times and sizes of the sources that a kernel in ``folder`` may be made of."""
     shared = (*(PACKAGE / "core").glob("*.py"), *(PACKAGE / "problems").rglob("*.py"))
-    files = sorted({*shared, *folder.glob("*.py")})
+    files = sorted({*shared, *folder.glob("*.py"), *(folder.parent / "solvers").glob("*.py")})
     return tuple((str(f), (s := f.stat()).st_mtime, s.st_size) for f in files)
 
 
