@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import gymnasium as gym
 import numpy as np
@@ -111,6 +111,12 @@ def _refusal(simulator: Simulator, index: int, what: str) -> InvalidAction:
     return InvalidAction(f"{what}: {shown} is infeasible (strict=True)")
 
 
+def _make_simulator(problem: Problem, num_envs: int, parameters: Mapping[str, Any]) -> Simulator:
+    """The problem's simulator for checked parameters."""
+    checked = problem.parameters.build(**parameters)
+    return cast(Simulator, problem.room("simulator").make_simulator(checked, num_envs))
+
+
 class SchedulingEnv(gym.Env[Any, Any]):
     """One environment: the base of each problem's documented class.
 
@@ -128,23 +134,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
         _check_render_mode(render_mode)
         self.render_mode = render_mode
         self.copy = copy
-        self.simulator = self.make_simulator(self.problem.parameters.build(**parameters), 1)
-        self.observation_space, self.action_space = self.make_spaces(self.simulator)
+        self.simulator = _make_simulator(self.problem, 1, parameters)
+        self.observation_space, self.action_space = self.problem.room("views").make_spaces(self.simulator)
         self._one = np.ones(1, dtype=bool)
         self._act = np.full(1, ACT, dtype=np.int8)
         self._begin = np.full(1, BEGIN, dtype=np.int8)
         self._running = False
         self._bind()
-
-    @staticmethod
-    def make_simulator(parameters: Any, num_envs: int) -> Simulator:
-        """The problem's simulator."""
-        raise NotImplementedError
-
-    @staticmethod
-    def make_spaces(simulator: Simulator) -> tuple[gym.Space[Any], gym.Space[Any]]:
-        """Observation and action space of one environment."""
-        raise NotImplementedError
 
     def _bind(self) -> None:
         simulator = self.simulator
@@ -319,10 +315,9 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             raise UnknownName("autoreset mode", str(autoreset_mode), known) from None
         self.num_envs, self.render_mode, self.copy = int(num_envs), render_mode, copy
         self.metadata = dict(self.env_class.metadata, autoreset_mode=self.autoreset_mode)
-        self.simulator = self.env_class.make_simulator(
-            self.problem.parameters.build(**parameters), self.num_envs
-        )
-        self.single_observation_space, self.single_action_space = self.env_class.make_spaces(self.simulator)
+        self.simulator = _make_simulator(self.problem, self.num_envs, parameters)
+        spaces = self.problem.room("views").make_spaces(self.simulator)
+        self.single_observation_space, self.single_action_space = spaces
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._components = len(self.simulator.action_sizes)

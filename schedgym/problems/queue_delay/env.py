@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-import gymnasium as gym
+from typing import ClassVar
 
 from schedgym.core.problem import Problem
-from schedgym.core.simulator import Simulator
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
-from schedgym.problems.queue_delay import views
-from schedgym.problems.queue_delay.problem import PROBLEM, QueueDelayParameters
-from schedgym.problems.queue_delay.simulator import QueueDelaySimulator
+from schedgym.problems.queue_delay.problem import PROBLEM
 
 __all__ = ["QueueDelayEnv", "QueueDelayVectorEnv"]
 
@@ -122,22 +117,6 @@ class QueueDelayEnv(SchedulingEnv):
     """
 
     problem: ClassVar[Problem] = PROBLEM
-
-    @staticmethod
-    def make_simulator(parameters: Any, num_envs: int) -> Simulator:
-        """The simulator of QueueDelay."""
-        assert isinstance(parameters, QueueDelayParameters)
-        return QueueDelaySimulator(parameters, num_envs)
-
-    @staticmethod
-    def make_spaces(simulator: Simulator) -> tuple[gym.Space[Any], gym.Space[Any]]:
-        """Observation and action space for the simulator's view and window."""
-        assert isinstance(simulator, QueueDelaySimulator)
-        parameters, window, servers = simulator.parameters, simulator.window, simulator.servers
-        return (
-            views.observation_space(parameters, window, servers),
-            views.action_space(parameters.view, window, servers),
-        )
 
 
 class QueueDelayVectorEnv(SchedulingVectorEnv):

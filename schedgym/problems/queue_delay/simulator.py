@@ -25,7 +25,7 @@ from schedgym.problems.queue_delay.problem import (
 from schedgym.problems.queue_delay.schemes import ARRIVING_ONLY, FIRST, SCAN_RELEASED
 from schedgym.problems.queue_delay.workload import SCHEMA, draw_python, make_source, make_workload
 
-__all__ = ["QueueDelaySimulator"]
+__all__ = ["QueueDelaySimulator", "make_simulator"]
 
 
 class QueueDelaySimulator(Simulator):
@@ -278,3 +278,8 @@ class QueueDelaySimulator(Simulator):
             final_time=float(self.state.scalars["clock"][index]),
             truncated=bool(self.state.scalars["truncated"][index]),
         )
+
+
+def make_simulator(parameters: QueueDelayParameters, num_envs: int) -> QueueDelaySimulator:
+    """The simulator behind both faces; every problem has this function in this room."""
+    return QueueDelaySimulator(parameters, num_envs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -17,7 +18,7 @@ from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.schemes import RULE_SCHEMES, TOLERANCE
 from schedgym.problems.queue_delay.workload import LAST_TIME
 
-__all__ = ["action_space", "mask_shape", "observation_space"]
+__all__ = ["action_space", "make_spaces", "mask_shape", "observation_space"]
 
 MOST_TASKS = 10**7
 
@@ -80,3 +81,12 @@ def observation_space(parameters: QueueDelayParameters, window: int, servers: in
     if parameters.action_mask:
         entries["action_mask"] = spaces.MultiBinary(list(mask_shape(parameters.view, window, servers)))
     return spaces.Dict(entries)
+
+
+def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Discrete | spaces.MultiDiscrete]:
+    """Observation and action space of one environment of a QueueDelay simulator."""
+    parameters, window, servers = simulator.parameters, simulator.window, simulator.servers
+    return (
+        observation_space(parameters, window, servers),
+        action_space(parameters.view, window, servers),
+    )
