@@ -76,14 +76,13 @@ def __getattr__(name: str) -> Any:
 def _register() -> None:
     """Enter every problem's ids in Gymnasium's registry; a second import changes nothing."""
     for problem in list_problems().values():
-        for id, overrides in problem.ids.items():
+        for id in problem.ids:
             if id not in _gymnasium.registry:
                 classes = id.partition("/")[2].rpartition("-v")[0]
                 _gymnasium.register(
                     id=id,
                     entry_point=f"{problem.package}.env:{classes}Env",
                     vector_entry_point=f"{problem.package}.env:{classes}VectorEnv",
-                    kwargs=dict(overrides),
                 )
 
 

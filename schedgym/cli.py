@@ -128,7 +128,7 @@ def _application() -> Any:
     def compare_command(
         id: id_type,
         policies: Annotated[
-            str | None, option("--policies", metavar="A,B", help="Names; default: the problem's.")
+            str | None, option("--policies", metavar="A,B", help="Names; default: the id's.")
         ] = None,
         episodes: Annotated[
             int | None, option("--episodes", help="Per policy; default: 20, or all windows of a trace.")
@@ -212,12 +212,15 @@ def _application() -> Any:
 
     @app.command("bench")  # type: ignore[untyped-decorator]
     def bench_command(
+        name: Annotated[
+            str | None, argument(metavar="[ID]", help="An environment id or a problem; default: all.")
+        ] = None,
         quick: Annotated[bool, option("--quick", help="A shorter run.")] = False,
         json_: json_type = None,
     ) -> None:
         """Steps per second of both faces, and their ratio to CartPole."""
         _check_output(json_)
-        importlib.import_module("schedgym.evaluation.bench").main(quick=quick, json=json_)
+        importlib.import_module("schedgym.evaluation.bench").main(name, quick=quick, json=json_)
 
     return typer.main.get_command(app)
 
@@ -227,18 +230,22 @@ def _with_parameters(command: Callable[..., None], option: Callable[..., Any]) -
     signature = inspect.signature(command)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     taken = {p.name.strip("_") for p in own}
-    added: dict[str, inspect.Parameter] = {}
+    texts: dict[str, dict[str, list[str]]] = {}  # parameter -> help -> problems
     for problem in list_problems().values():
         for name, field in problem.parameters.__dataclass_fields__.items():
-            if name in taken or name in added:  # --set reaches those that share a name with an option
-                continue
-            flag = f"--{name.replace('_', '-')}"
             text = f"{field.metadata.get('help', '')} ({_text(field.default)})"
-            kind = Annotated[str | None, option(flag, metavar="VALUE,..", help=text)]
-            added[name] = inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind
-            )
-    return signature.replace(parameters=[*own, *added.values()])
+            texts.setdefault(name, {}).setdefault(text, []).append(problem.name)
+    added = []
+    for name, helps in texts.items():
+        if name in taken:  # --set reaches those that share a name with an option
+            continue
+        parts = [f"{', '.join(names)}: {text}" for text, names in helps.items()]
+        flag, text = f"--{name.replace('_', '-')}", "; ".join(parts if len(helps) > 1 else helps)
+        kind = Annotated[str | None, option(flag, metavar="VALUE,..", help=text)]
+        added.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        )
+    return signature.replace(parameters=[*own, *added])
 
 
 # input ---------------------------------------------------------------------------------------------
@@ -422,18 +429,22 @@ def _list(name: str | None) -> None:
         table = _table()
         for heading in ("id", "problem", "title"):
             table.add_column(heading)
-        for id in problem.ids:
-            table.add_row(id, problem.name, problem.title)
+        for id, variant in problem.ids.items():
+            table.add_row(id, problem.name, _escape(variant.title))
         console.print(table)
         table = _table()
         table.add_column("policy", no_wrap=True)
         table.add_column("source")
         table.add_column("what it does")
+        default = {policy for variant in problem.ids.values() for policy in variant.policies}
         for spec in list_policies(problem.name):
-            mark = "*" if spec.name.partition("/")[2] in problem.policies else ""
+            mark = "*" if spec.name.partition("/")[2] in default else ""
             table.add_row(spec.name + mark, _escape(spec.source), _escape(spec.help))
         console.print(table)
         console.print("* run by `schedgym compare` unless --policies says otherwise")
+        if len(problem.ids) > 1:
+            for id, variant in problem.ids.items():
+                console.print(f"  {id}: {', '.join(variant.policies)}", soft_wrap=True)
 
 
 def _describe(name: str) -> None:
@@ -441,7 +452,9 @@ def _describe(name: str) -> None:
 
     known = {name for p in list_problems().values() for name in (p.name, *p.ids)}
     if name in known:
-        _describe_problem(name)
+        problem = get_problem(name)
+        for id in [name] if name in problem.ids else problem.ids:
+            _describe_id(problem, id)
         return
     specs = list_policies()
     found = [spec for spec in specs if name in (spec.name, spec.name.partition("/")[2])]
@@ -453,13 +466,12 @@ def _describe(name: str) -> None:
         _describe_policy(spec)
 
 
-def _describe_problem(name: str) -> None:
+def _describe_id(problem: Problem, id: str) -> None:
     import gymnasium
 
-    problem = get_problem(name)
-    id = name if name in problem.ids else next(iter(problem.ids))
+    variant = problem.ids[id]
     console = _console()
-    console.print(f"[bold]{_escape(id)}[/bold]  {_escape(problem.title)}")
+    console.print(f"[bold]{_escape(id)}[/bold]  {_escape(variant.title)}")
     console.print(f"Source: {_escape(problem.source)}")
     env = gymnasium.make(id, disable_env_checker=True).unwrapped
     default = getattr(env, "interface").view  # noqa: B009
@@ -478,15 +490,16 @@ def _describe_problem(name: str) -> None:
     for heading in ("parameter", "default", "range", "meaning"):
         table.add_column(heading)
     kinds = problem.parameters.kinds()
-    defaults = dict(problem.ids[id])
     for key, field in problem.parameters.__dataclass_fields__.items():
-        value = defaults.get(key, field.default)
+        value = variant.parameters.get(key, field.default)
         text = _escape(str(field.metadata.get("help", "")))
         table.add_row(key, _text(value), _escape(_range(kinds[key], field.metadata)), text)
     console.print(table)
-    changed = ", ".join(f"{k}={_text(v)}" for k, v in problem.baseline_parameters.items())
+    changed = ", ".join(f"{k}={_text(v)}" for k, v in variant.baseline_parameters.items())
     console.print(f"`compare` and `run` set {changed} unless told otherwise.")
-    table = _table(f"Metrics (objective: {problem.objective})")
+    console.print("A policy that cannot act in that view acts in the first of its own.")
+    objective = problem.objective_of(problem.build(id))
+    table = _table(f"Metrics (objective: {objective})")
     for heading in ("metric", "unit", "better", "meaning"):
         table.add_column(heading)
     for metric in problem.metrics:
@@ -499,7 +512,7 @@ def _describe_problem(name: str) -> None:
     for key, values in problem.presets.items():
         table.add_row(key, ", ".join(f"{k}={_text(v)}" for k, v in values.items()))
     console.print(table)
-    console.print(f"Policies of a comparison: {', '.join(problem.policies)}; reference {problem.reference}")
+    console.print(f"Policies of a comparison: {', '.join(variant.policies)}; reference {variant.reference}")
 
 
 def _space(space: Any) -> str:
@@ -571,6 +584,7 @@ def _compare(
     from schedgym.evaluation.runner import resolve_id, sweep
 
     problem, id = resolve_id(name)
+    variant = problem.ids[id]
     texts = dict(given)
     for key, text in _pairs(settings, "--set").items():
         if key in texts:
@@ -585,18 +599,18 @@ def _compare(
     fixed = _preset(problem, preset, parsed.get("trace", [None]) != [None])
     fixed = {key: value for key, value in fixed.items() if key not in parsed}
     fixed |= {key: values[0] for key, values in parsed.items() if len(values) == 1}
-    base = {**problem.ids[id], **problem.baseline_parameters, **fixed}
+    base = {**variant.parameters, **variant.baseline_parameters, **fixed}
     for values in itertools.product(*grid.values()):
-        problem.parameters.build(**base, **dict(zip(grid, values, strict=True)))
+        problem.build(id, base | dict(zip(grid, values, strict=True)))
 
-    names = [part.strip() for part in policies.split(",")] if policies is not None else list(problem.policies)
+    names = [part.strip() for part in policies.split(",")] if policies is not None else list(variant.policies)
     labels = []
     for policy in names:
         full = resolve_policy_name(policy, problem.name)
         labels.append(full.removeprefix(f"{problem.name}/"))
     chosen = _split_options(options, problem, labels)
     if reference is None:
-        reference = problem.reference if problem.reference in labels else labels[0]
+        reference = variant.reference if variant.reference in labels else labels[0]
     reference = reference.removeprefix(f"{problem.name}/")
     if reference not in labels:
         raise UnknownName("reference policy", reference, labels)
@@ -646,7 +660,7 @@ def _context(
     fields = problem.parameters.__dataclass_fields__
     parts = [id]
     for key, value in fixed.items():
-        if value != problem.ids[id].get(key, fields[key].default):
+        if value != problem.ids[id].parameters.get(key, fields[key].default):
             text = Path(value).name if isinstance(value, str) else _text(value)
             parts.append(f"{key}={text}")
     parts += [f"{key}={','.join(_text(v) for v in values)}" for key, values in grid.items()]
@@ -671,8 +685,10 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
     # a reference close to 0 in some episodes has no relative interval
     many = frame.attrs["episodes"] > 1
     absolute = bool(differences["relative_low" if many else "relative"].isna().any())
-    unit = problem.metric(problem.objective).unit
-    fixed = [*swept, "policy", _heading(problem, problem.objective), "95% interval"]
+    objective, variant = frame.attrs["objective"], problem.ids[frame.attrs["id"]]
+    names = [name for name in variant.table if name != objective]
+    unit = problem.metric(objective).unit
+    fixed = [*swept, "policy", _heading(problem, objective), "95% interval"]
     fixed += ["ratio to bound"] * bounded
     fixed += [f"vs {reference} [{unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]
     rows: list[list[str] | None] = []
@@ -687,16 +703,16 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
         shown += [row["policy"], _round(row["mean"]), _interval(row["low"], row["high"])]
         shown += [_round(row["ratio"])] * bounded
         shown += _difference(other.get(place), absolute)
-        shown += [_round(averages[*place, name]) for name in problem.table]
+        shown += [_round(averages[*place, name]) for name in names]
         rows.append(shown)
         if share := averages[*place, "truncated"]:
             count = round(share * row["episodes"])
             truncated.append(f"{row['policy']} ({count} of {row['episodes']})")
     console, endless = _console(), require("rich.console").Console(width=10_000)
     # a narrow terminal gets fewer metrics rather than broken numbers; --json and --csv have them all
-    for metrics in range(len(problem.table), -1, -1):
-        headings = [*fixed, *(_heading(problem, name) for name in problem.table[:metrics])]
-        table = _filled(problem.title, headings, rows, len(swept), console.is_terminal)
+    for metrics in range(len(names), -1, -1):
+        headings = [*fixed, *(_heading(problem, name) for name in names[:metrics])]
+        table = _filled(variant.title, headings, rows, len(swept), console.is_terminal)
         needed = endless.measure(table).maximum
         if not console.is_terminal or needed <= console.width:
             break
@@ -716,6 +732,9 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
     if truncated:
         text = f"episodes that ended with work left (its charge is included): {', '.join(truncated)}"
         console.print(_escape(text), soft_wrap=True)
+    if views := frame.attrs["views"]:
+        text = ", ".join(f"{policy} ({view})" for policy, view in views.items())
+        console.print(_escape(f"in a view of their own: {text}"), soft_wrap=True)
     console.print(_escape(context), soft_wrap=True)
 
 
@@ -785,9 +804,10 @@ def _report(
     return {
         "problem": problem.name,
         "id": id,
-        "objective": problem.objective,
-        "unit": problem.metric(problem.objective).unit,
+        "objective": frame.attrs["objective"],
+        "unit": problem.metric(frame.attrs["objective"]).unit,
         "reference": reference,
+        "views": frame.attrs["views"],
         "summary": summarize(frame).to_dict("records"),
         "differences": paired_differences(frame, reference).to_dict("records"),
         "values": frame.to_dict("list"),
@@ -810,7 +830,14 @@ def _run(
     from schedgym.core.policy import make_policy, resolve_policy_name
     from schedgym.core.workload import load_workload
     from schedgym.evaluation.manifest import make_manifest
-    from schedgym.evaluation.runner import check_bound, lower_bound, make_env, play, resolve_id
+    from schedgym.evaluation.runner import (
+        acting_parameters,
+        check_bound,
+        lower_bound,
+        make_env,
+        play,
+        resolve_id,
+    )
 
     problem, id = resolve_id(name)
     _check_output(json_path)
@@ -824,6 +851,7 @@ def _run(
         raise InvalidParameter(f"seed: must be a whole number from 0, got {seed}")
     instance = load_workload(workload, problem.schema)
     parameters["workload"] = str(workload)
+    parameters = acting_parameters(problem, id, parameters, full)
     env = make_env(id, parameters)
     label = full.removeprefix(f"{problem.name}/")
     outcome = play(env, acting, seed=seed, label=label)
@@ -831,9 +859,10 @@ def _run(
     rooms = problem.room("metrics")
     rooms.validate(record)
     metrics: dict[str, Any] = dict(outcome.metrics)
-    bound = lower_bound(problem, instance)
+    objective = problem.metric(problem.objective_of(env.simulator.parameters))
+    bound = lower_bound(problem, instance, env.simulator.parameters)
     if bound is not None:
-        check_bound(problem, instance, bound, metrics[problem.objective], label)
+        check_bound(objective, instance, bound, metrics[objective.name], label)
         metrics["bound"] = bound
     console = _console()
     table = _table(f"{label} on {workload.name}")
@@ -842,8 +871,9 @@ def _run(
     for metric in problem.metrics:
         table.add_row(metric.name, _round(metrics[metric.name]), metric.unit, _escape(metric.help))
     if bound is not None:
-        unit = problem.metric(problem.objective).unit
-        table.add_row("bound", _round(bound), unit, f"no scheduler has a better {problem.objective}")
+        table.add_row(
+            "bound", _round(bound), objective.unit, f"no scheduler has a better {objective.name}"
+        )
     console.print(table)
     if outcome.truncated:
         console.print("the episode ended with work left")

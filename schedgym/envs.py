@@ -9,6 +9,7 @@ random in it.
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -87,21 +88,33 @@ def _lend(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-def _parse(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[Any]:
-    """The action as an array of whole numbers of this shape; the simulator checks the range."""
+def _parse(
+    action: Any, shape: tuple[int, ...], what: str, kinds: str = "iu", numbers: str = "whole numbers"
+) -> npt.NDArray[Any]:
+    """The action as an array of this shape and these kinds of numbers; the simulator checks the values."""
     try:
         array = np.asarray(action)
     except ValueError:
         array = np.empty(0, dtype=object)  # ragged
-    if array.dtype.kind not in "iu":
-        raise InvalidAction(f"{what}: must be whole numbers, got {action!r}")
+    if array.dtype.kind not in kinds:
+        shown = " ".join(reprlib.repr(action).split())  # one line, however large the array
+        raise InvalidAction(f"{what}: must be {numbers}, got {shown}")
     if array.shape != shape:
         raise InvalidAction(f"{what}: must have shape {shape}, got {array.shape}")
     return array
 
 
+def _parse_reals(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[Any]:
+    return _parse(action, shape, what, "fiu", "real numbers")
+
+
 def _refusal(simulator: Simulator, index: int, what: str) -> InvalidAction:
     """Why the simulator refused environment ``index``'s action."""
+    if simulator.continuous:
+        counted = simulator.actions[index, : simulator.rows[index]]
+        for place in np.argwhere(~np.isfinite(counted))[:1].tolist():
+            return InvalidAction(f"{what}{place}: must be finite, got {counted[tuple(place)]}")
+        return InvalidAction(f"{what}: infeasible (strict=True)")
     action = simulator.actions[index, : len(simulator.action_sizes)].tolist()
     for k, (value, size) in enumerate(zip(action, simulator.action_sizes, strict=True)):
         if not 0 <= value < size:
@@ -111,14 +124,14 @@ def _refusal(simulator: Simulator, index: int, what: str) -> InvalidAction:
     return InvalidAction(f"{what}: {shown} is infeasible (strict=True)")
 
 
-def _make_simulator(problem: Problem, num_envs: int, parameters: Mapping[str, Any]) -> Simulator:
-    """The problem's simulator for checked parameters."""
-    checked = problem.parameters.build(**parameters)
-    return cast(Simulator, problem.room("simulator").make_simulator(checked, num_envs))
+def _make_simulator(problem: Problem, id: str, num_envs: int, parameters: Mapping[str, Any]) -> Simulator:
+    """The problem's simulator for the id's values of the parameters under the given ones."""
+    checked = problem.build(id, parameters)
+    return cast(Simulator, problem.room("simulator").make_simulator(checked, num_envs, id))
 
 
 class SchedulingEnv(gym.Env[Any, Any]):
-    """One environment: the base of each problem's documented class.
+    """One environment: the base of each documented class, which names its problem and id.
 
     Args:
         render_mode: None, "ansi" or "rgb_array".
@@ -128,13 +141,14 @@ class SchedulingEnv(gym.Env[Any, Any]):
     """
 
     problem: ClassVar[Problem]
+    id: ClassVar[str]
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # type: ignore[misc]
 
     def __init__(self, render_mode: str | None = None, copy: bool = True, **parameters: Any) -> None:
         _check_render_mode(render_mode)
         self.render_mode = render_mode
         self.copy = copy
-        self.simulator = _make_simulator(self.problem, 1, parameters)
+        self.simulator = _make_simulator(self.problem, self.id, 1, parameters)
         self.observation_space, self.action_space = self.problem.room("views").make_spaces(self.simulator)
         self._one = np.ones(1, dtype=bool)
         self._act = np.full(1, ACT, dtype=np.int8)
@@ -151,9 +165,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
             if name not in simulator.scalars
         ]
         self._buffers = simulator.observation
+        self._continuous, self._shape = simulator.continuous, simulator.action_shape
         self._components = len(simulator.action_sizes)
         self._discrete = self._components == 1
-        self._shape = () if self._discrete else (self._components,)
 
     def __getstate__(self) -> dict[str, Any]:
         derived = ("_scalars", "_rows", "_buffers")
@@ -232,6 +246,10 @@ class SchedulingEnv(gym.Env[Any, Any]):
         try:
             if self._discrete and (type(action) is int or isinstance(action, np.integer)):
                 simulator.actions[0, 0] = action
+            elif self._continuous:
+                array = _parse_reals(action, self._shape, "action")
+                count = simulator.rows.item(0)  # of a long window only these rows are touched
+                simulator.actions[0, :count] = array[:count]
             else:
                 simulator.actions[0, : self._components] = _parse(action, self._shape, "action")
         except OverflowError:
@@ -315,13 +333,13 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             raise UnknownName("autoreset mode", str(autoreset_mode), known) from None
         self.num_envs, self.render_mode, self.copy = int(num_envs), render_mode, copy
         self.metadata = dict(self.env_class.metadata, autoreset_mode=self.autoreset_mode)
-        self.simulator = _make_simulator(self.problem, self.num_envs, parameters)
+        self.simulator = _make_simulator(self.problem, self.env_class.id, self.num_envs, parameters)
         spaces = self.problem.room("views").make_spaces(self.simulator)
         self.single_observation_space, self.single_action_space = spaces
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._components = len(self.simulator.action_sizes)
-        self._shape = (self.num_envs,) + ((self._components,) if self._components > 1 else ())
+        self._shape = (self.num_envs, *self.simulator.action_shape)
         self._all = np.ones(self.num_envs, dtype=bool)
         self._act = np.full(self.num_envs, ACT, dtype=np.int8)
         self._ended = np.zeros(self.num_envs, dtype=bool)
@@ -414,16 +432,20 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         """Carry out one decision in every environment.
 
         With NEXT_STEP, an environment whose episode ended at the step before is reset instead, and its
-        action is ignored; with SAME_STEP it is reset at once, and its last observation and info are
-        ``infos["final_obs"]`` and ``infos["final_info"]``. Keys of ``infos`` are those that Gymnasium's
-        SyncVectorEnv gives.
+        action is ignored, whatever its values; with SAME_STEP it is reset at once, and its last observation
+        and info are ``infos["final_obs"]`` and ``infos["final_info"]``. Keys of ``infos`` are those that
+        Gymnasium's SyncVectorEnv gives.
         """
         if not self._started:
             raise ResetNeeded("call reset before step")
         simulator = self.simulator
-        simulator.actions[:, : self._components] = _parse(actions, self._shape, "actions").reshape(
-            self.num_envs, -1
-        )
+        if simulator.continuous:
+            array = _parse_reals(actions, self._shape, "actions")
+            count = simulator.rows.max()
+            simulator.actions[:, :count] = array[:, :count]
+        else:
+            array = _parse(actions, self._shape, "actions")
+            simulator.actions[:, : self._components] = array.reshape(self.num_envs, -1)
         resetting: npt.NDArray[np.bool_] | None = None
         if self._none_ended:
             ended = simulator.step(self._act)

@@ -10,16 +10,16 @@ from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.core.problem import get_problem
 from schedgym.testing import check_policy, policy_parameters
-from tests.test_all_problems import small
+from tests.test_all_problems import busy
 
 CASES = [(spec.name, view) for spec in list_policies() for view in spec.views]
 
 
 def sizes(name: str, **parameters: object) -> dict[str, object]:
     """Small, but with a queue: more tasks than fit at once."""
-    given = small(next(iter(get_problem(name.partition("/")[0]).ids)))
-    given.pop("window", None)
-    return given | {k: v for k, v in {"tasks": 90}.items() if k in given} | parameters
+    given = busy(next(iter(get_problem(name.partition("/")[0]).ids)))
+    del given["window"]  # the baselines'
+    return given | parameters
 
 
 @pytest.mark.parametrize(("name", "view"), CASES)
@@ -38,7 +38,8 @@ def test_a_policy_is_documented(name: str) -> None:
     assert spec.source and spec.help.endswith(".")
     problem = get_problem(spec.problem)
     assert spec.views and set(spec.views) <= {view.name for view in problem.views}
-    assert problem.views[0].name in spec.views
+    fullest = {variant.baseline_parameters["view"] for variant in problem.ids.values()}
+    assert fullest & set(spec.views)
     assert make(name).name == name
 
 

@@ -81,8 +81,8 @@ def layer(name: str) -> int:
         return 3  # registers ids: users and upper floors import it
     if parts[1] in ("errors", "_version"):
         return 0
-    if parts[1] == "core":
-        return 1
+    if parts[1] == "core" or parts[1:3] == ["baselines", "solvers"] or name == "schedgym.baselines":
+        return 1  # solvers are kernels of general use: dynamics with a planner inside call them
     if parts[1] == "envs" or (parts[1] == "problems" and parts[-1] == "env"):
         return 3
     if parts[1] in ("traces", "problems"):

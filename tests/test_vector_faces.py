@@ -19,7 +19,7 @@ from schedgym.testing import (
     infeasible_action,
     sample_action,
 )
-from tests.test_all_problems import CASES, IDS, small
+from tests.test_all_problems import CASES, IDS, short
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 8, "servers": 3, "window": 4}
@@ -29,7 +29,7 @@ MODES = tuple(AutoresetMode)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("id", "view"), CASES)
 def test_parity(id: str, view: dict[str, object], mode: AutoresetMode) -> None:
-    check_vector_parity(id, steps=120, autoreset_mode=mode, **small(id, **view) | {"tasks": 6})
+    check_vector_parity(id, steps=120, autoreset_mode=mode, **short(id, **view))
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -40,7 +40,7 @@ def test_parity(id: str, view: dict[str, object], mode: AutoresetMode) -> None:
     ids=str,
 )
 def test_parity_with_other_parameters(id: str, mode: AutoresetMode, extra: dict[str, object]) -> None:
-    check_vector_parity(id, steps=120, seed=11, autoreset_mode=mode.value, **small(id, tasks=6, **extra))
+    check_vector_parity(id, steps=120, seed=11, autoreset_mode=mode.value, **short(id, **extra))
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)

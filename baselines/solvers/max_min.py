@@ -15,7 +15,7 @@ cuts is exact for up to 6,500 jobs at 2^40, and a level is a quotient of integer
 floors). With weights or other floors, cuts within 2 J units count as equal. An allocation has its
 aggregates up to 2 J units, for 1000 jobs and 2000 slots 2e-9.
 
-The kernels (``load_network``, ``hold_in_network``, ``share_into``, ``complete_into``) work on a preallocated
+The kernels (``load_network``, ``hold_in_network``, ``share_into``, ``complete_into``, ``unit_scale``) work on a preallocated
 :class:`Network` and allocate nothing; so do ``isolated_into`` and ``water_into``.
 
 Source: thesis 004, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
@@ -136,9 +136,17 @@ def make_network(jobs: int, kinds: int, width: int, sites: int, groups: int | No
     return Network(*arrays)
 
 
+@pure_kernel
 def unit_scale(slots: Integers, jobs: int = 1) -> int:
     """The number of units in a slot: ``jobs`` times the largest power of two with room for all slots."""
-    bits = MOST_BITS - (int(slots.sum()) * jobs).bit_length()
+    total = 0
+    for j in range(slots.shape[0]):
+        total += slots[j]
+    total *= jobs
+    bits = MOST_BITS
+    while total > 0:
+        total >>= 1
+        bits -= 1
     return jobs << max(0, min(FINEST, bits))
 
 
@@ -171,7 +179,7 @@ def load_network(
         net.base[i] = 0
         net.floor[i] = 0
         for k in range(demand.shape[1]):
-            tasks = demand[i, k]
+            tasks = int(demand[i, k])
             if tasks > 0:
                 reach = 0
                 for a in range(width):
@@ -938,7 +946,7 @@ def isolated_into(
     for i in range(share.shape[0]):
         total = 0
         for k in range(demand.shape[1]):
-            wanted[k] = demand[i, k] * sharers  # in parts of a slot, of which a site has as many as slots
+            wanted[k] = int(demand[i, k]) * sharers  # in parts of a slot, of which a site has as many as slots
             total += wanted[k]
         for j in range(slots.shape[0]):
             scratch.room[j] = slots[j]

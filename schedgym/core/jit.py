@@ -6,7 +6,7 @@ otherwise counted at every call); a helper must not allocate.
 
 numba keys a cached kernel on its own source file only, and would keep serving a kernel whose helper in
 another file has changed. Here the key covers every file that kernels are made of: ``schedgym/core``,
-``schedgym/problems``, the kernel's own folder, and ``solvers`` beside it.
+``schedgym/problems``, ``baselines/solvers``, and the kernel's own folder.
 
 A kernel that is called for a single environment must not spend its time on taking forty arrays apart
 (7 us, where the step itself takes 0.3): ``pack`` writes the addresses and shapes of bundles (named tuples
@@ -38,8 +38,10 @@ __all__ = [
     "F8_3",
     "I1_2",
     "I4_2",
+    "I4_3",
     "I8_1",
     "I8_2",
+    "I8_3",
     "helper",
     "kernel",
     "pack",
@@ -56,7 +58,9 @@ F4_2 = Annotated[npt.NDArray[np.float32], np.dtype(np.float32), 2]
 F4_3 = Annotated[npt.NDArray[np.float32], np.dtype(np.float32), 3]
 I8_1 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 1]
 I8_2 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 2]
+I8_3 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 3]
 I4_2 = Annotated[npt.NDArray[np.int32], np.dtype(np.int32), 2]
+I4_3 = Annotated[npt.NDArray[np.int32], np.dtype(np.int32), 3]
 I1_2 = Annotated[npt.NDArray[np.int8], np.dtype(np.int8), 2]
 B1_1 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 1]
 B1_2 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 2]
@@ -68,6 +72,11 @@ _arrayobj: Any = arrayobj
 
 F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = Path(__file__).resolve().parents[1]
+#: installed inside the package, in a checkout beside it
+SOLVERS = next(
+    (root / "baselines" / "solvers" for root in (PACKAGE, PACKAGE.parent) if (root / "baselines").is_dir()),
+    PACKAGE / "baselines" / "solvers",
+)
 COMPILED = not _numba.config.DISABLE_JIT
 MOST_DIMENSIONS = 3
 
@@ -76,7 +85,8 @@ MOST_DIMENSIONS = 3
 def source_stamp(folder: Path) -> tuple[tuple[str, float, int], ...]:
     """Names, times and sizes of the sources that a kernel in ``folder`` may be made of."""
     shared = (*(PACKAGE / "core").glob("*.py"), *(PACKAGE / "problems").rglob("*.py"))
-    files = sorted({*shared, *folder.glob("*.py"), *(folder.parent / "solvers").glob("*.py")})
+    solvers = (*SOLVERS.glob("*.py"),)
+    files = sorted({*shared, *solvers, *folder.glob("*.py")})
     return tuple((str(f), (s := f.stat()).st_mtime, s.st_size) for f in files)
 
 

@@ -17,7 +17,7 @@ import importlib
 import importlib.metadata
 import inspect
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -106,6 +106,12 @@ class PolicySpec:
     def help(self) -> str:
         """What it does, in one line: the summary, or the first line of the class's docstring."""
         return self.summary or (inspect.getdoc(self.factory) or "").partition("\n")[0]
+
+    def acting_view(self, preferred: str, known: Iterable[str]) -> str:
+        """``preferred`` if it can act in it, else the first of its own views that is known."""
+        if preferred in self.views:
+            return preferred
+        return next((view for view in self.views if view in known), preferred)
 
     def options(self) -> dict[str, Any]:
         """Option -> default, without those that the name fixes."""

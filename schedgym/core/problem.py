@@ -25,25 +25,50 @@ from schedgym.errors import InvalidParameter, UnknownName
 if TYPE_CHECKING:
     from schedgym.core.workload import Schema
 
-__all__ = ["Metric", "Parameters", "Problem", "View", "get_problem", "list_problems", "parameter"]
+__all__ = [
+    "Metric",
+    "Parameters",
+    "Problem",
+    "Variant",
+    "View",
+    "get_problem",
+    "list_problems",
+    "parameter",
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """One number about a finished episode: its unit and which direction is better ("min", "max", "")."""
+    """One number about a finished episode.
+
+    Attributes:
+        name: its key.
+        unit: of the number.
+        help: one line.
+        better: which direction is better: "min", "max" or "".
+        recorded: whether it follows from the schedule's record; False: only the environment knows it.
+    """
 
     name: str
     unit: str
     help: str
     better: str = ""
+    recorded: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """An action view: how an agent says its decision."""
+    """An action view: how an agent says its decision.
+
+    Attributes:
+        name: its value of the parameter ``view``.
+        help: one line.
+        masked: whether observations can carry a mask of feasible actions (no Box action space has one).
+    """
 
     name: str
     help: str
+    masked: bool = True
 
 
 def parameter(
@@ -145,7 +170,28 @@ def _alternatives(kind: Any) -> tuple[type, ...]:
     return (kind,)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Variant:
+    """What one environment id of a problem has of its own.
+
+    Attributes:
+        title: one line.
+        parameters: values that override the defaults of the problem's parameters.
+        table: names of the metrics that a comparison prints beside the objective.
+        policies: names of the policies that a comparison runs by default.
+        reference: the policy that paired differences refer to.
+        baseline_parameters: parameter values under which baselines act with full fidelity.
+    """
+
+    title: str
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    table: tuple[str, ...]
+    policies: tuple[str, ...]
+    reference: str
+    baseline_parameters: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Problem:
     """A problem of the suite.
 
@@ -153,15 +199,12 @@ class Problem:
         name: short name, also the prefix of its policies, e.g. "queue-delay".
         title: one line.
         source: the paper.
-        ids: environment id -> values that override the defaults of ``parameters``.
+        ids: environment id -> what it has of its own; the first one stands for the problem.
         parameters: the class of its environments' keyword arguments.
         views: the action views; the first is the full-fidelity one.
         objective: name of the metric that the rewards sum to (up to the sign).
+        objectives: where parameters choose it: value of the parameter ``objective`` -> name of the metric.
         metrics: all metrics of an episode, in the order of the tables.
-        table: names of the metrics that a comparison prints.
-        policies: names of the policies that a comparison runs by default.
-        reference: the policy that paired differences refer to.
-        baseline_parameters: parameter values under which baselines act with full fidelity.
         presets: name -> parameter values.
         package: dotted name of the problem's folder.
     """
@@ -169,15 +212,12 @@ class Problem:
     name: str
     title: str
     source: str
-    ids: Mapping[str, Mapping[str, Any]]
+    ids: Mapping[str, Variant]
     parameters: type[Parameters]
     views: tuple[View, ...]
     objective: str
+    objectives: Mapping[str, str] = dataclasses.field(default_factory=dict)
     metrics: tuple[Metric, ...]
-    table: tuple[str, ...]
-    policies: tuple[str, ...]
-    reference: str
-    baseline_parameters: Mapping[str, Any]
     presets: Mapping[str, Mapping[str, Any]]
     package: str
 
@@ -189,6 +229,15 @@ class Problem:
     def schema(self) -> Schema:
         """The schema of the problem's workload files."""
         return self.room("workload").SCHEMA
+
+    def build(self, id: str, values: Mapping[str, Any] | None = None) -> Parameters:
+        """The checked parameters of environment ``id``: ``values`` over the id's own."""
+        return self.parameters.build(**{**self.ids[id].parameters, **(values or {})})
+
+    def objective_of(self, parameters: Mapping[str, Any] | Parameters) -> str:
+        """Name of the metric that the rewards sum to (up to the sign) under these, complete, parameters."""
+        given = parameters if isinstance(parameters, Mapping) else vars(parameters)
+        return self.objectives.get(given.get("objective", ""), self.objective)
 
     def metric(self, name: str) -> Metric:
         """The metric called ``name``."""

@@ -27,31 +27,41 @@ SKIP, ACT, BEGIN = 0, 1, 2
 class Simulator(ABC):
     """``num_envs`` environments of one problem, advanced together.
 
+    Each problem's room ``simulator`` has ``make_simulator(parameters, num_envs, id)``.
+
     Attributes:
         num_envs: B.
         problem: the descriptor.
+        id: the environment id.
         parameters: the environment's checked parameters.
         interface: what policies may know.
         observation: name -> live buffer, [B, ...]; kernels overwrite it.
         scalars: names of observation entries that are one integer per environment (Discrete spaces).
-        actions: buffer for a batch of actions, int64 [B, components].
-        action_sizes: number of choices of each component of an action.
+        continuous: whether actions are real numbers (a Box space).
+        action_shape: shape of one action; () for a single whole number.
+        actions: buffer for a batch of actions: int64 [B, components], or with ``continuous`` float64
+            [B, *action_shape]. The faces write the leading rows that count (up to ``rows``), no others.
+        action_sizes: number of choices of each component of an action; with ``continuous`` ().
+        rows: with ``continuous``, how many leading rows (axis 0) of an action count now; int64 [B].
         reward, terminated, truncated, repaired: of the last step, [B].
         metric_names: in the order of :meth:`measure`.
     """
 
     observation: dict[str, npt.NDArray[Any]]
     scalars: tuple[str, ...]
-    actions: npt.NDArray[np.int64]
-    action_sizes: tuple[int, ...]
+    continuous: bool = False
+    action_shape: tuple[int, ...]
+    actions: npt.NDArray[np.int64] | npt.NDArray[np.float64]
+    action_sizes: tuple[int, ...] = ()
+    rows: npt.NDArray[np.int64]
     reward: npt.NDArray[np.float64]
     terminated: npt.NDArray[np.bool_]
     truncated: npt.NDArray[np.bool_]
     repaired: npt.NDArray[np.bool_]
     interface: Interface
 
-    def __init__(self, problem: Problem, parameters: Parameters, num_envs: int) -> None:
-        self.problem, self.parameters, self.num_envs = problem, parameters, num_envs
+    def __init__(self, problem: Problem, id: str, parameters: Parameters, num_envs: int) -> None:
+        self.problem, self.id, self.parameters, self.num_envs = problem, id, parameters, num_envs
         self.metric_names = tuple(metric.name for metric in problem.metrics)
         self.seeded = np.zeros(num_envs, dtype=bool)
         self.seeds = np.zeros(num_envs, dtype=np.uint64)
@@ -118,7 +128,8 @@ class Simulator(ABC):
         """Carry out ``command`` [B]: SKIP, ACT by ``actions``, or BEGIN the episode that was prepared.
 
         Returns the number of episodes that ended. A negative number -(i + 1) says that environment i's
-        action is out of range, or with strict actions infeasible, and that nothing has changed.
+        action is out of range (a row that counts is not finite), or with strict actions infeasible, and
+        that nothing has changed.
         """
 
     @abstractmethod

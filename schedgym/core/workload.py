@@ -1,13 +1,15 @@
 """Workload: an instance as a struct of arrays, its schema, validation, and files.
 
-A workload is four things: the name of its problem, ``jobs`` and ``cluster`` (named arrays, one value or
-row per job or server), and ``parameters`` (named numbers). A :class:`Schema` says which fields a problem
-has, their units and ranges. Files are JSON (``.json``) or numpy archives (``.npz``).
+A workload is the name of its problem, ``jobs`` and ``cluster`` (named arrays, one value or row per job or
+server), ``parameters`` (named numbers), and, where jobs are made of tasks, ``tasks`` (one value or row per
+task). A :class:`Schema` says which fields a problem has, their units and ranges. Files are JSON (``.json``)
+or numpy archives (``.npz``).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +23,14 @@ from schedgym.errors import InvalidWorkload, suggest
 
 __all__ = ["Field", "Schema", "Workload", "load_workload", "save_workload"]
 
-SECTIONS = ("jobs", "cluster", "parameters")
+SECTIONS = ("jobs", "tasks", "cluster", "parameters")
+
+#: pads the rows of ragged fields
+PAD = -1
+#: beyond it whole numbers are not exact in float64
+LARGEST_WHOLE = 2.0**53
+#: most elements of a ragged field, padded: one absurdly long list must not exhaust the memory
+MOST_PADDED = 2**28
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +45,8 @@ class Field:
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
         ascending: whether values may not decrease.
         optional: whether the field may be missing.
+        ragged: rows are lists of different lengths, of whole numbers >= 0. Given as a list of lists, or as a
+            2-dimensional array whose rows end with -1 as often as needed, which is also how they are stored.
     """
 
     name: str
@@ -47,28 +58,22 @@ class Field:
     exclusive: bool = False
     ascending: bool = False
     optional: bool = False
+    ragged: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ragged and not (self.kind == "int" and len(self.dimensions) == 2 and self.minimum > PAD):
+            raise ValueError(f"{self.name}: a ragged field has 2 dimensions and whole numbers >= 0")
 
     def parse(self, value: object, where: str) -> npt.NDArray[Any]:
         """``value`` as a fresh, read-only array of this field; InvalidWorkload names the first bad index."""
-        try:
-            raw = np.asarray(value)
-        except ValueError:
-            raise InvalidWorkload(f"{where}: must be a rectangular array of numbers") from None
-        listed = first_not_a_number(value) if isinstance(value, (list, tuple)) else ""
-        if listed or (raw.dtype.kind not in "iuf" and raw.size):
-            raise InvalidWorkload(f"{where}{listed}: must be a number")
-        if raw.ndim != len(self.dimensions):
-            expected = ", ".join(self.dimensions) or "a single number"
-            raise InvalidWorkload(
-                f"{where}: must have {len(self.dimensions)} dimensions ({expected}), got {raw.ndim}"
-            )
-        array: npt.NDArray[Any] = np.array(raw, dtype=np.float64)
+        array, given = self._lists(value, where) if self.ragged else (self._numbers(value, where), True)
         bad = ~np.isfinite(array)
         self._refuse(array, bad, where, "must be finite")
         low = array <= self.minimum if self.exclusive else array < self.minimum
         sign = ">" if self.exclusive else ">="
-        self._refuse(array, low, where, f"must be {sign} {self.minimum:g} ({self.unit})")
-        self._refuse(array, array > self.maximum, where, f"must be <= {self.maximum:g} ({self.unit})")
+        self._refuse(array, low & given, where, f"must be {sign} {self.minimum:g} ({self.unit})")
+        most = min(self.maximum, LARGEST_WHOLE) if self.kind == "int" else self.maximum
+        self._refuse(array, array > most, where, f"must be <= {most:g} ({self.unit})")
         if self.kind == "int":
             self._refuse(array, array != np.floor(array), where, "must be a whole number")
             array = array.astype(np.int64)
@@ -82,12 +87,75 @@ class Field:
         array.flags.writeable = False
         return array
 
+    def _numbers(self, value: object, where: str) -> npt.NDArray[np.float64]:
+        """A rectangular array of numbers, copied."""
+        try:
+            raw = np.asarray(value)
+        except ValueError:
+            raise InvalidWorkload(f"{where}: must be a rectangular array of numbers") from None
+        listed = first_not_a_number(value) if isinstance(value, (list, tuple)) else ""
+        if listed or (raw.dtype.kind not in "iuf" and raw.size):
+            raise InvalidWorkload(f"{where}{listed}: must be a number")
+        if raw.ndim != len(self.dimensions):
+            expected = ", ".join(self.dimensions) or "a single number"
+            raise InvalidWorkload(
+                f"{where}: must have {len(self.dimensions)} dimensions ({expected}), got {raw.ndim}"
+            )
+        return np.array(raw, dtype=np.float64)
+
+    def _lists(self, value: object, where: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """Rows of different lengths, padded, and which elements are theirs."""
+        if isinstance(value, (list, tuple)):
+            return _pad(value, where)
+        array = self._numbers(value, where)
+        given = array != PAD
+        inner = ~given[:, :-1] & given[:, 1:]
+        self._refuse(array[:, :-1], inner, where, "must be >= 0 before the end of its list")
+        width = int(given.any(axis=0).sum())
+        return np.ascontiguousarray(array[:, :width]), given[:, :width]
+
     @staticmethod
     def _refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what: str) -> None:
         if bad.any():
             index = tuple(int(i) for i in np.argwhere(bad)[0])
             place = "".join(f"[{i}]" for i in index)
             raise InvalidWorkload(f"{where}{place}: {what}, got {array[index]:g}")
+
+
+def _pad(
+    rows: list[Any] | tuple[Any, ...], where: str
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Lists of numbers as one array padded with -1, and which elements are theirs; both [rows, longest]."""
+    for i, row in enumerate(rows):
+        if not isinstance(row, (list, tuple)) and not (isinstance(row, np.ndarray) and row.ndim == 1):
+            raise InvalidWorkload(f"{where}[{i}]: must be a list of numbers")
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    width = int(lengths.max(initial=0))
+    if len(rows) * width > MOST_PADDED:
+        i = int(lengths.argmax())
+        raise InvalidWorkload(f"{where}[{i}]: {width} elements are too many for {len(rows)} lists")
+    if not all(map(_may_be_a_number, set(map(type, itertools.chain.from_iterable(rows))))):
+        raise InvalidWorkload(f"{where}{_first_wrong_type(rows)}: must be a number")
+    try:
+        flat = np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64, count=int(lengths.sum()))
+    except OverflowError:
+        raise InvalidWorkload(f"{where}{first_not_a_number(rows)}: must be a number") from None
+    given = np.arange(width) < lengths[:, np.newaxis]
+    array = np.full(given.shape, float(PAD))
+    array[given] = flat
+    return array, given
+
+
+def _may_be_a_number(kind: type) -> bool:
+    return issubclass(kind, (int, float, np.integer, np.floating)) and not issubclass(kind, bool)
+
+
+def _first_wrong_type(rows: list[Any] | tuple[Any, ...]) -> str:
+    for i, row in enumerate(rows):
+        for a, element in enumerate(row):
+            if not _may_be_a_number(type(element)):
+                return f"[{i}][{a}]"
+    return ""
 
 
 def first_not_a_number(value: object, place: str = "") -> str:
@@ -112,7 +180,7 @@ class Schema:
 
     Attributes:
         problem: name of the problem, e.g. "queue-delay".
-        jobs, cluster, parameters: the fields of each section.
+        jobs, cluster, parameters, tasks: the fields of each section; without tasks there is no such section.
         check: called with the parsed sections and a prefix for messages; raises InvalidWorkload.
     """
 
@@ -120,11 +188,13 @@ class Schema:
     jobs: tuple[Field, ...]
     cluster: tuple[Field, ...]
     parameters: tuple[Field, ...] = ()
+    tasks: tuple[Field, ...] = ()
     check: Callable[[dict[str, dict[str, npt.NDArray[Any]]], str], None] | None = None
 
     def parse(self, sections: Mapping[str, Mapping[str, object]], prefix: str = "") -> Workload:
         """Validate raw sections and return them as a :class:`Workload`."""
         lengths: dict[str, tuple[int, str]] = {}
+        ragged: set[str] = set()
         parsed: dict[str, dict[str, npt.NDArray[Any]]] = {}
         for section in SECTIONS:
             fields: tuple[Field, ...] = getattr(self, section)
@@ -151,12 +221,14 @@ class Schema:
                         raise InvalidWorkload(
                             f"{where}: must have one value per {symbol}: {known} as in {source}, got {length}"
                         )
-                    if length == 0:
+                    if length == 0 and not (field.ragged and symbol == field.dimensions[1]):
                         raise InvalidWorkload(f"{where}: must not be empty")
                 parsed[section][field.name] = array
+                if field.ragged:
+                    ragged.add(f"{section}.{field.name}")
         if self.check is not None:
             self.check(parsed, prefix)
-        return Workload(self.problem, parsed["jobs"], parsed["cluster"], parsed["parameters"])
+        return Workload(self.problem, **parsed, ragged=frozenset(ragged))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -168,17 +240,21 @@ class Workload:
         jobs: field -> array with one value (or row) per job.
         cluster: field -> array with one value (or row) per server or site.
         parameters: field -> number (0-dimensional array).
+        tasks: field -> array with one value (or row) per task; empty where the problem has no such section.
+        ragged: "section.field" of the arrays whose rows are lists, padded with -1 at their end.
     """
 
     problem: str
     jobs: Mapping[str, npt.NDArray[Any]]
     cluster: Mapping[str, npt.NDArray[Any]]
     parameters: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
+    tasks: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
+    ragged: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         sizes = [
             f"{section}[{len(next(iter(fields.values())))}]: {', '.join(fields)}"
-            for section, fields in (("jobs", self.jobs), ("cluster", self.cluster))
+            for section, fields in (("jobs", self.jobs), ("tasks", self.tasks), ("cluster", self.cluster))
             if fields
         ]
         return f"Workload({self.problem!r}, {'; '.join(sizes)})"
@@ -198,6 +274,8 @@ class Workload:
 def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
     """Read and validate a workload file.
 
+    ``tasks`` may stand beside ``jobs`` or inside it.
+
     Args:
         path: a ``.json`` or ``.npz`` file as written by :func:`save_workload`.
         schema: of the problem that is expected; None takes it from the file's ``problem``.
@@ -215,29 +293,40 @@ def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
         raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
     if not isinstance(content, dict):
         raise InvalidWorkload(f"{path}: must be an object with problem, jobs, cluster, parameters")
-    for key in content:
-        if key != "problem" and key not in SECTIONS:
-            raise InvalidWorkload(f"{path}: {key}: unknown field{suggest(key, ('problem', *SECTIONS))}")
     problem = content.get("problem")
-    if not isinstance(problem, str):
-        raise InvalidWorkload(f"{path}: problem: missing, or not a string")
-    if schema is None:
+    if schema is None and isinstance(problem, str):
         from schedgym.core.problem import get_problem
 
         schema = get_problem(problem).schema
+    with_tasks = schema is None or bool(schema.tasks)
+    known = ("problem", *(section for section in SECTIONS if section != "tasks" or with_tasks))
+    for key in content:
+        if key not in known:
+            raise InvalidWorkload(f"{path}: {key}: unknown field{suggest(key, known)}")
+    if schema is None or not isinstance(problem, str):
+        raise InvalidWorkload(f"{path}: problem: missing, or not a string")
     if problem != schema.problem:
         raise InvalidWorkload(f"{path}: problem: must be {schema.problem!r}, got {problem!r}")
+    jobs = content.get("jobs")
+    if with_tasks and isinstance(jobs, dict) and "tasks" in jobs:
+        if "tasks" in content:
+            raise InvalidWorkload(f"{path}: tasks: given twice, beside jobs and inside it")
+        content["jobs"] = {name: value for name, value in jobs.items() if name != "tasks"}
+        content["tasks"] = jobs["tasks"]
     return schema.parse({s: content.get(s, {}) for s in SECTIONS}, prefix=f"{path}: ")
 
 
 def save_workload(workload: Workload, path: str | Path) -> None:
     """Write a workload as ``.json`` or ``.npz`` (for large ones); loading gives back equal arrays."""
     path = Path(path)
-    sections = {section: getattr(workload, section) for section in SECTIONS}
+    sections = {s: getattr(workload, s) for s in SECTIONS if s != "tasks" or workload.tasks}
     if path.suffix == ".json":
         content: dict[str, Any] = {"problem": workload.problem}
         for section, fields in sections.items():
-            content[section] = {name: array.tolist() for name, array in fields.items()}
+            content[section] = {
+                name: _without_pads(array) if f"{section}.{name}" in workload.ragged else array.tolist()
+                for name, array in fields.items()
+            }
         with atomic_write(path) as stream:
             json.dump(content, stream, allow_nan=False)
     elif path.suffix == ".npz":
@@ -250,6 +339,11 @@ def save_workload(workload: Workload, path: str | Path) -> None:
             np.savez_compressed(stream, problem=np.array(workload.problem), **arrays)
     else:
         raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
+
+
+def _without_pads(array: npt.NDArray[np.int64]) -> list[list[int]]:
+    lengths = (array != PAD).sum(axis=1).tolist()
+    return [row[:length] for row, length in zip(array.tolist(), lengths, strict=True)]
 
 
 def _read_json(path: Path) -> object:

@@ -77,9 +77,9 @@ def plot_comparison(
     Args:
         frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
         path: ``.png``, ``.svg`` or ``.pdf``; replaced in one step.
-        reference: policy that differences refer to; None: the problem's, or the first one.
+        reference: policy that differences refer to; None: the id's, or the first one.
         metric: None: the objective.
-        title: None: the problem's title.
+        title: None: the id's title.
         subtitle: a second line.
         confidence: of the intervals.
 
@@ -96,13 +96,14 @@ def plot_comparison(
     matplotlib = require("matplotlib")
     metric = objective_of(frame, metric)
     problem = get_problem(frame.attrs["problem"]) if "problem" in frame.attrs else None
+    variant = problem.ids.get(frame.attrs.get("id", "")) if problem else None
     policies = list(dict.fromkeys(frame["policy"]))
     if reference is None:
-        reference = problem.reference if problem and problem.reference in policies else policies[0]
+        reference = variant.reference if variant and variant.reference in policies else policies[0]
     unit = "" if problem is None or metric in ("bound", "gap") else problem.metric(metric).unit
     label = metric.replace("_", " ") + (f" [{unit}]" if unit else "")
     if title is None:
-        title = problem.title if problem else ""
+        title = variant.title if variant else ""
     with matplotlib.rc_context(STYLE):
         drawing = _Drawing(frame, metric, label, reference, confidence)
         figure = drawing.sweep() if setting_columns(frame) else drawing.single()
@@ -203,7 +204,7 @@ class _Drawing:
         self.relative = bool(np.isfinite(shares).all() and (np.abs(shares) <= LARGEST_SHARE).all())
         self.bound_hidden = False
         problem = get_problem(frame.attrs["problem"]) if self.bounded else None
-        upper = problem is not None and problem.metric(problem.objective).better == "max"
+        upper = problem is not None and problem.metric(frame.attrs["objective"]).better == "max"
         self.bound_label = "upper bound" if upper else "lower bound"
         self.interval = f"{confidence * 100:g}% interval"
 

@@ -18,13 +18,13 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import gymnasium as gym
 import numpy as np
 
-from schedgym.core.policy import Policy, make_policy, resolve_policy_name
-from schedgym.core.problem import Problem, get_problem
+from schedgym.core.policy import Policy, get_policy_spec, make_policy, resolve_policy_name
+from schedgym.core.problem import Metric, Parameters, Problem, get_problem
 from schedgym.core.workload import Workload, save_workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidParameter, UnknownName
@@ -33,7 +33,17 @@ from schedgym.evaluation import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Outcome", "check_bound", "evaluate", "lower_bound", "make_env", "play", "resolve_id", "sweep"]
+__all__ = [
+    "Outcome",
+    "acting_parameters",
+    "check_bound",
+    "evaluate",
+    "lower_bound",
+    "make_env",
+    "play",
+    "resolve_id",
+    "sweep",
+]
 
 EPISODES = 20  # with the generator
 RELATIVE_TOLERANCE = 1e-9
@@ -66,19 +76,44 @@ def resolve_id(name: str) -> tuple[Problem, str]:
     return problem, name if name in problem.ids else next(iter(problem.ids))
 
 
+def _baseline(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {**problem.ids[id].baseline_parameters, **(parameters or {})}
+
+
+def acting_parameters(
+    problem: Problem, id: str, parameters: Mapping[str, Any] | None, policy: Any
+) -> dict[str, Any]:
+    """The parameters under which a policy is evaluated.
+
+    These are ``parameters``; where they choose no view, and ``policy`` (a name or an object of a registered
+    one) cannot act in that of the id's ``baseline_parameters``, with the first view that it can act in.
+    """
+    values = dict(parameters or {})
+    name = policy if isinstance(policy, str) else getattr(policy, "name", None)
+    preferred = problem.ids[id].baseline_parameters.get("view")
+    if "view" in values or preferred is None or not isinstance(name, str):
+        return values
+    try:
+        spec = get_policy_spec(name, problem.name)
+    except UnknownName:  # an object of the user's own
+        return values
+    view = spec.acting_view(preferred, [view.name for view in problem.views])
+    return values if view == preferred else {**values, "view": view}
+
+
 def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> SchedulingEnv:
     """The environment that evaluations use: bare, its observations lent, baselines' view and window.
 
     Args:
         id: environment id.
-        parameters: override the id's values and the problem's ``baseline_parameters``.
+        parameters: override the id's values and its ``baseline_parameters``.
 
     Raises:
         UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
     """
     problem, id = resolve_id(id)
-    values = {**problem.ids[id], **problem.baseline_parameters, **(parameters or {})}
-    problem.parameters.build(**values)  # refuses before Gymnasium wraps anything
+    values = _baseline(problem, id, parameters)
+    problem.build(id, values)  # refuses before Gymnasium wraps anything
     env = gym.make(id, disable_env_checker=True, copy=False, **values).unwrapped
     return cast(SchedulingEnv, env)
 
@@ -119,51 +154,49 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
 
 
 def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
-    problem = env.problem
-    objective = outcome.metrics[problem.objective]
-    total = -outcome.total if _minimized(problem) else outcome.total
+    metric = env.problem.metric(env.problem.objective_of(env.simulator.parameters))
+    objective = outcome.metrics[metric.name]
+    total = outcome.total if metric.better == "max" else -outcome.total
     error, scale = abs(total - objective), max(abs(total), abs(objective))
     if error <= RELATIVE_TOLERANCE * scale:
         return
     # a delay much smaller than the clock is known to the clock's rounding only
     if not error <= RELATIVE_TOLERANCE * scale + _slack(env.simulator.workload(0)):
         raise RuntimeError(
-            f"{where}: the rewards sum to {outcome.total!r}, but {problem.objective} is {objective!r}"
+            f"{where}: the rewards sum to {outcome.total!r}, but {metric.name} is {objective!r}"
         )
-
-
-def _minimized(problem: Problem) -> bool:
-    return problem.metric(problem.objective).better != "max"
 
 
 def _slack(workload: Workload) -> float:
     """Rounding that sums of a workload's times may carry, in their unit."""
-    largest = max((float(np.abs(array).sum()) for array in workload.jobs.values()), default=0.0)
-    return CLOCK_TOLERANCE * largest
+    sections = (workload.jobs, workload.tasks)
+    arrays = (array for fields in sections for array in fields.values() if array.dtype.kind == "f")
+    return CLOCK_TOLERANCE * max((float(np.abs(array).sum()) for array in arrays), default=0.0)
 
 
-def _gap(problem: Problem, bound: float, objective: float, slack: float, where: str) -> float:
-    gap = objective - bound if _minimized(problem) else bound - objective
+def _gap(metric: Metric, bound: float, objective: float, slack: float, where: str) -> float:
+    gap = bound - objective if metric.better == "max" else objective - bound
     if not gap >= -RELATIVE_TOLERANCE * max(abs(bound), abs(objective)) - slack:
-        raise RuntimeError(f"{where}: {problem.objective} {objective!r} beats the bound {bound!r}")
+        raise RuntimeError(f"{where}: {metric.name} {objective!r} beats the bound {bound!r}")
     return gap
 
 
-def check_bound(problem: Problem, workload: Workload, bound: float, objective: float, where: str) -> float:
-    """The gap between an objective and a bound on its optimum, in the objective's unit.
+def check_bound(metric: Metric, workload: Workload, bound: float, objective: float, where: str) -> float:
+    """The gap between an objective's value and a bound on its optimum, in the objective's unit.
 
     Raises:
         RuntimeError: when the objective beats the bound: one of them is wrong.
     """
-    return _gap(problem, bound, objective, _slack(workload), where)
+    return _gap(metric, bound, objective, _slack(workload), where)
 
 
-def lower_bound(problem: Problem, workload: Workload) -> float | None:
+def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) -> float | None:
     """The bound on the optimum of a workload: an upper one where the objective is maximised.
 
-    None if the problem has no bound.
+    The objective is that of ``parameters``. None if the problem has no bound on it.
     """
-    name = "lower_bound" if _minimized(problem) else "upper_bound"
+    maximized = problem.metric(problem.objective_of(parameters)).better == "max"
+    name = "upper_bound" if maximized else "lower_bound"
     try:
         function = getattr(problem.room("bounds"), name, None)
     except ModuleNotFoundError as error:
@@ -172,10 +205,12 @@ def lower_bound(problem: Problem, workload: Workload) -> float | None:
         return None
     if function is None:
         return None
-    value = float(function(workload))
+    value = function(workload, parameters)
+    if value is None:
+        return None
     if not math.isfinite(value):
         raise RuntimeError(f"{problem.name}: {name} gave {value!r}")
-    return value
+    return float(value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,21 +237,27 @@ class _Result:
 
 
 class _Environments:
-    """The environment used last, so that a process reads a trace once per setting, not once per job."""
+    """Those of the setting used last, one per view: a process reads a trace once, not once per job."""
 
     key: str = ""
-    env: SchedulingEnv | None = None
+    envs: ClassVar[dict[Any, SchedulingEnv]] = {}
 
     @classmethod
     def get(cls, run: str, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
-        key = f"{run} {id} {json.dumps(parameters, sort_keys=True, default=repr)}"
-        if cls.env is None or cls.key != key:
-            cls.env, cls.key = make_env(id, parameters), key
-        return cls.env
+        setting = {name: value for name, value in parameters.items() if name != "view"}
+        key = f"{run} {id} {json.dumps(setting, sort_keys=True, default=repr)}"
+        if cls.key != key:
+            cls.clear()
+            cls.key = key
+        view = parameters.get("view")
+        if view not in cls.envs:
+            cls.envs[view] = make_env(id, parameters)
+        return cls.envs[view]
 
     @classmethod
     def clear(cls) -> None:
-        cls.env, cls.key = None, ""
+        cls.key = ""
+        cls.envs.clear()
 
 
 def _episodes(job: _Job) -> Iterator[_Result]:
@@ -228,7 +269,7 @@ def _episodes(job: _Job) -> Iterator[_Result]:
         if job.label is None:
             env.reset(seed=job.seed, options={"episode": episode})
             workload = env.simulator.workload(0)
-            bound = lower_bound(env.problem, workload)
+            bound = lower_bound(env.problem, workload, env.simulator.parameters)
             values = {} if bound is None else {"bound": bound, "slack": _slack(workload)}
         else:
             outcome = play(env, job.policy, seed=job.seed, episode=episode, label=job.label)
@@ -297,12 +338,13 @@ def evaluate(
     """Run policies on the same workloads.
 
     Episode e of every policy is episode e of ``seed``, or ``workloads[e]``. The environment is built with
-    the problem's ``baseline_parameters`` (full fidelity, all waiting jobs visible) under ``parameters``.
+    the id's ``baseline_parameters`` (full fidelity, all waiting jobs visible) under ``parameters``. Where
+    these choose no view, a policy that cannot act in the baselines' view acts in the first of its own.
 
     Args:
         env_id: environment id, or the problem's name.
         policies: names (full or short) or policy objects, in a list or as a dict from label to either;
-            None runs the problem's default policies. Objects must forget the last episode in ``reset``.
+            None runs the id's default policies. Objects must forget the last episode in ``reset``.
         episodes: number of episodes per policy; None means 20 of the generator, all windows of a trace,
             all ``workloads``, or 1 where ``parameters`` names a workload file.
         seed: number from 0.
@@ -317,7 +359,8 @@ def evaluate(
         metric, value. Metrics are the problem's, in its units, and "truncated" (0 or 1), "bound" (on the
         optimum of the episode's workload, the same for every policy) and "gap" (objective minus bound; where
         the objective is maximised bound minus objective). ``attrs`` holds problem, id, objective, seed,
-        episodes, parameters, and distinct: how many episodes have jobs of their own.
+        episodes, parameters, views (policy -> view, of those not in the baselines' view), and distinct: how
+        many episodes have jobs of their own.
 
     Raises:
         UnknownName, InvalidParameter: for a bad id, policy, option or parameter.
@@ -371,17 +414,19 @@ def sweep(
         ``attrs["swept"]`` names them.
 
     Raises:
-        InvalidParameter: as :func:`evaluate`, and for an empty list of values.
+        InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
+            objectives.
     """
     pandas = require("pandas")
     problem, id = resolve_id(env_id)
-    given = _resolve_policies(problem, policies, options or {})
+    given = _resolve_policies(problem, id, policies, options or {})
     jobs_at_once = _processes(n_jobs)
     _check_counts(episodes, seed)
     for name, values in grid.items():
         if isinstance(values, str) or not len(values):
             raise InvalidParameter(f"{name}: a sweep needs a list of values")
     settings = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    objective = _objective(problem, id, [{**(parameters or {}), **setting} for setting in settings])
     run = uuid.uuid4().hex
     folder = tempfile.TemporaryDirectory(prefix="schedgym-") if workloads is not None else None
     try:
@@ -395,7 +440,8 @@ def sweep(
             own = {**(parameters or {}), **setting}
             if files and own.get("workload") is not None:
                 raise InvalidParameter("workloads: the parameters name a workload file already")
-            count, different = _count(id, own, files, episodes, run, given)
+            acting = {label: acting_parameters(problem, id, own, given[label]) for label in given}
+            count, different = _count(id, own, acting, files, episodes, run, given)
             counts.append(count)
             distinct.append(different)
             units = count * (len(given) + 1)
@@ -404,22 +450,28 @@ def sweep(
                 for first in range(0, count, size):
                     chunk = tuple(range(first, min(first + size, count)))
                     policy = given[label] if label is not None else None
-                    jobs.append(_Job(run, index, id, own, files, seed, label, policy, chunk))
+                    used = acting[label] if label is not None else own
+                    jobs.append(_Job(run, index, id, used, files, seed, label, policy, chunk))
         results = _run(jobs, jobs_at_once, progress)
     finally:
         _Environments.clear()
         if folder is not None:
             folder.cleanup()
-    frame = _tabulate(pandas, problem, settings, counts, list(given), seed, results)
+    frame = _tabulate(pandas, objective, settings, counts, list(given), seed, results)
+    base = parameters or {}
+    views = {label: acting_parameters(problem, id, base, given[label]).get("view") for label in given}
+    if "view" in base or "view" in grid:
+        views = {}
     frame.attrs = {
         "problem": problem.name,
         "id": id,
-        "objective": problem.objective,
+        "objective": objective.name,
         "seed": seed,
         "episodes": max(counts),
         "distinct": min(distinct),
         "swept": list(grid),
         "parameters": dict(parameters or {}),
+        "views": {label: view for label, view in views.items() if view is not None},
     }
     return cast("pd.DataFrame", frame)
 
@@ -438,12 +490,21 @@ def _check_counts(episodes: int | None, seed: int) -> None:
             raise InvalidParameter(f"{name}: must be a whole number from {least}, got {value!r}")
 
 
+def _objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
+    """The one objective of all settings."""
+    checked = [problem.build(id, _baseline(problem, id, setting)) for setting in settings]
+    names = {problem.objective_of(parameters) for parameters in checked}
+    if len(names) > 1:
+        raise InvalidParameter(f"objective: a sweep has one, got {', '.join(sorted(names))}")
+    return problem.metric(names.pop())
+
+
 def _resolve_policies(
-    problem: Problem, policies: Any, options: Mapping[str, Mapping[str, Any]]
+    problem: Problem, id: str, policies: Any, options: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Label -> policy object; every name and option is checked before anything runs."""
     if policies is None:
-        policies = problem.policies
+        policies = problem.ids[id].policies
     if isinstance(policies, str) or (callable(policies) and hasattr(policies, "reset")):
         policies = [policies]
     pairs: Iterable[tuple[str | None, Any]]
@@ -497,6 +558,7 @@ def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tup
 def _count(
     id: str,
     parameters: Mapping[str, Any],
+    acting: Mapping[str, Mapping[str, Any]],
     files: tuple[str, ...],
     episodes: int | None,
     run: str,
@@ -504,15 +566,17 @@ def _count(
 ) -> tuple[int, int]:
     """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
 
-    Refuses what cannot run (parameters, policies in this view) up front.
+    Refuses what cannot run (parameters, policies in their view) up front.
     """
+    first: dict[str, Any] = {}
     if files:
         if episodes is not None and episodes > len(files):
             raise InvalidParameter(f"episodes: {episodes} are more than the {len(files)} workloads")
-        parameters = {**parameters, "workload": files[0]}
-    env = _Environments.get(run, id, parameters)
+        first = {"workload": files[0]}
+    env = _Environments.get(run, id, {**parameters, **first})
     for label, policy in policies.items():
-        copy.copy(policy).reset(env.interface, policy_rng(0, 0, label))
+        own = _Environments.get(run, id, {**acting[label], **first})
+        copy.copy(policy).reset(own.interface, policy_rng(0, 0, label))
     if files:
         count = len(files) if episodes is None else episodes
         return count, count
@@ -547,7 +611,7 @@ def _run(jobs: list[_Job], processes: int, progress: bool | None) -> Iterable[_R
 
 def _tabulate(
     pandas: Any,
-    problem: Problem,
+    objective: Metric,
     settings: list[dict[str, Any]],
     counts: list[int],
     labels: list[str],
@@ -563,9 +627,9 @@ def _tabulate(
                 values = dict(found[index, label, episode])
                 certificate = found[index, None, episode]
                 if certificate:
-                    bound, objective = certificate["bound"], values[problem.objective]
+                    bound, value = certificate["bound"], values[objective.name]
                     where = f"{label}, {setting}, seed {seed}, episode {episode}"
-                    gap = _gap(problem, bound, objective, certificate["slack"], where)
+                    gap = _gap(objective, bound, value, certificate["slack"], where)
                     values |= {"bound": bound, "gap": gap}
                 size = len(values)
                 for name, value in setting.items():

@@ -4,6 +4,7 @@ They know a problem only by its descriptor, its rooms ``metrics`` and ``workload
 
 - a mask of feasible actions stands in the observation as ``action_mask``: of the shape of the choices, or one
   shorter along the first axis, when the last index of the first component means "none", always feasible;
+- of an action from a Box only the leading rows count of which the simulator says how many (``rows``);
 - the observation in exact units has a ``clock``;
 - ``workload.shuffle_future(workload, time, rng)``, where a problem has it, gives the same instance another
   future, and nothing may depend on that before its time.
@@ -34,6 +35,7 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.policy import PolicySpec, get_policy_spec, list_policies, make_policy
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidSchedule, UnknownName
 
@@ -180,8 +182,25 @@ def malformed_actions(space: spaces.Space[Any]) -> list[Any]:
                 bad.append([*zeros[:k], value, *zeros[k + 1 :]])
     elif isinstance(space, spaces.Box):
         middle = np.zeros(space.shape, dtype=space.dtype)
-        bad += [np.full(space.shape, math.nan), np.full(space.shape, math.inf), middle[None]]
-        bad += [middle.ravel()[1:], np.full(space.shape, "0"), np.full(space.shape, None)]
+        bad += [middle[None], middle[..., None], middle[:-1], middle.ravel()[1:], middle.tolist() + [[]]]
+        bad += [middle.astype(kind) for kind in (bool, complex, object, str, "S", "M8[s]")]
+        bad += [np.full(space.shape, value) for value in (None, "action")]
+        for value in (math.nan, math.inf, -math.inf):
+            bad += [np.full(space.shape, value), np.full(space.shape, value, dtype=np.float32)]
+            for place in {(0,) * middle.ndim, (0, *(n - 1 for n in middle.shape[1:]))}:
+                wrong = middle.astype(float)
+                wrong[place] = value
+                bad += [wrong, wrong.tolist()]
+    return bad
+
+
+def _not_finite(action: Any, rows: int, place: tuple[int, ...] = ()) -> list[Any]:
+    """The action (of the environment at ``place`` of a batch) with NaN, infinity in a row that counts."""
+    bad = []
+    for row, column, value in ((0, 0, math.nan), (rows - 1, -1, math.inf)) if rows else ():
+        wrong = np.array(action)
+        wrong[(*place, row, *(column for _ in range(wrong.ndim - len(place) - 1)))] = value
+        bad.append(wrong)
     return bad
 
 
@@ -190,9 +209,14 @@ def malformed_actions(space: spaces.Space[Any]) -> list[Any]:
 
 @dataclasses.dataclass
 class _Run:
-    """One episode: n actions, n rewards, n (terminated, truncated), n + 1 observations."""
+    """One episode: n actions, n rewards, n (terminated, truncated), n + 1 observations.
+
+    ``rows`` says of each action how many leading rows counted (None: it is no array of real numbers); the
+    others are zeros in ``actions``.
+    """
 
     observations: list[Any]
+    rows: list[int | None]
     actions: list[Any]
     rewards: list[float]
     ends: list[tuple[bool, bool]]
@@ -215,14 +239,34 @@ def _record(env: gym.Env[Any, Any]) -> ScheduleRecord:
     return env.unwrapped.record()  # type: ignore[attr-defined]
 
 
+def _simulator(env: gym.Env[Any, Any]) -> Simulator:
+    return env.unwrapped.simulator  # type: ignore[attr-defined]
+
+
+def _rows(env: gym.Env[Any, Any]) -> int | None:
+    """How many leading rows of the next action count; None if it is no array of real numbers."""
+    simulator = _simulator(env)
+    return int(simulator.rows[0]) if simulator.continuous else None
+
+
+def _settled(action: Any, rows: int | None) -> Any:
+    """A copy of an action (policies fill one array again and again), zeros in the rows that do not count."""
+    if rows is None:
+        return copy.deepcopy(action)
+    settled = np.array(action)
+    settled[rows:] = 0
+    return settled
+
+
 def _finish(env: gym.Env[Any, Any], observation: Any, choose: Choose, most: int = MOST_STEPS) -> _Run:
     """Play on from ``observation`` to the end of the episode."""
-    run = _Run([copy.deepcopy(observation)], [], [], [], {}, None)  # type: ignore[arg-type]
+    run = _Run([copy.deepcopy(observation)], [], [], [], [], {}, None)  # type: ignore[arg-type]
     while True:
         assert len(run.actions) < most, f"the episode has not ended after {most} steps"
         action = choose(observation)
+        run.rows.append(_rows(env))
+        run.actions.append(_settled(action, run.rows[-1]))
         observation, reward, terminated, truncated, info = env.step(action)
-        run.actions.append(action)
         run.observations.append(copy.deepcopy(observation))
         run.rewards.append(float(reward))
         run.ends.append((terminated, truncated))
@@ -243,6 +287,7 @@ class _Case:
         self.id, self.seed, self.parameters = id, seed, dict(parameters)
         self.problem: Problem = get_problem(id)
         self.known = {field.name for field in dataclasses.fields(self.problem.parameters)}
+        self.objective = self.problem.objective_of(self.problem.build(id, self.parameters))
 
     def make(self, **overrides: Any) -> gym.Env[Any, Any]:
         """An environment without Gymnasium's passive checker, which hides what the environment raises."""
@@ -266,7 +311,7 @@ class _Case:
 
 
 def all_views(problem: Problem | str) -> Iterator[dict[str, Any]]:
-    """Every action view x kind of observation x with and without a mask of feasible actions.
+    """Every action view x kind of observation x with and without a mask of feasible actions, if any.
 
     Args:
         problem: a problem, its name, or an environment id.
@@ -277,13 +322,14 @@ def all_views(problem: Problem | str) -> Iterator[dict[str, Any]]:
     if isinstance(problem, str):
         problem = get_problem(problem)
     fields = {field.name: field for field in dataclasses.fields(problem.parameters)}
-    axes: dict[str, tuple[Any, ...]] = {"view": tuple(view.name for view in problem.views)}
-    if "observation" in fields:
-        axes["observation"] = tuple(fields["observation"].metadata["choices"])
-    if "action_mask" in fields:
-        axes["action_mask"] = (True, False)
-    for values in itertools.product(*axes.values()):
-        yield dict(zip(axes, values, strict=True))
+    for view in problem.views:
+        axes: dict[str, tuple[Any, ...]] = {"view": (view.name,)}
+        if "observation" in fields:
+            axes["observation"] = tuple(fields["observation"].metadata["choices"])
+        if "action_mask" in fields and view.masked:
+            axes["action_mask"] = (True, False)
+        for values in itertools.product(*axes.values()):
+            yield dict(zip(axes, values, strict=True))
 
 
 # A problem ------------------------------------------------------------------------------------
@@ -295,8 +341,8 @@ def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: An
     Gymnasium's own check without a warning; observations within their space and unchanged by later steps;
     rewards that sum to the objective; complete metrics; a valid schedule; determinism, also interleaved,
     pickled, and copied in mid-episode; seeds and numbers of episodes; given workloads; repair of
-    infeasible actions and ``strict``; refusal of malformed actions; lent observations; nothing of the
-    future; a specification that survives JSON.
+    infeasible actions and ``strict``; refusal of malformed actions, and of nothing that does not count;
+    lent observations; nothing of the future; a specification that survives JSON.
 
     Args:
         id: environment id.
@@ -319,6 +365,7 @@ def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: An
     _check_end(case, runs[0])
     _check_blind(case, runs[0])
     _check_specification(case, runs[0])
+    _check_rows(case, runs[0])
     _check_malformed(case, runs[0])
 
 
@@ -371,7 +418,10 @@ def _check_metrics(case: _Case, run: _Run) -> None:
         assert type(value) is float and math.isfinite(value), f"metric {name}: {value!r}"
     room = case.problem.room("metrics")
     computed = room.metrics(run.record)
-    assert set(names) - set(computed) <= {"repaired"}, f"metrics() gives only {sorted(computed)}"
+    recorded = [metric.name for metric in case.problem.metrics if metric.recorded]
+    assert sorted(computed) == sorted(recorded), (
+        f"metrics() gives {sorted(computed)}, the problem declares as recorded {sorted(recorded)}"
+    )
     for name, value in computed.items():
         assert value == metrics[name], f"metric {name}: info {metrics[name]!r}, record {value!r}"
     try:
@@ -383,7 +433,7 @@ def _check_metrics(case: _Case, run: _Run) -> None:
 
 def _check_reward(case: _Case, run: _Run, seed: int) -> None:
     """Rewards sum to the objective; with ``normalize`` they are those rewards times one constant."""
-    objective = case.problem.metric(case.problem.objective)
+    objective = case.problem.metric(case.objective)
     wanted = run.info["metrics"][objective.name] * (-1 if objective.better == "min" else 1)
     rewards = np.array(run.rewards)
     if case.parameters.get("normalize"):
@@ -496,10 +546,11 @@ def _check_given_workload(case: _Case, run: _Run) -> None:
 
 def _check_infeasible(case: _Case) -> None:
     """Infeasible actions are repaired and counted; with ``strict`` refused, and nothing changes."""
-    if "action_mask" not in case.known:
+    guide = case.twin(action_mask=True)
+    if "action_mask" not in guide.observation_space.spaces:  # type: ignore[attr-defined]
+        _check_unmasked(case)
         return
     rng = np.random.default_rng(case.seed)
-    guide = case.make(action_mask=True)
     space = guide.action_space
     if "strict" in case.known:
         strict, plain = case.make(strict=True), case.make(strict=False)
@@ -549,13 +600,113 @@ def _check_infeasible(case: _Case) -> None:
     case.problem.room("metrics").validate(_record(env))
 
 
+def _check_unmasked(case: _Case) -> None:
+    """:func:`_check_infeasible` where no mask says what is feasible."""
+    rng = np.random.default_rng(case.seed)
+    strict = {"strict": False} if "strict" in case.known else {}
+    env = case.make(**strict)
+    space = copy.deepcopy(env.action_space)
+    env.reset(seed=case.seed)
+    count = 0
+    while True:
+        action = sample_action(space, None, rng)
+        try:
+            observation, _, terminated, truncated, info = env.step(action)
+        except InvalidAction as error:
+            raise AssertionError(f"{action!r}, from the action space, is refused: {error}") from error
+        assert env.observation_space.contains(observation), "after a repair: outside the space"
+        count += bool(info.get("repaired", False))
+        if terminated or truncated:
+            break
+    if any(metric.name == "repaired" for metric in case.problem.metrics):
+        counted = info["metrics"]["repaired"]
+        assert counted == count, f"{count} actions were repaired, the metric says {counted}"
+    case.problem.room("metrics").validate(_record(env))
+    if "strict" in case.known:
+        _check_strict(case, space, rng)
+
+
+def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generator) -> None:
+    """``strict`` accepts what needs no repair and refuses the rest; a policy goes on from there."""
+    strict, plain = case.make(strict=True), case.make(strict=False)
+    strict.reset(seed=case.seed)
+    plain.reset(seed=case.seed)
+    guide = _guide(case)
+    seen: Any = None
+    if guide is not None:
+        policy, shown = guide
+        seen, _ = shown.reset(seed=case.seed)
+    while True:
+        action = sample_action(space, None, rng)
+        before = _record(strict).digest()
+        try:
+            there = strict.step(action)
+        except InvalidAction:
+            assert _record(strict).digest() == before, "strict=True: a refused action changes the schedule"
+            repaired = copy.deepcopy(plain).step(action)[4].get("repaired", False)
+            assert repaired, f"strict=True refuses {action!r}, which needs no repair"
+            if guide is None:
+                return  # nobody knows an action that is feasible
+            action = policy(seen)
+            try:
+                there = strict.step(action)
+            except InvalidAction as error:
+                raise AssertionError(f"strict=True refuses {policy.name}'s action: {error}") from error
+        here = plain.step(action)
+        _same(there, here, "strict=True, after a refused action")
+        assert "repaired" not in here[4], f"strict=True accepts {action!r}, which was repaired"
+        if guide is not None:
+            seen = shown.step(action)[0]
+        if here[2] or here[3]:
+            break
+    assert _record(strict).digest() == _record(plain).digest(), "strict=True: another schedule"
+
+
+def _guide(case: _Case) -> tuple[Any, gym.Env[Any, Any]] | None:
+    """A registered policy that acts in the case's view, and the environment that it must be shown."""
+    exact = {"observation": "dict"} if "observation" in case.known else {}
+    env = case.make(**exact)
+    interface = env.unwrapped.interface  # type: ignore[attr-defined]
+    for spec in list_policies(case.problem.name):
+        if interface.view in spec.views:
+            policy = make_policy(spec.name)
+            try:
+                policy.reset(interface, np.random.default_rng(case.seed))
+            except InvalidParameter:
+                continue
+            return policy, env
+    return None
+
+
+def _check_rows(case: _Case, run: _Run) -> None:
+    """Rows of a Box action that do not count are ignored, whatever they are; whole numbers are numbers."""
+    env = case.make()
+    simulator = _simulator(env)
+    if not simulator.continuous:
+        return
+    env.reset(seed=case.seed)
+    for step, (action, rows) in enumerate(zip(run.actions, run.rows, strict=True)):
+        assert rows == simulator.rows[0] and 0 <= rows <= len(action), f"step {step}: {rows} rows"
+        filled = np.array(action)
+        filled[rows:] = (math.nan, math.inf, -math.inf, np.finfo(action.dtype).max)[step % 4]
+        observation, reward, *_ = env.step(filled)
+        _same(observation, run.observations[step + 1], f"step {step}: rows that do not count do")
+        assert reward == run.rewards[step], f"step {step}: rows that do not count change the reward"
+    env.reset(seed=case.seed)
+    other = case.make()
+    other.reset(seed=case.seed)
+    whole = np.ones(env.action_space.shape or (), dtype=np.int64)
+    _same(env.step(whole), other.step(whole.astype(float)), "an action of whole numbers")
+
+
 def _check_malformed(case: _Case, run: _Run) -> None:
     """Malformed actions raise InvalidAction and change nothing."""
     env = case.make()
     env.reset(seed=case.seed)
     bad = malformed_actions(env.action_space)
-    for step, action in enumerate(run.actions):
-        for value in bad if step < 3 else bad[step % len(bad) :][:1]:
+    for step, (action, rows) in enumerate(zip(run.actions, run.rows, strict=True)):
+        unfit = _not_finite(action, rows) if rows is not None else []
+        for value in (bad if step < 3 else bad[step % len(bad) :][:1]) + unfit:
             try:
                 env.step(value)
             except InvalidAction:
@@ -709,8 +860,9 @@ def _compare_faces(
     for step in range(steps):
         assert native.observation_space.contains(observations), f"step {step}: outside the space"
         actions = _actions(case, native, observations, rng)
+        ignored = done if mode is AutoresetMode.NEXT_STEP else np.zeros_like(done)
+        actions[ignored] = -1 if actions.dtype.kind == "i" else math.nan
         if step % 10 == 0:
-            ignored = done if mode is AutoresetMode.NEXT_STEP else np.zeros_like(done)
             _refuse_batches(native, actions, ignored, step)
         kept = copy.deepcopy(observations)
         result = native.step(actions)
@@ -759,13 +911,19 @@ def _refuse_batches(native: Any, actions: Any, ignored: Any, step: int) -> None:
 
     With NEXT_STEP, the action of an environment that is reset in this step is ignored, whatever it is.
     """
-    bad = [actions[:-1], actions.astype(float), actions[:, None], None, "actions", []]
+    bad = [actions[:-1], actions[:, None], None, "actions", []]
+    bad += [actions.astype(kind) for kind in (bool, complex, object, str)]
     acting = np.flatnonzero(~ignored)
-    if len(acting):
+    simulator = native.unwrapped.simulator
+    if simulator.continuous:
+        for i in acting[[0, -1]].tolist() if len(acting) else ():
+            bad += _not_finite(actions, int(simulator.rows[i]), (i,))
+    else:
+        bad.append(actions.astype(float))
         last = np.iinfo(actions.dtype).max
-        for i, k, value in ((acting[-1], -1, last), (acting[0], 0, -1), (acting[0], -1, last)):
+        for place, k, value in ((-1, -1, last), (0, 0, -1), (0, -1, last)) if len(acting) else ():
             wrong = actions.copy()
-            wrong.reshape(native.num_envs, -1)[i, k] = value
+            wrong.reshape(native.num_envs, -1)[acting[place], k] = value
             bad.append(wrong)
     for value in bad:
         try:
@@ -826,16 +984,21 @@ def _compare_singles(case: _Case, num_envs: int, steps: int, mode: AutoresetMode
 def policy_parameters(name: str, view: str, id: str | None = None) -> dict[str, Any]:
     """Parameter values under which a registered policy accepts an action view.
 
-    Tried are the problem's baseline parameters first, then every combination of the choices that the
-    problem's parameters offer.
+    Tried are the id's baseline parameters first, then combinations of the choices that the problem's
+    parameters offer, those with the fewest changes first.
+
+    Args:
+        name: "problem/policy".
+        view: an action view.
+        id: environment id; None takes the first that compares this policy by default, else the first.
 
     Raises:
         AssertionError: if the policy refuses them all, with its last reason.
     """
     spec = get_policy_spec(name)
     problem = get_problem(spec.problem)
-    id = id or next(iter(problem.ids))
-    base = {**problem.baseline_parameters, "view": view}
+    id = id or _id_of(spec)
+    base = {**problem.ids[id].baseline_parameters, "view": view}
     interface = gym.make(id, disable_env_checker=True, **base).unwrapped.interface  # type: ignore[attr-defined]
     axes = {
         field.name: tuple(field.metadata["choices"])
@@ -844,8 +1007,11 @@ def policy_parameters(name: str, view: str, id: str | None = None) -> dict[str, 
     }
     policy = make_policy(name)
     reason = ""
-    for choice in ({}, *(dict(zip(axes, v, strict=True)) for v in itertools.product(*axes.values()))):
-        values = {**interface.parameters, **choice}
+    now = interface.parameters
+    combinations = (dict(zip(axes, v, strict=True)) for v in itertools.product(*axes.values()))
+    changes = ({name: v for name, v in c.items() if v != now[name]} for c in combinations)
+    for choice in sorted(changes, key=len):
+        values = {**now, **choice}
         try:
             policy.reset(dataclasses.replace(interface, parameters=values), np.random.default_rng(0))
         except InvalidParameter as error:
@@ -869,23 +1035,34 @@ def check_policy(
 
     Args:
         name: "problem/policy".
-        id: environment id; None takes the problem's first.
+        id: environment id; None takes the first that compares this policy by default, else the first.
         episodes: number of episodes.
         seed: of the first one.
-        parameters: keyword arguments of the environment, over the problem's baseline parameters.
+        parameters: keyword arguments of the environment, over the id's baseline parameters; where they
+            choose no view and the policy cannot act in the baselines', it acts in the first of its own.
 
     Raises:
         AssertionError: saying what fails.
     """
     spec = get_policy_spec(name)
     problem = get_problem(spec.problem)
-    case = _Case(id or next(iter(problem.ids)), seed, {**problem.baseline_parameters, **parameters})
+    id = id or _id_of(spec)
+    base = dict(problem.ids[id].baseline_parameters)
+    if "view" in base:
+        base["view"] = spec.acting_view(base["view"], [view.name for view in problem.views])
+    case = _Case(id, seed, {**base, **parameters})
     if "strict" in case.known:
         case.parameters["strict"] = True
     runs = [_check_policy_episode(case, spec, seed + i) for i in range(episodes)]
     _check_policy_instances(case, spec, runs)
     _check_policy_future(case, spec, runs)
     _check_policy_knowledge(case, spec, runs[0])
+
+
+def _id_of(spec: PolicySpec) -> str:
+    """The first id that compares a policy by default, else the first of its problem."""
+    ids, short = get_problem(spec.problem).ids, spec.name.partition("/")[2]
+    return next((id for id, variant in ids.items() if short in variant.policies), next(iter(ids)))
 
 
 def _rng(seed: int) -> np.random.Generator:
@@ -921,6 +1098,10 @@ def _check_policy_episode(case: _Case, spec: PolicySpec, seed: int) -> _Run:
     return run
 
 
+def _same_action(action: Any, run: _Run, step: int, what: str) -> None:
+    _same(_settled(action, run.rows[step]), run.actions[step], what)
+
+
 def _check_policy_instances(case: _Case, spec: PolicySpec, runs: list[_Run]) -> None:
     """Interleaved, pickled, used again, on lent observations: always the same actions."""
     envs = [case.make(copy=False) for _ in runs]
@@ -933,7 +1114,7 @@ def _check_policy_instances(case: _Case, spec: PolicySpec, runs: list[_Run]) -> 
             if step == len(runs[i].actions) // 2:
                 policies[i] = pickle.loads(pickle.dumps(policies[i]))
             action = policies[i](seen[i])
-            _same(action, runs[i].actions[step], f"{spec.name}, interleaved and pickled, step {step}")
+            _same_action(action, runs[i], step, f"{spec.name}, interleaved and pickled, step {step}")
             seen[i], _, terminated, truncated, _ = envs[i].step(action)
             if terminated or truncated:
                 left.remove(i)
@@ -955,11 +1136,8 @@ def _check_policy_future(case: _Case, spec: PolicySpec, runs: list[_Run]) -> Non
             observation, _ = env.reset(options={"workload": other})
             for step in range(min(count, len(run.actions))):
                 action = policy(observation)
-                _same(
-                    action,
-                    run.actions[step],
-                    f"{spec.name}: action {step} depends on tasks that have not arrived",
-                )
+                what = f"{spec.name}: action {step} depends on tasks that have not arrived"
+                _same_action(action, run, step, what)
                 if step + 1 < count:
                     observation = env.step(action)[0]
 
@@ -975,8 +1153,5 @@ def _check_policy_knowledge(case: _Case, spec: PolicySpec, run: _Run) -> None:
         for name in hidden:
             if name in veiled:
                 veiled[name] = np.zeros_like(veiled[name])
-        _same(
-            policy(veiled),
-            run.actions[step],
-            f"{spec.name} does not declare to know {hidden}, but its action {step} depends on them",
-        )
+        what = f"{spec.name} does not declare to know {hidden}, but its action {step} depends on them"
+        _same_action(policy(veiled), run, step, what)

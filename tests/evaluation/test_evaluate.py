@@ -51,9 +51,10 @@ def test_every_policy_meets_the_generators_workloads():
 
 def test_the_bound_is_computed_once_per_workload(monkeypatch):
     calls = []
-    monkeypatch.setattr(bounds, "lower_bound", lambda workload: calls.append(workload) or 0.0)
+    monkeypatch.setattr(bounds, "lower_bound", lambda *given: calls.append(given) or 0.0)
     evaluate(ID, ["bf-exec", "fcfs", "ff-all"], 4, parameters=SMALL)
     assert len(calls) == 4
+    assert all(parameters.tasks == SMALL["tasks"] for _, parameters in calls)
 
 
 def test_the_result_does_not_depend_on_the_number_of_processes():
@@ -147,7 +148,7 @@ def test_rewards_that_do_not_sum_to_the_objective_are_not_reported(monkeypatch):
 
 
 def test_an_objective_below_its_bound_is_not_reported(monkeypatch):
-    monkeypatch.setattr(bounds, "lower_bound", lambda workload: 1e9)
+    monkeypatch.setattr(bounds, "lower_bound", lambda *_: 1e9)
     with pytest.raises(RuntimeError, match="beats the bound"):
         evaluate(ID, "fcfs", 2, parameters=SMALL)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.problem import Parameters
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.metrics import metrics
@@ -22,8 +23,8 @@ from schedgym.problems.queue_delay.schemes import TOLERANCE
 __all__ = ["TheoremBounds", "batch_bound", "lower_bound", "pooled_bound", "theorem_bounds"]
 
 
-def lower_bound(workload: Workload) -> float:
-    """A lower bound on the mean queuing delay [s] of any schedule of ``workload``.
+def lower_bound(workload: Workload, parameters: Parameters | None = None) -> float:
+    """A lower bound on the mean queuing delay [s] of any schedule of ``workload``, under any parameters.
 
     The largest of 0, the pooled bound of each resource, and if all tasks arrive at one instant the batch
     bound. Up to rounding no schedule is better: the tolerance of the fitting test is allowed for.

@@ -117,6 +117,7 @@ class QueueDelayEnv(SchedulingEnv):
     """
 
     problem: ClassVar[Problem] = PROBLEM
+    id: ClassVar[str] = "schedgym/QueueDelay-v0"
 
 
 class QueueDelayVectorEnv(SchedulingVectorEnv):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from schedgym.core.problem import Metric, Parameters, Problem, View, parameter
+from schedgym.core.problem import Metric, Parameters, Problem, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
 __all__ = ["ORDERS", "PROBLEM", "SERVER_RULES", "QueueDelayParameters"]
@@ -38,7 +38,7 @@ METRICS = (
     Metric("mean_running", "tasks", "time average of the number running, over the makespan"),
     Metric("beta", "", "share of the makespan in which tasks wait", "min"),
     Metric("stranded", "tasks", "tasks that never ran (charged as if run one after another)", "min"),
-    Metric("repaired", "actions", "infeasible actions that were repaired", "min"),
+    Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
 )
 
 
@@ -102,15 +102,19 @@ PROBLEM = Problem(
     title="Mean queuing delay of tasks with two resources on heterogeneous servers",
     source="NoroozOliaee, Hamdaoui, Guizani, Ben Ghorbel: Online Multi-Resource Scheduling for "
     "Minimum Task Completion Time in Cloud Servers",
-    ids={"schedgym/QueueDelay-v0": {}},
+    ids={
+        "schedgym/QueueDelay-v0": Variant(
+            title="Mean queuing delay of tasks with two resources on heterogeneous servers",
+            table=("median_delay", "p95_delay", "utilization_cpu_backlog", "utilization_memory_backlog"),
+            policies=("bf-exec", "dot-exec", "ffd-dp", "ffd-nb", "bf-all", "fcfs"),
+            reference="bf-exec",
+            baseline_parameters={"view": "placement", "window": "all", "action_mask": False},
+        ),
+    },
     parameters=QueueDelayParameters,
     views=VIEWS,
     objective="mean_delay",
     metrics=METRICS,
-    table=("median_delay", "p95_delay", "utilization_cpu_backlog", "utilization_memory_backlog"),
-    policies=("bf-exec", "dot-exec", "ffd-dp", "ffd-nb", "bf-all", "fcfs"),
-    reference="bf-exec",
-    baseline_parameters={"view": "placement", "window": "all", "action_mask": False},
     presets={
         "small": {"tasks": 200, "servers": 8},
         "sparse": {"tasks": 200, "servers": 8, "arrival_rate": 0.1},

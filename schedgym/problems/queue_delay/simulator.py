@@ -33,8 +33,8 @@ class QueueDelaySimulator(Simulator):
 
     parameters: QueueDelayParameters
 
-    def __init__(self, parameters: QueueDelayParameters, num_envs: int) -> None:
-        super().__init__(PROBLEM, parameters, num_envs)
+    def __init__(self, parameters: QueueDelayParameters, num_envs: int, id: str) -> None:
+        super().__init__(PROBLEM, id, parameters, num_envs)
         given: Workload | None = None
         tasks, servers = parameters.tasks, parameters.servers
         if parameters.workload is not None:
@@ -61,6 +61,7 @@ class QueueDelaySimulator(Simulator):
             self.config[name] = value
         space = views.action_space(parameters.view, self.window, servers)
         self.action_sizes = tuple(space.nvec.tolist()) if hasattr(space, "nvec") else (int(space.n),)
+        self.action_shape = space.shape
         route = (ARRIVING_ONLY, FIRST, SCAN_RELEASED, ORDERS.index(parameters.order))
         self.constants = dynamics.Constants(
             config=self.config,
@@ -69,7 +70,7 @@ class QueueDelaySimulator(Simulator):
             choices=np.array(self.action_sizes, dtype=np.int64),
         )
         self.interface = Interface(
-            id=next(iter(PROBLEM.ids)),
+            id=id,
             problem=PROBLEM.name,
             view=parameters.view,
             observation=parameters.observation,
@@ -280,6 +281,6 @@ class QueueDelaySimulator(Simulator):
         )
 
 
-def make_simulator(parameters: QueueDelayParameters, num_envs: int) -> QueueDelaySimulator:
+def make_simulator(parameters: QueueDelayParameters, num_envs: int, id: str) -> QueueDelaySimulator:
     """The simulator behind both faces; every problem has this function in this room."""
-    return QueueDelaySimulator(parameters, num_envs)
+    return QueueDelaySimulator(parameters, num_envs, id)

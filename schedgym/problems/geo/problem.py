@@ -1,0 +1,170 @@
+"""The descriptor of GeoAssign and GeoFair: ids, parameters, views, metrics, defaults. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from schedgym.core.problem import Metric, Parameters, Problem, Variant, View, parameter
+from schedgym.errors import InvalidParameter
+
+__all__ = ["DURATIONS", "OBJECTIVES", "PROBLEM", "VIEWS", "GeoParameters"]
+
+VIEWS = (
+    View("assignment", "Box: per job a score (order of service) and counts of tasks per group and site", masked=False),
+    View("shares", "Box: per job the slots of each group at each of its sites; negative: not there", masked=False),
+    View("priority", "Box: per job a score; the tasks are placed by `placement` in that order", masked=False),
+    View("weights", "Box: per job a weight; shares are the weighted max-min fair ones", masked=False),
+    View("pick", "Discrete: which job takes the free slot of the open site"),
+    View("rule", "Discrete: which named algorithm orders and places the jobs at this event"),
+    View("fair-rule", "Discrete: which named algorithm shares the sites at this event"),
+)
+DURATIONS = ("pareto", "constant", "per-job")
+OBJECTIVES = ("response", "fairness", "weighted")
+
+_DRAIN = (("", "while jobs are active"), ("_no_drain", "up to the last arrival"))
+METRICS = (
+    Metric("mean_response", "s", "mean response time, completion minus arrival", "min"),
+    Metric("median_response", "s", "median response time", "min"),
+    Metric("p90_response", "s", "90th percentile of the response time", "min"),
+    Metric("p95_response", "s", "95th percentile of the response time", "min"),
+    Metric("p99_response", "s", "99th percentile of the response time", "min"),
+    Metric("max_response", "s", "largest response time", "min"),
+    Metric("makespan", "s", "first arrival to last completion", "min"),
+    Metric("utilization", "", "busy share of all slots over the makespan", "max"),
+    Metric("load", "", "work over all slots times the span, first to last arrival"),
+    Metric("longest_over_span", "", "longest task over the span"),
+    Metric("fairness", "slots", "integral of the standard deviation of occupied slots over the span", "min"),
+    Metric("fairness_integral", "slot s", "integral of the standard deviation of occupied slots", "min"),
+    *(
+        Metric(f"{statistic}_std{suffix}", "slots", f"{word} of that standard deviation {window}", "min")
+        for suffix, window in _DRAIN
+        for statistic, word in (
+            ("mean", "time average"),
+            ("median", "median over time"),
+            ("p90", "90th percentile over time"),
+            ("p95", "95th percentile over time"),
+            ("p99", "99th percentile over time"),
+        )
+    ),
+    *(
+        Metric(f"mean_jain{suffix}", "", f"time average of Jain's index of occupied slots {window}", "max")
+        for suffix, window in _DRAIN
+    ),
+    Metric("weighted_cost", "", "mean response and fairness, weighted", "min", recorded=False),
+    Metric("recomputations", "", "decisions (view pick: slots given)", recorded=False),
+    Metric(
+        "sharing_violations",
+        "",
+        "decided shares below what the job could use of an equal part of every site, alone (ratio views)",
+        "min",
+        recorded=False,
+    ),
+    Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class GeoParameters(Parameters):
+    """Keyword arguments of ``schedgym/GeoAssign-v0`` and ``schedgym/GeoFair-v0``."""
+
+    jobs: int | str = parameter(
+        50, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
+    )
+    sites: int = parameter(10, "sites", minimum=1, maximum=1000)
+    slots: int = parameter(4, "slots of each site", minimum=1, maximum=10**6)
+    choices: int = parameter(2, "sites at which a task may run (k)", minimum=1, maximum=1000)
+    zipf: float = parameter(
+        1.0, "skew of the tasks' sites: the i-th of a job's random list has weight i^-zipf", minimum=0
+    )
+    utilization: float = parameter(
+        0.6, "work over all slots times the span; arrivals are scaled to it", minimum=1e-3, maximum=1e3
+    )
+    durations: str = parameter("pareto", "of the tasks; 'per-job': one for all of a job", choices=DURATIONS)
+    duration_cap: float | None = parameter(
+        None, "longest task [s] (none: the Pareto tail is not cut)", minimum=0, exclusive=True
+    )
+    max_tasks: int = parameter(100, "most tasks of a generated job", minimum=1, maximum=10**6)
+    workload: str | None = parameter(None, "workload file that every episode uses")
+    trace: str | None = parameter(None, "trace file of jobs whose consecutive windows the episodes use")
+    view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
+    window: int | str = parameter(
+        32,
+        "visible active jobs; 'all' sizes it by the workload",
+        minimum=1,
+        maximum=10**6,
+        choices=("all",),
+    )
+    observation: str = parameter(
+        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
+    )
+    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
+    placement: str = parameter(
+        "greedy", "view priority: how tasks are placed", choices=("greedy", "associated")
+    )
+    dispatch_sites: str = parameter(
+        "all", "views weights and pick: where tasks may start", choices=("all", "associated")
+    )
+    aggressive: bool = parameter(False, "ratio views: a decision at every end of a task")
+    work_conserving: bool = parameter(
+        True, "ratio views: whether jobs without a share take slots that are left"
+    )
+    objective: str = parameter("response", "what the rewards sum to", choices=OBJECTIVES)
+    fairness_weight: float = parameter(
+        0.5, "objective weighted: weight of fairness; the rest is the mean response", minimum=0, maximum=1
+    )
+    normalize: bool = parameter(False, "divide rewards by the mean duration of the episode's tasks")
+    strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.workload is not None and self.trace is not None:
+            raise InvalidParameter("workload and trace: give one of them, not both")
+        if self.jobs == "all" and self.trace is None:
+            raise InvalidParameter("jobs: 'all' needs a trace")
+        if self.workload is None and self.choices > self.sites:
+            raise InvalidParameter(f"choices: must be <= {self.sites}, the number of sites, got {self.choices}")
+        drawn = ("jobs", "sites", "slots", "choices", "zipf", "utilization", "durations", "duration_cap")
+        for source, idle in (("workload", (*drawn, "max_tasks")), ("trace", ("max_tasks",))):
+            for field in dataclasses.fields(self):
+                chosen = getattr(self, field.name) != field.default
+                if getattr(self, source) is not None and field.name in idle and chosen:
+                    raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
+
+
+PROBLEM = Problem(
+    name="geo",
+    title="Geo-distributed jobs: where each task runs, in what order, and with what share of the sites",
+    source="thesis 004: assignment (chapter 3) and fair sharing (chapters 4 and 5) of distributed jobs",
+    ids={
+        "schedgym/GeoAssign-v0": Variant(
+            title="Assign the tasks of distributed jobs to sites, and order the jobs: least mean response",
+            parameters={},
+            table=("median_response", "p95_response", "max_response", "utilization"),
+            policies=("ata", "ata-greedy", "scta", "swag", "btaaj-swag", "btawj-swag", "btaaj-fcfs", "fcfs"),
+            reference="swag",
+            baseline_parameters={"view": "assignment", "window": "all", "action_mask": False},
+        ),
+        "schedgym/GeoFair-v0": Variant(
+            title="Share sites fairly among distributed jobs: balanced allocations, short responses",
+            parameters={"view": "weights", "objective": "fairness"},
+            table=("mean_std", "mean_response", "p95_response", "mean_jain", "sharing_violations"),
+            policies=("amf", "gamf", "sig-amf", "sig-gamf", "opt-amf", "opt-gamf", "imf", "srpt"),
+            reference="amf",
+            baseline_parameters={"view": "shares", "window": "all", "action_mask": False},
+        ),
+    },
+    parameters=GeoParameters,
+    views=VIEWS,
+    objective="mean_response",
+    objectives={"response": "mean_response", "fairness": "fairness", "weighted": "weighted_cost"},
+    metrics=METRICS,
+    presets={
+        "small": {"jobs": 50, "sites": 10, "slots": 4},
+        "tiny": {"jobs": 50, "sites": 4, "slots": 4},
+        "medium": {"jobs": 200, "sites": 10, "slots": 4},
+        # the thesis's cluster; its jobs are those of the trace
+        "paper": {"jobs": 200, "sites": 10, "slots": 20, "max_tasks": 11719},
+        "trace": {"jobs": "all", "sites": 10, "slots": 20},
+    },
+    package="schedgym.problems.geo",
+)

@@ -1,0 +1,495 @@
+"""The compiled algorithms against the oracle on random states, the test vectors, and what they must be."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from fractions import Fraction as F
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from schedgym.baselines.solvers.balance import SiteLists, make_placement_scratch, make_site_lists
+from schedgym.problems.geo import schemes
+from schedgym.problems.geo.schemes import (
+    ASSIGN_RULES,
+    CLOSED,
+    FAIR_RULES,
+    SHARING_TOLERANCE,
+    assign,
+    fair,
+    make_assign_scratch,
+    make_fair_network,
+    make_fair_scratch,
+    place_in_order,
+    sharing_violations,
+    weighted_fair,
+)
+
+from . import oracle
+from .oracle import Counts, Instance, Job, View
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOSE = 1e-9
+
+
+class Case(NamedTuple):
+    """A state as the oracle sees it and as the kernels do. ``spare`` rows behind the active ones."""
+
+    instance: Instance
+    view: View
+    lists: SiteLists
+    slots: np.ndarray
+    waiting: np.ndarray
+    unfinished: np.ndarray
+    assigned: np.ndarray
+    new: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return len(self.view.active)
+
+
+def padded(groups: list[tuple[int, ...]]) -> np.ndarray:
+    width = max(map(len, groups))
+    return np.array([[*group, *[-1] * (width - len(group))] for group in groups])
+
+
+def draw_state(
+    rng: random.Random, jobs: int = 7, sites: int = 4, tasks: int = 8, slots: int = 3, spare: int = 2
+) -> Case:
+    """Any number of tasks waiting, running, assigned anywhere; few different arrivals."""
+    m = rng.randint(1, sites)
+    u = tuple(rng.randint(1, slots) for _ in range(m))
+    if rng.random() < 0.4:
+        u = (u[0] * rng.randint(1, 3),) * m
+    pool = {tuple(rng.sample(range(m), rng.randint(1, m))) for _ in range(rng.randint(1, 5))}
+    if rng.random() < 0.3:
+        length = rng.randint(1, m)
+        pool = {tuple((s + x) % m for x in range(length)) for s in range(m)}
+    groups = sorted(pool)
+    n = rng.randint(1, jobs)
+    arrivals = sorted(rng.randint(0, n // 2) for _ in range(n))
+    made = Instance(u, [Job(t, ((1, groups[0]),)) for t in arrivals], groups)
+    waiting, unfinished, counts = {}, {}, {}
+    busy = rng.choice((0.3, 0.6, 1.0))
+    late = rng.choice((0, 0, 1, 2, n))
+    new = list(range(n))[n - late :]
+    for i in range(n):
+        rows = [rng.choice((1, tasks, rng.randint(1, tasks))) * (rng.random() < busy) for _ in groups]
+        waiting[i] = rows
+        running = [0 if i in new else rng.choice((0, 0, 1, 3)) for _ in groups]
+        unfinished[i] = [w + r for w, r in zip(rows, running, strict=True)]
+        if i not in new:
+            own: Counts = {}
+            for k, count in enumerate(rows):
+                for _ in range(count):
+                    j = rng.choice(groups[k])
+                    own[k, j] = own.get((k, j), 0) + 1
+            counts[i] = own
+    view = View(arrivals[-1], list(range(n)), new, waiting, unfinished, counts)
+    lists = make_site_lists(padded(groups), m)
+    k, a = lists.sites.shape
+    case = Case(
+        made,
+        view,
+        lists,
+        np.array(u, dtype=np.int64),
+        *(rng_array(n + spare, k) for _ in range(2)),
+        rng_array(n + spare, k * a),
+        np.full(n + spare, -1, dtype=np.int8),
+    )
+    for i in range(n):
+        case.waiting[i] = waiting[i]
+        case.unfinished[i] = unfinished[i]
+        case.assigned[i] = 7  # of new jobs nothing is read
+        if i not in new:
+            case.assigned[i] = entries(case, counts[i])
+        case.new[i] = i in new
+    return case
+
+
+def rng_array(*shape: int) -> np.ndarray:
+    """Filled with what must not be read."""
+    return np.full(shape, 99, dtype=np.int32)
+
+
+def entries(case: Case, own: Mapping[tuple[int, int], Any], dtype: Any = np.int64) -> np.ndarray:
+    """(group, site) -> number as a row of entries."""
+    row = np.zeros(case.lists.sites.size, dtype=dtype)
+    width = case.lists.sites.shape[1]
+    for (k, j), number in own.items():
+        row[k * width + case.lists.sites[k].tolist().index(j)] += number
+    return row
+
+
+def states(count: int, seed: int, **sizes: int) -> Iterator[Case]:
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield draw_state(rng, **sizes)
+
+
+def run_assign(
+    case: Case, rule: str, *, fine=False, literal=False, greedy=True, together=False, in_place=False
+) -> tuple[list[int], list[list[int]]]:
+    rows = len(case.waiting)
+    k, a = case.lists.sites.shape
+    m = case.slots.size
+    order = np.full(rows, -9, dtype=np.int64)
+    counts = case.assigned.copy() if in_place else rng_array(rows, k * a)
+    remaining = np.ascontiguousarray(case.unfinished.sum(axis=1), dtype=np.int32)
+    scratch, room = make_assign_scratch(rows, k, a, m), make_placement_scratch(k, m)
+    assign(
+        ASSIGN_RULES.index(rule),
+        fine,
+        literal,
+        greedy,
+        together,
+        case.n,
+        case.waiting,
+        remaining,
+        counts if in_place else case.assigned,
+        case.new,
+        case.slots,
+        case.lists,
+        room,
+        scratch,
+        order,
+        counts,
+    )
+    assert (order[case.n :] == -9).all() and (counts[case.n :] == 99).all()
+    return order[: case.n].tolist(), counts[: case.n].tolist()
+
+
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((rule, {}) for rule in ASSIGN_RULES),
+    *((rule, {"fine": True}) for rule in ("btawj-fcfs", "btawj-swag", "btaaj-fcfs", "btaaj-swag", "scta")),
+    ("ata", {"fine": True}),
+    ("ata-greedy", {"literal": True}),
+    ("scta", {"together": True}),
+    ("scta", {"together": True, "fine": True}),
+    *((rule, {"greedy": False}) for rule in ("fcfs", "srpt")),
+    *((rule, {"literal": True}) for rule in ("fcfs", "srpt")),
+    *((rule, {"in_place": True}) for rule in ASSIGN_RULES),
+]
+
+
+@pytest.mark.parametrize(("rule", "options"), VARIANTS)
+def test_assign_is_the_oracles(rule: str, options: dict[str, Any]) -> None:
+    for x, case in enumerate(states(500, 1)):
+        given = {name: value for name, value in options.items() if name not in ("greedy", "in_place")}
+        placement = "greedy" if options.get("greedy", True) else "associated"
+        order, counts = oracle.assign_policy(case.instance, case.view, rule, placement=placement, **given)
+        expected = [entries(case, counts[i]).tolist() for i in case.view.active]
+        assert run_assign(case, rule, **options) == (order, expected), x
+
+
+@pytest.mark.parametrize("rule", ["swag", "scta", "ata", "ata-greedy"])
+def test_assign_is_the_oracles_on_larger_states(rule: str) -> None:
+    for case in states(60, 2, jobs=25, sites=6, tasks=40, slots=4):
+        order, counts = oracle.assign_policy(case.instance, case.view, rule)
+        expected = [entries(case, counts[i]).tolist() for i in case.view.active]
+        assert run_assign(case, rule) == (order, expected)
+
+
+def test_placing_in_any_order() -> None:
+    rng = random.Random(3)
+    for case in states(300, 3):
+        rows = len(case.waiting)
+        k, a = case.lists.sites.shape
+        order = rng.sample(range(case.n), case.n)
+        scratch, room = make_assign_scratch(rows, k, a, case.slots.size), make_placement_scratch(k, case.slots.size)
+        for greedy, literal in ((True, False), (True, True), (False, False)):
+            counts = rng_array(rows, k * a)
+            given = np.array(order, dtype=np.int64)
+            place_in_order(
+                greedy, literal, case.n, given, case.waiting, case.slots, case.lists, room, scratch, counts
+            )
+            load = [0] * case.slots.size
+            for i in order:
+                tasks = case.view.waiting[i]
+                if greedy:
+                    own = oracle.greedy(tasks, case.instance.groups, case.instance.slots, load, literal)
+                else:
+                    own = oracle.associated(tasks, case.instance.groups)
+                assert counts[i].tolist() == entries(case, own).tolist()
+                for (_, j), count in own.items():
+                    load[j] += count
+            assert (counts[case.n :] == 99).all()
+
+
+# Shares ---------------------------------------------------------------------------------------
+
+
+class FairWork:
+    """Scratch for a case."""
+
+    def __init__(self, case: Case) -> None:
+        rows = len(case.waiting)
+        k, a = case.lists.sites.shape
+        m = case.slots.size
+        self.net = make_fair_network(rows, k, a, m)
+        self.room = make_placement_scratch(k, m)
+        self.scratch = make_fair_scratch(rows, k, a, m)
+        self.share = np.full((rows, k * a), 77.0)
+
+
+def run_fair(case: Case, rule: str) -> np.ndarray:
+    work = FairWork(case)
+    fair(
+        FAIR_RULES.index(rule),
+        case.n,
+        case.unfinished,
+        case.slots,
+        case.lists,
+        work.net,
+        work.room,
+        work.scratch,
+        work.share,
+    )
+    assert (work.share[case.n :] == 77.0).all()
+    return work.share[: case.n]
+
+
+def run_weighted(case: Case, associated: bool, weights: Any) -> np.ndarray:
+    work = FairWork(case)
+    weighted_fair(
+        associated,
+        case.n,
+        np.asarray(weights),
+        case.unfinished,
+        case.slots,
+        case.lists,
+        work.net,
+        work.scratch,
+        work.share,
+    )
+    assert (work.share[case.n :] == 77.0).all()
+    return work.share[: case.n]
+
+
+def run_violations(case: Case, share: np.ndarray) -> int:
+    work = FairWork(case)
+    work.share[: case.n] = share
+    return sharing_violations(
+        case.n, case.unfinished, work.share, case.slots, case.lists, work.room, work.scratch
+    )
+
+
+def check_shares(case: Case, associated: bool, share: np.ndarray) -> np.ndarray:
+    """Feasible, closed where they must be; the open shares [n, K, A]."""
+    k, a = case.lists.sites.shape
+    cube = share.reshape(case.n, k, a)
+    if associated:
+        assert (cube[:, :, 1:] == CLOSED).all()
+        cube = np.maximum(cube, 0.0)
+        assert (share.reshape(cube.shape)[:, :, 0] >= 0.0).all()
+    else:
+        assert (cube >= 0.0).all()
+        assert (cube[:, case.lists.sites < 0] == 0.0).all()
+    assert (cube.sum(axis=2) <= case.unfinished[: case.n] + CLOSE).all()
+    used = np.zeros(case.slots.size)
+    given = case.lists.sites >= 0
+    np.add.at(used, case.lists.sites[given], cube[:, given].sum(axis=0))
+    assert (used <= case.slots + CLOSE).all()
+    return cube
+
+
+def at_sites(case: Case, cube: np.ndarray) -> np.ndarray:
+    """Shares by associated site [n, M]."""
+    table = np.zeros((case.n, case.slots.size))
+    np.add.at(table.T, case.lists.sites[:, 0], cube[:, :, 0].T)
+    return table
+
+
+def expected_aggregates(case: Case, base: str) -> tuple[oracle.Problem, list[F]]:
+    problem = oracle.sharing_problem(case.instance, case.view.active, case.view.unfinished, base)
+    return problem, oracle.max_min(
+        problem.demand, problem.sites, case.instance.slots, problem.floors, problem.site_floors
+    )
+
+
+@pytest.mark.parametrize("rule", FAIR_RULES)
+def test_fair_has_the_oracles_aggregates(rule: str) -> None:
+    base = rule.removeprefix("opt-")
+    several = 0
+    for case in states(400, 4):
+        share = run_fair(case, rule)
+        cube = check_shares(case, not rule.endswith("gamf"), share)
+        if rule == "imf":
+            exact = oracle.fair_policy(case.instance, case.view, rule)
+            for i in range(case.n):
+                own = {(k, j): float(x) for (a, k, j), x in exact.items() if a == i}
+                assert np.abs(entries(case, own, float) - cube[i].ravel()).max() < CLOSE
+            continue
+        problem, aggregates = expected_aggregates(case, base)
+        assert np.abs(cube.sum(axis=(1, 2)) - [float(x) for x in aggregates]).max() < CLOSE
+        if base == "sig-amf":
+            table = at_sites(case, cube)
+            assert all(
+                table[i, j] >= float(x) - CLOSE for (i, _, j), x in (problem.site_floors or {}).items()
+            )
+        if problem.floors is not None:
+            assert (cube.sum(axis=(1, 2)) >= [float(x) - CLOSE for x in problem.floors]).all()
+        if not rule.endswith("gamf"):
+            # a site's share goes to the groups of a job in proportion to their tasks
+            demand = np.array(problem.demand)
+            table = at_sites(case, cube)
+            for i in range(case.n):
+                for k, tasks in enumerate(case.view.unfinished[i]):
+                    j = case.instance.groups[k][0]
+                    if tasks:
+                        assert abs(cube[i, k, 0] * demand[i, j] - table[i, j] * tasks) < 1e-6
+                        several += tasks < demand[i, j]
+        if rule.startswith("opt-"):
+            busy = [i for i in range(case.n) if sum(case.view.unfinished[i])]
+            if busy:
+                first = min(busy, key=lambda i: (sum(case.view.unfinished[i]), i))
+                best = oracle.optimise(
+                    problem.demand,
+                    problem.sites,
+                    case.instance.slots,
+                    aggregates,
+                    [first],
+                    problem.site_floors,
+                )[0][0]
+                own = at_sites(case, cube)[first] if "amf" == base[-3:] and "gamf" not in base else cube[first].sum(axis=1)
+                demands = problem.demand[first]
+                reached = min(x / d for x, d in zip(own, demands, strict=True) if d)
+                assert abs(reached - float(best)) < CLOSE
+    assert several > 100 or rule.endswith("gamf") or rule == "imf"
+
+
+@pytest.mark.parametrize("associated", [False, True])
+def test_weighted_shares(associated: bool) -> None:
+    rng = random.Random(5)
+    differ = 0
+    for case in states(300, 5):
+        plain = run_fair(case, "amf" if associated else "gamf")
+        for even in (np.ones(case.n), np.full(case.n, 0.25, dtype=np.float32), np.zeros(case.n)):
+            assert run_weighted(case, associated, even).tolist() == plain.tolist()
+        weights = [rng.randint(1, 8) for _ in range(case.n)]
+        cube = check_shares(
+            case, associated, run_weighted(case, associated, np.array(weights, dtype=np.float32) / 8)
+        )
+        problem = oracle.sharing_problem(
+            case.instance, case.view.active, case.view.unfinished, "amf" if associated else "gamf"
+        )
+        exact = oracle.max_min(problem.demand, problem.sites, case.instance.slots, weights=weights)
+        assert np.abs(cube.sum(axis=(1, 2)) - [float(x) for x in exact]).max() < CLOSE
+        differ += np.abs(cube - np.maximum(plain, 0.0).reshape(cube.shape)).max() > 1e-3
+    assert differ > 50
+
+
+def test_a_weight_of_zero_counts_as_the_least() -> None:
+    """Jobs of no weight get what the others leave, in even parts."""
+    case = case_of([(0, 1)], (4, 6), [[5], [9], [30]])
+    share = run_weighted(case, False, np.array([1.0, 0.0, 0.0]))
+    assert np.allclose(share.sum(axis=1), [5.0, 2.5, 2.5], rtol=0.0, atol=1e-7)
+    share = run_weighted(case, False, np.array([0.5, 1e-30, 5e-10]))
+    assert np.allclose(share.sum(axis=1), [5.0, 2.5, 2.5], rtol=0.0, atol=1e-7)
+
+
+def case_of(groups: list[tuple[int, ...]], slots: tuple[int, ...], unfinished: list[list[int]]) -> Case:
+    n = len(unfinished)
+    instance = Instance(slots, [Job(i, ((1, groups[0]),)) for i in range(n)], groups)
+    rows = np.array(unfinished, dtype=np.int32)
+    lists = make_site_lists(padded(groups), len(slots))
+    view = View(n, list(range(n)), [], dict(enumerate(unfinished)), dict(enumerate(unfinished)), {})
+    assigned = np.zeros((n, lists.sites.size), dtype=np.int32)
+    return Case(
+        instance,
+        view,
+        lists,
+        np.array(slots, dtype=np.int64),
+        rows,
+        rows,
+        assigned,
+        np.zeros(n, dtype=np.int8),
+    )
+
+
+def test_vectors_of_the_specification() -> None:
+    single = [(0,), (1,)]
+    case = case_of(single, (4, 4), [[2, 2], [0, 3]])
+    assert run_fair(case, "amf").tolist() == [[2, 1], [0, 3]]
+    assert run_fair(case, "sig-amf").tolist() == [[2, 2], [0, 2]]
+    case = case_of([(0,), (0, 1), (1,)], (3, 2), np.diag([4, 4, 1]).tolist())
+    assert run_fair(case, "gamf").sum(axis=1).tolist() == [2, 2, 1]
+    case = case_of(single, (2, 8), [[6, 7], [0, 5], [0, 3]])
+    assert np.allclose(run_fair(case, "sig-gamf").sum(axis=1), [3.5, 3.5, 3], rtol=0.0, atol=CLOSE)
+    case = case_of(single, (6, 6), [[6, 3], [3, 6]])
+    assert np.allclose(run_fair(case, "opt-amf"), [[4, 2], [2, 4]], rtol=0.0, atol=CLOSE)
+    case = case_of([(0,)], (20,), [[2], [4], [10], [40]])
+    assert run_fair(case, "imf").ravel().tolist() == [2, 4, 7, 7]
+
+
+def test_a_single_slot_and_no_tasks() -> None:
+    case = case_of([(0,)], (1,), [[0], [0]])
+    for rule in FAIR_RULES:
+        assert run_fair(case, rule).tolist() == [[0.0], [0.0]]
+    assert run_violations(case, np.zeros((2, 1))) == 0
+    for rule in ASSIGN_RULES:
+        assert run_assign(case, rule) == ([0, 1], [[0], [0]])
+
+
+# Sharing incentives ---------------------------------------------------------------------------
+
+
+def oracle_violations(case: Case, share: np.ndarray) -> int:
+    """By the rank function, over the entries that are open to each job."""
+    k, a = case.lists.sites.shape
+    part = [F(u, case.n) for u in case.instance.slots]
+    count = 0
+    for i in range(case.n):
+        own = share[i].reshape(k, a)
+        groups = [
+            tuple(int(j) for j, x in zip(case.lists.sites[g], own[g], strict=True) if j >= 0 and x >= 0.0)
+            for g in range(k)
+        ]
+        demand = [d if g else 0 for d, g in zip(case.view.unfinished[i], groups, strict=True)]
+        most = oracle.rank_function([demand], groups, part, [0])
+        count += F(float(np.maximum(own, 0.0).sum())) < most - F(SHARING_TOLERANCE)
+    return count
+
+
+def test_sharing_violations_are_the_oracles() -> None:
+    rng = np.random.default_rng(6)
+    found = 0
+    for x, case in enumerate(states(400, 6)):
+        for rule in FAIR_RULES:
+            share = run_fair(case, rule)
+            count = run_violations(case, share)
+            assert count == oracle_violations(case, share)
+            if "sig" in rule:
+                assert count == 0
+            found += count
+            share = share * rng.choice([0.5, 1.0, 1.0], size=share.shape)
+            share[rng.random(share.shape) < 0.2] = CLOSED
+            count = run_violations(case, share)
+            assert count == oracle_violations(case, share), x
+            found += count
+    assert found > 1000
+
+
+def test_sharing_violations_of_the_oracles_decisions() -> None:
+    """With all entries open, or with all but the first closed, they are those of the specification."""
+    for case in states(200, 7):
+        unfinished = {
+            (i, k): x for i, row in case.view.unfinished.items() for k, x in enumerate(row) if x
+        }
+        for rule in ("imf", "amf", "gamf"):
+            shares = oracle.fair_policy(case.instance, case.view, rule)
+            decision = oracle.Decision(
+                case.view.clock, case.view.active, [], unfinished, {}, [], {}, shares
+            )
+            _, groups, single = oracle.sharing_violations(case.instance, decision, SHARING_TOLERANCE)
+            expected = groups if rule == "gamf" else single
+            assert run_violations(case, run_fair(case, rule)) == expected
