@@ -242,9 +242,7 @@ def _with_parameters(command: Callable[..., None], option: Callable[..., Any]) -
         parts = [f"{', '.join(names)}: {text}" for text, names in helps.items()]
         flag, text = f"--{name.replace('_', '-')}", "; ".join(parts if len(helps) > 1 else helps)
         kind = Annotated[str | None, option(flag, metavar="VALUE,..", help=text)]
-        added.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        )
+        added.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind))
     return signature.replace(parameters=[*own, *added])
 
 
@@ -871,9 +869,7 @@ def _run(
     for metric in problem.metrics:
         table.add_row(metric.name, _round(metrics[metric.name]), metric.unit, _escape(metric.help))
     if bound is not None:
-        table.add_row(
-            "bound", _round(bound), objective.unit, f"no scheduler has a better {objective.name}"
-        )
+        table.add_row("bound", _round(bound), objective.unit, f"no scheduler has a better {objective.name}")
     console.print(table)
     if outcome.truncated:
         console.print("the episode ended with work left")

@@ -484,11 +484,11 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self.simulator.step(np.where(mask, np.int8(BEGIN), np.int8(SKIP)))
 
     def _metrics(self, done: npt.NDArray[np.bool_]) -> dict[str, Any]:
-        values = self.simulator.measure(done)
-        table: dict[str, Any] = {}
-        for k, name in enumerate(self.simulator.metric_names):
-            table[name] = np.where(done, values[:, k], 0.0)
-            table[f"_{name}"] = done.copy()
+        names = self.simulator.metric_names
+        values = np.where(done, self.simulator.measure(done).T, 0.0)
+        masks = np.tile(done, (len(names), 1))
+        table: dict[str, Any] = dict(zip(names, values, strict=True))
+        table.update(zip((f"_{name}" for name in names), masks, strict=True))
         return {"metrics": table, "_metrics": done.copy()}
 
     def _finish_same_step(self, done: npt.NDArray[np.bool_], infos: dict[str, Any]) -> dict[str, Any]:

@@ -72,7 +72,9 @@ def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, obj
     check_problem(id, episodes=2, seed=40, **small(id, window="all", **view))
 
 
-@pytest.mark.parametrize(("id", "extra"), [(id, extra) for id in IDS for extra in OTHER[get_problem(id).name]])
+@pytest.mark.parametrize(
+    ("id", "extra"), [(id, extra) for id in IDS for extra in OTHER[get_problem(id).name]]
+)
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
     for view in get_problem(id).views:
         check_problem(id, episodes=2, seed=7, **small(id, view=view.name, **extra))

@@ -15,8 +15,8 @@ cuts is exact for up to 6,500 jobs at 2^40, and a level is a quotient of integer
 floors). With weights or other floors, cuts within 2 J units count as equal. An allocation has its
 aggregates up to 2 J units, for 1000 jobs and 2000 slots 2e-9.
 
-The kernels (``load_network``, ``hold_in_network``, ``share_into``, ``complete_into``, ``unit_scale``) work on a preallocated
-:class:`Network` and allocate nothing; so do ``isolated_into`` and ``water_into``.
+The kernels (``load_network``, ``hold_in_network``, ``share_into``, ``complete_into``) work on a preallocated
+:class:`Network` and allocate nothing; so do ``isolated_into``, ``water_into`` and ``unit_scale``.
 
 Source: thesis 004, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
 Fujishige's decomposition of a polymatroid, not the thesis's linear programs (see ``linear``).
@@ -531,6 +531,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     need = net.need
     count = net.slots.shape[0]
     slack = 2 * jobs
+    origin = net.start[0]  # 0, which as a literal would have ``_exchange`` compiled once more
     _pour(net, jobs)
     # a flow that no exchange can enlarge
     full = True
@@ -546,7 +547,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         net.site_part[j] = 0
         full = full and net.free[j] == 0
     if not full:
-        _exchange(net, width, 0, jobs, 0, count, 0, 0)
+        _exchange(net, width, origin, jobs, origin, count, origin, origin)
     parts = 1
     size = 5
     net.stack[0] = 0
@@ -694,6 +695,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
     """
     need = net.need
     count = net.slots.shape[0]
+    origin = net.start[0]  # 0, see share_into
     for i in range(jobs):
         need[i] = 0
         net.part[i] = 0
@@ -705,8 +707,19 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
         first = net.start[job]
         last = net.start[job + 1]
         groups = last - first
+        # with its groups all served, or with one of them, a job has nothing to rearrange
+        unmet = False
+        for g in range(first, last):
+            unmet = unmet or net.used[g] < net.limit[g]
+        if groups <= 1 or not unmet:
+            least = math.inf
+            for g in range(first, last):
+                least = min(least, (net.used[g] + net.held[g]) / net.tasks[g])
+                net.owner[g] = FROZEN
+            rate[job] = least
+            continue
         # the job's groups take part one by one, the other jobs only pass on what they have
-        members = 0
+        members = origin
         before = 0
         for g in range(first, last):
             o = jobs + g - first
@@ -723,7 +736,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
             members += 1
         slack = 2 * (jobs + groups)
         level = math.inf
-        while groups > 0:
+        while True:
             # the highest level that the groups on the near side of the cut can have
             flow = 0.0
             tasks = 0.0
@@ -752,7 +765,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
             for g in range(first, last):
                 target = max(min(int(net.tasks[g] * level) - net.held[g], net.limit[g]), 0)
                 need[net.owner[g]] = target - net.used[g]
-            left = _exchange(net, width, 0, members, 0, count, 0, slack)
+            left = _exchange(net, width, origin, members, origin, count, origin, slack)
             if left <= slack:
                 break
         # slots that nobody used went to a group in need: the others of the job give as much back

@@ -127,6 +127,8 @@ class Simulator(ABC):
     def step(self, command: npt.NDArray[np.int8]) -> int:
         """Carry out ``command`` [B]: SKIP, ACT by ``actions``, or BEGIN the episode that was prepared.
 
+        SKIP leaves all as it is, also reward and ends; BEGIN sets these to zero.
+
         Returns the number of episodes that ended. A negative number -(i + 1) says that environment i's
         action is out of range (a row that counts is not finite), or with strict actions infeasible, and
         that nothing has changed.

@@ -1,9 +1,9 @@
 """Speed of environments and policies: what ``schedgym bench`` measures and prints.
 
-One process, one core, whole episodes, several of them: environments started together end together, and
-what an episode's turnover costs hides in short windows. Rates count the time inside ``reset`` and ``step``
-(the loop's own policy is timed apart). Machines are noisy: the ratio to Gymnasium's CartPole, measured in
-the same run, says more than a rate.
+What is measured of a problem its room ``bench`` lists. One process, one core, whole episodes, several of
+them: environments started together end together, and what an episode's turnover costs hides in short
+windows. Rates count the time inside ``reset`` and ``step`` (the loop's own policy is timed apart). Machines
+are noisy: the ratio to Gymnasium's CartPole, measured in the same run, says more than a rate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,13 +21,29 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from schedgym.core.benchmark import Benchmark
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
+from schedgym.core.problem import Problem, get_problem, list_problems
+from schedgym.evaluation.runner import acting_parameters, make_env
 
-__all__ = ["cartpole", "cold_start", "episode", "main", "scalar_face", "vector_face"]
+__all__ = ["cartpole", "cases", "cold_start", "episode", "main", "scalar_face", "vector_face"]
 
-ID = "schedgym/QueueDelay-v0"
-QUEUE: dict[str, Any] = {"tasks": 200, "servers": 8, "window": 32, "view": "pick"}
+SCALAR_STEPS, VECTOR_STEPS = 60_000, 4_000
+QUICK_SCALAR, QUICK_VECTOR = 10, 2  # a quick run takes one step in so many
+REPETITIONS = 3
+CARTPOLE = "CartPole-v1, gym.make"
+
+
+def cases(problem: Problem, id: str) -> list[Benchmark]:
+    """The benchmarks of an environment id: none where the problem has no room for them."""
+    try:
+        room = problem.room("bench")
+    except ModuleNotFoundError as error:
+        if error.name != f"{problem.package}.bench":
+            raise
+        return []
+    return [case for case in room.CASES if case.id == id]
 
 
 def cartpole(steps: int) -> float:
@@ -43,13 +58,14 @@ def cartpole(steps: int) -> float:
     return steps / (perf_counter() - begin)
 
 
-def scalar_face(steps: int, **parameters: Any) -> float:
-    """Steps per second of ``gym.make`` on view pick, resets included; policy: first feasible task."""
-    env = gym.make(ID, **QUEUE, **parameters)
+def scalar_face(case: Benchmark, steps: int) -> float:
+    """Steps per second of ``gym.make``, resets included."""
+    assert case.act is not None, f"{case.name}: says not how to act"
+    env = gym.make(case.id, **case.parameters)
     observation, _ = env.reset(seed=0)
     spent = 0.0
     for _ in range(steps):
-        action = int(observation["action_mask"].argmax())
+        action = case.act(observation)
         begin = perf_counter()
         observation, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
@@ -58,44 +74,39 @@ def scalar_face(steps: int, **parameters: Any) -> float:
     return steps / spent
 
 
-def vector_face(steps: int, num_envs: int = 256, **parameters: Any) -> tuple[float, float, int]:
-    """Environment steps per second of ``gym.make_vec`` on view pick; policy: first feasible task each.
+def vector_face(case: Benchmark, steps: int) -> tuple[float, float, int]:
+    """Environment steps per second of ``gym.make_vec``.
 
     Returns:
         the rate within ``step``, the rate of the whole loop with its policy, and the episodes that ended.
     """
-    env = gym.make_vec(ID, num_envs=num_envs, **QUEUE, **parameters)
+    assert case.act is not None, f"{case.name}: says not how to act"
+    env = gym.make_vec(case.id, num_envs=case.num_envs, autoreset_mode=case.autoreset, **case.parameters)
     observation, _ = env.reset(seed=0)
     for _ in range(20):
-        observation, *_ = env.step(observation["action_mask"].argmax(axis=1))
+        observation, *_ = env.step(case.act(observation))
     spent, episodes = 0.0, 0
     start = perf_counter()
     for _ in range(steps):
-        actions = observation["action_mask"].argmax(axis=1)
+        actions = case.act(observation)
         begin = perf_counter()
         observation, _, terminated, truncated, _ = env.step(actions)
         spent += perf_counter() - begin
         episodes += int(np.count_nonzero(terminated | truncated))
-    return steps * num_envs / spent, steps * num_envs / (perf_counter() - start), episodes
+    count = steps * case.num_envs
+    return count / spent, count / (perf_counter() - start), episodes
 
 
-def episode(policy_name: str, **parameters: Any) -> tuple[float, int]:
-    """Seconds and steps of a baseline's episode, whole queue visible, buffers lent; second of two runs."""
-    env = gym.make(
-        ID,
-        disable_env_checker=True,
-        view="placement",
-        window="all",
-        action_mask=False,
-        copy=False,
-        **parameters,
-    )
-    policy = make_policy(policy_name, "queue-delay")
+def episode(case: Benchmark) -> tuple[float, int]:
+    """Seconds and steps of a baseline's episode, buffers lent; the second of two runs."""
+    problem = get_problem(case.id)
+    policy = make_policy(case.policy, problem.name)
+    env = make_env(case.id, acting_parameters(problem, case.id, case.parameters, policy))
     seconds, steps = 0.0, 0
     for _ in range(2):
         begin = perf_counter()
         observation, _ = env.reset(seed=0)
-        policy.reset(env.unwrapped.interface, np.random.default_rng(0))  # type: ignore[attr-defined]
+        policy.reset(env.interface, np.random.default_rng(0))
         steps, done = 0, False
         while not done:
             observation, _, terminated, truncated, _ = env.step(policy(observation))
@@ -105,18 +116,18 @@ def episode(policy_name: str, **parameters: Any) -> tuple[float, int]:
     return seconds, steps
 
 
-def cold_start() -> dict[str, float]:
+def cold_start(id: str) -> dict[str, float]:
     """Seconds of ``import schedgym`` and of make, reset and first step, without and with numba's cache."""
     program = (
-        "import time; a = time.perf_counter(); import schedgym; b = time.perf_counter()\n"
-        "import gymnasium as gym; env = gym.make('schedgym/QueueDelay-v0'); env.reset(seed=0)\n"
-        "env.step(0); c = time.perf_counter(); print(b - a, c - b)"
+        "import sys, time; a = time.perf_counter(); import schedgym; b = time.perf_counter()\n"
+        "import gymnasium as gym; env = gym.make(sys.argv[1]); env.reset(seed=0)\n"
+        "env.step(env.action_space.sample()); c = time.perf_counter(); print(b - a, c - b)"
     )
     times: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as cache:
         for name in ("cold", "cached"):
             done = subprocess.run(
-                [sys.executable, "-c", program],
+                [sys.executable, "-c", program, id],
                 env=os.environ | {"NUMBA_CACHE_DIR": cache},
                 capture_output=True,
                 text=True,
@@ -126,84 +137,89 @@ def cold_start() -> dict[str, float]:
     return times
 
 
-def main(quick: bool = False, json: str | Path | None = None) -> dict[str, Any]:
-    """Measure, print a table, and write JSON if a file is named.
+class _Report:
+    """Prints lines and keeps them."""
 
-    Args:
-        quick: a tenth of the steps, one repetition.
-        json: file for the results.
-    """
-    repetitions, scale = (1, 1) if quick else (3, 10)
-    print("one process, one core; medians of", repetitions, "runs; autoreset NextStep")
-    rows: list[dict[str, Any]] = []
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.id = ""
 
-    def report(what: str, values: list[float], unit: str, target: str, **more: Any) -> float:
+    def begin(self, id: str) -> None:
+        self.id = id
+        print(id)
+
+    def add(self, what: str, values: list[float], unit: str, target: str, **more: Any) -> float:
+        """Report the median of ``values``, and return it."""
         value = statistics.median(values)
-        rows.append({"what": what, "value": value, "unit": unit, "target": target, "runs": values} | more)
+        row = {"id": self.id, "what": what, "value": value, "unit": unit, "target": target, "runs": values}
+        self.rows.append(row | more)
         shown = f"{value:,.0f}" if value >= 1000 else f"{value:.3f}"
         extra = "".join(f"  {k} {v}" for k, v in more.items())
         print(f"{what:<92} {shown:>11} {unit:<8} target {target:<9}{extra}", flush=True)
         return value
 
-    for name, seconds in cold_start().items():
-        target = {"import": "<= 0.5", "first step, cold": "<= 10", "first step, cached": "<= 1"}[name]
-        report(f"{name} [subprocess]", [seconds], "s", target)
 
-    faces: dict[str, Callable[[], float]] = {
-        "CartPole-v1, gym.make": lambda: cartpole(6000 * scale),
-        "QueueDelay pick, features, gym.make": lambda: scalar_face(6000 * scale, observation="features"),
-        "QueueDelay pick, dict, gym.make": lambda: scalar_face(6000 * scale, observation="dict"),
-    }
-    samples: dict[str, list[float]] = {name: [] for name in faces}
-    for _ in range(repetitions):
-        for name, measure in faces.items():
-            samples[name].append(measure())
-    base = report("CartPole-v1, gym.make", samples["CartPole-v1, gym.make"], "steps/s", "-")
-    for name, ratio in (("features", ">= 0.6"), ("dict", ">= 0.5")):
-        what = f"QueueDelay pick, {name}, gym.make"
-        value = statistics.median(samples[what])
-        report(
-            f"{what} (200 tasks, 8 servers, window 32, first feasible, copies)",
-            samples[what],
-            "steps/s",
-            f"{ratio} x",
-            ratio=round(value / base, 2),
-        )
-    for rate, target in ((10.0, ">= 3e6"), (0.1, ">= 4e6")):
-        for observation in ("features", "dict"):
-            for copy in (True, False):
-                runs = [
-                    vector_face(400 * max(scale, 5), observation=observation, arrival_rate=rate, copy=copy)
-                    for _ in range(repetitions)
-                ]
-                named = copy and observation == "features"
-                loop = statistics.median(r[1] for r in runs)
-                report(
-                    f"vector face, 256 envs, pick, {observation}, {rate:g}/s, {'copies' if copy else 'lent'}",
-                    [r[0] for r in runs],
-                    "steps/s",
-                    target if named else "-",
-                    episodes=runs[0][2],
-                    loop=f"{loop:,.0f}",
-                )
-    for tasks, servers, load, limit in (
-        (2000, 10, None, "<= 0.4"),
-        (24024, 40, 1.0, "<= 2"),
-        (24024, 40, None, "<= 2"),
-    ):
-        if quick and tasks > 2000:
-            continue
-        episodes = [episode("bf-exec", tasks=tasks, servers=servers, load=load) for _ in range(repetitions)]
-        which = "10/s" if load is None else f"load {load:g}"
-        report(
-            f"bf-exec, {tasks} tasks, {servers} servers, {which}, window all, lent",
-            [seconds for seconds, _ in episodes],
-            "s",
-            limit,
-            steps=episodes[0][1],
-        )
-    result = {"benchmark": rows}
+def main(name: str | None = None, quick: bool = False, json: str | Path | None = None) -> dict[str, Any]:
+    """Measure, print a table, and write JSON if a file is named.
+
+    Args:
+        name: an environment id or a problem; None: all of them.
+        quick: a tenth of the steps, one repetition.
+        json: file for the results.
+
+    Raises:
+        UnknownName: for a name that is neither.
+    """
+    problems = list(list_problems().values()) if name is None else [get_problem(name)]
+    repetitions = 1 if quick else REPETITIONS
+    print("one process, one core; medians of", repetitions, "runs; autoreset NextStep")
+    report = _Report()
+    for problem in problems:
+        for id in [name] if name is not None and name in problem.ids else problem.ids:
+            report.begin(id)
+            _measure(id, cases(problem, id), report, repetitions, quick)
+    result = {"benchmark": report.rows}
     if json is not None:
         with atomic_write(json) as stream:
             json_module.dump(result, stream, indent=1)
     return result
+
+
+def _measure(id: str, chosen: list[Benchmark], report: _Report, repetitions: int, quick: bool) -> None:
+    for what, seconds in cold_start(id).items():
+        target = {"import": "<= 0.5", "first step, cold": "<= 10", "first step, cached": "<= 1"}[what]
+        report.add(f"{what} [subprocess]", [seconds], "s", target)
+    chosen = [case for case in chosen if not (quick and case.slow)]
+    scalar = [case for case in chosen if not case.policy and not case.num_envs]
+    if scalar:
+        base: list[float] = []
+        rates: list[list[float]] = [[] for _ in scalar]
+        for _ in range(repetitions):  # in turn: they meet the same machine
+            base.append(cartpole(_steps(SCALAR_STEPS, quick, QUICK_SCALAR)))
+            for case, measured in zip(scalar, rates, strict=True):
+                measured.append(scalar_face(case, _steps(case.steps or SCALAR_STEPS, quick, QUICK_SCALAR)))
+        unit = report.add(CARTPOLE, base, "steps/s", "-")
+        for case, measured in zip(scalar, rates, strict=True):
+            ratio = round(statistics.median(measured) / unit, 2)
+            report.add(case.name, measured, "steps/s", case.target, ratio=ratio)
+    for case in chosen:
+        if case.num_envs:
+            steps = _steps(case.steps or VECTOR_STEPS, quick, QUICK_VECTOR)
+            runs = [vector_face(case, steps) for _ in range(repetitions)]
+            report.add(
+                case.name,
+                [run[0] for run in runs],
+                "steps/s",
+                case.target,
+                episodes=runs[0][2],
+                loop=f"{statistics.median(run[1] for run in runs):,.0f}",
+            )
+    for case in chosen:
+        if case.policy:
+            episodes = [episode(case) for _ in range(repetitions)]
+            times = [seconds for seconds, _ in episodes]
+            report.add(case.name, times, "s", case.target, steps=episodes[0][1])
+
+
+def _steps(full: int, quick: bool, share: int) -> int:
+    return max(1, full // share) if quick else full

@@ -184,12 +184,12 @@ def malformed_actions(space: spaces.Space[Any]) -> list[Any]:
         middle = np.zeros(space.shape, dtype=space.dtype)
         bad += [middle[None], middle[..., None], middle[:-1], middle.ravel()[1:], middle.tolist() + [[]]]
         bad += [middle.astype(kind) for kind in (bool, complex, object, str, "S", "M8[s]")]
-        bad += [np.full(space.shape, value) for value in (None, "action")]
-        for value in (math.nan, math.inf, -math.inf):
-            bad += [np.full(space.shape, value), np.full(space.shape, value, dtype=np.float32)]
+        bad += [0, 0.0, True, np.full(space.shape, None), np.full(space.shape, "action")]
+        for number in (math.nan, math.inf, -math.inf):
+            bad += [np.full(space.shape, number), np.full(space.shape, number, dtype=np.float32)]
             for place in {(0,) * middle.ndim, (0, *(n - 1 for n in middle.shape[1:]))}:
                 wrong = middle.astype(float)
-                wrong[place] = value
+                wrong[place] = number
                 bad += [wrong, wrong.tolist()]
     return bad
 
@@ -686,7 +686,9 @@ def _check_rows(case: _Case, run: _Run) -> None:
         return
     env.reset(seed=case.seed)
     for step, (action, rows) in enumerate(zip(run.actions, run.rows, strict=True)):
-        assert rows == simulator.rows[0] and 0 <= rows <= len(action), f"step {step}: {rows} rows"
+        assert rows is not None and rows == simulator.rows[0] and rows <= len(action), (
+            f"step {step}: {simulator.rows[0]} rows count, before it were {rows}"
+        )
         filled = np.array(action)
         filled[rows:] = (math.nan, math.inf, -math.inf, np.finfo(action.dtype).max)[step % 4]
         observation, reward, *_ = env.step(filled)

@@ -12,6 +12,7 @@ from schedgym.core import policy as registry
 from schedgym.core.policy import (
     Interface,
     Policy,
+    PolicySpec,
     get_policy_spec,
     list_policies,
     make_policy,
@@ -136,6 +137,15 @@ def test_registering() -> None:
     for name in ("mine", "a/b/c", ""):
         with pytest.raises(ValueError, match="'problem/policy'"):
             register_policy(name, source="me")(Mine)
+
+
+def test_a_policy_acts_in_the_preferred_view_or_in_its_own_first_one() -> None:
+    def view(*views: str, known: tuple[str, ...] = ("pick", "rule")) -> str:
+        return PolicySpec("queue-delay/x", dict, "", views=views).acting_view("placement", known)
+
+    assert view("rule", "placement") == "placement"
+    assert view("gone", "rule", "pick") == "rule"
+    assert view("gone") == view() == "placement"
 
 
 def test_listing_is_by_name_and_by_problem() -> None:

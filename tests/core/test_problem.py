@@ -123,6 +123,28 @@ def test_problems_are_found_by_name_and_by_id() -> None:
     assert problem.schema.problem == problem.name
 
 
+def test_the_objective_may_be_chosen_by_a_parameter() -> None:
+    problem = get_problem("queue-delay")
+    assert problem.objective_of({}) == problem.objective_of(problem.parameters()) == "mean_delay"
+    chosen = dataclasses.replace(problem, objectives={"soon": "makespan", "even": "max_delay"})
+    assert chosen.objective_of({"objective": "soon", "tasks": 3}) == "makespan"
+    assert chosen.objective_of(type("Given", (), {"__init__": lambda self: None})()) == "mean_delay"
+    given = dataclasses.make_dataclass("Given", [("objective", str, "even")])()
+    assert chosen.objective_of(given) == "max_delay"
+
+
+def test_an_id_has_values_of_its_own() -> None:
+    problem = get_problem("queue-delay")
+    (id,) = problem.ids
+    busy = dataclasses.replace(problem.ids[id], parameters={"tasks": 7, "servers": 2})
+    other = dataclasses.replace(problem, ids={id: problem.ids[id], "schedgym/Busy-v0": busy})
+    assert other.build(id).tasks == problem.parameters().tasks
+    built = other.build("schedgym/Busy-v0", {"servers": 5})
+    assert (built.tasks, built.servers) == (7, 5)
+    with pytest.raises(UnknownName, match="did you mean 'servers'"):
+        other.build(id, {"server": 3})
+
+
 def test_parameters_that_exclude_each_other() -> None:
     build = get_problem("queue-delay").parameters.build
     with pytest.raises(InvalidParameter, match="workload and trace: give one of them"):

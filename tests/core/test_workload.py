@@ -386,3 +386,224 @@ def test_writing_is_atomic(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == write(tmp_path / "plain", "").stat().st_mode & 0o777
     with pytest.raises(FileNotFoundError):
         save_workload(workload, tmp_path / "missing" / "w.json")
+
+
+# Tasks, and lists of different lengths ----------------------------------------------------------
+
+LISTS = Schema(
+    problem="lists",
+    jobs=(Field("arrival", "s", ("job",), ascending=True),),
+    tasks=(
+        Field("job", "", ("task",), kind="int"),
+        Field("sites", "site", ("task", "choice"), kind="int", ragged=True),
+        Field("speed", "1/s", ("task", "site"), optional=True),
+    ),
+    cluster=(Field("slots", "slots", ("site",), kind="int", minimum=1),),
+)
+SITES = [[0, 1], [2], [1, 0, 2], [0]]
+
+
+def lists(**changes: object) -> dict[str, dict[str, object]]:
+    content: dict[str, dict[str, object]] = {
+        "jobs": {"arrival": [0.0, 1.5]},
+        "tasks": {"job": [0, 0, 1, 1], "sites": SITES},
+        "cluster": {"slots": [1, 2, 3]},
+    }
+    for key, value in changes.items():
+        section, _, name = key.partition("_")
+        content[section][name] = value
+    return content
+
+
+def padded(rows: list[list[int]], width: int) -> np.ndarray:
+    return np.array([row + [-1] * (width - len(row)) for row in rows])
+
+
+NONE = [[]]
+INNER = np.array([[0, 1], [2, -1], [-1, 0], [0, -1]])
+
+
+@pytest.mark.parametrize(
+    ("sites", "message"),
+    [
+        ([[0], [0, 1], [2], [1, 0.5]], "tasks.sites[3][1]: must be a whole number, got 0.5"),
+        ([[0], [0, 1], [2], [1, -1]], "tasks.sites[3][1]: must be >= 0 (site), got -1"),
+        ([[0, -1], [1, -1], [2, -1], [1, -1]], "tasks.sites[0][1]: must be >= 0 (site), got -1"),
+        ([[0], [0, float("nan")], [2], [1]], "tasks.sites[1][1]: must be finite, got nan"),
+        ([[0], [0], [2, 1, float("inf")], [1]], "tasks.sites[2][2]: must be finite, got inf"),
+        ([[0], [0], [2, 10**30], [1]], "tasks.sites[2][1]: must be <= 9.0072e+15 (site), got 1e+30"),
+        ([[0], [0], [2, HUGE], [1]], "tasks.sites[2][1]: must be a number"),
+        ([[0], [0, True], [2], [1]], "tasks.sites[1][1]: must be a number"),
+        ([[0], [0, np.True_], [2], [1]], "tasks.sites[1][1]: must be a number"),
+        ([[0], [0, "1"], [2], [1]], "tasks.sites[1][1]: must be a number"),
+        ([[0], [0, None], [2], [1]], "tasks.sites[1][1]: must be a number"),
+        ([[0], [0, [1]], [2], [1]], "tasks.sites[1][1]: must be a number"),
+        ([[[0]], [[0]], [[2]], [[1]]], "tasks.sites[0][0]: must be a number"),
+        ([[0], 1, [2], [1]], "tasks.sites[1]: must be a list of numbers"),
+        ([[0], "01", [2], [1]], "tasks.sites[1]: must be a list of numbers"),
+        ([[0], {0: 1}, [2], [1]], "tasks.sites[1]: must be a list of numbers"),
+        ([0, 1, 2, 1], "tasks.sites[0]: must be a list of numbers"),
+        ([np.zeros((1, 1)), [0], [0], [0]], "tasks.sites[0]: must be a list of numbers"),
+        ([], "tasks.sites: must have one value per task: 4 as in tasks.job, got 0"),
+        ([[0], [1]], "tasks.sites: must have one value per task: 4 as in tasks.job, got 2"),
+        (3, "tasks.sites: must have 2 dimensions (task, choice), got 0"),
+        ("0", "tasks.sites: must be a number"),
+        ({}, "tasks.sites: must be a number"),
+        (np.zeros(4), "tasks.sites: must have 2 dimensions (task, choice), got 1"),
+        (np.zeros((4, 1), dtype=bool), "tasks.sites: must be a number"),
+        (np.array([NONE, NONE, NONE, NONE]), "tasks.sites: must have 2 dimensions (task, choice), got 3"),
+        (np.array([[0], [0], [-2], [1]]), "tasks.sites[2][0]: must be >= 0 (site), got -2"),
+        (np.array([[0], [0], [0.5], [1]]), "tasks.sites[2][0]: must be a whole number, got 0.5"),
+        (np.array([[0], [np.nan], [1], [1]]), "tasks.sites[1][0]: must be finite, got nan"),
+        (INNER, "tasks.sites[2][0]: must be >= 0 before the end of its list, got -1"),
+    ],
+)
+def test_lists_that_are_wrong_are_named(sites: object, message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        LISTS.parse(lists(tasks_sites=sites), prefix="w.json: ")
+    assert str(caught.value) == f"w.json: {message}"
+
+
+@pytest.mark.parametrize(
+    "sites",
+    [
+        SITES,
+        tuple(map(tuple, SITES)),
+        [np.array(row) for row in SITES],
+        [[np.int32(site) for site in row] for row in SITES],
+        [[float(site) for site in row] for row in SITES],
+        padded(SITES, 3),
+        padded(SITES, 5),
+        padded(SITES, 3).astype(float),
+        np.asfortranarray(padded(SITES, 4).astype(np.int8)),
+    ],
+)
+def test_lists_are_stored_padded(sites: object) -> None:
+    workload = LISTS.parse(lists(tasks_sites=sites))
+    array = workload.tasks["sites"]
+    assert array.tolist() == padded(SITES, 3).tolist()
+    assert array.dtype == np.int64 and array.flags.c_contiguous and not array.flags.writeable
+    assert workload.ragged == {"tasks.sites"}
+    assert workload == LISTS.parse(lists())
+
+
+def test_lists_may_be_empty_unless_the_problem_objects() -> None:
+    assert LISTS.parse(lists(tasks_sites=[[], [1], [], []])).tasks["sites"].tolist() == [
+        [-1],
+        [1],
+        [-1],
+        [-1],
+    ]
+    for none in ([[]] * 4, np.full((4, 3), -1), np.zeros((4, 0))):
+        assert LISTS.parse(lists(tasks_sites=none)).tasks["sites"].shape == (4, 0)
+
+
+def test_one_absurdly_long_list_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedgym.core.workload.MOST_PADDED", 20)
+    assert LISTS.parse(lists(tasks_sites=[[0], [0] * 5, [0], [0]])).tasks["sites"].shape == (4, 5)
+    with pytest.raises(InvalidWorkload, match=r"^tasks.sites\[1\]: 6 elements are too many for 4 lists$"):
+        LISTS.parse(lists(tasks_sites=[[0], [0] * 6, [0], [0]]))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [{"dimensions": ("task",)}, {"kind": "float"}, {"minimum": -1.0}],
+)
+def test_ragged_fields_are_lists_of_whole_numbers(field: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="a ragged field has 2 dimensions and whole numbers >= 0"):
+        Field(
+            **{"name": "x", "unit": "", "dimensions": ("task", "choice"), "kind": "int", **field}, ragged=True
+        )  # type: ignore[arg-type]
+
+
+def test_a_workload_with_tasks() -> None:
+    speed = np.arange(12.0).reshape(4, 3)
+    workload = LISTS.parse(lists(tasks_speed=speed))
+    assert repr(workload) == (
+        "Workload('lists', jobs[2]: arrival; tasks[4]: job, sites, speed; cluster[3]: slots)"
+    )
+    assert pickle.loads(pickle.dumps(workload)) == workload
+    assert workload != LISTS.parse(lists()) and workload != LISTS.parse(lists(tasks_speed=speed + 1))
+    assert LISTS.parse(lists()) != LISTS.parse(lists(tasks_sites=[*SITES[:3], [1]]))
+    with pytest.raises(
+        InvalidWorkload, match="^cluster.slots: must have one value per site: 2 as in tasks.speed, got 3$"
+    ):
+        LISTS.parse(lists(tasks_speed=speed[:, :2]))
+    with pytest.raises(InvalidWorkload, match="^tasks.job: missing$"):
+        LISTS.parse({"jobs": {"arrival": [0.0]}, "cluster": {"slots": [1]}})
+    with pytest.raises(InvalidWorkload, match=r"^tasks.jobs: unknown field; did you mean 'job'\?$"):
+        LISTS.parse(lists(tasks_jobs=[0]))
+    with pytest.raises(InvalidWorkload, match="^tasks: must be an object of named fields$"):
+        LISTS.parse({**lists(), "tasks": [1, 2]})  # type: ignore[dict-item]
+
+
+def test_whole_numbers_must_be_exact() -> None:
+    with pytest.raises(InvalidWorkload, match=r"^tasks.job\[1\]: must be <= 9.0072e\+15 \(\), got 1e\+300"):
+        LISTS.parse(lists(tasks_job=[0, 1e300, 1, 1]))
+
+
+@given(
+    rows=st.lists(st.lists(st.integers(0, 2**53), max_size=4), min_size=1, max_size=6),
+    suffix=st.sampled_from([".json", ".npz"]),
+)
+def test_lists_survive_files(rows: list[list[int]], suffix: str, tmp_path_factory) -> None:
+    workload = LISTS.parse(lists(tasks_job=[0] * len(rows), tasks_sites=rows))
+    path = tmp_path_factory.mktemp("files") / f"w{suffix}"
+    save_workload(workload, path)
+    again = load_workload(path, LISTS)
+    assert again == workload and again.ragged == workload.ragged
+    assert again.tasks["sites"].shape == workload.tasks["sites"].shape
+    if suffix == ".json":
+        assert json.loads(path.read_text())["tasks"]["sites"] == rows
+    else:
+        with np.load(path) as archive:
+            assert archive["tasks/sites"].shape == (len(rows), max(map(len, rows)))
+
+
+def test_tasks_may_stand_inside_jobs(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    beside = {"problem": "lists", **lists()}
+    inside = {
+        "problem": "lists",
+        "jobs": {"arrival": [0.0, 1.5], "tasks": beside["tasks"]},
+        "cluster": beside["cluster"],
+    }
+    for form in (beside, inside):
+        write(path, json.dumps(form))
+        assert load_workload(path, LISTS) == LISTS.parse(lists())
+    save_workload(LISTS.parse(lists()), path)
+    assert list(json.loads(path.read_text())) == ["problem", "jobs", "tasks", "cluster", "parameters"]
+    write(path, json.dumps({**inside, "tasks": beside["tasks"]}))
+    with pytest.raises(InvalidWorkload, match="w.json: tasks: given twice, beside jobs and inside it$"):
+        load_workload(path, LISTS)
+    inside["jobs"]["tasks"] = {**beside["tasks"], "sites": [[0], [0], [1], [1, 0.5]]}  # type: ignore[index, dict-item]
+    write(path, json.dumps(inside))
+    with pytest.raises(InvalidWorkload, match=r"w.json: tasks.sites\[3\]\[1\]: must be a whole number"):
+        load_workload(path, LISTS)
+    inside["jobs"]["tasks"] = [1]  # type: ignore[index]
+    write(path, json.dumps(inside))
+    with pytest.raises(InvalidWorkload, match="w.json: tasks: must be an object of named fields"):
+        load_workload(path, LISTS)
+
+
+def test_problems_without_tasks_know_none(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    tasks = {"job": [0]}
+    for text, message in (
+        (content(tasks={}), "tasks: unknown field; known: cluster, jobs, parameters, problem"),
+        (content(task={}), "task: unknown field; known: cluster, jobs, parameters, problem"),
+        (content(jobs={**sections()["jobs"], "tasks": tasks}), "jobs.tasks: unknown field"),
+    ):
+        write(path, json.dumps(text))
+        for schema in (None, SCHEMA):
+            with pytest.raises(InvalidWorkload) as caught:
+                load_workload(path, schema)
+            assert str(caught.value).startswith(f"{path}: {message}")
+    with pytest.raises(InvalidWorkload, match="^tasks.job: unknown field"):
+        SCHEMA.parse({**sections(), "tasks": tasks})
+    assert SCHEMA.parse({**sections(), "tasks": {}}) == SCHEMA.parse(sections())
+    save_workload(SCHEMA.parse(sections()), path)
+    assert list(json.loads(path.read_text())) == ["problem", "jobs", "cluster", "parameters"]
+    write(path, '{"tasks": {}}')
+    with pytest.raises(InvalidWorkload, match="w.json: problem: missing, or not a string"):
+        load_workload(path)

@@ -91,6 +91,18 @@ def test_describe_an_id(capsys):
     assert "…" not in out
 
 
+def test_list_and_describe_know_every_id(capsys):
+    problems = schedgym.list_problems().values()
+    assert cli.main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert all(id in out and variant.title in out for p in problems for id, variant in p.ids.items())
+    for problem in problems:
+        assert cli.main(["describe", problem.name]) == 0
+        out = capsys.readouterr().out
+        for id, variant in problem.ids.items():
+            assert id in out and variant.title in out and f"reference {variant.reference}" in out
+
+
 @pytest.mark.parametrize("name", ["ffd-nb", "queue-delay/ffd-nb"])
 def test_describe_a_policy(capsys, name):
     assert cli.main(["describe", name]) == 0
@@ -417,8 +429,9 @@ def test_a_closed_pipe_is_no_error(tmp_path):
 def test_the_help_names_every_parameter(capsys):
     assert cli.main(["compare", "--help"]) == 0
     out = capsys.readouterr().out
-    for name in schedgym.get_problem(ID).parameters.kinds():
-        assert f"--{name.replace('_', '-')}" in out
+    for problem in schedgym.list_problems().values():
+        for name in problem.parameters.kinds():
+            assert f"--{name.replace('_', '-')}" in out
 
 
 def test_saved_workloads_run(tmp_path):

@@ -7,6 +7,9 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import schedgym
+from schedgym.baselines.queue_delay.scheme import SchemePolicy
+from schedgym.core import policy as registry
+from schedgym.core.policy import list_policies, register_policy
 from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.evaluation import evaluate, plot_comparison, require, runner, sweep
 from schedgym.evaluation.manifest import make_manifest
@@ -225,6 +228,50 @@ def test_pictures_of_the_extremes(tmp_path):
     with pytest.raises(UnknownName, match="reference"):
         plot_comparison(frame, tmp_path / "p.png", reference="bf-exec")
     assert not (tmp_path / "p.png").exists()
+
+
+@pytest.fixture
+def picky(monkeypatch):
+    """bf-exec, but only in view pick, in which it is contained."""
+    list_policies()
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+
+    @register_policy("queue-delay/picky", source="test", views=("gone", "pick"))
+    class Picky(SchemePolicy):
+        def __init__(self) -> None:
+            super().__init__("bf-exec")
+
+        def reset(self, interface, rng):
+            if interface.view != "pick":
+                raise InvalidParameter(f"not in view {interface.view!r}")
+            super().reset(interface, rng)
+
+
+def test_a_policy_acts_in_a_view_of_its_own(picky):
+    frame = evaluate(ID, ["picky", "bf-exec"], 3, parameters=SMALL)
+    assert values(frame, "mean_delay", "picky") == values(frame, "mean_delay", "bf-exec")
+    assert values(frame, "bound", "picky") == values(frame, "bound", "bf-exec")
+    assert frame.attrs["views"] == {"picky": "pick"}
+    made = evaluate(ID, [schedgym.make_policy("queue-delay/picky")], 3, parameters=SMALL)
+    assert values(made, "mean_delay", "picky") == values(frame, "mean_delay", "picky")
+    swept = sweep(ID, ["picky", "bf-exec"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
+    assert swept.attrs["views"] == {"picky": "pick"}
+    with pytest.raises(InvalidParameter, match="not in view 'placement'"):  # the user's choice holds
+        evaluate(ID, "picky", 3, parameters={**SMALL, "view": "placement"})
+    chosen = sweep(ID, "picky", {"view": ["pick"]}, 2, parameters=SMALL)
+    assert chosen.attrs["views"] == {}
+    assert values(chosen, "mean_delay", "picky") == values(frame, "mean_delay", "picky")[:2]
+
+
+def test_a_trace_is_read_once_per_view_and_setting(picky, monkeypatch):
+    made = []
+    original = runner.make_env
+    monkeypatch.setattr(runner, "make_env", lambda *given: made.append(given) or original(*given))
+    evaluate(ID, ["picky", "bf-exec", "fcfs"], 3, parameters=SMALL)
+    assert len(made) == 2
+    made.clear()
+    sweep(ID, ["bf-exec", "picky"], {"servers": [2, 3]}, 2, parameters={"tasks": 20})
+    assert len(made) == 8  # each setting is looked at once before all runs
 
 
 def test_play_is_what_evaluate_does():

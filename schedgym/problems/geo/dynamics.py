@@ -152,6 +152,7 @@ class Jobs(NamedTuple):
     ascending: I8_3  # [B, K, A]
     site_start: I8_2  # [B, M + 1]
     entries: I8_2  # [B, K * A]
+    entry_groups: I8_2  # [B, K * A] their groups
 
 
 class State(NamedTuple):
@@ -165,7 +166,8 @@ class State(NamedTuple):
     waits: I4_2  # [B, N] waiting tasks
     occupied: I4_2  # [B, N] running tasks
     new: I1_2  # [B, N] no decision has been taken since the job arrived
-    stale: I1_2  # [B, N] rows whose tokens must be written
+    stale: I1_2  # [B, N] rows whose tokens must be written whole
+    changed: I1_2  # [B, N] rows of which a task has started or ended since the last observation
     part: I4_3  # [B, N, K] part of a row's group, -1 without tasks
     unfinished: I4_3  # [B, N, K] waiting and running tasks
     waiting: I4_3  # [B, N, K]
@@ -180,7 +182,8 @@ class State(NamedTuple):
     freed: I1_2  # [B, M] sites where dispatch has something to do
     started: I4_2  # [B, P] tasks of a part that have started
     start: F8_2  # [B, T] NaN before the start
-    entry: I4_2  # [B, T] where a task runs
+    place: I4_2  # [B, T] place among the entries at which a task runs
+    site: I4_2  # [B, T] its site
     owner: I4_2  # [B, T] job of a task that has started
     heap_time: F8_2  # [B, T]
     heap_task: I4_2  # [B, T]
@@ -310,296 +313,6 @@ def move_row(config: Any, state: State, b: int, source: int, target: int) -> Non
 
 
 @helper
-def submit(jobs: Jobs, state: State, b: int) -> None:
-    """The next job arrives, at the end of the rows, which are zero there."""
-    s = state.scalars[b]
-    job = s.arrived
-    r = s.active
-    width = jobs.sites.shape[2]
-    state.job[b, r] = job
-    state.row[b, job] = r
-    state.arrival[b, r] = jobs.arrival[b, job]
-    tasks = jobs.task_start[b, job + 1] - jobs.task_start[b, job]
-    state.remaining[b, r] = tasks
-    state.waits[b, r] = tasks
-    state.new[b, r] = 1
-    state.stale[b, r] = 1
-    for p in range(jobs.part_start[b, job], jobs.part_start[b, job + 1]):
-        k = jobs.part_group[b, p]
-        count = jobs.part_first[b, p + 1] - jobs.part_first[b, p]
-        state.part[b, r, k] = p
-        state.waiting[b, r, k] = count
-        state.unfinished[b, r, k] = count
-        for a in range(width):
-            j = jobs.sites[b, k, a]
-            if j >= 0:
-                state.runnable[b, j] += count
-                state.freed[b, j] = 1
-    s.waiting += tasks
-    s.arrived = job + 1
-    s.active = r + 1
-    s.arrival = 1
-
-
-@helper
-def start_task(config: Any, jobs: Jobs, state: State, b: int, r: int, e: int, j: int) -> None:
-    """Start the first waiting task of a row's group at its a-th site, which is j and has a free slot."""
-    s = state.scalars[b]
-    width = jobs.sites.shape[2]
-    k = e // width
-    part = state.part[b, r, k]
-    task = jobs.part_first[b, part] + state.started[b, part]
-    state.started[b, part] += 1
-    state.start[b, task] = s.clock
-    state.entry[b, task] = e
-    state.owner[b, task] = state.job[b, r]
-    state.waiting[b, r, k] -= 1
-    state.waits[b, r] -= 1
-    state.running[b, r, e] += 1
-    if config.mode == ORDER:
-        state.assigned[b, r, e] -= 1
-    s.squares += 2 * state.occupied[b, r] + 1
-    state.occupied[b, r] += 1
-    state.stale[b, r] = 1
-    state.free[b, j] -= 1
-    for a in range(width):
-        other = jobs.sites[b, k, a]
-        if other >= 0:
-            state.runnable[b, other] -= 1
-    push_end(state, b, s.running, s.clock + jobs.duration[b, task], task)
-    s.running += 1
-    s.waiting -= 1
-
-
-@helper
-def end_task(config: Any, jobs: Jobs, state: State, b: int) -> None:
-    """The running task that ends first frees its slot; its job may complete, and leaves."""
-    s = state.scalars[b]
-    width = jobs.sites.shape[2]
-    task = pop_end(state, b, s.running)
-    s.running -= 1
-    e = state.entry[b, task]
-    k = e // width
-    j = jobs.sites[b, k, e - k * width]
-    r = state.row[b, state.owner[b, task]]
-    state.free[b, j] += 1
-    state.freed[b, j] = 1
-    state.running[b, r, e] -= 1
-    state.unfinished[b, r, k] -= 1
-    state.remaining[b, r] -= 1
-    state.stale[b, r] = 1
-    s.squares -= 2 * state.occupied[b, r] - 1
-    state.occupied[b, r] -= 1
-    if config.mode == RATIO and (state.unfinished[b, r, k] == 0 or config.aggressive):
-        s.completion = 1
-    if state.remaining[b, r] == 0:
-        s.completion = 1
-        s.completed += 1
-        last = s.active - 1
-        for i in range(r, last):
-            move_row(config, state, b, i + 1, i)
-        clear_row(config, state, b, last)
-        state.stale[b, last] = 1
-        s.active = last
-
-
-@helper
-def dispatch_by_order(config: Any, jobs: Jobs, state: State, b: int, j: int) -> None:
-    """Give site j's free slots to the first jobs of the order with a waiting task assigned there."""
-    active = state.scalars[b].active
-    place = state.cursor[b, j]
-    while place < active:
-        r = state.order[b, place]
-        if state.waits[b, r] > 0:
-            for position in range(jobs.site_start[b, j], jobs.site_start[b, j + 1]):
-                e = jobs.entries[b, position]
-                while state.assigned[b, r, e] > 0 and state.free[b, j] > 0:
-                    start_task(config, jobs, state, b, r, e, j)
-            if state.free[b, j] == 0:
-                break
-        place += 1
-    state.cursor[b, j] = place
-
-
-@helper
-def before(share: float, held: int, other: int, best_share: float, best_held: int, best_other: int) -> Any:
-    """Whether somebody is served before the best so far; equals leave the best.
-
-    Least held / share first, then the larger share; without a share last, the fewest held first, then the
-    fewest ``other``.
-    """
-    if share > 0.0:
-        if best_share <= 0.0:
-            return True
-        ratio = held / share
-        best_ratio = best_held / best_share
-        return ratio < best_ratio or (ratio == best_ratio and share > best_share)
-    return best_share <= 0.0 and (held < best_held or (held == best_held and other < best_other))
-
-
-@helper
-def dispatch_by_ratio(config: Any, jobs: Jobs, state: State, b: int, j: int, conserving: Any) -> None:
-    """Give site j's free slots one by one to the job, and its group, with the least running / share."""
-    width = jobs.sites.shape[2]
-    first = jobs.site_start[b, j]
-    last = jobs.site_start[b, j + 1]
-    active = state.scalars[b].active
-    while state.free[b, j] > 0 and state.runnable[b, j] > 0:
-        best = -1
-        best_share = 0.0
-        best_held = 0
-        best_other = 0
-        for r in range(active):
-            if state.waits[b, r] == 0:
-                continue
-            possible = False
-            share = 0.0
-            held = 0
-            for position in range(first, last):
-                e = jobs.entries[b, position]
-                held += state.running[b, r, e]
-                part = state.share[b, r, e]
-                if part >= 0.0:
-                    share += part
-                    possible |= state.waiting[b, r, e // width] > 0
-            if not possible or (share <= 0.0 and not conserving):
-                continue
-            other = state.occupied[b, r]
-            if best < 0 or before(share, held, other, best_share, best_held, best_other):
-                best = r
-                best_share = share
-                best_held = held
-                best_other = other
-        if best < 0:
-            return
-        chosen = -1
-        best_share = 0.0
-        best_held = 0
-        for position in range(first, last):
-            e = jobs.entries[b, position]
-            share = state.share[b, best, e]
-            if share >= 0.0 and state.waiting[b, best, e // width] > 0:
-                held = state.running[b, best, e]
-                if chosen < 0 or before(share, held, 0, best_share, best_held, 0):
-                    chosen = e
-                    best_share = share
-                    best_held = held
-        start_task(config, jobs, state, b, best, chosen, j)
-
-
-@helper
-def entry_for(config: Any, jobs: Jobs, state: State, b: int, r: int, j: int) -> int:
-    """View pick: the entry at which a row would use a slot of site j: its lowest group; -1 if none."""
-    width = jobs.sites.shape[2]
-    if state.waits[b, r] > 0:
-        for position in range(jobs.site_start[b, j], jobs.site_start[b, j + 1]):
-            e = jobs.entries[b, position]
-            k = e // width
-            if state.waiting[b, r, k] > 0 and not (config.associated and e != k * width):
-                return e
-    return -1
-
-
-@helper
-def offer_slot(config: Any, jobs: Jobs, state: State, b: int) -> Any:
-    """View pick: whether a slot is free that a visible job can use, which asks for a decision.
-
-    Slots that only hidden jobs can use go to the first of them.
-    """
-    s = state.scalars[b]
-    sites = state.free.shape[1]
-    for j in range(sites):
-        if state.freed[b, j] == 0:
-            continue
-        while state.free[b, j] > 0 and state.runnable[b, j] > 0:
-            chosen = -1
-            entry = -1
-            for r in range(s.active):
-                entry = entry_for(config, jobs, state, b, r, j)
-                if entry >= 0:
-                    chosen = r
-                    break
-            if chosen < 0:
-                break
-            if chosen < config.window:
-                s.open_site = j
-                return True
-            start_task(config, jobs, state, b, chosen, entry, j)
-        state.freed[b, j] = 0
-    s.open_site = sites
-    return False
-
-
-@helper
-def dispatch(config: Any, jobs: Jobs, state: State, b: int) -> None:
-    """Fill free slots by the last decision, sites ascending."""
-    for j in range(state.free.shape[1]):
-        if state.freed[b, j]:
-            state.freed[b, j] = 0
-            if state.free[b, j] > 0 and state.runnable[b, j] > 0:
-                if config.mode == ORDER:
-                    dispatch_by_order(config, jobs, state, b, j)
-                else:
-                    dispatch_by_ratio(config, jobs, state, b, j, config.work_conserving)
-
-
-@helper
-def run(config: Any, jobs: Jobs, state: State, b: int) -> float:
-    """Dispatch, and run on to the next decision; return the cost of the time that passed."""
-    s = state.scalars[b]
-    cost = 0.0
-    while True:
-        if config.mode == SLOT:
-            if offer_slot(config, jobs, state, b):
-                return cost
-        else:
-            dispatch(config, jobs, state, b)
-        instant = math.inf
-        if s.arrived < s.jobs:
-            instant = jobs.arrival[b, s.arrived]
-        if s.running > 0:
-            instant = min(instant, state.heap_time[b, 0])
-        elif s.arrived == s.jobs:
-            # reserved for shares of nothing, the slots would stay empty for ever
-            for j in range(state.free.shape[1]):
-                dispatch_by_ratio(config, jobs, state, b, j, True)
-            instant = state.heap_time[b, 0]
-        elapsed = instant - s.clock
-        if s.active > 0 and elapsed > 0.0:
-            cost += elapsed * s.active * s.response_scale
-            if s.fairness_scale > 0.0:
-                spread = float(s.active * s.squares - s.running * s.running)
-                cost += elapsed * (math.sqrt(spread) / s.active) * s.fairness_scale
-        s.clock = instant
-        while s.running > 0 and state.heap_time[b, 0] == instant:
-            end_task(config, jobs, state, b)
-        if s.completed == s.jobs:
-            s.finished = 1
-            return cost
-        while s.arrived < s.jobs and jobs.arrival[b, s.arrived] == instant:
-            submit(jobs, state, b)
-        if config.mode != SLOT and s.waiting > 0 and (s.arrival or s.completion):
-            return cost
-
-
-@helper
-def observe_rows(config: Any, state: State, observation: Observation, b: int, shown: int) -> None:
-    """Copy the visible rows in exact units."""
-    before = state.scalars[b].shown
-    for r in range(max(shown, before)):  # rows behind the active ones are zero
-        observation.arrival[b, r] = state.arrival[b, r]
-        observation.remaining[b, r] = state.remaining[b, r]
-        observation.new[b, r] = state.new[b, r]
-        for k in range(state.waiting.shape[2]):
-            observation.waiting[b, r, k] = state.waiting[b, r, k]
-        for e in range(state.running.shape[2]):
-            observation.running[b, r, e] = state.running[b, r, e]
-        if observation.assigned.shape[1] > 0:
-            for e in range(state.assigned.shape[2]):
-                observation.assigned[b, r, e] = state.assigned[b, r, e]
-
-
-@helper
 def scaled(count: int) -> float:
     """A count between 0 and 1."""
     return count / (count + COUNT_SCALE)
@@ -633,12 +346,327 @@ def write_job_token(
 
 
 @helper
+def write_counts(
+    config: Any, jobs: Jobs, state: State, observation: Observation, b: int, r: int, k: int, j: int
+) -> None:
+    """Write what a start or an end of a task of group k at site j changes in the tokens."""
+    whole = observation.site_tokens
+    if whole.shape[1] == 0:
+        return
+    whole[b, j, 1] = state.free[b, j] / jobs.slots[b, j]
+    if r >= config.window or state.stale[b, r]:
+        return
+    tokens = observation.job_tokens
+    tokens[b, r, 0] = scaled(state.remaining[b, r])
+    tokens[b, r, 1] = scaled(state.waits[b, r])
+    tokens[b, r, 2] = scaled(state.occupied[b, r])
+    tokens[b, r, JOB_FEATURES + k] = scaled(state.waiting[b, r, k])
+    held = 0
+    for position in range(jobs.site_start[b, j], jobs.site_start[b, j + 1]):
+        held += state.running[b, r, jobs.entries[b, position]]
+    tokens[b, r, JOB_FEATURES + jobs.sites.shape[1] + j] = scaled(held)
+    state.changed[b, r] = 1
+
+
+@helper
+def write_runnable(state: State, observation: Observation, b: int, j: int) -> None:
+    """Write how many waiting tasks may run at a site."""
+    if observation.site_tokens.shape[1] > 0:
+        observation.site_tokens[b, j, 2] = scaled(state.runnable[b, j])
+
+
+@helper
+def submit(jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+    """The next job arrives, at the end of the rows, which are zero there."""
+    s = state.scalars[b]
+    job = s.arrived
+    r = s.active
+    width = jobs.sites.shape[2]
+    state.job[b, r] = job
+    state.row[b, job] = r
+    state.arrival[b, r] = jobs.arrival[b, job]
+    tasks = jobs.task_start[b, job + 1] - jobs.task_start[b, job]
+    state.remaining[b, r] = tasks
+    state.waits[b, r] = tasks
+    state.new[b, r] = 1
+    state.stale[b, r] = 1
+    for p in range(jobs.part_start[b, job], jobs.part_start[b, job + 1]):
+        k = jobs.part_group[b, p]
+        count = jobs.part_first[b, p + 1] - jobs.part_first[b, p]
+        state.part[b, r, k] = p
+        state.waiting[b, r, k] = count
+        state.unfinished[b, r, k] = count
+        for a in range(width):
+            j = jobs.sites[b, k, a]
+            if j >= 0:
+                state.runnable[b, j] += count
+                state.freed[b, j] = 1
+                write_runnable(state, observation, b, j)
+    s.waiting += tasks
+    s.arrived = job + 1
+    s.active = r + 1
+    s.arrival = 1
+
+
+@helper
+def start_task(
+    config: Any, jobs: Jobs, state: State, observation: Observation, b: int, r: int, position: int, j: int
+) -> None:
+    """Start a row's first waiting task of the group at this place among the entries of site j."""
+    s = state.scalars[b]
+    width = jobs.sites.shape[2]
+    e = jobs.entries[b, position]
+    k = jobs.entry_groups[b, position]
+    part = state.part[b, r, k]
+    task = jobs.part_first[b, part] + state.started[b, part]
+    state.started[b, part] += 1
+    state.start[b, task] = s.clock
+    state.place[b, task] = position
+    state.site[b, task] = j
+    state.owner[b, task] = state.job[b, r]
+    state.waiting[b, r, k] -= 1
+    state.waits[b, r] -= 1
+    state.running[b, r, e] += 1
+    if config.mode == ORDER:
+        state.assigned[b, r, e] -= 1
+    s.squares += 2 * state.occupied[b, r] + 1
+    state.occupied[b, r] += 1
+    state.free[b, j] -= 1
+    for a in range(width):
+        other = jobs.sites[b, k, a]
+        if other >= 0:
+            state.runnable[b, other] -= 1
+            write_runnable(state, observation, b, other)
+    write_counts(config, jobs, state, observation, b, r, k, j)
+    push_end(state, b, s.running, s.clock + jobs.duration[b, task], task)
+    s.running += 1
+    s.waiting -= 1
+
+
+@helper
+def end_task(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+    """The running task that ends first frees its slot; its job may complete, and leaves."""
+    s = state.scalars[b]
+    task = pop_end(state, b, s.running)
+    s.running -= 1
+    position = state.place[b, task]
+    e = jobs.entries[b, position]
+    k = jobs.entry_groups[b, position]
+    j = state.site[b, task]
+    r = state.row[b, state.owner[b, task]]
+    state.free[b, j] += 1
+    state.freed[b, j] = 1
+    state.running[b, r, e] -= 1
+    state.unfinished[b, r, k] -= 1
+    state.remaining[b, r] -= 1
+    s.squares -= 2 * state.occupied[b, r] - 1
+    state.occupied[b, r] -= 1
+    write_counts(config, jobs, state, observation, b, r, k, j)
+    if config.mode == RATIO and (state.unfinished[b, r, k] == 0 or config.aggressive):
+        s.completion = 1
+    if state.remaining[b, r] == 0:
+        s.completion = 1
+        s.completed += 1
+        last = s.active - 1
+        for i in range(r, last):
+            move_row(config, state, b, i + 1, i)
+        clear_row(config, state, b, last)
+        state.stale[b, last] = 1
+        s.active = last
+
+
+@helper
+def next_by_order(jobs: Jobs, state: State, b: int, j: int) -> tuple[int, int]:
+    """The first job of the order with a waiting task assigned to site j, and its lowest group's place."""
+    active = state.scalars[b].active
+    place = state.cursor[b, j]
+    while place < active:
+        r = state.order[b, place]
+        if state.waits[b, r] > 0:
+            for position in range(jobs.site_start[b, j], jobs.site_start[b, j + 1]):
+                if state.assigned[b, r, jobs.entries[b, position]] > 0:
+                    state.cursor[b, j] = place
+                    return r, position
+        place += 1
+    state.cursor[b, j] = place
+    return -1, -1
+
+
+@helper
+def before(share: float, held: int, other: int, best_share: float, best_held: int, best_other: int) -> Any:
+    """Whether somebody is served before the best so far; equals leave the best.
+
+    Least held / share first, then the larger share; without a share last, the fewest held first, then the
+    fewest ``other``.
+    """
+    if share > 0.0:
+        if best_share <= 0.0:
+            return True
+        ratio = held / share
+        best_ratio = best_held / best_share
+        return ratio < best_ratio or (ratio == best_ratio and share > best_share)
+    return best_share <= 0.0 and (held < best_held or (held == best_held and other < best_other))
+
+
+@helper
+def next_by_ratio(jobs: Jobs, state: State, b: int, j: int, conserving: Any) -> tuple[int, int]:
+    """The job with the least running / share that may start a task at site j, and its group's place."""
+    first = jobs.site_start[b, j]
+    last = jobs.site_start[b, j + 1]
+    best = -1
+    best_share = 0.0
+    best_held = 0
+    best_other = 0
+    for r in range(state.scalars[b].active):
+        if state.waits[b, r] == 0:
+            continue
+        possible = False
+        share = 0.0
+        held = 0
+        for position in range(first, last):
+            e = jobs.entries[b, position]
+            held += state.running[b, r, e]
+            part = state.share[b, r, e]
+            if part >= 0.0:
+                share += part
+                possible |= state.waiting[b, r, jobs.entry_groups[b, position]] > 0
+        if not possible or (share <= 0.0 and not conserving):
+            continue
+        other = state.occupied[b, r]
+        if best < 0 or before(share, held, other, best_share, best_held, best_other):
+            best = r
+            best_share = share
+            best_held = held
+            best_other = other
+    chosen = -1
+    if best >= 0:
+        for position in range(first, last):
+            e = jobs.entries[b, position]
+            share = state.share[b, best, e]
+            if share >= 0.0 and state.waiting[b, best, jobs.entry_groups[b, position]] > 0:
+                held = state.running[b, best, e]
+                if chosen < 0 or before(share, held, 0, best_share, best_held, 0):
+                    chosen = position
+                    best_share = share
+                    best_held = held
+    return best, chosen
+
+
+@helper
+def place_for(config: Any, jobs: Jobs, state: State, b: int, r: int, j: int) -> int:
+    """View pick: the place among the entries at which a row would use a slot of site j, or -1."""
+    if state.waits[b, r] > 0:
+        for position in range(jobs.site_start[b, j], jobs.site_start[b, j + 1]):
+            k = jobs.entry_groups[b, position]
+            if state.waiting[b, r, k] > 0 and not (config.associated and jobs.sites[b, k, 0] != j):
+                return position
+    return -1
+
+
+@helper
+def next_start(config: Any, jobs: Jobs, state: State, b: int, conserving: Any) -> tuple[int, int, int]:
+    """What starts next at this instant: row, place among the entries, site; sites ascending; -1: nothing.
+
+    In view pick a slot that a visible job can use asks for a decision: ``open_site``. Slots that only hidden
+    jobs can use go to the first of them.
+    """
+    s = state.scalars[b]
+    sites = state.free.shape[1]
+    for j in range(sites):
+        if state.freed[b, j] == 0:
+            continue
+        if state.free[b, j] > 0 and state.runnable[b, j] > 0:
+            row = -1
+            position = -1
+            if config.mode == ORDER:
+                row, position = next_by_order(jobs, state, b, j)
+            elif config.mode == RATIO:
+                row, position = next_by_ratio(jobs, state, b, j, conserving)
+            else:
+                for r in range(s.active):
+                    position = place_for(config, jobs, state, b, r, j)
+                    if position >= 0:
+                        row = r
+                        break
+                if 0 <= row < config.window:
+                    s.open_site = j
+                    return -1, -1, -1
+            if row >= 0:
+                return row, position, j
+        state.freed[b, j] = 0
+    s.open_site = sites
+    return -1, -1, -1
+
+
+@helper
+def run(
+    config: Any, jobs: Jobs, state: State, observation: Observation, b: int, row: int, position: int, j: int
+) -> float:
+    """Start a task if ``row`` is not -1, dispatch, run on to the next decision; return the cost meanwhile."""
+    s = state.scalars[b]
+    cost = 0.0
+    conserving = config.work_conserving != 0
+    while True:
+        while True:
+            if row < 0:
+                row, position, j = next_start(config, jobs, state, b, conserving)
+                if row < 0:
+                    break
+            start_task(config, jobs, state, observation, b, row, position, j)
+            row = -1
+        if config.mode == SLOT and s.open_site < state.free.shape[1]:
+            return cost
+        instant = math.inf
+        if s.arrived < s.jobs:
+            instant = jobs.arrival[b, s.arrived]
+        if s.running > 0:
+            instant = min(instant, state.heap_time[b, 0])
+        elif instant == math.inf:  # slots kept for shares of nothing would stay empty for ever
+            conserving = True
+            for site in range(state.free.shape[1]):
+                state.freed[b, site] = 1
+            continue
+        elapsed = instant - s.clock
+        if s.active > 0 and elapsed > 0.0:
+            cost += elapsed * s.active * s.response_scale
+            if s.fairness_scale > 0.0:
+                spread = float(s.active * s.squares - s.running * s.running)
+                cost += elapsed * (math.sqrt(spread) / s.active) * s.fairness_scale
+        s.clock = instant
+        while s.running > 0 and state.heap_time[b, 0] == instant:
+            end_task(config, jobs, state, observation, b)
+        if s.completed == s.jobs:
+            s.finished = 1
+            return cost
+        while s.arrived < s.jobs and jobs.arrival[b, s.arrived] == instant:
+            submit(jobs, state, observation, b)
+        if config.mode != SLOT and s.waiting > 0 and (s.arrival or s.completion):
+            return cost
+
+
+@helper
+def observe_rows(config: Any, state: State, observation: Observation, b: int, shown: int) -> None:
+    """Copy the visible rows in exact units."""
+    before = state.scalars[b].shown
+    for r in range(max(shown, before)):  # rows behind the active ones are zero
+        observation.arrival[b, r] = state.arrival[b, r]
+        observation.remaining[b, r] = state.remaining[b, r]
+        observation.new[b, r] = state.new[b, r]
+        for k in range(state.waiting.shape[2]):
+            observation.waiting[b, r, k] = state.waiting[b, r, k]
+        for e in range(state.running.shape[2]):
+            observation.running[b, r, e] = state.running[b, r, e]
+        if observation.assigned.shape[1] > 0:
+            for e in range(state.assigned.shape[2]):
+                observation.assigned[b, r, e] = state.assigned[b, r, e]
+
+
+@helper
 def observe_features(
     config: Any, jobs: Jobs, state: State, observation: Observation, b: int, shown: int
 ) -> None:
     """Write the observation as float32 tokens, as far as it has changed."""
     s = state.scalars[b]
-    width = jobs.sites.shape[2]
     sites = state.free.shape[1]
     tokens = observation.job_tokens
     moved = s.clock != s.observed
@@ -651,15 +679,15 @@ def observe_features(
         if fresh or moved:
             age = s.clock - state.arrival[b, r]
             tokens[b, r, 3] = age / (age + AGE_SCALE)
-        if config.mode == SLOT and (fresh or site != s.marked):
+        if config.mode == SLOT and (fresh or state.changed[b, r] or site != s.marked):
+            state.changed[b, r] = 0
             waiting = 0
             held = 0
             if site < sites:
                 for position in range(jobs.site_start[b, site], jobs.site_start[b, site + 1]):
-                    e = jobs.entries[b, position]
-                    k = e // width
-                    held += state.running[b, r, e]
-                    if not (config.associated and e != k * width):
+                    k = jobs.entry_groups[b, position]
+                    held += state.running[b, r, jobs.entries[b, position]]
+                    if not (config.associated and jobs.sites[b, k, 0] != site):
                         waiting += state.waiting[b, r, k]
             tokens[b, r, 5] = scaled(waiting)
             tokens[b, r, 6] = scaled(held)
@@ -668,10 +696,8 @@ def observe_features(
         for f in range(tokens.shape[2]):
             tokens[b, r, f] = 0.0
     whole = observation.site_tokens
-    for j in range(sites):
-        whole[b, j, 1] = state.free[b, j] / jobs.slots[b, j]
-        whole[b, j, 2] = scaled(state.runnable[b, j])
-        whole[b, j, 4] = 0.0
+    if 0 <= s.marked < sites:
+        whole[b, s.marked, 4] = 0.0
     if config.mode == ORDER:
         for j in range(sites):
             assigned = 0
@@ -703,7 +729,7 @@ def observe(
     shown = min(s.active, config.window)
     if config.mode == SLOT and config.mask:
         for r in range(shown):
-            able = s.open_site < sites and entry_for(config, jobs, state, b, r, s.open_site) >= 0
+            able = s.open_site < sites and place_for(config, jobs, state, b, r, s.open_site) >= 0
             observation.action_mask[b, r] = able
         for r in range(shown, s.shown):
             observation.action_mask[b, r] = 0
@@ -755,6 +781,8 @@ def begin(config: Any, jobs: Jobs, state: State, observation: Observation, b: in
         state.cursor[b, j] = 0
         if observation.site_tokens.shape[1] > 0:
             observation.site_tokens[b, j, 0] = scaled(jobs.slots[b, j])
+            observation.site_tokens[b, j, 1] = 1.0
+            observation.site_tokens[b, j, 4] = 0.0
     if observation.group_mask.shape[1] > 0:
         for k in range(jobs.sites.shape[1]):
             observation.group_mask[b, k] = k < s.groups
@@ -775,9 +803,7 @@ def begin(config: Any, jobs: Jobs, state: State, observation: Observation, b: in
     s.repaired = 0
     s.clock = jobs.arrival[b, 0]
     while s.arrived < s.jobs and jobs.arrival[b, s.arrived] == s.clock:
-        submit(jobs, state, b)
-    if config.mode == SLOT:
-        offer_slot(config, jobs, state, b)  # all slots are free: there is one
+        submit(jobs, state, observation, b)
 
 
 @helper
@@ -837,9 +863,7 @@ def site_lists(jobs: Jobs, b: int) -> SiteLists:
 
 
 @helper
-def count_violations(
-    jobs: Jobs, state: State, room: PlacementScratch, scratch: FairScratch, b: int
-) -> None:
+def count_violations(jobs: Jobs, state: State, room: PlacementScratch, scratch: FairScratch, b: int) -> None:
     """Add the jobs of this decision whose sharing incentive is violated."""
     s = state.scalars[b]
     s.violations += sharing_violations(
@@ -1181,19 +1205,17 @@ def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
             if r < 0 or r >= config.window:
                 return -(b + 1)
             site = state.scalars[b].open_site
-            if config.strict and (
-                r >= exchange.rows[b] or entry_for(config, jobs, state, b, r, site) < 0
-            ):
+            if config.strict and (r >= exchange.rows[b] or place_for(config, jobs, state, b, r, site) < 0):
                 return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] == ACT:
             r = exchange.choices[b, 0]
             site = state.scalars[b].open_site
-            fits = r < exchange.rows[b] and entry_for(config, jobs, state, b, r, site) >= 0
+            fits = r < exchange.rows[b] and place_for(config, jobs, state, b, r, site) >= 0
             exchange.repaired[b] = not fits
             if not fits:
                 r = 0
-                while entry_for(config, jobs, state, b, r, site) < 0:
+                while place_for(config, jobs, state, b, r, site) < 0:
                     r += 1
                 exchange.choices[b, 0] = r
     return 0
@@ -1215,6 +1237,9 @@ def step(table: Any, command: npt.NDArray[np.int8]) -> int:
         exchange.reward[b] = 0.0
         exchange.terminated[b] = False
         exchange.truncated[b] = False
+        row = -1
+        position = -1
+        site = -1
         if command[b] == BEGIN:
             exchange.repaired[b] = False
             begin(config, jobs, state, observation, b)
@@ -1228,14 +1253,15 @@ def step(table: Any, command: npt.NDArray[np.int8]) -> int:
             s.arrival = 0
             s.completion = 0
             if config.mode == SLOT:
-                r = exchange.choices[b, 0]
-                entry = entry_for(config, jobs, state, b, r, s.open_site)
-                start_task(config, jobs, state, b, r, entry, s.open_site)
+                row = exchange.choices[b, 0]
+                site = s.open_site
+                position = place_for(config, jobs, state, b, row, site)
             else:
                 for j in range(state.free.shape[1]):
                     state.freed[b, j] = 1
                     state.cursor[b, j] = 0
-            cost = run(config, jobs, state, b)
+        if command[b] == ACT or config.mode == SLOT:  # view pick: the first decision must be found
+            cost = run(config, jobs, state, observation, b, row, position, site)
             if cost != 0.0:
                 exchange.reward[b] = -cost
             if s.finished:

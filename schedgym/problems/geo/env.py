@@ -48,7 +48,7 @@ class GeoAssignEnv(SchedulingEnv):
 
     | view | space | meaning |
     |---|---|---|
-    | `assignment` | `Box(W, 1 + K A)` | per job a score, then the waiting tasks of each group at each of its sites |
+    | `assignment` | `Box(W, 1 + K A)` | per job a score, then its waiting tasks by group and site |
     | `priority` | `Box(W,)` | per job a score; tasks are placed by `placement` in that order |
     | `pick` | `Discrete(W)` | whenever a slot is free that a visible job can use: which job takes it |
     | `rule` | `Discrete(10)` | which algorithm decides at this event (ASSIGN_RULES) |
@@ -75,7 +75,7 @@ class GeoAssignEnv(SchedulingEnv):
     | key | shape | meaning |
     |---|---|---|
     | `clock` | (1,) | time [s] |
-    | `event` | (3,) | since the last decision: a job arrived; a job (GeoFair: a group of one) ended; now: a slot is offered |
+    | `event` | (3,) | since the last decision: an arrival, a completion (see below); now: a slot |
     | `slots`, `free` | (M,) | slots of each site: in all, free |
     | `sites` | (K, A) | the sites of each group, the associated one first; -1 pads |
     | `group_mask` | (K,) | which groups exist |
@@ -88,21 +88,22 @@ class GeoAssignEnv(SchedulingEnv):
     | `job_mask` | (W,) | which rows hold a job |
     | `active`, `backlog` | (1,) | active jobs: in all, beyond the window |
     | `open_site` | Discrete(M + 1) | view `pick`: the site of the free slot, M at the end |
-    | `action_mask` | (W,) or (rules,) | feasible actions of the Discrete views; not with `action_mask=False` |
+    | `action_mask` | (W,) or (rules,) | feasible discrete actions; not with `action_mask=False` |
 
-    Nothing of the future is shown, and no duration.
+    A completion is that of a job; in the views of shares also that of a job's group, and with
+    `aggressive=True` that of a task. Nothing of the future is shown, and no duration.
 
     `observation="features"` gives float32 tokens, with c(n) = n / (n + 8): `jobs` (W, 7 + K + M [+ M]): c of
     unfinished, waiting, running tasks; age / (age + 10 s); new; c of the tasks that may start at the open
     site, and of those running there; c of the waiting tasks per group, of the running tasks per site, and
-    in order views of the assigned ones per site; `sites` (M, 5): c(slots), free share, c of the waiting tasks that may
-    run there, c of those assigned to it, open; `globals` (7,): event, c of active jobs, of those beyond the
-    window, of waiting tasks, clock / (clock + 10 min); `job_mask`, `action_mask`.
+    in order views of the assigned ones per site; `sites` (M, 5): c(slots), free share, c of the waiting tasks
+    that may run there, c of those assigned to it, open; `globals` (7,): event, c of active jobs, of those
+    beyond the window, of waiting tasks, clock / (clock + 10 min); `job_mask`, `action_mask`.
 
     ## Rewards
-    By ``objective``: "response": minus (active jobs) x (time passed) / N, which sums to exactly minus the mean
-    response time [s]; "fairness": minus (standard deviation of the slots that active jobs occupy) x (time
-    passed) / span, the span being the time from the first to the last arrival (1 s if there is none);
+    By ``objective``: "response": minus (active jobs) x (time passed) / N, which sums to exactly minus the
+    mean response time [s]; "fairness": minus (standard deviation of the slots that active jobs occupy) x
+    (time passed) / span, the span being the time from the first to the last arrival (1 s if there is none);
     "weighted": (1 - `fairness_weight`) of the first plus `fairness_weight` of the second.
     `normalize=True` divides by the mean duration of the episode's tasks (a constant that the agent does not
     see).
@@ -177,7 +178,7 @@ class GeoFairEnv(SchedulingEnv):
 
     | view | space | meaning |
     |---|---|---|
-    | `shares` | `Box(W, K, A)` | slots of each group at each of its sites; negative: its tasks never start there |
+    | `shares` | `Box(W, K, A)` | slots of each group at each of its sites; negative: no task starts there |
     | `weights` | `Box(W,)` | shares are the weighted max-min fair ones; all equal: GAMF, or AMF |
     | `fair-rule` | `Discrete(9)` | which algorithm shares the sites at this event (FAIR_RULES) |
     | `pick` | `Discrete(W)` | whenever a slot is free that a visible job can use: which job takes it |

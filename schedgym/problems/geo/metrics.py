@@ -28,48 +28,50 @@ F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 
 NAMES = tuple(metric.name for metric in METRICS if metric.recorded)
-SHORT = 12  # pieces that are sorted by insertion
 TIE = 1e-12  # share of all time by which sums of lengths may differ through rounding
 
 
 @helper
-def sort_pairs(key: F8, tag: I8, spare_key: F8, spare_tag: I8, count: int) -> None:
-    """Sort ``count`` pairs by key, in place and stable; the spare arrays are work space."""
-    for low in range(0, count, SHORT):
-        for i in range(low + 1, min(low + SHORT, count)):
-            k = key[i]
-            t = tag[i]
-            j = i
-            while j > low and key[j - 1] > k:
-                key[j] = key[j - 1]
-                tag[j] = tag[j - 1]
-                j -= 1
-            key[j] = k
-            tag[j] = t
-    from_key, from_tag, to_key, to_tag = key, tag, spare_key, spare_tag
-    width = SHORT
-    swapped = False
-    while width < count:
-        for low in range(0, count, 2 * width):
-            middle = min(low + width, count)
-            high = min(low + 2 * width, count)
-            i = low
-            j = middle
-            for k in range(low, high):
-                if i < middle and (j >= high or not from_key[j] < from_key[i]):
-                    to_key[k] = from_key[i]
-                    to_tag[k] = from_tag[i]
-                    i += 1
-                else:
-                    to_key[k] = from_key[j]
-                    to_tag[k] = from_tag[j]
-                    j += 1
-        from_key, from_tag, to_key, to_tag = to_key, to_tag, from_key, from_tag
-        swapped = not swapped
-        width *= 2
-    if swapped:
+def sort_pairs(bits: I8, tag: I8, spare_bits: I8, spare_tag: I8, count: int, tally: I8) -> None:
+    """Sort ``count`` pairs by the bits of floats >= 0, in place and stable (by bytes: no branch to guess).
+
+    Args:
+        bits: float64 numbers >= 0, viewed as int64: the order is the same.
+        tag: moved along.
+        spare_bits: work space.
+        spare_tag: work space.
+        count: how many of the pairs.
+        tally: work space [8, 256].
+    """
+    for byte in range(8):
+        for value in range(256):
+            tally[byte, value] = 0
+    for i in range(count):
+        word = bits[i]
+        for byte in range(8):
+            tally[byte, (word >> (8 * byte)) & 255] += 1
+    from_bits, from_tag, to_bits, to_tag = bits, tag, spare_bits, spare_tag
+    moved = False
+    for byte in range(8):
+        if count == 0 or tally[byte, (bits[0] >> (8 * byte)) & 255] == count:
+            continue  # all have this byte
+        before = 0
+        for value in range(256):
+            here = tally[byte, value]
+            tally[byte, value] = before
+            before += here
         for i in range(count):
-            key[i] = spare_key[i]
+            word = from_bits[i]
+            value = (word >> (8 * byte)) & 255
+            j = tally[byte, value]
+            tally[byte, value] = j + 1
+            to_bits[j] = word
+            to_tag[j] = from_tag[i]
+        from_bits, from_tag, to_bits, to_tag = to_bits, to_tag, from_bits, from_tag
+        moved = not moved
+    if moved:
+        for i in range(count):
+            bits[i] = spare_bits[i]
             tag[i] = spare_tag[i]
 
 
@@ -140,20 +142,24 @@ def measure(
         out: written [B, len(NAMES)], in the order of the descriptor.
     """
     most_jobs, most_tasks = arrival.shape[1], duration.shape[1]
-    begin = np.empty(most_tasks)
+    begin_bits = np.empty(most_tasks, dtype=np.int64)
+    begin = begin_bits.view(np.float64)
     begin_job = np.empty(most_tasks, dtype=np.int64)
-    end = np.empty(most_tasks)
+    end_bits = np.empty(most_tasks, dtype=np.int64)
+    end = end_bits.view(np.float64)
     end_job = np.empty(most_tasks, dtype=np.int64)
     completion = np.empty(most_jobs)
     running = np.empty(most_jobs, dtype=np.int64)
     unfinished = np.empty(most_jobs, dtype=np.int64)
     # a piece of time ends at an arrival, a start or an end
     most_pieces = most_jobs + 2 * most_tasks
-    deviation = np.empty(most_pieces)
+    deviation_bits = np.empty(most_pieces, dtype=np.int64)
+    deviation = deviation_bits.view(np.float64)
     piece = np.empty(most_pieces, dtype=np.int64)
     length = np.empty(most_pieces)
-    spare = np.empty(most_pieces)
+    spare = np.empty(most_pieces, dtype=np.int64)
     spare_tag = np.empty(most_pieces, dtype=np.int64)
+    tally = np.empty((8, 256), dtype=np.int64)
     for b in range(mask.shape[0]):
         if not mask[b]:
             continue
@@ -182,8 +188,8 @@ def measure(
                     completion[i] = max(completion[i], end[count])
                     final = max(final, end[count])
                     count += 1
-        sort_pairs(begin, begin_job, spare, spare_tag, count)
-        sort_pairs(end, end_job, spare, spare_tag, count)
+        sort_pairs(begin_bits, begin_job, spare, spare_tag, count, tally)
+        sort_pairs(end_bits, end_job, spare, spare_tag, count, tally)
         active = 0
         occupied = 0  # slots, and the sum of the squares of the jobs' slots
         squares = 0
@@ -284,7 +290,7 @@ def measure(
         row[11] = integral
         row[12] = integral / time if time > 0.0 else 0.0
         row[17] = drain_integral / drain_time if drain_time > 0.0 else 0.0
-        sort_pairs(deviation, piece, spare, spare_tag, pieces)
+        sort_pairs(deviation_bits, piece, spare, spare_tag, pieces, tally)
         weighted_percentiles(deviation, piece, length, pieces, pieces, zero, time, row[13:17])
         weighted_percentiles(
             deviation, piece, length, pieces, drain_pieces, drain_zero, drain_time, row[18:22]
@@ -309,10 +315,11 @@ def table(workload: Workload) -> Table:
     job, sites = tasks["job"], tasks["sites"]
     order = np.lexsort((*sites.T[::-1], job))
     return Table(
-        arrival=np.ascontiguousarray(arrival, dtype=np.float64),
+        # copies, since kernels are compiled anew for read-only arrays
+        arrival=np.array(arrival, dtype=np.float64),
         task_start=np.searchsorted(job[order], np.arange(len(arrival) + 1)).astype(np.int32),
-        duration=np.ascontiguousarray(tasks["duration"][order], dtype=np.float64),
-        slots=np.ascontiguousarray(workload.cluster["slots"], dtype=np.int64),
+        duration=tasks["duration"][order],
+        slots=np.array(workload.cluster["slots"], dtype=np.int64),
         order=order,
     )
 

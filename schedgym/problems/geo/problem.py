@@ -1,4 +1,4 @@
-"""The descriptor of GeoAssign and GeoFair: ids, parameters, views, metrics, defaults. Imports nothing heavy."""
+"""The descriptor of GeoAssign and GeoFair: ids, parameters, views, metrics. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from schedgym.errors import InvalidParameter
 __all__ = ["DURATIONS", "OBJECTIVES", "PROBLEM", "VIEWS", "GeoParameters"]
 
 VIEWS = (
-    View("assignment", "Box: per job a score (order of service) and counts of tasks per group and site", masked=False),
-    View("shares", "Box: per job the slots of each group at each of its sites; negative: not there", masked=False),
+    View(
+        "assignment",
+        "Box: per job a score (order of service) and counts of tasks per group and site",
+        masked=False,
+    ),
+    View(
+        "shares",
+        "Box: per job the slots of each group at each of its sites; negative: not there",
+        masked=False,
+    ),
     View("priority", "Box: per job a score; the tasks are placed by `placement` in that order", masked=False),
     View("weights", "Box: per job a weight; shares are the weighted max-min fair ones", masked=False),
     View("pick", "Discrete: which job takes the free slot of the open site"),
@@ -122,7 +130,7 @@ class GeoParameters(Parameters):
         if self.jobs == "all" and self.trace is None:
             raise InvalidParameter("jobs: 'all' needs a trace")
         if self.workload is None and self.choices > self.sites:
-            raise InvalidParameter(f"choices: must be <= {self.sites}, the number of sites, got {self.choices}")
+            raise InvalidParameter(f"choices: must be <= {self.sites} (sites), got {self.choices}")
         drawn = ("jobs", "sites", "slots", "choices", "zipf", "utilization", "durations", "duration_cap")
         for source, idle in (("workload", (*drawn, "max_tasks")), ("trace", ("max_tasks",))):
             for field in dataclasses.fields(self):

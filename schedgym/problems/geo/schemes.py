@@ -36,7 +36,7 @@ from schedgym.baselines.solvers.max_min import (
     unit_scale,
     water_into,
 )
-from schedgym.core.jit import F8_1, I8_1, I8_2, helper, pure_kernel
+from schedgym.core.jit import F8_1, I4_2, I8_1, I8_2, helper, pure_kernel
 
 __all__ = [
     "ASSIGN_RULES",
@@ -117,7 +117,7 @@ class AssignScratch(NamedTuple):
 class FairScratch(NamedTuple):
     """Work space of :func:`fair`, :func:`weighted_fair`, :func:`sharing_violations`, beside a Network."""
 
-    demand: I8_2  # [J, M] tasks by associated site
+    demand: I4_2  # [J, M] tasks by associated site
     held: I8_2  # [J, M] units that are a job's in any case
     singles: I8_2  # [M, 1] every site alone
     order: I8_1  # [J]
@@ -158,7 +158,7 @@ def make_assign_scratch(jobs: int, groups: int, width: int, sites: int) -> Assig
 def make_fair_scratch(jobs: int, groups: int, width: int, sites: int) -> FairScratch:
     """Work space for up to ``jobs`` jobs, ``groups`` groups of up to ``width`` sites, ``sites`` sites."""
     return FairScratch(
-        demand=np.zeros((jobs, sites), dtype=np.int64),
+        demand=np.zeros((jobs, sites), dtype=np.int32),
         held=np.zeros((jobs, sites), dtype=np.int64),
         singles=np.arange(sites, dtype=np.int64)[:, None].copy(),
         order=np.zeros(jobs, dtype=np.int64),
@@ -455,11 +455,18 @@ def _append(
 
 
 @helper
-def _collect(n: int, waiting: Counts, order: Integers, scratch: AssignScratch) -> int:
-    """Put the jobs with waiting tasks into ``scratch.left``, and the others first in the order."""
+def _collect(
+    n: int, last: int, new: npt.NDArray[np.int8], waiting: Counts, order: Integers, scratch: AssignScratch
+) -> int:
+    """Put the jobs with waiting tasks into ``scratch.left``, and the others first in the order.
+
+    New jobs behind row ``last`` are left out: they have no counts yet.
+    """
     size = 0
     idle = 0
     for i in range(n):
+        if new[i] != 0 and i > last:
+            continue
         tasks = 0
         for k in range(waiting.shape[1]):
             tasks += waiting[i, k]
@@ -546,20 +553,14 @@ def assign(
             if together:
                 for i in range(n):
                     scratch.how[i] = BALANCED if new[i] != 0 else FIXED
-                size = _collect(n, waiting, order, scratch)
+                size = _collect(n, n, new, waiting, order, scratch)
                 _append(size, literal, unit, waiting, slots, lists, room, scratch, order, counts)
             else:
                 for i in range(n):
-                    if new[i] != 0:  # those new after it have no counts yet, and no part in this
-                        size = _collect(n, waiting, order, scratch)
-                        kept = 0
-                        for x in range(size):
-                            row = scratch.left[x]
-                            if new[row] == 0 or row <= i:
-                                scratch.left[kept] = row
-                                kept += 1
+                    if new[i] != 0:
+                        size = _collect(n, i, new, waiting, order, scratch)
                         scratch.how[i] = BALANCED
-                        _append(kept, literal, unit, waiting, slots, lists, room, scratch, order, counts)
+                        _append(size, literal, unit, waiting, slots, lists, room, scratch, order, counts)
                         scratch.how[i] = FIXED
             for i in range(n):
                 scratch.how[i] = FIXED
@@ -581,7 +582,7 @@ def assign(
             for i in range(n):
                 order[i] = i
             return
-    size = _collect(n, waiting, order, scratch)
+    size = _collect(n, n, new, waiting, order, scratch)
     _append(size, literal, unit, waiting, slots, lists, room, scratch, order[n - size :], counts)
 
 
@@ -589,7 +590,7 @@ def assign(
 
 
 @helper
-def _associated_demand(n: int, unfinished: Counts, lists: SiteLists, demand: Integers) -> None:
+def _associated_demand(n: int, unfinished: Counts, lists: SiteLists, demand: Counts) -> None:
     """Sum each job's tasks by associated site."""
     for i in range(n):
         for j in range(demand.shape[1]):
@@ -601,7 +602,7 @@ def _associated_demand(n: int, unfinished: Counts, lists: SiteLists, demand: Int
 
 @helper
 def _split(
-    i: int, j: int, amount: float, unfinished: Counts, lists: SiteLists, demand: Integers, share: Floats
+    i: int, j: int, amount: float, unfinished: Counts, lists: SiteLists, demand: Counts, share: Floats
 ) -> None:
     """Split a job's share of a site over the groups associated with it, in proportion to their tasks."""
     width = lists.sites.shape[1]
@@ -630,7 +631,7 @@ def _write(
     unfinished: Counts,
     lists: SiteLists,
     net: Network,
-    demand: Integers,
+    demand: Counts,
     share: Floats,
 ) -> None:
     """Write the allocation of a solved network in slots; the other entries are set."""
@@ -745,7 +746,7 @@ def fair(
         if floors:
             for i in range(n):
                 for j in range(slots.shape[0]):
-                    scratch.held[i, j] = min(scratch.demand[i, j] * n, slots[j]) * (scale // n)
+                    scratch.held[i, j] = min(int(scratch.demand[i, j]) * n, int(slots[j])) * (scale // n)
             hold_in_network(scratch.held, n, 1, net)
     else:
         load_network(unfinished, lists.sites, slots, scale, n, net)

@@ -13,7 +13,7 @@ from schedgym.baselines.solvers.balance import SiteLists, make_placement_scratch
 from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.simulator import ACT, Simulator
+from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload, load_workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.geo import dynamics, metrics, views
@@ -138,6 +138,7 @@ class GeoSimulator(Simulator):
             ascending=i8(k, self.choices),
             site_start=i8(m + 1),
             entries=i8(e),
+            entry_groups=i8(e),
         )
         in_order, in_ratio = self.mode == dynamics.ORDER, self.mode == dynamics.RATIO
         self.state = dynamics.State(
@@ -150,6 +151,7 @@ class GeoSimulator(Simulator):
             occupied=i4(jobs),
             new=i1(jobs),
             stale=np.ones((b, jobs), dtype=np.int8),
+            changed=i1(jobs),
             part=i4(jobs, k),
             unfinished=i4(jobs, k),
             waiting=i4(jobs, k),
@@ -164,7 +166,8 @@ class GeoSimulator(Simulator):
             freed=i1(m),
             started=i4(parts),
             start=np.full((b, tasks), np.nan),
-            entry=i4(tasks),
+            place=i4(tasks),
+            site=i4(tasks),
             owner=i4(tasks),
             heap_time=f8(tasks),
             heap_task=i4(tasks),
@@ -229,8 +232,8 @@ class GeoSimulator(Simulator):
         if self.mode == dynamics.ORDER:
             self.tools = (room, make_assign_scratch(*shape))
         elif self.mode == dynamics.RATIO:
-            solves = self.parameters.view != "shares"
-            self.tools = (room, make_fair_scratch(*shape), make_fair_network(*(shape if solves else (1,) * 4)))
+            needed = (1, 1, 1, 1) if self.parameters.view == "shares" else shape
+            self.tools = (room, make_fair_scratch(*shape), make_fair_network(*needed))
         self.toolbox = pack(*self.tools)
         if self.parameters.observation == "dict":
             per_site = (b, -1, self.groups, self.choices)
@@ -330,6 +333,7 @@ class GeoSimulator(Simulator):
         jobs.site_start[index] = lists.start
         group, choice = np.divmod(lists.entries[: lists.start[-1]], choices)
         jobs.entries[index, : len(group)] = group * self.choices + choice
+        jobs.entry_groups[index, : len(group)] = group
         self.state.scalars["groups"][index] = groups
 
     def _reserve(self, jobs: int, parts: int, tasks: int) -> None:
@@ -443,7 +447,7 @@ class GeoSimulator(Simulator):
         return ScheduleRecord(
             workload=self.workload(index),
             job=job,
-            server=jobs.sites[index].reshape(-1)[state.entry[index, ran]],
+            server=state.site[index, ran].astype(np.int64),
             start=start[ran],
             end=start[ran] + jobs.duration[index, ran],
             amount=np.ones((len(ran), 1)),

@@ -61,7 +61,7 @@ class QueueDelaySimulator(Simulator):
             self.config[name] = value
         space = views.action_space(parameters.view, self.window, servers)
         self.action_sizes = tuple(space.nvec.tolist()) if hasattr(space, "nvec") else (int(space.n),)
-        self.action_shape = space.shape
+        self.action_shape = tuple(space.shape or ())
         route = (ARRIVING_ONLY, FIRST, SCAN_RELEASED, ORDERS.index(parameters.order))
         self.constants = dynamics.Constants(
             config=self.config,

@@ -1,0 +1,38 @@
+"""Benchmark: one line of ``schedgym bench``, as a problem's room ``bench`` lists them in ``CASES``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["Benchmark"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """The steps per second of a face, or with ``policy`` the seconds of a whole episode.
+
+    Attributes:
+        name: what is printed.
+        id: environment id.
+        parameters: of the environment (and ``copy``); with ``policy`` over the id's baseline parameters.
+        act: the action for an observation, or with ``num_envs`` the batch for a batch; its time is left out.
+        num_envs: size of the vector face; 0: the scalar face, through ``gym.make``.
+        autoreset: mode of the vector face.
+        steps: of a full run (of all environments at once); None: as many as the faces of all problems.
+        policy: short name of a policy.
+        target: what is aimed at, as text; a scalar face's in multiples of CartPole's rate ("x").
+        slow: whether a quick run leaves it out.
+    """
+
+    name: str
+    id: str
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    act: Callable[[Any], Any] | None = None
+    num_envs: int = 0
+    autoreset: str = "NextStep"
+    steps: int | None = None
+    policy: str = ""
+    target: str = "-"
+    slow: bool = False

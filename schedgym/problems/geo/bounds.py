@@ -1,0 +1,437 @@
+"""Lower bounds on what any schedule of a Geo workload can reach.
+
+Three bounds on the mean response: each job alone on empty sites, all jobs on one machine as fast as all
+slots together (shortest remaining work first), and a mixture of both for several sets of sites.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.balance import UNSEEN, PlacementScratch, SiteLists, place
+from schedgym.core.jit import kernel
+from schedgym.core.workload import Workload
+from schedgym.problems.geo.problem import GeoParameters
+
+__all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound", "response_bound"]
+
+F8 = npt.NDArray[np.float64]
+I8 = npt.NDArray[np.int64]
+
+UNITS = 2.0**60  # a job's work in the whole units of the flows
+MARGIN = 1.0 + 2.0**-50  # on rooms: more than their rounding
+STEP = 4.0  # of the first change of the weights, in nats for a difference as large as the best term
+MOST_STEPS, LEAST_STEPS = 100, 20
+MOST_VISITS = 10**7  # steps times terms, beyond the least number of steps
+
+
+def lower_bound(workload: Workload, parameters: GeoParameters | None = None) -> float:
+    """A lower bound on the objective of ``parameters`` (default: "response") under any policy.
+
+    "response": :func:`response_bound` [s]. "fairness": 0. "weighted": their weighted sum.
+    """
+    if parameters is None or parameters.objective == "response":
+        return response_bound(workload)
+    if parameters.objective == "fairness":
+        return 0.0
+    return (1.0 - parameters.fairness_weight) * response_bound(workload)
+
+
+def response_bound(workload: Workload) -> float:
+    """A lower bound [s] on the mean response of any schedule, up to rounding: the largest of the three."""
+    parts = _split(workload)
+    least, rate = _alone(parts)
+    return max(float(least.mean()), _pooled(parts), _mixed(parts, least, rate))
+
+
+def job_bounds(workload: Workload) -> F8:
+    """The least response of each job [s], even if it were alone; [N].
+
+    A job takes as long as its longest task, and as the least C in which a fractional flow brings its work
+    to the sites of its tasks, each of which does slots * C. By max-flow and min-cut C is the largest ratio
+    of work that can run at a set of sites only to the slots of that set. (Source: thesis 004, section
+    3.2.1, there in whole tasks per slot.)
+    """
+    return _alone(_split(workload))[0]
+
+
+def pooled_bound(workload: Workload) -> float:
+    """Mean response [s] of preemptive shortest remaining work first on one machine, as fast as all slots.
+
+    What all slots do in a schedule that machine can do too, at the same times, and on one machine this
+    order minimises the mean response (Schrage 1968).
+    """
+    return _pooled(_split(workload))
+
+
+def mixed_bound(workload: Workload) -> float:
+    """A lower bound on the mean response [s] that mixes the least responses with machines of pooled slots.
+
+    Let T be a set of sites with u slots, and V_i > 0 the work of job i in some of its tasks that can run at
+    T only; let M_i be the mean time at which that work is done: the work until t, as a share of V_i,
+    integrated against t. For every schedule, with release r_i and completion C_i:
+
+    1. C_i >= r_i + L_i, L_i of :func:`job_bounds`.
+    2. C_i >= M_i + h_i. Within the last s seconds before C_i a task is served for at most s seconds, and no
+       longer than its duration, and all tasks for at most u s. So at C_i - s at least
+       V_i - min(sum over tasks min(duration, s), u s) of the work is left, and C_i - M_i is the integral of
+       what is left over s, divided by V_i. h_i is that integral of the lower limit. (u may be the slots of
+       only those sites that the job's tasks can use.)
+    3. For weights w_i >= 0, the sum of w_i M_i is at least its minimum over preemptive schedules of one
+       machine of rate u with releases r_i: those of T are among them, at the same times. A time slice
+       given to job i counts w_i / V_i times its date, so that serving the largest w_i / V_i first is
+       optimal (by exchange of two slices; Goemans 1996).
+
+    Hence, for several T and weights w_iT >= 0 that sum to at most 1 for each job, the sum of the C_i is at
+    least the sum over i of (1 - sum over T of w_iT) (r_i + L_i) + sum over T of w_iT h_iT, plus the sum
+    over T of the minimum of 3. Here T is the set of all sites, and the site set of each group with the
+    tasks of that group. The right side is concave in the weights; multiplicative steps along its
+    supergradient improve them, and the best value counts. Any weights give a bound.
+    """
+    parts = _split(workload)
+    return _mixed(parts, *_alone(parts))
+
+
+class _Parts(NamedTuple):
+    """A workload by (job, set of sites). N jobs, P parts, K sets of at most A sites, M sites."""
+
+    arrival: F8  # [N] from the first
+    longest: F8  # [N] longest task of each job
+    work: F8  # [N]
+    first: I8  # [N + 1] first part of each job
+    part_set: I8  # [P]
+    part_work: F8  # [P]
+    sites: I8  # [K, A] ascending, -1 pads at the end
+    slots: I8  # [M]
+    tasks: F8  # [T] durations by part
+    task_first: I8  # [N + 1] first task of each job
+    part_first: I8  # [P + 1] first task of each part
+
+
+def _split(workload: Workload) -> _Parts:
+    arrival, slots = workload.jobs["arrival"], workload.cluster["slots"]
+    job, duration = workload.tasks["job"], workload.tasks["duration"]
+    sites, group = _site_sets(workload.tasks["sites"], len(slots))
+    count = len(arrival)
+    pair = job * len(sites) + group
+    order = np.argsort(pair, kind="stable")
+    tasks = duration[order]
+    pairs, part_first = np.unique(pair[order], return_index=True)
+    part_first = np.append(part_first, len(tasks))
+    first = np.searchsorted(pairs // len(sites), np.arange(count + 1))
+    task_first = part_first[first]
+    return _Parts(
+        arrival=arrival - arrival[0],  # a late origin would cost digits
+        longest=np.maximum.reduceat(tasks, task_first[:-1]),
+        work=np.add.reduceat(tasks, task_first[:-1]),
+        first=first,
+        part_set=pairs % len(sites),
+        part_work=np.add.reduceat(tasks, part_first[:-1]),
+        sites=sites,
+        slots=np.array(slots, dtype=np.int64),
+        tasks=tasks,
+        task_first=task_first,
+        part_first=part_first,
+    )
+
+
+def _site_sets(sites: I8, count: int) -> tuple[I8, I8]:
+    """The distinct sets of sites [K, A], each ascending and padded with -1; and the set of each task [T]."""
+    ordered = np.sort(np.where(sites < 0, count, sites), axis=1)
+    code = np.zeros(len(ordered), dtype=np.int64)
+    size = 1
+    for column in ordered.T:
+        if size > 2**62 // (count + 1):
+            values, code = np.unique(code, return_inverse=True)
+            size = len(values)
+        code = code * (count + 1) + column
+        size *= count + 1
+    _, example, code = np.unique(code, return_index=True, return_inverse=True)
+    sets = ordered[example]
+    return np.where(sets == count, -1, sets), code.astype(np.int64)
+
+
+def _alone(parts: _Parts) -> tuple[F8, F8]:
+    """The least response of each job [s] and the slots that it can use, both [N]."""
+    least = parts.longest.copy()
+    rate = np.zeros(len(least))
+    _fluid(parts.first, parts.part_set, parts.part_work, parts.sites, parts.slots, least, rate)
+    return least, rate
+
+
+def _pooled(parts: _Parts) -> float:
+    count = len(parts.arrival)
+    completion, busy, left = np.empty(count), np.empty(count), np.empty(count)
+    _serve(parts.arrival, parts.work, np.empty(0), float(parts.slots.sum()), completion, busy, left)
+    return float((completion - parts.arrival).mean())
+
+
+def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
+    count, sets = len(parts.arrival), len(parts.sites)
+    usable = np.unique(parts.sites)
+    job = np.repeat(np.arange(count), np.diff(parts.first))
+    by_set = np.argsort(parts.part_set, kind="stable")
+    set_slots = np.where(parts.sites >= 0, parts.slots[parts.sites], 0).sum(axis=1).astype(np.float64)
+    tail = np.empty(count)
+    part_tail = np.empty(len(job))
+    _tails(parts.tasks, parts.task_first, parts.work, rate, tail)
+    _tails(parts.tasks, parts.part_first, parts.part_work, set_slots[parts.part_set], part_tail)
+    terms = count + len(job)
+    steps = min(max(MOST_VISITS // terms, LEAST_STEPS), MOST_STEPS)
+    total = _ascend(
+        parts.arrival,
+        least,
+        np.concatenate([[0], count + np.searchsorted(parts.part_set[by_set], np.arange(sets + 1))]),
+        np.concatenate([[float(parts.slots[usable[usable >= 0]].sum())], set_slots]),
+        np.concatenate([np.arange(count), job[by_set]]),
+        np.concatenate([parts.work, parts.part_work[by_set]]),
+        np.concatenate([tail, part_tail[by_set]]),
+        steps,
+    )
+    return float(total / count)
+
+
+@kernel
+def _fluid(first: I8, part_set: I8, part_work: F8, sites: I8, slots: I8, least: F8, rate: F8) -> None:
+    """Raise ``least`` [N] to the fluid time of each job; ``rate`` [N] becomes the slots that it can use.
+
+    The time grows from one violated cut to the ratio of that cut (Dinkelbach). Flows are in whole units,
+    demands rounded down and rooms up, so that a violated cut is one; its ratio is that of the real works.
+    """
+    width = sites.shape[1]
+    most = 1
+    for i in range(first.shape[0] - 1):
+        most = max(most, first[i + 1] - first[i])
+    number = np.full(slots.shape[0], -1, dtype=np.int64)  # of a site, among those of the job
+    own = np.empty(slots.shape[0], dtype=np.int64)
+    begin = np.empty(slots.shape[0] + 1, dtype=np.int64)
+    local = np.empty((most, width), dtype=np.int64)
+    position = np.empty((most, width), dtype=np.int64)
+    placement = np.empty((most, width), dtype=np.int64)
+    entries = np.empty(most * width, dtype=np.int64)
+    demand = np.empty(most, dtype=np.int64)
+    left = np.empty(most, dtype=np.int64)
+    room = np.empty(slots.shape[0], dtype=np.int64)
+    group_from = np.empty(most, dtype=np.int64)
+    site_from = np.empty(slots.shape[0], dtype=np.int64)
+    queue = np.empty(most + slots.shape[0], dtype=np.int64)
+    for i in range(first.shape[0] - 1):
+        base = first[i]
+        groups = first[i + 1] - base
+        work = 0.0
+        total = 0
+        level = 0.0
+        m = 0
+        for k in range(groups):
+            here = 0
+            for a in range(width):
+                j = sites[part_set[base + k], a]
+                if j >= 0:
+                    if number[j] < 0:
+                        number[j] = m
+                        own[m] = j
+                        m += 1
+                        total += slots[j]
+                    here += slots[j]
+                    local[k, a] = number[j]
+                    position[k, a] = a
+                else:
+                    local[k, a] = -1
+                    position[k, a] = -1
+            work += part_work[base + k]
+            level = max(level, part_work[base + k] / here)
+        rate[i] = total
+        level = max(level, work / total)
+        if groups > 1:
+            for j in range(m + 1):
+                begin[j] = 0
+            for k in range(groups):
+                for a in range(width):
+                    if local[k, a] >= 0:
+                        begin[local[k, a] + 1] += 1
+            for j in range(m):
+                begin[j + 1] += begin[j]
+            for k in range(groups):
+                for a in range(width):
+                    if local[k, a] >= 0:
+                        entries[begin[local[k, a]]] = k * width + a
+                        begin[local[k, a]] += 1
+            for j in range(m, 0, -1):
+                begin[j] = begin[j - 1]
+            begin[0] = 0
+            lists = SiteLists(local[:groups], position[:groups], begin[: m + 1], entries[: groups * width])
+            scratch = PlacementScratch(
+                left[:groups], room[:m], group_from[:groups], site_from[:m], queue[: groups + m]
+            )
+            scale = UNITS / work
+            units = 0
+            for k in range(groups):
+                demand[k] = int(part_work[base + k] * scale)
+                units += demand[k]
+            while True:
+                for j in range(m):
+                    wanted = slots[own[j]] * level * scale * MARGIN + 1.0
+                    room[j] = units if wanted >= units else int(wanted)
+                if place(demand[:groups], lists, placement[:groups], scratch) == 0:
+                    break
+                inside = 0.0
+                for k in range(groups):
+                    if group_from[k] != UNSEEN:
+                        inside += part_work[base + k]
+                reached = 0
+                for j in range(m):
+                    if site_from[j] != UNSEEN:
+                        reached += slots[own[j]]
+                if not inside / reached > level:
+                    break
+                level = inside / reached
+        for j in range(m):
+            number[own[j]] = -1
+        least[i] = max(least[i], level)
+
+
+@kernel
+def _tails(tasks: F8, first: I8, work: F8, rate: F8, tail: F8) -> None:
+    """The h of :func:`mixed_bound` for each row of tasks.
+
+    Args:
+        tasks: durations by row [T].
+        first: first task of each row [X + 1].
+        work: sum of a row's durations [X].
+        rate: slots that the row's tasks can use [X].
+        tail: written [X].
+    """
+    for x in range(work.shape[0]):
+        row = np.sort(tasks[first[x] : first[x + 1]])[::-1]
+        # until s = turn all slots serve the row, then each of its k longer tasks is in a slot of its own
+        turn = 0.0
+        rest = work[x]
+        longer = 0.0
+        k = 0
+        while k < row.shape[0]:
+            turn = max(rest, 0.0) / (rate[x] - k)
+            if row[k] <= turn:
+                break
+            rest -= row[k]
+            turn = 0.0
+            k += 1
+        for y in range(k):
+            longer += (row[y] - turn) ** 2
+        tail[x] = (work[x] * turn - rate[x] * turn * turn / 2.0 + longer / 2.0) / work[x]
+
+
+@kernel
+def _serve(release: F8, work: F8, key: F8, rate: float, completion: F8, busy: F8, left: F8) -> None:
+    """One machine that serves its terms preemptively, least key first.
+
+    Args:
+        release: ascending [X].
+        work: > 0 [X].
+        key: [X]; [0]: the work left is the key.
+        rate: work done per second.
+        completion: written [X].
+        busy: written: mean time at which a term is served [X].
+        left: work space [X].
+    """
+    count = release.shape[0]
+    shortest = key.shape[0] == 0
+    waiting = [(0.0, 0)]
+    waiting.pop()
+    clock = 0.0
+    upcoming = 0
+    while upcoming < count or len(waiting) > 0:
+        if len(waiting) == 0:
+            clock = max(clock, release[upcoming])
+        while upcoming < count and release[upcoming] <= clock:
+            left[upcoming] = work[upcoming]
+            busy[upcoming] = 0.0
+            heapq.heappush(waiting, (work[upcoming] if shortest else key[upcoming], upcoming))
+            upcoming += 1
+        x = waiting[0][1]
+        horizon = release[upcoming] if upcoming < count else math.inf
+        end = clock + left[x] / rate
+        done = left[x]
+        if end <= horizon:
+            heapq.heappop(waiting)
+            completion[x] = end
+        else:
+            end = horizon
+            done = min((end - clock) * rate, done)
+            left[x] -= done
+            if shortest:
+                heapq.heapreplace(waiting, (left[x], x))
+        busy[x] += done * (clock + end) / 2.0
+        clock = end
+    for x in range(count):
+        busy[x] /= work[x]
+
+
+@kernel
+def _ascend(arrival: F8, least: F8, first: I8, rate: F8, job: I8, work: F8, tail: F8, steps: int) -> float:
+    """The sum of :func:`mixed_bound`, less the arrivals.
+
+    Args:
+        arrival: [N].
+        least: L [N].
+        first: first term of each set of sites T [F + 1].
+        rate: slots of each T [F].
+        job: of each term, ascending within a T [E].
+        work: V [E].
+        tail: h [E].
+        steps: evaluations.
+    """
+    jobs = least.shape[0]
+    terms = job.shape[0]
+    release = np.empty(terms)
+    weight = np.empty(terms)
+    key = np.empty(terms)
+    gain = np.empty(terms)
+    completion = np.empty(terms)
+    busy = np.empty(terms)
+    left = np.empty(terms)
+    rest = np.empty(jobs)  # the weight of L
+    top = np.empty(jobs)
+    total = np.ones(jobs)
+    for x in range(terms):
+        release[x] = arrival[job[x]]
+        total[job[x]] += 1.0
+    for i in range(jobs):
+        rest[i] = 1.0 / total[i]
+    for x in range(terms):
+        weight[x] = 1.0 / total[job[x]]
+    best = 0.0
+    for i in range(jobs):
+        best += least[i]
+    for step in range(steps):
+        value = 0.0
+        for i in range(jobs):
+            value += rest[i] * least[i]
+            top[i] = least[i]
+        for x in range(terms):
+            key[x] = -weight[x] / work[x]
+        for f in range(rate.shape[0]):
+            a = first[f]
+            b = first[f + 1]
+            _serve(release[a:b], work[a:b], key[a:b], rate[f], completion[a:b], busy[a:b], left[a:b])
+        for x in range(terms):
+            gain[x] = busy[x] + tail[x] - release[x]
+            value += weight[x] * gain[x]
+            top[job[x]] = max(top[job[x]], gain[x])
+        best = max(best, value)
+        length = STEP / math.sqrt(step + 1.0)
+        for i in range(jobs):
+            rest[i] *= math.exp(length * (least[i] / top[i] - 1.0))
+            total[i] = rest[i]
+        for x in range(terms):
+            weight[x] *= math.exp(length * (gain[x] / top[job[x]] - 1.0))
+            total[job[x]] += weight[x]
+        for i in range(jobs):
+            rest[i] /= total[i]
+        for x in range(terms):
+            weight[x] /= total[job[x]]
+    return best

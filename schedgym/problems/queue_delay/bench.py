@@ -1,0 +1,63 @@
+"""What ``schedgym bench`` measures of QueueDelay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schedgym.core.benchmark import Benchmark
+
+__all__ = ["CASES"]
+
+ID = "schedgym/QueueDelay-v0"
+QUEUE: dict[str, Any] = {"tasks": 200, "servers": 8, "window": 32, "view": "pick"}
+
+
+def _first_feasible(observation: Any) -> int:
+    return int(observation["action_mask"].argmax())
+
+
+def _first_feasible_each(observation: Any) -> Any:
+    return observation["action_mask"].argmax(axis=1)
+
+
+CASES = (
+    *(
+        Benchmark(
+            name=f"QueueDelay pick, {observation}, gym.make "
+            "(200 tasks, 8 servers, window 32, first feasible, copies)",
+            id=ID,
+            parameters={**QUEUE, "observation": observation},
+            act=_first_feasible,
+            target=target,
+        )
+        for observation, target in (("features", ">= 0.6 x"), ("dict", ">= 0.5 x"))
+    ),
+    *(
+        Benchmark(
+            name=f"vector face, 256 envs, pick, {observation}, {rate:g}/s, {'copies' if copy else 'lent'}",
+            id=ID,
+            parameters={**QUEUE, "observation": observation, "arrival_rate": rate, "copy": copy},
+            act=_first_feasible_each,
+            num_envs=256,
+            target=target if copy and observation == "features" else "-",
+        )
+        for rate, target in ((10.0, ">= 3e6"), (0.1, ">= 4e6"))
+        for observation in ("features", "dict")
+        for copy in (True, False)
+    ),
+    *(
+        Benchmark(
+            name=f"bf-exec, {tasks} tasks, {servers} servers, {arrivals}, window all, lent",
+            id=ID,
+            parameters={"tasks": tasks, "servers": servers, "load": load},
+            policy="bf-exec",
+            target=target,
+            slow=tasks > 2000,
+        )
+        for tasks, servers, load, arrivals, target in (
+            (2000, 10, None, "10/s", "<= 0.4"),
+            (24024, 40, 1.0, "load 1", "<= 2"),
+            (24024, 40, None, "10/s", "<= 2"),
+        )
+    ),
+)

@@ -1,0 +1,111 @@
+"""Benchmarks: what every problem lists can be run, and the command prints and writes it."""
+
+import json
+
+import pytest
+
+from schedgym import cli
+from schedgym.core.benchmark import Benchmark
+from schedgym.core.problem import list_problems
+from schedgym.errors import UnknownName
+from schedgym.evaluation import bench
+from tests.test_all_problems import IDS
+
+CASES = [
+    pytest.param(case, id=case.name)
+    for problem in list_problems().values()
+    for id in problem.ids
+    for case in bench.cases(problem, id)
+]
+ID = "schedgym/QueueDelay-v0"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_runs(case: Benchmark) -> None:
+    if case.policy:
+        if not case.slow:
+            seconds, steps = bench.episode(case)
+            assert 0 < seconds and steps > 1
+    elif case.num_envs:
+        rate, loop, episodes = bench.vector_face(case, 30)
+        assert rate > loop > 0 and episodes >= 0
+    else:
+        assert bench.scalar_face(case, 300) > 0
+
+
+def test_names_are_told_apart_and_belong_to_an_id() -> None:
+    listed = [
+        case
+        for problem in list_problems().values()
+        for id in problem.ids
+        for case in bench.cases(problem, id)
+    ]
+    assert len({(case.id, case.name) for case in listed}) == len(listed)
+    for problem in list_problems().values():
+        try:
+            room = problem.room("bench")
+        except ModuleNotFoundError:
+            continue
+        assert {case.id for case in room.CASES} <= set(problem.ids)
+
+
+@pytest.fixture
+def fast(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in ("SCALAR_STEPS", "VECTOR_STEPS"):
+        monkeypatch.setattr(bench, name, 20)
+    times = {"import": 0.1, "first step, cold": 3.0, "first step, cached": 0.5}
+    monkeypatch.setattr(bench, "cold_start", lambda id: times)
+    monkeypatch.setattr(bench, "episode", lambda case: (0.25, 100))
+    monkeypatch.setattr(bench, "vector_face", lambda case, steps: (2e6, 1e6, steps))
+    return tmp_path
+
+
+def test_the_command_prints_and_writes_one_id(fast, capsys) -> None:
+    assert cli.main(["bench", ID, "--quick", "--json", "o.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "one process, one core; medians of 1 runs; autoreset NextStep" and lines[1] == ID
+    assert [line.split("  ")[0] for line in lines[2:6]] == [
+        "import [subprocess]",
+        "first step, cold [subprocess]",
+        "first step, cached [subprocess]",
+        "CartPole-v1, gym.make",
+    ]
+    assert lines[6].startswith("QueueDelay pick, features, gym.make (200 tasks, 8 servers, window 32, ")
+    assert "target >= 0.6 x" in lines[6] and "ratio" in lines[6]
+    assert lines[8].startswith("vector face, 256 envs, pick, features, 10/s, copies  ")
+    assert "2,000,000 steps/s  target >= 3e6" in lines[8] and "episodes 10  loop 1,000,000" in lines[8]
+    assert (
+        lines[-1].startswith("bf-exec, 2000 tasks, 10 servers, 10/s, window all, lent")
+        and "steps 100" in lines[-1]
+    )
+    rows = json.loads((fast / "o.json").read_text())["benchmark"]
+    assert len(rows) == len(lines) - 2
+    assert rows[0] == {
+        "id": ID,
+        "what": "import [subprocess]",
+        "value": 0.1,
+        "unit": "s",
+        "target": "<= 0.5",
+        "runs": [0.1],
+    }
+
+
+def test_the_command_without_an_id_runs_all(fast, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(bench, "scalar_face", lambda case, steps: 1e5)
+    assert cli.main(["bench"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line in IDS] == IDS
+    assert len([line for line in lines if line.startswith("bf-exec, 24024 tasks")]) == 2
+
+
+def test_names_are_checked() -> None:
+    with pytest.raises(UnknownName, match="did you mean"):
+        bench.main("schedgym/QueueDelay-v9")
+    assert cli.main(["bench", "queue-delai"]) == 2
+
+
+def test_the_cold_start_is_measured_in_a_process_of_its_own() -> None:
+    times = bench.cold_start(ID)
+    assert sorted(times) == ["first step, cached", "first step, cold", "import"]
+    assert 0 < times["first step, cached"] < times["first step, cold"] and times["import"] > 0

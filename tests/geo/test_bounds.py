@@ -1,0 +1,288 @@
+"""The bounds: against the oracle, linear programs, integration, optimal schedules, and every policy."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import linprog
+
+from schedgym.core.workload import Workload
+from schedgym.problems.geo import bounds
+from schedgym.problems.geo.problem import GeoParameters
+from tests.geo import oracle
+from tests.geo.oracle import Instance, Job
+from tests.geo.test_metrics import make_workload, schedules
+
+
+def random_workload(
+    rng: np.random.Generator, jobs: int, tasks: int, sites: int, choices: int, groups: int
+) -> Workload:
+    """Ragged lists of up to ``choices`` sites, slots of very different numbers."""
+    lists = np.full((groups, choices), -1)
+    for row in lists:
+        count = rng.integers(1, choices + 1)
+        row[:count] = rng.permutation(sites)[:count]
+    return Workload(
+        "geo",
+        {"arrival": np.sort(rng.uniform(0, jobs, jobs))},
+        {"slots": rng.integers(1, 10 ** rng.integers(1, 4), sites)},
+        {},
+        tasks={
+            "job": np.concatenate([np.arange(jobs), rng.integers(0, jobs, tasks - jobs)]),
+            "duration": 0.4 * (1.0 + rng.pareto(1.3, tasks)),
+            "sites": lists[rng.integers(0, groups, tasks)],
+        },
+    )
+
+
+def test_bounds_equal_the_oracle() -> None:
+    rng = random.Random(1)
+    fluid = 0
+    for x in range(300):
+        instance = oracle.random_instance(
+            rng, adversarial=x % 2 == 0, window=x % 3 == 0, max_slots=rng.choice((1, 3)), max_tasks=9
+        )
+        order = list(range(sum(len(job.tasks) for job in instance.jobs)))
+        rng.shuffle(order)
+        workload = make_workload(instance, order)
+        each = [float(oracle.job_bound(instance, i)) for i in range(len(instance.jobs))]
+        np.testing.assert_allclose(bounds.job_bounds(workload), each, rtol=1e-12)
+        known = {name: float(value) for name, value in oracle.lower_bounds(instance).items()}
+        assert bounds.pooled_bound(workload) == pytest.approx(known["pooled_srpt"], rel=1e-12)
+        mixed = bounds.mixed_bound(workload)
+        assert mixed >= known["per_job"] * (1 - 1e-12)
+        best = bounds.response_bound(workload)
+        assert best == pytest.approx(max(known["pooled_srpt"], mixed), rel=1e-12)
+        longest = [max(float(d) for d, _ in job.tasks) for job in instance.jobs]
+        fluid += any(a > b * (1 + 1e-9) for a, b in zip(each, longest, strict=True))
+    assert fluid > 50
+
+
+def test_by_hand() -> None:
+    jobs = [
+        Job(0, ((4, (0,)), (2, (0, 1)), (3, (1,)))),
+        Job(1, ((Fraction(1, 2), (1,)),)),
+        Job(50, ((1, (0,)),)),
+    ]
+    workload = make_workload(Instance((1, 2), jobs))
+    assert bounds.job_bounds(workload).tolist() == [4.0, 0.5, 1.0]
+    # pooled speed 3: job 1 preempts at 1 (6 > 1/2), done at 7/6; job 0 at 19/6; job 2 after 1/3
+    assert bounds.pooled_bound(workload) == pytest.approx((19 / 6 + 1 / 6 + 1 / 3) / 3)
+    crowded = make_workload(Instance((1, 1), [Job(0, ((2, (0,)), (2, (0,)), (1, (0, 1))))]))
+    assert bounds.job_bounds(crowded).tolist() == [4.0]
+    assert bounds.response_bound(crowded) == 4.0
+
+
+def test_mixed_by_hand() -> None:
+    # n jobs of one task of 1 on one slot, all at 0: the mean completion is (n + 1) / 2, of one job alone 1
+    for n in (1, 2, 5, 20):
+        workload = make_workload(Instance((1,), [Job(3, ((1, (0,)),))] * n))
+        assert bounds.mixed_bound(workload) == pytest.approx((n + 1) / 2, rel=1e-6)
+    # two slots: mean busy time n / 4, and half a second after it; pooled alone says (n + 1) / 4
+    workload = make_workload(Instance((2,), [Job(3, ((1, (0,)),))] * 20))
+    assert bounds.pooled_bound(workload) == pytest.approx(21 / 4)
+    assert 5.5 <= bounds.mixed_bound(workload) <= 5.5 + 1e-9
+    # each site has its own jobs: one machine for both would be idle half of the time
+    jobs = [Job(0, ((1, (0,)),))] * 20 + [Job(100, ((1, (1,)),))] * 20
+    assert bounds.mixed_bound(make_workload(Instance((1, 1), jobs))) == pytest.approx(10.5, rel=1e-3)
+
+
+def test_objectives() -> None:
+    workload = make_workload(Instance((1,), [Job(0, ((2, (0,)), (2, (0,))))]))
+    assert bounds.lower_bound(workload) == 4.0
+    for objective, expected in (("response", 4.0), ("fairness", 0.0), ("weighted", 3.0)):
+        parameters = GeoParameters(objective=objective, fairness_weight=0.25)
+        assert bounds.lower_bound(workload, parameters) == expected
+
+
+def test_no_policy_is_better() -> None:
+    tight = 0
+    for instance, outcome in schedules(300, 2):
+        workload = make_workload(instance)
+        mean = float(oracle.metrics_assign(instance, outcome)["mean_response"])
+        for bound in (bounds.mixed_bound, bounds.pooled_bound, bounds.response_bound):
+            assert bound(workload) <= mean * (1 + 1e-9)
+        tight += bounds.response_bound(workload) > 0.999 * mean
+    assert tight > 30
+
+
+def optimum(instance: Instance) -> float:
+    """The least mean response: every order of the tasks, every site, each task as early as it can."""
+    tasks = [
+        (float(job.arrival), float(d), sites, i)
+        for i, job in enumerate(instance.jobs)
+        for d, sites in job.tasks
+    ]
+    best = math.inf
+
+    def extend(left: frozenset[int], free: tuple[tuple[float, ...], ...], done: tuple[float, ...]) -> None:
+        nonlocal best
+        if sum(done) >= best:
+            return
+        if not left:
+            best = sum(done)
+            return
+        for x in {tasks[x]: x for x in left}.values():
+            arrival, duration, sites, i = tasks[x]
+            for j in sites:
+                end = max(arrival, free[j][0]) + duration
+                site = tuple(sorted((*free[j][1:], end)))
+                later = (*done[:i], max(done[i], end), *done[i + 1 :])
+                extend(left - {x}, (*free[:j], site, *free[j + 1 :]), later)
+
+    arrivals = tuple(float(job.arrival) for job in instance.jobs)
+    extend(frozenset(range(len(tasks))), tuple((0.0,) * u for u in instance.slots), arrivals)
+    return (best - sum(arrivals)) / len(arrivals)
+
+
+def test_no_schedule_is_better() -> None:
+    rng = random.Random(3)
+    stronger = exact = count = 0
+    while count < 150:
+        instance = oracle.random_instance(
+            rng, adversarial=count % 2 == 0, max_sites=2, max_jobs=4, max_tasks=3, max_slots=2
+        )
+        if sum(len(job.tasks) for job in instance.jobs) > 6:
+            continue
+        count += 1
+        workload = make_workload(instance)
+        best = optimum(instance)
+        alone, pooled = bounds.job_bounds(workload).mean(), bounds.pooled_bound(workload)
+        mixed, all = bounds.mixed_bound(workload), bounds.response_bound(workload)
+        assert max(alone, pooled, mixed) == all <= best * (1 + 1e-9)
+        stronger += mixed > max(alone, pooled) * 1.001
+        exact += all > best * (1 - 1e-9)
+    assert stronger > 10 and exact > 30
+
+
+def fluid_time(work: np.ndarray, sites: np.ndarray, slots: np.ndarray) -> float:
+    """The least C as a linear program: flows of every row to its sites, and C."""
+    arcs = [(k, j) for k, row in enumerate(sites) for j in row if j >= 0]
+    cost = np.zeros(len(arcs) + 1)
+    cost[-1] = 1.0
+    equal, most = np.zeros((len(work), len(arcs) + 1)), np.zeros((len(slots), len(arcs) + 1))
+    for x, (k, j) in enumerate(arcs):
+        equal[k, x] = most[j, x] = 1.0
+    most[:, -1] = -slots
+    result = linprog(cost, A_ub=most, b_ub=np.zeros(len(slots)), A_eq=equal, b_eq=work)
+    assert result.status == 0
+    return result.fun
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fluid_time_of_many_groups(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    workload = random_workload(rng, jobs=2, tasks=150, sites=25, choices=4, groups=120)
+    tasks = workload.tasks
+    tasks["duration"][:] = rng.uniform(1.0, 2.0, 150)  # else the longest task decides
+    workload.cluster["slots"][:] = rng.integers(1, 4, 25)
+    fluid = 0
+    for i, bound in enumerate(bounds.job_bounds(workload)):
+        own = tasks["job"] == i
+        least = fluid_time(tasks["duration"][own], tasks["sites"][own], workload.cluster["slots"])
+        assert bound == pytest.approx(max(least, tasks["duration"][own].max()), rel=1e-7)
+        fluid += least > tasks["duration"][own].max()
+    assert fluid
+
+
+def test_fluid_time_is_not_above_the_exact_one() -> None:
+    """Slots and durations over many orders of magnitude, against exact fractions."""
+    rng = random.Random(4)
+    for _ in range(200):
+        slots = [10 ** rng.randint(0, 6) for _ in range(4)]
+        pool = [tuple(rng.sample(range(4), rng.randint(1, 4))) for _ in range(5)]
+        tasks = [(10.0 ** rng.uniform(-3, 3), rng.choice(pool)) for _ in range(8)]
+        tasks += [(rng.uniform(1, 2) * 1e-3, rng.choice(pool)) for _ in range(300)]
+        exact = oracle.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
+        (bound,) = bounds.job_bounds(make_workload(Instance(slots, [Job(0, tuple(tasks))])))
+        assert float(exact) * (1 - 1e-9) <= bound <= float(exact) * (1 + 1e-13)
+
+
+def test_tails_are_the_integral_of_the_work_left() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        tasks = rng.exponential(1.0, rng.integers(1, 12)) + rng.integers(0, 2)
+        rate = float(rng.integers(1, 8))
+        tail = np.empty(1)
+        bounds._tails(tasks, np.array([0, len(tasks)]), np.array([tasks.sum()]), np.array([rate]), tail)
+
+        def left(s: float, tasks: np.ndarray = tasks, rate: float = rate) -> float:
+            return tasks.sum() - min(np.minimum(tasks, s).sum(), rate * s, tasks.sum())
+
+        until = max(tasks.max(), tasks.sum() / rate)
+        expected = quad(left, 0.0, until, points=sorted(tasks), limit=500)[0] / tasks.sum()
+        assert tail[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_serving_by_density_is_optimal() -> None:
+    """Of all static orders, largest weight per work gives the least weighted mean busy time."""
+    rng = np.random.default_rng(6)
+    for _ in range(40):
+        count = int(rng.integers(2, 6))
+        release = np.sort(rng.integers(0, 4, count)).astype(float)
+        work, weight = rng.uniform(0.5, 3.0, count), rng.random(count)
+        completion, busy, left = np.empty(count), np.empty(count), np.empty(count)
+
+        def cost(
+            key: np.ndarray,
+            fixed: tuple[np.ndarray, ...] = (release, work),
+            weight: np.ndarray = weight,
+            scratch: tuple[np.ndarray, ...] = (completion, busy, left),
+        ) -> float:
+            bounds._serve(*fixed, key, 2.0, *scratch)
+            return float(weight @ scratch[1])
+
+        least = cost(-weight / work)
+        orders = [np.array(order, dtype=float) for order in itertools.permutations(range(count))]
+        assert least == pytest.approx(min(map(cost, orders)), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_bound_does_not_depend_on(seed: int) -> None:
+    """The order of tasks and lists and the origin of time; and it scales with time."""
+    rng = np.random.default_rng(seed)
+    workload = random_workload(rng, jobs=40, tasks=400, sites=6, choices=3, groups=9)
+    order = rng.permutation(400)
+    sites = workload.tasks["sites"][order]
+    turned = np.where((sites >= 0).all(axis=1, keepdims=True), sites[:, ::-1], sites)
+    other = Workload(
+        "geo",
+        {"arrival": 1024.0 + workload.jobs["arrival"]},
+        workload.cluster,
+        {},
+        tasks={
+            "job": workload.tasks["job"][order],
+            "duration": workload.tasks["duration"][order],
+            "sites": turned,
+        },
+    )
+    slower = Workload(
+        "geo",
+        {"arrival": 4.0 * workload.jobs["arrival"]},
+        workload.cluster,
+        {},
+        tasks={**workload.tasks, "duration": 4.0 * workload.tasks["duration"]},
+    )
+    for bound in (bounds.response_bound, bounds.pooled_bound, bounds.mixed_bound):
+        assert bound(other) == pytest.approx(bound(workload), rel=1e-9)
+        assert bound(slower) == pytest.approx(4.0 * bound(workload), rel=1e-9)
+
+
+def test_site_sets_of_long_lists() -> None:
+    """More sites in a list than fit into one code."""
+    rng = np.random.default_rng(7)
+    base = np.array([rng.permutation(50)[:30] for _ in range(5)])
+    base[3:, 20:] = -1
+    rows = rng.integers(0, 5, 200)
+    shuffled = np.array([np.concatenate([rng.permutation(r[r >= 0]), r[r < 0]]) for r in base[rows]])
+    sets, group = bounds._site_sets(shuffled, 50)
+    assert len(sets) == len(np.unique(rows))
+    for row, k in zip(base[rows], group, strict=True):
+        assert sorted(row[row >= 0]) == sets[k][sets[k] >= 0].tolist()
+        assert (np.diff((sets[k] >= 0).astype(int)) <= 0).all()

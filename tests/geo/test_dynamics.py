@@ -1,0 +1,389 @@
+"""The compiled dynamics against the plain-Python oracle: equal starts and sites, bit for bit."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym  # noqa: F401  (registers the ids)
+from schedgym.core.workload import Workload, save_workload
+from schedgym.errors import InvalidAction, InvalidWorkload
+from schedgym.problems.geo.metrics import validate
+from schedgym.problems.geo.schemes import ASSIGN_RULES
+from schedgym.problems.geo.simulator import DECODERS
+from schedgym.problems.geo.workload import make_workload, tables
+from tests.geo import oracle
+
+ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
+
+
+def workload_of(instance: oracle.Instance) -> Workload:
+    """The instance as a workload, its tasks job by job."""
+    tasks = [(i, duration, sites) for i, job in enumerate(instance.jobs) for duration, sites in job.tasks]
+    width = max(len(sites) for _, _, sites in tasks)
+    lists = np.full((len(tasks), width), -1)
+    for t, (_, _, sites) in enumerate(tasks):
+        lists[t, : len(sites)] = sites
+    return make_workload(
+        [float(job.arrival) for job in instance.jobs],
+        [i for i, _, _ in tasks],
+        [float(duration) for _, duration, _ in tasks],
+        lists,
+        list(instance.slots),
+    )
+
+
+def numbered(instance: oracle.Instance) -> oracle.Instance:
+    """The instance with float times and its groups numbered as the environment numbers them."""
+    lists = tables(workload_of(instance)).sites
+    groups = [tuple(int(j) for j in row if j >= 0) for row in lists]
+    jobs = [
+        oracle.Job(float(job.arrival), tuple((float(d), sites) for d, sites in job.tasks))
+        for job in instance.jobs
+    ]
+    return oracle.Instance(instance.slots, jobs, groups)
+
+
+def instances(count: int, seed: int) -> list[oracle.Instance]:
+    rng = random.Random(seed)
+    return [numbered(oracle.random_instance(rng, adversarial=x % 3 > 0)) for x in range(count)]
+
+
+def make(id: str, tmp_path: Any, instance: oracle.Instance, **parameters: Any) -> Any:
+    path = tmp_path / "workload.npz"
+    save_workload(workload_of(instance), path)
+    values = {"window": "all", "action_mask": False, "workload": str(path), **parameters}
+    return gym.make(id, disable_env_checker=True, **values).unwrapped
+
+
+def check_equal(env: Any, outcome: oracle.Outcome) -> None:
+    """The recorded schedule is the oracle's."""
+    record = env.record()
+    validate(record)
+    start = [x for row in outcome.start for x in row]
+    assert record.job.tolist() == list(range(len(start)))
+    assert record.start.tolist() == start
+    assert record.server.tolist() == [x for row in outcome.site for x in row]
+    assert record.end.tolist() == [x for row in outcome.end for x in row]
+
+
+def job_numbers(env: Any, observation: dict[str, Any]) -> list[int]:
+    """The job of each active row, which no observation tells."""
+    return [int(job) for job in env.simulator.state.job[0, : int(observation["active"][0])]]
+
+
+def check_seen(seen: dict[str, Any], view: oracle.View) -> None:
+    """An observation of the past against what the oracle shows at that instant."""
+    jobs = seen["jobs"]
+    assert jobs == view.active
+    n = len(jobs)
+    assert seen["waiting"][:n].tolist() == [view.waiting[i] for i in jobs]
+    unfinished = seen["waiting"] + seen["running"].sum(axis=2)
+    assert unfinished[:n].tolist() == [view.unfinished[i] for i in jobs]
+    assert seen["remaining"][:n].tolist() == [sum(view.unfinished[i]) for i in jobs]
+    assert [i for r, i in enumerate(jobs) if seen["new"][r]] == view.new
+    for name in ("waiting", "running", "remaining", "arrival", "age", "new", "job_mask"):
+        assert not seen[name][n:].any(), name
+
+
+class Replay:
+    """A rule for the oracle: what was decided at each instant, which must have looked the same."""
+
+    def __init__(self) -> None:
+        self.plans: dict[float, Any] = {}
+        self.seen: dict[float, dict[str, Any]] = {}
+        self.asked: list[float] = []
+
+    def note(self, observation: dict[str, Any], jobs: list[int], plan: Any) -> None:
+        clock = float(observation["clock"][0])
+        self.plans[clock] = plan
+        self.seen[clock] = {"jobs": jobs, **observation}
+
+    def __call__(self, view: oracle.View) -> Any:
+        self.asked.append(view.clock)
+        check_seen(self.seen[view.clock], view)
+        return self.plans[view.clock]
+
+    def assign(self, view: oracle.View) -> Any:
+        if any(any(row) for row in view.waiting.values()):
+            return self(view)
+        return view.active, {i: {} for i in view.active}
+
+    def share(self, view: oracle.View) -> Any:
+        return self(view) if any(any(row) for row in view.waiting.values()) else {}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_assignments_run_as_the_oracle_says(seed: int, tmp_path: Any) -> None:
+    rng = np.random.default_rng(seed)
+    for instance in instances(60, seed):
+        env = make(ASSIGN, tmp_path, instance, view="assignment", strict=True)
+        observation, _ = env.reset()
+        replay = Replay()
+        done = False
+        while not done:
+            jobs = job_numbers(env, observation)
+            action = np.zeros(env.action_space.shape)
+            scores = rng.integers(-2, 3, len(jobs)) / 2  # ties go by arrival
+            counts: dict[int, oracle.Counts] = {}
+            for r, i in enumerate(jobs):
+                counts[i] = {}
+                for k, group in enumerate(instance.groups):
+                    left = int(observation["waiting"][r, k])
+                    split = rng.multinomial(left, np.ones(len(group)) / len(group))
+                    base = 1 + k * observation["sites"].shape[1]
+                    action[r, base : base + len(group)] = split
+                    counts[i].update({(k, j): int(x) for j, x in zip(group, split, strict=True)})
+            action[: len(jobs), 0] = scores
+            order = [jobs[r] for r in np.argsort(-scores, kind="stable")]
+            replay.note(observation, jobs, (order, counts))
+            observation, _, done, _, info = env.step(action)
+        outcome = oracle.simulate_assign(instance, replay.assign)
+        assert replay.asked == list(replay.plans)
+        check_equal(env, outcome)
+        expected = oracle.metrics_assign(instance, outcome)
+        assert info["metrics"]["mean_response"] == pytest.approx(float(expected["mean_response"]), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "options", [{}, {"aggressive": True}, {"work_conserving": False}, {"sites": "associated"}]
+)
+def test_random_shares_run_as_the_oracle_says(seed: int, options: dict[str, Any], tmp_path: Any) -> None:
+    rng = np.random.default_rng(seed)
+    associated = options.get("sites") == "associated"
+    parameters = {name: value for name, value in options.items() if name != "sites"}
+    for instance in instances(40, seed + 100):
+        env = make(FAIR, tmp_path, instance, view="shares", strict=True, **parameters)
+        observation, _ = env.reset()
+        replay = Replay()
+        done = False
+        while not done:
+            jobs = job_numbers(env, observation)
+            n = len(jobs)
+            at = [observation["sites"] == j for j in range(len(instance.slots))]
+            action = rng.choice([0.0, 0.25, 0.5, 1.0, rng.random()], env.action_space.shape)
+            if options.get("work_conserving") is False:
+                action += 0.01  # without any share the episode would never end
+            unfinished = observation["waiting"] + observation["running"].sum(axis=2)
+            action[n:] = 0.0
+            for k, group in enumerate(instance.groups):
+                action[:, k, 1 if associated else len(group) :] = 0.0
+                scale = unfinished[:n, k] / np.maximum(action[:n, k].sum(axis=1), 1e-9)
+                action[:n, k] *= np.minimum(1.0, scale)[:, None] * 0.999
+            for here, slots in zip(at, instance.slots, strict=True):
+                total = np.where(here, action, 0.0).sum()
+                if total > slots:
+                    action[np.broadcast_to(here, action.shape)] *= 0.999 * slots / total
+            shares = {
+                (i, k, j): float(action[r, k, a])
+                for r, i in enumerate(jobs)
+                for k, group in enumerate(instance.groups)
+                for a, j in enumerate(group)
+            }
+            replay.note(observation, jobs, shares)
+            if associated:
+                action[:, :, 1:] = -1.0
+            observation, _, done, _, info = env.step(action)
+        outcome = oracle.simulate_fair(
+            instance,
+            replay.share,
+            aggressive=bool(options.get("aggressive")),
+            work_conserving=options.get("work_conserving", True),
+            sites=options.get("sites", "all"),
+        )
+        assert replay.asked == list(replay.plans)
+        check_equal(env, outcome)
+        expected = oracle.metrics_fair(instance, outcome)
+        for name in ("fairness_integral", "mean_std"):
+            assert info["metrics"][name] == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("rule", range(len(ASSIGN_RULES)))
+def test_view_rule_is_the_oracles_policy(rule: int, tmp_path: Any) -> None:
+    for instance in instances(60, 7):
+        env = make(ASSIGN, tmp_path, instance, view="rule")
+        env.reset()
+        done = False
+        while not done:
+            _, _, done, _, _ = env.step(rule)
+        check_equal(env, oracle.simulate_assign(instance, ASSIGN_RULES[rule]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dispatch_sites", ["all", "associated"])
+def test_picks_obey_the_mask_and_run_to_the_end(seed: int, dispatch_sites: str, tmp_path: Any) -> None:
+    rng = np.random.default_rng(seed)
+    for instance in instances(40, seed + 30):
+        parameters = {"window": 3, "action_mask": True, "dispatch_sites": dispatch_sites, "strict": True}
+        env = make(FAIR, tmp_path, instance, view="pick", **parameters)
+        observation, _ = env.reset()
+        done = False
+        while not done:
+            j = int(observation["open_site"])
+            n = int(observation["job_mask"].sum())
+            assert observation["free"][j] > 0
+            for r in range(3):
+                waits = [
+                    observation["waiting"][r, k] > 0
+                    for k, row in enumerate(observation["sites"])
+                    if (row[0] == j if dispatch_sites == "associated" else j in row)
+                ]
+                assert bool(observation["action_mask"][r]) == (r < n and any(waits))
+            for r in np.flatnonzero(observation["action_mask"] == 0):
+                with pytest.raises(InvalidAction):
+                    env.step(int(r))
+            choice = int(rng.choice(np.flatnonzero(observation["action_mask"])))
+            observation, _, done, _, _ = env.step(choice)
+        record = env.record()
+        validate(record)
+        if dispatch_sites == "associated":
+            assert (record.server == record.workload.tasks["sites"][record.job, 0]).all()
+        assert observation["open_site"] == len(instance.slots)
+
+
+def scaled(count: Any) -> Any:
+    return np.asarray(count) / (np.asarray(count) + 8.0)
+
+
+def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str) -> None:
+    """Tokens against the same state in exact units."""
+    sites, slots = one["sites"], one["slots"]
+    w, n = len(one["age"]), int(one["job_mask"].sum())
+    site = int(one["open_site"]) if view == "pick" else len(slots)
+    at = [np.where(sites == j, one["running"], 0).sum(axis=(1, 2)) for j in range(len(slots))]
+    here = [k for k, row in enumerate(sites) if site in row]
+    columns = [
+        scaled(one["remaining"]),
+        scaled(one["waiting"].sum(axis=1)),
+        scaled(one["running"].sum(axis=(1, 2))),
+        one["age"] / (one["age"] + 10.0),
+        one["new"],
+        scaled(one["waiting"][:, here].sum(axis=1)),
+        scaled(at[site]) if site < len(at) else np.zeros(w),
+        *scaled(one["waiting"]).T,
+        *scaled(at),
+    ]
+    if view == "priority":
+        columns += [
+            scaled(np.where(sites == j, one["assigned"], 0).sum(axis=(1, 2))) for j in range(len(slots))
+        ]
+    expected = np.stack(columns, axis=1)
+    expected[n:] = 0.0
+    np.testing.assert_allclose(two["jobs"], expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(two["sites"][:, 0], scaled(slots), rtol=1e-6)
+    np.testing.assert_allclose(two["sites"][:, 1], one["free"] / slots, rtol=1e-6)
+    assert two["sites"][:, 4].tolist() == [float(j == site) for j in range(len(slots))]
+    clock = one["clock"][0]
+    whole = [*one["event"], scaled(one["active"][0]), scaled(one["backlog"][0])]
+    np.testing.assert_allclose(two["globals"][:5], whole, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(two["globals"][6], clock / (clock + 600.0), rtol=1e-6)
+    assert two["job_mask"].tolist() == one["job_mask"].tolist()
+    if int(one["backlog"][0]) == 0:  # else hidden jobs count too
+        able = [one["waiting"][:, [j in row for row in sites]].sum() for j in range(len(slots))]
+        np.testing.assert_allclose(two["sites"][:, 2], scaled(able), rtol=1e-6)
+        np.testing.assert_allclose(two["globals"][5], scaled(one["waiting"].sum()), rtol=1e-6)
+
+
+@pytest.mark.parametrize("view", ["priority", "weights", "pick", "shares"])
+def test_features_are_the_exact_units_scaled(view: str) -> None:
+    parameters = {"view": view, "jobs": 30, "sites": 4, "slots": 2, "max_tasks": 20, "window": 5}
+    exact = gym.make(ASSIGN, disable_env_checker=True, **parameters).unwrapped
+    tokens = gym.make(ASSIGN, disable_env_checker=True, observation="features", **parameters).unwrapped
+    rng = np.random.default_rng(0)
+    exact.action_space.seed(0)
+    for episode in range(3):
+        one, _ = exact.reset(seed=episode)
+        two, _ = tokens.reset(seed=episode)
+        check_tokens(one, two, view)
+        for step in range(10**5):
+            if view == "pick":
+                action: Any = int(rng.choice(np.flatnonzero(one["action_mask"])))
+            else:
+                action = exact.action_space.sample()
+            one, reward, done, _, _ = exact.step(action)
+            two, again, *_ = tokens.step(action)
+            assert reward == again
+            check_tokens(one, two, view)
+            if done or (episode == 1 and step == 20):  # the next episode begins in the midst of this one
+                break
+
+
+def test_repair_of_counts_and_shares() -> None:
+    parameters = {"jobs": 6, "sites": 3, "slots": 2, "choices": 2, "max_tasks": 8, "window": "all"}
+    env = gym.make(ASSIGN, disable_env_checker=True, view="assignment", **parameters).unwrapped
+    simulator = env.simulator
+    observation, _ = env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    done = False
+    while not done:
+        n = int(observation["active"][0])
+        action = rng.integers(-1, 4, env.action_space.shape).astype(float)
+        waiting = observation["waiting"]
+        expected = [
+            [
+                oracle.repair_counts([int(x) for x in action[r, 1 + 2 * k : 3 + 2 * k]], int(waiting[r, k]))
+                for k in range(3)
+            ]
+            for r in range(n)
+        ]
+        simulator.actions[0, :n] = action[:n]
+        DECODERS["assignment"](simulator.table, simulator.toolbox, np.ones(1, np.int8))
+        assert simulator.state.assigned[0, :n].reshape(n, 3, 2).tolist() == expected
+        observation, _, done, _, info = env.step(action)
+    assert info["metrics"]["repaired"] > 0
+    env = gym.make(FAIR, disable_env_checker=True, view="shares", **parameters).unwrapped
+    simulator = env.simulator
+    observation, _ = env.reset(seed=0)
+    done = False
+    while not done:
+        n = int(observation["active"][0])
+        action = rng.choice([0.0, 0.5, 1.0, 4.0, 0.1], env.action_space.shape)
+        simulator.actions[0, :n] = action[:n]
+        DECODERS["shares"](simulator.table, simulator.toolbox, np.ones(1, np.int8))
+        unfinished = observation["waiting"] + observation["running"].sum(axis=2)
+        sites = observation["sites"]
+        keys = [(r, k, a) for r in range(n) for k in range(3) for a in range(2)]
+        repaired = oracle.repair_shares(
+            {(r, k, int(sites[k, a])): Fraction(action[r, k, a]) for r, k, a in keys},
+            {(r, k): int(unfinished[r, k]) for r in range(n) for k in range(3)},
+            observation["slots"].tolist(),
+        )
+        for r, k, a in keys:
+            wanted = float(repaired[r, k, int(sites[k, a])])
+            assert simulator.state.share[0, r, 2 * k + a] == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+        observation, _, done, _, _ = env.step(action)
+
+
+def test_a_group_whose_sites_are_all_closed_has_its_associated_site_opened() -> None:
+    parameters = {"jobs": 6, "sites": 3, "slots": 2, "choices": 2, "max_tasks": 8}
+    env = gym.make(FAIR, disable_env_checker=True, view="shares", **parameters).unwrapped
+    env.reset(seed=0)
+    done = False
+    while not done:
+        _, _, done, _, info = env.step(np.full(env.action_space.shape, -1.0))
+        assert info["repaired"]
+    record = env.record()
+    validate(record)
+    assert (record.server == record.workload.tasks["sites"][record.job, 0]).all()
+
+
+def test_workloads_that_do_not_fit_are_refused() -> None:
+    env = gym.make(ASSIGN, disable_env_checker=True, jobs=4, sites=3, choices=2, window="all").unwrapped
+    base: tuple[Any, ...] = ([0.0], [0], [1.0], [[0, 1]], [1, 1, 1])
+    env.reset(options={"workload": make_workload(*base)})
+    changes: list[tuple[dict[int, Any], str]] = [
+        ({4: [1, 1]}, "sites, the workload 2"),
+        ({3: [[0, 1, 2]]}, "a task has 3 sites"),
+        ({0: [0.0] * 5, 1: list(range(5)), 2: [1.0] * 5, 3: [[0, 1]] * 5}, "exceed the window"),
+        ({1: [0] * 4, 2: [1.0] * 4, 3: np.array([[1, 0], [0, -1], [2, 1], [0, 2]])}, "4 different lists"),
+    ]
+    for change, message in changes:
+        values = [change.get(x, value) for x, value in enumerate(base)]
+        with pytest.raises(InvalidWorkload, match=message):
+            env.reset(options={"workload": make_workload(*values)})

@@ -1,0 +1,767 @@
+"""Workloads of GeoAssign and GeoFair: the schema, tables for kernels, the generator, traces, toys."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from schedgym.baselines.solvers.balance import make_site_lists
+from schedgym.core.random import root_seeds
+from schedgym.core.workload import Workload, load_workload, save_workload
+from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.geo import problem
+from schedgym.problems.geo.workload import (
+    DURATIONS,
+    LAST_TIME,
+    LONGEST,
+    MEAN_DURATION,
+    PARETO_LEAST,
+    PARETO_SHAPE,
+    SCHEMA,
+    SINGLE,
+    SIZE_MU,
+    SIZE_SIGMA,
+    TOYS,
+    Source,
+    draw_python,
+    from_trace,
+    generate,
+    group_numbers,
+    make_source,
+    make_workload,
+    rank_distribution,
+    rebuild,
+    shuffle_future,
+    tables,
+    toy,
+)
+from schedgym.traces import read_trace
+from tests.geo import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = os.environ.get("SCHEDGYM_DATA")
+real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
+seeds = st.integers(0, 2**32)
+
+
+# Schema ---------------------------------------------------------------------------------------
+
+SOUND: dict[str, Any] = {
+    "arrival": [0.0, 1.0],
+    "job": [0, 1, 1],
+    "duration": [2.0, 3.0, 4.0],
+    "sites": [[0], [2, 1], [0, 1, 2]],
+    "slots": [1, 2, 3],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arrival": [1.0, 0.0]}, "jobs.arrival[1]: must not decrease, got 0 after 1"),
+        ({"arrival": [-1.0, 0.0]}, "jobs.arrival[0]: must be >= 0 (s), got -1"),
+        ({"arrival": []}, "jobs.arrival: must not be empty"),
+        ({"arrival": [0.0, 1.0, 2.0]}, "jobs: job [2] has no task"),
+        ({"job": [0, 0, 0]}, "jobs: job [1] has no task"),
+        ({"job": [0, 1, 2]}, "tasks.job[2]: there are 2 jobs, got 2"),
+        ({"job": [0, -1, 1]}, "tasks.job[1]: must be >= 0 (job), got -1"),
+        ({"job": [0, 0.5, 1]}, "tasks.job[1]: must be a whole number, got 0.5"),
+        ({"job": [0, 1]}, "tasks.duration: must have one value per task: 2 as in tasks.job, got 3"),
+        ({"duration": [2.0, 0.0, 1.0]}, "tasks.duration[1]: must be > 0 (s), got 0"),
+        ({"duration": [2.0, math.nan, 1.0]}, "tasks.duration[1]: must be finite, got nan"),
+        ({"duration": [2.0, True, 1.0]}, "tasks.duration[1]: must be a number"),
+        (
+            {"duration": [2.0, 1.0, LAST_TIME]},
+            "tasks: last arrival plus all durations must be <= 1e+12 s, got 1e+12",
+        ),
+        ({"sites": [[0], [3, 1], [1]]}, "tasks.sites[1][0]: there are 3 sites, got 3"),
+        ({"sites": [[0], [1, 2], [1, 0, 9]]}, "tasks.sites[2][2]: there are 3 sites, got 9"),
+        ({"sites": [[0], [2, 1, 2], [1]]}, "tasks.sites[1]: site 2 appears twice"),
+        ({"sites": [[0], [], [1]]}, "tasks.sites[1]: task has no available site"),
+        ({"sites": [[], [], []]}, "tasks.sites[0]: task has no available site"),
+        ({"sites": np.array([[0], [0], [-1]])}, "tasks.sites[2]: task has no available site"),
+        ({"sites": [[0], [1, -1], [1]]}, "tasks.sites[1][1]: must be >= 0 (site), got -1"),
+        ({"sites": [[0], [0], [0, 0.5]]}, "tasks.sites[2][1]: must be a whole number, got 0.5"),
+        ({"sites": [[0], [0]]}, "tasks.sites: must have one value per task: 3 as in tasks.job, got 2"),
+        ({"slots": [1, 0, 1]}, "cluster.slots[1]: must be >= 1 (slots), got 0"),
+        ({"slots": [1, 1, 10**6 + 1]}, "cluster.slots[2]: must be <= 1e+06 (slots), got 1e+06"),
+        ({"slots": [1, 1.5, 1]}, "cluster.slots[1]: must be a whole number, got 1.5"),
+    ],
+)
+def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        make_workload(**(SOUND | changes))
+    assert str(caught.value) == message
+
+
+def test_a_sound_workload() -> None:
+    workload = make_workload(**SOUND)
+    assert repr(workload) == (
+        "Workload('geo', jobs[2]: arrival; tasks[3]: job, duration, sites; cluster[3]: slots)"
+    )
+    assert workload.tasks["sites"].tolist() == [[0, -1, -1], [2, 1, -1], [0, 1, 2]]
+    assert workload.cluster["slots"].dtype == np.int64
+    assert make_workload(**(SOUND | {"sites": workload.tasks["sites"]})) == workload
+    assert DURATIONS == problem.DURATIONS
+
+
+def test_the_example_in_the_package(tmp_path: Path) -> None:
+    path = ROOT / "schedgym/problems/geo/example.json"
+    workload = load_workload(path)
+    assert workload.problem == "geo" and len(tables(workload).sites) == 7
+    save_workload(workload, tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text()) == json.loads(path.read_text())
+
+
+@st.composite
+def workloads(draw: st.DrawFn, most: int = 12) -> Workload:
+    sites = draw(st.integers(1, 4))
+    count = draw(st.integers(1, most))
+    lists = st.lists(st.integers(0, sites - 1), min_size=1, max_size=3, unique=True)
+    known = draw(st.lists(lists, min_size=1, max_size=4))
+    job = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    job = np.unique(job, return_inverse=True)[1].reshape(-1)
+    jobs = int(job.max()) + 1
+    return make_workload(
+        sorted(draw(st.lists(st.integers(0, 9), min_size=jobs, max_size=jobs))),
+        job,
+        draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=count, max_size=count)),
+        draw(st.lists(st.sampled_from(known), min_size=count, max_size=count)),
+        draw(st.lists(st.integers(1, 3), min_size=sites, max_size=sites)),
+    )
+
+
+@given(workload=workloads(), suffix=st.sampled_from([".json", ".npz"]))
+@settings(max_examples=50)
+def test_files_give_back_the_same_workload(workload: Workload, suffix: str, tmp_path_factory) -> None:
+    path = tmp_path_factory.mktemp("files") / f"w{suffix}"
+    save_workload(workload, path)
+    assert load_workload(path, SCHEMA) == workload
+    if suffix == ".json":
+        lists = json.loads(path.read_text())["tasks"]["sites"]
+        assert lists == [[site for site in row if site >= 0] for row in workload.tasks["sites"].tolist()]
+
+
+# Tables ---------------------------------------------------------------------------------------
+
+
+def rows_of(workload: Workload) -> list[tuple[int, ...]]:
+    return [tuple(site for site in row if site >= 0) for row in workload.tasks["sites"].tolist()]
+
+
+@given(workload=workloads())
+def test_tables_say_the_same_in_plain_python(workload: Workload) -> None:
+    table = tables(workload)
+    rows = rows_of(workload)
+    groups = sorted(set(rows))
+    jobs = workload.tasks["job"].tolist()
+    assert [tuple(s for s in row if s >= 0) for row in table.group_lists.tolist()] == groups
+    assert table.sites.shape == (len(groups), max(map(len, groups)))
+    order = sorted(range(len(rows)), key=lambda x: (jobs[x], rows[x], x))
+    assert table.task_index.tolist() == order
+    assert table.duration.tolist() == [workload.tasks["duration"][x] for x in order]
+    parts = sorted({(i, groups.index(row)) for i, row in zip(jobs, rows, strict=True)})
+    assert table.part_group.tolist() == [k for _, k in parts]
+    for i in range(len(table.arrival)):
+        assert table.part_start[i + 1] - table.part_start[i] == sum(j == i for j, _ in parts)
+        assert table.task_start[i + 1] - table.task_start[i] == jobs.count(i)
+    for p, (i, k) in enumerate(parts):
+        own = order[table.part_first[p] : table.part_first[p + 1]]
+        assert {(jobs[x], rows[x]) for x in own} == {(i, groups[k])}
+    assert table.part_start[0] == table.task_start[0] == table.part_first[0] == 0
+    assert table.part_start[-1] == len(parts) and table.task_start[-1] == table.part_first[-1] == len(rows)
+    index = make_site_lists(table.sites, len(table.slots))
+    for mine, theirs in zip((table.ascending, table.site_start, table.entries), index[1:], strict=True):
+        assert_array_equal(mine, theirs)
+    for name in ("part_start", "part_group", "part_first", "task_start"):
+        assert getattr(table, name).dtype == np.int32
+
+
+@given(workload=workloads(), spare=st.integers(0, 3))
+def test_arrays_give_back_the_workload(workload: Workload, spare: int) -> None:
+    table = tables(workload)
+    arrays = [
+        table.part_start,
+        table.part_group,
+        table.part_first,
+        table.duration,
+        np.pad(table.sites, ((0, spare), (0, spare)), constant_values=-1),
+    ]
+    longer = [*(np.pad(array, (0, spare), constant_values=7) for array in arrays[:4]), arrays[4]]
+    index = np.pad(table.task_index, (0, spare), constant_values=99)
+    assert rebuild(table.arrival, *longer, table.slots, index) == workload
+    ordered = rebuild(table.arrival, *longer, table.slots)
+    assert_array_equal(ordered.tasks["duration"], table.duration)
+    assert_array_equal(tables(ordered).task_index, np.arange(len(table.duration)))
+
+
+def test_groups_numbered_by_the_environment() -> None:
+    windows = Source(5, 4, 1, 2).lists.sites
+    assert windows.tolist() == [[0, 1], [1, 2], [2, 3], [3, 0]]
+    workload = make_workload([0, 0], [0, 0, 1], [1, 2, 3], [[3, 0], [1, 2], [3, 0]], [1] * 4)
+    assert tables(workload).group_lists.tolist() == [[1, 2], [3, 0]]
+    assert tables(workload).part_group.tolist() == [0, 1, 1]
+    table = tables(workload, windows)
+    assert_array_equal(table.sites, windows)
+    assert table.part_group.tolist() == [1, 3, 3]
+    assert table.duration.tolist() == [2, 1, 3] and table.task_index.tolist() == [1, 0, 2]
+    assert group_numbers(workload, windows).tolist() == [3, 1, 3]
+    assert group_numbers(workload, windows[::-1]).tolist() == [0, 2, 0]
+    wide = np.pad(windows, ((0, 0), (0, 2)), constant_values=-1)
+    assert group_numbers(workload, wide).tolist() == [3, 1, 3]
+    for lists in ([[3], [1, 2], [3, 0]], [[0, 3], [1, 2], [3, 0]], [[3, 0, 1], [1, 2], [3, 0]]):
+        other = make_workload([0, 0], [0, 0, 1], [1, 2, 3], lists, [1] * 4)
+        assert group_numbers(other, windows) is None
+        with pytest.raises(InvalidWorkload, match="none of the environment's groups"):
+            tables(other, windows)
+
+
+def test_lists_too_long_for_one_machine_word() -> None:
+    rng = np.random.default_rng(0)
+    lists = [rng.permutation(1000)[: rng.integers(1, 40)].tolist() for _ in range(30)]
+    lists += [[*lists[0][:-1], (lists[0][-1] + 1) % 1000]] if len(set(lists[0])) > 1 else []
+    picks = rng.integers(0, len(lists), 300)
+    workload = make_workload([0], np.zeros(300), np.ones(300), [lists[x] for x in picks], np.ones(1000))
+    table = tables(workload)
+    rows = rows_of(workload)
+    assert [tuple(s for s in row if s >= 0) for row in table.group_lists.tolist()] == sorted(set(rows))
+    everything = np.full((len(lists), 40), -1)
+    for k, row in enumerate(lists):
+        everything[k, : len(row)] = row
+    assert [tuple(lists[k]) for k in group_numbers(workload, everything)] == rows
+
+
+# Generator ------------------------------------------------------------------------------------
+
+
+def sizes(workload: Workload) -> np.ndarray:
+    return np.bincount(workload.tasks["job"])
+
+
+def total_work(workload: Workload) -> float:
+    return float(workload.tasks["duration"].sum())
+
+
+def one_job(tasks: int, sites: int, **options: Any) -> Source:
+    return Source(1, sites, 1, trace=(np.zeros(1), np.array([tasks])), **options)
+
+
+def test_same_seed_same_workload() -> None:
+    source = Source(40, 6, 3)
+    w = generate(3, 2, source)
+    assert w == generate(3, 2, source) == generate(3, 2, Source(40, 6, 3))
+    assert generate(3, 3, source) != w != generate(4, 2, source)
+    assert w.jobs["arrival"][0] == 0 and (np.diff(w.jobs["arrival"]) > 0).all()
+    assert w.cluster["slots"].tolist() == [3] * 6
+
+
+@pytest.mark.parametrize("choices", [1, 2, 5])
+def test_available_sites_are_windows_from_the_associated_one(choices: int) -> None:
+    w = generate(0, 0, Source(200, 5, 2, choices))
+    assert {tuple(row) for row in w.tasks["sites"].tolist()} == {
+        tuple((s + a) % 5 for a in range(choices)) for s in range(5)
+    }
+
+
+@pytest.mark.parametrize("zipf", [0.0, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("sites", [1, 3, 10])
+def test_tasks_are_associated_with_probabilities_of_zipf(sites: int, zipf: float) -> None:
+    n = 100_000
+    w = generate(1, 0, one_job(n, sites, choices=1, zipf=zipf, durations="constant"))
+    shares = np.bincount(w.tasks["sites"][:, 0], minlength=sites) / n
+    weights = np.arange(1, sites + 1) ** -zipf
+    expected = weights / weights.sum()
+    assert_array_equal(np.abs(np.sort(shares)[::-1] - expected) < 5 * np.sqrt(expected / n) + 1e-12, True)
+
+
+def test_the_first_site_of_a_job_is_any_with_equal_chance() -> None:
+    n, sites = 20_000, 5
+    trace = (np.arange(n, dtype=float), np.ones(n, dtype=int))
+    w = generate(0, 0, Source("all", sites, 1, zipf=50.0, trace=trace))
+    shares = np.bincount(w.tasks["sites"][:, 0], minlength=sites) / n
+    assert np.abs(shares - 1 / sites).max() < 5 * np.sqrt(0.2 * 0.8 / n)
+    pairs = Counter(itertools.pairwise(w.tasks["sites"][:, 0].tolist()))
+    assert len(pairs) == sites**2 and max(pairs.values()) < 1.25 * n / sites**2
+
+
+@pytest.mark.parametrize("zipf", [0.0, 1.0, 2.5, 1e9])
+@pytest.mark.parametrize("count", [1, 2, 7, 64, 1000])
+def test_the_guide_leads_to_the_rank(count: int, zipf: float) -> None:
+    levels, guide = rank_distribution(count, zipf)
+    assert levels[-1] == 1.0 and (np.diff(levels) >= 0).all()
+    parts = len(guide)
+    drawn = np.random.default_rng(0).random(2000)
+    edges = np.concatenate([np.arange(parts) / parts, levels[:-1][levels[:-1] < 1.0]])
+    u = np.concatenate([drawn, edges, np.nextafter(edges[edges > 0], 0), [1 - 2**-53]])
+    expected = np.searchsorted(levels, u, side="right")
+    start = guide[(u * parts).astype(int)]
+    assert (start <= expected).all()
+    assert (expected - start)[: len(drawn)].mean() < 1.0
+
+
+def test_numbers_of_tasks() -> None:
+    n = 100_000
+    drawn = sizes(generate(0, 0, Source(n, 1, 1, 1, max_tasks=10**4, durations="constant")))
+    rest = 1 - SINGLE
+
+    def up_to(x: int) -> float:  # probability of at most x tasks
+        z = (math.log(x) - SIZE_MU) / SIZE_SIGMA
+        return SINGLE + rest * 0.5 * math.erfc(-z / math.sqrt(2))
+
+    for x in (1, 2, 5, 20, 100, 1000):
+        p = up_to(x)
+        assert (drawn <= x).mean() == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / n) + 1e-12)
+    assert drawn.max() == 10**4
+    cut = sizes(generate(0, 0, Source(n, 1, 1, 1, max_tasks=30, durations="constant")))
+    assert_array_equal(cut, np.minimum(drawn, 30))
+    assert (sizes(generate(0, 0, Source(100, 1, 1, 1, max_tasks=1))) == 1).all()
+
+
+def truncated_mean(cap: float) -> float:
+    """Mean of min(X, cap), X Pareto."""
+    a, x = PARETO_SHAPE, PARETO_LEAST
+    return x + x**a * (x ** (1 - a) - cap ** (1 - a)) / (a - 1)
+
+
+@pytest.mark.parametrize("cap", [1.0, 10.0, 100.0])
+def test_pareto_durations(cap: float) -> None:
+    assert pytest.approx(0.4114, abs=5e-5) == PARETO_LEAST
+    assert PARETO_LEAST * PARETO_SHAPE / (PARETO_SHAPE - 1) == pytest.approx(MEAN_DURATION)
+    n = 400_000
+    source = functools.partial(one_job, n, 3)
+    capped = generate(2, 0, source(duration_cap=cap)).tasks["duration"]
+    assert capped.min() >= PARETO_LEAST and capped.max() == cap
+    assert capped.mean() == pytest.approx(truncated_mean(cap), abs=5 * capped.std() / math.sqrt(n))
+    free = generate(2, 0, source()).tasks["duration"]
+    assert_array_equal(np.minimum(free, cap), capped)
+    for p in (0.5, 0.9, 0.999):
+        level = PARETO_LEAST * (1 - p) ** (-1 / PARETO_SHAPE)
+        assert (free <= level).mean() == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / n))
+    assert free.max() < LONGEST
+
+
+def test_other_durations() -> None:
+    constant = generate(0, 0, Source(50, 4, 2, durations="constant"))
+    assert set(constant.tasks["duration"].tolist()) == {2.0}
+    assert set(
+        generate(0, 0, Source(50, 4, 2, durations="constant", duration_cap=0.5)).tasks["duration"]
+    ) == {0.5}
+    w = generate(0, 0, Source(2000, 4, 2, durations="per-job"))
+    job, duration = w.tasks["job"], w.tasks["duration"]
+    first = duration[np.searchsorted(job, np.arange(2000))]
+    assert_array_equal(duration, first[job])
+    assert np.median(first) == pytest.approx(PARETO_LEAST * 2 ** (1 / PARETO_SHAPE), rel=0.05)
+    assert len(set(first.tolist())) == 2000
+
+
+@pytest.mark.parametrize("utilization", [0.4, 1.0])
+@pytest.mark.parametrize("trace", [False, True])
+def test_arrivals_are_scaled_to_the_utilization(utilization: float, trace: bool) -> None:
+    arrival = np.cumsum(np.random.default_rng(0).exponential(size=300))
+    jobs = (arrival, np.arange(300) % 7 + 1) if trace else None
+    for seed in range(5):
+        w = generate(seed, 0, Source(100, 6, 3, utilization=utilization, trace=jobs))
+        span = w.jobs["arrival"][-1] - w.jobs["arrival"][0]
+        assert total_work(w) / (18 * span) == pytest.approx(utilization, rel=1e-12)
+        plain = generate(seed, 0, Source(100, 6, 3, utilization=None, trace=jobs))
+        assert np.allclose(w.jobs["arrival"] / span, plain.jobs["arrival"] / plain.jobs["arrival"][-1])
+        assert w.tasks.keys() == plain.tasks.keys()
+        assert all(np.array_equal(w.tasks[name], plain.tasks[name]) for name in w.tasks)
+
+
+def test_arrivals_are_poisson() -> None:
+    w = generate(0, 0, Source(100_000, 1, 1, 1, max_tasks=1, utilization=None))
+    gaps = np.diff(w.jobs["arrival"])
+    assert gaps.mean() == pytest.approx(1.0, abs=0.02)
+    assert (gaps > 1).mean() == pytest.approx(math.exp(-1), abs=0.01)
+
+
+def test_without_a_span_arrivals_stay() -> None:
+    assert generate(0, 0, Source(1, 3, 1)).jobs["arrival"].tolist() == [0.0]
+    trace = (np.full(4, 7.0), np.ones(4, dtype=int))
+    assert generate(0, 0, Source("all", 3, 1, trace=trace)).jobs["arrival"].tolist() == [0.0] * 4
+
+
+def durations_by_job(w: Workload) -> list[list[float]]:
+    job, duration = w.tasks["job"], w.tasks["duration"]
+    return [sorted(duration[job == i].tolist()) for i in range(len(w.jobs["arrival"]))]
+
+
+def sites_by_job(w: Workload) -> list[list[int]]:
+    job, sites = w.tasks["job"], w.tasks["sites"][:, 0]
+    return [sorted(sites[job == i].tolist()) for i in range(len(w.jobs["arrival"]))]
+
+
+def test_streams_are_apart() -> None:
+    make = functools.partial(Source, 60, 6, 3)
+    base = generate(5, 1, make())
+    for name, value in (("zipf", 2.0), ("choices", 4)):
+        other = generate(5, 1, make(**{name: value}))
+        assert_array_equal(other.jobs["arrival"], base.jobs["arrival"])
+        assert durations_by_job(other) == durations_by_job(base)
+        assert not np.array_equal(other.tasks["sites"], base.tasks["sites"])
+    assert sites_by_job(generate(5, 1, make(choices=4))) == sites_by_job(base)
+    for value in ("constant", "per-job"):
+        other = generate(5, 1, make(durations=value))
+        assert_array_equal(other.tasks["sites"], base.tasks["sites"])
+        assert not np.array_equal(other.tasks["duration"], base.tasks["duration"])
+    more_sites = generate(5, 1, Source(60, 9, 3))
+    assert durations_by_job(more_sites) == durations_by_job(base)
+    cut = generate(5, 1, make(max_tasks=40))
+    for i, (mine, theirs) in enumerate(zip(durations_by_job(cut), durations_by_job(base), strict=True)):
+        assert (mine == theirs) == (len(theirs) <= 40), i
+        assert (sites_by_job(cut)[i] == sites_by_job(base)[i]) == (len(theirs) <= 40), i
+    longer = generate(5, 1, Source(90, 6, 3))
+    assert durations_by_job(longer)[:60] == durations_by_job(base)
+    assert sites_by_job(longer)[:60] == sites_by_job(base)
+    assert np.allclose(
+        longer.jobs["arrival"][:60] / longer.jobs["arrival"][59],
+        base.jobs["arrival"] / base.jobs["arrival"][59],
+    )
+
+
+def test_a_task_keeps_its_duration_when_the_skew_changes() -> None:
+    """The x-th task of a job has the x-th duration: with all tasks at one site in the order drawn."""
+    spread = generate(0, 0, one_job(50, 4, zipf=0.0))
+    packed = generate(0, 0, one_job(50, 4, zipf=1e9))
+    assert len(set(packed.tasks["sites"][:, 0].tolist())) == 1
+    order = packed.tasks["duration"].tolist()
+    for site in range(4):
+        own = spread.tasks["duration"][spread.tasks["sites"][:, 0] == site].tolist()
+        places = [order.index(duration) for duration in own]
+        assert places == sorted(places)
+
+
+def test_jobs_of_an_episode_share_no_draws() -> None:
+    w = generate(0, 0, Source(3000, 2, 1, max_tasks=3))
+    assert len(set(w.tasks["duration"].tolist())) == len(w.tasks["duration"])
+
+
+# The draw into batch arrays -----------------------------------------------------------------------
+
+
+def batch(environments: int, jobs: int, parts: int, tasks: int) -> list[np.ndarray]:
+    return [
+        np.full((environments, jobs), np.nan),
+        np.full((environments, jobs + 1), -9, dtype=np.int32),
+        np.full((environments, parts), -9, dtype=np.int32),
+        np.full((environments, parts + 1), -9, dtype=np.int32),
+        np.full((environments, jobs + 1), -9, dtype=np.int32),
+        np.full((environments, tasks), np.nan),
+    ]
+
+
+def test_environments_are_drawn_into_their_rows() -> None:
+    source = Source(20, 5, 2)
+    own = [generate(seed, episode, source) for seed, episode in ((3, 0), (8, 4), (9, 1))]
+    tables_of = [tables(w, source.lists.sites) for w in own]
+    arrays = batch(3, 23, 150, 600)
+    mask = np.array([True, False, True])
+    needed = draw_python(mask, root_seeds([3, 8, 9]), np.array([0, 4, 1]), source, *arrays)
+    assert needed == (
+        max(len(tables_of[b].part_group) for b in (0, 2)),
+        max(len(tables_of[b].duration) for b in (0, 2)),
+    )
+    names = ("arrival", "part_start", "part_group", "part_first", "task_start", "duration")
+    for array, name in zip(arrays, names, strict=True):
+        assert (np.isnan(array[1]) if array.dtype.kind == "f" else array[1] == -9).all()
+        for b in (0, 2):
+            expected = getattr(tables_of[b], name)
+            assert_array_equal(array[b, : len(expected)], expected)
+            rest = array[b, len(expected) :]
+            assert (np.isnan(rest) if array.dtype.kind == "f" else rest == -9).all()
+
+
+@pytest.mark.parametrize(("parts", "tasks"), [(0, 0), (1, 1), (10, 600), (150, 30), (50, 50)])
+def test_too_small_arrays_say_what_is_needed(parts: int, tasks: int) -> None:
+    source = Source(20, 5, 2)
+    mask, roots, episodes = np.ones(2, dtype=bool), root_seeds([3, 9]), np.array([0, 1])
+    large = batch(2, 20, 150, 600)
+    needed = draw_python(mask, roots, episodes, source, *large)
+    small = batch(2, 20, parts, tasks)
+    assert draw_python(mask, roots, episodes, source, *small) == needed
+    exact = batch(2, 20, *needed)
+    assert draw_python(mask, roots, episodes, source, *exact) == needed
+    for mine, theirs in zip(exact, large, strict=True):
+        assert_array_equal(mine, theirs[:, : mine.shape[1]])
+
+
+def test_the_first_guess_of_room_holds_every_window_of_a_trace() -> None:
+    counts = np.random.default_rng(0).integers(1, 40, 100)
+    source = Source(10, 6, 1, trace=(np.arange(100.0), counts))
+    for episode in range(10):
+        table = tables(generate(0, episode, source))
+        assert len(table.part_group) <= source.room[0] and len(table.duration) <= source.room[1]
+    assert source.room[1] == counts.reshape(10, 10).sum(axis=1).max()
+
+
+DRAWN = """
+import hashlib, json
+from schedgym.problems.geo.workload import Source, generate
+import numpy as np
+
+trace = (np.array([0.0, 1.5, 1.5, 9.0, 11.0]), np.array([3, 40, 1, 12, 7]))
+sha = hashlib.sha256()
+for options in ({}, {"durations": "per-job"}, {"durations": "constant", "choices": 3}, {"zipf": 0.3},
+                {"duration_cap": 1.0, "max_tasks": 5}, {"utilization": None}):
+    for seed in (0, 1):
+        for source in (Source(12, 4, 2, **options), Source(2, 4, 2, trace=trace, **options)):
+            w = generate(seed, seed + 1, source)
+            for section in (w.jobs, w.tasks, w.cluster):
+                for array in section.values():
+                    sha.update(array.tobytes())
+print(json.dumps(sha.hexdigest()))
+"""
+
+
+def test_compiled_and_interpreted_draw_the_same() -> None:
+    digests = set()
+    for disabled in ("0", "1"):
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
+        result = subprocess.run(
+            [sys.executable, "-c", DRAWN], capture_output=True, text=True, cwd=ROOT, env=variables
+        )
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == ""
+        digests.add(result.stdout)
+    assert len(digests) == 1
+
+
+# Traces -----------------------------------------------------------------------------------------
+
+
+def test_windows_of_a_trace_are_consecutive_and_cover_it() -> None:
+    rng = np.random.default_rng(0)
+    trace = (np.cumsum(rng.integers(0, 9, 25)).astype(float), np.arange(1, 26))
+    source = Source(10, 4, 2, trace=trace, utilization=None)
+    assert source.windows == 2
+    firsts = []
+    for episode in range(2):
+        w = generate(9, episode, source)
+        assert w.jobs["arrival"][0] == 0
+        first = int(sizes(w)[0]) - 1
+        assert_array_equal(sizes(w), trace[1][first : first + 10])
+        assert_array_equal(w.jobs["arrival"], trace[0][first : first + 10] - trace[0][first])
+        firsts.append(first)
+    assert sorted(firsts) == [0, 10]
+    later = generate(9, 2, source)
+    assert sizes(later)[0] == firsts[0] + 1
+    assert not np.array_equal(later.tasks["duration"], generate(9, 0, source).tasks["duration"])
+    assert {int(sizes(generate(seed, 0, source))[0]) for seed in range(20)} == {1, 11}
+    assert Source("all", 4, 2, trace=trace).windows == 1
+    assert_array_equal(sizes(generate(9, 7, Source("all", 4, 2, trace=trace))), trace[1])
+
+
+SWIM = [
+    "job0\t9\t9\t1762\t0\t14347",
+    "job1\t18\t9\t3000000000\t609\t697",
+    "job2\t18\t0\t3000000001\t1510005522\t5759777",
+    "job3\t22\t4\t0\t49\t0",
+    "job4\t25.5\t3.5\t404\t22\t191",
+]
+
+
+def test_sources_from_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.tsv"
+    path.write_text("".join(f"{row}\n" for row in SWIM))
+    parameters = problem.GeoParameters(trace=str(path), jobs="all", sites=3, slots=2, zipf=0.5)
+    source = make_source(parameters)
+    assert source.jobs == 4 and source.windows == 1
+    assert source.arrival.tolist() == [9, 18, 18, 25.5] and source.tasks.tolist() == [1, 3, 4, 1]
+    w = generate(0, 0, source)
+    assert sizes(w).tolist() == [1, 3, 4, 1]
+    assert np.allclose(w.jobs["arrival"] / w.jobs["arrival"][-1], [0, 9 / 16.5, 9 / 16.5, 1])
+    parameters = problem.GeoParameters(
+        jobs=30,
+        sites=5,
+        slots=3,
+        choices=3,
+        zipf=0.5,
+        utilization=0.7,
+        durations="per-job",
+        duration_cap=9.0,
+        max_tasks=20,
+    )
+    same = Source(30, 5, 3, 3, zipf=0.5, utilization=0.7, durations="per-job", duration_cap=9.0, max_tasks=20)
+    assert generate(1, 1, make_source(parameters)) == generate(1, 1, same)
+
+
+def test_sources_refuse_what_cannot_be(tmp_path: Path) -> None:
+    trace = (np.arange(10.0), np.ones(10, dtype=int))
+    with pytest.raises(
+        InvalidParameter, match="jobs: a window of 11 is longer than the trace, which has 10 jobs"
+    ):
+        Source(11, 3, 1, trace=trace)
+    with pytest.raises(InvalidParameter, match="jobs: 'all' needs a trace"):
+        Source("all", 3, 1)
+    with pytest.raises(InvalidParameter, match="choices: must be <= 3, the number of sites, got 4"):
+        Source(10, 3, 1, 4)
+    path = tmp_path / "jobs.tsv"
+    path.write_text(SWIM[3] + "\n")
+    with pytest.raises(InvalidWorkload, match="swim: no job has a map task"):
+        from_trace(read_trace(path))
+    path = tmp_path / "tasks.swf"
+    path.write_text("; UnixStartTime: 0\n" + "1 0 10 100 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n")
+    with pytest.raises(InvalidParameter, match="trace: the swf trace has tasks by their processors"):
+        from_trace(read_trace(path, format="swf"))
+
+
+@real
+def test_facebook_2010_is_the_thesis_s_workload() -> None:
+    assert DATA is not None
+    path = str(Path(DATA) / "FB-2010_samples_24_times_1hr_0.tsv")
+    source = make_source(problem.GeoParameters(trace=path, jobs="all", sites=10, slots=20))
+    assert source.jobs == 24_024 and int(source.tasks.sum()) == 1_102_281
+    assert (source.tasks == 1).mean() == pytest.approx(SINGLE, abs=5e-4)
+    logs = np.log(source.tasks[source.tasks > 1])
+    assert (logs.mean(), logs.std()) == pytest.approx((SIZE_MU, SIZE_SIGMA), abs=5e-4)
+    w = generate(0, 0, source)
+    assert len(w.tasks["job"]) == 1_102_281
+    assert_array_equal(sizes(w), source.tasks)
+    span = w.jobs["arrival"][-1]
+    assert total_work(w) / (200 * span) == pytest.approx(0.6, rel=1e-9)
+    table = tables(w, source.lists.sites)
+    assert_array_equal(table.task_index, np.arange(1_102_281))
+    assert (len(table.part_group), len(table.duration)) <= source.room
+    windows = make_source(problem.GeoParameters(trace=path, jobs=200))
+    assert windows.windows == 120
+    assert len(generate(0, 3, windows).jobs["arrival"]) == 200
+
+
+# Another future ---------------------------------------------------------------------------------
+
+
+@given(workload=workloads(), seed=seeds)
+def test_the_shuffled_future_leaves_the_past(workload: Workload, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    time = float(rng.choice(workload.jobs["arrival"]))
+    other = shuffle_future(workload, time, rng)
+    past = workload.jobs["arrival"] <= time
+    assert_array_equal(other.jobs["arrival"][past], workload.jobs["arrival"][past])
+    assert (other.jobs["arrival"][~past] > time).all()
+    old = past[workload.tasks["job"]]
+    for name in workload.tasks:
+        assert_array_equal(other.tasks[name][old], workload.tasks[name][old])
+    assert not past[other.tasks["job"][~old]].any()
+    assert Counter(rows_of(other)) == Counter(rows_of(workload))
+    assert other.cluster.keys() == workload.cluster.keys()
+    assert (other != workload) == (not past.all())
+    assert_array_equal(tables(other).sites, tables(workload).sites)
+
+
+def test_the_shuffled_future_differs_in_everything() -> None:
+    workload = generate(0, 0, Source(60, 5, 2))
+    time = float(workload.jobs["arrival"][20])
+    other = shuffle_future(workload, time, np.random.default_rng(0))
+    later = workload.jobs["arrival"] > time
+    assert (other.jobs["arrival"][later] != workload.jobs["arrival"][later]).all()
+    assert not np.array_equal(sizes(other)[later], sizes(workload)[later])
+    assert not np.array_equal(other.tasks["sites"], workload.tasks["sites"])
+    theirs = later[workload.tasks["job"]]
+    assert (other.tasks["duration"][theirs] != workload.tasks["duration"][theirs]).all()
+
+
+# Toys -------------------------------------------------------------------------------------------
+
+
+def best_by_search(name: str) -> float:
+    """Least mean response over all schedules that start tasks at arrivals and ends.
+
+    One of them is optimal: moving a start forward to the previous event harms nobody. A slot may idle
+    beside a waiting task, except where all times are whole and tasks take 1 s: it would only lose a turn.
+    """
+    jobs, slots, _ = TOYS[name]
+    parts = [(i, duration, sites) for i, (_, own) in enumerate(jobs) for _, duration, sites in own]
+    counts = tuple(tasks for _, own in jobs for tasks, _, _ in own)
+    arrivals = [arrival for arrival, _ in jobs]
+    turns = all(d == 1 for _, d, _ in parts) and all(float(a).is_integer() for a in arrivals)
+
+    @functools.cache
+    def search(time: float, left: tuple[int, ...], running: tuple[tuple[float, int, int], ...]) -> float:
+        if not any(left) and not running:
+            return 0.0
+        open_parts = [p for p, n in enumerate(left) if n and arrivals[parts[p][0]] <= time]
+        starts = []
+        for site, number in enumerate(slots):
+            free = number - sum(place == site for _, place, _ in running)
+            able = [p for p in open_parts if site in parts[p][2]]
+            starts.append(list(itertools.combinations_with_replacement([-1, *able], free)))
+        best = math.inf
+        for chosen in itertools.product(*starts):
+            taken = Counter(p for own in chosen for p in own if p >= 0)
+            if any(n > left[p] for p, n in taken.items()):
+                continue
+            waiting = [p for p in open_parts if left[p] > taken[p]]
+            idle = [site for site, own in enumerate(chosen) if -1 in own]
+            if turns and any(site in parts[p][2] for p in waiting for site in idle):
+                continue
+            new = [(time + parts[p][1], site, p) for site, own in enumerate(chosen) for p in own if p >= 0]
+            after = sorted([*running, *new])
+            instants = [arrival for arrival in arrivals if arrival > time] + [end for end, _, _ in after[:1]]
+            if not instants:
+                continue
+            now = min(instants)
+            still = tuple(task for task in after if task[0] > now)
+            rest = tuple(n - taken[p] for p, n in enumerate(left))
+            unfinished = {parts[p][0] for p, n in enumerate(rest) if n} | {parts[p][0] for _, _, p in still}
+            done = {parts[p][0] for end, _, p in after if end <= now} - unfinished
+            cost = sum(now - arrivals[i] for i in done)
+            best = min(best, cost + search(now, rest, still))
+        return best
+
+    return search(min(arrivals), counts, ()) / len(jobs)
+
+
+@pytest.mark.parametrize("name", list(TOYS))
+def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
+    assert best_by_search(name) == toy(name)[1] == TOYS[name][2]
+
+
+def as_instance(workload: Workload) -> oracle.Instance:
+    rows = list(zip(workload.tasks["duration"].tolist(), rows_of(workload), strict=True))
+    jobs = workload.tasks["job"].tolist()
+    made = [
+        oracle.Job(
+            Fraction(arrival),
+            tuple((Fraction(d), sites) for job, (d, sites) in zip(jobs, rows, strict=True) if job == i),
+        )
+        for i, arrival in enumerate(workload.jobs["arrival"].tolist())
+    ]
+    return oracle.Instance(workload.cluster["slots"].tolist(), made)
+
+
+@pytest.mark.parametrize("name", list(TOYS))
+def test_no_algorithm_beats_the_optimum_of_a_toy(name: str) -> None:
+    workload, optimum = toy(name)
+    instance = as_instance(workload)
+    reached = []
+    for policies, simulate in (
+        (oracle.ASSIGN_POLICIES, oracle.simulate_assign),
+        (oracle.FAIR_POLICIES, oracle.simulate_fair),
+    ):
+        for policy in policies:
+            outcome = simulate(instance, policy)
+            mean = sum(
+                end - job.arrival for end, job in zip(outcome.completion, instance.jobs, strict=True)
+            ) / len(instance.jobs)
+            assert float(mean) >= optimum - 1e-12, policy
+            if float(mean) == pytest.approx(optimum):
+                reached.append(policy)
+    assert reached and (name != "table-3.1" or "ata" in reached)
+    bounds = oracle.lower_bounds(instance)
+    assert all(float(bound) <= optimum + 1e-12 for bound in bounds.values())
