@@ -474,7 +474,7 @@ def _describe_id(problem: Problem, id: str) -> None:
     env = gymnasium.make(id, disable_env_checker=True).unwrapped
     default = getattr(env, "interface").view  # noqa: B009
     console.print(f"\n[bold]Spaces[/bold] (view {default!r}, default parameters)")
-    console.print(f"action: {_escape(str(env.action_space))}")
+    console.print(f"action: {_escape(_space(env.action_space))}")
     for key, space in getattr(env.observation_space, "spaces", {"": env.observation_space}).items():
         console.print(f"observation {key}: {_escape(_space(space))}")
     table = _table("Views (the first is of full fidelity)")
@@ -482,7 +482,7 @@ def _describe_id(problem: Problem, id: str) -> None:
         table.add_column(heading)
     for view in problem.views:
         env = gymnasium.make(id, disable_env_checker=True, view=view.name).unwrapped
-        table.add_row(view.name, _escape(view.help), _escape(str(env.action_space)))
+        table.add_row(view.name, _escape(view.help), _escape(_space(env.action_space)))
     console.print(table)
     table = _table("Parameters (--name value, or --set name=value)")
     for heading in ("parameter", "default", "range", "meaning"):

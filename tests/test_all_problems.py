@@ -38,8 +38,19 @@ OTHER = {
 #: what stable-baselines3 says of spaces that are meant so: these warnings in some view of the id, no others.
 #: Its combined extractor flattens boxes of two and more dimensions
 SHAPE = r"^Your observation {} has an unconventional shape \(neither an image, nor a 1D vector\)"
+IMAGE = (
+    r"^It seems that your observation {} is an image but its `dtype` is \(int32\)",
+    r"^It seems that your observation space {} is an image but the upper and lower bounds are not in",
+)
 SB3_ALLOWED = {
     "queue-delay": [SHAPE.format(k) for k in ("capacity", "remaining", "demand", "tasks", "servers")],
+    "geo": [
+        *(SHAPE.format(k) for k in ("sites", "waiting", "jobs")),
+        *(text.format(k) for text in IMAGE for k in ("running", "assigned")),
+        r"^The minimal resolution for an image is 36x36",
+        r"^We recommend you to use a symmetric and normalized Box action space",
+        r"^Your action space has dtype float64, we recommend using np.float32",
+    ],
 }
 
 IDS = [id for problem in list_problems().values() for id in problem.ids]

@@ -129,6 +129,9 @@ CONFIG = record_dtype(
     ("lent", np.int64),  # the observation's job arrays are the state's rows
     ("strict", np.int64),
     ("greedy", np.int64),  # views priority and rule: placement="greedy"
+    ("response_weight", np.float64),  # in the reward, of the mean response,
+    ("fairness_weight", np.float64),  # and of the fairness
+    ("normalize", np.int64),
 )
 
 
@@ -786,6 +789,17 @@ def begin(config: Any, jobs: Jobs, state: State, observation: Observation, b: in
     if observation.group_mask.shape[1] > 0:
         for k in range(jobs.sites.shape[1]):
             observation.group_mask[b, k] = k < s.groups
+    last = s.jobs - 1
+    span = jobs.arrival[b, last] - jobs.arrival[b, 0]
+    unit = 1.0
+    if config.normalize:
+        tasks = jobs.task_start[b, s.jobs]
+        unit = 0.0
+        for t in range(tasks):
+            unit += jobs.duration[b, t]
+        unit /= tasks
+    s.response_scale = config.response_weight / (s.jobs * unit)
+    s.fairness_scale = config.fairness_weight / ((span if span > 0.0 else 1.0) * unit)
     s.arrived = 0
     s.active = 0
     s.completed = 0

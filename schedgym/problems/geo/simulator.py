@@ -42,6 +42,7 @@ DECODERS: dict[str, Callable[..., int]] = {
     "fair-rule": dynamics.decode_fair_rule,
 }
 RECORDED = sum(metric.recorded for metric in METRICS)
+RESPONSE, FAIRNESS = ([metric.name for metric in METRICS].index(n) for n in ("mean_response", "fairness"))
 
 
 class GeoSimulator(Simulator):
@@ -70,6 +71,8 @@ class GeoSimulator(Simulator):
             self.mode = dynamics.ORDER
         elif parameters.view in views.RATIO_VIEWS:
             self.mode = dynamics.RATIO
+        weights = {"response": 0.0, "fairness": 1.0, "weighted": parameters.fairness_weight}
+        share = weights[parameters.objective]
         config = np.zeros(1, dtype=dynamics.CONFIG)
         for name, value in {
             "mode": self.mode,
@@ -82,6 +85,9 @@ class GeoSimulator(Simulator):
             "lent": parameters.window == "all" and parameters.observation == "dict",
             "strict": parameters.strict,
             "greedy": parameters.placement == "greedy",
+            "response_weight": 1.0 - share,
+            "fairness_weight": share,
+            "normalize": parameters.normalize,
         }.items():
             config[name] = value
         self.constants = dynamics.Constants(config=config)
@@ -320,7 +326,7 @@ class GeoSimulator(Simulator):
             values = getattr(instance, name)
             getattr(self.jobs, name)[index, : len(values)] = values
         self.loaded[index] = (workload, instance.task_index)
-        self._set_scales(np.array([index]), len(instance.arrival))
+        self.state.scalars["jobs"][index] = len(instance.arrival)
 
     def _set_lists(self, index: Any, slots: npt.NDArray[np.int64], lists: SiteLists) -> None:
         """Set slots and site lists, which may be fewer and shorter than there is room for."""
@@ -352,20 +358,6 @@ class GeoSimulator(Simulator):
                 target[tuple(slice(length) for length in source.shape)] = source
         self._bind()
 
-    def _set_scales(self, indices: npt.NDArray[np.intp], count: int) -> None:
-        """Set what depends on the workload alone: the number of jobs, and the factors of the reward."""
-        parameters, scalars, jobs = self.parameters, self.state.scalars, self.jobs
-        weight = {"response": 0.0, "fairness": 1.0, "weighted": parameters.fairness_weight}
-        share = weight[parameters.objective]
-        span = jobs.arrival[indices, count - 1] - jobs.arrival[indices, 0]
-        unit = np.ones(len(indices))
-        if parameters.normalize:
-            for place, b in enumerate(indices.tolist()):
-                unit[place] = jobs.duration[b, : jobs.task_start[b, count]].mean()
-        scalars["jobs"][indices] = count
-        scalars["response_scale"][indices] = (1.0 - share) / (count * unit)
-        scalars["fairness_scale"][indices] = share / (np.where(span > 0.0, span, 1.0) * unit)
-
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:
         """See :meth:`Simulator.draw`."""
         source = self.source
@@ -387,11 +379,10 @@ class GeoSimulator(Simulator):
             if parts <= self.capacity[1] and tasks <= self.capacity[2]:
                 break
             self._reserve(self.capacity[0], parts, tasks)
-        indices = np.flatnonzero(mask)
-        for index in indices.tolist() if self.loaded else ():
+        for index in np.flatnonzero(mask).tolist() if self.loaded else ():
             if self.loaded.pop(index, None) is not None:
                 self._set_lists(index, source.slots, source.lists)
-        self._set_scales(indices, source.jobs)
+        self.state.scalars["jobs"][mask] = source.jobs
 
     def step(self, command: npt.NDArray[np.int8]) -> int:
         """See :meth:`Simulator.step`."""
@@ -400,7 +391,7 @@ class GeoSimulator(Simulator):
 
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.measure`."""
-        scalars, jobs = self.state.scalars, self.jobs
+        scalars, jobs, measured = self.state.scalars, self.jobs, self.measured
         metrics.measure(
             mask,
             np.ascontiguousarray(scalars["jobs"]),
@@ -409,15 +400,13 @@ class GeoSimulator(Simulator):
             jobs.duration,
             jobs.slots,
             self.state.start,
-            self.measured,
+            measured,
         )
-        names = self.metric_names
         weight = self.parameters.fairness_weight
-        response, fairness = (self.measured[:, names.index(n)] for n in ("mean_response", "fairness"))
-        self.measured[:, RECORDED] = (1.0 - weight) * response + weight * fairness
+        measured[:, RECORDED] = (1.0 - weight) * measured[:, RESPONSE] + weight * measured[:, FAIRNESS]
         for k, name in enumerate(("recomputations", "violations", "repaired")):
-            self.measured[:, RECORDED + 1 + k] = scalars[name]
-        return self.measured
+            measured[:, RECORDED + 1 + k] = scalars[name]
+        return measured
 
     def workload(self, index: int) -> Workload:
         """See :meth:`Simulator.workload`."""

@@ -1,0 +1,51 @@
+"""GAMF: max-min fair aggregates where the tasks of a group may run at several sites."""
+
+from typing import Any
+
+from schedgym.baselines.geo.sharing import SharingPolicy, carrying_views
+from schedgym.core.policy import register_policy
+
+__all__ = ["GeneralAggregateMaxMin"]
+
+_METHOD = (
+    "Flows instead of linear programs, unless method='lp', in which Algorithm 7 is corrected: a_ijk >= 0 "
+    "(5.2), demands summed over groups (line 12), a free site of an unserved group (line 15), candidates "
+    "tried with the others at T or more. Shares are decided anew when a group of a job has finished, not "
+    "a job's tasks at a site. Only the aggregates are unique."
+)
+_FLOORS = " Every job keeps its largest flow alone with u_j / n of every site, n the active jobs."
+_OPTIMISED = " Only the y of the first job is unique."
+
+
+def _general(sharing: bool, optimised: bool) -> Any:
+    name = ("opt-" if optimised else "") + ("sig-" if sharing else "") + "gamf"
+    printed = "Algorithms 7 and 8" if optimised else "Algorithm 7"
+    return register_policy(
+        f"geo/{name}",
+        source=f"thesis 004, {printed}" + (" with (5.24)" if sharing else ""),
+        deviations=_METHOD + (_FLOORS if sharing else "") + (_OPTIMISED if optimised else ""),
+        views=carrying_views(name),
+        summary="Max-min fair aggregates, tasks at any of their sites"
+        + (", with sharing incentive" if sharing else "")
+        + (", rearranged so that jobs finish early." if optimised else "."),
+        sharing=sharing,
+        optimised=optimised,
+    )
+
+
+@_general(False, False)
+@_general(True, False)
+@_general(False, True)
+@_general(True, True)
+class GeneralAggregateMaxMin(SharingPolicy):
+    """General aggregate max-min fairness: as AMF, with tasks at any of their available sites.
+
+    Args:
+        sharing: with sharing incentive guaranteed: floors of the aggregates.
+        optimised: rearranged, job by job, so that jobs finish early.
+        method: "flow" or "lp" (the thesis's linear programs).
+    """
+
+    def __init__(self, sharing: bool, optimised: bool, method: str = "flow") -> None:
+        name = ("opt-" if optimised else "") + ("sig-" if sharing else "") + "gamf"
+        super().__init__(name, method=method)

@@ -1,0 +1,81 @@
+"""GeoPolicy: what all policies of geo share, whatever they decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.balance import SiteLists, make_site_lists
+from schedgym.core.policy import Interface
+from schedgym.errors import InvalidParameter
+
+__all__ = ["GeoPolicy"]
+
+
+class GeoPolicy:
+    """Base of the geo policies.
+
+    With a window smaller than the number of active jobs a policy sees, and decides on, the first ones only:
+    evaluate with ``window="all"``.
+
+    Args:
+        rule: name of the algorithm.
+        views: the action views that can express it.
+    """
+
+    def __init__(self, rule: str, views: tuple[str, ...]) -> None:
+        self.rule, self.views = rule, views
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
+        if interface.observation != "dict":
+            raise InvalidParameter(f"{self.rule} reads exact units: needs observation='dict'")
+        if interface.view not in self.views:
+            raise InvalidParameter(f"{self.rule} cannot be expressed in view {interface.view!r}")
+        for option, value in self.beyond(interface).items():
+            raise InvalidParameter(
+                f"{self.rule} with {option}={value!r} cannot be expressed in view {interface.view!r}"
+            )
+        for parameter, value in self.needs(interface).items():
+            if interface.parameters[parameter] != value:
+                raise InvalidParameter(
+                    f"{self.rule} in view {interface.view!r} needs {parameter}={value!r}, "
+                    f"the environment has {interface.parameters[parameter]!r}"
+                )
+        self.rng = rng
+        self.view = interface.view
+        self.window, self.sites = interface.sizes["window"], interface.sizes["sites"]
+        self.groups, self.choices = interface.sizes["groups"], interface.sizes["choices"]
+        self.work: Any = None
+        self.rows = 0
+
+    def beyond(self, interface: Interface) -> dict[str, Any]:
+        """Options, with their values, that the view cannot express."""
+        return {}
+
+    def needs(self, interface: Interface) -> dict[str, Any]:
+        """The parameters of the environment that the policy needs in the view."""
+        return {}
+
+    def prepare(self, observation: dict[str, Any], rows: int) -> Any:
+        """The work space for up to ``rows`` jobs of this episode."""
+        raise NotImplementedError
+
+    def ready(self, observation: dict[str, Any], count: int) -> Any:
+        """The work space, made or enlarged if ``count`` jobs need it."""
+        if count > self.rows:
+            self.rows = min(max(count, 2 * self.rows, 64), self.window)
+            self.work = None
+        if self.work is None:
+            self.work = self.prepare(observation, self.rows)
+        return self.work
+
+    def lists(self, observation: dict[str, Any]) -> tuple[SiteLists, npt.NDArray[np.int64]]:
+        """The groups' sites, and the sites' slots: both stay as they are in an episode."""
+        slots = np.array(observation["slots"], dtype=np.int64)
+        return make_site_lists(observation["sites"], self.sites), slots
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | ({"work": None} if "work" in self.__dict__ else {})

@@ -1,0 +1,30 @@
+"""The papers' theorems and claims as executable checks, each with a verdict from a run.
+
+One module per paper; ``schedgym claims`` runs them. See :mod:`schedgym.claims.frame`.
+"""
+
+from schedgym.claims.frame import (
+    Claim,
+    Finding,
+    Paper,
+    Result,
+    Run,
+    Verdict,
+    check_claims,
+    claim,
+    list_claims,
+    main,
+)
+
+__all__ = [
+    "Claim",
+    "Finding",
+    "Paper",
+    "Result",
+    "Run",
+    "Verdict",
+    "check_claims",
+    "claim",
+    "list_claims",
+    "main",
+]

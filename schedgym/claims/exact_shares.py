@@ -1,0 +1,427 @@
+"""Max-min shares of many small instances at once, in whole numbers, and proofs of single ones in fractions.
+
+What the thesis says of its fair policies is checked here from the definitions, not through the solvers of
+``schedgym.baselines``: all amounts are multiples of 1 / :func:`unit` slots, which every level of up to six
+jobs is, so that nothing is rounded. Everything rests on one fact (maximum flow and minimum cut): jobs can
+have the aggregates A together if and only if, for every set T of sites, sum_i max(A_i - D_i(T), 0) <= u(T),
+where D_i(T) is what job i can run outside T and u(T) are the slots in T. All sets T are enumerated.
+
+Batches. B instances with the same J jobs, K groups and M sites; the 2^M sets of sites stand in one axis, S.
+Policies are "amf", "sig-amf" (groups of one site each), "gamf" and "sig-gamf".
+
+Matrices. Only aggregates are unique. What a property says of "the" allocation is decided for all matrices
+with these aggregates: :func:`most_useful` and :func:`least_useful` are the extremes over them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.max_min import isolated_share, max_min
+from schedgym.errors import SchedgymError
+
+__all__ = [
+    "FairShares",
+    "Groups",
+    "Proof",
+    "capacities",
+    "demand_rows",
+    "fair_shares",
+    "isolated",
+    "job_multisets",
+    "least_useful",
+    "merged_groups",
+    "most_useful",
+    "outside_sets",
+    "pad",
+    "prove",
+    "room_beside",
+    "satisfies_definition",
+    "settings",
+    "single_sites",
+    "unit",
+    "useful_range",
+    "water_shares",
+]
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Groups = tuple[tuple[int, ...], ...]
+
+FAR = 1 << 60
+
+
+def unit(jobs: int) -> int:
+    """Units in a slot: with J jobs all levels are multiples of 1 / (J lcm(1..J)), also with sharing floors."""
+    return jobs * math.lcm(*range(1, jobs + 1)) ** 2
+
+
+def single_sites(sites: int) -> Groups:
+    """One group per site."""
+    return tuple((j,) for j in range(sites))
+
+
+def pad(groups: Groups) -> list[list[int]]:
+    """Groups as the solvers take them: lists of one length, padded with -1."""
+    width = max(map(len, groups))
+    return [list(group) + [-1] * (width - len(group)) for group in groups]
+
+
+def outside_sets(groups: Groups, sites: int) -> Integers:
+    """[K, S]: 1 where a group can run outside a set of sites, else 0."""
+    sets = range(1 << sites)
+    rows = [[int(any(not inside >> j & 1 for j in group)) for inside in sets] for group in groups]
+    return np.array(rows, dtype=np.int64).reshape(len(groups), 1 << sites)
+
+
+def capacities(slots: Integers) -> Integers:
+    """Slots [B, M] -> slots in every set of sites [B, S]."""
+    sites = slots.shape[1]
+    inside = np.array([[s >> j & 1 for s in range(1 << sites)] for j in range(sites)], dtype=np.int64)
+    return np.asarray(slots @ inside)
+
+
+class FairShares(NamedTuple):
+    """A batch of instances and their fair aggregates, in units.
+
+    With SIG-AMF every (job, site) holds its floor, min(d_ij, u_j / n), beforehand; demand, need and capacity
+    are what is left, and aggregates include the floors.
+    """
+
+    groups: Groups
+    demand: Integers  # [B, J, K] as reported
+    held: Integers  # [B, J, K] floors per group
+    outside: Integers  # [K, S]
+    capacity: Integers  # [B, S]
+    need: Integers  # [B, J, S] D_i(T)
+    least: Integers  # [B, J] floor of the aggregate
+    aggregate: Integers  # [B, J]
+
+
+def isolated(demand: Integers, slots: Integers, groups: Groups) -> Integers:
+    """X_i [B, J] in units: the most that job i can use alone of u_j / n slots at each site."""
+    jobs = demand.shape[1]
+    one = unit(jobs)
+    need = demand @ outside_sets(groups, slots.shape[1]) * one
+    least: Integers = (need + capacities(slots)[:, None] * (one // jobs)).min(axis=2)
+    return least
+
+
+def fair_shares(demand: Integers, slots: Integers, groups: Groups, policy: str) -> FairShares:
+    """Lexicographic max-min aggregates of a batch.
+
+    Args:
+        demand: [B, J, K] tasks, J <= 6.
+        slots: [B, M].
+        groups: available sites of each group; of one site each for "amf" and "sig-amf".
+        policy: "amf", "sig-amf", "gamf" or "sig-gamf".
+    """
+    batch, jobs, _ = demand.shape
+    one = unit(jobs)
+    outside = outside_sets(groups, slots.shape[1])
+    held = np.zeros_like(demand)
+    free = slots * one
+    if policy == "sig-amf":
+        home = [group[0] for group in groups]
+        held = np.minimum(demand * one, slots[:, None, home] * (one // jobs))
+        free = free.copy()
+        for k, j in enumerate(home):
+            free[:, j] -= held[:, :, k].sum(axis=1)
+    need = (demand * one - held) @ outside
+    capacity = capacities(free)
+    base = held.sum(axis=2)
+    least = isolated(demand, slots, groups) if policy == "sig-gamf" else base
+    aggregate = _raise(need, capacity, base, least)
+    return FairShares(groups, demand, held, outside, capacity, need, least, aggregate)
+
+
+def _raise(need: Integers, capacity: Integers, base: Integers, least: Integers) -> Integers:
+    """Raise all jobs together from their floors; the jobs of a set stop when the set has all it can get."""
+    batch, jobs, _ = need.shape
+    common = math.lcm(*range(1, jobs + 1))
+    sets = [s for size in range(1, jobs + 1) for s in itertools.combinations(range(jobs), size)]
+    member = np.array([[i in s for i in range(jobs)] for s in sets])
+    # the most that a set of jobs can have
+    rank = np.stack([(capacity + need[:, s].sum(1)).min(1) + base[:, s].sum(1) for s in sets], axis=1)
+    floors = bool(least.any())
+    result = np.zeros((batch, jobs), dtype=np.int64)
+    rising = np.ones((batch, jobs), dtype=np.bool_)
+    while rising.any():
+        rest = rank - (result[:, None] * (member & ~rising[:, None])).sum(axis=2)
+        level = np.full(batch, FAR)
+        if floors:
+            # sum over the set of max(least, t) = rest: the least t over the subsets at t, the others at floors
+            for x, whole in enumerate(sets):
+                for part in sets[: x + 1]:
+                    if set(part) <= set(whole):
+                        others = [i for i in whole if i not in part]
+                        floor = (least[:, others] * rising[:, others]).sum(axis=1)
+                        found = (rest[:, x] - floor) * (common // len(part))
+                        level = np.where(rising[:, part].all(axis=1), np.minimum(level, found), level)
+        else:
+            count = (member & rising[:, None]).sum(axis=2)
+            level = np.where(count > 0, rest * (common // np.maximum(count, 1)), FAR).min(axis=1)
+        active = rising.any(axis=1)
+        if (level[active] % common).any():
+            raise SchedgymError("a level is no multiple of the unit")
+        level //= common
+        height = np.maximum(least, level[:, None])
+        full = (height[:, None] * (member & rising[:, None])).sum(axis=2) == rest
+        stops = (full[:, :, None] & member).any(axis=1) & rising & (least <= level[:, None])
+        if not stops[active].any(axis=1).all():
+            raise SchedgymError("the floors are infeasible")
+        result = np.where(stops, height, result)
+        rising &= ~stops
+    return result
+
+
+def room_beside(shares: FairShares, without: Sequence[int]) -> Integers:
+    """[B, S]: what every set of sites has left when all jobs but those in ``without`` have their aggregates."""
+    others = [i for i in range(shares.demand.shape[1]) if i not in without]
+    own = shares.aggregate[:, others] - shares.held[:, others].sum(axis=2)
+    return np.asarray(
+        shares.capacity - np.maximum(own[:, :, None] - shares.need[:, others], 0).sum(axis=1), dtype=np.int64
+    )
+
+
+def satisfies_definition(shares: FairShares) -> Flags:
+    """[B]: whether the aggregates are max-min fair by Definition 4.1, over the allocations with the floors.
+
+    They are feasible, and no job can have more while all jobs with no more than it keep what they have.
+    """
+    jobs = shares.demand.shape[1]
+    own = shares.aggregate - shares.held.sum(axis=2)
+    over = np.maximum(own[:, :, None] - shares.need, 0).sum(axis=1)
+    fair: Flags = (over <= shares.capacity).all(axis=1) & (shares.aggregate >= shares.least).all(axis=1)
+    for i in range(jobs):
+        keeps = shares.aggregate <= shares.aggregate[:, [i]]
+        lower = np.where(keeps, shares.aggregate, shares.least)
+        lower[:, i] = 0
+        beside = shares._replace(aggregate=lower)
+        best = (room_beside(beside, (i,)) + shares.need[:, i]).min(axis=1) + shares.held[:, i].sum(axis=1)
+        fair &= best == shares.aggregate[:, i]
+    return fair
+
+
+def most_useful(shares: FairShares, job: int, tasks: Integers) -> Integers:
+    """[B]: the most that tasks [B, K] could use of a job's allocation, group by group, over all matrices.
+
+    sum_k min(a_k, tasks_k): the job is split into the part of its tasks that would be useful and the rest; a
+    flow with the most of the former can be completed without loss, because the aggregates are Pareto efficient.
+    """
+    one = unit(shares.demand.shape[1])
+    held = shares.held[:, job]
+    fixed = np.minimum(held, tasks * one)
+    rest = np.minimum(shares.demand[:, job], tasks) * one - fixed
+    return np.asarray(
+        (rest @ shares.outside + room_beside(shares, (job,))).min(axis=1) + fixed.sum(axis=1), dtype=np.int64
+    )
+
+
+def least_useful(shares: FairShares, job: int, tasks: Integers) -> Integers:
+    """[B]: the least that tasks [B, K] could use of a job's allocation, group by group, over all matrices.
+
+    The minimum over matrices and over which groups count with their allocation, the others with the tasks.
+    Without floors per group (not for "sig-amf").
+    """
+    jobs, kinds = shares.demand.shape[1:]
+    one = unit(jobs)
+    useful = np.minimum(shares.demand[:, job], tasks) * one
+    room = room_beside(shares, (job,))
+    least = useful.sum(axis=1)
+    for chosen in itertools.product((0, 1), repeat=kinds):
+        counted = np.array(chosen, dtype=np.int64)
+        rest = 1 - counted
+        # the allocation of the groups counted is what the others leave of the aggregate
+        others = (shares.demand[:, job] * rest * one @ shares.outside + room).min(axis=1)
+        least = np.minimum(least, useful @ rest + shares.aggregate[:, job] - others)
+    return least
+
+
+def water_shares(demand: Integers, slots: Integers) -> Integers:
+    """IMF: max-min fair shares of each site by itself, [B, J, M] in units, of demand [B, J, M]."""
+    jobs = demand.shape[1]
+    one = unit(jobs)
+    result = np.zeros_like(demand)
+    empty = np.zeros(demand.shape[:2], dtype=np.int64)
+    for j in range(slots.shape[1]):
+        need = np.stack([demand[:, :, j] * one, empty], axis=2)
+        capacity = np.stack([np.zeros(len(slots), dtype=np.int64), slots[:, j] * one], axis=1)
+        result[:, :, j] = _raise(need, capacity, empty, empty)
+    return result
+
+
+# enumeration ---------------------------------------------------------------------------------------
+
+
+def settings(sites: int, kinds: int, slots: int, single: bool = False) -> Iterator[tuple[Groups, list[int]]]:
+    """Every way to have so many groups on so many sites with so many slots in all, up to renaming sites.
+
+    Args:
+        sites: M; every site is in a group.
+        kinds: K distinct groups.
+        slots: in all, at least 1 a site.
+        single: groups of one site only (then M = K).
+
+    Yields:
+        groups, and slots [M].
+    """
+    lists = [g for size in range(1, sites + 1) for g in itertools.combinations(range(sites), size)]
+    if single:
+        lists = lists[:sites]
+    seen = set()
+    for chosen in itertools.combinations(lists, kinds):
+        if len(set().union(*chosen)) < sites:
+            continue
+        for cuts in itertools.combinations(range(1, slots), sites - 1):
+            amounts = [b - a for a, b in itertools.pairwise((0, *cuts, slots))]
+            names = min(
+                (
+                    [amounts[j] for j in order],
+                    sorted((len(g), sorted(order.index(j) for j in g)) for g in chosen),
+                )
+                for order in itertools.permutations(range(sites))
+            )
+            key = str(names)
+            if key not in seen:
+                seen.add(key)
+                yield tuple(tuple(group) for _, group in names[1]), names[0]
+
+
+def demand_rows(groups: Groups, slots: Sequence[int], beyond: int = 0) -> Integers:
+    """All demands [N, K] of a job with a task: up to the slots of each group, more of which changes nothing."""
+    ranges = [range(sum(slots[j] for j in group) + beyond + 1) for group in groups]
+    return np.array(list(itertools.product(*ranges))[1:], dtype=np.int64)
+
+
+def job_multisets(rows: int, jobs: int) -> Integers:
+    """[P, jobs]: indices of rows, all ways to choose with repetition, whatever the order."""
+    return np.array(list(itertools.combinations_with_replacement(range(rows), jobs)), dtype=np.int64)
+
+
+def merged_groups(groups: Groups, sites: int) -> list[int]:
+    """[M]: the sites as connected by groups: the least site that a chain of groups leads to."""
+    name = list(range(sites))
+    for _ in range(sites):
+        for group in groups:
+            least = min(name[j] for j in group)
+            for j in group:
+                name[j] = least
+    return name
+
+
+# proofs of single instances ------------------------------------------------------------------------
+
+
+class Proof(NamedTuple):
+    """The fair aggregates of one instance in fractions, proved by Definition 4.1, and what proved them."""
+
+    aggregates: list[Fraction]
+    floors: list[Fraction]  # of the aggregates
+    held: list[list[Fraction]]  # [J][K] floors per group
+    need: list[list[Fraction]]  # [J][S]
+    capacity: list[Fraction]  # [S]
+
+
+def prove(
+    demand: Sequence[Sequence[int]], slots: Sequence[int], groups: Sequence[Sequence[int]], policy: str
+) -> Proof:
+    """The aggregates that the shipped solver finds, as fractions, proved to be max-min fair.
+
+    Args:
+        demand: [J][K] tasks.
+        slots: [M].
+        groups: available sites of each group.
+        policy: "amf", "sig-amf", "gamf" or "sig-gamf".
+
+    Raises:
+        SchedgymError: they are not max-min fair by Definition 4.1.
+    """
+    jobs, lists = len(demand), tuple(tuple(group) for group in groups)
+    part = [Fraction(u, jobs) for u in slots]
+    held = [[Fraction(0)] * len(lists) for _ in demand]
+    given: npt.NDArray[np.float64] | None = None
+    if policy == "sig-gamf":
+        given = isolated_share(np.array(demand), pad(lists), np.array(slots))
+    elif policy == "sig-amf":
+        held = [[min(Fraction(d), part[g[0]]) for d, g in zip(row, lists, strict=True)] for row in demand]
+        given = np.array([[float(x) for x in row] for row in held])
+    found = max_min(np.array(demand), pad(lists), np.array(slots), floors=given)[0]
+    most = jobs * math.lcm(*range(1, jobs + 1))
+    aggregates = [Fraction(float(x)).limit_denominator(most) for x in found]
+
+    sets = range(1 << len(slots))
+    escapes = [[any(not s >> j & 1 for j in group) for s in sets] for group in lists]
+
+    def outside(row: Sequence[Fraction]) -> list[Fraction]:
+        return [sum((d for d, e in zip(row, escapes, strict=True) if e[s]), Fraction(0)) for s in sets]
+
+    free = [Fraction(u) for u in slots]
+    for row in held:
+        for amount, group in zip(row, lists, strict=True):
+            free[group[0]] -= amount
+    inside = [sum((free[j] for j in range(len(slots)) if s >> j & 1), Fraction(0)) for s in sets]
+    need = [outside([d - h for d, h in zip(*rows, strict=True)]) for rows in zip(demand, held, strict=True)]
+    floors = [sum(row, Fraction(0)) for row in held]
+    if policy == "sig-gamf":
+        whole = [sum((part[j] for j in range(len(slots)) if s >> j & 1), Fraction(0)) for s in sets]
+        floors = [min(w + d for w, d in zip(whole, row, strict=True)) for row in need]
+    proof = Proof(aggregates, floors, held, need, inside)
+    for i, own in enumerate(aggregates):
+        kept = [x if x <= own else floor for x, floor in zip(aggregates, floors, strict=True)]
+        best = min(r + d for r, d in zip(_room(proof, kept, i), need[i], strict=True)) + sum(held[i])
+        if best != own or own < floors[i]:
+            raise SchedgymError(f"{policy}: the aggregates {aggregates} are not max-min fair")
+    return proof
+
+
+def _room(proof: Proof, aggregates: Sequence[Fraction], job: int) -> list[Fraction]:
+    """[S]: what every set of sites has left when all other jobs have these aggregates."""
+    room = list(proof.capacity)
+    for i, own in enumerate(aggregates):
+        if i != job:
+            rest = own - sum(proof.held[i])
+            room = [r - max(rest - d, Fraction(0)) for r, d in zip(room, proof.need[i], strict=True)]
+    return room
+
+
+def useful_range(
+    demand: Sequence[Sequence[int]],
+    slots: Sequence[int],
+    groups: Sequence[Sequence[int]],
+    policy: str,
+    job: int,
+    tasks: Sequence[int],
+) -> tuple[Fraction, Fraction]:
+    """What some tasks [K] could use of a job's fair allocation: the least and the most over all matrices.
+
+    The tasks are those of another job (envy) or the job's true ones, ``demand`` being reported (strategy).
+    For "sig-gamf" and "gamf", "amf".
+    """
+    proof = prove(demand, slots, groups, policy)
+    room = _room(proof, proof.aggregates, job)
+    sets = range(1 << len(slots))
+    useful = [min(d, t) for d, t in zip(demand[job], tasks, strict=True)]
+
+    def flow(row: Sequence[int]) -> Fraction:
+        return min(
+            room[s]
+            + sum(
+                d for d, group in zip(row, groups, strict=True) if any(not s >> j & 1 for j in group)
+            )
+            for s in sets
+        )
+
+    least = Fraction(sum(useful))
+    for counted in itertools.product((False, True), repeat=len(groups)):
+        others = [0 if c else d for c, d in zip(counted, demand[job], strict=True)]
+        rest = sum(0 if c else d for c, d in zip(counted, useful, strict=True))
+        least = min(least, rest + proof.aggregates[job] - flow(others))
+    return least, flow(useful)
