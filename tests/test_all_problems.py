@@ -30,6 +30,7 @@ OTHER = {
     "geo": [
         {"normalize": True, "objective": "weighted", "fairness_weight": 0.3},
         {"window": 1},
+        {"window": "all", "jobs": 4, "max_tasks": 80},  # more than there is room for at first
         {"aggressive": True, "work_conserving": False},
         {"placement": "associated", "dispatch_sites": "associated"},
     ],

@@ -36,6 +36,18 @@ GOLDEN = {
         ("bf-exec", "ffd-nb", "fcfs", "dot-exec", "ff"),
         (0, 1, 2),
     ),
+    "geo_assign": (
+        "schedgym/GeoAssign-v0",
+        {"jobs": 25, "sites": 4, "slots": 2, "max_tasks": 12, "utilization": 0.9},
+        ("ata", "ata-greedy", "scta", "swag", "btaaj-swag", "fcfs", "amf"),
+        (0, 1, 2),
+    ),
+    "geo_fair": (
+        "schedgym/GeoFair-v0",
+        {"jobs": 25, "sites": 4, "slots": 2, "max_tasks": 12, "utilization": 0.9},
+        ("amf", "gamf", "sig-amf", "sig-gamf", "opt-gamf", "imf", "srpt"),
+        (0, 1, 2),
+    ),
 }
 
 

@@ -9,7 +9,7 @@ __all__ = ["AggregateMaxMin"]
 
 _METHOD = (
     "Flows instead of linear programs, unless method='lp', in which Algorithm 5 tries a candidate with the "
-    "others at T or more (\"= T_max\" is wrong with floors above it). Only the aggregates are unique."
+    'others at T or more ("= T_max" is wrong with floors above it). Only the aggregates are unique.'
 )
 _FLOORS = " Every job keeps min(d_ij, u_j / n) at every site, n being the number of active jobs."
 _OPTIMISED = " Only the y of the first job is unique."

@@ -157,7 +157,7 @@ class AssignmentPolicy(GeoPolicy):
         """See :meth:`GeoPolicy.beyond`."""
         if interface.view == "assignment":
             return {}
-        given = {name: True for name, value in self.flags.items() if value}
+        given: dict[str, Any] = {name: True for name, value in self.flags.items() if value}
         if interface.view == "pick" and self.placement == "greedy":
             given["placement"] = self.placement
         return given
@@ -216,9 +216,7 @@ class AssignmentPolicy(GeoPolicy):
         table, _ = self.ready(observation, count)
         if self.code == GIVEN:
             self.order[:count] = self.rng.permutation(count)
-        decide(
-            table, count, observation["waiting"], observation["remaining"], assigned, observation["new"]
-        )
+        decide(table, count, observation["waiting"], observation["remaining"], assigned, observation["new"])
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         """The decision of the rule, in the action of the environment's view."""

@@ -141,7 +141,7 @@ class SharingPolicy(GeoPolicy):
         apart = self.rule.endswith("gamf")
         if not apart:
             demand = np.zeros((count, self.sites), dtype=np.int64)
-            for k in np.flatnonzero(sites[:, 0] >= 0):
+            for k in range(self.groups):
                 demand[:, sites[k, 0]] += unfinished[:, k]
             sites = np.arange(self.sites)[:, None]
         floors = None

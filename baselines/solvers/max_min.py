@@ -152,7 +152,12 @@ def unit_scale(slots: Integers, jobs: int = 1) -> int:
 
 @pure_kernel
 def load_network(
-    demand: Integers, sites: Integers, slots: Integers, scale: int, jobs: int, net: Network
+    demand: npt.NDArray[np.integer[Any]],
+    sites: Integers,
+    slots: Integers,
+    scale: int,
+    jobs: int,
+    net: Network,
 ) -> None:
     """Fill in jobs, groups and sites; no flow, equal weights, nothing held, no floors.
 
@@ -959,7 +964,9 @@ def isolated_into(
     for i in range(share.shape[0]):
         total = 0
         for k in range(demand.shape[1]):
-            wanted[k] = int(demand[i, k]) * sharers  # in parts of a slot, of which a site has as many as slots
+            wanted[k] = (
+                int(demand[i, k]) * sharers
+            )  # in parts of a slot, of which a site has as many as slots
             total += wanted[k]
         for j in range(slots.shape[0]):
             scratch.room[j] = slots[j]

@@ -37,7 +37,8 @@ __all__ = [
     "isolated",
     "job_multisets",
     "least_useful",
-    "merged_groups",
+    "merged_sites",
+    "most_beside",
     "most_useful",
     "outside_sets",
     "pad",
@@ -59,7 +60,7 @@ FAR = 1 << 60
 
 
 def unit(jobs: int) -> int:
-    """Units in a slot: with J jobs all levels are multiples of 1 / (J lcm(1..J)), also with sharing floors."""
+    """Units in a slot: with J jobs all levels, also with floors, are multiples of 1 / (J lcm(1..J)) slots."""
     return jobs * math.lcm(*range(1, jobs + 1)) ** 2
 
 
@@ -157,7 +158,7 @@ def _raise(need: Integers, capacity: Integers, base: Integers, least: Integers) 
         rest = rank - (result[:, None] * (member & ~rising[:, None])).sum(axis=2)
         level = np.full(batch, FAR)
         if floors:
-            # sum over the set of max(least, t) = rest: the least t over the subsets at t, the others at floors
+            # sum over the set of max(least, t) = rest: least t over the subsets at t, the others at floors
             for x, whole in enumerate(sets):
                 for part in sets[: x + 1]:
                     if set(part) <= set(whole):
@@ -183,7 +184,7 @@ def _raise(need: Integers, capacity: Integers, base: Integers, least: Integers) 
 
 
 def room_beside(shares: FairShares, without: Sequence[int]) -> Integers:
-    """[B, S]: what every set of sites has left when all jobs but those in ``without`` have their aggregates."""
+    """[B, S]: what every set of sites has left when all jobs except ``without`` have their aggregates."""
     others = [i for i in range(shares.demand.shape[1]) if i not in without]
     own = shares.aggregate[:, others] - shares.held[:, others].sum(axis=2)
     return np.asarray(
@@ -214,7 +215,7 @@ def most_useful(shares: FairShares, job: int, tasks: Integers) -> Integers:
     """[B]: the most that tasks [B, K] could use of a job's allocation, group by group, over all matrices.
 
     sum_k min(a_k, tasks_k): the job is split into the part of its tasks that would be useful and the rest; a
-    flow with the most of the former can be completed without loss, because the aggregates are Pareto efficient.
+    flow with the most of the former can be completed without loss, the aggregates being Pareto efficient.
     """
     one = unit(shares.demand.shape[1])
     held = shares.held[:, job]
@@ -296,7 +297,7 @@ def settings(sites: int, kinds: int, slots: int, single: bool = False) -> Iterat
 
 
 def demand_rows(groups: Groups, slots: Sequence[int], beyond: int = 0) -> Integers:
-    """All demands [N, K] of a job with a task: up to the slots of each group, more of which changes nothing."""
+    """All demands [N, K] of a job with tasks: up to the slots of each group; more would change nothing."""
     ranges = [range(sum(slots[j] for j in group) + beyond + 1) for group in groups]
     return np.array(list(itertools.product(*ranges))[1:], dtype=np.int64)
 
@@ -306,8 +307,8 @@ def job_multisets(rows: int, jobs: int) -> Integers:
     return np.array(list(itertools.combinations_with_replacement(range(rows), jobs)), dtype=np.int64)
 
 
-def merged_groups(groups: Groups, sites: int) -> list[int]:
-    """[M]: the sites as connected by groups: the least site that a chain of groups leads to."""
+def merged_sites(groups: Groups, sites: int) -> list[int]:
+    """[M]: for each site the least site that a chain of groups connects it to."""
     name = list(range(sites))
     for _ in range(sites):
         for group in groups:
@@ -392,6 +393,12 @@ def _room(proof: Proof, aggregates: Sequence[Fraction], job: int) -> list[Fracti
     return room
 
 
+def most_beside(proof: Proof, aggregates: Sequence[Fraction], job: int) -> Fraction:
+    """The most that a job can have when all others have the given aggregates (feasible, floors included)."""
+    room = _room(proof, aggregates, job)
+    return min(r + d for r, d in zip(room, proof.need[job], strict=True)) + sum(proof.held[job])
+
+
 def useful_range(
     demand: Sequence[Sequence[int]],
     slots: Sequence[int],
@@ -413,9 +420,7 @@ def useful_range(
     def flow(row: Sequence[int]) -> Fraction:
         return min(
             room[s]
-            + sum(
-                d for d, group in zip(row, groups, strict=True) if any(not s >> j & 1 for j in group)
-            )
+            + sum(d for d, group in zip(row, groups, strict=True) if any(not s >> j & 1 for j in group))
             for s in sets
         )
 

@@ -37,6 +37,7 @@ __all__ = [
     "F8_2",
     "F8_3",
     "I1_2",
+    "I1_3",
     "I4_2",
     "I4_3",
     "I8_1",
@@ -62,6 +63,7 @@ I8_3 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 3]
 I4_2 = Annotated[npt.NDArray[np.int32], np.dtype(np.int32), 2]
 I4_3 = Annotated[npt.NDArray[np.int32], np.dtype(np.int32), 3]
 I1_2 = Annotated[npt.NDArray[np.int8], np.dtype(np.int8), 2]
+I1_3 = Annotated[npt.NDArray[np.int8], np.dtype(np.int8), 3]
 B1_1 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 1]
 B1_2 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 2]
 

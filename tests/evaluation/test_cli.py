@@ -101,6 +101,8 @@ def test_list_and_describe_know_every_id(capsys):
         out = capsys.readouterr().out
         for id, variant in problem.ids.items():
             assert id in out and variant.title in out and f"reference {variant.reference}" in out
+        assert all(len(line) <= cli.WIDE for line in out.splitlines())
+        assert len(out.splitlines()) < 150 * len(problem.ids)  # no space is written out number by number
 
 
 @pytest.mark.parametrize("name", ["ffd-nb", "queue-delay/ffd-nb"])

@@ -263,6 +263,21 @@ def test_a_policy_acts_in_a_view_of_its_own(picky):
     assert values(chosen, "mean_delay", "picky") == values(frame, "mean_delay", "picky")[:2]
 
 
+def test_a_sweep_has_one_objective():
+    id = "schedgym/GeoFair-v0"
+    small = {"jobs": 5, "sites": 3}
+    with pytest.raises(InvalidParameter, match="a sweep has one, got fairness, mean_response"):
+        sweep(id, "fcfs", {"objective": ["response", "fairness"]}, 2, parameters=small)
+    for objective, name in (("response", "mean_response"), ("weighted", "weighted_cost")):
+        frame = evaluate(id, ["amf", "fcfs"], 2, parameters={**small, "objective": objective})
+        assert frame.attrs["objective"] == name and frame.attrs["views"] == {"fcfs": "assignment"}
+        bounds = {policy: values(frame, "bound", policy) for policy in ("amf", "fcfs")}
+        assert bounds["amf"] == bounds["fcfs"]
+        gaps = np.array(values(frame, name, "amf")) - bounds["amf"]
+        assert np.array_equal(values(frame, "gap", "amf"), gaps)
+    assert evaluate(id, "amf", 1, parameters=small).attrs["objective"] == "fairness"
+
+
 def test_a_trace_is_read_once_per_view_and_setting(picky, monkeypatch):
     made = []
     original = runner.make_env

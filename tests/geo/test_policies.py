@@ -264,8 +264,12 @@ def test_an_action_is_a_function_of_what_is_seen(name: str, tmp_path: Any) -> No
         env = make(ASSIGN, tmp_path, instance, view=view, strict=True)
         policy, other = schedgym.make_policy(name), schedgym.make_policy(name)
         seen: list[Any] = []
+
+        def note(observation: Any, action: Any, seen: list[Any] = seen) -> None:
+            seen.append((copy.deepcopy(observation), np.array(action)))
+
         for _ in range(2):
-            run(env, policy, note=lambda o, a: seen.append((copy.deepcopy(o), np.array(a))))
+            run(env, policy, note=note)
         half = len(seen) // 2
         assert len({id(policy(o)) for o, _ in seen}) == 1, "one array serves all decisions"
         other.reset(env.interface, np.random.default_rng(0))
@@ -291,9 +295,7 @@ def test_more_jobs_than_there_was_room_for(name: str) -> None:
     ).unwrapped
     env.reset(seed=1)
     active = []
-    metrics = run(
-        env, schedgym.make_policy(name), note=lambda o, a: active.append(int(o["active"][0]))
-    )
+    metrics = run(env, schedgym.make_policy(name), note=lambda o, a: active.append(int(o["active"][0])))
     assert metrics["repaired"] == 0
     assert active[0] < 64 < max(active)
 

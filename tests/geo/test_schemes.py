@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from fractions import Fraction as F
 from pathlib import Path
@@ -17,7 +16,6 @@ import numpy as np
 import pytest
 
 from schedgym.baselines.solvers.balance import SiteLists, make_placement_scratch, make_site_lists
-from schedgym.problems.geo import schemes
 from schedgym.problems.geo.schemes import (
     ASSIGN_RULES,
     CLOSED,
@@ -205,7 +203,10 @@ def test_placing_in_any_order() -> None:
         rows = len(case.waiting)
         k, a = case.lists.sites.shape
         order = rng.sample(range(case.n), case.n)
-        scratch, room = make_assign_scratch(rows, k, a, case.slots.size), make_placement_scratch(k, case.slots.size)
+        scratch, room = (
+            make_assign_scratch(rows, k, a, case.slots.size),
+            make_placement_scratch(k, case.slots.size),
+        )
         for greedy, literal in ((True, False), (True, True), (False, False)):
             counts = rng_array(rows, k * a)
             given = np.array(order, dtype=np.int64)
@@ -360,7 +361,11 @@ def test_fair_has_the_oracles_aggregates(rule: str) -> None:
                     [first],
                     problem.site_floors,
                 )[0][0]
-                own = at_sites(case, cube)[first] if "amf" == base[-3:] and "gamf" not in base else cube[first].sum(axis=1)
+                own = (
+                    at_sites(case, cube)[first]
+                    if "amf" == base[-3:] and "gamf" not in base
+                    else cube[first].sum(axis=1)
+                )
                 demands = problem.demand[first]
                 reached = min(x / d for x, d in zip(own, demands, strict=True) if d)
                 assert abs(reached - float(best)) < CLOSE
@@ -482,14 +487,54 @@ def test_sharing_violations_are_the_oracles() -> None:
 def test_sharing_violations_of_the_oracles_decisions() -> None:
     """With all entries open, or with all but the first closed, they are those of the specification."""
     for case in states(200, 7):
-        unfinished = {
-            (i, k): x for i, row in case.view.unfinished.items() for k, x in enumerate(row) if x
-        }
+        unfinished = {(i, k): x for i, row in case.view.unfinished.items() for k, x in enumerate(row) if x}
         for rule in ("imf", "amf", "gamf"):
             shares = oracle.fair_policy(case.instance, case.view, rule)
-            decision = oracle.Decision(
-                case.view.clock, case.view.active, [], unfinished, {}, [], {}, shares
-            )
+            decision = oracle.Decision(case.view.clock, case.view.active, [], unfinished, {}, [], {}, shares)
             _, groups, single = oracle.sharing_violations(case.instance, decision, SHARING_TOLERANCE)
             expected = groups if rule == "gamf" else single
             assert run_violations(case, run_fair(case, rule)) == expected
+
+
+# The code -------------------------------------------------------------------------------------
+
+PLAY = """
+import json, re
+from schedgym.problems.geo import schemes
+from tests.geo import test_schemes as here
+
+results = []
+for case in here.states(6, 8, jobs=5, tasks=6):
+    for rule, options in here.VARIANTS:
+        results.append(here.run_assign(case, rule, **options))
+    for rule in here.FAIR_RULES:
+        share = here.run_fair(case, rule)
+        results.append([share.tolist(), here.run_violations(case, share)])
+    for associated in (False, True):
+        results.append(here.run_weighted(case, associated, [1.0 + i for i in range(case.n)]).tolist())
+counts = {}
+for kernel in (schemes.assign, schemes.fair, schemes.weighted_fair, schemes.sharing_violations):
+    for code in getattr(kernel, "inspect_llvm", dict)().values():
+        counts[kernel.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
+print(json.dumps([results, counts]))
+"""
+
+
+def play(**environment: str) -> list[Any]:
+    result = subprocess.run(
+        [sys.executable, "-c", PLAY],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+    )
+    assert result.returncode == 0, result.stderr
+    return list(json.loads(result.stdout))
+
+
+def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
+    """Freshly compiled: of code from a cache inspect_llvm says nothing."""
+    compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))
+    assert len(counts) == 4
+    assert not any(counts.values()), counts
+    assert play(NUMBA_DISABLE_JIT="1") == [compiled, {}]

@@ -253,6 +253,42 @@ def test_greedy_takes_any_number_of_tasks() -> None:
     assert max(keys) <= min(following)
 
 
+def estimate(lists, slots, load, placement) -> Fraction:
+    """SWAG's: the largest load per slot at a site with tasks of the job."""
+    added = np.zeros_like(load)
+    np.add.at(added, lists[lists >= 0], placement[lists >= 0])
+    return max(
+        (Fraction(int(r + q), int(u)) for r, q, u in zip(load, added, slots, strict=True) if q), default=0
+    )
+
+
+def test_what_a_higher_load_does_to_the_estimate() -> None:
+    """Greedy placements: it never falls. Balanced ones: it is above C - 1, and C never falls.
+
+    The orders of SWAG's kind rely on it: they look at an old estimate before they make a new one.
+    """
+    rng = np.random.default_rng(7)
+    fell = 0
+    for _ in range(3000):
+        demand, lists, slots, load = draw_instance(rng, tasks=8, load=8)
+        higher = load + rng.integers(0, 4, load.size) * (rng.random(load.size) < 0.5)
+        if not demand.any():
+            continue
+        first, second = (
+            estimate(lists, slots, r, greedy_balance(demand, lists, slots, r)) for r in (load, higher)
+        )
+        assert first <= second
+        levels, estimates = [], []
+        for r in (load, higher):
+            level, placement = balance(demand, lists, slots, r)
+            levels.append(level)
+            estimates.append(estimate(lists, slots, r, placement))
+            assert level - 1 < estimates[-1] <= level
+        assert levels[0] <= levels[1]
+        fell += estimates[1] < estimates[0]
+    assert fell > 5, "the estimate of a balanced placement may fall"
+
+
 @given(
     demand=st.lists(st.integers(0, 50), min_size=1, max_size=4),
     slots=st.lists(st.integers(1, 30), min_size=3, max_size=3),

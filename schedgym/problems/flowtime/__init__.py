@@ -1,0 +1,1 @@
+"""FlowtimePacking: preemptible jobs packed on heterogeneous servers, slot by slot, for short flowtimes."""

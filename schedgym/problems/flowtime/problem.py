@@ -1,0 +1,170 @@
+"""The descriptor of FlowtimePacking: its id, parameters, views, metrics. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from schedgym.core.problem import Metric, Parameters, Problem, Variant, View, parameter
+from schedgym.errors import InvalidParameter
+
+__all__ = ["ESTIMATIONS", "KINDS", "METRICS", "PROBLEM", "VIEWS", "FlowtimeParameters", "parse_servers"]
+
+KINDS = ("1d", "2d", "mapreduce")
+ESTIMATIONS = ("none", "waste", "under", "order")
+VIEWS = (
+    View("allocation", "Box: cores of each job on each server in this slot", masked=False),
+    View("priority", "Box: per job a score; cores are filled and packed in that order", masked=False),
+    View("pick", "Discrete: which job gets cores next, at once; last = close the slot"),
+    View("rule", "Discrete: which named rule decides this slot"),
+)
+
+METRICS = (
+    Metric(
+        "cost", "slots^k", "sum of flowtime^k, plus alpha times the switching cost", "min", recorded=False
+    ),
+    Metric("flowtime_norm", "slots", "l_k norm of the flowtimes", "min", recorded=False),
+    Metric("l1", "slots", "sum of the flowtimes", "min"),
+    Metric("l2", "slots", "l2 norm of the flowtimes", "min"),
+    Metric("mean_flowtime", "slots", "mean flowtime", "min"),
+    Metric("median_flowtime", "slots", "median flowtime", "min"),
+    Metric("p95_flowtime", "slots", "95th percentile of the flowtime", "min"),
+    Metric("max_flowtime", "slots", "largest flowtime", "min"),
+    Metric("mean_slowdown", "", "mean of flowtime over processing time", "min"),
+    Metric("fractional", "slots^2", "sum of fractional flowtimes (Eq. 5, k = 2)", "min"),
+    Metric("makespan", "slots", "last slot with work", "min"),
+    Metric("finished", "jobs", "jobs that finished", "max"),
+    Metric("mean_waiting", "slots", "mean of flowtime minus processing time", "min"),
+    Metric("waiting_small", "slots", "the same over the half of the jobs with the least work", "min"),
+    Metric("waiting_medium", "slots", "the same over those between the half and the top tenth", "min"),
+    Metric("waiting_big", "slots", "the same over the tenth of the jobs with the most work", "min"),
+    Metric("preemptions", "", "slots in which an unfinished job lost all its cores", "min"),
+    Metric("migrations", "", "slots in which a job ran on a server new to it since it last ran", "min"),
+    Metric("resizes", "", "slots in which a running job had another number of cores than before", "min"),
+    Metric("splits", "", "slots in which a job ran on several servers", "min"),
+    Metric("switching_cost", "", "sum of S(t), Eq. 31", "min"),
+    Metric("idle", "", "share of the core-slots that nobody was granted", "min"),
+    Metric("wasted", "core-slots", "granted and not used", "min"),
+    Metric("longest_gap", "slots", "longest time that an unfinished job was without cores", "min"),
+    Metric("mean_unfinished", "core-slots", "time average of the unfinished work", "min"),
+    Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
+)
+
+
+def parse_servers(text: str) -> tuple[int, ...]:
+    """Cores of each server, written with plus signs: "64+32+16".
+
+    Raises:
+        InvalidParameter: if it is not such a list of whole numbers from 1.
+    """
+    parts = text.split("+")
+    if not all(part.strip().isdigit() and 1 <= int(part) <= 10**6 for part in parts):
+        raise InvalidParameter(f"servers: must be cores like '64+32+16', got {text!r}")
+    return tuple(int(part) for part in parts)
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowtimeParameters(Parameters):
+    """Keyword arguments of ``schedgym/FlowtimePacking-v0``."""
+
+    kind: str = parameter("1d", "cores only, cores and memory, or jobs of two phases", choices=KINDS)
+    jobs: int | str = parameter(
+        60, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
+    )
+    servers: str = parameter("16+8+8+4+4+4+2+2", "cores of each server")
+    memory_per_core: float = parameter(4.0, "GB per core of a server (kind 2d)", minimum=0, exclusive=True)
+    load: float | None = parameter(
+        0.95, "work over all core-slots of the horizon (none: a trace keeps its own gaps)", minimum=1e-3
+    )
+    horizon: int | None = parameter(
+        None,
+        "slots in which the generated jobs arrive (none: so that the load holds)",
+        minimum=1,
+        maximum=10**7,
+    )
+    estimation: str = parameter(
+        "none", "what the jobs' declared demands are and do (none: they are true)", choices=ESTIMATIONS
+    )
+    variance: float = parameter(0.5, "of the relative error of declared demands", minimum=0, maximum=100)
+    workload: str | None = parameter(None, "workload file that every episode uses")
+    trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
+    nodes: str | None = parameter(None, "file of the trace's machines")
+    latency: bool = parameter(False, "whether generated mapreduce tasks have latencies to the servers")
+    slot_seconds: float = parameter(10.0, "length of a slot in a trace [s]", minimum=0, exclusive=True)
+    norm: float = parameter(2.0, "k of the l_k norm", minimum=1, maximum=10)
+    alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0)
+    packing: str = parameter(
+        "fresh", "views priority and rule: pack anew, or keep cores in place", choices=("fresh", "sticky")
+    )
+    gamma: float = parameter(4000.0, "sets how late an episode is cut off (three times it)", minimum=1)
+    view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
+    window: int | str = parameter(
+        32,
+        "visible unfinished jobs; 'all' sizes it by the workload",
+        minimum=1,
+        maximum=10**6,
+        choices=("all",),
+    )
+    observation: str = parameter(
+        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
+    )
+    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
+    normalize: bool = parameter(False, "divide rewards by the sum of processing^k over the episode's jobs")
+    strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        parse_servers(self.servers)
+        if self.workload is not None and self.trace is not None:
+            raise InvalidParameter("workload and trace: give one of them, not both")
+        if self.nodes is not None and self.trace is None:
+            raise InvalidParameter("nodes: needs a trace")
+        if self.jobs == "all" and self.trace is None:
+            raise InvalidParameter("jobs: 'all' needs a trace")
+        if self.load is None and self.trace is None and self.workload is None:
+            raise InvalidParameter("load: 'none' needs a trace")
+        if self.kind == "mapreduce" and self.estimation != "none":
+            raise InvalidParameter("estimation: is not defined for kind 'mapreduce'")
+        if self.kind == "mapreduce" and self.trace is not None:
+            raise InvalidParameter("trace: has no jobs of kind 'mapreduce'")
+        if self.latency and self.kind != "mapreduce":
+            raise InvalidParameter("latency: needs kind 'mapreduce'")
+        drawn = ("jobs", "servers", "memory_per_core", "load", "horizon", "latency")
+        for source, idle in (("workload", drawn), ("trace", ("horizon",))):
+            for field in dataclasses.fields(self):
+                chosen = getattr(self, field.name) != field.default
+                if getattr(self, source) is not None and field.name in idle and chosen:
+                    raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
+
+
+_KW = {"jobs": 6487, "horizon": 3600}
+
+PROBLEM = Problem(
+    name="flowtime",
+    title="Flowtime norm of preemptible jobs packed on heterogeneous servers, slot by slot",
+    source="paper 000: online competitive resource allocation and packing of cluster jobs (OCORP)",
+    ids={
+        "schedgym/FlowtimePacking-v0": Variant(
+            title="Give cores to preemptible jobs, slot by slot: least l_k norm of the flowtimes",
+            parameters={},
+            table=("l2", "mean_flowtime", "p95_flowtime", "makespan", "waiting_big", "preemptions"),
+            policies=("ocorp", "srpt", "srvf", "svf", "srf", "fifo", "tetris", "drf"),
+            reference="ocorp",
+            baseline_parameters={"view": "allocation", "window": "all", "action_mask": False},
+        ),
+    },
+    parameters=FlowtimeParameters,
+    views=VIEWS,
+    objective="cost",
+    metrics=METRICS,
+    presets={
+        "small": {"jobs": 60},
+        # the stand-in for the paper's ten hours of a Google cluster, by offered load
+        "kw": {**_KW, "servers": "64+32+16+16+16"},
+        "kw-107": {**_KW, "servers": "64+32+16+16"},
+        "kw-86": {**_KW, "servers": "64+32+32+16+16"},
+        "kw-70": {**_KW, "servers": "64+32+32+16+16+16+16"},
+        "kw-2d": {**_KW, "servers": "64+32+16+16+16", "kind": "2d"},
+        "trace": {"jobs": "all", "servers": "64+32+16+16+16"},
+    },
+    package="schedgym.problems.flowtime",
+)
