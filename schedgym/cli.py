@@ -1,4 +1,4 @@
-"""The command line: list, describe, compare, run, trace, bench.
+"""The command line: list, describe, compare, run, trace, claims, bench.
 
 typer, rich and everything behind them are imported when a command needs them. An error of the user's
 making is one line on stderr and exit code 2, and no file is written; any other exception keeps its
@@ -209,6 +209,22 @@ def _application() -> Any:
         from schedgym.traces.fetch import fetch
 
         print(fetch(name))
+
+    @app.command("claims")  # type: ignore[untyped-decorator]
+    def claims_command(
+        paper: Annotated[str | None, argument(help="A paper's or a claim's name; default: all.")] = None,
+        scale: Annotated[
+            str, option("--scale", metavar="small|paper", help="Seconds a paper, or minutes.")
+        ] = "small",
+        seed: seed_type = 0,
+        json_: json_type = None,
+    ) -> int:
+        """Theorems and claims of the papers, each with its verdict from this run.
+
+        The exit code is 1 if a verdict is not the one that is recorded.
+        """
+        _check_output(json_)
+        return int(importlib.import_module("schedgym.claims").main(paper, scale, seed, json_))
 
     @app.command("bench")  # type: ignore[untyped-decorator]
     def bench_command(

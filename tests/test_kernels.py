@@ -87,6 +87,7 @@ def test_the_stamp_of_sources_sees_every_file(tmp_path, monkeypatch) -> None:
     own.mkdir()
     (tmp_path / "solvers").mkdir()
     (tmp_path / "solvers/flow.py").write_text("")
+    monkeypatch.setattr(jit, "SOLVERS", tmp_path / "solvers")
     (own / "mine.py").write_text("x = 1\n")
     stamp = jit.source_stamp.__wrapped__
 

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.problems.geo import render
+from schedgym.problems.drawing import JOB_COLOURS
 from schedgym.problems.geo.workload import make_workload
 
 # at 0, job 0 with three tasks on site 0 or 1; at 1, job 1 with two tasks on site 1
@@ -52,10 +52,10 @@ def test_the_image_has_the_jobs_colours():
     env.step(np.zeros(32, dtype=np.float32))
     image = env.render()
     assert image.dtype == np.uint8 and image.shape == first.shape and image.shape[2] == 3
-    blue = (image == render.JOB_COLOURS[0]).all(axis=2)[:, :490]
+    blue = (image == JOB_COLOURS[0]).all(axis=2)[:, :490]
     # both slots of site 0 are busy; its bar is half as long as that of site 1, which has 360 pixels
     assert abs(int(blue.sum(axis=1).max()) - 180) <= 2
-    assert not (first == render.JOB_COLOURS[0]).all(axis=2)[:, :490].any()
+    assert not (first == JOB_COLOURS[0]).all(axis=2)[:, :490].any()
 
 
 def test_the_end_is_drawn():

@@ -19,6 +19,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.baselines.solvers.transport import TransportScratch
 from schedgym.core.jit import (
     B1_1,
     F4_2,
@@ -39,6 +40,14 @@ from schedgym.core.jit import (
     unpacker,
 )
 from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.problems.flowtime.schemes import (
+    HOLD,
+    RULES,
+    Scratch,
+    Visible,
+    allocate_by_priority,
+    allocate_by_rule,
+)
 from schedgym.problems.flowtime.workload import slot_limit
 
 __all__ = [
@@ -56,6 +65,8 @@ __all__ = [
     "State",
     "decode_allocation",
     "decode_pick",
+    "decode_priority",
+    "decode_rule",
     "step",
 ]
 
@@ -103,7 +114,8 @@ CONFIG = record_dtype(
     ("alpha", np.float64),
     ("gamma", np.float64),
     ("normalize", np.int64),
-    ("sticky", np.int64),
+    ("how", np.int64),  # cores come to servers in views priority and rule; see schemes
+    ("clairvoyant", np.int64),
     ("features", np.int64),
     ("mask", np.int64),
     ("lent", np.int64),  # the observation's job arrays are the rows themselves
@@ -168,6 +180,7 @@ class State(NamedTuple):
     free: I8_2  # [B, M] cores not granted in this slot
     free_memory: I8_2  # [B, M]
     completion: I8_2  # [B, N] of a job, 0 before
+    scores: F8_2  # [B, N] view priority
 
 
 class Log(NamedTuple):
@@ -184,6 +197,7 @@ class Observation(NamedTuple):
     """Buffers that the kernel writes beside the copies of rows (W window rows)."""
 
     slot: I8_2  # [B, 1]
+    eq27: F8_2  # [B, 1]
     active: I8_2  # [B, 1]
     backlog: I8_2  # [B, 1]
     job_mask: I1_2  # [B, W]
@@ -206,6 +220,11 @@ class Exchange(NamedTuple):
 
 
 unpack = unpacker(Constants, Jobs, Rows, State, Log, Observation, Rows, Exchange)
+unpack_tools = unpacker(Scratch, TransportScratch)
+
+#: the score of hidden jobs in view priority: behind all visible ones that are not held
+LAST = math.nextafter(HOLD, 0.0)
+MOST_RULES = len(RULES)
 
 
 @helper
@@ -224,7 +243,8 @@ def set_row(config: Any, jobs: Jobs, rows: Rows, state: State, b: int, r: int) -
         maps = jobs.tasks[b, job, 0]
         half = rows.task_remaining.shape[2] // 2
         waiting = 0
-        slots = 0.0
+        top = 0  # of one fraction, so that equal lengths are equal numbers
+        bottom = 1
         for z in range(2):
             longest = 0
             for q in range(jobs.tasks[b, job, z]):
@@ -234,14 +254,15 @@ def set_row(config: Any, jobs: Jobs, rows: Rows, state: State, b: int, r: int) -
                 if z == 0:
                     waiting += work
             if longest > 0:
-                slots += longest / jobs.cpu[b, job, z]
+                top = top * jobs.cpu[b, job, z] + longest * bottom
+                bottom *= jobs.cpu[b, job, z]
         z = 1 if waiting == 0 and jobs.tasks[b, job, 1] > 0 else 0
         rows.phase[b, r] = z
         cap = 0
         for q in range(jobs.tasks[b, job, z]):
             cap += min(jobs.cpu[b, job, z], state.task_left[b, first + z * maps + q])
         rows.cap[b, r] = cap
-        rows.slots_left[b, r] = slots
+        rows.slots_left[b, r] = top / bottom
         rows.remaining[b, r] = left
         return
     cpu = jobs.cpu[b, job, 0]
@@ -699,6 +720,20 @@ def begin(config: Any, jobs: Jobs, rows: Rows, state: State, observation: Observ
         jobs.server_memory,
     )
     s.reward_scale = 1.0 / scale if config.normalize else 1.0
+    if config.clairvoyant:
+        longest = 0.0
+        work = 0.0
+        for job in range(s.jobs):
+            length = jobs.processing[b, job, 0]
+            if jobs.tasks[b, job, 1] > 0:
+                length += jobs.processing[b, job, 1]
+            longest = max(longest, float(max(jobs.arrival[b, job] + 2 * length, 2 * jobs.arrival[b, job])))
+            if config.phases:
+                for z in range(2):
+                    work += jobs.tasks[b, job, z] * jobs.processing[b, job, z] * jobs.cpu[b, job, z]
+            else:
+                work += jobs.processing[b, job, 0] * jobs.declared_cpu[b, job]
+        observation.eq27[b, 0] = max(longest, 4.0 * work / s.cores)
     s.slot = 0
     s.last_slot = 0
     s.arrived = 0
@@ -865,4 +900,82 @@ def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
             exchange.repaired[b] = not fits
             if not fits:
                 exchange.choices[b, 0] = config.window
+    return 0
+
+
+@helper
+def visible_rows(rows: Rows, b: int) -> Visible:
+    """The rows of an environment as schemes take them."""
+    return Visible(
+        rows.demand[b],
+        rows.memory[b],
+        rows.slots_left[b],
+        rows.remaining[b],
+        rows.volume[b],
+        rows.cap[b],
+        rows.held[b],
+        rows.phase[b],
+        rows.tasks[b],
+        rows.phase_demand[b],
+        rows.task_remaining[b],
+        rows.latency[b],
+    )
+
+
+@pure_kernel
+def decode_priority(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
+    """View priority: a score per row; the jobs are filled up in their order, hidden ones last, and packed."""
+    constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
+    scratch, net = unpack_tools(tools)
+    config = constants.config[0]
+    for b in range(command.shape[0]):
+        if command[b] == ACT and not finite_rows(exchange, b):
+            return -(b + 1)
+    for b in range(command.shape[0]):
+        if command[b] != ACT:
+            continue
+        exchange.repaired[b] = False
+        active = state.scalars[b].active
+        for r in range(active):
+            state.scores[b, r] = exchange.actions[b, r, 0] if r < exchange.rows[b] else LAST
+        allocate_by_priority(
+            config.how,
+            config.phases != 0,
+            active,
+            state.scores[b],
+            visible_rows(rows, b),
+            jobs.server_cpu[b],
+            jobs.server_memory[b],
+            scratch,
+            net,
+            rows.granted[b],
+        )
+    return 0
+
+
+@pure_kernel
+def decode_rule(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
+    """View rule: the grants of the named rule, for all visible jobs, beyond the window too."""
+    constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
+    scratch, net = unpack_tools(tools)
+    config = constants.config[0]
+    for b in range(command.shape[0]):
+        if command[b] == ACT and not 0 <= exchange.choices[b, 0] < MOST_RULES:
+            return -(b + 1)
+    for b in range(command.shape[0]):
+        if command[b] != ACT:
+            continue
+        exchange.repaired[b] = False
+        allocate_by_rule(
+            exchange.choices[b, 0],
+            config.how,
+            config.phases != 0,
+            state.scalars[b].active,
+            visible_rows(rows, b),
+            jobs.server_cpu[b],
+            jobs.server_memory[b],
+            scratch,
+            net,
+            rows.granted[b],
+        )
     return 0

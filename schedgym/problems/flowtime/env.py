@@ -82,6 +82,7 @@ class FlowtimePackingEnv(SchedulingEnv):
     | `cap` | (W,) | the most cores that the job may get now |
     | `held`, `last` | (W, M) | cores in the slot before; servers of the last slot with cores |
     | `tasks`, `phase`, `task_remaining`, `latency` | (W, 2), (W,), (W, 2, Q), (W, 2, Q, M) | mapreduce |
+    | `eq27` | (1,) | with `clairvoyant=True`: Gamma of Eq. 27, by declared demands, of all jobs |
     | `granted`, `free`, `free_memory` | (W, M), (M,), (M,) | view `pick`: in this slot so far |
     | `job_mask` | (W,) | which rows hold a job |
     | `active`, `backlog` | (1,) | visible jobs: in all, beyond the window |

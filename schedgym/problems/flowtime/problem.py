@@ -90,6 +90,9 @@ class FlowtimeParameters(Parameters):
     nodes: str | None = parameter(None, "file of the trace's machines")
     latency: bool = parameter(False, "whether generated mapreduce tasks have latencies to the servers")
     slot_seconds: float = parameter(10.0, "length of a slot in a trace [s]", minimum=0, exclusive=True)
+    clairvoyant: bool = parameter(
+        False, "whether observations tell Gamma of Eq. 27 over the whole workload, jobs to come included"
+    )
     norm: float = parameter(2.0, "k of the l_k norm", minimum=1, maximum=10)
     alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0)
     packing: str = parameter(

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.baselines.solvers.transport import make_transport_scratch
 from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload, load_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.problems.flowtime import dynamics, metrics, views
+from schedgym.problems.flowtime import dynamics, metrics, schemes, views
 from schedgym.problems.flowtime.problem import ESTIMATIONS, PROBLEM, FlowtimeParameters
 from schedgym.problems.flowtime.workload import (
     SCHEMA,
@@ -32,7 +33,9 @@ __all__ = ["FlowtimeSimulator", "make_simulator"]
 
 DECODERS: dict[str, Callable[..., int]] = {
     "allocation": dynamics.decode_allocation,
+    "priority": dynamics.decode_priority,
     "pick": dynamics.decode_pick,
+    "rule": dynamics.decode_rule,
 }
 RUNS_PER_JOB = 8  # room that the log of an episode takes at first; it grows
 #: rows of jobs by name in the observation -> field of Rows; those of length 0 are left out
@@ -74,6 +77,11 @@ class FlowtimeSimulator(Simulator):
             self.most_tasks, self.latency = self.source.phase_tasks, self.source.has_latency
         self.servers = len(self.server_cpu)
         self.window = jobs if parameters.window == "all" else int(parameters.window)
+        how = schemes.STICKY if parameters.packing == "sticky" else schemes.FRESH
+        if parameters.kind == "2d":
+            how = schemes.PLACE
+        elif self.latency:
+            how = schemes.LOCALITY
         config = np.zeros(1, dtype=dynamics.CONFIG)
         for name, value in {
             "window": self.window,
@@ -85,7 +93,8 @@ class FlowtimeSimulator(Simulator):
             "alpha": parameters.alpha,
             "gamma": parameters.gamma,
             "normalize": parameters.normalize,
-            "sticky": parameters.packing == "sticky",
+            "how": how,
+            "clairvoyant": parameters.clairvoyant,
             "features": parameters.observation == "features",
             "mask": parameters.action_mask,
             "lent": parameters.window == "all" and parameters.observation == "dict",
@@ -184,11 +193,13 @@ class FlowtimeSimulator(Simulator):
             free=i8(m),
             free_memory=i8(m),
             completion=i8(jobs),
+            scores=np.zeros((b, jobs)),
         )
         self.log = self._log(RUNS_PER_JOB * jobs + 2 * int(self.server_cpu.sum()))
         units = self.parameters.observation == "dict"
         self.buffers = dynamics.Observation(
             slot=i8(1),
+            eq27=np.zeros((b, 1)),
             active=i8(1),
             backlog=i8(1),
             job_mask=i1(w),
@@ -237,7 +248,15 @@ class FlowtimeSimulator(Simulator):
         self.reward, self.repaired = exchange.reward, exchange.repaired
         self.terminated, self.truncated = exchange.terminated, exchange.truncated
         self.table = pack(*self._bundles())
-        self.toolbox = self.table
+        rows = 0
+        if self.latency:
+            most = schemes.locality_rows(self.capacity[0], self.most_tasks, int(self.server_cpu.sum()))
+            rows = int(most)
+        self.tools = (
+            schemes.make_scratch(self.capacity[0], self.servers),
+            make_transport_scratch(rows, self.servers),
+        )
+        self.toolbox = pack(*self.tools)
         self.scalars: tuple[str, ...] = ()
         if self.parameters.observation == "features":
             self.observation = {
@@ -265,6 +284,8 @@ class FlowtimeSimulator(Simulator):
             self.observation["active"], self.observation["backlog"] = buffers.active, buffers.backlog
             if kind == "2d":
                 self.observation["server_memory"] = self.jobs.server_memory
+            if self.parameters.clairvoyant:
+                self.observation["eq27"] = buffers.eq27
             if pick:
                 self.observation["free"] = self.state.free
                 if kind == "2d":
@@ -273,7 +294,7 @@ class FlowtimeSimulator(Simulator):
             self.observation["action_mask"] = buffers.action_mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("observation", "table", "toolbox", "actions", "rows", "reward", "repaired")
+        derived = ("observation", "table", "tools", "toolbox", "actions", "rows", "reward", "repaired")
         derived += ("terminated", "truncated")
         return {name: value for name, value in self.__dict__.items() if name not in derived}
 

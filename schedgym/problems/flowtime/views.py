@@ -73,6 +73,8 @@ def observation_space(
             entries["task_remaining"] = whole(window, 2, tasks)
             if latency:
                 entries["latency"] = real(window, 2, tasks, servers)
+        if parameters.clairvoyant:
+            entries["eq27"] = real(1)
         if parameters.view == "pick":
             entries["granted"] = whole(window, servers)
             entries["free"] = whole(servers)

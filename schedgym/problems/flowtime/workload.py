@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,7 @@ __all__ = [
 Integers = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
+Fields = dict[str, npt.NDArray[Any]]
 
 #: latest arrival [slots] and most work of a workload [core-slots], so that clocks are exact in float64
 LAST_SLOT = 10**12
@@ -82,14 +83,14 @@ MOST_DEMAND = 16
 LEAST_HORIZON = 12  # slots, of a horizon that follows from the load
 
 # Memory (2D): log-normal around a number of GB per core. Alibaba's pods of 2023 have 3.7 GB per core in the
-# median and a deviation of 0.45 of its logarithm, on machines with 8 GB per core; here servers have 4 by default
+# median, with a deviation of 0.45 of the logarithm, on machines with 8 GB per core; here servers have 4
 MEMORY_MEDIAN, MEMORY_SIGMA = 2.0, 0.5
 
-# MapReduce: of the jobs with two slots or more, this share has a reduce phase, and the map phase takes a share
-# of the job's slots that is uniform in this range
+# MapReduce: of the jobs with two slots or more, this share has a reduce phase, and the map phase takes a
+# share of the job's slots that is uniform in this range
 REDUCE_SHARE = 0.7
 MAP_LENGTH = (0.3, 0.8)
-# Latencies: whole numbers from 1 to FARTHEST, and 0 where a map task has one of up to REPLICAS copies of its data
+# Latencies: whole numbers from 1 to FARTHEST, but 0 where a map task has one of its copies of the data
 REPLICAS, FARTHEST = 3, 5
 
 # random streams; within each one a job has its own
@@ -103,12 +104,10 @@ MOST_JOBS = 1 << INDEX_BITS
 
 PLAIN_FIELDS = ("processing", "cpu")
 NOISE_FIELDS = ("declared_cpu", "declared_memory")
-PHASE_FIELDS = tuple(
-    f"{phase}_{name}" for phase in ("map", "reduce") for name in ("tasks", "processing", "cpu")
-)
+PHASE_FIELDS = tuple(f"{z}_{name}" for z in ("map", "reduce") for name in ("tasks", "processing", "cpu"))
 
 
-def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
+def _check(sections: dict[str, Fields], prefix: str) -> None:
     """What must hold between fields: one kind of jobs, all of which can end, and work stays bounded."""
     jobs, tasks = sections["jobs"], sections["tasks"]
     memory, room = jobs.get("memory"), sections["cluster"].get("memory")
@@ -141,19 +140,16 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
         if count > MOST_TASKS:
             raise InvalidWorkload(f"{prefix}jobs.map_tasks: at most {MOST_TASKS:g} tasks in all, got {count}")
         _check_latencies(jobs, tasks, prefix)
-        parts = [[jobs[f"{z}_{n}"] for n in ("tasks", "processing", "cpu")] for z in ("map", "reduce")]
+        parts = [[jobs[name] for name in PHASE_FIELDS[:3]], [jobs[name] for name in PHASE_FIELDS[3:]]]
     else:
         parts = [[jobs["processing"], jobs["cpu"]]]
     _bound(parts, LAST_SLOT, f"{prefix}jobs: work")
     if "declared_cpu" in jobs:
-        _bound(
-            [[jobs["processing"], jobs["declared_cpu"]]], MOST_DECLARED_WORK, f"{prefix}jobs: declared work"
-        )
+        said = [[jobs["processing"], jobs["declared_cpu"]]]
+        _bound(said, MOST_DECLARED_WORK, f"{prefix}jobs: declared work")
 
 
-def _refuse(
-    bad: npt.NDArray[np.bool_], prefix: str, name: str, jobs: dict[str, npt.NDArray[Any]], what: str
-) -> None:
+def _refuse(bad: npt.NDArray[np.bool_], prefix: str, name: str, jobs: Fields, what: str) -> None:
     if bad.any():
         i = int(np.argmax(bad))
         raise InvalidWorkload(f"{prefix}jobs.{name}[{i}]: {what}, got {jobs[name][i]}")
@@ -165,9 +161,7 @@ def _bound(parts: list[list[npt.NDArray[Any]]], most: int, what: str) -> None:
         raise InvalidWorkload(f"{what} in all must be <= {most:g} core-slots, got {work:g}")
 
 
-def _check_latencies(
-    jobs: dict[str, npt.NDArray[Any]], tasks: dict[str, npt.NDArray[Any]], prefix: str
-) -> None:
+def _check_latencies(jobs: Fields, tasks: Fields, prefix: str) -> None:
     """Latencies have a row per task, in the order of the jobs."""
     if not tasks:
         return
@@ -181,8 +175,8 @@ def _check_latencies(
     if wrong.any():
         i = int(np.argmax(wrong))
         raise InvalidWorkload(
-            f"{prefix}tasks.job[{i}]: must be {expected[i]} (tasks stand in the order of their jobs, map before "
-            f"reduce tasks), got {given[i]}"
+            f"{prefix}tasks.job[{i}]: must be {expected[i]} (tasks stand in the order of their jobs, map "
+            f"before reduce tasks), got {given[i]}"
         )
     if len(expected) != len(given):
         raise InvalidWorkload(f"{prefix}tasks.job: the jobs have {len(expected)} tasks, got {len(given)}")
@@ -210,7 +204,7 @@ SCHEMA = Schema(
     ),
     tasks=(
         Field("job", "job", ("task",), kind="int", optional=True),
-        Field("latency", "per core-slot", ("task", "server"), optional=True),
+        Field("latency", "of a task at full rate", ("task", "server"), optional=True),
     ),
     cluster=(
         Field("cpu", "cores", ("server",), kind="int", minimum=1, maximum=MOST_CORES),
@@ -440,7 +434,7 @@ def slot_limit(
     server_cpu: Integers,
     server_memory: Integers,
 ) -> int:
-    """Slots after which the episode of environment b is truncated; see :func:`max_slots`. Arrays as in Jobs."""
+    """Slots after which environment b's episode is truncated; see :func:`max_slots`. Arrays as in Jobs."""
     longest = eq27_limit(b, jobs, False, arrival, tasks, processing, cpu, memory, server_cpu)
     work = 0
     for j in range(jobs):
@@ -468,7 +462,7 @@ def eq27(instance: Tables, *, declared: bool = False) -> float:
 
 
 def max_slots(instance: Tables, gamma: float = 4000.0) -> int:
-    """Slots after which an episode is truncated: 3 max(Eq. 27, gamma, in 2D 4 sum(p m) / sum M), rounded up."""
+    """When an episode is truncated: 3 max(Eq. 27, gamma, in 2D 4 sum(p m) / sum M) slots, rounded up."""
     names = ("arrival", "tasks", "processing", "cpu", "memory", "server_cpu", "server_memory")
     arrays = [getattr(instance, name)[np.newaxis] for name in names]
     return int(slot_limit(0, len(instance.arrival), gamma, *arrays))
@@ -502,33 +496,6 @@ class TraceJobs(NamedTuple):
     processing: Integers  # [J] slots
     cpu: Integers  # [J] cores
     memory: Integers  # [J] GB; 0 in 1D
-
-
-class JobArrays(Protocol):
-    """Arrays of a batch of workloads, as :class:`Tables`, with the environment as their first axis."""
-
-    @property
-    def arrival(self) -> Integers: ...  # noqa: D102
-    @property
-    def tasks(self) -> Integers: ...  # noqa: D102
-    @property
-    def processing(self) -> Integers: ...  # noqa: D102
-    @property
-    def cpu(self) -> Integers: ...  # noqa: D102
-    @property
-    def memory(self) -> Integers: ...  # noqa: D102
-    @property
-    def declared_cpu(self) -> Integers: ...  # noqa: D102
-    @property
-    def declared_memory(self) -> Integers: ...  # noqa: D102
-    @property
-    def first_task(self) -> Indices: ...  # noqa: D102
-    @property
-    def latency(self) -> Floats: ...  # noqa: D102
-    @property
-    def server_cpu(self) -> Integers: ...  # noqa: D102
-    @property
-    def server_memory(self) -> Integers: ...  # noqa: D102
 
 
 class Source:
@@ -710,10 +677,9 @@ def mean_work(horizon: int, cores: int) -> float:
     if least < most:  # mean of a bounded Pareto
         a, ratio = LONG_EXPONENT, least / most
         length = a / (1.0 - a) * most * (ratio**a - ratio) / (1.0 - ratio**a)
-    levels = [
-        (math.log((q + 0.5) / SHORT_MEDIAN)) / SHORT_SIGMA for q in range(1, int(min(SHORT_MOST, most)))
-    ]
-    short = 1.0 + sum(0.5 * math.erfc(level / math.sqrt(2.0)) for level in levels)
+    short = 1.0
+    for q in range(1, int(min(SHORT_MOST, most))):  # the chance of more than q slots
+        short += 0.5 * math.erfc(math.log((q + 0.5) / SHORT_MEDIAN) / SHORT_SIGMA / math.sqrt(2.0))
     work = 0.0
     for share, slots, demands in (
         (LONG_SHARE, length, LONG_CORES),
@@ -857,8 +823,8 @@ def generate(seed: int, episode: int, source: Source) -> Workload:
         kind=source.kind,
     )
     draw_python(np.ones(1, dtype=bool), np.array([root_seed(seed)]), np.array([episode]), source, arrays)
-    own = [getattr(arrays, name)[0] for name in Tables._fields[:-1]]
-    return rebuild(Tables(*own, kind=source.kind), declared=source.declared)
+    own = {name: getattr(arrays, name)[0] for name in Tables._fields if name != "kind"}
+    return rebuild(arrays._replace(**own), declared=source.declared)
 
 
 def draw_python(
@@ -866,9 +832,12 @@ def draw_python(
     seeds: npt.NDArray[np.uint64],
     episodes: Integers,
     source: Source,
-    arrays: JobArrays,
+    arrays: Any,
 ) -> int:
-    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow)."""
+    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow).
+
+    ``arrays`` has the arrays that are written as its attributes, e.g. :class:`Tables` with an axis in front.
+    """
     with np.errstate(over="ignore"):
         return int(
             draw(
@@ -959,10 +928,11 @@ def sift(scratch: Any, root: int, count: int) -> None:
 
 @helper
 def draw_latencies(
-    seed: np.uint64, episode: int, first: int, b: int, j: int, tasks: Any, latency: Any
+    seed: np.uint64, episode: int, b: int, j: int, tasks: Any, first_task: Any, latency: Any
 ) -> None:
-    """Latencies of job j, whose tasks start at row ``first``."""
+    """Latencies of the tasks of job j."""
     servers = latency.shape[2]
+    first = first_task[b, j]
     state = substream(stream(seed, episode, LATENCIES), j)
     for q in range(tasks[b, j, 0] + tasks[b, j, 1]):
         for i in range(servers):
@@ -1191,7 +1161,7 @@ def draw(
         first_task[b, source.jobs] = count
         if source.latency and count <= latency.shape[1]:
             for j in range(source.jobs):
-                draw_latencies(seed, episode, first_task[b, j], b, j, tasks, latency)
+                draw_latencies(seed, episode, b, j, tasks, first_task, latency)
         most = max(most, count)
     return most
 
@@ -1216,17 +1186,32 @@ class Toy(NamedTuple):
     optimum: float
 
 
-TOYS: dict[str, Toy] = {}
+TOYS: dict[str, Toy] = {
+    # two jobs at once, each as wide as the server: the short one first
+    "short-first": Toy(((0, 3, 2), (0, 1, 2)), (2,), None, 17.0),
+    # test vector 1 of the specification: the job with the longest time goes before the last
+    "vector-1": Toy(((0, 4, 1), (0, 2, 3), (1, 3, 2)), (3,), None, 50.0),
+    # the long narrow job must run beside both short wide ones
+    "beside": Toy(((0, 1, 2), (0, 1, 2), (0, 3, 1)), (2, 1), None, 14.0),
+    # the job that runs must give way to two that arrive later
+    "make-way": Toy(((0, 4, 2), (1, 1, 2), (2, 1, 2)), (1, 1), None, 38.0),
+    # each pair of jobs fits side by side only on the right servers
+    "memory": Toy(((0, 2, 1, 3), (0, 2, 1, 2), (0, 1, 2, 2)), (2, 2), (3, 4), 12.0),
+    # the job with less memory takes both servers, and the other one waits
+    "memory-split": Toy(((0, 2, 2, 2), (0, 2, 1, 3)), (1, 2), (2, 4), 13.0),
+    # test vector 8: one phase of the second job is as long as both of the first
+    "two-phases": Toy(((0, (3, 1), (2, 3), (1, 2)), (1, (1, 0), (4, 0), (2, 0))), (4,), None, 50.0),
+}
 
 
 def toy(name: str) -> tuple[Workload, float]:
     """The toy instance ``name`` and its least sum of flowtime^2 [slots^2]."""
     rows, servers, memory, optimum = TOYS[name]
-    columns = list(zip(*rows, strict=True))
-    if isinstance(rows[0][1], tuple):
-        return make_mapreduce(*columns, servers), optimum
-    held = columns[3] if memory is not None else None
-    return make_workload(*columns[:3], servers, memory=held, server_memory=memory), optimum
+    arrival, first, second, *rest = zip(*rows, strict=True)
+    if isinstance(first[0], tuple):
+        return make_mapreduce(arrival, first, second, rest[0], servers), optimum
+    held = rest[0] if memory is not None else None
+    return make_workload(arrival, first, second, servers, memory=held, server_memory=memory), optimum
 
 
 # Another future -------------------------------------------------------------------------------
@@ -1265,9 +1250,6 @@ def shuffle_future(workload: Workload, slot: float, rng: np.random.Generator) ->
         first = tables(workload).first_task
         sequence = np.concatenate([np.arange(later[0]), order])
         counts = np.diff(first)[sequence]
-        taken = [np.arange(first[j], first[j + 1]) for j in sequence]
-        rows = {
-            "job": np.repeat(np.arange(len(counts)), counts),
-            "latency": rows["latency"][np.concatenate(taken)],
-        }
+        taken = np.concatenate([np.arange(first[j], first[j + 1]) for j in sequence])
+        rows = {"job": np.repeat(np.arange(len(counts)), counts), "latency": rows["latency"][taken]}
     return SCHEMA.parse({"jobs": jobs, "tasks": rows, "cluster": workload.cluster})

@@ -30,15 +30,16 @@ MOST_STEPS, LEAST_STEPS = 100, 20
 MOST_VISITS = 10**7  # steps times terms, beyond the least number of steps
 
 
-def lower_bound(workload: Workload, parameters: GeoParameters | None = None) -> float:
+def lower_bound(workload: Workload, parameters: GeoParameters | None = None) -> float | None:
     """A lower bound on the objective of ``parameters`` (default: "response") under any policy.
 
-    "response": :func:`response_bound` [s]. "fairness": 0. "weighted": their weighted sum.
+    "response": :func:`response_bound` [s]. "fairness": None, nothing better than 0 is known. "weighted": that
+    of the response by its weight.
     """
     if parameters is None or parameters.objective == "response":
         return response_bound(workload)
     if parameters.objective == "fairness":
-        return 0.0
+        return None
     return (1.0 - parameters.fairness_weight) * response_bound(workload)
 
 

@@ -785,6 +785,7 @@ def begin(config: Any, jobs: Jobs, state: State, observation: Observation, b: in
         if observation.site_tokens.shape[1] > 0:
             observation.site_tokens[b, j, 0] = scaled(jobs.slots[b, j])
             observation.site_tokens[b, j, 1] = 1.0
+            observation.site_tokens[b, j, 2] = 0.0
             observation.site_tokens[b, j, 4] = 0.0
     if observation.group_mask.shape[1] > 0:
         for k in range(jobs.sites.shape[1]):

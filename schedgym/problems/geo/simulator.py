@@ -355,7 +355,8 @@ class GeoSimulator(Simulator):
         self._allocate(*grown)
         for old, new in zip(before, (self.jobs, self.state, self.buffers, self.exchange), strict=True):
             for source, target in zip(old, new, strict=True):
-                target[tuple(slice(length) for length in source.shape)] = source
+                if target.size:  # the lent ones are bound again
+                    target[tuple(slice(length) for length in source.shape)] = source
         self._bind()
 
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:

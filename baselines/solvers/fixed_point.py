@@ -1,0 +1,45 @@
+"""Real costs as whole numbers: sums of them are exact, so that ties are ties whatever the order of adding.
+
+A cost x becomes the integer part of x * scale, where the scale is a power of two: exact for every cost
+that has no digits beyond it, else off by less than 1 / scale.
+"""
+
+from __future__ import annotations
+
+import math
+
+from schedgym.core.jit import helper
+
+__all__ = ["MOST_BITS", "common_multiple", "fixed", "scale_for", "scale_of"]
+
+MOST_BITS = 60  # a sum of whole costs stays below 2^60
+
+
+def scale_of(largest: float, terms: int) -> float:
+    """The largest power of two by which ``terms`` costs of at most ``largest`` may be scaled and added."""
+    if not largest > 0.0:
+        return 1.0
+    _, exponent = math.frexp(largest * terms)
+    return math.ldexp(1.0, min(MOST_BITS - exponent, 1000))
+
+
+scale_for = helper(scale_of)  # for kernels
+
+
+@helper
+def fixed(cost: float, scale: float) -> int:
+    """A cost as a whole number."""
+    return int(cost * scale)
+
+
+@helper
+def common_multiple(a: int, b: int, most: int) -> int:
+    """The least common multiple of two numbers from 1; 0 if it is above ``most``, or ``a`` is 0."""
+    if a == 0:
+        return 0
+    x = a
+    y = b
+    while y > 0:
+        x, y = y, x % y
+    factor = b // x
+    return a * factor if factor <= most // a else 0

@@ -1,0 +1,126 @@
+"""The 0/1 knapsack problem, exactly, by dynamic programming over whole weights.
+
+Values are whole numbers (:mod:`schedgym.baselines.solvers.fixed_point`), so that ties are ties: of equal
+choices the one with the lowest items is taken.
+
+The kernel (``knapsack_into``) works on preallocated arrays and allocates nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.fixed_point import scale_of
+from schedgym.core.jit import I8_1, I8_2, pure_kernel
+from schedgym.errors import InvalidParameter
+
+__all__ = ["KnapsackScratch", "knapsack", "knapsack_into", "make_knapsack_scratch"]
+
+Integers = npt.NDArray[np.int64]
+
+BITS = 62  # items per word of the table of decisions
+
+
+class KnapsackScratch(NamedTuple):
+    """The problem and the work space of :func:`knapsack_into`. N items, capacity W."""
+
+    value: I8_1  # [N]
+    weight: I8_1  # [N]
+    taken: I8_1  # [N] the solution: 1 or 0
+    item: I8_1  # [N] for the caller
+    best: I8_1  # [W + 1] value of the items decided on within a capacity
+    words: I8_2  # [N / 62, W + 1] one bit per item and capacity: whether it is taken
+
+
+def make_knapsack_scratch(items: int, capacity: int) -> KnapsackScratch:
+    """Work space for up to ``items`` items and capacities up to ``capacity``."""
+    return KnapsackScratch(
+        value=np.zeros(items, dtype=np.int64),
+        weight=np.zeros(items, dtype=np.int64),
+        taken=np.zeros(items, dtype=np.int64),
+        item=np.zeros(items, dtype=np.int64),
+        best=np.zeros(capacity + 1, dtype=np.int64),
+        words=np.zeros((-(-items // BITS), capacity + 1), dtype=np.int64),
+    )
+
+
+@pure_kernel
+def knapsack_into(n: int, capacity: int, bag: KnapsackScratch) -> None:
+    """Choose among the first n items of ``bag`` those with the greatest value within the capacity.
+
+    Of equal choices it is the one that has the first item in which they differ. O(n W).
+
+    Args:
+        n: items.
+        capacity: at least 0, at most that of the scratch.
+        bag: ``value`` [N] (in all below 2^62) and ``weight`` [N], at least 0, are read, ``taken`` [N] is
+            written.
+    """
+    value = bag.value
+    weight = bag.weight
+    best = bag.best
+    total = 0
+    for x in range(n):
+        bag.taken[x] = 0
+        if value[x] >= 0 and weight[x] <= capacity:
+            total += weight[x]
+    if total <= capacity:
+        for x in range(n):
+            if value[x] >= 0 and weight[x] <= capacity:
+                bag.taken[x] = 1
+        return
+    for c in range(capacity + 1):
+        best[c] = 0
+    for word in range((n + BITS - 1) // BITS):
+        for c in range(capacity + 1):
+            bag.words[word, c] = 0
+    for x in range(n - 1, -1, -1):
+        gain = value[x]
+        room = weight[x]
+        if gain < 0:
+            continue
+        bits = bag.words[x // BITS]
+        bit = 1 << (x % BITS)
+        for c in range(capacity, room - 1, -1):
+            if gain + best[c - room] >= best[c]:
+                best[c] = gain + best[c - room]
+                bits[c] |= bit
+    c = capacity
+    for x in range(n):
+        if (bag.words[x // BITS, c] >> (x % BITS)) & 1:
+            bag.taken[x] = 1
+            c -= weight[x]
+
+
+def knapsack(values: npt.ArrayLike, weights: npt.ArrayLike, capacity: int) -> npt.NDArray[np.bool_]:
+    """The items of greatest value whose weights fit the capacity.
+
+    Args:
+        values: [N] finite.
+        weights: [N] whole, at least 0.
+        capacity: at least 0.
+
+    Returns:
+        Which items are taken [N]; of equal choices that with the first item in which they differ. Values
+        count as multiples of a power of two, about 2^-50 of their sum.
+
+    Raises:
+        InvalidParameter: a wrong shape, a value that is not finite, or a weight that is negative.
+    """
+    value = np.asarray(values, dtype=np.float64)
+    weight = np.asarray(weights, dtype=np.int64)
+    if value.ndim != 1 or value.shape != weight.shape:
+        raise InvalidParameter("values, weights: must be lists of the same length")
+    if not np.isfinite(value).all():
+        raise InvalidParameter("values: must be finite")
+    if capacity < 0 or (weight < 0).any():
+        raise InvalidParameter("weights, capacity: must be at least 0")
+    bag = make_knapsack_scratch(len(value), int(min(capacity, weight.sum())))
+    scale = scale_of(float(np.abs(value).sum()), 1)
+    bag.value[:] = (value * scale).astype(np.int64)
+    bag.weight[:] = weight
+    knapsack_into(len(value), len(bag.best) - 1, bag)
+    return bag.taken == 1

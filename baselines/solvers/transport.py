@@ -1,0 +1,576 @@
+"""Transportation with convex unit costs: many rows with supplies, few servers with capacities.
+
+The cost of the unit after the first q of row j on server i is
+
+    base[j] + linear[j, i] + slope[j] * q,    slope[j] >= 0.
+
+Successive shortest paths, on the graph of the servers alone: an arc from server to server is the cheapest
+change of one unit of a row between them, and is only computed again when that row changes. Costs are
+whole numbers (:mod:`schedgym.baselines.solvers.fixed_point`), so that the optimum is exact in them. Of the
+optima the lexicographically greatest is found, by row, then server.
+
+The kernel (``transport_into``) works on preallocated arrays and allocates nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.fixed_point import scale_of
+from schedgym.core.jit import I8_1, I8_2, helper, pure_kernel
+from schedgym.errors import InfeasibleInstance, InvalidParameter
+
+__all__ = ["FORBIDDEN", "TransportScratch", "make_transport_scratch", "transport", "transport_into"]
+
+Integers = npt.NDArray[np.int64]
+
+FORBIDDEN = 1 << 62  # linear cost of an arc that no unit may take
+STALE, NOBODY = -2, -1  # the cheapest row of an arc: to be found again, none
+
+
+class TransportScratch(NamedTuple):
+    """The problem and the work space of :func:`transport_into`. R rows, M servers; nodes: servers, two more."""
+
+    supply: I8_1  # [R]
+    base: I8_1  # [R]
+    linear: I8_2  # [R, M] FORBIDDEN where no unit may go
+    slope: I8_1  # [R]
+    units: I8_2  # [R, M] the solution
+    owner: I8_1  # [R] for the caller
+    left: I8_1  # [R] supply without a server
+    price: I8_1  # [R] potential of a row
+    free: I8_1  # [M]
+    holders: I8_2  # [M, R] rows with units on a server
+    count: I8_1  # [M] how many
+    place: I8_2  # [R, M] position among the holders
+    enter: I8_1  # [M] cheapest cost of a further unit
+    enter_row: I8_1  # [M] its row
+    move: I8_2  # [M, M] cheapest change of a unit from server to server
+    move_row: I8_2  # [M, M] its row
+    distance: I8_1  # [M + 2]
+    parent: I8_1  # [M + 2]
+    via: I8_1  # [M + 2] row by which a node was reached
+    queue: I8_1  # [M + 2]
+
+
+def make_transport_scratch(rows: int, servers: int) -> TransportScratch:
+    """Work space for up to ``rows`` rows and ``servers`` servers."""
+
+    def integers(*shape: int) -> Integers:
+        return np.zeros(shape, dtype=np.int64)
+
+    return TransportScratch(
+        supply=integers(rows),
+        base=integers(rows),
+        linear=integers(rows, servers),
+        slope=integers(rows),
+        units=integers(rows, servers),
+        owner=integers(rows),
+        left=integers(rows),
+        price=integers(rows),
+        free=integers(servers),
+        holders=integers(servers, rows),
+        count=integers(servers),
+        place=integers(rows, servers),
+        enter=integers(servers),
+        enter_row=integers(servers),
+        move=integers(servers, servers),
+        move_row=integers(servers, servers),
+        distance=integers(servers + 2),
+        parent=integers(servers + 2),
+        via=integers(servers + 2),
+        queue=integers(servers + 2),
+    )
+
+
+@helper
+def _next(j: int, i: int, net: TransportScratch) -> int:
+    """Cost of one more unit of row j on server i, without its base."""
+    return net.linear[j, i] + net.slope[j] * net.units[j, i]
+
+
+@helper
+def _latest(j: int, i: int, net: TransportScratch) -> int:
+    """Cost of the dearest unit of row j on server i, without its base."""
+    return net.linear[j, i] + net.slope[j] * (net.units[j, i] - 1)
+
+
+@pure_kernel
+def _find_entry(i: int, n: int, net: TransportScratch) -> None:
+    """The row that puts a further unit on server i most cheaply."""
+    best = FORBIDDEN
+    row = NOBODY
+    for j in range(n):
+        if net.left[j] > 0 and net.linear[j, i] != FORBIDDEN:
+            cost = net.base[j] + net.linear[j, i] + net.slope[j] * net.units[j, i]
+            if cost < best:
+                best = cost
+                row = j
+    net.enter[i] = best
+    net.enter_row[i] = row
+
+
+@pure_kernel
+def _find_move(i: int, k: int, net: TransportScratch) -> None:
+    """The row that changes a unit from server i to server k most cheaply."""
+    best = FORBIDDEN
+    row = NOBODY
+    for x in range(net.count[i]):
+        j = net.holders[i, x]
+        if net.linear[j, k] != FORBIDDEN:
+            cost = (
+                net.linear[j, k]
+                - net.linear[j, i]
+                + net.slope[j] * (net.units[j, k] - net.units[j, i] + 1)
+            )
+            if cost < best:
+                best = cost
+                row = j
+    net.move[i, k] = best
+    net.move_row[i, k] = row
+
+
+@helper
+def _offer(j: int, i: int, k: int, net: TransportScratch) -> None:
+    """Keep the cheapest change from server i to server k up to date after row j has changed."""
+    if net.move_row[i, k] == STALE:
+        return
+    if net.move_row[i, k] == j:
+        net.move_row[i, k] = STALE
+    elif net.units[j, i] > 0 and net.linear[j, k] != FORBIDDEN:
+        cost = _next(j, k, net) - _latest(j, i, net)
+        if cost < net.move[i, k]:
+            net.move[i, k] = cost
+            net.move_row[i, k] = j
+
+
+@pure_kernel
+def _add(j: int, i: int, amount: int, net: TransportScratch) -> None:
+    """Change the units of row j on server i, and what was known of the arcs there."""
+    before = net.units[j, i]
+    net.units[j, i] = before + amount
+    if before == 0:
+        net.place[j, i] = net.count[i]
+        net.holders[i, net.count[i]] = j
+        net.count[i] += 1
+    elif before + amount == 0:
+        net.count[i] -= 1
+        last = net.holders[i, net.count[i]]
+        net.holders[i, net.place[j, i]] = last
+        net.place[last, i] = net.place[j, i]
+    for k in range(net.free.shape[0]):
+        if k != i:
+            _offer(j, i, k, net)
+            _offer(j, k, i, net)
+    if net.enter_row[i] == j:
+        net.enter_row[i] = STALE
+    elif net.enter_row[i] != STALE and net.left[j] > 0 and net.linear[j, i] != FORBIDDEN:
+        cost = net.base[j] + _next(j, i, net)
+        if cost < net.enter[i]:
+            net.enter[i] = cost
+            net.enter_row[i] = j
+
+
+@helper
+def _know_entry(i: int, n: int, net: TransportScratch) -> None:
+    if net.enter_row[i] == STALE:
+        _find_entry(i, n, net)
+
+
+@helper
+def _know_move(i: int, k: int, net: TransportScratch) -> None:
+    if net.move_row[i, k] == STALE:
+        _find_move(i, k, net)
+
+
+@pure_kernel
+def _cheapest_end(n: int, net: TransportScratch) -> int:
+    """The server where a shortest path from the rows ends: one with room; -1 if none can be reached.
+
+    Changes away from a server with room do not cost less than nothing, as the units so far are optimal:
+    paths go through full servers only.
+    """
+    servers = net.free.shape[0]
+    distance = net.distance
+    best = -1
+    for i in range(servers):
+        _know_entry(i, n, net)
+        distance[i] = net.enter[i]
+        net.parent[i] = -1
+        if net.enter_row[i] >= 0 and (best < 0 or distance[i] < distance[best]):
+            best = i
+    if best < 0 or net.free[best] > 0:
+        return best
+    changed = True
+    while changed:
+        changed = False
+        for i in range(servers):
+            if net.free[i] > 0 or distance[i] == FORBIDDEN:
+                continue
+            for k in range(servers):
+                if k == i:
+                    continue
+                _know_move(i, k, net)
+                if net.move_row[i, k] >= 0 and distance[i] + net.move[i, k] < distance[k]:
+                    distance[k] = distance[i] + net.move[i, k]
+                    net.parent[k] = i
+                    changed = True
+    best = -1
+    for i in range(servers):
+        if net.free[i] > 0 and distance[i] != FORBIDDEN and (best < 0 or distance[i] < distance[best]):
+            best = i
+    return best
+
+
+@helper
+def _augment(end: int, most: int, net: TransportScratch) -> int:
+    """Send units along the path to server ``end``, as many as cost the same; their number."""
+    amount = min(most, net.free[end])
+    k = end
+    while net.parent[k] >= 0:
+        i = net.parent[k]
+        j = net.move_row[i, k]
+        amount = min(amount, net.units[j, i])
+        if net.slope[j] > 0:
+            amount = 1
+        net.via[k] = j
+        k = i
+    first = net.enter_row[k]
+    amount = min(amount, net.left[first])
+    if net.slope[first] > 0:
+        amount = 1
+    net.left[first] -= amount
+    if net.left[first] == 0:
+        for i in range(net.free.shape[0]):
+            if net.enter_row[i] == first:
+                net.enter_row[i] = STALE
+    _add(first, k, amount, net)
+    net.free[end] -= amount
+    k = end
+    while net.parent[k] >= 0:
+        i = net.parent[k]
+        _add(net.via[k], i, -amount, net)
+        _add(net.via[k], k, amount, net)
+        k = i
+    return amount
+
+
+# Of the optima, the lexicographically greatest -------------------------------------------------
+
+
+@helper
+def _relax(tail: int, head: int, cost: int, distance: Integers) -> bool:
+    if distance[tail] + cost < distance[head]:
+        distance[head] = distance[tail] + cost
+        return True
+    return False
+
+
+@pure_kernel
+def _set_prices(n: int, capacity: Integers, net: TransportScratch) -> None:
+    """Potentials of an optimum: of the servers, the source (node M) and the sink (M + 1), and of the rows."""
+    servers = net.free.shape[0]
+    source = servers
+    sink = servers + 1
+    distance = net.distance
+    leave = net.queue
+    for i in range(servers):
+        _know_entry(i, n, net)
+        cheapest = FORBIDDEN
+        for x in range(net.count[i]):
+            j = net.holders[i, x]
+            cheapest = min(cheapest, -net.base[j] - _latest(j, i, net))
+        leave[i] = cheapest
+        for k in range(servers):
+            if k != i:
+                _know_move(i, k, net)
+    for node in range(servers + 2):
+        distance[node] = 0
+    changed = True
+    while changed:
+        changed = False
+        for i in range(servers):
+            if net.enter_row[i] >= 0:
+                changed |= _relax(source, i, net.enter[i], distance)
+            if net.count[i] > 0:
+                changed |= _relax(i, source, leave[i], distance)
+            if net.free[i] > 0:
+                changed |= _relax(i, sink, 0, distance)
+            if net.free[i] < capacity[i]:
+                changed |= _relax(sink, i, 0, distance)
+            for k in range(servers):
+                if k != i and net.move_row[i, k] >= 0:
+                    changed |= _relax(i, k, net.move[i, k], distance)
+    for j in range(n):
+        price = FORBIDDEN
+        if net.left[j] > 0:
+            price = distance[source] + net.base[j]
+        for i in range(servers):
+            if net.units[j, i] > 0:
+                price = min(price, distance[i] - _latest(j, i, net))
+        net.price[j] = price
+
+
+@helper
+def _may_take(j: int, i: int, net: TransportScratch) -> bool:
+    """Whether one more unit of row j on server i is on a path that costs nothing."""
+    return (
+        net.linear[j, i] != FORBIDDEN
+        and net.price[j] != FORBIDDEN
+        and net.price[j] + _next(j, i, net) == net.distance[i]
+    )
+
+
+@helper
+def _may_give(j: int, i: int, net: TransportScratch) -> bool:
+    """Whether one unit less of row j on server i is on a path that costs nothing."""
+    return net.units[j, i] > 0 and net.distance[i] - _latest(j, i, net) == net.price[j]
+
+
+@helper
+def _may_swap(j: int, net: TransportScratch) -> bool:
+    """Whether a change of the units of row j in all is on a path that costs nothing."""
+    return net.distance[net.free.shape[0]] + net.base[j] == net.price[j]
+
+
+@pure_kernel
+def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch) -> int:
+    """From server i, by changes that cost nothing and leave earlier units alone, to a giver of row j.
+
+    Returns:
+        The last node, or -1: a later server that has a unit of row j, or the source.
+    """
+    servers = net.free.shape[0]
+    source = servers
+    sink = servers + 1
+    parent = net.parent
+    queue = net.queue
+    for node in range(servers + 2):
+        parent[node] = STALE
+    parent[i] = NOBODY
+    queue[0] = i
+    head = 0
+    tail = 1
+    while head < tail:
+        a = queue[head]
+        head += 1
+        if a < servers:
+            if a > i and _may_give(j, a, net):
+                return a
+            if net.free[a] > 0 and parent[sink] == STALE and net.distance[a] == net.distance[sink]:
+                parent[sink] = a
+                queue[tail] = sink
+                tail += 1
+            for x in range(net.count[a]):
+                k = net.holders[a, x]
+                if k > j and _may_give(k, a, net):
+                    if parent[source] == STALE and _may_swap(k, net):
+                        parent[source] = a
+                        net.via[source] = k
+                        queue[tail] = source
+                        tail += 1
+                    for b in range(servers):
+                        if parent[b] == STALE and _may_take(k, b, net):
+                            parent[b] = a
+                            net.via[b] = k
+                            queue[tail] = b
+                            tail += 1
+        elif a == source:
+            if net.left[j] > 0 and _may_swap(j, net):
+                return source
+            for k in range(j + 1, n):
+                if net.left[k] > 0 and _may_swap(k, net):
+                    for b in range(servers):
+                        if parent[b] == STALE and _may_take(k, b, net):
+                            parent[b] = a
+                            net.via[b] = k
+                            queue[tail] = b
+                            tail += 1
+        else:
+            for b in range(servers):
+                if (
+                    parent[b] == STALE
+                    and net.free[b] < capacity[b]
+                    and net.distance[b] == net.distance[sink]
+                ):
+                    parent[b] = a
+                    queue[tail] = b
+                    tail += 1
+    return -1
+
+
+@pure_kernel
+def _push(j: int, i: int, end: int, capacity: Integers, net: TransportScratch) -> None:
+    """Send units of row j to server i and along the path found, back from the giver ``end``."""
+    servers = net.free.shape[0]
+    source = servers
+    sink = servers + 1
+    parent = net.parent
+    amount = net.left[j] if end == source else net.units[j, end]
+    if net.slope[j] > 0:
+        amount = 1
+    node = end
+    while node != i:
+        a = parent[node]
+        if a == sink:
+            amount = min(amount, capacity[node] - net.free[node])
+        elif node == sink:
+            amount = min(amount, net.free[a])
+        else:
+            k = net.via[node]
+            amount = min(amount, net.left[k] if a == source else net.units[k, a])
+            if net.slope[k] > 0:
+                amount = 1
+        node = a
+    if end == source:
+        net.left[j] -= amount
+    else:
+        _add(j, end, -amount, net)
+    _add(j, i, amount, net)
+    node = end
+    while node != i:
+        a = parent[node]
+        if a == sink:
+            net.free[node] += amount
+        elif node == sink:
+            net.free[a] -= amount
+        else:
+            k = net.via[node]
+            if a == source:
+                net.left[k] -= amount
+            else:
+                _add(k, a, -amount, net)
+            if node == source:
+                net.left[k] += amount
+            else:
+                _add(k, node, amount, net)
+        node = a
+
+
+@pure_kernel
+def _break_ties(n: int, capacity: Integers, net: TransportScratch) -> None:
+    """Change an optimum into the lexicographically greatest one: row by row, server by server as large as can be."""
+    servers = net.free.shape[0]
+    _set_prices(n, capacity, net)
+    for j in range(n):
+        if net.price[j] == FORBIDDEN:
+            continue
+        for i in range(servers):
+            while _may_take(j, i, net):
+                giver = net.left[j] > 0 and _may_swap(j, net)
+                for a in range(i + 1, servers):
+                    if giver:
+                        break
+                    giver = _may_give(j, a, net)
+                if not giver:
+                    break
+                end = _free_path(j, i, n, capacity, net)
+                if end < 0:
+                    break
+                _push(j, i, end, capacity, net)
+
+
+@pure_kernel
+def transport_into(n: int, total: int, ties: bool, capacity: Integers, net: TransportScratch) -> int:
+    """Solve the transportation problem of the first n rows of ``net``.
+
+    Args:
+        n: rows.
+        total: units in all; -1 takes units as long as they lower the cost (of equal optima the fewest).
+        ties: whether to find the lexicographically greatest optimum; else the optimum is any, though always
+            the same.
+        capacity: [M] units at most on each server, at least 0.
+        net: ``supply`` [R] units at most of each row, ``base`` [R], ``linear`` [R, M] and ``slope`` [R] are
+            read; no path of M + 1 arcs may cost 2^60 or more. ``units`` [R, M] is written, n rows.
+
+    Returns:
+        The number of units: less than ``total`` if no more fit.
+    """
+    servers = capacity.shape[0]
+    for i in range(servers):
+        net.free[i] = capacity[i]
+        net.count[i] = 0
+        net.enter_row[i] = STALE
+        for k in range(servers):
+            net.move_row[i, k] = STALE
+    for j in range(n):
+        net.left[j] = net.supply[j]
+        for i in range(servers):
+            net.units[j, i] = 0
+    placed = 0
+    while total < 0 or placed < total:
+        end = _cheapest_end(n, net)
+        if end < 0 or (total < 0 and net.distance[end] >= 0):
+            break
+        most = total - placed if total >= 0 else FORBIDDEN
+        placed += _augment(end, most, net)
+    if ties:
+        _break_ties(n, capacity, net)
+    return placed
+
+
+def transport(
+    costs: npt.ArrayLike,
+    supply: npt.ArrayLike,
+    capacity: npt.ArrayLike,
+    *,
+    slopes: npt.ArrayLike | None = None,
+    allowed: npt.ArrayLike | None = None,
+    total: int | None = None,
+    ties: bool = True,
+) -> Integers:
+    """The cheapest transportation of units from rows to servers.
+
+    Args:
+        costs: [R, M] cost of the first unit of a row on a server.
+        supply: [R] units at most of each row.
+        capacity: [M] units at most on each server.
+        slopes: [R] by how much the cost on a server grows from unit to unit, at least 0; 0 by default.
+        allowed: [R, M] where units may go; everywhere by default.
+        total: units in all; None takes units as long as they lower the cost (of equal optima the fewest).
+        ties: whether to return the lexicographically greatest optimum, by row, then server; else any.
+
+    Returns:
+        Units of each row on each server [R, M]. Costs count as multiples of a power of two, about 2^-50 of
+        the largest sum of costs along a path.
+
+    Raises:
+        InvalidParameter: a wrong shape, a number that is not finite, or negative where it must not be.
+        InfeasibleInstance: ``total`` units do not fit.
+    """
+    cost = np.asarray(costs, dtype=np.float64)
+    if cost.ndim != 2:
+        raise InvalidParameter(f"costs: must have the shape [rows, servers], got {list(cost.shape)}")
+    rows, servers = cost.shape
+    most = np.array(supply, dtype=np.int64)
+    room = np.array(capacity, dtype=np.int64)
+    slope = np.zeros(rows) if slopes is None else np.asarray(slopes, dtype=np.float64)
+    arcs = np.ones(cost.shape, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
+    for name, array, shape in (
+        ("supply", most, (rows,)),
+        ("capacity", room, (servers,)),
+        ("slopes", slope, (rows,)),
+        ("allowed", arcs, (rows, servers)),
+    ):
+        if array.shape != shape:
+            raise InvalidParameter(f"{name}: must have the shape {list(shape)}, got {list(array.shape)}")
+    for name, array in (("supply", most), ("capacity", room), ("slopes", slope)):
+        if not (array >= 0).all():
+            raise InvalidParameter(f"{name}: must be at least 0")
+    if not (np.isfinite(cost[arcs]).all() and np.isfinite(slope).all()):
+        raise InvalidParameter("costs, slopes: must be finite")
+    net = make_transport_scratch(rows, servers)
+    units = max(int(most.max(initial=0)), 1)
+    largest = float(np.abs(cost[arcs]).max(initial=0.0)) + float(slope.max(initial=0.0)) * units
+    scale = scale_of(largest, 2 * servers + 4)
+    net.supply[:] = most
+    net.slope[:] = (slope * scale).astype(np.int64)
+    net.linear[:] = np.where(arcs, np.where(arcs, cost, 0.0) * scale, 0.0).astype(np.int64)
+    net.linear[~arcs] = FORBIDDEN
+    placed = transport_into(rows, -1 if total is None else total, ties, room, net)
+    if total is not None and placed < total:
+        raise InfeasibleInstance(f"only {placed} of {total} units fit")
+    return net.units

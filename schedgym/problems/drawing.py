@@ -1,0 +1,165 @@
+"""One picture for clusters whose servers (or sites) run parts of many jobs at once; text and image."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import DependencyNotInstalled
+
+__all__ = ["JOB_COLOURS", "Bar", "Line", "Scene", "draw_image", "draw_text", "short_time"]
+
+MOST_BARS = 20  # drawn one by one; further ones are summed up in a line
+MOST_LINES = 24
+CELLS = 24  # characters of a bar
+
+INK, FAINT, GRID, MARK = (40, 40, 40), (120, 120, 120), (225, 225, 225), (213, 94, 0)
+BACKGROUND = (255, 255, 255)
+#: job i has colour i modulo their number; colour-blind safe (Okabe and Ito, and three more)
+JOB_COLOURS = (
+    (0, 114, 178),
+    (230, 159, 0),
+    (0, 158, 115),
+    (204, 121, 167),
+    (86, 180, 233),
+    (148, 103, 52),
+    (170, 170, 0),
+    (102, 51, 153),
+)
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """A server or site: its capacity, and how much of it each job holds, as (job, amount)."""
+
+    capacity: int
+    held: Sequence[tuple[int, int]]
+    note: str = ""
+    marked: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A job: what of it runs and what waits (drawn on a logarithmic scale), and what is said of it."""
+
+    job: int
+    running: float
+    waiting: float
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Scene:
+    """What is drawn.
+
+    Attributes:
+        clock, event, counts: the headline.
+        done: share of the jobs that have completed.
+        bar: what a bar is: "site", "server".
+        bars: all of them.
+        lines: the active jobs.
+        rows: lines to leave room for, so that frames have one size.
+    """
+
+    clock: str
+    event: str
+    counts: str
+    done: float
+    bar: str
+    bars: Sequence[Bar]
+    lines: Sequence[Line]
+    rows: int
+
+
+def short_time(seconds: float) -> str:
+    """A time in words of one size."""
+    return f"{seconds / 60:.1f} min" if seconds >= 600 else f"{seconds:.1f} s"
+
+
+def draw_text(scene: Scene) -> str:
+    """Plain text, one line per bar and per job; a bar has a letter per busy unit, the job's.
+
+    Long bars have a letter per equal part.
+    """
+    lines = [f"clock {scene.clock}  {scene.event}", scene.counts]
+    for number, bar in enumerate(scene.bars[:MOST_BARS]):
+        holders = [job for job, amount in bar.held for _ in range(amount)]
+        cells = min(bar.capacity, CELLS)
+        row = ""
+        for cell in range(cells):
+            unit = cell * bar.capacity // cells
+            row += LETTERS[holders[unit] % len(LETTERS)] if unit < len(holders) else "."
+        mark, note = "*" if bar.marked else " ", f"  {bar.note}" if bar.note else ""
+        lines.append(f"{mark}{scene.bar} {number:3d}  [{row}] {len(holders)}/{bar.capacity} busy{note}")
+    if len(scene.bars) > MOST_BARS:
+        lines.append(f" ... and {len(scene.bars) - MOST_BARS} more {scene.bar}s")
+    for line in scene.lines[:MOST_LINES]:
+        lines.append(f" {LETTERS[line.job % len(LETTERS)]} job {line.job:5d}  {line.text}")
+    if len(scene.lines) > MOST_LINES:
+        lines.append(f" ... and {len(scene.lines) - MOST_LINES} more jobs")
+    return "\n".join(lines) + "\n"
+
+
+def draw_image(scene: Scene) -> npt.NDArray[np.uint8]:
+    """An image, uint8 [height, width, 3].
+
+    Left: a bar per server, as long as its capacity, its busy part in the colours of the jobs that hold it.
+    Right: the active jobs; full what runs, light what waits. An orange dot marks the marked bar.
+
+    Raises:
+        DependencyNotInstalled: without Pillow (extra ``render``).
+    """
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+    except ImportError as error:
+        raise DependencyNotInstalled(
+            'render_mode="rgb_array" needs Pillow: pip install "schedgym[render]"'
+        ) from error
+
+    bars, shown = min(len(scene.bars), MOST_BARS), min(len(scene.lines), MOST_LINES)
+    row, top, left, right, length = 24, 84, 64, 500, 360
+    rows = max(bars, min(MOST_LINES, scene.rows))
+    image = Image.new("RGB", (960, top + rows * row + 34), BACKGROUND)
+    draw = ImageDraw.Draw(image)
+    large, font, small = (ImageFont.load_default(size) for size in (18, 13, 11))
+    draw.text((20, 12), f"t = {scene.clock}", INK, large)
+    draw.text((160, 16), scene.event, MARK, font)
+    draw.text((390, 16), scene.counts, INK, font)
+    draw.rectangle((20, 42, 940, 48), fill=GRID)
+    draw.rectangle((20, 42, 20 + 920 * scene.done, 48), fill=FAINT)
+    draw.text((left, 58), f"{scene.bar}s: what is busy, by job", FAINT, font)
+    draw.text((right + 60, 58), "jobs: running (full), waiting (light)", FAINT, font)
+    scale = length / max(bar.capacity for bar in scene.bars)
+    for number, bar in enumerate(scene.bars[:bars]):
+        y = top + number * row
+        draw.text((30, y + 3), f"{number}", INK, font)
+        if bar.marked:
+            draw.ellipse((12, y + 5, 22, y + 15), fill=MARK)
+        draw.rectangle((left, y + 2, left + scale * bar.capacity, y + 17), fill=GRID)
+        x = float(left)
+        for job, amount in bar.held:
+            width = scale * amount
+            colour = JOB_COLOURS[job % len(JOB_COLOURS)]
+            draw.rectangle((x, y + 2, x + max(width - 1, 1), y + 17), fill=colour)
+            x += width
+    if len(scene.bars) > bars:
+        text = f"and {len(scene.bars) - bars} more {scene.bar}s"
+        draw.text((left, top + bars * row + 4), text, FAINT, small)
+    for number, line in enumerate(scene.lines[:shown]):
+        y = top + number * row
+        colour = JOB_COLOURS[line.job % len(JOB_COLOURS)]
+        light = tuple(255 - (255 - c) * 2 // 5 for c in colour)
+        draw.text((right, y + 3), f"{line.job:5d}", INK, small)
+        full = 60 * float(np.log10(1.0 + line.running))
+        whole = 60 * float(np.log10(1.0 + line.running + line.waiting))
+        draw.rectangle((right + 60, y + 2, right + 60 + max(whole, 1), y + 17), fill=light)
+        if line.running:
+            draw.rectangle((right + 60, y + 2, right + 60 + max(full, 1), y + 17), fill=colour)
+        draw.text((right + 66 + max(whole, 1), y + 3), line.text, INK, small)
+    if len(scene.lines) > shown:
+        text = f"and {len(scene.lines) - shown} more jobs"
+        draw.text((right + 60, top + shown * row + 4), text, FAINT, small)
+    return np.asarray(image).copy()

@@ -1,0 +1,62 @@
+"""Pictures of FlowtimePacking: who holds each server's cores, and what is left to do; as text and image."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.problems.drawing import Bar, Line, Scene, draw_image, draw_text
+from schedgym.problems.flowtime.simulator import FlowtimeSimulator
+
+__all__ = ["render_ansi", "render_rgb_array"]
+
+
+def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
+    state, rows, jobs = simulator.state, simulator.row_arrays, simulator.jobs
+    s = state.scalars[index]
+    n = int(s["active"])
+    pick = simulator.parameters.view == "pick"
+    cores = (rows.granted if pick else rows.held)[index, :n]
+    job = rows.job[index, :n].tolist()
+    lines = []
+    for r in range(n):
+        held, left = int(cores[r].sum()), float(rows.remaining[index, r])
+        text = f"cores {held:4d}  left {left:8.0f} core-slots  age {int(rows.age[index, r]):5d}"
+        lines.append(Line(job[r], held, left, text))
+    event = f"{'granted so far' if pick else 'cores of the slot before'}"
+    if s["finished"]:
+        event = "the episode has ended"
+    return Scene(
+        clock=f"slot {s['slot']}",
+        event=event,
+        counts=f"{n} jobs visible, {cores.sum()} of {s['cores']} cores busy, "
+        f"{s['completed']} of {s['jobs']} jobs done",
+        done=float(s["completed"] / s["jobs"]),
+        bar="server",
+        bars=[
+            Bar(
+                int(jobs.server_cpu[index, i]),
+                [(job[r], int(cores[r, i])) for r in np.flatnonzero(cores[:, i]).tolist()],
+            )
+            for i in range(simulator.servers)
+        ],
+        lines=lines,
+        rows=simulator.window,
+    )
+
+
+def render_ansi(simulator: FlowtimeSimulator, index: int) -> str:
+    """The state of environment ``index`` as plain text, one line per server and per visible job."""
+    return draw_text(_scene(simulator, index))
+
+
+def render_rgb_array(simulator: FlowtimeSimulator, index: int) -> npt.NDArray[np.uint8]:
+    """The state of environment ``index`` as an image, uint8 [height, width, 3].
+
+    Left the servers' cores by job (in view pick of this slot, else of the slot before), right the visible
+    jobs in order of arrival with their cores and the work left.
+
+    Raises:
+        DependencyNotInstalled: without Pillow (extra ``render``).
+    """
+    return draw_image(_scene(simulator, index))
