@@ -23,7 +23,14 @@ from schedgym.baselines.solvers.fixed_point import scale_of
 from schedgym.core.jit import I8_1, I8_2, helper, pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 
-__all__ = ["FORBIDDEN", "TransportScratch", "make_transport_scratch", "transport", "transport_into"]
+__all__ = [
+    "FORBIDDEN",
+    "TransportScratch",
+    "break_ties",
+    "make_transport_scratch",
+    "transport",
+    "transport_into",
+]
 
 Integers = npt.NDArray[np.int64]
 
@@ -32,7 +39,7 @@ STALE, NOBODY = -2, -1  # the cheapest row of an arc: to be found again, none
 
 
 class TransportScratch(NamedTuple):
-    """The problem and the work space of :func:`transport_into`. R rows, M servers; nodes: servers, two more."""
+    """The problem and the work space of :func:`transport_into`. R rows, M servers, two more nodes."""
 
     supply: I8_1  # [R]
     base: I8_1  # [R]
@@ -122,9 +129,7 @@ def _find_move(i: int, k: int, net: TransportScratch) -> None:
         j = net.holders[i, x]
         if net.linear[j, k] != FORBIDDEN:
             cost = (
-                net.linear[j, k]
-                - net.linear[j, i]
-                + net.slope[j] * (net.units[j, k] - net.units[j, i] + 1)
+                net.linear[j, k] - net.linear[j, i] + net.slope[j] * (net.units[j, k] - net.units[j, i] + 1)
             )
             if cost < best:
                 best = cost
@@ -391,11 +396,7 @@ def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch
                             tail += 1
         else:
             for b in range(servers):
-                if (
-                    parent[b] == STALE
-                    and net.free[b] < capacity[b]
-                    and net.distance[b] == net.distance[sink]
-                ):
+                if parent[b] == STALE and net.free[b] < capacity[b] and net.distance[b] == net.distance[sink]:
                     parent[b] = a
                     queue[tail] = b
                     tail += 1
@@ -451,8 +452,8 @@ def _push(j: int, i: int, end: int, capacity: Integers, net: TransportScratch) -
 
 
 @pure_kernel
-def _break_ties(n: int, capacity: Integers, net: TransportScratch) -> None:
-    """Change an optimum into the lexicographically greatest one: row by row, server by server as large as can be."""
+def break_ties(n: int, capacity: Integers, net: TransportScratch) -> None:
+    """Change an optimum into the lexicographically greatest one, by row, then server."""
     servers = net.free.shape[0]
     _set_prices(n, capacity, net)
     for j in range(n):
@@ -508,7 +509,7 @@ def transport_into(n: int, total: int, ties: bool, capacity: Integers, net: Tran
         most = total - placed if total >= 0 else FORBIDDEN
         placed += _augment(end, most, net)
     if ties:
-        _break_ties(n, capacity, net)
+        break_ties(n, capacity, net)
     return placed
 
 

@@ -181,7 +181,7 @@ class Search(NamedTuple):
         """What was searched, in words; :meth:`complete` is exact."""
         jobs = sorted({step.jobs for step in self.steps})
         sites, slots = max(s.sites for s in self.steps), max(s.slots for s in self.steps)
-        span = "1 job" if jobs == [1] else f"{' or '.join(map(str, jobs))} jobs"
+        span = "1 job" if jobs == [1] else f"{' to '.join(map(str, sorted({jobs[0], jobs[-1]})))} jobs"
         text = f"{self.enumerated:,} {what} enumerated ({span}, up to {sites} sites, {slots} slots)"
         return text + (f" and {self.drawn:,} random ones (up to 5 jobs, 4 sites)" if self.drawn else "")
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core import types
+from numba.core import codegen, compiler, compiler_machinery, typed_passes, types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
@@ -71,6 +71,11 @@ B1_2 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 2]
 _numba: Any = numba
 _types: Any = types
 _arrayobj: Any = arrayobj
+_codegen: Any = codegen
+_compiler: Any = compiler
+_LoweringPass: Any = compiler_machinery.LoweringPass
+_register_pass: Any = compiler_machinery.register_pass
+_AnnotateTypes: Any = typed_passes.AnnotateTypes
 
 F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -115,8 +120,63 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
     return dispatcher
 
 
+class _NoEnvironment:
+    """In the place of a code generator: a function that is only inlined has no environment to set."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Do nothing."""
+
+
+class _InlinedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
+    """Code that is linked into kernels and never called by itself: no machine code is made of it.
+
+    Half of the time that a kernel of thirty helpers takes to compile would go there.
+    """
+
+    codegen = _NoEnvironment()
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """No address: nobody calls it."""
+        return 0
+
+    def finalize(self) -> None:
+        """Link the helpers that it calls, and leave it at that."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@_register_pass(mutates_CFG=False, analysis_only=True)
+class _InlineOnly(_LoweringPass):  # type: ignore[misc]
+    """Let what follows lower the function into an :class:`_InlinedLibrary`."""
+
+    _name = "schedgym_inline_only"
+
+    def __init__(self) -> None:
+        _LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Set the library."""
+        state.library = _InlinedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return False
+
+
+class _HelperCompiler(_compiler.CompilerBase):  # type: ignore[misc]
+    """numba's compiler, but for the library."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The pipeline of nopython mode with one pass more."""
+        pipeline = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.add_pass_after(_InlineOnly, _AnnotateTypes)
+        pipeline.finalize()
+        return [pipeline]
+
+
 def helper(function: F) -> F:
-    """Compile ``function`` into the kernels that call it."""
+    """Compile ``function`` into the kernels that call it; it cannot be called from Python."""
     # without the wrappers that nobody calls a kernel compiles in two thirds of the time
     return _numba.njit(
         _nrt=False,
@@ -124,6 +184,7 @@ def helper(function: F) -> F:
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
         error_model="numpy",
+        pipeline_class=_HelperCompiler,
     )(function)
 
 

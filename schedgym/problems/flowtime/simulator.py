@@ -398,6 +398,7 @@ class FlowtimeSimulator(Simulator):
             log.end,
             log.cores,
             np.ascontiguousarray(scalars["last_slot"]),
+            self.parameters.kind == "mapreduce",
             self.parameters.norm,
             self.parameters.alpha,
             self.measured,

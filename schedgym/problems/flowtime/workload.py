@@ -1189,17 +1189,17 @@ class Toy(NamedTuple):
 TOYS: dict[str, Toy] = {
     # two jobs at once, each as wide as the server: the short one first
     "short-first": Toy(((0, 3, 2), (0, 1, 2)), (2,), None, 17.0),
-    # test vector 1 of the specification: the job with the longest time goes before the last
+    # test vector 1 of the specification: the long narrow job runs on beside the others, which share the rest
     "vector-1": Toy(((0, 4, 1), (0, 2, 3), (1, 3, 2)), (3,), None, 50.0),
     # the long narrow job must run beside both short wide ones
     "beside": Toy(((0, 1, 2), (0, 1, 2), (0, 3, 1)), (2, 1), None, 14.0),
     # the job that runs must give way to two that arrive later
     "make-way": Toy(((0, 4, 2), (1, 1, 2), (2, 1, 2)), (1, 1), None, 38.0),
-    # each pair of jobs fits side by side only on the right servers
+    # no GB stays free: the two smaller jobs share the larger server for two slots
     "memory": Toy(((0, 2, 1, 3), (0, 2, 1, 2), (0, 1, 2, 2)), (2, 2), (3, 4), 12.0),
-    # the job with less memory takes both servers, and the other one waits
+    # the job with more memory goes first, for the other one can start on the small server
     "memory-split": Toy(((0, 2, 2, 2), (0, 2, 1, 3)), (1, 2), (2, 4), 13.0),
-    # test vector 8: one phase of the second job is as long as both of the first
+    # test vector 8 of the specification
     "two-phases": Toy(((0, (3, 1), (2, 3), (1, 2)), (1, (1, 0), (4, 0), (2, 0))), (4,), None, 50.0),
 }
 

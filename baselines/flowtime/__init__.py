@@ -1,0 +1,1 @@
+"""Baselines of FlowtimePacking."""

@@ -1,0 +1,132 @@
+"""RulePolicy: the named rules, and given orders, in every view that can carry them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedgym.baselines.flowtime.policy import FlowtimePolicy
+from schedgym.baselines.solvers.transport import TransportScratch
+from schedgym.core.jit import F4_2, I8_1, I8_2, pack, pure_kernel, unpacker
+from schedgym.problems.flowtime.problem import KINDS
+from schedgym.problems.flowtime.schemes import (
+    RULES,
+    Scratch,
+    Visible,
+    allocate,
+    allocate_by_rule,
+    make_scratch,
+    order_by_rule,
+)
+
+__all__ = ["RulePolicy", "carrying_views"]
+
+GIVEN = -1  # rule of a policy that brings its own order
+
+
+def carrying_views(rule: str) -> tuple[str, ...]:
+    """The views in which a rule (or "random") can be expressed."""
+    views = ["allocation"]
+    if rule not in ("tetris", "drf"):
+        views.append("priority")
+    if rule in RULES:
+        views.append("rule")
+    return tuple(views)
+
+
+class Decision(NamedTuple):
+    """What a rule decides by, and what it has decided. W window rows, of which one array has none."""
+
+    options: I8_1  # [3] rule, how, phases
+    cpu: I8_1  # [M]
+    memory: I8_1  # [M] GB
+    given: I8_1  # [rows] an order
+    granted: I8_2  # [W, M]
+    scores: F4_2  # [W, 1]
+    shown: I8_1  # [1] rows of the action that are set
+
+
+unpack = unpacker(Scratch, TransportScratch, Decision)
+
+
+@pure_kernel
+def decide(table: Any, n: int, rows: Visible) -> None:
+    """Decide on the first n jobs of an observation."""
+    scratch, net, decision = unpack(table)
+    rule = decision.options[0]
+    how = decision.options[1]
+    phases = decision.options[2] != 0
+    granted = decision.granted
+    scores = decision.scores
+    if rule == GIVEN:
+        for x in range(n):
+            scratch.order[x] = decision.given[x]
+    if scores.shape[0] > 0:
+        if rule != GIVEN:
+            order_by_rule(rule, phases, n, rows, scratch)
+        for x in range(n):
+            scores[scratch.order[x], 0] = 1.0 - x / scores.shape[0]
+        for r in range(n, decision.shown[0]):
+            scores[r, 0] = 0.0
+    else:
+        if rule == GIVEN:
+            allocate(how, n, n, rows, decision.cpu, decision.memory, scratch, net, granted)
+        else:
+            allocate_by_rule(rule, how, phases, n, rows, decision.cpu, decision.memory, scratch, net, granted)
+        for r in range(n, decision.shown[0]):
+            for i in range(granted.shape[1]):
+                granted[r, i] = 0
+    decision.shown[0] = n
+
+
+class RulePolicy(FlowtimePolicy):
+    """Base of the policies that follow a rule.
+
+    Args:
+        rule: a name of :data:`~schedgym.problems.flowtime.schemes.RULES`, or "random".
+        packing: of :class:`FlowtimePolicy`.
+        label: what to call it in an error, the rule by default.
+        views: the action views that can express it, by default all that can express the rule.
+        kinds: the kinds of jobs that it can schedule, by default all.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        packing: str | None = None,
+        *,
+        label: str | None = None,
+        views: tuple[str, ...] | None = None,
+        kinds: tuple[str, ...] = KINDS,
+    ) -> None:
+        super().__init__(label or rule, views or carrying_views(rule), kinds, packing)
+        self.rule = rule
+        self.code = RULES.index(rule) if rule in RULES else GIVEN
+
+    def prepare(self, observation: dict[str, Any], rows: int) -> Any:
+        """See :meth:`FlowtimePolicy.prepare`."""
+        cpu, memory = self.capacities(observation)
+        options = [self.code, self.how(observation), self.kind == "mapreduce"]
+        decision = Decision(
+            options=np.array(options, dtype=np.int64),
+            cpu=cpu,
+            memory=memory,
+            given=np.zeros(rows if self.code == GIVEN else 0, dtype=np.int64),
+            granted=self.granted,
+            scores=self.scores,
+            shown=self.shown,
+        )
+        bundles = (make_scratch(rows, self.servers), self.network(observation, rows), decision)
+        return pack(*bundles), bundles
+
+    def __call__(self, observation: dict[str, Any]) -> Any:
+        """The decision of the rule, in the action of the environment's view."""
+        if self.view == "rule":
+            return self.code
+        count = int(observation["active"][0] - observation["backlog"][0])
+        table = self.ready(observation, count)
+        if self.code == GIVEN:
+            self.work[1][2].given[:count] = self.rng.permutation(count)
+        decide(table, count, self.visible(observation))
+        return self.action

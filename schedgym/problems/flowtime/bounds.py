@@ -1,0 +1,548 @@
+"""Lower bounds on the sum of flowtime^k over all schedules that finish every job.
+
+All of them leave out where cores are (servers are pooled) and that they are whole numbers. In 2D memory
+counts twice: as a second pooled resource, and because a job can use only servers with enough of it.
+
+The paper's bounds come from the fractional relaxation P2 (:func:`optimal_fractional`): OPT_P2 - sum p^k and
+OPT_P2 / 2, which is the mean of OPT_P2 - sum p^k and sum p^k, so never the largest. The optimum over the
+prices of :func:`priced_bound` is at least as large as all three, because there a job may choose a schedule
+where P2 lets it mix them, and is charged its flowtime^k where P2 charges a mean over its slots.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import helper, kernel
+from schedgym.core.workload import Workload
+from schedgym.problems.flowtime.problem import FlowtimeParameters
+from schedgym.problems.flowtime.workload import Tables, tables
+
+__all__ = ["lower_bound", "optimal_fractional", "priced_bound", "processing_bound", "queue_bound"]
+
+F8 = npt.NDArray[np.float64]
+I8 = npt.NDArray[np.int64]
+
+ROUNDING = 1e-10  # share of all sums by which rounding may have raised a bound
+COARSEST = 64  # intervals of the first grid of prices
+FINER = 4  # intervals that one is cut into for the next grid
+FINEST = 2**14  # most intervals
+STEPS = 150  # of the ascent on a grid, at most
+MEMORY = 0.9  # share of the last direction that goes into the next one
+LEVELS = (1.0, 1e-4)  # what the ascent aims at, above the best value so far: at first, and at last
+PATIENCE = 6  # steps without a better value, until it aims lower
+NEVER = np.int64(2**62)  # a slot
+MOST_VISITS = 10**8  # runs that all steps may look at (about a second)
+
+
+def lower_bound(workload: Workload, parameters: FlowtimeParameters | None = None) -> float:
+    """A lower bound on the objective of ``parameters`` (default: k = 2) of any schedule that finishes all jobs.
+
+    The largest of :func:`processing_bound`, :func:`queue_bound` and :func:`priced_bound`. The switching cost,
+    which a schedule may avoid, adds nothing. For whole k the sum of flowtime^k is a whole number, to which
+    the bound is rounded up.
+    """
+    norm = 2.0 if parameters is None else parameters.norm
+    needs = _needs(tables(workload))
+    best = max(_queue(needs, norm), _priced(needs, norm))
+    if norm == int(norm) and best < 2.0**52:
+        best = math.ceil(best)
+    return max(best, _processing(needs, norm))
+
+
+def processing_bound(workload: Workload, norm: float = 2.0) -> float:
+    """Every job alone on all servers: the sum of its least number of slots ^k.
+
+    That is p (MapReduce: p^m + p^r), or more if the servers that the job can use have too few cores.
+    """
+    return _processing(_needs(tables(workload)), norm)
+
+
+def queue_bound(workload: Workload, norm: float = 2.0) -> float:
+    """From the least number of jobs that can be unfinished in each slot; for k = 1 SRPT on one machine.
+
+    1. A schedule is charged age^k - (age - 1)^k for each unfinished job in each slot.
+    2. On one machine with the speed of all cores, which needs not care for demands, shortest remaining work
+       first has finished the most jobs at any time (Schrage 1968). So n(t), the number that it leaves
+       unfinished, is a lower bound for all schedules. In 2D the same goes for memory: a job holds its memory
+       in as many slots as it needs at least. The larger n(t) counts.
+    3. A job is unfinished in at least as many slots as it needs if alone. If these are fewer than n(t)
+       jobs, others are unfinished, too, which are charged at least what the latest arrivals are.
+    """
+    return _queue(_needs(tables(workload)), norm)
+
+
+def priced_bound(workload: Workload, norm: float = 2.0) -> float:
+    """From prices of cores: the Lagrangian dual of the servers' capacity, raised by a subgradient method.
+
+    For any prices pi(t) >= 0 of a core in slot t a schedule costs sum f^k >= sum over jobs of (f^k + price of
+    the cores that it has) - C sum over t of pi(t), as it never has more than C cores in a slot. On the right
+    side every job can be minimised on its own: for each completion it takes its cheapest slots before it.
+    Thus every pi gives a bound, whatever it comes from. In 2D a slot of a job also costs its memory at a
+    second price. A job of two phases may have the first end as late as if the second began then, and the
+    second begin as early as if the first had not waited: a relaxation.
+
+    The prices are constant on intervals, at first on few and long ones, at last on slots, or on as many
+    intervals as ``FINEST`` and ``MOST_VISITS`` allow.
+    """
+    return _priced(_needs(tables(workload)), norm)
+
+
+class _Needs(NamedTuple):
+    """What the jobs need, in phases 0 and 1 (no slots: no such phase). N jobs."""
+
+    arrival: I8  # [N] ascending, from 0
+    volume: I8  # [N, 2] core-slots
+    rate: F8  # [N, 2] most cores at a time
+    slots: I8  # [N, 2] least number
+    memory: I8  # [N] GB
+    cores: int
+    room: int  # GB of all servers, 0: does not count
+
+
+def _needs(own: Tables) -> _Needs:
+    memory = np.minimum(own.memory, own.declared_memory)
+    cores = np.full(len(own.arrival), own.server_cpu.sum())
+    if own.kind == "2d":  # those of the servers that have the memory
+        order = np.argsort(own.server_memory)
+        below = np.concatenate([[0], np.cumsum(own.server_cpu[order])])
+        cores = cores - below[np.searchsorted(own.server_memory[order], memory)]
+    volume = own.tasks * own.processing * own.cpu
+    rate = np.minimum(own.tasks * own.cpu, cores[:, None])
+    return _Needs(
+        arrival=own.arrival - own.arrival[0],
+        volume=volume,
+        rate=rate.astype(np.float64),
+        slots=-(-volume // np.maximum(rate, 1)),
+        memory=memory,
+        cores=int(own.server_cpu.sum()),
+        room=int(own.server_memory.sum()),
+    )
+
+
+def _processing(needs: _Needs, norm: float) -> float:
+    total = float((needs.slots.sum(axis=1).astype(np.float64) ** norm).sum())
+    exact = norm == int(norm) and total < 2.0**52
+    return total if exact else total * (1.0 - ROUNDING)
+
+
+def _machines(needs: _Needs) -> list[tuple[I8, int]]:
+    """The pooled resources: work of each job, and work that is done in a slot."""
+    found = [(needs.volume.sum(axis=1), needs.cores)]
+    if needs.room:
+        found.append((needs.memory * needs.slots[:, 0], needs.room))
+    return found
+
+
+def _queue(needs: _Needs, norm: float) -> float:
+    count = len(needs.arrival)
+    done = np.empty((2, count), dtype=np.int64)
+    machines = _machines(needs)
+    for m, (work, speed) in enumerate(machines):
+        _shortest_first(needs.arrival, work, speed, done[m])
+    done = np.sort(done[: len(machines)], axis=1)
+    total = _charge(needs.arrival, needs.slots.sum(axis=1), done, norm, np.empty(count, dtype=np.int64))
+    return total * (1.0 - ROUNDING)
+
+
+def _priced(needs: _Needs, norm: float) -> float:
+    last = needs.arrival + needs.slots.sum(axis=1)
+    first = np.stack([needs.arrival, needs.arrival + needs.slots[:, 0]], axis=1)
+    horizon = int(last.max())
+    done = np.empty(len(last), dtype=np.int64)
+    for work, speed in _machines(needs):
+        _shortest_first(needs.arrival, work, speed, done)
+        horizon = max(horizon, int(done.max()))
+    resources = 2 if needs.room else 1
+    width = max(-(-horizon // COARSEST), 1)
+    if horizon <= COARSEST * FINER:
+        width = 1
+    narrowest = -(-horizon // FINEST)
+    edges = np.append(np.arange(0, horizon, width), horizon)
+    price = np.zeros((resources, len(edges) - 1))
+    visits = np.array([MOST_VISITS])
+    best = 0.0
+    while True:
+        begin = np.searchsorted(edges, first, side="right") - 1
+        best = max(best, _ascend(needs, begin, edges, price, norm, visits))
+        if width <= narrowest or visits[0] <= 0:
+            return best
+        width = max(-(-width // FINER), narrowest)
+        finer = np.append(np.arange(0, horizon, width), horizon)
+        price = np.ascontiguousarray(price[:, np.searchsorted(edges, finer[:-1], side="right") - 1])
+        edges = finer
+
+
+@kernel
+def _shortest_first(arrival: I8, work: I8, speed: int, done: I8) -> None:
+    """Shortest remaining work first on one machine; ``done`` [N] becomes the slot in which each job ends.
+
+    Args:
+        arrival: ascending [N].
+        work: > 0 [N].
+        speed: work that is done in a slot.
+        done: written.
+    """
+    count = arrival.shape[0]
+    waiting = [(np.int64(0), 0)]
+    waiting.pop()
+    upcoming = 0
+    t = np.int64(0)
+    room = speed  # in slot t + 1
+    while upcoming < count or len(waiting) > 0:
+        if len(waiting) == 0 and arrival[upcoming] > t:
+            t = arrival[upcoming]
+            room = speed
+        while upcoming < count and arrival[upcoming] <= t:
+            heapq.heappush(waiting, (work[upcoming], upcoming))
+            upcoming += 1
+        left, j = heapq.heappop(waiting)
+        if left <= room:
+            room -= left
+            done[j] = t + 1
+        else:
+            left -= room
+            t += 1
+            slots = left // speed  # whole ones, without a new job
+            if upcoming < count:
+                slots = max(min(slots, arrival[upcoming] - t), 0)
+            left -= slots * speed
+            t += slots
+            room = speed
+            done[j] = t
+            if left > 0:
+                heapq.heappush(waiting, (left, j))
+        if room == 0:
+            t += 1
+            room = speed
+
+
+@helper
+def power(x: float, norm: float) -> float:
+    """x^norm, in the common cases by multiplication."""
+    if norm == 2.0:
+        return x * x
+    if norm == 1.0:
+        return x
+    return x**norm
+
+
+@kernel
+def _charge(arrival: I8, length: I8, done: I8, norm: float, order: I8) -> float:
+    """The sum of :func:`queue_bound`.
+
+    Args:
+        arrival: ascending [N].
+        length: slots that each job needs at least [N].
+        done: per machine, ascending: slots in which the machine ends jobs [machines, N].
+        norm: k.
+        order: work space [N].
+    """
+    count = arrival.shape[0]
+    machines = done.shape[0]
+    order[:] = np.argsort(arrival + length)
+    ended = np.zeros(machines, dtype=np.int64)
+    arrived = 0
+    freed = 0  # jobs, by order, that could have finished
+    sure = 0  # arrived, not freed
+    total = 0.0
+    t = np.int64(0)
+    visits = 0
+    for j in range(count):
+        total += power(float(length[j]), norm)
+    # between two events nothing changes but ages: what is charged is a difference of powers
+    while True:
+        while arrived < count and arrival[arrived] <= t:
+            arrived += 1
+            sure += 1
+        while freed < count and arrival[order[freed]] + length[order[freed]] <= t:
+            freed += 1
+            sure -= 1
+        least = 0
+        until = NEVER
+        for m in range(machines):
+            while ended[m] < count and done[m, ended[m]] <= t:
+                ended[m] += 1
+            least = max(least, arrived - ended[m])
+            if ended[m] < count:
+                until = min(until, done[m, ended[m]])
+        if arrived < count:
+            until = min(until, arrival[arrived])
+        if freed < count:
+            until = min(until, arrival[order[freed]] + length[order[freed]])
+        if until == NEVER:
+            return total
+        more = least - sure
+        if more > 0 and norm == 1.0:
+            total += float(more) * (until - t)
+        elif more > 0:
+            i = arrived - 1
+            while more > 0 and visits < MOST_VISITS:
+                visits += 1
+                if arrival[i] + length[i] <= t:
+                    age = float(t - arrival[i])
+                    total += power(age + float(until - t), norm) - power(age, norm)
+                    more -= 1
+                i -= 1
+        t = until
+
+
+@helper
+def push(value: F8, amount: F8, place: I8, size: int, v: float, n: float, x: int) -> None:
+    """Add ``n`` slots of price ``v`` in interval ``x`` to the heap that holds ``size``, dearest first."""
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if value[parent] >= v:
+            break
+        value[i] = value[parent]
+        amount[i] = amount[parent]
+        place[i] = place[parent]
+        i = parent
+    value[i] = v
+    amount[i] = n
+    place[i] = x
+
+
+@helper
+def pop(value: F8, amount: F8, place: I8, size: int) -> None:
+    """Remove the dearest slots from the heap that holds ``size``."""
+    last = size - 1
+    v = value[last]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            break
+        if child + 1 < last and value[child + 1] > value[child]:
+            child += 1
+        if value[child] <= v:
+            break
+        value[i] = value[child]
+        amount[i] = amount[child]
+        place[i] = place[child]
+        i = child
+    value[i] = v
+    amount[i] = amount[last]
+    place[i] = place[last]
+
+
+@kernel
+def _dual(
+    needs: _Needs,
+    begin: I8,
+    edges: I8,
+    price: F8,
+    norm: float,
+    value: F8,
+    amount: F8,
+    place: I8,
+    use: F8,
+    visits: I8,
+) -> tuple[float, float]:
+    """The bound that prices give, and the sum of the absolute values of all that it is made of.
+
+    Args:
+        needs: of the jobs.
+        begin: interval of the first slot in which a phase may run [N, 2].
+        edges: interval x is the slots after edges[x] up to edges[x + 1]; after the last one all is free [K + 1].
+        price: of a core, and of a GB in a slot [1 or 2, K].
+        norm: k.
+        value, amount, place: work space, heaps [2, K + 2].
+        use: written: cores and GB times slots that the jobs take in each interval [1 or 2, K].
+        visits: reduced by the work done [1].
+    """
+    intervals = price.shape[1]
+    two = price.shape[0] == 2
+    size = np.zeros(2, dtype=np.int64)
+    at = np.zeros(2, dtype=np.int64)  # interval,
+    room = np.zeros(2)  # its slots that are left,
+    taken = np.zeros(2)  # and those taken since the jobs could end
+    now = np.zeros(2)  # its price
+    gain = np.zeros(2)
+    total = 0.0
+    scale = 0.0
+    steps = 0
+    for x in range(intervals):
+        use[0, x] = 0.0
+        cost = price[0, x] * needs.cores
+        if two:
+            use[1, x] = 0.0
+            cost += price[1, x] * needs.room
+        total -= cost * (edges[x + 1] - edges[x])
+    scale -= total
+    for j in range(needs.arrival.shape[0]):
+        weight = needs.memory[j] / needs.rate[j, 0] if two else 0.0
+        best = np.inf
+        end = np.inf
+        for turn in range(2):  # find the best completion; count what the job takes until then
+            f = 0.0
+            cost = 0.0
+            for z in range(2):
+                size[z] = 0
+                taken[z] = 0.0
+                left = needs.slots[j, z]
+                if left == 0:
+                    continue
+                x = begin[j, z]
+                t = needs.arrival[j] + (needs.slots[j, 0] if z == 1 else 0)
+                rate = needs.rate[j, z]
+                f += left
+                spare = left - needs.volume[j, z] / rate  # of the last slot
+                while left > 0:
+                    steps += 1
+                    n = left
+                    v = 0.0
+                    if x < intervals:
+                        n = min(left, edges[x + 1] - t)
+                        v = price[0, x] + (weight * price[1, x] if two else 0.0)
+                    push(value[z], amount[z], place[z], size[z], v, float(n), x)
+                    size[z] += 1
+                    cost += rate * v * n
+                    left -= n
+                    t += n
+                    if x < intervals and t == edges[x + 1]:
+                        x += 1
+                amount[z, 0] -= spare
+                cost -= rate * value[z, 0] * spare
+                at[z] = x
+                room[z] = float(edges[x + 1] - t) if x < intervals else np.inf
+                now[z] = 0.0
+                if x < intervals:
+                    now[z] = price[0, x] + (weight * price[1, x] if two else 0.0)
+            if turn == 0:
+                best = power(f, norm) + cost
+                end = f
+                scale += best
+            # let the job end later, in runs in which every slot saves the same
+            while f < end if turn == 1 else power(f, norm) < best:
+                steps += 1
+                run = np.inf
+                for z in range(2):
+                    gain[z] = 0.0
+                    if needs.slots[j, z] > 0:
+                        run = min(run, room[z])
+                        if size[z] > 0 and value[z, 0] > now[z]:
+                            gain[z] = needs.rate[j, z] * (value[z, 0] - now[z])
+                            run = min(run, amount[z, 0])
+                if turn == 1:
+                    run = min(run, end - f)
+                if run == np.inf:
+                    break
+                saved = gain[0] + gain[1]
+                if turn == 0 and saved > 0.0:
+                    # f^k less what is saved is convex
+                    low = f + run
+                    high = low
+                    if run > 1.0 and norm > 1.0:
+                        turning = saved / norm if norm == 2.0 else (saved / norm) ** (1.0 / (norm - 1.0))
+                        low = min(max(math.floor(turning), f), f + run)
+                        high = min(max(math.ceil(turning), f), f + run)
+                    for c in (low, high):
+                        reached = power(c, norm) + cost - saved * (c - f)
+                        if reached < best:
+                            best = reached
+                            end = c
+                cost -= saved * run
+                f += run
+                for z in range(2):
+                    if needs.slots[j, z] == 0:
+                        continue
+                    if gain[z] > 0.0:
+                        taken[z] += run
+                        amount[z, 0] -= run
+                        if amount[z, 0] <= 0.0:
+                            pop(value[z], amount[z], place[z], size[z])
+                            size[z] -= 1
+                    room[z] -= run
+                    if room[z] <= 0.0:
+                        x = at[z]
+                        if taken[z] > 0.0:
+                            push(value[z], amount[z], place[z], size[z], now[z], taken[z], x)
+                            size[z] += 1
+                            taken[z] = 0.0
+                        x += 1
+                        at[z] = x
+                        room[z] = float(edges[x + 1] - edges[x]) if x < intervals else np.inf
+                        now[z] = 0.0
+                        if x < intervals:
+                            now[z] = price[0, x] + (weight * price[1, x] if two else 0.0)
+            if turn == 1:
+                for z in range(2):
+                    for i in range(size[z]):
+                        x = place[z, i]
+                        if x < intervals:
+                            use[0, x] += needs.rate[j, z] * amount[z, i]
+                            if two:
+                                use[1, x] += needs.memory[j] * amount[z, i]
+                    if taken[z] > 0.0 and at[z] < intervals:
+                        use[0, at[z]] += needs.rate[j, z] * taken[z]
+                        if two:
+                            use[1, at[z]] += needs.memory[j] * taken[z]
+        total += best
+    visits[0] -= steps
+    return total, scale
+
+
+@kernel
+def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits: I8) -> float:
+    """The best bound found by raising prices where they are too low; ``price`` becomes what gives it.
+
+    A subgradient method: prices change in the direction of the excess of use over capacity, with part of the
+    last direction (Camerini, Fratta, Maffioli 1975), by Polyak's step to a level above the best value.
+
+    Args:
+        needs: of the jobs.
+        begin, edges, norm, visits: see :func:`_dual`.
+        price: changed.
+    """
+    resources, intervals = price.shape
+    value = np.empty((2, intervals + 2))
+    amount = np.empty((2, intervals + 2))
+    place = np.empty((2, intervals + 2), dtype=np.int64)
+    use = np.empty((resources, intervals))
+    direction = np.zeros((resources, intervals))
+    trial = price.copy()
+    best = 0.0
+    level = LEVELS[0]
+    stalled = 0
+    for _ in range(STEPS):
+        reached, scale = _dual(needs, begin, edges, trial, norm, value, amount, place, use, visits)
+        reached -= ROUNDING * scale
+        if reached > best:
+            if reached > best * (1.0 + 0.1 * level):
+                stalled = 0
+            best = reached
+            price[:] = trial
+        else:
+            stalled += 1
+            if stalled >= PATIENCE:
+                stalled = 0
+                level *= 0.5
+                trial[:] = price
+                direction[:] = 0.0
+        if level < LEVELS[1] or visits[0] <= 0:
+            break
+        square = 0.0
+        for r in range(resources):
+            speed = needs.cores if r == 0 else needs.room
+            for x in range(intervals):
+                slots = edges[x + 1] - edges[x]
+                d = use[r, x] / (speed * slots) - 1.0 + MEMORY * direction[r, x]
+                if d < 0.0 and trial[r, x] <= 0.0:
+                    d = 0.0
+                direction[r, x] = d
+                square += d * d * slots
+        if square == 0.0:
+            break  # the best prices
+        step = (best * (1.0 + level) - reached) / square
+        for r in range(resources):
+            speed = needs.cores if r == 0 else needs.room
+            for x in range(intervals):
+                trial[r, x] = max(trial[r, x] + step * direction[r, x] / speed, 0.0)
+    return best

@@ -1,0 +1,130 @@
+"""The frame of the claims: registration, discovery, verdicts against the record, what the command prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from schedgym.claims import Finding, Paper, Verdict, check_claims, claim, frame, list_claims, main
+from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+
+PAPER = Paper("paper", "A paper")
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """An empty registry, and nothing to discover."""
+    claims: dict[str, frame.Claim] = {}
+    monkeypatch.setattr(frame, "_CLAIMS", claims)
+    monkeypatch.setattr(frame, "_discover", lambda: None)
+    return claims
+
+
+def register(name, finding, recorded=Verdict.HOLDS, confirm=None):
+    def check(run):
+        return finding(run) if callable(finding) else finding
+
+    claim(PAPER, name, text=f"text of {name}", source="section 1", recorded=recorded, confirm=confirm)(check)
+
+
+def test_papers_are_found() -> None:
+    names = {entry.paper.name for entry in list_claims()}
+    assert "distributed-jobs" in names
+    assert all(entry.name.startswith(f"{entry.paper.name}/") for entry in list_claims())
+    assert {entry.paper.name for entry in list_claims("distributed-jobs")} == {"distributed-jobs"}
+    (one,) = list_claims("distributed-jobs/amf-envy")
+    assert one.source == "Theorem 4.4"
+    with pytest.raises(UnknownName, match="did you mean 'distributed-jobs'"):
+        list_claims("distributed-job")
+    with pytest.raises(UnknownName, match="did you mean 'distributed-jobs/amf-envy'"):
+        list_claims("distributed-jobs/amf-envi")
+
+
+def test_names_are_taken_once(registry) -> None:
+    register("a", Finding(Verdict.HOLDS, "seen"))
+    with pytest.raises(ValueError, match="registered already"):
+        claim(PAPER, "a", text="other", source="", recorded=Verdict.HOLDS)(
+            lambda run: Finding(Verdict.HOLDS, "")
+        )
+
+
+def test_results_come_from_the_run(registry) -> None:
+    register(
+        "a", lambda run: Finding(Verdict.HOLDS, run.scale, figures={"draw": int(run.rng.integers(1000))})
+    )
+    register("b", lambda run: Finding(Verdict.NOT_REPRODUCED, "measured", figures={"small": run.small}))
+    told = []
+    results = check_claims(scale="paper", seed=3, progress=lambda *state: told.append(state))
+    assert [r.claim.name for r in results] == ["paper/a", "paper/b"]
+    assert [r.as_recorded for r in results] == [True, False]
+    assert results[0].finding.evidence == "paper" and results[1].finding.figures == {"small": False}
+    assert told == [(0, 2, "paper/a"), (1, 2, "paper/b"), (2, 2, "")]
+    # random numbers depend on the seed and the claim, not on what else is checked
+    draw = results[0].finding.figures["draw"]
+    assert check_claims("paper/a", seed=3)[0].finding.figures["draw"] == draw
+    assert {check_claims("paper/a", seed=s)[0].finding.figures["draw"] for s in range(5)} != {draw}
+
+
+def test_arguments_are_checked(registry) -> None:
+    register("a", Finding(Verdict.HOLDS, "seen"))
+    with pytest.raises(UnknownName, match="unknown scale 'papers'; did you mean 'paper'"):
+        check_claims(scale="papers")
+    with pytest.raises(InvalidParameter, match="seed: must be at least 0"):
+        check_claims(seed=-1)
+
+
+@pytest.mark.parametrize(
+    ("finding", "message"),
+    [
+        (Finding(Verdict.REFUTED, "x"), "refuted, and no counterexample"),
+        (Finding(Verdict.CORRECTED, "x"), "holds with a correction, and no counterexample"),
+        (Finding(Verdict.HOLDS, "x", counterexample={"n": 1}), "holds, and a counterexample"),
+        (Finding(Verdict.REFUTED, "x", counterexample={"n": 0}), "is not confirmed"),
+        (Finding(Verdict.HOLDS, "x", witness={"n": 0}), "is not confirmed"),
+    ],
+)
+def test_findings_that_contradict_themselves(registry, finding, message) -> None:
+    register("a", finding, confirm=lambda instance: instance["n"] == 1)
+    with pytest.raises(SchedgymError, match=message):
+        check_claims()
+
+
+def test_an_instance_needs_a_confirmation(registry) -> None:
+    register("a", Finding(Verdict.REFUTED, "x", counterexample={"n": 1}), recorded=Verdict.REFUTED)
+    with pytest.raises(SchedgymError, match="is not confirmed"):
+        check_claims()
+
+
+def test_the_command(registry, tmp_path, capsys) -> None:
+    found = Finding(
+        Verdict.REFUTED, "searched [all]", counterexample={"slots_of": [1, [2]], "a": {"b": "1/2"}}
+    )
+    register("a", found, recorded=Verdict.REFUTED, confirm=lambda instance: True)
+    register("b", Finding(Verdict.HOLDS, "proved", witness={"n": 3}), confirm=lambda instance: True)
+    path = tmp_path / "claims.json"
+    assert main("paper", seed=2, json=path) == 0
+    text = capsys.readouterr().out
+    assert "refuted" in text and "searched [all]" in text and "text of a" in text
+    assert "slots of [1, [2]], a {b: 1/2}" in text
+    assert "2 claims, scale small, seed 2" in text and "all verdicts as recorded" in text
+    content = json.loads(path.read_text())
+    assert [entry["found"] for entry in content["claims"]] == ["refuted", "holds"]
+    assert content["claims"][0]["counterexample"] == {"slots_of": [1, [2]], "a": {"b": "1/2"}}
+    assert content["manifest"]["seeds"] == [2] and content["manifest"]["scale"] == "small"
+    register("c", Finding(Verdict.NOT_REPRODUCED, "measured"))
+    assert main() == 1
+    text = capsys.readouterr().out
+    assert "paper/c: recorded holds, found not reproduced" in text and "1 not as recorded" in text
+
+
+def test_importing_the_claims_is_light() -> None:
+    heavy = ("torch", "matplotlib", "pandas", "rich", "typer")
+    code = (
+        "import sys, schedgym.claims; schedgym.claims.list_claims(); "
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]" and done.stderr == ""

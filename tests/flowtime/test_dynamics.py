@@ -1,0 +1,343 @@
+"""The compiled dynamics against the plain-Python oracle: random allocations have equal consequences."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym  # noqa: F401  (registers the ids)
+from schedgym.core.workload import Workload, save_workload
+from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
+from schedgym.problems.flowtime.metrics import validate
+from schedgym.problems.flowtime.workload import make_mapreduce, make_workload
+from tests.flowtime import oracle
+
+ID = "schedgym/FlowtimePacking-v0"
+
+
+def workload_of(instance: oracle.Instance) -> Workload:
+    """The instance as a workload."""
+    jobs = instance.jobs
+    if oracle.is_mapreduce(instance):
+        latency = None
+        if any(job.latency is not None for job in jobs):
+            latency = [row for job in jobs for phase in job.latency for row in phase]
+        return make_mapreduce(
+            [job.arrival for job in jobs],
+            [job.tasks for job in jobs],
+            [job.processing for job in jobs],
+            [job.cpu for job in jobs],
+            instance.cpu,
+            latency=latency,
+        )
+    fields: dict[str, Any] = {}
+    if instance.memory is not None:
+        fields = {"memory": [job.memory for job in jobs], "server_memory": instance.memory}
+    if jobs[0].declared_cpu is not None:
+        fields["declared_cpu"] = [job.declared_cpu for job in jobs]
+        if instance.memory is not None:
+            fields["declared_memory"] = [job.declared_memory for job in jobs]
+    return make_workload(
+        [job.arrival for job in jobs],
+        [job.processing for job in jobs],
+        [job.cpu for job in jobs],
+        instance.cpu,
+        **fields,
+    )
+
+
+def instances(kind: str, count: int, seed: int) -> list[oracle.Instance]:
+    rng = random.Random(seed)
+    return [oracle.random_instance(rng, kind) for _ in range(count)]
+
+
+def make(tmp_path: Any, instance: oracle.Instance, kind: str, **parameters: Any) -> Any:
+    path = tmp_path / "workload.npz"
+    save_workload(workload_of(instance), path)
+    values = {"window": "all", "action_mask": False, "workload": str(path), "kind": kind, **parameters}
+    return gym.make(ID, disable_env_checker=True, **values).unwrapped
+
+
+def random_cores(rng: np.random.Generator, observation: dict[str, Any]) -> Any:
+    """A random feasible allocation of the visible rows, [n, M]."""
+    n = int(observation["active"][0])
+    free = observation["server_cpu"].copy()
+    memory = observation["server_memory"].copy() if "server_memory" in observation else None
+    cores = np.zeros((n, len(free)), dtype=np.int64)
+    for r in rng.permutation(n):
+        left = int(rng.integers(0, observation["cap"][r] + 1)) if rng.random() < 0.8 else 0
+        for i in rng.permutation(len(free)):
+            if memory is not None and observation["memory"][r] > memory[i]:
+                continue
+            given = min(left, int(free[i]), int(rng.integers(0, 4)))
+            cores[r, i] = given
+            free[i] -= given
+            left -= given
+            if memory is not None and given:
+                memory[i] -= observation["memory"][r]
+    return cores
+
+
+def play(env: Any, instance: oracle.Instance, rng: np.random.Generator, mode: str | None, k: float) -> Any:
+    """Random allocations to the end; returns what the oracle makes of them, the return, and the info."""
+    observation, _ = env.reset()
+    cluster = oracle._Cluster(instance, mode, k)
+    allocations: list[oracle.Matrix] = []
+    nobody = [[0] * len(instance.cpu) for _ in instance.jobs]
+    total, done = 0.0, False
+    while not done:
+        slot = int(observation["slot"][0])
+        while len(allocations) < slot - 1:
+            allocations.append([list(row) for row in nobody])
+        n = int(observation["active"][0])
+        numbers = observation["job"][:n].tolist()
+        visible = [
+            j for j, job in enumerate(instance.jobs) if job.arrival < slot and cluster.remaining(j) > 0
+        ]
+        assert numbers == visible
+        for r, j in enumerate(numbers):
+            entry = cluster.entry(j, slot)
+            assert observation["age"][r] == entry.age
+            assert observation["cap"][r] == entry.cap
+            assert Fraction(observation["slots_left"][r]) == Fraction(float(entry.slots))
+            assert observation["remaining"][r] == pytest.approx(float(entry.left), rel=1e-15)
+            assert observation["volume"][r] == entry.whole
+            before = allocations[-1][j] if allocations else nobody[j]
+            assert observation["held"][r].tolist() == before
+            ran = next((row[j] for row in reversed(allocations) if any(row[j])), nobody[j])
+            assert observation["last"][r].tolist() == [int(x > 0) for x in ran]
+            if "phase" in observation:
+                assert observation["phase"][r] == entry.phase
+                for z, left in enumerate(cluster.left[j]):
+                    assert observation["task_remaining"][r, z, : len(left)].tolist() == left
+            elif "memory" in observation:
+                assert observation["memory"][r] == entry.reserve
+        for name in ("job", "arrival", "age", "remaining", "cap", "held", "last"):
+            assert not observation[name][n:].any()
+        cores = random_cores(rng, observation)
+        action = np.zeros(env.action_space.shape, dtype=np.int64)
+        action[:n] = cores
+        observation, reward, terminated, truncated, info = env.step(action)
+        total += reward
+        done = terminated or truncated
+        u = [list(row) for row in nobody]
+        for r, j in enumerate(numbers):
+            u[j] = cores[r].tolist()
+            cluster.serve(j, sum(u[j]))
+        allocations.append(u)
+    outcome = oracle.replay(instance, allocations, k=k, mode=mode)
+    return outcome, total, info, truncated
+
+
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+@pytest.mark.parametrize(("k", "alpha"), [(2.0, 0.0), (1.0, 0.5), (2.5, 3.0)])
+def test_random_allocations(kind: str, k: float, alpha: float, tmp_path: Any) -> None:
+    rng = np.random.default_rng(int(10 * k))
+    for instance in instances(kind, 40, int(100 * k)):
+        env = make(tmp_path, instance, kind, view="allocation", strict=True, norm=k, alpha=alpha)
+        outcome, total, info, truncated = play(env, instance, rng, None, k)
+        assert not truncated
+        record = env.record()
+        validate(record)
+        assert env.simulator.state.completion[0].tolist() == outcome.completion
+        expected = sum(oracle.rewards(instance, outcome, k, alpha=alpha))
+        assert total == pytest.approx(expected, rel=1e-9)
+        metrics = oracle.metrics(instance, outcome, k)
+        for mine, theirs in (
+            ("l1", "l1"),
+            ("l2", "l2"),
+            ("flowtime_norm", "lk"),
+            ("makespan", "makespan"),
+            ("preemptions", "preemptions"),
+            ("migrations", "migrations"),
+            ("resizes", "resizes"),
+            ("splits", "splits"),
+            ("switching_cost", "switching_cost"),
+            ("longest_gap", "longest_gap"),
+            ("mean_waiting", "mean_waiting"),
+            ("wasted", "wasted"),
+        ):
+            assert info["metrics"][mine] == pytest.approx(metrics[theirs], rel=1e-9, abs=1e-12), mine
+        assert info["metrics"]["cost"] == pytest.approx(-total, rel=1e-9)
+
+
+@pytest.mark.parametrize("mode", oracle.MODES)
+@pytest.mark.parametrize("kind", ["1d", "2d"])
+def test_mistaken_declarations(mode: str, kind: str, tmp_path: Any) -> None:
+    rng = np.random.default_rng(5)
+    chance = random.Random(5)
+    for instance in instances(kind, 40, 6):
+        declared = oracle.declare(instance, chance, 0.5)
+        env = make(tmp_path, declared, kind, view="allocation", strict=True, estimation=mode)
+        outcome, total, _, _ = play(env, declared, rng, mode, 2.0)
+        validate(env.record())
+        assert env.simulator.state.completion[0].tolist() == outcome.completion
+        assert total == pytest.approx(sum(oracle.rewards(declared, outcome, 2.0)), rel=1e-9)
+
+
+def test_an_endless_schedule_is_cut_off(tmp_path: Any) -> None:
+    instance = oracle.Instance([oracle.Job(0, 2, 1), oracle.Job(3, 1, 1)], [2])
+    env = make(tmp_path, instance, "1d", view="allocation", gamma=5)
+    env.reset()
+    total, steps, truncated = 0.0, 0, False
+    while not truncated:
+        _, reward, terminated, truncated, info = env.step(np.zeros(env.action_space.shape, dtype=np.int64))
+        assert not terminated
+        total, steps = total + reward, steps + 1
+    last = oracle.max_slots(instance, 5)
+    assert steps == last and info["metrics"]["makespan"] == last
+    assert total == -(last**2 + (last - 3) ** 2)
+    validate(env.record())
+
+
+def test_slots_without_jobs_are_skipped(tmp_path: Any) -> None:
+    instance = oracle.Instance([oracle.Job(4, 1, 1), oracle.Job(90, 1, 2)], [2])
+    env = make(tmp_path, instance, "1d", view="rule")
+    observation, _ = env.reset()
+    assert observation["slot"] == 5
+    observation, reward, *_ = env.step(0)
+    assert reward == -1.0 and observation["slot"] == 91
+    assert env.step(0)[2]
+
+
+def test_repair_takes_from_the_last_servers_and_the_latest_jobs(tmp_path: Any) -> None:
+    jobs = [oracle.Job(0, 2, 3, 5), oracle.Job(0, 2, 2, 4), oracle.Job(0, 2, 2, 1)]
+    instance = oracle.Instance(jobs, [2, 2], [9, 6])
+    env = make(tmp_path, instance, "2d", view="allocation")
+    env.reset()
+    _, _, _, _, info = env.step(np.array([[2, 2], [1, 1], [1, 0]]))
+    # job 0 has a cap of 3; server 0 has 2 cores and server 1 room for 6 GB
+    assert info["repaired"]
+    assert env.simulator.row_arrays.held[0].tolist() == [[2, 1], [0, 0], [0, 0]]
+    strict = make(tmp_path, instance, "2d", view="allocation", strict=True)
+    strict.reset()
+    with pytest.raises(InvalidAction):
+        strict.step(np.array([[2, 2], [1, 1], [1, 0]]))
+    assert strict.simulator.row_arrays.granted.sum() == 0
+
+
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+def test_picks_are_feasible_and_masked(kind: str, tmp_path: Any) -> None:
+    rng = np.random.default_rng(0)
+    for instance in instances(kind, 30, 3):
+        env = make(tmp_path, instance, kind, view="pick", action_mask=True, window=3, strict=True)
+        observation, _ = env.reset()
+        done = False
+        while not done:
+            n = int(observation["job_mask"].sum())
+            for r in range(3):
+                able = False
+                if r < n and observation["granted"][r].sum() < observation["cap"][r]:
+                    able = any(
+                        observation["free"][i] > 0
+                        and (
+                            kind != "2d"
+                            or observation["granted"][r, i] > 0
+                            or observation["memory"][r] <= observation["free_memory"][i]
+                        )
+                        for i in range(len(instance.cpu))
+                    )
+                assert bool(observation["action_mask"][r]) == able
+            assert observation["action_mask"][3] == 1
+            slot = int(observation["slot"][0])
+            choice = (
+                int(rng.choice(np.flatnonzero(observation["action_mask"][:3]))) if rng.random() < 0.9 else 3
+            )
+            observation, reward, terminated, truncated, _ = env.step(choice)
+            assert (reward < 0) == (done or int(observation["slot"][0]) != slot or terminated or truncated)
+            done = terminated or truncated
+        validate(env.record())
+
+
+@pytest.mark.parametrize("view", ["allocation", "pick", "priority"])
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+def test_features_are_the_exact_units_scaled(view: str, kind: str) -> None:
+    parameters = {"view": view, "kind": kind, "jobs": 30, "window": 6, "servers": "8+4+2"}
+    exact = gym.make(ID, disable_env_checker=True, **parameters).unwrapped
+    tokens = gym.make(ID, disable_env_checker=True, observation="features", **parameters).unwrapped
+    exact.action_space.seed(0)
+    rng = np.random.default_rng(0)
+    for episode in range(2):
+        one, _ = exact.reset(seed=episode)
+        two, _ = tokens.reset(seed=episode)
+        for step in range(10**5):
+            check_tokens(one, two, kind)
+            if view == "pick":
+                action: Any = int(rng.choice(np.flatnonzero(one["action_mask"])))
+            elif view == "allocation":
+                action = rng.integers(0, 3, exact.action_space.shape)
+            else:
+                action = exact.action_space.sample()
+            one, reward, terminated, truncated, _ = exact.step(action)
+            two, again, *_ = tokens.step(action)
+            assert reward == again
+            if terminated or truncated or (episode == 0 and step == 40):
+                break
+        check_tokens(one, two, kind)
+
+
+def check_tokens(one: dict[str, Any], two: dict[str, Any], kind: str) -> None:
+    """Tokens against the same state in exact units."""
+    cpu = one["server_cpu"]
+    cores, n = float(cpu.sum()), int(one["job_mask"].sum())
+    phased = kind == "mapreduce"
+    length = one["processing"].sum(axis=1) if phased else one["processing"]
+    demand = one["demand"][np.arange(len(one["age"])), one["phase"]] if phased else one["demand"]
+
+    def scaled(x: Any, scale: float = 50.0) -> Any:
+        return x / (x + scale)
+
+    columns = [
+        scaled(one["age"]),
+        scaled(length),
+        demand / (demand + cores),
+        one["memory"] / one["server_memory"].max() if kind == "2d" else 0.0 * one["age"],
+        scaled(one["slots_left"]),
+        scaled(one["remaining"], 50.0 * cores),
+        np.minimum(one["cap"] / cores, 1.0),
+        one["held"].sum(axis=1) / cores,
+        one["granted"].sum(axis=1) / cores if "granted" in one else 0.0 * one["age"],
+        one["phase"] if phased else 0.0 * one["age"],
+        *(one["held"] / cpu).T,
+    ]
+    expected = np.stack(columns, axis=1).astype(float)
+    expected[n:] = 0.0
+    np.testing.assert_allclose(two["jobs"], expected, rtol=1e-6, atol=1e-7)
+    free = one["free"] if "free" in one else cpu
+    np.testing.assert_allclose(two["servers"][:, 0], cpu / cores, rtol=1e-6)
+    np.testing.assert_allclose(two["servers"][:, 1], free / cpu, rtol=1e-6)
+    if kind == "2d":
+        memory = one["server_memory"]
+        np.testing.assert_allclose(two["servers"][:, 2], memory / memory.max(), rtol=1e-6)
+        free = one["free_memory"] if "free_memory" in one else memory
+        np.testing.assert_allclose(two["servers"][:, 3], free / memory, rtol=1e-6)
+    counts = scaled(np.array([one["active"][0], one["backlog"][0]]), 32.0)
+    slot = one["slot"][0]
+    np.testing.assert_allclose(two["globals"][:3], [slot / (slot + 1000.0), *counts], rtol=1e-6)
+    if one["backlog"][0] == 0:
+        np.testing.assert_allclose(
+            two["globals"][3], scaled(one["remaining"].sum(), 50.0 * cores), rtol=1e-6, atol=1e-9
+        )
+
+
+def test_workloads_that_do_not_fit_are_refused(tmp_path: Any) -> None:
+    env = gym.make(ID, disable_env_checker=True, jobs=3, servers="2+1", window="all").unwrapped
+    env.reset(options={"workload": make_workload([0], [1], [1], [1, 1])})
+    two_d = make_workload([0], [1], [1], [1, 1], memory=[1], server_memory=[2, 2])
+    for workload, message in (
+        (make_workload([0], [1], [1], [1]), "1 servers, the environment has 2"),
+        (make_workload([0] * 4, [1] * 4, [1] * 4, [1, 1]), "exceed the window"),
+        (two_d, "of kind '1d', the workload '2d'"),
+        (make_mapreduce([0], [(1, 0)], [(1, 0)], [(1, 0)], [1, 1]), "of kind '1d', the workload 'mapreduce'"),
+    ):
+        with pytest.raises(InvalidWorkload, match=message):
+            env.reset(options={"workload": workload})
+    path = tmp_path / "w.json"
+    save_workload(two_d, path)
+    with pytest.raises(InvalidParameter, match="of kind '2d', got '1d'"):
+        gym.make(ID, disable_env_checker=True, workload=str(path))

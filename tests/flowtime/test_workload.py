@@ -1,0 +1,1070 @@
+"""Workloads of FlowtimePacking: the schema, tables for kernels, the generator, traces, toys."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from schedgym.core.random import root_seeds
+from schedgym.core.workload import Workload, load_workload, save_workload
+from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.flowtime import problem
+from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters, parse_servers
+from schedgym.problems.flowtime.workload import (
+    KINDS,
+    LAST_SLOT,
+    MEMORY_MEDIAN,
+    MEMORY_SIGMA,
+    REDUCE_SHARE,
+    SCHEMA,
+    TOYS,
+    Source,
+    Tables,
+    TraceJobs,
+    draw_python,
+    eq27,
+    from_trace,
+    generate,
+    horizon_of,
+    kind_of,
+    make_mapreduce,
+    make_source,
+    make_workload,
+    max_slots,
+    mean_work,
+    rebuild,
+    shuffle_future,
+    tables,
+    toy,
+)
+from schedgym.problems.queue_delay import workload as queue_delay
+from schedgym.problems.queue_delay.problem import QueueDelayParameters
+from schedgym.traces import read_trace
+from schedgym.traces.base import Trace
+from tests.flowtime import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = os.environ.get("SCHEDGYM_DATA")
+real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
+
+SERVERS = (16, 8, 8, 4, 4, 4, 2, 2)
+KW_SERVERS = (64, 32, 16, 16, 16)
+kw = functools.partial(Source, jobs=6487, servers=KW_SERVERS, horizon=3600)
+small = functools.partial(Source, jobs=60, servers=SERVERS)
+
+
+# Schema ---------------------------------------------------------------------------------------
+
+ONE: dict[str, Any] = {
+    "jobs": {"arrival": [0, 1, 1], "processing": [2, 3, 4], "cpu": [1, 2, 9]},
+    "cluster": {"cpu": [4, 2]},
+}
+TWO: dict[str, Any] = {
+    "jobs": ONE["jobs"] | {"memory": [1, 0, 8]},
+    "cluster": {"cpu": [4, 2], "memory": [3, 8]},
+}
+PHASES: dict[str, Any] = {
+    "jobs": {
+        "arrival": [0, 1],
+        "map_tasks": [2, 1],
+        "map_processing": [3, 4],
+        "map_cpu": [1, 2],
+        "reduce_tasks": [0, 2],
+        "reduce_processing": [0, 1],
+        "reduce_cpu": [0, 3],
+    },
+    "cluster": {"cpu": [4, 2]},
+}
+LATENCY = {"job": [0, 0, 1, 1, 1], "latency": [[0, 1], [1, 0.5], [2, 2], [0, 0], [3, 1]]}
+
+
+def changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Sections with fields "section.name" replaced, or left out (None)."""
+    sections = {name: dict(fields) for name, fields in base.items()}
+    for place, value in changes.items():
+        section, name = place.split(".")
+        fields = sections.setdefault(section, {})
+        if value is None:
+            del fields[name]
+        else:
+            fields[name] = value
+    return sections
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "message"),
+    [
+        (ONE, {"jobs.arrival": None}, "jobs.arrival: missing"),
+        (ONE, {"jobs.arrival": [1, 0, 2]}, "jobs.arrival[1]: must not decrease, got 0 after 1"),
+        (ONE, {"jobs.arrival": [-1, 0, 2]}, "jobs.arrival[0]: must be >= 0 (slots), got -1"),
+        (ONE, {"jobs.arrival": [0, 0.5, 2]}, "jobs.arrival[1]: must be a whole number, got 0.5"),
+        (ONE, {"jobs.arrival": [0, 0, 2e12]}, "jobs.arrival[2]: must be <= 1e+12 (slots), got 2e+12"),
+        (
+            ONE,
+            {"jobs.arrival": [0, 1]},
+            "jobs.processing: must have one value per job: 2 as in jobs.arrival, got 3",
+        ),
+        (ONE, {"jobs.processing": None}, "jobs.processing: missing"),
+        (ONE, {"jobs.processing": [1, 0, 1]}, "jobs.processing[1]: must be >= 1 (slots), got 0"),
+        (ONE, {"jobs.processing": [1, math.nan, 1]}, "jobs.processing[1]: must be finite, got nan"),
+        (ONE, {"jobs.processing": [1, True, 1]}, "jobs.processing[1]: must be a number"),
+        (ONE, {"jobs.cpu": None}, "jobs.cpu: missing"),
+        (ONE, {"jobs.cpu": [1, 1, 0]}, "jobs.cpu[2]: must be >= 1 (cores), got 0"),
+        (ONE, {"jobs.cpu": [1, 2e6, 1]}, "jobs.cpu[1]: must be <= 1e+06 (cores), got 2e+06"),
+        (ONE, {"jobs.declared_cpu": [1, 0, 1]}, "jobs.declared_cpu[1]: must be >= 1 (cores), got 0"),
+        (ONE, {"jobs.cpus": [1, 1, 1]}, "jobs.cpus: unknown field; did you mean 'cpu'?"),
+        (ONE, {"cluster.cpu": [4, 0]}, "cluster.cpu[1]: must be >= 1 (cores), got 0"),
+        (ONE, {"cluster.cpu": []}, "cluster.cpu: must not be empty"),
+        (ONE, {"cluster.cpu": None}, "cluster.cpu: missing"),
+        (ONE, {"cluster.memory": [1, 1]}, "jobs.memory: missing, but servers have memory"),
+        (ONE, {"jobs.memory": [1, 1, 1]}, "cluster.memory: missing, but jobs have memory"),
+        (ONE, {"jobs.declared_memory": [1, 1, 1]}, "jobs.memory: missing, but jobs declare memory"),
+        (
+            ONE,
+            {"jobs.map_tasks": [1, 1, 1]},
+            "jobs.map_tasks: jobs are plain ones (with processing) or MapReduce jobs, not both",
+        ),
+        (ONE, {"tasks.job": [0, 1, 2]}, "tasks.job: plain jobs have no tasks"),
+        (
+            ONE,
+            {"jobs.processing": [10**11] * 3, "jobs.cpu": [4, 4, 4]},
+            "jobs: work in all must be <= 1e+12 core-slots, got 1.2e+12",
+        ),
+        (
+            ONE,
+            {"jobs.processing": [10**6] * 3, "jobs.declared_cpu": [1, 1, 10**9]},
+            "jobs: declared work in all must be <= 1e+14 core-slots, got 1e+15",
+        ),
+        (TWO, {"jobs.memory": [1, 9, 1]}, "jobs.memory[1]: no server has more than 8 GB, got 9"),
+        (TWO, {"jobs.memory": [1, -1, 1]}, "jobs.memory[1]: must be >= 0 (GB), got -1"),
+        (
+            TWO,
+            {"jobs.declared_memory": [1, 1, 10]},
+            "jobs.declared_memory[2]: no server has more than 8 GB, got 10",
+        ),
+        (TWO, {"cluster.memory": [8, 0]}, "cluster.memory[1]: must be >= 1 (GB), got 0"),
+        (
+            TWO,
+            {"cluster.memory": [8]},
+            "cluster.memory: must have one value per server: 2 as in cluster.cpu, got 1",
+        ),
+        (PHASES, {"jobs.reduce_cpu": None}, "jobs.reduce_cpu: missing"),
+        (PHASES, {"jobs.map_tasks": [1, 0]}, "jobs.map_tasks[1]: must be >= 1 (tasks), got 0"),
+        (PHASES, {"jobs.reduce_tasks": [1, -1]}, "jobs.reduce_tasks[1]: must be >= 0 (tasks), got -1"),
+        (PHASES, {"jobs.map_cpu": [1, 0]}, "jobs.map_cpu[1]: must be >= 1 (cores), got 0"),
+        (
+            PHASES,
+            {"jobs.reduce_processing": [0, 0]},
+            "jobs.reduce_processing[1]: must be >= 1 (slots) where there are reduce tasks, got 0",
+        ),
+        (
+            PHASES,
+            {"jobs.reduce_cpu": [0, 0]},
+            "jobs.reduce_cpu[1]: must be >= 1 (cores) where there are reduce tasks, got 0",
+        ),
+        (PHASES, {"cluster.memory": [1, 1]}, "cluster.memory: MapReduce jobs have no memory demand"),
+        (PHASES, {"jobs.map_tasks": [10**7, 1]}, "jobs.map_tasks: at most 1e+07 tasks in all, got 10000003"),
+        (
+            PHASES,
+            {"jobs.declared_cpu": [1, 1]},
+            "jobs.map_tasks: jobs are plain ones (with declared_cpu) or MapReduce jobs, not both",
+        ),
+        (PHASES, {"tasks.latency": LATENCY["latency"]}, "tasks.job: missing"),
+        (PHASES, {"tasks.job": LATENCY["job"]}, "tasks.latency: missing"),
+        (
+            PHASES,
+            {f"tasks.{name}": values[:4] for name, values in LATENCY.items()},
+            "tasks.job: the jobs have 5 tasks, got 4",
+        ),
+        (
+            PHASES,
+            {"tasks.job": [0, 1, 0, 1, 1], "tasks.latency": LATENCY["latency"]},
+            "tasks.job[1]: must be 0 (tasks stand in the order of their jobs, map before reduce tasks), "
+            "got 1",
+        ),
+        (
+            PHASES,
+            {"tasks.job": LATENCY["job"], "tasks.latency": [[0], [1], [2], [3], [4]]},
+            "cluster.cpu: must have one value per server: 1 as in tasks.latency, got 2",
+        ),
+        (
+            PHASES,
+            {"tasks.job": LATENCY["job"], "tasks.latency": [[0, 1], [1, -0.5], [2, 2], [0, 0], [3, 1]]},
+            "tasks.latency[1][1]: must be >= 0 (of a task at full rate), got -0.5",
+        ),
+        (
+            PHASES,
+            {"tasks.job": LATENCY["job"], "tasks.latency": [[0, 1], [1], [2, 2], [0, 0], [3, 1]]},
+            "tasks.latency: must be a rectangular array of numbers",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(
+    base: dict[str, Any], changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    sections = changed(base, changes)
+    with pytest.raises(InvalidWorkload) as caught:
+        SCHEMA.parse(sections)
+    assert str(caught.value) == message
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps({"problem": "flowtime", **sections}))
+    with pytest.raises(InvalidWorkload) as caught:
+        load_workload(path, SCHEMA)
+    assert str(caught.value) == f"{path}: {message}"
+
+
+def test_sound_workloads() -> None:
+    one, two, phases = SCHEMA.parse(ONE), SCHEMA.parse(TWO), SCHEMA.parse(PHASES)
+    assert [kind_of(w) for w in (one, two, phases)] == list(KINDS) == list(problem.KINDS)
+    assert (
+        repr(two)
+        == "Workload('flowtime', jobs[3]: arrival, processing, cpu, memory; cluster[2]: cpu, memory)"
+    )
+    assert make_workload([0, 1, 1], [2, 3, 4], [1, 2, 9], [4, 2]) == one
+    assert (
+        make_workload([0, 1, 1], [2, 3, 4], [1, 2, 9], [4, 2], memory=[1, 0, 8], server_memory=[3, 8]) == two
+    )
+    arguments = ([0, 1], [(2, 0), (1, 2)], [(3, 0), (4, 1)], [(1, 0), (2, 3)], [4, 2])
+    assert make_mapreduce(*arguments) == phases
+    with_latency = SCHEMA.parse({**PHASES, "tasks": LATENCY})
+    assert make_mapreduce(*arguments, latency=LATENCY["latency"]) == with_latency != phases
+    assert all(array.dtype == np.int64 for array in phases.jobs.values())
+    with pytest.raises(InvalidWorkload, match=r"tasks: must be pairs \(map, reduce\), got shape \(2,\)"):
+        make_mapreduce([0, 1], [1, 2], [(3, 0), (4, 1)], [(1, 0), (2, 3)], [4, 2])
+    with pytest.raises(InvalidWorkload, match=r"jobs.map_tasks\[0\]: must be >= 1"):
+        make_mapreduce([0], [(-1, 0)], [(3, 0)], [(1, 0)], [4, 2], latency=[[1, 1]])
+    with pytest.raises(InvalidWorkload, match="per task: 5 as in tasks.job, got 4"):
+        make_mapreduce(*arguments, latency=LATENCY["latency"][:4])
+
+
+def test_the_example_in_the_package(tmp_path: Path) -> None:
+    path = ROOT / "schedgym/problems/flowtime/example.json"
+    workload = load_workload(path)
+    assert workload.problem == "flowtime" and kind_of(workload) == "1d"
+    save_workload(workload, tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text()) == json.loads(path.read_text())
+
+
+def as_workload(instance: oracle.Instance) -> Workload:
+    """An instance of the oracle as a workload."""
+    jobs = sorted(instance.jobs, key=lambda job: job.arrival)
+    arrival = [job.arrival for job in jobs]
+    if oracle.is_mapreduce(instance):
+        latency = None
+        if jobs[0].latency is not None:
+            latency = [row for job in jobs for phase in job.latency for row in phase]
+        columns = ([getattr(job, name) for job in jobs] for name in ("tasks", "processing", "cpu"))
+        return make_mapreduce(arrival, *columns, instance.cpu, latency=latency)
+    said, held = [job.declared_cpu for job in jobs], [job.declared_memory for job in jobs]
+    two = instance.memory is not None
+    return make_workload(
+        arrival,
+        [job.processing for job in jobs],
+        [job.cpu for job in jobs],
+        instance.cpu,
+        memory=[job.memory for job in jobs] if two else None,
+        server_memory=instance.memory,
+        declared_cpu=None if None in said else said,
+        declared_memory=held if two and None not in held else None,
+    )
+
+
+def as_instance(workload: Workload) -> oracle.Instance:
+    """A workload as an instance of the oracle."""
+    jobs = {name: array.tolist() for name, array in workload.jobs.items()}
+    cluster = {name: array.tolist() for name, array in workload.cluster.items()}
+    rows: list[Any] = []
+    first = tables(workload).first_task.tolist()
+    for j, arrival in enumerate(jobs["arrival"]):
+        if "map_tasks" not in jobs:
+            names = ("processing", "cpu", "memory", "declared_cpu", "declared_memory")
+            rows.append(oracle.Job(arrival, **{name: jobs[name][j] for name in names if name in jobs}))
+            continue
+        pairs = [
+            tuple(jobs[f"{z}_{name}"][j] for z in ("map", "reduce"))
+            for name in ("tasks", "processing", "cpu")
+        ]
+        latency = None
+        if workload.tasks:
+            own = workload.tasks["latency"].tolist()[first[j] : first[j + 1]]
+            latency = (own[: pairs[0][0]], own[pairs[0][0] :])
+        rows.append(oracle.MapReduceJob(arrival, *pairs, latency))
+    return oracle.Instance(rows, cluster["cpu"], cluster.get("memory"))
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> oracle.Instance:
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    kind = draw(st.sampled_from(KINDS))
+    instance = oracle.random_instance(rng, kind, tiny=draw(st.booleans()))
+    if kind != "mapreduce" and draw(st.booleans()):
+        instance = oracle.declare(instance, rng, 0.5)
+    return instance
+
+
+@given(instance=instances())
+def test_the_oracle_and_the_schema_say_the_same(instance: oracle.Instance) -> None:
+    oracle.check(instance)
+    assert as_instance(as_workload(instance)) == instance
+
+
+@given(instance=instances(), suffix=st.sampled_from([".json", ".npz"]))
+def test_files_give_back_the_same_workload(instance: oracle.Instance, suffix: str, tmp_path_factory) -> None:
+    workload = as_workload(instance)
+    path = tmp_path_factory.mktemp("files") / f"w{suffix}"
+    save_workload(workload, path)
+    assert load_workload(path, SCHEMA) == workload
+    if suffix == ".json":
+        assert ("tasks" in json.loads(path.read_text())) == bool(workload.tasks)
+
+
+# Tables and Eq. 27 ------------------------------------------------------------------------------
+
+
+@given(instance=instances())
+def test_tables_say_the_same_in_plain_python(instance: oracle.Instance) -> None:
+    workload = as_workload(instance)
+    table = tables(workload)
+    assert table.kind == kind_of(workload)
+    assert table.server_cpu.tolist() == instance.cpu
+    assert table.server_memory.tolist() == (instance.memory or [0] * len(instance.cpu))
+    assert table.first_task[0] == 0 and table.first_task.dtype == np.int32
+    for j, job in enumerate(instance.jobs):
+        assert table.arrival[j] == job.arrival
+        assert table.first_task[j + 1] - table.first_task[j] == table.tasks[j].sum()
+        if isinstance(job, oracle.MapReduceJob):
+            here = [z for z in range(2) if job.tasks[z]]
+            assert table.tasks[j].tolist() == list(job.tasks)
+            for name in ("processing", "cpu"):
+                expected = [getattr(job, name)[z] if z in here else 0 for z in range(2)]
+                assert getattr(table, name)[j].tolist() == expected
+            assert table.declared_cpu[j] == job.cpu[0] and table.declared_memory[j] == table.memory[j] == 0
+            rows = table.latency[table.first_task[j] : table.first_task[j + 1]].tolist()
+            assert rows == ([row for phase in job.latency for row in phase] if job.latency else [])
+        else:
+            assert table.tasks[j].tolist() == [1, 0]
+            assert table.processing[j].tolist() == [job.processing, 0]
+            assert table.cpu[j].tolist() == [job.cpu, 0]
+            assert table.declared_cpu[j] == oracle.declared_cpu(job)
+            two = instance.memory is not None
+            assert table.memory[j] == (job.memory if two else 0)
+            assert table.declared_memory[j] == (oracle.declared_memory(job) if two else 0)
+    assert table.latency.shape[1] == len(instance.cpu)
+
+
+@given(instance=instances(), spare=st.integers(0, 3))
+def test_arrays_give_back_the_workload(instance: oracle.Instance, spare: int) -> None:
+    workload = as_workload(instance)
+    table = tables(workload)
+    longer = {}
+    for name in Tables._fields:
+        array = getattr(table, name)
+        if name not in ("arrival", "server_cpu", "server_memory", "kind") and (
+            name != "latency" or len(array)
+        ):
+            array = np.pad(array, [(0, spare)] + [(0, 0)] * (array.ndim - 1), constant_values=7)
+        longer[name] = array
+    again = rebuild(Tables(**longer), declared="declared_cpu" in workload.jobs)
+    for mine, theirs in zip(tables(again), table, strict=True):
+        assert_array_equal(mine, theirs)
+    if kind_of(workload) != "mapreduce":
+        assert again == workload
+    assert rebuild(tables(again), declared="declared_cpu" in workload.jobs) == again
+
+
+@given(instance=instances(), gamma=st.sampled_from([1.0, 7.3, 4000.0]))
+def test_the_end_of_an_episode(instance: oracle.Instance, gamma: float) -> None:
+    table = tables(as_workload(instance))
+    assert eq27(table) == oracle.eq27(instance)
+    assert eq27(table, declared=True) == oracle.eq27(instance, declared=True)
+    assert max_slots(table, gamma) == oracle.max_slots(instance, gamma)
+
+
+def test_vector_9_of_the_specification() -> None:
+    table = tables(make_workload([0, 10], [4, 30], [2, 1], [2]))
+    assert eq27(table) == 76
+    assert max_slots(table) == 12000 and max_slots(table, 50) == 228
+
+
+def test_the_largest_workload_has_an_exact_end() -> None:
+    table = tables(make_workload([LAST_SLOT], [LAST_SLOT], [1], [1], memory=[10**6], server_memory=[10**6]))
+    assert eq27(table) == 4 * 10**12 and max_slots(table) == 12 * 10**12
+
+
+# Generator ------------------------------------------------------------------------------------
+
+
+def work(w: Workload) -> np.ndarray:
+    if "map_tasks" not in w.jobs:
+        return w.jobs["processing"] * w.jobs["cpu"]
+    return sum(
+        math.prod(w.jobs[f"{z}_{name}"] for name in ("tasks", "processing", "cpu")) for z in ("map", "reduce")
+    )
+
+
+def length(w: Workload) -> np.ndarray:
+    if "map_tasks" not in w.jobs:
+        return w.jobs["processing"]
+    return w.jobs["map_processing"] + w.jobs["reduce_processing"]
+
+
+def load(w: Workload, horizon: int) -> float:
+    return float(work(w).sum()) / (float(w.cluster["cpu"].sum()) * horizon)
+
+
+def close(share: float, expected: float, n: int) -> bool:
+    return abs(share - expected) <= 5 * math.sqrt(expected * (1 - expected) / n)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_seed_same_workload(kind: str) -> None:
+    source = small(kind)
+    w = generate(3, 2, source)
+    assert w == generate(3, 2, source) == generate(3, 2, small(kind))
+    assert generate(3, 3, source) != w != generate(4, 2, source)
+    assert kind_of(w) == kind and w.cluster["cpu"].tolist() == list(SERVERS)
+    oracle.check(as_instance(w))
+
+
+def test_kw_is_the_specification_s_workload() -> None:
+    source = kw("1d")
+    assert source.horizon == 3600 and source.room == 6487
+    drawn = [generate(seed, 0, source) for seed in range(40)]
+    loads = [load(w, 3600) for w in drawn]
+    assert np.mean(loads) == pytest.approx(0.95, rel=0.02) and 0.01 < np.std(loads) < 0.06
+    arrival, processing, cpu = (
+        np.concatenate([w.jobs[name] for w in drawn]) for name in ("arrival", "processing", "cpu")
+    )
+    n = len(arrival)
+    assert arrival.min() == 0 and (arrival + processing <= 3600).all()
+    assert processing.max() <= 3300 and set(cpu.tolist()) == {1, 2, 4, 8, 16}
+    for cores, weight in zip((4, 8, 16), (0.15, 0.3, 0.4), strict=True):
+        assert close((cpu == cores).mean(), 0.98 * weight, n)
+        assert processing[cpu == cores].max() == 100
+    assert close((cpu == 1).mean(), 0.02 * 0.7 + 0.98 * 0.05, n)
+    assert close((cpu == 2).mean(), 0.02 * 0.3 + 0.98 * 0.1, n)
+    # 100 itself belongs to both classes; beyond it jobs are long
+    for x in (150, 400, 1000, 3000):
+        ratio = 100 / 3300
+        tail = ((100 / (x + 0.5)) ** 0.8 - ratio**0.8) / (1 - ratio**0.8)
+        assert close((processing > x).mean(), 0.02 * tail, n)
+    for x in (1, 2, 3, 5, 10, 30, 80):
+        tail = 0.5 * math.erfc(math.log((x + 0.5) / 3) / 1.3 / math.sqrt(2))
+        assert close((processing > x).mean(), 0.02 + 0.98 * tail, n)
+    short = arrival[processing <= 3]
+    shares = np.histogram(short, bins=6, range=(0, 3600))[0] / len(short)
+    assert all(close(share, 1 / 6, len(short)) for share in shares)
+    # a long job's arrival is uniform over the slots that are left to it
+    long = processing > 500
+    places = (arrival[long] + 0.5) / (3600 - processing[long] + 1)
+    assert places.mean() == pytest.approx(0.5, abs=5 / math.sqrt(12 * long.sum()))
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"), [("kw", 0.95), ("kw-107", 1.07), ("kw-86", 0.855), ("kw-70", 0.7125)]
+)
+def test_load_presets_have_the_same_jobs(preset: str, expected: float) -> None:
+    source = make_source(PROBLEM.build("schedgym/FlowtimePacking-v0", PROBLEM.presets[preset]))
+    drawn = [generate(seed, 0, source) for seed in range(20)]
+    assert np.mean([load(w, 3600) for w in drawn]) == pytest.approx(expected, rel=0.025)
+    base = generate(3, 0, kw("1d"))
+    assert drawn[3].jobs.keys() == base.jobs.keys()
+    assert all(np.array_equal(drawn[3].jobs[name], base.jobs[name]) for name in base.jobs)
+
+
+@pytest.mark.parametrize("wanted", [0.5, 0.95, 1.5])
+@pytest.mark.parametrize(("jobs", "servers"), [(60, SERVERS), (400, (4, 4)), (30, (1,))])
+def test_the_horizon_follows_from_the_load(jobs: int, servers: tuple[int, ...], wanted: float) -> None:
+    source = Source("1d", jobs, servers, load=wanted)
+    cores = sum(servers)
+    assert jobs * mean_work(source.horizon, cores) >= wanted * cores * source.horizon
+    assert jobs * mean_work(source.horizon + 1, cores) < wanted * cores * (source.horizon + 1)
+    drawn = [generate(seed, 0, source) for seed in range(400)]
+    loads = [load(w, source.horizon) for w in drawn]
+    assert np.mean(loads) == pytest.approx(wanted, abs=5 * np.std(loads) / 20 + 0.01 * wanted)
+    for w in drawn:
+        assert (w.jobs["arrival"] + w.jobs["processing"] <= source.horizon).all()
+        assert w.jobs["cpu"].max() <= cores
+
+
+def test_scales_of_the_generator() -> None:
+    assert abs(horizon_of(6487, 144, 0.95) - 3600) < 10
+    assert horizon_of(1, 1000, 0.95) == 12
+    lone = generate(0, 0, Source("1d", 1, (1000,)))
+    assert lone.jobs["processing"][0] <= 11
+    shortest = generate(0, 0, Source("1d", 50, (4,), horizon=1))
+    assert set(shortest.jobs["processing"].tolist()) == {1} and set(shortest.jobs["arrival"].tolist()) == {0}
+    wide = generate(0, 0, Source("1d", 20_000, (4,), horizon=36_000))
+    assert 20_000 < wide.jobs["processing"].max() <= 33_000 and wide.jobs["cpu"].max() == 4
+    tight = np.concatenate([generate(s, 0, small("1d", horizon=72)).jobs["processing"] for s in range(300)])
+    assert tight.max() == 66 and set(range(22, 67)) <= set(tight.tolist())
+
+
+def fates(source: Source, seed: int = 5, episode: int = 1) -> Tables:
+    return tables(generate(seed, episode, source))
+
+
+def same(mine: Tables, theirs: Tables, *names: str) -> None:
+    for name in names:
+        assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
+
+
+def test_streams_are_apart() -> None:
+    base = fates(small("1d", horizon=90))
+    two = fates(small("2d", horizon=90))
+    same(base, two, "arrival", "processing", "cpu")
+    noisy = fates(small("2d", horizon=90, variance=0.5))
+    same(two, noisy, "arrival", "processing", "cpu", "memory")
+    assert not np.array_equal(noisy.declared_cpu, noisy.cpu[:, 0])
+    same(noisy, fates(small("1d", horizon=90, variance=0.5)), "declared_cpu")
+    larger = fates(Source("2d", 60, (64, 32), horizon=90, memory_per_core=9.0, variance=0.5))
+    same(larger, noisy, "arrival", "processing", "cpu", "declared_cpu")
+    fits = two.memory < two.server_memory.max()
+    assert fits.any() and np.array_equal(larger.memory[fits], two.memory[fits])
+    phases = fates(small("mapreduce", horizon=90))
+    same(base, phases, "arrival")
+    assert_array_equal(phases.processing.sum(axis=1), base.processing[:, 0])
+    latency = fates(small("mapreduce", horizon=90, latency=True))
+    same(phases, latency, "arrival", "tasks", "processing", "cpu")
+
+
+def test_jobs_keep_their_draws() -> None:
+    """Another horizon moves jobs, and more jobs join; each keeps its own size, memory and declarations."""
+
+    def bag(source: Source) -> Counter[tuple[int, ...]]:
+        t = fates(source)
+        short = t.processing[:, 0] <= 20
+        columns = (t.processing[:, 0], t.cpu[:, 0], t.memory, t.declared_cpu, t.declared_memory)
+        return Counter(zip(*(column[short].tolist() for column in columns), strict=True))
+
+    base = bag(small("2d", horizon=3600, variance=0.5))
+    assert bag(small("2d", horizon=5000, variance=0.5)) == base
+    assert base < bag(Source("2d", 90, SERVERS, horizon=3600, variance=0.5))
+    slots = fates(small("1d", horizon=3600)).arrival.tolist()
+    assert not Counter(slots) - Counter(fates(Source("1d", 90, SERVERS, horizon=3600)).arrival.tolist())
+    assert fates(small("1d", horizon=4000)).arrival.tolist() != slots
+
+
+def test_memory_is_correlated_with_cores() -> None:
+    source = Source("2d", 20_000, (10_000, 16), horizon=10**6)
+    w = generate(0, 0, source)
+    assert w.cluster["memory"].tolist() == [40_000, 64]
+    ratio = w.jobs["memory"] / (MEMORY_MEDIAN * w.jobs["cpu"])
+    wide = ratio[w.jobs["cpu"] == 16]
+    assert np.median(wide) == pytest.approx(1, abs=0.03)
+    assert np.log(wide).std() == pytest.approx(MEMORY_SIGMA, rel=0.03)
+    assert w.jobs["memory"].min() == 1
+    assert np.corrcoef(w.jobs["cpu"], w.jobs["memory"])[0, 1] > 0.6
+    tight = generate(0, 0, Source("2d", 20_000, (16, 4), horizon=10**6, memory_per_core=0.7))
+    assert tight.cluster["memory"].tolist() == [11, 2]
+    assert tight.jobs["memory"].max() == 11
+    assert generate(0, 0, Source("2d", 5, (1, 1), memory_per_core=0.1)).cluster["memory"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("variance", [0.0, 0.2, 1.0])
+def test_declarations(variance: float) -> None:
+    w = generate(0, 0, kw("2d", variance=variance))
+    jobs = w.jobs
+    assert jobs["declared_cpu"].min() >= 1 and jobs["declared_memory"].min() >= 1
+    assert jobs["declared_memory"].max() <= 256
+    if variance == 0:
+        assert_array_equal(jobs["declared_cpu"], jobs["cpu"])
+        assert_array_equal(jobs["declared_memory"], jobs["memory"])
+        return
+    sigma = math.sqrt(variance)
+    wide = jobs["cpu"] == 16
+    said, n = jobs["declared_cpu"][wide], int(wide.sum())
+    for bound in (1, 8, 16, 20, 30):  # ceil(16 (1 + X)) <= bound
+        expected = 0.5 * math.erfc(-(bound / 16 - 1) / sigma / math.sqrt(2))
+        assert close((said <= bound).mean(), expected, n)
+    held = jobs["declared_memory"] / jobs["memory"]
+    free = wide & (jobs["declared_memory"] > 1) & (jobs["declared_memory"] < 256)
+    noise = np.column_stack([jobs["declared_cpu"] / jobs["cpu"], held])[free & (jobs["declared_cpu"] > 1)]
+    assert abs(np.corrcoef(noise.T)[0, 1]) < 0.06  # X and X' are independent
+    half = generate(0, 0, kw("2d", variance=variance / 4)).jobs
+    wider = np.abs(jobs["declared_cpu"] - jobs["cpu"]) >= np.abs(half["declared_cpu"] - jobs["cpu"]) - 1
+    assert wider.all()  # the same noise, half as strong
+    assert "declared_memory" not in generate(0, 0, kw("1d", variance=variance)).jobs
+
+
+def test_mapreduce_jobs_are_cut_plain_jobs() -> None:
+    plain, w = generate(2, 0, kw("1d")), generate(2, 0, kw("mapreduce"))
+    jobs = w.jobs
+    assert_array_equal(jobs["arrival"], plain.jobs["arrival"])
+    assert_array_equal(length(w), length(plain))
+    assert_array_equal(work(w), work(plain))
+    reduces = jobs["reduce_tasks"] > 0
+    single = plain.jobs["processing"] == 1
+    assert not reduces[single].any()
+    assert close(reduces[~single].mean(), REDUCE_SHARE, int((~single).sum()))
+    cores = plain.jobs["cpu"]
+    assert_array_equal(jobs["map_tasks"] * jobs["map_cpu"], cores)
+    assert_array_equal((jobs["reduce_tasks"] * jobs["reduce_cpu"])[reduces], cores[reduces])
+    assert set(jobs["map_cpu"].tolist()) == {1, 2, 4} == set(jobs["reduce_cpu"][reduces].tolist())
+    assert (jobs["reduce_cpu"] >= jobs["map_cpu"])[reduces].all()
+    assert (jobs["reduce_processing"] == 0)[~reduces].all() and (jobs["reduce_cpu"] == 0)[~reduces].all()
+    long = reduces & (length(w) >= 30)
+    share = (jobs["map_processing"] / length(w))[long]
+    assert 0.28 < share.min() < 0.4 and 0.7 < share.max() < 0.82
+    source = kw("mapreduce")
+    assert tables(w).tasks.max() == 16 == source.phase_tasks
+    assert 6487 < tables(w).first_task[-1] <= source.room
+    odd = generate(0, 0, Source("mapreduce", 300, (7, 6)))
+    assert (odd.jobs["map_tasks"] * odd.jobs["map_cpu"]).max() == 13 and tables(odd).tasks.max() == 13
+
+
+def test_latencies() -> None:
+    source = small("mapreduce", latency=True)
+    table = fates(source)
+    assert source.has_latency and not small("mapreduce").has_latency and not small("1d").has_latency
+    assert len(table.latency) == table.first_task[-1]
+    assert set(table.latency.ravel().tolist()) == {0, 1, 2, 3, 4, 5}
+    for j in range(60):
+        maps = table.latency[table.first_task[j] : table.first_task[j] + table.tasks[j, 0]]
+        reduces = table.latency[table.first_task[j] + table.tasks[j, 0] : table.first_task[j + 1]]
+        near = (maps == 0).sum(axis=1)
+        assert near.min() >= 1 and near.max() <= 3 and (reduces > 0).all()
+    assert len({tuple(row) for row in table.latency.tolist()}) > 0.9 * len(table.latency)
+    oracle.check(as_instance(generate(0, 0, source)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "1d", "jobs": "all"}, "jobs: 'all' needs a trace"),
+        ({"kind": "1d", "load": None}, "load: 'none' needs a trace"),
+        ({"kind": "1d", "jobs": 2**20}, "jobs: must be < 1048576, got 1048576"),
+        ({"kind": "1d", "servers": (4, 0)}, "servers: must have 1 to 1000000 cores each, got [4, 0]"),
+        ({"kind": "1d", "servers": ()}, "servers: must have 1 to 1000000 cores each, got []"),
+        (
+            {"kind": "2d", "memory_per_core": 1e5},
+            "memory_per_core: a server would have 1.6e+06 GB, more than 1e+06",
+        ),
+        (
+            {"kind": "mapreduce", "variance": 0.5},
+            "estimation: is defined for plain jobs only, not for kind 'mapreduce'",
+        ),
+    ],
+)
+def test_sources_refuse_what_cannot_be(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        Source(**({"jobs": 60, "servers": SERVERS} | arguments))
+    assert str(caught.value) == message
+
+
+# The draw into batch arrays -----------------------------------------------------------------------
+
+
+def batch(environments: int, jobs: int, tasks: int, servers: int, kind: str) -> Tables:
+    def i8(*shape: int) -> np.ndarray:
+        return np.full((environments, *shape), -9)
+
+    return Tables(
+        arrival=i8(jobs),
+        tasks=i8(jobs, 2),
+        processing=i8(jobs, 2),
+        cpu=i8(jobs, 2),
+        memory=i8(jobs),
+        declared_cpu=i8(jobs),
+        declared_memory=i8(jobs),
+        first_task=np.full((environments, jobs + 1), -9, dtype=np.int32),
+        latency=np.full((environments, tasks, servers), -9.0),
+        server_cpu=i8(servers),
+        server_memory=i8(servers),
+        kind=kind,
+    )
+
+
+ARRAYS = [name for name in Tables._fields if name != "kind"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_environments_are_drawn_into_their_rows(kind: str) -> None:
+    source = small(kind, variance=None if kind == "mapreduce" else 0.5, latency=kind == "mapreduce")
+    own = [fates(source, seed, episode) for seed, episode in ((3, 0), (8, 4), (9, 1))]
+    arrays = batch(3, 63, source.room + 2 if source.has_latency else 0, len(SERVERS), kind)
+    mask, roots, episodes = np.array([True, False, True]), root_seeds([3, 8, 9]), np.array([0, 4, 1])
+    for _ in range(2):  # drawing again changes nothing
+        most = draw_python(mask, roots, episodes, source, arrays)
+        assert most == max(own[b].first_task[-1] for b in (0, 2)) <= source.room
+        for name in ARRAYS:
+            array = getattr(arrays, name)
+            assert (array[1] == -9).all()
+            for b in (0, 2):
+                expected = getattr(own[b], name)
+                assert_array_equal(array[b, : len(expected)], expected)
+                assert (array[b, len(expected) :] == -9).all()
+
+
+def test_too_small_arrays_say_what_is_needed() -> None:
+    source = small("mapreduce", latency=True)
+    mask, roots, episodes = np.ones(2, dtype=bool), root_seeds([3, 9]), np.array([0, 1])
+    large = batch(2, 60, source.room, len(SERVERS), "mapreduce")
+    needed = draw_python(mask, roots, episodes, source, large)
+    tight = batch(2, 60, needed - 1, len(SERVERS), "mapreduce")
+    assert draw_python(mask, roots, episodes, source, tight) == needed
+    incomplete = int(np.argmax(large.first_task[:, -1]))
+    assert (tight.latency[incomplete] == -9).all()
+    same(tight, large, *(name for name in ARRAYS if name != "latency"))
+    exact = batch(2, 60, needed, len(SERVERS), "mapreduce")
+    assert draw_python(mask, roots, episodes, source, exact) == needed
+    assert_array_equal(exact.latency, large.latency[:, :needed])
+
+
+DRAWN = """
+import hashlib, json
+import numpy as np
+from schedgym.problems.flowtime.workload import Source, TraceJobs, eq27, generate, max_slots, tables
+
+sizes = map(np.array, ([3, 40, 1, 12, 7], [1, 2, 9, 1, 1], [1, 2, 3, 4, 5]))
+trace = TraceJobs(np.array([0.0, 1.5, 1.5, 9.0, 11.0]), *sizes)
+sha = hashlib.sha256()
+for kind, options in (("1d", {}), ("1d", {"horizon": 3600}), ("2d", {"variance": 0.5}), ("2d", {"load": 0.5}),
+                      ("mapreduce", {}), ("mapreduce", {"latency": True})):
+    for seed in (0, 1):
+        sources = [Source(kind, 100, (8, 4, 2), **options)]
+        if kind != "mapreduce":
+            sources += [Source(kind, 2, (8, 4, 2), trace=trace, **options)]
+        for source in sources:
+            w = generate(seed, seed + 1, source)
+            for section in (w.jobs, w.tasks, w.cluster):
+                for array in section.values():
+                    sha.update(array.tobytes())
+            sha.update(repr((eq27(tables(w)), max_slots(tables(w), 10.0))).encode())
+print(json.dumps(sha.hexdigest()))
+"""
+
+
+def test_compiled_and_interpreted_draw_the_same() -> None:
+    digests = set()
+    for disabled in ("0", "1"):
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
+        result = subprocess.run(
+            [sys.executable, "-c", DRAWN], capture_output=True, text=True, cwd=ROOT, env=variables
+        )
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == ""
+        digests.add(result.stdout)
+    assert len(digests) == 1
+
+
+# Traces -----------------------------------------------------------------------------------------
+
+
+def made_trace(count: int = 25) -> TraceJobs:
+    rng = np.random.default_rng(0)
+    arrival = np.cumsum(rng.integers(0, 90, count)).astype(float)
+    return TraceJobs(arrival, np.arange(1, count + 1), rng.integers(1, 9, count), rng.integers(0, 9, count))
+
+
+def test_windows_of_a_trace_are_consecutive_and_cover_it() -> None:
+    trace = made_trace()
+    source = Source("2d", 10, SERVERS, trace=trace, load=None, slot_seconds=7.0)
+    assert source.windows == 2 and source.horizon == 0
+    firsts = []
+    for episode in range(2):
+        w = generate(9, episode, source)
+        first = int(w.jobs["processing"][0]) - 1
+        window = slice(first, first + 10)
+        for name in ("processing", "cpu", "memory"):
+            assert_array_equal(w.jobs[name], getattr(trace, name)[window])
+        assert_array_equal(w.jobs["arrival"], (trace.arrival[window] - trace.arrival[first]) // 7)
+        firsts.append(first)
+    assert sorted(firsts) == [0, 10]
+    assert generate(9, 2, source) == generate(9, 0, source)
+    assert {int(generate(seed, 0, source).jobs["processing"][0]) for seed in range(20)} == {1, 11}
+    whole = Source("1d", "all", SERVERS, trace=trace)
+    assert whole.windows == 1 and whole.jobs == 25
+    assert "memory" not in generate(9, 7, whole).jobs
+
+
+@pytest.mark.parametrize("wanted", [0.4, 1.2])
+def test_arrivals_of_a_trace_are_scaled_to_the_load(wanted: float) -> None:
+    source = Source("1d", 12, SERVERS, trace=made_trace(), load=wanted)
+    plain = Source("1d", 12, SERVERS, trace=made_trace(), load=None, slot_seconds=1e-6)
+    for episode in range(2):
+        w, exact = generate(1, episode, source), generate(1, episode, plain)
+        horizon = work(w).sum() / (wanted * 48)
+        assert w.jobs["arrival"][0] == 0 and abs(w.jobs["arrival"][-1] - horizon) <= 1
+        places = exact.jobs["arrival"] / exact.jobs["arrival"][-1]
+        assert (np.abs(w.jobs["arrival"] - places * horizon) <= 1).all()
+    noisy = Source("1d", 12, SERVERS, trace=made_trace(), load=wanted, variance=0.5)
+    other = generate(1, 0, noisy)
+    assert_array_equal(other.jobs["arrival"], generate(1, 0, source).jobs["arrival"])
+    assert not np.array_equal(other.jobs["declared_cpu"], other.jobs["cpu"])
+
+
+def test_jobs_of_a_trace_that_arrive_together_stay_together() -> None:
+    trace = TraceJobs(np.full(3, 50.0), *(np.array([1, 2, 3]) for _ in range(3)))
+    assert generate(0, 0, Source("1d", 3, (4,), trace=trace)).jobs["arrival"].tolist() == [0, 0, 0]
+
+
+def test_windows_that_cannot_be() -> None:
+    trace = made_trace()
+    with pytest.raises(InvalidParameter, match="a window of 26 is longer than the trace, which has 25 jobs"):
+        Source("1d", 26, SERVERS, trace=trace)
+    with pytest.raises(InvalidParameter, match="trace: has plain jobs only, not for kind 'mapreduce'"):
+        Source("mapreduce", 2, SERVERS, trace=trace)
+    heavy = trace._replace(processing=np.full(25, 10**12), cpu=np.full(25, 2))
+    with pytest.raises(
+        InvalidParameter, match=r"a window of 5 jobs has 1e\+13 core-slots of work, more than"
+    ):
+        Source("1d", 5, SERVERS, trace=heavy)
+    with pytest.raises(InvalidParameter, match=r"a window of 25 jobs takes 1.\d*e\+15 slots to arrive"):
+        Source("1d", 25, SERVERS, trace=trace, load=None, slot_seconds=1e-12)
+
+
+def small_trace(**changes: Any) -> Trace:
+    arguments: dict[str, Any] = {
+        "arrival": [0, 5, 9],
+        "duration": [10, 10.5, 0.1],
+        "cores": [1, 0.3, 2.5],
+        "memory": [0, 1.5, 4],
+    }
+    arrays = {
+        name: np.array(values, dtype=float)
+        for name, values in (arguments | changes).items()
+        if name != "unit"
+    }
+    return Trace("made", unit=changes.get("unit", "cores, GiB"), **arrays)
+
+
+def test_tasks_of_a_trace_become_jobs() -> None:
+    cpu, memory = np.array([4, 8]), np.array([16, 20])
+    jobs = from_trace(small_trace(), cpu, memory, 10.0, two_d=True)
+    assert jobs.arrival.tolist() == [0, 5, 9] and jobs.processing.tolist() == [1, 2, 1]
+    assert jobs.cpu.tolist() == [1, 1, 3] and jobs.memory.tolist() == [0, 2, 4]
+    assert from_trace(small_trace(), cpu, np.zeros(2, dtype=int), 10.0).memory.tolist() == [0, 0, 0]
+    machines = {"machine_cores": [2, 4], "machine_memory": [8, 5]}
+    scaled = from_trace(small_trace(**machines), cpu, memory, 10.0, two_d=True, scaled=True)
+    assert scaled.cpu.tolist() == [2, 1, 5] and scaled.memory.tolist() == [0, 4, 10]
+    assert from_trace(small_trace(**machines), cpu, memory, 10.0).cpu.tolist() == [1, 1, 3]
+    shares = {"cores": [0.07, 1, 0], "memory": [0.25, 1, 0.01], "unit": "share of the largest machine"}
+    of_shares = from_trace(small_trace(**shares), np.array([100]), memory, 10.0, two_d=True)
+    assert of_shares.cpu.tolist() == [7, 100, 1] and of_shares.memory.tolist() == [5, 20, 1]
+    half = {"machine_cores": [0.5, 0.25], "machine_memory": [1, 1], "cores": [0.07, 0.5, 0]}
+    assert (
+        from_trace(small_trace(**(shares | half)), np.array([100]), memory, 10.0, scaled=True).cpu[1] == 100
+    )
+    with pytest.raises(InvalidWorkload, match=r"made: task \[2\] takes 4 GB, but the largest server has 3"):
+        from_trace(small_trace(), cpu, np.array([2, 3]), 10.0, two_d=True)
+    with pytest.raises(
+        InvalidWorkload, match=r"made: task \[0\] takes 2e\+06 cores, but the most are 1000000"
+    ):
+        from_trace(small_trace(cores=[2e6, 1, 1]), cpu, memory, 10.0)
+    with pytest.raises(InvalidWorkload, match=r"made: task \[0\] takes 1e\+13 slots, but the most are 1e?"):
+        from_trace(small_trace(), cpu, memory, 1e-12)
+    with pytest.raises(InvalidParameter, match="the made trace tells no memory, which kind '2d' needs"):
+        from_trace(small_trace(memory=[0, 0, 0]), cpu, memory, 10.0, two_d=True)
+
+
+S = 1_000_000  # us
+SUBMIT, SCHEDULE, FINISH = 0, 1, 4
+
+
+def google_rows(count: int) -> list[str]:
+    """Task events of tasks that arrive every 4 s, start 2 s later and run for 11 to 17 s."""
+    rows = []
+    for i in range(count):
+        cpu, memory = (1 + i % 8) / 64, (1 + i % 5) / 128
+        for time, kind in ((600 + 4 * i, SUBMIT), (602 + 4 * i, SCHEDULE), (613 + 4 * i + i % 7, FINISH)):
+            machine = "" if kind == SUBMIT else "4155527081"
+            row = f"{time * S},,{6251639646 + i},0,{machine},{kind},aB+/c=,2,9,{cpu},{memory},0.0002,0"
+            rows.append((time, kind, row))
+    return [row for *_, row in sorted(rows)]
+
+
+@pytest.fixture
+def google(tmp_path: Path) -> tuple[Path, Path]:
+    """A folder of gzip-compressed parts of task_events, and one of machine_events."""
+    rows = google_rows(40)
+    machines = [
+        f"0,{4155527081 + i},0,HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,{cpu},{memory}"
+        for i, (cpu, memory) in enumerate([(0.5, 0.25), (0.5, 0.5), (0.25, 0.25)])
+    ]
+    for name, contents in (("task_events", (rows[:50], rows[50:])), ("machine_events", (machines,))):
+        (tmp_path / name).mkdir()
+        for number, lines in enumerate(contents):
+            path = tmp_path / name / f"part-{number:05}-of-00500.csv.gz"
+            path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    return tmp_path / "task_events", tmp_path / "machine_events"
+
+
+def queue(**values: Any) -> Workload:
+    """What QueueDelay makes of a trace."""
+    return queue_delay.generate(0, 0, queue_delay.make_source(QueueDelayParameters(**values)))
+
+
+def test_google_2011_feeds_this_problem_and_queue_delay(google: tuple[Path, Path]) -> None:
+    tasks, machines = map(str, google)
+    parameters = FlowtimeParameters(trace=tasks, jobs="all", kind="2d", servers="64+32", load=None)
+    w = generate(0, 0, make_source(parameters))
+    i = np.arange(40)
+    assert_array_equal(w.jobs["arrival"], 4 * i // 10)
+    assert (w.jobs["processing"] == 2).all()
+    assert_array_equal(w.jobs["cpu"], 1 + i % 8)  # shares of the largest machine, which is the server of 64
+    assert_array_equal(w.jobs["memory"], 2 * (1 + i % 5))
+    assert w.cluster["memory"].tolist() == [256, 128]
+    scaled = generate(0, 0, make_source(FlowtimeParameters(**(vars(parameters) | {"nodes": machines}))))
+    assert_array_equal(scaled.jobs["cpu"], 2 * w.jobs["cpu"])  # here the largest has 0.5, of both
+    assert_array_equal(scaled.jobs["memory"], 2 * w.jobs["memory"])
+    loaded = make_source(FlowtimeParameters(trace=tasks, jobs=10, servers="16", slot_seconds=5.0))
+    assert loaded.windows == 4
+    window = generate(3, 1, loaded)
+    assert load(window, int(window.jobs["arrival"][-1])) == pytest.approx(0.95, rel=0.1)
+    assert set(window.jobs["processing"].tolist()) <= {3, 4}
+    other = queue(trace=tasks, nodes=machines, tasks=40, servers=3)
+    assert_array_equal(other.jobs["arrival"], 4.0 * i)
+    assert_array_equal(other.jobs["execution"], 11.0 + i % 7)
+    assert_array_equal(other.jobs["cpu"] * 32, 1 + i % 8)
+    assert_array_equal(other.cluster["cpu"][0], 1.0)
+
+
+def test_swf_feeds_this_problem_and_queue_delay(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf.gz"
+    lines = ["; Version: 2.2", "; MaxNodes: 4", "; MaxProcs: 32"]
+    lines += [
+        f"{i + 1} {7 * i} -1 {5 + i % 30} {1 + i % 8} -1 1048576 -1 -1 -1 1 1 1 1 1 1 -1 -1"
+        for i in range(30)
+    ]
+    log.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    i = np.arange(30)
+    parameters = FlowtimeParameters(trace=str(log), jobs="all", kind="2d", servers="16+4", load=None)
+    w = generate(0, 0, make_source(parameters))
+    assert_array_equal(w.jobs["arrival"], 7 * i // 10)
+    assert_array_equal(w.jobs["processing"], -(-(5 + i % 30) // 10))
+    assert_array_equal(w.jobs["cpu"], 1 + i % 8)
+    assert_array_equal(w.jobs["memory"], 1 + i % 8)
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_text("cores,memory\n8,16\n8,32\n")
+    scaled = generate(0, 0, make_source(FlowtimeParameters(**(vars(parameters) | {"nodes": str(nodes)}))))
+    assert_array_equal(scaled.jobs["cpu"], 2 * w.jobs["cpu"])
+    assert_array_equal(scaled.jobs["memory"], 2 * w.jobs["memory"])  # 64 GB in the server of 16 cores
+    other = queue(trace=str(log), nodes=str(nodes), tasks=30, servers=2)
+    assert_array_equal(other.jobs["arrival"], 7.0 * i)
+    assert_array_equal(other.jobs["cpu"] * 8, 1 + i % 8)
+    with pytest.raises(InvalidWorkload, match=r"swf: task \[4\] takes 5 GB, but the largest server has 4"):
+        make_source(FlowtimeParameters(**(vars(parameters) | {"memory_per_core": 0.25})))
+
+
+def test_a_trace_of_jobs_by_their_bytes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.tsv"
+    path.write_text("job0\t9\t9\t1762\t0\t14347\n")
+    with pytest.raises(InvalidParameter, match="trace: the swim trace has jobs by their bytes"):
+        make_source(FlowtimeParameters(trace=str(path), jobs="all"))
+
+
+@real
+def test_alibaba_feeds_this_problem() -> None:
+    assert DATA is not None
+    pods = str(Path(DATA) / "openb_pod_list_default.csv")
+    nodes = str(Path(DATA) / "openb_node_list_all_node.csv")
+    parameters = FlowtimeParameters(
+        trace=pods, jobs="all", kind="2d", servers="128+64+64", memory_per_core=8.0, slot_seconds=300.0
+    )
+    source = make_source(parameters)
+    trace = read_trace(pods)
+    assert isinstance(trace, Trace)
+    w = generate(0, 0, source)
+    assert len(w.jobs["cpu"]) == len(trace.cores) > 8000
+    assert_array_equal(w.jobs["cpu"], np.ceil(trace.cores))
+    assert_array_equal(w.jobs["memory"], np.ceil(trace.memory))
+    assert_array_equal(w.jobs["processing"], np.maximum(np.ceil(trace.duration / 300), 1))
+    assert load(w, int(w.jobs["arrival"][-1])) == pytest.approx(0.95, rel=1e-3)
+    assert w.jobs["memory"].max() <= 1024
+    scaled = FlowtimeParameters(trace=pods, nodes=nodes, jobs=100, servers="64+32+16+16+16")
+    window = generate(0, 0, make_source(scaled))
+    assert window.jobs["cpu"].max() <= 64 and len(window.jobs["cpu"]) == 100
+    with pytest.raises(InvalidWorkload, match="GB, but the largest server has 256"):
+        make_source(FlowtimeParameters(trace=pods, jobs="all", kind="2d", servers="64+32"))
+
+
+def test_sources_from_parameters() -> None:
+    parameters = FlowtimeParameters(
+        kind="2d",
+        jobs=30,
+        servers="8+4",
+        memory_per_core=2.5,
+        load=0.7,
+        estimation="waste",
+        variance=0.3,
+    )
+    same_source = Source("2d", 30, parse_servers("8+4"), memory_per_core=2.5, load=0.7, variance=0.3)
+    assert generate(1, 1, make_source(parameters)) == generate(1, 1, same_source)
+    fixed = make_source(FlowtimeParameters(jobs=30, horizon=500))
+    assert fixed.horizon == 500 and not fixed.declared and fixed.kind == "1d"
+
+
+# Another future ---------------------------------------------------------------------------------
+
+
+@given(instance=instances(), seed=st.integers(0, 2**32), slot=st.integers(0, 12))
+def test_the_shuffled_future_leaves_the_past(instance: oracle.Instance, seed: int, slot: int) -> None:
+    workload = as_workload(instance)
+    other = shuffle_future(workload, slot, np.random.default_rng(seed))
+    past = workload.jobs["arrival"] < slot
+    assert (other.jobs["arrival"][~past] >= slot).all()
+    assert (other.jobs["arrival"] <= workload.jobs["arrival"]).all()
+    for name, values in workload.jobs.items():
+        assert_array_equal(other.jobs[name][past], values[past])
+        if "processing" in name:
+            assert (np.sort(other.jobs[name]) <= np.sort(values)).all()
+        elif name != "arrival":
+            assert Counter(other.jobs[name].tolist()) == Counter(values.tolist())
+    assert all(np.array_equal(other.cluster[name], values) for name, values in workload.cluster.items())
+    mine, theirs = tables(other), tables(workload)
+    count = int(theirs.first_task[past.sum()])
+    assert_array_equal(mine.latency[:count], theirs.latency[:count])
+    assert Counter(map(tuple, mine.latency.tolist())) == Counter(map(tuple, theirs.latency.tolist()))
+    oracle.check(as_instance(other))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shuffled_future_differs_in_everything(kind: str) -> None:
+    source = small(kind, variance=None if kind == "mapreduce" else 0.5, latency=kind == "mapreduce")
+    workload = generate(0, 0, source)
+    slot = int(workload.jobs["arrival"][20])
+    other = shuffle_future(workload, float(slot), np.random.default_rng(0))
+    later = workload.jobs["arrival"] >= slot
+    for name, values in workload.jobs.items():
+        assert not np.array_equal(other.jobs[name][later], values[later]), name
+    assert kind != "mapreduce" or not np.array_equal(other.tasks["latency"], workload.tasks["latency"])
+    assert shuffle_future(workload, 10**6, np.random.default_rng(0)) == workload
+
+
+# Toys -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(TOYS))
+def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
+    workload, optimum = toy(name)
+    instance = as_instance(workload)
+    assert oracle.optimum(instance, 2) == optimum
+    reached = {}
+    for policy in oracle.POLICIES:
+        unfit = (
+            (policy == "ocorp+" and kind_of(workload) != "1d")
+            or (policy == "ocorp+m" and kind_of(workload) != "2d")
+            or policy == "svf-transient"
+        )
+        if not unfit:
+            outcome = oracle.simulate(instance, policy)
+            reached[policy] = sum(f * f for f in oracle.flowtimes(instance, outcome))
+    assert min(reached.values()) == optimum, "some policy is optimal"
+    assert max(reached.values()) > optimum, "and another one is not"
+    assert all(bound <= optimum + 1e-9 for bound in oracle.lower_bounds(instance, 2).values())
