@@ -6,6 +6,7 @@ traceback.
 """
 
 # annotations are evaluated: typer reads them, and typer is no global of this module
+import dataclasses
 import errno
 import functools
 import importlib
@@ -636,6 +637,7 @@ def _compare(
     context = _context(problem, id, fixed, grid, frame, seed)
     seconds = time.monotonic() - began
     _print_comparison(problem, frame, reference, f"{context} · {seconds:.1f} s")
+    _print_statements(frame)
     if plot_path is not None:
         plot_comparison(frame, plot_path, reference=reference, subtitle=context)
     if csv_path is not None:
@@ -680,6 +682,30 @@ def _context(
     parts += [f"{key}={','.join(_text(v) for v in values)}" for key, values in grid.items()]
     count = frame.attrs["episodes"]
     return " · ".join([*parts, f"{count} episode{'s' if count != 1 else ''}", f"seed {seed}"])
+
+
+def _print_statements(frame: Any) -> None:
+    """What the paper says about these policies, and whether it holds here."""
+    from schedgym.evaluation.statements import examine
+
+    found = examine(frame)
+    if not found:
+        return
+    table = _table("What the paper says of them, on these workloads")
+    for heading in ("statement", "stated", "measured", "95% interval", "verdict", "source"):
+        table.add_column(heading)
+    for item in found:
+        setting = ", ".join(f"{name} {_text(value)}" for name, value in item.setting.items())
+        text = f"{item.statement.policy} has a better {item.statement.metric} than {item.rival}"
+        table.add_row(
+            _escape(f"{setting}: {text}" if setting else text),
+            f"{100 * item.statement.by:.0f}%" if item.statement.by else "better",
+            "-" if math.isnan(item.gain) else f"{100 * item.gain:+.1f}%",
+            _interval(100 * item.low, 100 * item.high),
+            item.verdict,
+            _escape(item.statement.source),
+        )
+    _console().print(table)
 
 
 def _print_comparison(problem: Problem, frame: Any, reference: str, context: str) -> None:
@@ -813,6 +839,7 @@ def _report(
     seed: int,
 ) -> dict[str, Any]:
     from schedgym.evaluation.manifest import make_manifest
+    from schedgym.evaluation.statements import examine
     from schedgym.evaluation.statistics import paired_differences, summarize
 
     return {
@@ -824,6 +851,7 @@ def _report(
         "views": frame.attrs["views"],
         "summary": summarize(frame).to_dict("records"),
         "differences": paired_differences(frame, reference).to_dict("records"),
+        "statements": [dataclasses.asdict(item) for item in examine(frame)],
         "values": frame.to_dict("list"),
         "manifest": make_manifest(seeds=[seed], parameters=parameters, options=dict(options)),
     }

@@ -12,10 +12,10 @@ __all__ = ["OCORPM"]
     "flowtime/ocorp+m",
     source="paper 000, Algorithm 1 and Theorem 1",
     deviations=DEVIATIONS
-    + " The placement starts at z = 1 (section IV-C has z = 0). The value of a core is lifted so that all "
-    "jobs have at least 1, unless literal=True. The alternation keeps the old placement unless the new one "
-    "is strictly better, and takes three rounds now and then (Theorem 1 says two). What it leaves free is "
-    "filled in order of value (backfill), which is not in the paper.",
+    + " The value of a core is lifted so that all jobs have at least 1, unless literal=True. The alternation "
+    "keeps the old placement unless the new one is strictly better, and takes three rounds now and then "
+    "(Theorem 1 says two). What it leaves free is filled in order of value (backfill), which is not in the "
+    "paper.",
     views=("allocation",),
 )
 class OCORPM(PricingPolicy):

@@ -16,7 +16,7 @@ LEVELS = ("server", "job")
 
 @register_policy(
     "flowtime/ocorp+",
-    source="paper 000, section IV-C, Eq. 31 and 32",
+    source="paper 000, section IV-B, Eq. 31 and 32",
     deviations=DEVIATIONS
     + " Whole cores: the slot is a transportation problem with convex costs, solved exactly; of several "
     "optima the one with the most cores for the first job on the first server. With alpha = 0 it is "

@@ -29,6 +29,7 @@ __all__ = [
     "Metric",
     "Parameters",
     "Problem",
+    "Statement",
     "Variant",
     "View",
     "get_problem",
@@ -191,6 +192,25 @@ class Variant:
     baseline_parameters: Mapping[str, Any]
 
 
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """What a paper says about policies, as a comparison can examine it: one is better than others.
+
+    Attributes:
+        source: where the paper says it.
+        policy: short name of the policy that is said to be better.
+        rivals: short names of those that it is said to be better than.
+        metric: in what.
+        by: by what part of the rival's mean at least; 0: the paper names none.
+    """
+
+    source: str
+    policy: str
+    rivals: tuple[str, ...]
+    metric: str
+    by: float = 0.0
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Problem:
     """A problem of the suite.
@@ -206,6 +226,7 @@ class Problem:
         objectives: where parameters choose it: value of the parameter ``objective`` -> name of the metric.
         metrics: all metrics of an episode, in the order of the tables.
         presets: name -> parameter values.
+        statements: of the paper, which a comparison of the policies that they name examines.
         package: dotted name of the problem's folder.
     """
 
@@ -219,6 +240,7 @@ class Problem:
     objectives: Mapping[str, str] = dataclasses.field(default_factory=dict)
     metrics: tuple[Metric, ...]
     presets: Mapping[str, Mapping[str, Any]]
+    statements: tuple[Statement, ...] = ()
     package: str
 
     def room(self, name: str) -> ModuleType:

@@ -507,24 +507,28 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
     place = np.empty((2, intervals + 2), dtype=np.int64)
     use = np.empty((resources, intervals))
     direction = np.zeros((resources, intervals))
+    kept = np.empty((resources, intervals))
     trial = price.copy()
-    best = 0.0
+    best = -np.inf
     level = LEVELS[0]
     stalled = 0
     for _ in range(STEPS):
         reached, scale = _dual(needs, begin, edges, trial, norm, value, amount, place, use, visits)
         reached -= ROUNDING * scale
         if reached > best:
-            if reached > best * (1.0 + 0.1 * level):
+            if reached > best + 0.1 * level * abs(best):
                 stalled = 0
             best = reached
             price[:] = trial
+            kept[:] = use
         else:
             stalled += 1
             if stalled >= PATIENCE:
                 stalled = 0
                 level *= 0.5
+                reached = best
                 trial[:] = price
+                use[:] = kept
                 direction[:] = 0.0
         if level < LEVELS[1] or visits[0] <= 0:
             break
@@ -540,7 +544,7 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
                 square += d * d * slots
         if square == 0.0:
             break  # the best prices
-        step = (best * (1.0 + level) - reached) / square
+        step = (best + level * abs(best) - reached) / square
         for r in range(resources):
             speed = needs.cores if r == 0 else needs.room
             for x in range(intervals):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from schedgym.core.problem import Metric, Parameters, Problem, Variant, View, parameter
+from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
 __all__ = ["ESTIMATIONS", "KINDS", "METRICS", "PROBLEM", "VIEWS", "FlowtimeParameters", "parse_servers"]
@@ -169,5 +169,14 @@ PROBLEM = Problem(
         "kw-2d": {**_KW, "servers": "64+32+16+16+16", "kind": "2d"},
         "trace": {"jobs": "all", "servers": "64+32+16+16+16"},
     },
+    statements=(
+        Statement("section VI-A, Fig. 2", "ocorp", ("svf", "srvf", "srpt"), "l2", 0.34),
+        Statement("section VI-A, Fig. 3", "ocorp", ("srpt", "svf"), "makespan", 0.2),
+        Statement("section VI-A, Fig. 3", "ocorp", ("srpt", "srvf", "svf", "srf"), "mean_unfinished"),
+        Statement("section VI-A, Fig. 4", "ocorp", ("srpt", "svf"), "waiting_big", 0.4),
+        Statement("section VI-C, Fig. 8", "ocorp+m", ("svf", "srvf", "srpt", "srf"), "l2", 0.24),
+        Statement("section VI-C, Fig. 9", "ocorp+m", ("svf", "srvf", "srpt", "srf"), "mean_unfinished"),
+        Statement("section VI-C, Fig. 10", "ocorp+m", ("srpt", "svf"), "waiting_big"),
+    ),
     package="schedgym.problems.flowtime",
 )

@@ -6,7 +6,7 @@ They allocate nothing.
 One environment has n visible jobs (rows, in order of arrival, which decides ties) and M servers. The
 arrays hold n rows or more, of which the first n are read and written.
 
-Source: paper 000, sections III to V (``ocorp``: Eq. 22; ``ocorp+``: section IV-B; ``ocorp+m``: Algorithm 2;
+Source: paper 000 (``ocorp``: Lemma 1 and Eq. 22; ``ocorp+``: section IV-B; ``ocorp+m``: Algorithm 1;
 locality: Eq. 45). The solvers are in ``schedgym.baselines.solvers``.
 """
 
@@ -862,7 +862,7 @@ def plus_allocation(
         net: of make_transport_scratch (rows, M).
         granted: [>= n, M] written, n rows.
 
-    Source: paper 000, section IV-B (Eq. 30 to 32).
+    Source: paper 000, section IV-B (Eq. 31 and 32).
     """
     servers = cpu.shape[0]
     multiple = _plus_multiple(n, rows, age)
@@ -1025,8 +1025,8 @@ def memory_allocation(
     Returns:
         The number of rounds, each an x and the z after it; the last one changes nothing.
 
-    Source: paper 000, section V (Algorithm 2). Deviations: z = 1 at first where the paper has z = 0;
-    backfill is not in the paper.
+    Source: paper 000, Algorithm 1. Deviations: the bonus, without which it idles; the old x is kept unless
+    the new one is better; backfill.
     """
     servers = cpu.shape[0]
     order = scratch.order
@@ -1037,23 +1037,22 @@ def memory_allocation(
     for i in range(servers):
         total += cpu[i]
     largest = 0.0
+    highest = -1.0
     for r in range(n):
-        largest = max(largest, abs(omega[r]))
         if not literal or omega[r] < 0.0:
+            largest = max(largest, abs(omega[r]))
+            highest = max(highest, omega[r])
             order[size] = r
             size += 1
     order_by(order, omega, size)
     fill(n, size, order, rows.cap, cpu, scratch.cores)
     pack_cores(sticky, n, scratch.cores, cpu, rows.held, scratch, x)
-    scale = scale_for(2.0 * largest + 1.0, max(total, 2 * servers + 4))
+    scale = scale_for(largest if literal else 2.0 * largest + 1.0, max(total, 2 * servers + 4))
     bonus = 0
-    if not literal and n > 0:
-        highest = omega[0]
-        for r in range(n):
-            highest = max(highest, omega[r])
+    if not literal:
         bonus = max(0, fixed(1.0, scale) + fixed(highest, scale))
-    for r in range(n):
-        value[r] = max(0, bonus - fixed(omega[r], scale))
+    for y in range(size):
+        value[order[y]] = max(0, bonus - fixed(omega[order[y]], scale))
     rounds = 1
     for i in range(servers):
         _keep_by_value(n, i, x, value, rows.memory, memory, bag)

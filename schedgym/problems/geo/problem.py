@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from schedgym.core.problem import Metric, Parameters, Problem, Variant, View, parameter
+from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
 __all__ = ["DURATIONS", "OBJECTIVES", "PROBLEM", "VIEWS", "GeoParameters"]
@@ -174,5 +174,23 @@ PROBLEM = Problem(
         "paper": {"jobs": 200, "sites": 10, "slots": 20, "max_tasks": 11719},
         "trace": {"jobs": "all", "sites": 10, "slots": 20},
     },
+    statements=(
+        Statement(
+            "section 3.4, Figs. 3.11, 3.12",
+            "ata",
+            ("scta", "btaaj-swag", "btawj-swag", "swag"),
+            "mean_response",
+        ),
+        Statement(
+            "section 3.4, Figs. 3.11, 3.12", "scta", ("btaaj-swag", "btawj-swag", "swag"), "mean_response"
+        ),
+        Statement("section 3.4, Figs. 3.11, 3.12", "ata", ("ata-greedy",), "mean_response"),
+        Statement("section 4.7, Figs. 4.6, 4.7", "amf", ("imf",), "mean_response"),
+        Statement("section 4.7, Figs. 4.6, 4.7", "opt-amf", ("imf", "amf"), "mean_response"),
+        Statement("section 4.7, Figs. 4.4, 4.5", "amf", ("imf",), "mean_std"),
+        Statement("section 5.6", "gamf", ("amf",), "mean_response"),
+        Statement("section 5.6", "gamf", ("amf",), "mean_std"),
+        Statement("section 5.6", "opt-gamf", ("gamf",), "mean_response"),
+    ),
     package="schedgym.problems.geo",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from schedgym.core.problem import Metric, Parameters, Problem, Variant, View, parameter
+from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
 __all__ = ["ORDERS", "PROBLEM", "SERVER_RULES", "QueueDelayParameters"]
@@ -124,5 +124,10 @@ PROBLEM = Problem(
         "trace": {"tasks": 2000, "load": 10.0},
         "paper-light-tailed": {"tasks": 2000, "servers": 10, "execution_sigma": 0.5},
     },
+    statements=(
+        Statement("section VI-B, Fig. 3", "bf-exec", ("ffd-dp", "ffd-nb", "fcfs"), "mean_delay"),
+        Statement("section VI-A, Fig. 2", "bf-exec", ("ffd-dp", "ffd-nb"), "utilization_cpu_backlog"),
+        Statement("section VI-A, Fig. 2", "bf-exec", ("ffd-dp", "ffd-nb"), "utilization_memory_backlog"),
+    ),
     package="schedgym.problems.queue_delay",
 )

@@ -1,0 +1,70 @@
+"""What ``schedgym bench`` measures of FlowtimePacking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from schedgym.core.benchmark import Benchmark
+
+__all__ = ["CASES"]
+
+ID = "schedgym/FlowtimePacking-v0"
+ENVS = 256
+SIZE: dict[str, Any] = {"jobs": 60, "window": 32}  # on the default eight servers
+KW: dict[str, Any] = {"jobs": 6487, "horizon": 3600, "servers": "64+32+16+16+16"}
+
+_SCORES = np.random.default_rng(0).uniform(-0.9, 1.0, (ENVS, 32)).astype(np.float32)
+
+
+def _first_feasible(observation: Any) -> int:
+    return int(observation["action_mask"].argmax())
+
+
+def _first_feasible_each(observation: Any) -> Any:
+    return observation["action_mask"].argmax(axis=1)
+
+
+def _fixed_scores(observation: Any) -> Any:
+    return _SCORES
+
+
+CASES = (
+    Benchmark(
+        name="FlowtimePacking pick, features, gym.make (60 jobs, 8 servers, window 32, first feasible, copies)",
+        id=ID,
+        parameters={**SIZE, "view": "pick", "observation": "features"},
+        act=_first_feasible,
+    ),
+    *(
+        Benchmark(
+            name=f"vector face, {ENVS} envs, {view}, {observation}, {'copies' if copy else 'lent'}",
+            id=ID,
+            parameters={**SIZE, "view": view, "observation": observation, "copy": copy},
+            act=_first_feasible_each if view == "pick" else _fixed_scores,
+            num_envs=ENVS,
+            steps=steps,
+            target=target if copy and observation == "features" else "-",
+        )
+        for view, steps, target in (("pick", 4000, ">= 1e6"), ("priority", 1500, ">= 2e5"))
+        for observation, copy in (("features", True), ("features", False), ("dict", True))
+    ),
+    *(
+        Benchmark(
+            name=f"{policy}, the 6487-job run, lent",
+            id=ID,
+            parameters={**KW, "kind": kind},
+            policy=policy,
+            target=target,
+            slow=True,
+        )
+        for policy, kind, target in (
+            ("srpt", "1d", "<= 3"),
+            ("svf", "1d", "<= 3"),
+            ("ocorp", "1d", "<= 3"),
+            ("ocorp+", "1d", "<= 6"),
+            ("ocorp+m", "2d", "<= 10"),
+        )
+    ),
+)

@@ -1,0 +1,88 @@
+"""Verdicts on the papers' statements follow from the frame alone."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from schedgym.core import problem as problems
+from schedgym.core.problem import Statement, get_problem, list_problems
+from schedgym.evaluation import statements
+from schedgym.evaluation.statements import examine
+
+
+def frame(values, problem="queue-delay", swept=None):
+    """A frame of mean delays: policy -> one value per episode."""
+    rows = [
+        {"policy": policy, "episode": e, "seed": 0, "metric": "mean_delay", "value": value}
+        for policy, row in values.items()
+        for e, value in enumerate(row)
+    ]
+    table = pd.DataFrame(rows)
+    if swept:
+        table = pd.concat([table.assign(servers=s) for s in swept])
+        table = table[["servers", *(c for c in table.columns if c != "servers")]]
+    table.attrs = {"problem": problem, "objective": "mean_delay"}
+    return table
+
+
+@pytest.fixture
+def state(monkeypatch):
+    def put(*stated):
+        described = dataclasses.replace(get_problem("queue-delay"), statements=stated)
+        monkeypatch.setattr(statements, "get_problem", lambda name: described)
+
+    return put
+
+
+def test_verdicts(state):
+    rng = np.random.default_rng(0)
+    base = rng.uniform(90, 110, 40)
+    values = {
+        "bf-exec": base,
+        "much-worse": base * 1.5 + rng.normal(size=40),
+        "a-little-worse": base * 1.05 + rng.normal(size=40),
+        "the-same": base + rng.normal(scale=5, size=40),
+        "better": base * 0.9,
+    }
+    state(Statement("here", "bf-exec", tuple(values)[1:], "mean_delay", 0.2))
+    found = {item.rival: item for item in examine(frame(values))}
+    assert {rival: item.verdict for rival, item in found.items()} == {
+        "much-worse": "holds",
+        "a-little-worse": "in part",
+        "the-same": "not reproduced",
+        "better": "not reproduced",
+    }
+    item = found["much-worse"]
+    assert item.gain == pytest.approx(1 / 3, abs=0.01) and item.low < item.gain < item.high
+    assert found["better"].gain == pytest.approx(-1 / 9, abs=1e-9)
+
+
+def test_each_setting_has_its_verdict_and_absent_policies_none(state):
+    state(
+        Statement("here", "bf-exec", ("fcfs", "absent"), "mean_delay"), Statement("", "absent", ("fcfs",), "")
+    )
+    found = examine(frame({"bf-exec": [1.0, 1.1], "fcfs": [2.0, 2.1]}, swept=[10, 20]))
+    assert [(item.rival, item.setting, item.verdict) for item in found] == [
+        ("fcfs", {"servers": 10}, "holds"),
+        ("fcfs", {"servers": 20}, "holds"),
+    ]
+
+
+def test_one_episode_has_no_interval(state):
+    state(Statement("here", "bf-exec", ("fcfs",), "mean_delay", 0.1))
+    (item,) = examine(frame({"bf-exec": [1.0], "fcfs": [2.0]}))
+    assert item.verdict == "holds" and np.isnan(item.low) and item.gain == 0.5
+
+
+@pytest.mark.parametrize("name", sorted(list_problems()))
+def test_statements_name_what_exists(name):
+    problem = problems.get_problem(name)
+    from schedgym.core.policy import get_policy_spec
+
+    for statement in problem.statements:
+        assert problem.metric(statement.metric).better in ("min", "max")
+        for policy in (statement.policy, *statement.rivals):
+            get_policy_spec(policy, name)
+        assert statement.source and statement.policy not in statement.rivals and 0 <= statement.by < 1
