@@ -9,6 +9,8 @@ import schedgym
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.core.problem import get_problem
+from schedgym.core.workload import save_workload
+from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
 from schedgym.testing import check_policy, policy_parameters
 from tests.test_all_problems import busy
 
@@ -22,14 +24,41 @@ def sizes(name: str, **parameters: object) -> dict[str, object]:
     return given | parameters
 
 
+#: policies that need jobs of a special kind, as a workload file
+SPECIAL = {
+    "flowtime/svf-transient": lambda: flowtime_workload(
+        [0] * 9, [3, 1, 2, 5, 1, 1, 4, 2, 2], [2, 1] * 4 + [3], [4, 1]
+    )
+}
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Parameters under which a policy is checked."""
+
+    def parameters(name: str, **more: object) -> dict[str, object]:
+        if name not in SPECIAL:
+            return sizes(name, **more)
+        path = tmp_path / "workload.json"
+        save_workload(SPECIAL[name](), path)
+        return {"workload": str(path), **more}
+
+    return parameters
+
+
 @pytest.mark.parametrize(("name", "view"), CASES)
-def test_check_policy(name: str, view: str) -> None:
-    check_policy(name, **policy_parameters(name, view) | sizes(name))
+def test_check_policy(name: str, view: str, given) -> None:
+    check_policy(name, **policy_parameters(name, view) | given(name))
 
 
 @pytest.mark.parametrize("name", [spec.name for spec in list_policies()])
-def test_check_policy_with_a_small_window(name: str) -> None:
-    check_policy(name, episodes=2, seed=20, **sizes(name, window=3))
+def test_check_policy_with_a_small_window(name: str, given) -> None:
+    spec = registry.get_policy_spec(name)
+    problem = get_problem(spec.problem)
+    views = [view.name for view in problem.views]
+    fullest = next(v for v in problem.ids.values()).baseline_parameters["view"]
+    view = spec.acting_view(fullest, views)
+    check_policy(name, episodes=2, seed=20, **policy_parameters(name, view) | given(name, window=3))
 
 
 @pytest.mark.parametrize("name", [spec.name for spec in list_policies()])

@@ -20,9 +20,14 @@ from schedgym.testing import all_views, check_problem, checks
 SMALL = {
     "queue-delay": {"tasks": 14, "servers": 3, "window": 4},
     "geo": {"jobs": 6, "sites": 3, "slots": 2, "choices": 2, "max_tasks": 8, "window": 4},
+    "flowtime": {"jobs": 8, "servers": "4+2+1", "window": 4},
 }
-SHORT = {"queue-delay": {"tasks": 6}, "geo": {"jobs": 4}}
-BUSY = {"queue-delay": {"tasks": 90}, "geo": {"jobs": 20, "utilization": 1.0}}
+SHORT = {"queue-delay": {"tasks": 6}, "geo": {"jobs": 4}, "flowtime": {"jobs": 4}}
+BUSY = {
+    "queue-delay": {"tasks": 90},
+    "geo": {"jobs": 20, "utilization": 1.0},
+    "flowtime": {"jobs": 30, "load": 1.2},
+}
 
 #: parameters of which every view must stand the check
 OTHER = {
@@ -33,6 +38,14 @@ OTHER = {
         {"window": "all", "jobs": 4, "max_tasks": 80},  # more than there is room for at first
         {"aggressive": True, "work_conserving": False},
         {"placement": "associated", "dispatch_sites": "associated"},
+    ],
+    "flowtime": [
+        {"normalize": True, "norm": 1.5, "alpha": 2.0, "packing": "sticky"},
+        {"window": 1},
+        {"kind": "2d", "estimation": "waste"},
+        {"kind": "mapreduce"},
+        {"kind": "mapreduce", "latency": True, "window": "all", "jobs": 5},
+        {"estimation": "order"},
     ],
 }
 
@@ -53,6 +66,12 @@ SB3_ALLOWED = {
         r"^Your action space has dtype float64, we recommend using np.float32",
     ],
 }
+
+SB3_ALLOWED["flowtime"] = [
+    *(SHAPE.format(k) for k in ("held", "granted", "jobs", "servers")),
+    r"^We recommend you to use a symmetric and normalized Box action space",
+    r"^Your action space has dtype int64, we recommend using np.float32",
+]
 
 IDS = [id for problem in list_problems().values() for id in problem.ids]
 CASES = [

@@ -48,6 +48,18 @@ GOLDEN = {
         ("amf", "gamf", "sig-amf", "sig-gamf", "opt-gamf", "imf", "srpt"),
         (0, 1, 2),
     ),
+    "flowtime": (
+        "schedgym/FlowtimePacking-v0",
+        {"jobs": 80, "servers": "8+4+2"},
+        ("ocorp", "ocorp+", "srpt", "svf", "fifo", "tetris", "drf"),
+        (0, 1, 2),
+    ),
+    "flowtime_2d": (
+        "schedgym/FlowtimePacking-v0",
+        {"jobs": 80, "servers": "8+4+2", "kind": "2d"},
+        ("ocorp+m", "ocorp", "srpt", "tetris", "drf"),
+        (0, 1, 2),
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.baselines.flowtime.policy import NONE_1, NONE_2, FlowtimePolicy
+from schedgym.baselines.solvers.fixed_point import variable
 from schedgym.baselines.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
 from schedgym.baselines.solvers.transport import TransportScratch, make_transport_scratch
 from schedgym.core.jit import F4_2, F8_1, I8_1, I8_2, helper, pack, pure_kernel, unpacker
@@ -228,7 +229,7 @@ def decide(
             literal, backfill, sticky, n, omega, rows, options.cpu, options.memory, scratch, net, bag, granted
         )
     else:
-        size = 0
+        size = variable(0)
         for r in range(n):
             if not literal or omega[r] < 0.0:
                 scratch.order[size] = r

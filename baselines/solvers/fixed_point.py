@@ -7,10 +7,13 @@ that has no digits beyond it, else off by less than 1 / scale.
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 from schedgym.core.jit import helper
 
-__all__ = ["MOST_BITS", "common_multiple", "fixed", "scale_for", "scale_of"]
+__all__ = ["MOST_BITS", "common_multiple", "fixed", "scale_for", "scale_of", "variable"]
 
 MOST_BITS = 60  # a sum of whole costs stays below 2^60
 
@@ -21,6 +24,13 @@ def scale_of(largest: float, terms: int) -> float:
         return 1.0
     _, exponent = math.frexp(largest * terms)
     return math.ldexp(1.0, min(MOST_BITS - exponent, 1000))
+
+
+@helper
+def variable(number: int) -> int:
+    """A literal number as a variable: for a literal argument numba compiles a function once more."""
+    result: Any = np.int64(number)
+    return result
 
 
 scale_for = helper(scale_of)  # for kernels

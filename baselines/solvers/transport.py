@@ -51,7 +51,7 @@ class TransportScratch(NamedTuple):
     price: I8_1  # [R] potential of a row
     free: I8_1  # [M]
     holders: I8_2  # [M, R] rows with units on a server
-    count: I8_1  # [M] how many
+    hosted: I8_1  # [M] how many
     place: I8_2  # [R, M] position among the holders
     enter: I8_1  # [M] cheapest cost of a further unit
     enter_row: I8_1  # [M] its row
@@ -80,7 +80,7 @@ def make_transport_scratch(rows: int, servers: int) -> TransportScratch:
         price=integers(rows),
         free=integers(servers),
         holders=integers(servers, rows),
-        count=integers(servers),
+        hosted=integers(servers),
         place=integers(rows, servers),
         enter=integers(servers),
         enter_row=integers(servers),
@@ -125,7 +125,7 @@ def _find_move(i: int, k: int, net: TransportScratch) -> None:
     """The row that changes a unit from server i to server k most cheaply."""
     best = FORBIDDEN
     row = NOBODY
-    for x in range(net.count[i]):
+    for x in range(net.hosted[i]):
         j = net.holders[i, x]
         if net.linear[j, k] != FORBIDDEN:
             cost = (
@@ -158,12 +158,12 @@ def _add(j: int, i: int, amount: int, net: TransportScratch) -> None:
     before = net.units[j, i]
     net.units[j, i] = before + amount
     if before == 0:
-        net.place[j, i] = net.count[i]
-        net.holders[i, net.count[i]] = j
-        net.count[i] += 1
+        net.place[j, i] = net.hosted[i]
+        net.holders[i, net.hosted[i]] = j
+        net.hosted[i] += 1
     elif before + amount == 0:
-        net.count[i] -= 1
-        last = net.holders[i, net.count[i]]
+        net.hosted[i] -= 1
+        last = net.holders[i, net.hosted[i]]
         net.holders[i, net.place[j, i]] = last
         net.place[last, i] = net.place[j, i]
     for k in range(net.free.shape[0]):
@@ -285,7 +285,7 @@ def _set_prices(n: int, capacity: Integers, net: TransportScratch) -> None:
     for i in range(servers):
         _know_entry(i, n, net)
         cheapest = FORBIDDEN
-        for x in range(net.count[i]):
+        for x in range(net.hosted[i]):
             j = net.holders[i, x]
             cheapest = min(cheapest, -net.base[j] - _latest(j, i, net))
         leave[i] = cheapest
@@ -300,7 +300,7 @@ def _set_prices(n: int, capacity: Integers, net: TransportScratch) -> None:
         for i in range(servers):
             if net.enter_row[i] >= 0:
                 changed |= _relax(source, i, net.enter[i], distance)
-            if net.count[i] > 0:
+            if net.hosted[i] > 0:
                 changed |= _relax(i, source, leave[i], distance)
             if net.free[i] > 0:
                 changed |= _relax(i, sink, 0, distance)
@@ -369,7 +369,7 @@ def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch
                 parent[sink] = a
                 queue[tail] = sink
                 tail += 1
-            for x in range(net.count[a]):
+            for x in range(net.hosted[a]):
                 k = net.holders[a, x]
                 if k > j and _may_give(k, a, net):
                     if parent[source] == STALE and _may_swap(k, net):
@@ -453,7 +453,7 @@ def _push(j: int, i: int, end: int, capacity: Integers, net: TransportScratch) -
 
 @pure_kernel
 def break_ties(n: int, capacity: Integers, net: TransportScratch) -> None:
-    """Change an optimum into the lexicographically greatest one, by row, then server."""
+    """Change the optimum found by :func:`transport_into` into the lexicographically greatest one."""
     servers = net.free.shape[0]
     _set_prices(n, capacity, net)
     for j in range(n):
@@ -475,14 +475,12 @@ def break_ties(n: int, capacity: Integers, net: TransportScratch) -> None:
 
 
 @pure_kernel
-def transport_into(n: int, total: int, ties: bool, capacity: Integers, net: TransportScratch) -> int:
-    """Solve the transportation problem of the first n rows of ``net``.
+def transport_into(n: int, total: int, capacity: Integers, net: TransportScratch) -> int:
+    """Solve the transportation problem of the first n rows of ``net``, with no rule for ties.
 
     Args:
         n: rows.
         total: units in all; -1 takes units as long as they lower the cost (of equal optima the fewest).
-        ties: whether to find the lexicographically greatest optimum; else the optimum is any, though always
-            the same.
         capacity: [M] units at most on each server, at least 0.
         net: ``supply`` [R] units at most of each row, ``base`` [R], ``linear`` [R, M] and ``slope`` [R] are
             read; no path of M + 1 arcs may cost 2^60 or more. ``units`` [R, M] is written, n rows.
@@ -493,7 +491,7 @@ def transport_into(n: int, total: int, ties: bool, capacity: Integers, net: Tran
     servers = capacity.shape[0]
     for i in range(servers):
         net.free[i] = capacity[i]
-        net.count[i] = 0
+        net.hosted[i] = 0
         net.enter_row[i] = STALE
         for k in range(servers):
             net.move_row[i, k] = STALE
@@ -508,8 +506,6 @@ def transport_into(n: int, total: int, ties: bool, capacity: Integers, net: Tran
             break
         most = total - placed if total >= 0 else FORBIDDEN
         placed += _augment(end, most, net)
-    if ties:
-        break_ties(n, capacity, net)
     return placed
 
 
@@ -571,7 +567,9 @@ def transport(
     net.slope[:] = (slope * scale).astype(np.int64)
     net.linear[:] = np.where(arcs, np.where(arcs, cost, 0.0) * scale, 0.0).astype(np.int64)
     net.linear[~arcs] = FORBIDDEN
-    placed = transport_into(rows, -1 if total is None else total, ties, room, net)
+    placed = transport_into(rows, -1 if total is None else total, room, net)
+    if ties:
+        break_ties(rows, room, net)
     if total is not None and placed < total:
         raise InfeasibleInstance(f"only {placed} of {total} units fit")
     return net.units

@@ -5,7 +5,7 @@ They know a problem only by its descriptor, its rooms ``metrics`` and ``workload
 - a mask of feasible actions stands in the observation as ``action_mask``: of the shape of the choices, or one
   shorter along the first axis, when the last index of the first component means "none", always feasible;
 - of an action from a Box only the leading rows count of which the simulator says how many (``rows``);
-- the observation in exact units has a ``clock``;
+- the observation in exact units has a ``clock``, or where time is slots, the ``slot`` to be decided;
 - ``workload.shuffle_future(workload, time, rng)``, where a problem has it, gives the same instance another
   future, and nothing may depend on that before its time.
 """
@@ -198,7 +198,7 @@ def _not_finite(action: Any, rows: int, place: tuple[int, ...] = ()) -> list[Any
     """The action (of the environment at ``place`` of a batch) with NaN, infinity in a row that counts."""
     bad = []
     for row, column, value in ((0, 0, math.nan), (rows - 1, -1, math.inf)) if rows else ():
-        wrong = np.array(action)
+        wrong = np.array(action, dtype=np.float64)
         wrong[(*place, row, *(column for _ in range(wrong.ndim - len(place) - 1)))] = value
         bad.append(wrong)
     return bad
@@ -306,8 +306,9 @@ class _Case:
         """The clock of each observation when ``actions`` are played on ``workload``."""
         env = self.twin(observation="dict")
         run = _play(env, _scripted(actions), options={"workload": workload})
-        assert "clock" in run.observations[0], "the observation in exact units has no clock"
-        return [float(np.asarray(o["clock"]).reshape(-1)[0]) for o in run.observations]
+        name = "slot" if "slot" in run.observations[0] else "clock"
+        assert name in run.observations[0], "the observation in exact units has neither clock nor slot"
+        return [float(np.asarray(o[name]).reshape(-1)[0]) for o in run.observations]
 
 
 def all_views(problem: Problem | str) -> Iterator[dict[str, Any]]:

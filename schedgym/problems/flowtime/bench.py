@@ -32,7 +32,7 @@ def _fixed_scores(observation: Any) -> Any:
 
 CASES = (
     Benchmark(
-        name="FlowtimePacking pick, features, gym.make (60 jobs, 8 servers, window 32, first feasible, copies)",
+        name="FlowtimePacking pick, features, gym.make (60 jobs, 8 servers, first feasible, copies)",
         id=ID,
         parameters={**SIZE, "view": "pick", "observation": "features"},
         act=_first_feasible,

@@ -1,4 +1,4 @@
-"""Lower bounds on the sum of flowtime^k over all schedules that finish every job.
+"""Lower bounds on the sum of flowtime^k.
 
 All of them leave out where cores are (servers are pooled) and that they are whole numbers. In 2D memory
 counts twice: as a second pooled resource, and because a job can use only servers with enough of it.
@@ -17,11 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
 from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.flowtime.problem import FlowtimeParameters
-from schedgym.problems.flowtime.workload import Tables, tables
+from schedgym.problems.flowtime.workload import Tables, max_slots, tables
 
 __all__ = ["lower_bound", "optimal_fractional", "priced_bound", "processing_bound", "queue_bound"]
 
@@ -32,26 +34,32 @@ ROUNDING = 1e-10  # share of all sums by which rounding may have raised a bound
 COARSEST = 64  # intervals of the first grid of prices
 FINER = 4  # intervals that one is cut into for the next grid
 FINEST = 2**14  # most intervals
-STEPS = 150  # of the ascent on a grid, at most
+STEPS = 300  # of the ascent on a grid, at most
 MEMORY = 0.9  # share of the last direction that goes into the next one
 LEVELS = (1.0, 1e-4)  # what the ascent aims at, above the best value so far: at first, and at last
-PATIENCE = 6  # steps without a better value, until it aims lower
-NEVER = np.int64(2**62)  # a slot
-MOST_VISITS = 10**8  # runs that all steps may look at (about a second)
+PATIENCE = 10  # steps without a better value, until it aims lower
+NEVER = 2**62  # a slot
+MOST_VISITS = 10**8  # runs that all steps may look at (a second or two)
+MOST_VARIABLES = 10**6  # of the linear program (a minute or so)
 
 
 def lower_bound(workload: Workload, parameters: FlowtimeParameters | None = None) -> float:
-    """A lower bound on the objective of ``parameters`` (default: k = 2) of any schedule that finishes all jobs.
+    """A lower bound on the objective of ``parameters`` (default: k = 2), whatever the schedule.
 
-    The largest of :func:`processing_bound`, :func:`queue_bound` and :func:`priced_bound`. The switching cost,
-    which a schedule may avoid, adds nothing. For whole k the sum of flowtime^k is a whole number, to which
-    the bound is rounded up.
+    The largest of :func:`processing_bound`, :func:`queue_bound` and :func:`priced_bound`, where a job is
+    charged no longer than until the episode is truncated (by ``parameters``, default: never). The switching
+    cost, which a schedule may avoid, adds nothing. For whole k the sum of flowtime^k is a whole number, to
+    which the bound is rounded up.
     """
-    norm = 2.0 if parameters is None else parameters.norm
-    needs = _needs(tables(workload))
+    own = tables(workload)
+    needs = _needs(own)
+    norm = 2.0
+    if parameters is not None:
+        norm = parameters.norm
+        needs = needs._replace(limit=max_slots(own, parameters.gamma) - int(own.arrival[0]))
     best = max(_queue(needs, norm), _priced(needs, norm))
     if norm == int(norm) and best < 2.0**52:
-        best = math.ceil(best)
+        best = float(math.ceil(best))
     return max(best, _processing(needs, norm))
 
 
@@ -93,6 +101,45 @@ def priced_bound(workload: Workload, norm: float = 2.0) -> float:
     return _priced(_needs(tables(workload)), norm)
 
 
+def optimal_fractional(workload: Workload, norm: float = 2.0) -> float:
+    """OPT_P2: the least sum of fractional flowtimes (Eq. 5) of plain jobs, memory left out.
+
+    A linear program, up to the tolerance of HiGHS. The paper's bounds on sum f^k follow from it: OPT_P2 / 2,
+    OPT_P2 - sum p^k, and for k = 1 OPT_P2 - sum p + sum (p - 1) / 2. OPT_P2 itself is none.
+
+    Raises:
+        ValueError: for jobs of kind mapreduce, or more than ``MOST_VARIABLES`` pairs of job and slot.
+    """
+    own = tables(workload)
+    if own.kind == "mapreduce":
+        raise ValueError("OPT_P2 is defined for plain jobs")
+    arrival, processing, cpu = own.arrival, own.processing[:, 0], own.cpu[:, 0]
+    cores = int(own.server_cpu.sum())
+    volume = processing * cpu
+    # after the last arrival all cores are busy until the job that ends last runs at its full rate
+    last = int(arrival.max() + volume.sum() // cores + (-(-volume // np.minimum(cpu, cores))).max() + 1)
+    count = last - arrival
+    if count.sum() > MOST_VARIABLES:
+        raise ValueError(f"{count.sum()} pairs of job and slot are more than {MOST_VARIABLES}")
+    job = np.repeat(np.arange(len(count)), count)
+    age = np.arange(len(job)) - np.repeat(np.cumsum(count) - count, count) + 1.0
+    slot = (arrival[job] + age).astype(np.int64) - 1 - int(arrival[0])
+    p, d = processing[job].astype(np.float64), cpu[job].astype(np.float64)
+    ones, column = np.ones(len(job)), np.arange(len(job))
+    solved = linprog(
+        (age**norm / p + p ** (norm - 1.0)) / d,
+        A_ub=csr_array((ones, (slot, column))),
+        b_ub=np.full(last - int(arrival[0]), cores),
+        A_eq=csr_array((ones, (job, column))),
+        b_eq=volume,
+        bounds=np.column_stack([np.zeros(len(job)), d]),
+        method="highs",
+    )
+    if solved.status != 0:
+        raise RuntimeError(f"HiGHS: {solved.message}")
+    return float(solved.fun)
+
+
 class _Needs(NamedTuple):
     """What the jobs need, in phases 0 and 1 (no slots: no such phase). N jobs."""
 
@@ -103,6 +150,7 @@ class _Needs(NamedTuple):
     memory: I8  # [N] GB
     cores: int
     room: int  # GB of all servers, 0: does not count
+    limit: int  # slot after which nothing is charged
 
 
 def _needs(own: Tables) -> _Needs:
@@ -122,11 +170,13 @@ def _needs(own: Tables) -> _Needs:
         memory=memory,
         cores=int(own.server_cpu.sum()),
         room=int(own.server_memory.sum()),
+        limit=NEVER,
     )
 
 
 def _processing(needs: _Needs, norm: float) -> float:
-    total = float((needs.slots.sum(axis=1).astype(np.float64) ** norm).sum())
+    length = np.minimum(needs.slots.sum(axis=1), needs.limit - needs.arrival)
+    total = float((length.astype(np.float64) ** norm).sum())
     exact = norm == int(norm) and total < 2.0**52
     return total if exact else total * (1.0 - ROUNDING)
 
@@ -146,7 +196,8 @@ def _queue(needs: _Needs, norm: float) -> float:
     for m, (work, speed) in enumerate(machines):
         _shortest_first(needs.arrival, work, speed, done[m])
     done = np.sort(done[: len(machines)], axis=1)
-    total = _charge(needs.arrival, needs.slots.sum(axis=1), done, norm, np.empty(count, dtype=np.int64))
+    order = np.empty(count, dtype=np.int64)
+    total = _charge(needs.arrival, needs.slots.sum(axis=1), done, needs.limit, norm, order)
     return total * (1.0 - ROUNDING)
 
 
@@ -189,10 +240,10 @@ def _shortest_first(arrival: I8, work: I8, speed: int, done: I8) -> None:
         done: written.
     """
     count = arrival.shape[0]
-    waiting = [(np.int64(0), 0)]
+    waiting = [(0, 0)]
     waiting.pop()
     upcoming = 0
-    t = np.int64(0)
+    t = 0
     room = speed  # in slot t + 1
     while upcoming < count or len(waiting) > 0:
         if len(waiting) == 0 and arrival[upcoming] > t:
@@ -233,13 +284,14 @@ def power(x: float, norm: float) -> float:
 
 
 @kernel
-def _charge(arrival: I8, length: I8, done: I8, norm: float, order: I8) -> float:
+def _charge(arrival: I8, length: I8, done: I8, limit: int, norm: float, order: I8) -> float:
     """The sum of :func:`queue_bound`.
 
     Args:
         arrival: ascending [N].
         length: slots that each job needs at least [N].
         done: per machine, ascending: slots in which the machine ends jobs [machines, N].
+        limit: slot after which nothing is charged.
         norm: k.
         order: work space [N].
     """
@@ -251,10 +303,10 @@ def _charge(arrival: I8, length: I8, done: I8, norm: float, order: I8) -> float:
     freed = 0  # jobs, by order, that could have finished
     sure = 0  # arrived, not freed
     total = 0.0
-    t = np.int64(0)
+    t = 0
     visits = 0
     for j in range(count):
-        total += power(float(length[j]), norm)
+        total += power(float(min(length[j], limit - arrival[j])), norm)
     # between two events nothing changes but ages: what is charged is a difference of powers
     while True:
         while arrived < count and arrival[arrived] <= t:
@@ -264,7 +316,7 @@ def _charge(arrival: I8, length: I8, done: I8, norm: float, order: I8) -> float:
             freed += 1
             sure -= 1
         least = 0
-        until = NEVER
+        until = limit
         for m in range(machines):
             while ended[m] < count and done[m, ended[m]] <= t:
                 ended[m] += 1
@@ -275,7 +327,7 @@ def _charge(arrival: I8, length: I8, done: I8, norm: float, order: I8) -> float:
             until = min(until, arrival[arrived])
         if freed < count:
             until = min(until, arrival[order[freed]] + length[order[freed]])
-        if until == NEVER:
+        if t >= limit or arrived == freed == count and least == 0:
             return total
         more = least - sure
         if more > 0 and norm == 1.0:
@@ -350,10 +402,13 @@ def _dual(
     Args:
         needs: of the jobs.
         begin: interval of the first slot in which a phase may run [N, 2].
-        edges: interval x is the slots after edges[x] up to edges[x + 1]; after the last one all is free [K + 1].
+        edges: interval x is the slots after edges[x] up to edges[x + 1]; after the last one all is free
+            [K + 1].
         price: of a core, and of a GB in a slot [1 or 2, K].
         norm: k.
-        value, amount, place: work space, heaps [2, K + 2].
+        value: work space of the heaps: prices [2, K + 2],
+        amount: slots [2, K + 2],
+        place: and intervals [2, K + 2].
         use: written: cores and GB times slots that the jobs take in each interval [1 or 2, K].
         visits: reduced by the work done [1].
     """
@@ -378,9 +433,12 @@ def _dual(
     scale -= total
     for j in range(needs.arrival.shape[0]):
         weight = needs.memory[j] / needs.rate[j, 0] if two else 0.0
-        best = np.inf
-        end = np.inf
+        # never to end, or so late that it does not count, costs no work
+        best = power(float(needs.limit - needs.arrival[j]), norm)
+        end = 0.0
         for turn in range(2):  # find the best completion; count what the job takes until then
+            if turn == 1 and end == 0.0:
+                break
             f = 0.0
             cost = 0.0
             for z in range(2):
@@ -416,9 +474,10 @@ def _dual(
                 if x < intervals:
                     now[z] = price[0, x] + (weight * price[1, x] if two else 0.0)
             if turn == 0:
-                best = power(f, norm) + cost
-                end = f
-                scale += best
+                scale += power(f, norm) + cost
+                if power(f, norm) + cost < best:
+                    best = power(f, norm) + cost
+                    end = f
             # let the job end later, in runs in which every slot saves the same
             while f < end if turn == 1 else power(f, norm) < best:
                 steps += 1
@@ -498,8 +557,11 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
 
     Args:
         needs: of the jobs.
-        begin, edges, norm, visits: see :func:`_dual`.
+        begin: as :func:`_dual` takes it.
+        edges: as :func:`_dual` takes it.
         price: changed.
+        norm: k.
+        visits: reduced by the work done; there is no step with less than 0 [1].
     """
     resources, intervals = price.shape
     value = np.empty((2, intervals + 2))
@@ -533,15 +595,18 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
         if level < LEVELS[1] or visits[0] <= 0:
             break
         square = 0.0
-        for r in range(resources):
-            speed = needs.cores if r == 0 else needs.room
-            for x in range(intervals):
-                slots = edges[x + 1] - edges[x]
-                d = use[r, x] / (speed * slots) - 1.0 + MEMORY * direction[r, x]
-                if d < 0.0 and trial[r, x] <= 0.0:
-                    d = 0.0
-                direction[r, x] = d
-                square += d * d * slots
+        for memory in (MEMORY, 0.0):  # old directions may hide that prices should rise
+            for r in range(resources):
+                speed = needs.cores if r == 0 else needs.room
+                for x in range(intervals):
+                    slots = edges[x + 1] - edges[x]
+                    d = use[r, x] / (speed * slots) - 1.0 + memory * direction[r, x]
+                    if d < 0.0 and trial[r, x] <= 0.0:
+                        d = 0.0
+                    direction[r, x] = d
+                    square += d * d * slots
+            if square > 0.0:
+                break
         if square == 0.0:
             break  # the best prices
         step = (best + level * abs(best) - reached) / square

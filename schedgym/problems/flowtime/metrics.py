@@ -491,7 +491,7 @@ def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
-    own = tables(record.workload)
+    own, rows = tables(record.workload), _rows(record)
     out = np.zeros((1, len(NAMES)))
     measure(
         np.ones(1, dtype=bool),
@@ -499,7 +499,11 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
         *_jobs(own),
         np.array(own.server_cpu)[None],
         np.array([len(record.job)]),
-        *_rows(record),
+        rows.job,
+        rows.server,
+        rows.start,
+        rows.end,
+        rows.amount,
         np.array([int(record.final_time)]),
         own.kind == "mapreduce",
         2.0,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.fixed_point import common_multiple, fixed, scale_for
+from schedgym.baselines.solvers.fixed_point import common_multiple, fixed, scale_for, variable
 from schedgym.baselines.solvers.knapsack import KnapsackScratch, knapsack_into
 from schedgym.baselines.solvers.transport import (
     FORBIDDEN,
@@ -224,7 +224,7 @@ def pack_cores(
                 granted[r, best] = amount
                 left[r] -= amount
                 free[best] -= amount
-    count = 0
+    count = variable(0)
     for r in range(n):
         if left[r] > 0:
             waiting[count] = r
@@ -292,7 +292,7 @@ def place(
     free = scratch.free
     room = scratch.room
     mark = scratch.mark
-    total = 0
+    total = variable(0)
     for i in range(servers):
         free[i] = cpu[i]
         room[i] = memory[i]
@@ -343,8 +343,8 @@ def _place_by_latency(
     """
     servers = cpu.shape[0]
     half = rows.task_remaining.shape[1] // 2
-    count = 0
-    total = 0
+    count = variable(0)
+    total = variable(0)
     multiple = 1
     largest = 0.0
     _clear(n, granted)
@@ -379,13 +379,14 @@ def _place_by_latency(
                 net.linear[x, i] = fixed(latency, scale) * (multiple // demand)
             else:
                 net.linear[x, i] = fixed(latency / demand, scale)
-    transport_into(count, total, True, cpu, net)
+    transport_into(count, total, cpu, net)
+    break_ties(count, cpu, net)
     for x in range(count):
         for i in range(servers):
             granted[net.owner[x], i] += net.units[x, i]
 
 
-@pure_kernel
+@helper
 def spread(
     how: int,
     n: int,
@@ -403,7 +404,7 @@ def spread(
         pack_cores(how == STICKY, n, cores, cpu, rows.held, scratch, granted)
 
 
-@pure_kernel
+@helper
 def allocate(
     how: int,
     n: int,
@@ -456,7 +457,7 @@ def allocate_by_priority(
             with :func:`locality_rows` rows.
         granted: [>= n, M] written, n rows: cores.
     """
-    size = 0
+    size = variable(0)
     for r in range(n):
         if scores[r] > HOLD:
             scratch.order[size] = r
@@ -876,10 +877,15 @@ def plus_allocation(
         net.slope[r] = 2 * weight
         for i in range(servers):
             net.linear[r, i] = weight * (1 - 2 * rows.held[r, i])
-    total = 0
+    total = variable(0)
     for i in range(servers):
         total += cpu[i]
-    transport_into(n, -1 if literal else min(total, wanted), True, cpu, net)
+    if literal:
+        total = variable(-1)
+    elif wanted < total:
+        total = wanted
+    transport_into(n, total, cpu, net)
+    break_ties(n, cpu, net)
     for r in range(n):
         for i in range(servers):
             granted[r, i] = net.units[r, i]
@@ -937,7 +943,7 @@ def cheapest_cores(
     scale = _plus_scale(n, 4, alpha, coefficient, rows, age, max(multiple, 1))
     heap = scratch.waiting
     cost = scratch.left
-    count = 0
+    count = variable(0)
     for r in range(n):
         cores[r] = 0
         old = 0
@@ -950,7 +956,7 @@ def cheapest_cores(
             count += 1
     for root in range(count // 2 - 1, -1, -1):
         _sift(root, count, heap, cost)
-    total = 0
+    total = variable(0)
     for i in range(cpu.shape[0]):
         total += cpu[i]
     while count > 0 and total > 0:
@@ -973,7 +979,7 @@ def _keep_by_value(
     n: int, i: int, x: Integers, value: Integers, reserve: Integers, memory: Integers, bag: KnapsackScratch
 ) -> None:
     """Choose which jobs with cores on server i in ``x`` get its memory."""
-    count = 0
+    count = variable(0)
     for r in range(n):
         if x[r, i] > 0:
             bag.item[count] = r
@@ -1032,8 +1038,8 @@ def memory_allocation(
     order = scratch.order
     value = scratch.waiting
     x = scratch.x
-    size = 0
-    total = 0
+    size = variable(0)
+    total = variable(0)
     for i in range(servers):
         total += cpu[i]
     largest = 0.0
@@ -1059,7 +1065,7 @@ def memory_allocation(
     while True:
         # the best x on the servers that z leaves, or x as it is
         rounds += 1
-        count = 0
+        count = variable(0)
         worth = 0
         for r in range(n):
             hosts = 0
@@ -1075,7 +1081,7 @@ def memory_allocation(
                 net.base[count] = -value[r]
                 net.slope[count] = 0
                 count += 1
-        transport_into(count, -1, False, cpu, net)
+        transport_into(count, variable(-1), cpu, net)
         for y in range(count):
             for i in range(servers):
                 worth -= value[net.owner[y]] * net.units[y, i]

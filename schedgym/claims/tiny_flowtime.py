@@ -1,0 +1,403 @@
+"""Tiny instances of flowtime scheduling on pooled cores, and single slots with memory, in exact numbers.
+
+Plain lists and loops: what is checked here has a handful of jobs. A job is (arrival, processing, cpu), a
+schedule a list over slots 1, 2, ... of the cores of each job. In no slot does a job get more cores than its
+demand and its remaining core-slots; more cores never hurt, so that no search here leaves usable ones free.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+__all__ = [
+    "RULES",
+    "Job",
+    "Placement",
+    "Schedule",
+    "Slot",
+    "alternate",
+    "best_value",
+    "completions",
+    "eq27",
+    "fill",
+    "flowtime",
+    "fractional",
+    "fractional_best",
+    "keep",
+    "least_flowtime",
+    "literal_ocorp",
+    "multisets",
+    "one_server_best",
+    "pack",
+    "rule",
+    "transient_least",
+    "value",
+]
+
+Job = tuple[int, int, int]
+Schedule = list[tuple[int, ...]]
+Placement = list[list[int]]
+
+
+# one slot after another --------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=200_000)
+def _allocations(caps: tuple[int, ...], cores: int) -> tuple[tuple[int, ...], ...]:
+    """All ways to use as many cores as possible."""
+    total = min(cores, sum(caps))
+    if len(caps) == 1:
+        return ((total,),)
+    rest = sum(caps[1:])
+    found = []
+    for first in range(max(0, total - rest), min(caps[0], total) + 1):
+        found += [(first, *others) for others in _allocations(caps[1:], total - first)]
+    return tuple(found)
+
+
+def fill(order: Sequence[int], caps: Sequence[int], cores: int) -> list[int]:
+    """Cores per job: in this order, each gets its cap or what is left."""
+    given = [0] * len(caps)
+    for j in order:
+        given[j] = min(caps[j], cores)
+        cores -= given[j]
+    return given
+
+
+RULES: dict[str, Callable[[Job, int], Fraction | int]] = {
+    "svf": lambda job, left: job[1] * job[2],
+    "srvf": lambda job, left: left,
+    "srpt": lambda job, left: Fraction(left, job[2]),
+    "srf": lambda job, left: job[2],
+    "fifo": lambda job, left: job[0],
+}
+
+
+def rule(name: str, jobs: Sequence[Job], cores: int) -> Schedule:
+    """The schedule of a priority rule; ties: earlier arrival, then lower number."""
+    key = RULES[name]
+    left = [p * d for _, p, d in jobs]
+    schedule: Schedule = []
+    while any(left):
+        t = len(schedule)
+        caps = [
+            min(d, work) if arrival <= t else 0 for (arrival, _, d), work in zip(jobs, left, strict=True)
+        ]
+        order = sorted(range(len(jobs)), key=lambda j: (key(jobs[j], left[j]), jobs[j][0], j))
+        given = fill(order, caps, cores)
+        left = [work - u for work, u in zip(left, given, strict=True)]
+        schedule.append(tuple(given))
+    return schedule
+
+
+def completions(jobs: Sequence[Job], schedule: Schedule) -> list[int]:
+    """The slot in which each job ends; ValueError if one does not."""
+    ends = []
+    for j, (_, p, d) in enumerate(jobs):
+        done = list(itertools.accumulate(u[j] for u in schedule))
+        if not done or done[-1] != p * d:
+            raise ValueError(f"job {j} does not end, or has too many cores")
+        ends.append(done.index(p * d) + 1)
+    return ends
+
+
+def flowtime(jobs: Sequence[Job], schedule: Schedule, k: int = 1) -> int:
+    """Sum of flowtime^k."""
+    ends = completions(jobs, schedule)
+    return sum((end - job[0]) ** k for job, end in zip(jobs, ends, strict=True))
+
+
+def fractional(jobs: Sequence[Job], schedule: Schedule, k: int = 1) -> Fraction:
+    """Sum of the fractional flowtimes (Eq. 5) of what is served."""
+    total = Fraction(0)
+    for t, cores in enumerate(schedule, start=1):
+        for (arrival, p, d), u in zip(jobs, cores, strict=True):
+            total += (Fraction((t - arrival) ** k, p) + p ** (k - 1)) * Fraction(u, d)
+    return total
+
+
+def least_flowtime(jobs: Sequence[Job], cores: int, k: int = 1) -> int:
+    """The least sum of flowtime^k of all schedules."""
+    known: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def search(t: int, left: tuple[int, ...]) -> int:
+        if not any(left):
+            return 0
+        if (t, left) not in known:
+            charge = sum(
+                (t - a) ** k - (t - a - 1) ** k
+                for (a, _, _), work in zip(jobs, left, strict=True)
+                if work and a < t
+            )
+            caps = tuple(min(d, work) if a < t else 0 for (a, _, d), work in zip(jobs, left, strict=True))
+            known[t, left] = charge + min(
+                search(t + 1, tuple(work - u for work, u in zip(left, given, strict=True)))
+                for given in _allocations(caps, cores)
+            )
+        return known[t, left]
+
+    return search(1, tuple(p * d for _, p, d in jobs))
+
+
+def transient_least(demands: Sequence[int], cores: int) -> Callable[[tuple[int, ...]], int]:
+    """The least sum of completions as a function of the core-slots of all jobs, which are there at once."""
+
+    @functools.cache
+    def search(left: tuple[int, ...]) -> int:
+        waiting = sum(work > 0 for work in left)
+        if not waiting:
+            return 0
+        caps = tuple(min(d, work) for d, work in zip(demands, left, strict=True))
+        return waiting + min(
+            search(tuple(work - u for work, u in zip(left, given, strict=True)))
+            for given in _allocations(caps, cores)
+        )
+
+    return search
+
+
+def fractional_best(jobs: Sequence[Job], cores: int, k: int = 1) -> tuple[Fraction, Schedule]:
+    """OPT_P2 and a schedule that reaches it."""
+    scale = math.lcm(*(p * d for _, p, d in jobs))
+    known: dict[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
+
+    def search(t: int, left: tuple[int, ...]) -> int:
+        if not any(left):
+            return 0
+        if (t, left) not in known:
+            caps = tuple(min(d, work) if a < t else 0 for (a, _, d), work in zip(jobs, left, strict=True))
+            # the part p^(k-1) of the weights is the same in all schedules
+            prices = [scale // (p * d) * (t - a) ** k if a < t else 0 for a, p, d in jobs]
+            best = None
+            for given in _allocations(caps, cores):
+                cost = sum(price * u for price, u in zip(prices, given, strict=True))
+                cost += search(t + 1, tuple(work - u for work, u in zip(left, given, strict=True)))
+                if best is None or cost < best[0]:
+                    best = cost, given
+            assert best is not None
+            known[t, left] = best
+        return known[t, left][0]
+
+    left = tuple(p * d for _, p, d in jobs)
+    least = Fraction(search(1, left), scale) + sum(p**k for _, p, _ in jobs)
+    schedule: Schedule = []
+    while any(left):
+        given = known[len(schedule) + 1, left][1]
+        schedule.append(given)
+        left = tuple(work - u for work, u in zip(left, given, strict=True))
+    return least, schedule
+
+
+def multisets(count: int, longest: int, widest: int, latest: int = 0) -> Iterator[tuple[Job, ...]]:
+    """All sets of so many jobs, in order of arrival; the first one arrives at 0."""
+    kinds = itertools.product(range(latest + 1), range(1, longest + 1), range(1, widest + 1))
+    for jobs in itertools.combinations_with_replacement(list(kinds), count):
+        if jobs[0][0] == 0:
+            yield jobs
+
+
+def eq27(jobs: Sequence[Job], cores: int) -> Fraction:
+    """Gamma of Eq. 27."""
+    ends = max(max(a + 2 * p, 2 * a) for a, p, _ in jobs)
+    return max(Fraction(ends), Fraction(4 * sum(p * d for _, p, d in jobs), cores))
+
+
+def literal_ocorp(
+    jobs: Sequence[Job],
+    cores: int,
+    k: int,
+    target: Callable[[Job], Any],
+    step: Callable[[int], Any],
+    slots: int,
+) -> Schedule:
+    """OCORP as printed, with lambda = 0 at first: a job waits unless its omega is negative.
+
+    In fractions or floats, as target and step say. Two corrections: the work left is a cap, and case 2 of
+    Eq. 22 sums to j - 1.
+
+    Args:
+        jobs: in order of arrival.
+        cores: in all.
+        k: of the norm.
+        target: what lambda aims at per slot: p / (Gamma - a).
+        step: mu, by slot.
+        slots: at which to stop at the latest.
+    """
+    left = [p * d for _, p, d in jobs]
+    price: list[Any] = [0] * len(jobs)
+    targets = [target(job) for job in jobs]
+    schedule: Schedule = []
+    while any(left) and len(schedule) < slots:
+        t = len(schedule) + 1
+        omega: dict[int, Any] = {}
+        for j, (a, p, d) in enumerate(jobs):
+            if a < t and left[j]:
+                omega[j] = (Fraction((t - a) ** k, p) + p ** (k - 1) - price[j]) / d
+        order = sorted((j for j in omega if omega[j] < 0), key=lambda j: (omega[j], j))
+        given = fill(order, [min(job[2], work) for job, work in zip(jobs, left, strict=True)], cores)
+        for j in omega:
+            price[j] = max(0, price[j] + step(t) * (targets[j] - Fraction(given[j], jobs[j][2])))
+        left = [work - u for work, u in zip(left, given, strict=True)]
+        schedule.append(tuple(given))
+    return schedule
+
+
+# one slot with memory ----------------------------------------------------------------------------------
+
+
+class Slot(NamedTuple):
+    """A slot of problem P3 with memory.
+
+    Attributes:
+        worth: of a core, by job: pi / d.
+        caps: most cores, by job.
+        reserve: memory, by job.
+        cpu: cores, by server.
+        memory: by server.
+    """
+
+    worth: tuple[int, ...]
+    caps: tuple[int, ...]
+    reserve: tuple[int, ...]
+    cpu: tuple[int, ...]
+    memory: tuple[int, ...]
+
+
+def pack(cores: Sequence[int], cpu: Sequence[int]) -> Placement:
+    """Servers by capacity, on each the jobs by decreasing cores that fit whole; the rest is split."""
+    left, free = list(cores), list(cpu)
+    placed = [[0] * len(cpu) for _ in cores]
+
+    def put(j: int, i: int) -> None:
+        amount = min(left[j], free[i])
+        placed[j][i] += amount
+        left[j] -= amount
+        free[i] -= amount
+
+    for i in sorted(range(len(cpu)), key=lambda i: (-cpu[i], i)):
+        for j in sorted(range(len(cores)), key=lambda j: (-left[j], j)):
+            if left[j] <= free[i]:
+                put(j, i)
+    for j in sorted(range(len(cores)), key=lambda j: (-left[j], j)):
+        while left[j]:
+            put(j, min(range(len(cpu)), key=lambda i: (-free[i], i)))
+    return placed
+
+
+def value(placement: Placement, worth: Sequence[int]) -> int:
+    """What the cores are worth."""
+    return sum(w * sum(row) for w, row in zip(worth, placement, strict=True))
+
+
+def keep(values: Sequence[int], weights: Sequence[int], room: int) -> tuple[int, ...]:
+    """The most valuable items that fit, by trying all sets; of equal ones that with the lowest items."""
+    best, chosen = -1, ()
+    for taken in itertools.product((0, 1), repeat=len(values)):
+        if sum(itertools.compress(weights, taken)) <= room:
+            total = sum(itertools.compress(values, taken))
+            if total > best or (total == best and taken > chosen):
+                best, chosen = total, taken
+    return chosen
+
+
+def _most_on(hosts: Sequence[Sequence[bool]], slot: Slot) -> Placement:
+    """The best cores where each job may use some servers only: by falling worth, along augmenting paths."""
+    u = [[0] * len(slot.cpu) for _ in slot.caps]
+    free = list(slot.cpu)
+
+    def augment(j: int, seen: set[int]) -> bool:
+        """One more core for job j, moving other jobs' cores if need be."""
+        for i, allowed in enumerate(hosts[j]):
+            if not allowed or i in seen:
+                continue
+            seen.add(i)
+            if free[i]:
+                free[i] -= 1
+                u[j][i] += 1
+                return True
+            for other, row in enumerate(u):
+                if other != j and row[i] and augment(other, seen):
+                    row[i] -= 1
+                    u[j][i] += 1
+                    return True
+        return False
+
+    for j in sorted(range(len(slot.caps)), key=lambda j: (-slot.worth[j], j)):
+        while sum(u[j]) < slot.caps[j] and augment(j, set()):
+            pass
+    return u
+
+
+def alternate(slot: Slot) -> tuple[list[Placement], list[Placement]]:
+    """Algorithm 1 in one slot: all x and, after each, what z leaves of it. The last pair changes nothing."""
+    order = sorted(range(len(slot.caps)), key=lambda j: (-slot.worth[j], j))
+    x = pack(fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
+    cores, kept = [x], list[Placement]()
+    while True:
+        rest = [[0] * len(slot.cpu) for _ in slot.caps]
+        for i, room in enumerate(slot.memory):
+            there = [j for j, row in enumerate(x) if row[i]]
+            taken = keep([slot.worth[j] * x[j][i] for j in there], [slot.reserve[j] for j in there], room)
+            for j in itertools.compress(there, taken):
+                rest[j][i] = x[j][i]
+        kept.append(rest)
+        if len(kept) > 1 and kept[-1] == kept[-2]:
+            return cores, kept
+        x = _most_on([[amount > 0 for amount in row] for row in rest], slot)
+        if value(x, slot.worth) <= value(rest, slot.worth):
+            x = rest
+        cores.append(x)
+
+
+def best_value(slot: Slot) -> int:
+    """The optimum of P3: all choices of hosts, each by the ranks of a polymatroid (no flow is computed)."""
+    jobs, servers = range(len(slot.caps)), range(len(slot.cpu))
+    sets = []
+    for room in slot.memory:
+        fitting = [
+            frozenset(chosen)
+            for size in range(len(slot.caps) + 1)
+            for chosen in itertools.combinations(jobs, size)
+            if sum(slot.reserve[j] for j in chosen) <= room
+        ]
+        sets.append([one for one in fitting if not any(one < other for other in fitting)])
+    order = sorted(jobs, key=lambda j: -slot.worth[j])
+    cuts = [cut for size in range(len(slot.cpu) + 1) for cut in itertools.combinations(servers, size)]
+    best = 0
+    for choice in itertools.product(*sets):
+        total = before = 0
+        for count in range(1, len(order) + 1):
+            rank = min(
+                sum(slot.cpu[i] for i in cut)
+                + sum(
+                    slot.caps[j]
+                    for j in order[:count]
+                    if any(j in choice[i] for i in servers if i not in cut)
+                )
+                for cut in cuts
+            )
+            total += slot.worth[order[count - 1]] * (rank - before)
+            before = rank
+        best = max(best, total)
+    return best
+
+
+def one_server_best(slot: Slot) -> int:
+    """The optimum of P3 by trying all cores of all jobs on all servers: for a handful of cores only."""
+    def tries(i: int) -> Iterator[tuple[int, ...]]:
+        for cores in itertools.product(*(range(min(cap, slot.cpu[i]) + 1) for cap in slot.caps)):
+            held = sum(m for m, u in zip(slot.reserve, cores, strict=True) if u)
+            if sum(cores) <= slot.cpu[i] and held <= slot.memory[i]:
+                yield cores
+
+    best = 0
+    for rows in itertools.product(*(list(tries(i)) for i in range(len(slot.cpu)))):
+        sums = [sum(row[j] for row in rows) for j in range(len(slot.caps))]
+        if all(u <= cap for u, cap in zip(sums, slot.caps, strict=True)):
+            best = max(best, sum(w * u for w, u in zip(slot.worth, sums, strict=True)))
+    return best

@@ -1,0 +1,276 @@
+"""How a FlowtimePacking schedule goes on over time, and by size of jobs: what the paper's figures show.
+
+A curve has one value per slot 1, 2, ..., final; slot t is at index t - 1. Jobs have arrived in slot t if
+a < t.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import kernel
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
+from schedgym.problems.flowtime.metrics import pieces
+from schedgym.problems.flowtime.workload import tables
+
+__all__ = [
+    "Sizes",
+    "by_size",
+    "fit_curve",
+    "flowtime_curve",
+    "granted_curve",
+    "offered_curve",
+    "regret_curve",
+    "service_gaps",
+    "switching_curve",
+    "unfinished_curve",
+    "used_curve",
+    "waiting",
+    "waiting_by_size",
+]
+
+F8 = npt.NDArray[np.float64]
+I8 = npt.NDArray[np.int64]
+
+
+class Sizes(NamedTuple):
+    """A value over jobs of the same size (processing time; MapReduce: p^m + p^r), by increasing size."""
+
+    size: I8  # [slots]
+    jobs: I8
+    least: F8
+    mean: F8
+    greatest: F8
+
+
+def regret_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
+    """Eq. 23 up to each slot: as the benchmark of Eq. 25 is y* = 0, the fractional flowtime (Eq. 5) so far.
+
+    Its last value is the sum of fractional flowtimes of a schedule that finishes all jobs [slots^k].
+    """
+    own = tables(record.workload)
+    found, _ = pieces(record)
+    curve = np.zeros(int(record.final_time))
+    length = own.processing.sum(axis=1).astype(np.float64)
+    arrival = np.array(own.arrival)
+    _fractional(
+        found, arrival, own.tasks, own.processing, own.cpu, length, own.kind == "mapreduce", norm, curve
+    )
+    return np.cumsum(curve)
+
+
+def fit_curve(record: ScheduleRecord, gamma: float | npt.ArrayLike = 4000.0) -> F8:
+    """Eq. 26 up to each slot: sum over slots and arrived jobs, finished ones too, of p / (gamma - a) - y.
+
+    gamma - a is at least 1, as in the policy.
+
+    Args:
+        record: of plain jobs.
+        gamma: one number [slots], or that of each slot (where it grows with the jobs) [final].
+
+    Raises:
+        ValueError: for jobs of kind mapreduce.
+    """
+    own = tables(record.workload)
+    if own.kind == "mapreduce":
+        raise ValueError("the fit of Eq. 26 is defined for plain jobs")
+    final = int(record.final_time)
+    p = own.processing[:, 0].astype(np.float64)
+    change = np.zeros(final)
+    found, _ = pieces(record)
+    _add(change, found, found["used"] / -own.cpu[found["job"], 0])
+    change = np.cumsum(change)
+    gammas = np.asarray(gamma, dtype=np.float64)
+    if gammas.ndim == 0:
+        wanted = np.zeros(final)
+        seen = own.arrival < final
+        np.add.at(wanted, own.arrival[seen], (p / np.maximum(gammas - own.arrival, 1.0))[seen])
+        change += np.cumsum(wanted)
+    else:
+        if gammas.shape != (final,):
+            raise ValueError(f"gamma: must be one number or {final}, got shape {gammas.shape}")
+        _wanted(np.array(own.arrival), p, np.array(gammas), change)
+    return np.cumsum(change)
+
+
+def used_curve(record: ScheduleRecord) -> I8:
+    """Work done in each slot [core-slots]."""
+    return _per_slot(record, "used")
+
+
+def granted_curve(record: ScheduleRecord) -> I8:
+    """Cores granted in each slot to jobs that are not finished."""
+    return _per_slot(record, "granted")
+
+
+def offered_curve(record: ScheduleRecord) -> I8:
+    """Work of all jobs that have arrived in slot t [core-slots] (Fig. 3)."""
+    own = tables(record.workload)
+    offered = np.zeros(int(record.final_time), dtype=np.int64)
+    seen = own.arrival < len(offered)
+    volume = (own.tasks * own.processing * own.cpu).sum(axis=1)
+    np.add.at(offered, own.arrival[seen], volume[seen])
+    return np.cumsum(offered)
+
+
+def unfinished_curve(record: ScheduleRecord) -> I8:
+    """Work of the jobs that have arrived that is left at the end of each slot [core-slots] (Figs. 3, 9)."""
+    return offered_curve(record) - np.cumsum(used_curve(record))
+
+
+def flowtime_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
+    """l_k norm of the flowtimes so far, unfinished jobs with their ages [slots] (Figs. 2, 5, 8)."""
+    own = tables(record.workload)
+    _, completion = pieces(record)
+    curve = np.zeros(int(record.final_time))
+    _ages(np.array(own.arrival), completion, norm, curve)
+    return np.cumsum(curve) ** (1.0 / norm)
+
+
+def switching_curve(record: ScheduleRecord) -> F8:
+    """S(t) of Eq. 31 in each slot, by the true demands (MapReduce: of the phase that a job is in)."""
+    found, _ = pieces(record)
+    curve = np.zeros(int(record.final_time))
+    np.add.at(curve, found["start"], found["change"])
+    return curve
+
+
+def service_gaps(record: ScheduleRecord) -> I8:
+    """Longest run of slots without a core of each job, arrival to completion or end [slots] (Corollary 1)."""
+    found, _ = pieces(record)
+    job, idle = found["job"], found["granted"] == 0
+    # pieces of one gap: each a slot without cores after another one of the same job
+    begin = idle.copy()
+    begin[1:] &= ~(idle[:-1] & (job[1:] == job[:-1]))
+    gaps = np.bincount(np.cumsum(begin)[idle], (found["end"] - found["start"])[idle]).astype(np.int64)[1:]
+    longest = np.zeros(len(record.workload.jobs["arrival"]), dtype=np.int64)
+    np.maximum.at(longest, job[begin], gaps)
+    return longest
+
+
+def waiting(record: ScheduleRecord) -> F8:
+    """Flowtime minus processing time of each job [slots]; NaN for one that arrives after the end.
+
+    Unfinished jobs count until the end, so that theirs may be negative.
+    """
+    own = tables(record.workload)
+    _, completion = pieces(record)
+    done = np.where(completion < 0, int(record.final_time), completion)
+    result = (done - own.arrival - own.processing.sum(axis=1)).astype(np.float64)
+    result[own.arrival >= record.final_time] = np.nan
+    return result
+
+
+def waiting_by_size(record: ScheduleRecord) -> Sizes:
+    """Waiting over the jobs of each size, without those that arrive after the end (Figs. 4, 10)."""
+    return by_size(record.workload, waiting(record))
+
+
+def by_size(workload: Workload, values: npt.ArrayLike) -> Sizes:
+    """A value of each job [N], e.g. a fate, over jobs of the same size; NaN is left out (Figs. 6, 7)."""
+    array = np.asarray(values, dtype=np.float64)
+    known = ~np.isnan(array)
+    array = array[known]
+    sizes, index = np.unique(tables(workload).processing.sum(axis=1)[known], return_inverse=True)
+    jobs = np.bincount(index, minlength=len(sizes))
+    least, greatest = np.full(len(sizes), np.inf), np.full(len(sizes), -np.inf)
+    np.minimum.at(least, index, array)
+    np.maximum.at(greatest, index, array)
+    mean = np.bincount(index, array, minlength=len(sizes)) / jobs
+    return Sizes(sizes, jobs, least, mean, greatest)
+
+
+def _per_slot(record: ScheduleRecord, name: str) -> I8:
+    found, _ = pieces(record)
+    change = np.zeros(int(record.final_time), dtype=np.int64)
+    _add(change, found, found[name])
+    return np.cumsum(change)
+
+
+def _add(change: npt.NDArray[Any], found: npt.NDArray[Any], value: npt.NDArray[Any]) -> None:
+    """Add to the changes from slot to slot a value that each piece has in its slots."""
+    np.add.at(change, found["start"], value)
+    inside = found["end"] < len(change)
+    np.subtract.at(change, found["end"][inside], value[inside])
+
+
+@kernel
+def _fractional(
+    found: Any,
+    arrival: I8,
+    tasks: I8,
+    processing: I8,
+    cpu: I8,
+    length: F8,
+    mapreduce: bool,
+    norm: float,
+    curve: F8,
+) -> None:
+    """Add the cost of each piece to the slots that it covers.
+
+    Args:
+        found: PIECE [pieces].
+        arrival: [N].
+        tasks: [N, 2].
+        processing: [N, 2].
+        cpu: [N, 2].
+        length: p^m + p^r [N].
+        mapreduce: whether the weights are those of problem P5.
+        norm: k.
+        curve: changed [final].
+    """
+    for x in range(found.shape[0]):
+        j = found[x].job
+        z = found[x].phase
+        p = float(processing[j, z])
+        rate = found[x].used / cpu[j, z]
+        if rate == 0.0:
+            continue
+        for t in range(found[x].start, found[x].end):
+            age = float(t + 1 - arrival[j])
+            if mapreduce:
+                weight = (2.0 * age**norm + length[j] ** norm) / (2.0 * tasks[j, z] * p)
+            else:
+                weight = age**norm / p + p ** (norm - 1.0)
+            curve[t] += weight * rate
+
+
+@kernel
+def _wanted(arrival: I8, p: F8, gamma: F8, curve: F8) -> None:
+    """Add p / max(gamma(t) - a, 1) of the arrived jobs to each slot.
+
+    Args:
+        arrival: ascending [N].
+        p: [N].
+        gamma: of each slot [final].
+        curve: changed [final].
+    """
+    for t in range(curve.shape[0]):
+        for j in range(arrival.shape[0]):
+            if arrival[j] > t:
+                break
+            curve[t] += p[j] / max(gamma[t] - arrival[j], 1.0)
+
+
+@kernel
+def _ages(arrival: I8, completion: I8, norm: float, curve: F8) -> None:
+    """Add age^k - (age - 1)^k of the unfinished jobs to each slot.
+
+    Args:
+        arrival: [N].
+        completion: -1 if never [N].
+        norm: k.
+        curve: changed [final].
+    """
+    final = curve.shape[0]
+    for j in range(arrival.shape[0]):
+        end = completion[j] if completion[j] >= 0 else final
+        before = 0.0
+        for t in range(arrival[j], end):
+            now = float(t + 1 - arrival[j]) ** norm
+            curve[t] += now - before
+            before = now

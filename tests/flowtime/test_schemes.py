@@ -1,0 +1,652 @@
+"""The compiled allocations of a slot against the oracle's, the test vectors, and what they must be."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy.optimize import LinearConstraint, milp
+
+from schedgym.baselines.solvers.knapsack import make_knapsack_scratch
+from schedgym.baselines.solvers.transport import make_transport_scratch
+from schedgym.core.jit import pure_kernel
+from schedgym.problems.flowtime import schemes
+from schedgym.problems.flowtime.schemes import (
+    FRESH,
+    LOCALITY,
+    PLACE,
+    RULES,
+    STICKY,
+    Visible,
+    allocate_by_priority,
+    allocate_by_rule,
+    cheapest_cores,
+    locality_rows,
+    make_scratch,
+    memory_allocation,
+    pack_cores,
+    plus_allocation,
+    set_coefficients,
+)
+from tests.flowtime import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+SPARE = 2  # rows behind those that count
+
+
+def whole(*shape: int, value: int = 99) -> Any:
+    """Filled with what must not be read."""
+    return np.full(shape, value, dtype=np.int64)
+
+
+class Slot(NamedTuple):
+    """Visible jobs as the oracle sees them and as the kernels do."""
+
+    entries: list[oracle.Entry]
+    previous: oracle.Matrix
+    cpu: list[int]
+    memory: list[int] | None
+    rows: Visible
+    phases: bool = False
+
+    @property
+    def n(self) -> int:
+        return len(self.entries)
+
+    @property
+    def servers(self) -> tuple[Any, Any]:
+        return np.array(self.cpu), np.array(self.memory or [0] * len(self.cpu))
+
+    @property
+    def caps(self) -> list[int]:
+        return [e.cap for e in self.entries]
+
+    @property
+    def reserve(self) -> list[int]:
+        return [e.reserve for e in self.entries]
+
+
+def rows_of(entries: list[oracle.Entry], previous: oracle.Matrix, servers: int) -> Visible:
+    """The arrays of plain jobs."""
+    n = len(entries)
+    rows = Visible(
+        demand=whole(n + SPARE),
+        memory=whole(n + SPARE),
+        slots_left=np.full(n + SPARE, np.nan),
+        remaining=np.full(n + SPARE, np.nan),
+        volume=whole(n + SPARE),
+        cap=whole(n + SPARE),
+        held=whole(n + SPARE, servers),
+        phase=whole(0),
+        tasks=whole(0, 2),
+        phase_demand=whole(0, 2),
+        task_remaining=whole(0, 2),
+        latency=np.zeros((0, 0)),
+    )
+    for r, e in enumerate(entries):
+        rows.demand[r], rows.memory[r], rows.cap[r], rows.volume[r] = e.demand, e.reserve, e.cap, e.whole
+        rows.slots_left[r], rows.remaining[r] = float(e.slots), float(e.left)
+        rows.held[r] = previous[r]
+    return rows
+
+
+def draw(rng: random.Random, kind: str = "1d", jobs: int = 8, servers: int = 4, exact: bool = True) -> Slot:
+    """A random slot with many ties. exact: volumes are whole, as they are without mis-estimation."""
+    n, m = rng.randint(0, jobs), rng.randint(1, servers)
+    cpu = [rng.randint(1, 8) for _ in range(m)]
+    memory = [rng.randint(2, 16) for _ in cpu] if kind == "2d" else None
+    most = rng.choice([2, max(cpu), sum(cpu) + 1])
+    longest = rng.choice([2, 6, 12])
+    entries = []
+    for r in range(n):
+        demand, p = rng.randint(1, most), rng.randint(1, longest)
+        true = demand if exact else rng.randint(1, most)
+        left = rng.randint(1, p * true)
+        held = 0 if memory is None else rng.randint(1, max(memory))
+        age = rng.randint(1, 9)
+        entries.append(
+            oracle.Entry(
+                r, 0, r // 2, age, demand, cap=min(demand, true, left), reserve=held,
+                weight=age**2 / p + p, target=p, tasks=1, unit=true, slots=Fraction(left, true),
+                left=Fraction(left * demand, true), whole=p * demand,
+            )
+        )  # fmt: skip
+    previous = [[0] * m for _ in range(n)]
+    free = list(cpu)
+    for r in rng.sample(range(n), n):
+        for i in range(m):
+            if rng.random() < 0.4:
+                previous[r][i] = rng.randint(0, min(free[i], most))
+                free[i] -= previous[r][i]
+    return Slot(entries, previous, cpu, memory, rows_of(entries, previous, m))
+
+
+def slots(count: int, seed: int, kind: str = "1d", **sizes: Any) -> Iterator[Slot]:
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield draw(rng, kind, **sizes)
+
+
+def taken(n: int, granted: Any) -> oracle.Matrix:
+    """The rows that count; the others must be as they were."""
+    assert (granted[n:] == 99).all()
+    rows: oracle.Matrix = granted[:n].tolist()
+    return rows
+
+
+def by_priority(slot: Slot, how: int, scores: list[float]) -> oracle.Matrix:
+    granted = whole(slot.n + SPARE, len(slot.cpu))
+    net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
+    scratch = make_scratch(slot.n + SPARE, len(slot.cpu))
+    given = np.array([*scores, *[9.0] * SPARE], dtype=np.float32)
+    allocate_by_priority(how, slot.phases, slot.n, given, slot.rows, *slot.servers, scratch, net, granted)
+    return taken(slot.n, granted)
+
+
+def by_rule(slot: Slot, how: int, rule: str) -> oracle.Matrix:
+    granted = whole(slot.n + SPARE, len(slot.cpu))
+    net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
+    scratch = make_scratch(slot.n + SPARE, len(slot.cpu))
+    allocate_by_rule(
+        RULES.index(rule), how, slot.phases, slot.n, slot.rows, *slot.servers, scratch, net, granted
+    )
+    return taken(slot.n, granted)
+
+
+def expected(slot: Slot, how: int, order: list[int]) -> oracle.Matrix:
+    if how == PLACE:
+        assert slot.memory is not None
+        return oracle.place(order, slot.caps, slot.reserve, slot.cpu, slot.memory)
+    cores = oracle.fill(order, slot.caps, sum(slot.cpu))
+    return oracle.pack(cores, slot.cpu, slot.previous if how == STICKY else None)
+
+
+def kind_of(how: int) -> str:
+    return "2d" if how == PLACE else "1d"
+
+
+# Orders, packing, rules -----------------------------------------------------------------------
+
+
+def test_vector_3() -> None:
+    cores, cpu = np.array([5, 3, 6]), np.array([8, 6])
+    granted = whole(3, 2)
+    pack_cores(False, 3, cores, cpu, whole(3, 2), make_scratch(3, 2), granted)
+    assert granted.tolist() == [[0, 5], [2, 1], [6, 0]]
+
+
+@pytest.mark.parametrize("how", [FRESH, STICKY, PLACE])
+def test_scores_are_the_oracles_order(how: int) -> None:
+    rng = random.Random(1)
+    held_back = 0
+    for slot in slots(1500, 2, kind_of(how)):
+        levels = [-1.0, -0.99, 0.0, 0.25, 1.0]
+        scores = [rng.choice(levels) if rng.random() < 0.5 else rng.uniform(-1, 1) for _ in slot.entries]
+        order = sorted((r for r, s in enumerate(scores) if s > -1.0), key=lambda r: (-scores[r], r))
+        assert by_priority(slot, how, scores) == expected(slot, how, order)
+        held_back += len(order) < slot.n
+    assert held_back > 100
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("how", [FRESH, STICKY, PLACE])
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_are_the_oracles(rule: str, how: int, exact: bool) -> None:
+    for x, slot in enumerate(slots(500, 3, kind_of(how), exact=exact)):
+        if rule in ("tetris", "drf"):
+            rows = (oracle.tetris if rule == "tetris" else oracle.drf)(slot.entries, slot.cpu, slot.memory)
+            if how != PLACE:
+                cores = [sum(row) for row in rows]
+                rows = oracle.pack(cores, slot.cpu, slot.previous if how == STICKY else None)
+        else:
+            rows = expected(slot, how, oracle.rule_order(slot.entries, rule))
+        assert by_rule(slot, how, rule) == rows, x
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_are_the_oracles_on_larger_slots(rule: str) -> None:
+    for how in (STICKY, PLACE):
+        for slot in slots(15, 4, kind_of(how), jobs=60, servers=9):
+            if rule in ("tetris", "drf"):
+                rows = (oracle.tetris if rule == "tetris" else oracle.drf)(
+                    slot.entries, slot.cpu, slot.memory
+                )
+                if how != PLACE:
+                    rows = oracle.pack([sum(row) for row in rows], slot.cpu, slot.previous)
+            else:
+                rows = expected(slot, how, oracle.rule_order(slot.entries, rule))
+            assert by_rule(slot, how, rule) == rows
+
+
+# MapReduce ------------------------------------------------------------------------------------
+
+
+def network(slot: Slot) -> Any:
+    half = slot.rows.task_remaining.shape[1] // 2
+    rows = int(locality_rows(slot.n, half, sum(slot.cpu)))
+    return make_transport_scratch(rows, len(slot.cpu))
+
+
+def draw_mapreduce(rng: random.Random, latency: bool) -> tuple[Slot, oracle._Cluster, list[int]]:
+    """A slot of a cluster whose jobs have been worked off a bit; the jobs of the rows."""
+    while True:
+        instance = oracle.random_instance(rng, "mapreduce")
+        if latency == any(job.latency is not None for job in instance.jobs):
+            break
+    cluster = oracle._Cluster(instance, None, 2)
+    servers = len(instance.cpu)
+    for j in range(len(instance.jobs)):
+        for _ in range(rng.randint(0, 12)):
+            cluster.serve(j, rng.randint(0, cluster.cap(j)))
+    t = max(job.arrival for job in instance.jobs) + 1
+    jobs = [j for j in range(len(instance.jobs)) if cluster.remaining(j) > 0]
+    half = 3
+    n = len(jobs)
+    entries = [cluster.entry(j, t) for j in jobs]
+    previous = [[0] * servers for _ in jobs]
+    for r in rng.sample(range(n), min(n, 3)):
+        for i in range(servers):
+            previous[r][i] = instance.cpu[i] // 3
+    rows = rows_of(entries, previous, servers)._replace(
+        demand=whole(0),
+        memory=whole(0),
+        phase=whole(n + SPARE),
+        tasks=whole(n + SPARE, 2),
+        phase_demand=whole(n + SPARE, 2),
+        task_remaining=whole(n + SPARE, 2 * half),
+        latency=np.full((n + SPARE, 2 * half * servers if latency else 0), np.nan),
+    )
+    for r, j in enumerate(jobs):
+        job = instance.jobs[j]
+        rows.phase[r], rows.tasks[r], rows.phase_demand[r] = cluster.phase(j), job.tasks, job.cpu
+        for z in range(2):
+            for q in range(job.tasks[z]):
+                rows.task_remaining[r, z * half + q] = cluster.left[j][z][q]
+                if latency:
+                    first = (z * half + q) * servers
+                    rows.latency[r, first : first + servers] = job.latency[z][q]
+    return Slot(entries, previous, instance.cpu, None, rows, True), cluster, jobs
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_mapreduce_rules_are_the_oracles(rule: str) -> None:
+    rng = random.Random(5)
+    for x in range(400):
+        slot, cluster, jobs = draw_mapreduce(rng, x % 2 == 0)
+        if rule in ("tetris", "drf"):
+            rows = (oracle.tetris if rule == "tetris" else oracle.drf)(slot.entries, slot.cpu, None)
+            cores = [sum(row) for row in rows]
+        else:
+            cores = oracle.fill(oracle.rule_order(slot.entries, rule), slot.caps, sum(slot.cpu))
+        if x % 2 == 0:
+            of_all = [0] * len(cluster.instance.jobs)
+            for j, amount in zip(jobs, cores, strict=True):
+                of_all[j] = amount
+            u, _ = oracle.locality(cluster, of_all)
+            assert by_rule(slot, LOCALITY, rule) == [u[j] for j in jobs]
+        else:
+            assert by_rule(slot, FRESH, rule) == oracle.pack(cores, slot.cpu)
+            assert by_rule(slot, STICKY, rule) == oracle.pack(cores, slot.cpu, slot.previous)
+
+
+def test_locality_with_many_demands() -> None:
+    """No small common denominator of the demands: the optimum is the oracle's all the same."""
+    primes = (101, 103, 107, 109)
+    rng = random.Random(6)
+    for _ in range(40):
+        cpu = [rng.randint(5, 40) for _ in range(3)]
+        jobs = [
+            oracle.MapReduceJob(
+                0, (2, 0), (9, 0), (d, 0), ([[rng.randint(0, 9) for _ in cpu] for _ in range(2)], [])
+            )
+            for d in primes
+        ]
+        cluster = oracle._Cluster(oracle.Instance(jobs, cpu), None, 2)
+        entries = [cluster.entry(j, 1) for j in range(len(jobs))]
+        rows = rows_of(entries, [[0] * 3 for _ in jobs], 3)._replace(
+            phase=np.zeros(len(jobs) + SPARE, dtype=np.int64),
+            tasks=np.full((len(jobs) + SPARE, 2), 2),
+            phase_demand=np.array([[d, d] for d in (*primes, 1, 1)]),
+            task_remaining=np.full((len(jobs) + SPARE, 4), 10**6),
+            latency=np.zeros((len(jobs) + SPARE, 12)),
+        )
+        for r, job in enumerate(jobs):
+            assert job.latency is not None
+            rows.latency[r, :6] = np.ravel(job.latency[0])
+        slot = Slot(entries, [[0] * 3 for _ in jobs], cpu, None, rows, True)
+        cores = oracle.fill(range(len(jobs)), slot.caps, sum(cpu))
+        _, best = oracle.locality(cluster, cores)
+        u = by_rule(slot, LOCALITY, "fifo")
+        assert [sum(row) for row in u] == cores
+        # the least latency of a job's cores, by task, is what the oracle's optimum pays in all
+        paid = Fraction(0)
+        for r, row in enumerate(u):
+            grants = [g for g in cluster.split_over_tasks(r, cores[r]) if g]
+            latency = jobs[r].latency
+            assert latency is not None
+            split = oracle.transport(
+                lambda q, i, _, latency=latency: Fraction(latency[0][q][i]), grants, row, total=sum(grants)
+            )
+            paid += sum(
+                Fraction(latency[0][q][i] * c, primes[r])
+                for q, s in enumerate(split)
+                for i, c in enumerate(s)
+            )
+        assert float(paid) == pytest.approx(float(best), rel=1e-12)
+
+
+# The OCORP family -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("kind", ["1d", "mapreduce"])
+def test_coefficients_are_the_oracles(kind: str, norm: float) -> None:
+    """Equal to the last bit."""
+    rng = random.Random(7)
+    for _ in range(300):
+        instance = oracle.random_instance(rng, kind)
+        cluster = oracle._Cluster(instance, None, norm)
+        for j in range(len(instance.jobs)):
+            for _ in range(rng.randint(0, 9)):
+                cluster.serve(j, cluster.cap(j))
+        jobs = [j for j in range(len(instance.jobs)) if cluster.remaining(j) > 0]
+        n = len(jobs)
+        entries = [cluster.entry(j, rng.randint(40, 4000)) for j in jobs]
+        rows = rows_of(entries, [[0]] * n, 1)._replace(
+            phase=np.array([cluster.phase(j) for j in jobs], dtype=np.int64),
+            tasks=np.array([getattr(instance.jobs[j], "tasks", (1, 0)) for j in jobs]).reshape(n, 2),
+            phase_demand=np.array([[e.demand] * 2 for e in entries]).reshape(n, 2),
+        )
+        lengths = np.array([np.ravel([instance.jobs[j].processing] * 2)[:2] for j in jobs]).reshape(n, 2)
+        prices = np.array([rng.choice([0.0, rng.uniform(0, 1e6), np.nan]) for _ in jobs])
+        given = prices.copy()
+        coefficient, omega = np.full(n, np.nan), np.full(n, np.nan)
+        age = np.array([e.age for e in entries], dtype=np.int64)
+        plain = np.ascontiguousarray(lengths[:, 0])
+        set_coefficients(kind == "mapreduce", n, norm, age, plain, lengths, rows, prices, coefficient, omega)
+        for r, e in enumerate(entries):
+            price = e.weight if np.isnan(given[r]) else given[r]
+            assert prices[r] == price
+            assert coefficient[r] == e.weight - price
+            assert omega[r] == (e.weight - price) / e.demand
+
+
+def draw_plus(rng: random.Random, jobs: int, servers: int) -> tuple[Slot, list[float], float]:
+    """A slot of ocorp+, coefficients with ties, alpha."""
+    slot = draw(rng, "1d", jobs, servers)
+    if rng.random() < 0.5:
+        coefficient = [float(rng.randint(-4, 2)) for _ in slot.entries]
+    else:
+        scale = rng.choice([1.0, 50.0, 1e6])
+        coefficient = [rng.uniform(-scale, scale / 2) for _ in slot.entries]
+    return slot, coefficient, rng.choice([0.3, 1.0, 1.0, 4.0, 60.0])
+
+
+def run_plus(
+    slot: Slot, coefficient: list[float], alpha: float, literal: bool, by_job: bool = False
+) -> tuple[oracle.Matrix, Any]:
+    """The kernel's allocation and the oracle's arguments; of the job-level variant cores in one column."""
+    n, m = slot.n, len(slot.cpu)
+    ages = [e.age for e in slot.entries]
+    first = [age == 1 for age in ages]
+    values, age = np.array([*coefficient, np.nan, np.nan]), np.array([*ages, 99, 99])
+    if by_job:
+        cores = whole(n + SPARE)
+        scratch = make_scratch(n + SPARE, m)
+        cheapest_cores(literal, n, alpha, values, age, slot.rows, slot.servers[0], scratch, cores)
+        found = taken(n, cores[:, None])
+    else:
+        granted = whole(n + SPARE, m)
+        net = make_transport_scratch(n, m)
+        plus_allocation(literal, n, alpha, values, age, slot.rows, slot.servers[0], net, granted)
+        found = taken(n, granted)
+    demand = [e.demand for e in slot.entries]
+    return found, (coefficient, demand, slot.caps, slot.previous, first, slot.cpu)
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_plus_is_the_oracles(literal: bool) -> None:
+    """The optimum and its tie-break."""
+    rng = random.Random(8)
+    for x in range(1000):
+        slot, coefficient, alpha = draw_plus(rng, 5, 4)
+        found, problem = run_plus(slot, coefficient, alpha, literal)
+        best = oracle.plus_allocation(*problem, alpha, literal=literal)
+        if found != best:  # two optima whose costs differ by rounding
+            costs = [float(oracle.plus_cost(u, *problem[:2], *problem[3:5], alpha)) for u in (found, best)]
+            assert costs[0] == pytest.approx(costs[1], rel=1e-13, abs=1e-13), x
+            assert max(map(abs, coefficient)) > 4.0
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_plus_by_job_is_the_oracles(literal: bool) -> None:
+    rng = random.Random(9)
+    for _ in range(1500):
+        slot, coefficient, alpha = draw_plus(rng, 8, 4)
+        found, problem = run_plus(slot, coefficient, alpha, literal, by_job=True)
+        best = oracle.plus_job_level(*problem, alpha, literal=literal)
+        assert [row[0] for row in found] == best
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_plus_against_integer_programs(literal: bool) -> None:
+    """One binary variable for each unit core; costs rise with the units, so that they are taken in order."""
+    rng = random.Random(10)
+    for _ in range(40):
+        slot, coefficient, alpha = draw_plus(rng, 25, 6)
+        u, (_, demand, caps, previous, first, cpu) = run_plus(slot, coefficient, alpha, literal)
+        units = [
+            (j, i, q) for j, cap in enumerate(caps) for i, c in enumerate(cpu) for q in range(min(cap, c))
+        ]
+        if not units:
+            continue
+        costs = []
+        for j, i, q in units:
+            step = (q + 1 - previous[j][i]) ** 2 - (q - previous[j][i]) ** 2
+            costs.append(coefficient[j] / demand[j] + (0 if first[j] else alpha * step / demand[j] ** 2))
+        constraints = [
+            LinearConstraint(
+                np.array(
+                    [[float(unit[0] == j) for unit in units] for j in range(len(caps))]
+                    + [[float(unit[1] == i) for unit in units] for i in range(len(cpu))]
+                ),
+                -np.inf,
+                [*caps, *cpu],
+            )
+        ]
+        if not literal:
+            total = min(sum(cpu), sum(caps))
+            constraints.append(LinearConstraint(np.ones((1, len(units))), total, total))
+            assert sum(map(sum, u)) == total
+        assert all(sum(row) <= cap for row, cap in zip(u, caps, strict=True))
+        assert all(sum(row[i] for row in u) <= c for i, c in enumerate(cpu))
+        solved = milp(costs, integrality=np.ones(len(units)), bounds=(0, 1), constraints=constraints)
+        assert solved.status == 0
+        nothing = [[0] * len(cpu) for _ in caps]
+        base = oracle.plus_cost(nothing, coefficient, demand, previous, first, alpha)
+        reached = oracle.plus_cost(u, coefficient, demand, previous, first, alpha)
+        assert float(reached - base) == pytest.approx(solved.fun, rel=1e-9, abs=1e-7)
+
+
+def entry(demand: int, cap: int, reserve: int = 0, age: int = 5) -> oracle.Entry:
+    """A job of which only these numbers matter."""
+    return oracle.Entry(0, 0, 0, age, demand, cap, reserve, 0.0, 0.0, 1, demand, Fraction(1), Fraction(1), 1)
+
+
+def test_vector_4() -> None:
+    """A job that comes to run: with a switching cost its cores are spread over the servers."""
+    entries = [entry(4, 4)]
+    slot = Slot(entries, [[0] * 4], [8] * 4, None, rows_of(entries, [[0] * 4], 4))
+    found, problem = run_plus(slot, [-50.0], 1.0, False)
+    assert found == [[1, 1, 1, 1]]
+    assert oracle.plus_cost(found, [0], [4], [[0] * 4], [False], 1.0) == Fraction(1, 4)
+    assert by_rule(slot, FRESH, "fifo") == [[4, 0, 0, 0]]
+    assert run_plus(slot, [-50.0], 1.0, True)[0] == [[1, 1, 1, 1]]
+    assert run_plus(slot, [50.0], 1.0, True)[0] == [[0, 0, 0, 0]]
+
+
+def test_plus_with_demands_without_a_common_denominator() -> None:
+    """Then alpha / d^2 is rounded: the optimum is one up to rounding."""
+    rng = random.Random(11)
+    for _ in range(60):
+        demand = [rng.choice([101, 103, 107, 109, 113, 127]) for _ in range(4)]
+        cpu = [rng.randint(2, 6) for _ in range(3)]
+        entries = [entry(d, rng.randint(1, 5), age=rng.choice([1, 5])) for d in demand]
+        previous = [[rng.randint(0, 1) for _ in cpu] for _ in demand]
+        slot = Slot(entries, previous, cpu, None, rows_of(entries, previous, 3))
+        coefficient = [rng.uniform(-2.0, 1.0) / 50 for _ in demand]
+        for literal in (False, True):
+            found, problem = run_plus(slot, coefficient, 3.0, literal)
+            best = oracle.plus_allocation(*problem, 3.0, literal=literal)
+            costs = [float(oracle.plus_cost(u, *problem[:2], *problem[3:5], 3.0)) for u in (found, best)]
+            assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+
+
+def run_memory(
+    slot: Slot, omega: list[float], *, literal: bool = False, backfill: bool = True, sticky: bool = False
+) -> tuple[oracle.Matrix, int]:
+    n, m = slot.n, len(slot.cpu)
+    granted = whole(n + SPARE, m)
+    assert slot.memory is not None
+    rounds = memory_allocation(
+        literal,
+        backfill,
+        sticky,
+        n,
+        np.array([*omega, np.nan, np.nan]),
+        slot.rows,
+        *slot.servers,
+        make_scratch(n + SPARE, m, memory=True),
+        make_transport_scratch(n, m),
+        make_knapsack_scratch(min(n, max(slot.cpu)), max(slot.memory)),
+        granted,
+    )
+    return taken(n, granted), rounds
+
+
+@pytest.mark.parametrize(("backfill", "value"), [(False, 20), (True, 24)])
+def test_vector_5(backfill: bool, value: int) -> None:
+    entries = [entry(4, 4, m) for m in (6, 6, 2)]
+    slot = Slot(entries, [[0]] * 3, [8], [8], rows_of(entries, [[0]] * 3, 1))
+    for omega, literal in (([-5.0, -4.0, -1.0], True), ([-4.0, -3.0, 0.0], False)):
+        found, rounds = run_memory(slot, omega, literal=literal, backfill=backfill)
+        values = [Fraction(v) for v in (5, 4, 1)]
+        assert oracle.placement_value(found, values) == value
+        assert rounds == 2
+
+
+@pytest.mark.parametrize("literal", [False, True])
+@pytest.mark.parametrize("backfill", [False, True])
+@pytest.mark.parametrize("sticky", [False, True])
+def test_memory_allocation_is_the_oracles(literal: bool, backfill: bool, sticky: bool) -> None:
+    rng = random.Random(12)
+    seen = set()
+    for x in range(1000):
+        slot = draw(rng, "2d", rng.choice([4, 8, 16]))
+        assert slot.memory is not None
+        if rng.random() < 0.6:
+            omega = [float(rng.randint(-6, 2)) for _ in slot.entries]
+        else:
+            scale = rng.choice([1.0, 50.0, 1e6])
+            omega = [rng.uniform(-scale, scale / 2) for _ in slot.entries]
+        order = sorted(range(slot.n), key=lambda r: (omega[r], r))
+        if literal:
+            order = [r for r in order if omega[r] < 0]
+        values = oracle.core_values(omega, literal=literal)
+        best = oracle.memory_allocation(
+            order,
+            values,
+            slot.caps,
+            slot.reserve,
+            slot.cpu,
+            slot.memory,
+            previous=slot.previous if sticky else None,
+            backfill=backfill,
+        )
+        assert run_memory(slot, omega, literal=literal, backfill=backfill, sticky=sticky) == best, x
+        seen.add(best[1])
+    assert {2, 3} <= seen
+
+
+def test_three_rounds() -> None:
+    """Once job 1 is thrown off server 0, job 0 gets its core there: Theorem 1's two rounds are too few."""
+    entries = [entry(3, 3, 3), entry(1, 1, 1)]
+    slot = Slot(entries, [[0, 0]] * 2, [2, 2], [3, 1], rows_of(entries, [[0, 0]] * 2, 2))
+    assert run_memory(slot, [-5.0, -2.0], literal=True, backfill=False) == ([[2, 0], [0, 0]], 3)
+    assert run_memory(slot, [-5.0, -2.0], literal=True) == ([[2, 0], [0, 1]], 3)
+
+
+# The code -------------------------------------------------------------------------------------
+
+
+@pure_kernel
+def sort_into(order: Any, key: Any, n: int) -> None:
+    schemes.order_by(order, key, n)
+
+
+def test_sorting() -> None:
+    rng = np.random.default_rng(13)
+    for n in (0, 1, 2, 3, 10, 100, 1000):
+        key = rng.integers(-5, 5, n).astype(float)
+        order = rng.permutation(n)
+        sort_into(order, key, n)
+        assert order.tolist() == np.argsort(key, kind="stable").tolist()
+
+
+PLAY = """
+import json, random, re
+from schedgym.problems.flowtime import schemes
+from tests.flowtime import test_schemes as here
+
+results, rng = [], random.Random(14)
+for kind, hows in (("1d", (here.FRESH, here.STICKY)), ("2d", (here.PLACE,))):
+    for slot in here.slots(12, 15, kind):
+        for how in hows:
+            results.append(here.by_priority(slot, how, [rng.uniform(-1, 1) for _ in slot.entries]))
+            results += [here.by_rule(slot, how, rule) for rule in here.RULES]
+        omega = [rng.uniform(-9, 5) for _ in slot.entries]
+        if kind == "2d":
+            results.append(here.run_memory(slot, omega))
+        else:
+            for literal in (False, True):
+                results += [here.run_plus(slot, omega, 0.7, literal, by_job)[0] for by_job in (False, True)]
+for x in range(12):
+    slot, _, _ = here.draw_mapreduce(rng, x % 2 == 0)
+    results.append(here.by_rule(slot, here.LOCALITY if x % 2 == 0 else here.FRESH, "srpt"))
+here.test_coefficients_are_the_oracles("mapreduce", 1.5)
+counts = {}
+for name in NAMES:
+    for code in getattr(getattr(schemes, name), "inspect_llvm", dict)().values():
+        counts[name] = len(re.findall(r"call [^@]*@NRT_", code))
+print(json.dumps([results, counts]))
+"""
+NAMES = ("allocate_by_priority", "allocate_by_rule", "cheapest_cores", "memory_allocation", "plus_allocation")
+
+
+def play(**environment: str) -> list[Any]:
+    result = subprocess.run(
+        [sys.executable, "-c", PLAY.replace("NAMES", repr(NAMES))],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+    )
+    assert result.returncode == 0, result.stderr
+    return list(json.loads(result.stdout))
+
+
+def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
+    """Freshly compiled: of code from a cache inspect_llvm says nothing."""
+    compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))
+    assert set(counts) == set(NAMES)
+    assert not any(counts.values()), counts
+    assert play(NUMBA_DISABLE_JIT="1") == [compiled, {}]

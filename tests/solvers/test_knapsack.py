@@ -1,0 +1,142 @@
+"""The knapsack: against every subset, integer programs and a plain dynamic program."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import LinearConstraint, milp
+
+from schedgym.baselines.solvers.knapsack import knapsack
+from schedgym.errors import InvalidParameter
+from tests.flowtime import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def draw(rng: random.Random, items: int, whole: bool) -> tuple[list[float], list[int], int]:
+    n = rng.randint(0, items)
+    few = rng.randint(1, 9)
+    values = [float(rng.randint(0, few)) if whole else rng.uniform(-1.0, 9.0) for _ in range(n)]
+    weights = [rng.randint(0, 6) for _ in range(n)]
+    return values, weights, rng.randint(0, max(1, 2 * n))
+
+
+def test_the_choice_and_its_ties_are_the_oracles() -> None:
+    rng = random.Random(1)
+    tight = 0
+    for x in range(2000):
+        values, weights, capacity = draw(rng, 8, x % 2 == 0)
+        best = oracle.knapsack([Fraction(v) for v in values], weights, capacity)
+        assert knapsack(values, weights, capacity).tolist() == best
+        tight += sum(weights) > capacity
+    assert tight > 800
+
+
+def test_integer_programs_agree() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        n = int(rng.integers(20, 150))
+        values, weights = rng.uniform(0.1, 9.0, n), rng.integers(1, 40, n)
+        capacity = int(rng.integers(10, weights.sum()))
+        taken = knapsack(values, weights, capacity)
+        assert weights[taken].sum() <= capacity
+        best = milp(
+            -values,
+            integrality=np.ones(n),
+            bounds=(0, 1),
+            constraints=LinearConstraint(weights[None], -np.inf, capacity),
+            options={"mip_rel_gap": 0.0},
+        )
+        assert values[taken].sum() == pytest.approx(-best.fun, rel=1e-6)
+
+
+def test_more_items_than_a_word_has_bits() -> None:
+    rng = random.Random(3)
+    for n in (61, 62, 63, 124, 125, 200):
+        for _ in range(10):
+            values = [rng.randint(0, 9) for _ in range(n)]
+            weights = [rng.randint(0, 9) for _ in range(n)]
+            capacity = rng.randint(0, sum(weights))
+            rows = [[0] * (capacity + 1)]  # value of the last items within each capacity
+            for value, weight in zip(values[::-1], weights[::-1], strict=True):
+                last = rows[-1]
+                rows.append(
+                    [
+                        max(last[c], value + last[c - weight] if c >= weight else 0)
+                        for c in range(capacity + 1)
+                    ]
+                )
+            left, expected = capacity, []
+            for x, (value, weight) in enumerate(zip(values, weights, strict=True)):
+                after = rows[n - x - 1]
+                take = weight <= left and value + after[left - weight] >= after[left]
+                expected.append(take)
+                left -= weight if take else 0
+            assert knapsack(values, weights, capacity).tolist() == expected
+
+
+def test_items_of_no_value_or_no_weight() -> None:
+    assert knapsack([0.0, -1.0, 5.0], [1, 0, 3], 4).tolist() == [True, False, True]
+    assert knapsack([0.0, 5.0], [1, 3], 3).tolist() == [False, True]
+    assert knapsack([1.0, 1.0], [0, 0], 0).tolist() == [True, True]
+    assert knapsack([9.0], [2], 1).tolist() == [False]
+    assert knapsack([], [], 5).tolist() == []
+
+
+def test_ties_go_to_the_first_items() -> None:
+    assert knapsack([0.1, 0.2, 0.3, 0.3, 0.2, 0.1], [1] * 6, 3).tolist() == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert knapsack([1.5, 0.5, 0.5, 0.5], [3, 1, 1, 1], 3).tolist() == [True, False, False, False]
+    assert knapsack([0.5, 0.5, 0.5, 1.5], [1, 1, 1, 3], 3).tolist() == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [1, 2], 3), "must be lists of the same length"),
+        (([[1.0]], [[1]], 3), "must be lists of the same length"),
+        (([np.nan], [1], 3), "values: must be finite"),
+        (([1.0], [-1], 3), "must be at least 0"),
+        (([1.0], [1], -1), "must be at least 0"),
+    ],
+)
+def test_malformed_input(arguments: Any, message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        knapsack(*arguments)
+
+
+PLAY = """
+import json, random
+from schedgym.baselines.solvers.knapsack import knapsack
+from tests.solvers.test_knapsack import draw
+
+rng = random.Random(4)
+print(json.dumps([knapsack(*draw(rng, 90, x % 2 == 0)).tolist() for x in range(40)]))
+"""
+
+
+def test_compiled_and_interpreted_agree() -> None:
+    def play(**environment: str) -> list[Any]:
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+        result = subprocess.run(
+            [sys.executable, "-c", PLAY], capture_output=True, text=True, cwd=ROOT, env=variables
+        )
+        assert result.returncode == 0, result.stderr
+        return list(json.loads(result.stdout))
+
+    assert play() == play(NUMBA_DISABLE_JIT="1")

@@ -1,0 +1,268 @@
+"""Transportation: against the oracle's rule for ties, linear programs and assignments."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment, linprog
+from scipy.sparse import coo_matrix
+
+from schedgym.baselines.solvers.fixed_point import common_multiple, scale_of
+from schedgym.baselines.solvers.transport import transport
+from schedgym.core.jit import pure_kernel
+from schedgym.errors import InfeasibleInstance, InvalidParameter
+from tests.flowtime import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def draw(rng: random.Random, rows: int, servers: int, units: int, whole: bool) -> tuple[Any, dict[str, Any]]:
+    """A random problem: few different costs if whole, so that there are many ties."""
+    n, m = rng.randint(1, rows), rng.randint(1, servers)
+    supply = [rng.randint(0, units) for _ in range(n)]
+    capacity = [rng.randint(0, units + 2) for _ in range(m)]
+    few = rng.randint(0, 3)
+
+    def cost() -> float:
+        return float(rng.randint(-few, few)) if whole else rng.uniform(-9.0, 5.0)
+
+    costs = [[cost() for _ in range(m)] for _ in range(n)]
+    options: dict[str, Any] = {}
+    if rng.random() < 0.6:
+        options["slopes"] = [rng.choice([0, 0, 1, 2]) * (1 if whole else rng.random()) for _ in range(n)]
+    if rng.random() < 0.4:
+        options["allowed"] = [[rng.random() < 0.6 for _ in range(m)] for _ in range(n)]
+    if rng.random() < 0.6:
+        options["total"] = rng.randint(0, min(sum(supply), sum(capacity)))
+    return (costs, supply, capacity), options
+
+
+def price(costs: Any, units: Any, slopes: Any = None) -> float:
+    """What a solution costs."""
+    units, costs = np.asarray(units), np.asarray(costs)
+    slope = np.zeros(len(units)) if slopes is None else np.asarray(slopes)
+    return float((units * costs + slope[:, None] * units * (units - 1) / 2).sum())
+
+
+def feasible(problem: Any, options: dict[str, Any], units: Any) -> bool:
+    _, supply, capacity = problem
+    allowed = options.get("allowed", True)
+    total = options.get("total")
+    return bool(
+        (units >= 0).all()
+        and (units.sum(axis=1) <= supply).all()
+        and (units.sum(axis=0) <= capacity).all()
+        and (units[~np.broadcast_to(np.asarray(allowed), units.shape)] == 0).all()
+        and (total is None or units.sum() == total)
+    )
+
+
+def test_the_optimum_and_its_ties_are_the_oracles() -> None:
+    rng = random.Random(1)
+    infeasible = 0
+    for _ in range(2000):
+        problem, options = draw(rng, 6, 4, 4, True)
+        costs, supply, capacity = problem
+        arcs = None
+        if "allowed" in options:
+            arcs = [(j, i) for j, row in enumerate(options["allowed"]) for i, on in enumerate(row) if on]
+        slopes = options.get("slopes", [0] * len(supply))
+
+        def marginal(j: int, i: int, q: int, costs: Any = costs, slopes: Any = slopes) -> Fraction:
+            return Fraction(costs[j][i]) + Fraction(slopes[j]) * q
+
+        try:
+            best = oracle.transport(marginal, supply, capacity, arcs=arcs, total=options.get("total"))
+        except ValueError:
+            infeasible += 1
+            with pytest.raises(InfeasibleInstance, match="units fit"):
+                transport(*problem, **options)
+            continue
+        assert transport(*problem, **options).tolist() == best
+        other = transport(*problem, **options, ties=False)
+        assert feasible(problem, options, other)
+        assert other.sum() == np.sum(best)
+        assert price(costs, other, slopes) == price(costs, best, slopes)
+    assert 0 < infeasible < 1000
+
+
+def solve_lp(problem: Any, options: dict[str, Any]) -> float | None:
+    """The optimum of the linear program with one variable per unit; None if there is none."""
+    costs, supply, capacity = problem
+    slopes = options.get("slopes", [0] * len(supply))
+    allowed = options.get("allowed")
+    cells = [
+        (j, i, q)
+        for j, most in enumerate(supply)
+        for i, room in enumerate(capacity)
+        if allowed is None or allowed[j][i]
+        for q in range(min(most, room))
+    ]
+    total = options.get("total")
+    if not cells:
+        return 0.0 if not total else None
+    ones = np.ones(len(cells))
+    columns = range(len(cells))
+    rows = coo_matrix((ones, ([j for j, _, _ in cells], columns)), shape=(len(supply), len(cells)))
+    servers = coo_matrix((ones, ([i for _, i, _ in cells], columns)), shape=(len(capacity), len(cells)))
+    from scipy.sparse import vstack
+
+    result = linprog(
+        [costs[j][i] + slopes[j] * q for j, i, q in cells],
+        A_ub=vstack([rows, servers]).tocsr(),
+        b_ub=[*supply, *capacity],
+        A_eq=None if total is None else ones[None],
+        b_eq=None if total is None else [total],
+        bounds=(0, 1),
+        method="highs",
+    )
+    return float(result.fun) if result.status == 0 else None
+
+
+@pytest.mark.parametrize(
+    ("count", "rows", "servers", "units", "seed"), [(1000, 8, 5, 5, 2), (60, 40, 8, 6, 3), (6, 30, 60, 9, 4)]
+)
+def test_linear_programs_agree(count: int, rows: int, servers: int, units: int, seed: int) -> None:
+    rng = random.Random(seed)
+    solved = 0
+    for _ in range(count):
+        problem, options = draw(rng, rows, servers, units, False)
+        best = solve_lp(problem, options)
+        if best is None:
+            with pytest.raises(InfeasibleInstance):
+                transport(*problem, **options)
+            continue
+        found = transport(*problem, **options)
+        assert feasible(problem, options, found)
+        assert price(problem[0], found, options.get("slopes")) == pytest.approx(best, rel=1e-9, abs=1e-9)
+        solved += 1
+    assert solved > count // 2
+
+
+def test_assignments_agree() -> None:
+    rng = np.random.default_rng(5)
+    for x in range(1000):
+        n, m = rng.integers(1, 15, 2)
+        costs = rng.integers(-4, 5, (n, m)).astype(float) if x % 2 else rng.normal(size=(n, m))
+        found = transport(costs, [1] * n, [1] * m, total=int(min(n, m)))
+        rows, columns = linear_sum_assignment(costs)
+        assert price(costs, found) == pytest.approx(costs[rows, columns].sum(), rel=1e-12, abs=1e-12)
+
+
+def test_ties_of_thirds() -> None:
+    """Whole-number costs make 1/3 + 1/3 + 1/3 - 1 a tie wherever the units of cost are equal."""
+    third = 1.0 / 3.0
+    costs = [[third, 2 * third], [0.0, third]]
+    assert transport(costs, [1, 1], [1, 1], total=2).tolist() == [[1, 0], [0, 1]]
+    assert transport(costs[::-1], [1, 1], [1, 1], total=2).tolist() == [[1, 0], [0, 1]]
+
+
+def test_units_that_change_nothing_are_not_taken() -> None:
+    assert transport([[0.0, -1.0]], [3], [2, 2]).tolist() == [[0, 2]]
+    assert transport([[0.0, 0.0]], [3], [2, 2]).tolist() == [[0, 0]]
+    assert transport([[0.0, 0.0]], [3], [2, 2], total=3).tolist() == [[2, 1]]
+
+
+def test_costs_of_very_different_size() -> None:
+    """A unit of cost is about 2^-50 of the largest: both stand in one problem."""
+    costs = [[-1e12, -1e12], [-1.0, -1.001]]
+    assert transport(costs, [1, 1], [1, 1]).tolist() == [[1, 0], [0, 1]]
+    assert transport([[1e-300, 2e-300]], [1], [1, 1], total=1).tolist() == [[1, 0]]
+
+
+def test_nothing_to_do() -> None:
+    assert transport(np.zeros((0, 3)), [], [1, 1, 1]).shape == (0, 3)
+    assert transport(np.zeros((2, 0)), [1, 1], []).shape == (2, 0)
+    assert transport([[1.0]], [0], [4]).tolist() == [[0]]
+    with pytest.raises(InfeasibleInstance, match="only 0 of 1 units fit"):
+        transport(np.zeros((2, 0)), [1, 1], [], total=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([1.0], [1], [1]), {}, r"costs: must have the shape \[rows, servers\], got \[1\]"),
+        (([[1.0]], [1, 1], [1]), {}, r"supply: must have the shape \[1\], got \[2\]"),
+        (([[1.0]], [1], [1, 1]), {}, r"capacity: must have the shape \[1\], got \[2\]"),
+        (([[1.0]], [-1], [1]), {}, "supply: must be at least 0"),
+        (([[1.0]], [1], [-1]), {}, "capacity: must be at least 0"),
+        (([[1.0]], [1], [1]), {"slopes": [-1.0]}, "slopes: must be at least 0"),
+        (([[1.0]], [1], [1]), {"slopes": [np.nan]}, "slopes: must be at least 0"),
+        (([[1.0]], [1], [1]), {"slopes": [np.inf]}, "must be finite"),
+        (([[np.inf]], [1], [1]), {}, "must be finite"),
+        (([[1.0]], [1], [1]), {"allowed": [True]}, "allowed: must have the shape"),
+    ],
+)
+def test_malformed_input(arguments: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        transport(*arguments, **options)
+
+
+def test_a_forbidden_arc_may_cost_anything() -> None:
+    found = transport([[np.inf, 1.0]], [1], [1, 1], allowed=[[False, True]], total=1)
+    assert found.tolist() == [[0, 1]]
+
+
+def test_a_hundred_servers() -> None:
+    """Ten thousand units on a hundred servers in a second or so."""
+    rng = np.random.default_rng(6)
+    costs = rng.normal(size=(300, 100))
+    supply, capacity = rng.integers(0, 60, 300), rng.integers(50, 100, 100)
+    transport(costs[:2], supply[:2], capacity)
+    start = time.perf_counter()
+    found = transport(costs, supply, capacity, total=int(min(supply.sum(), capacity.sum())))
+    assert time.perf_counter() - start < 20.0
+    assert found.sum() == min(supply.sum(), capacity.sum())
+
+
+@pure_kernel
+def multiple(a: int, b: int, most: int) -> int:
+    return common_multiple(a, b, most)
+
+
+def test_common_multiples_and_scales() -> None:
+    assert [multiple(4, 6, 100), multiple(1, 7, 7), multiple(4, 6, 11), multiple(0, 6, 100)] == [12, 7, 0, 0]
+    assert scale_of(0.0, 4) == 1.0
+    for largest in (1e-300, 3.0, 4.0, 1e15):
+        scale = scale_of(largest, 4)
+        assert 2.0**58 <= 4 * largest * scale <= 2.0**60 or largest == 1e-300
+
+
+PLAY = """
+import json, random
+from schedgym.baselines.solvers.transport import transport
+from schedgym.errors import InfeasibleInstance
+from tests.solvers.test_transport import draw
+
+rng = random.Random(7)
+results = []
+for x in range(60):
+    problem, options = draw(rng, 7, 4, 5, x % 2 == 0)
+    try:
+        results.append(transport(*problem, **options).tolist())
+    except InfeasibleInstance:
+        results.append(None)
+print(json.dumps(results))
+"""
+
+
+def test_compiled_and_interpreted_agree() -> None:
+    def play(**environment: str) -> list[Any]:
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+        result = subprocess.run(
+            [sys.executable, "-c", PLAY], capture_output=True, text=True, cwd=ROOT, env=variables
+        )
+        assert result.returncode == 0, result.stderr
+        return list(json.loads(result.stdout))
+
+    assert play() == play(NUMBA_DISABLE_JIT="1")
