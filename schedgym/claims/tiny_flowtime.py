@@ -25,15 +25,16 @@ __all__ = [
     "completions",
     "eq27",
     "fill",
+    "feasible",
     "flowtime",
+    "flowtime_best",
     "fractional",
     "fractional_best",
     "keep",
-    "least_flowtime",
     "literal_ocorp",
     "multisets",
-    "one_server_best",
     "pack",
+    "plain_best",
     "rule",
     "transient_least",
     "value",
@@ -85,9 +86,7 @@ def rule(name: str, jobs: Sequence[Job], cores: int) -> Schedule:
     schedule: Schedule = []
     while any(left):
         t = len(schedule)
-        caps = [
-            min(d, work) if arrival <= t else 0 for (arrival, _, d), work in zip(jobs, left, strict=True)
-        ]
+        caps = [min(d, work) if arrival <= t else 0 for (arrival, _, d), work in zip(jobs, left, strict=True)]
         order = sorted(range(len(jobs)), key=lambda j: (key(jobs[j], left[j]), jobs[j][0], j))
         given = fill(order, caps, cores)
         left = [work - u for work, u in zip(left, given, strict=True)]
@@ -112,6 +111,21 @@ def flowtime(jobs: Sequence[Job], schedule: Schedule, k: int = 1) -> int:
     return sum((end - job[0]) ** k for job, end in zip(jobs, ends, strict=True))
 
 
+def feasible(jobs: Sequence[Job], cores: int, schedule: Schedule) -> bool:
+    """Whether all jobs end, and no slot breaks a constraint."""
+    try:
+        completions(jobs, schedule)
+    except ValueError:
+        return False
+    for t, given in enumerate(schedule):
+        if sum(given) > cores:
+            return False
+        for (arrival, _, d), u in zip(jobs, given, strict=True):
+            if not 0 <= u <= d or (u and arrival > t):
+                return False
+    return True
+
+
 def fractional(jobs: Sequence[Job], schedule: Schedule, k: int = 1) -> Fraction:
     """Sum of the fractional flowtimes (Eq. 5) of what is served."""
     total = Fraction(0)
@@ -121,27 +135,63 @@ def fractional(jobs: Sequence[Job], schedule: Schedule, k: int = 1) -> Fraction:
     return total
 
 
-def least_flowtime(jobs: Sequence[Job], cores: int, k: int = 1) -> int:
-    """The least sum of flowtime^k of all schedules."""
-    known: dict[tuple[int, tuple[int, ...]], int] = {}
+def _cheapest(
+    jobs: Sequence[Job],
+    cores: int,
+    charge: Callable[[int, tuple[int, ...]], int],
+    prices: Callable[[int], Sequence[int]],
+) -> tuple[int, Schedule]:
+    """The schedule with the least sum over slots of charge(t, work left) and prices(t) of the cores used."""
+    known: dict[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
 
     def search(t: int, left: tuple[int, ...]) -> int:
         if not any(left):
             return 0
         if (t, left) not in known:
-            charge = sum(
-                (t - a) ** k - (t - a - 1) ** k
-                for (a, _, _), work in zip(jobs, left, strict=True)
-                if work and a < t
-            )
             caps = tuple(min(d, work) if a < t else 0 for (a, _, d), work in zip(jobs, left, strict=True))
-            known[t, left] = charge + min(
-                search(t + 1, tuple(work - u for work, u in zip(left, given, strict=True)))
-                for given in _allocations(caps, cores)
-            )
-        return known[t, left]
+            price = prices(t)
+            best: tuple[int, tuple[int, ...]] | None = None
+            for given in _allocations(caps, cores):
+                cost = sum(each * u for each, u in zip(price, given, strict=True))
+                cost += search(t + 1, tuple(work - u for work, u in zip(left, given, strict=True)))
+                if best is None or cost < best[0]:
+                    best = cost, given
+            assert best is not None
+            known[t, left] = charge(t, left) + best[0], best[1]
+        return known[t, left][0]
 
-    return search(1, tuple(p * d for _, p, d in jobs))
+    left = tuple(p * d for _, p, d in jobs)
+    least = search(1, left)
+    schedule: Schedule = []
+    while any(left):
+        given = known[len(schedule) + 1, left][1]
+        schedule.append(given)
+        left = tuple(work - u for work, u in zip(left, given, strict=True))
+    return least, schedule
+
+
+def flowtime_best(jobs: Sequence[Job], cores: int, k: int = 1) -> tuple[int, Schedule]:
+    """OPT_P1, the least sum of flowtime^k, and a schedule that reaches it."""
+
+    def charge(t: int, left: tuple[int, ...]) -> int:
+        ages = [t - job[0] for job, work in zip(jobs, left, strict=True) if work and job[0] < t]
+        return sum(age**k - (age - 1) ** k for age in ages)
+
+    return _cheapest(jobs, cores, charge, lambda t: [0] * len(jobs))
+
+
+def fractional_best(jobs: Sequence[Job], cores: int, k: int = 1) -> tuple[Fraction, Schedule]:
+    """OPT_P2, the least sum of fractional flowtimes, and a schedule that reaches it."""
+    scale = math.lcm(*(p * d for _, p, d in jobs))
+    # the part p^(k-1) of the weights sums to p^k in all schedules
+    units = [scale // (p * d) for _, p, d in jobs]
+    least, schedule = _cheapest(
+        jobs,
+        cores,
+        lambda t, left: 0,
+        lambda t: [max(0, t - job[0]) ** k * unit for job, unit in zip(jobs, units, strict=True)],
+    )
+    return Fraction(least, scale) + sum(p**k for _, p, _ in jobs), schedule
 
 
 def transient_least(demands: Sequence[int], cores: int) -> Callable[[tuple[int, ...]], int]:
@@ -159,38 +209,6 @@ def transient_least(demands: Sequence[int], cores: int) -> Callable[[tuple[int, 
         )
 
     return search
-
-
-def fractional_best(jobs: Sequence[Job], cores: int, k: int = 1) -> tuple[Fraction, Schedule]:
-    """OPT_P2 and a schedule that reaches it."""
-    scale = math.lcm(*(p * d for _, p, d in jobs))
-    known: dict[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
-
-    def search(t: int, left: tuple[int, ...]) -> int:
-        if not any(left):
-            return 0
-        if (t, left) not in known:
-            caps = tuple(min(d, work) if a < t else 0 for (a, _, d), work in zip(jobs, left, strict=True))
-            # the part p^(k-1) of the weights is the same in all schedules
-            prices = [scale // (p * d) * (t - a) ** k if a < t else 0 for a, p, d in jobs]
-            best = None
-            for given in _allocations(caps, cores):
-                cost = sum(price * u for price, u in zip(prices, given, strict=True))
-                cost += search(t + 1, tuple(work - u for work, u in zip(left, given, strict=True)))
-                if best is None or cost < best[0]:
-                    best = cost, given
-            assert best is not None
-            known[t, left] = best
-        return known[t, left][0]
-
-    left = tuple(p * d for _, p, d in jobs)
-    least = Fraction(search(1, left), scale) + sum(p**k for _, p, _ in jobs)
-    schedule: Schedule = []
-    while any(left):
-        given = known[len(schedule) + 1, left][1]
-        schedule.append(given)
-        left = tuple(work - u for work, u in zip(left, given, strict=True))
-    return least, schedule
 
 
 def multisets(count: int, longest: int, widest: int, latest: int = 0) -> Iterator[tuple[Job, ...]]:
@@ -387,8 +405,9 @@ def best_value(slot: Slot) -> int:
     return best
 
 
-def one_server_best(slot: Slot) -> int:
+def plain_best(slot: Slot) -> int:
     """The optimum of P3 by trying all cores of all jobs on all servers: for a handful of cores only."""
+
     def tries(i: int) -> Iterator[tuple[int, ...]]:
         for cores in itertools.product(*(range(min(cap, slot.cpu[i]) + 1) for cap in slot.caps)):
             held = sum(m for m, u in zip(slot.reserve, cores, strict=True) if u)

@@ -690,8 +690,8 @@ def _check_rows(case: _Case, run: _Run) -> None:
         assert rows is not None and rows == simulator.rows[0] and rows <= len(action), (
             f"step {step}: {simulator.rows[0]} rows count, before it were {rows}"
         )
-        filled = np.array(action)
-        filled[rows:] = (math.nan, math.inf, -math.inf, np.finfo(action.dtype).max)[step % 4]
+        filled = np.array(action, dtype=np.float64)
+        filled[rows:] = (math.nan, math.inf, -math.inf, np.finfo(np.float64).max)[step % 4]
         observation, reward, *_ = env.step(filled)
         _same(observation, run.observations[step + 1], f"step {step}: rows that do not count do")
         assert reward == run.rewards[step], f"step {step}: rows that do not count change the reward"
@@ -1003,10 +1003,13 @@ def policy_parameters(name: str, view: str, id: str | None = None) -> dict[str, 
     id = id or _id_of(spec)
     base = {**problem.ids[id].baseline_parameters, "view": view}
     interface = gym.make(id, disable_env_checker=True, **base).unwrapped.interface  # type: ignore[attr-defined]
+    kinds = problem.parameters.kinds()
     axes = {
         field.name: tuple(field.metadata["choices"])
         for field in dataclasses.fields(problem.parameters)
-        if field.metadata.get("choices") and field.name not in ("view", "observation", "window")
+        if field.metadata.get("choices")
+        and kinds[field.name] is str  # of a number, choices are words beside it
+        and field.name not in ("view", "observation")
     }
     policy = make_policy(name)
     reason = ""

@@ -1,0 +1,411 @@
+"""The bounds: against brute force, linear programs, slow definitions, the oracle, and every policy."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from schedgym.core.workload import Workload
+from schedgym.problems.flowtime import bounds
+from schedgym.problems.flowtime.bounds import lower_bound, priced_bound, processing_bound, queue_bound
+from schedgym.problems.flowtime.problem import FlowtimeParameters
+from schedgym.problems.flowtime.workload import (
+    Source,
+    generate,
+    make_mapreduce,
+    make_workload,
+    max_slots,
+    tables,
+)
+from tests.flowtime import oracle
+from tests.flowtime.oracle import Instance, Job
+from tests.flowtime.test_metrics import KINDS, POLICIES, workload_of
+
+ALL = (processing_bound, queue_bound, priced_bound)
+
+
+def cost(instance: Instance, outcome: oracle.Outcome, k: float) -> float:
+    return sum(f**k for f in oracle.flowtimes(instance, outcome))
+
+
+# No schedule is better ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("k", [1, 2, 3, 1.5])
+def test_no_schedule_is_better(kind: str, k: float) -> None:
+    """Brute force over all schedules of tiny instances."""
+    rng = random.Random(int(10 * k))
+    tight = stronger = 0
+    for x in range(75):
+        instance = oracle.random_instance(rng, kind, tiny=True, at_once=x % 3 == 0)
+        workload = workload_of(instance)
+        best = oracle.optimum(instance, k)
+        values = [bound(workload, k) for bound in ALL]
+        bound = lower_bound(workload, FlowtimeParameters(kind=kind, norm=k))
+        assert max(values) <= bound <= best * (1 + 1e-12)
+        known = max(oracle.lower_bounds(instance, k).values())
+        assert bound >= known * (1 - 1e-3), "weaker than the paper's"
+        tight += bound >= best * (1 - 1e-9)
+        stronger += bound > known * 1.01
+    assert tight > 35 and stronger > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_policy_is_better(kind: str) -> None:
+    rng = random.Random(21)
+    close = 0
+    for x in range(120):
+        instance = oracle.random_instance(rng, kind, at_once=x % 5 == 0)
+        k = (1.0, 2.0, 3.0)[x % 3]
+        options: dict[str, Any] = {}
+        if kind != "mapreduce" and x % 4 == 1:
+            instance = oracle.declare(instance, rng, 0.5)
+            options["mode"] = rng.choice(oracle.MODES)
+        workload = workload_of(instance)
+        bound = lower_bound(workload, FlowtimeParameters(kind=kind, norm=k))
+        assert bound >= max(oracle.lower_bounds(instance, k).values()) * (1 - 1e-3)
+        reached = math.inf
+        for policy in rng.sample(POLICIES[kind], 4):
+            outcome = oracle.simulate(instance, policy, k=k, **options)
+            assert None not in outcome.completion
+            reached = min(reached, cost(instance, outcome, k))
+        assert bound <= reached
+        close += bound > 0.95 * reached
+    assert close > 15
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_truncated_schedules_are_not_better_either(kind: str) -> None:
+    """Nobody is charged for the time after the end, whatever is left undone."""
+    rng = random.Random(22)
+    binding = 0
+    for x in range(120):
+        instance = oracle.random_instance(rng, kind)
+        k = (1.0, 2.0, 3.0)[x % 3]
+        last = max(job.arrival for job in instance.jobs)
+        limit = last + rng.randint(1, 6)
+        needs = bounds._needs(tables(workload_of(instance)))
+        whole = bounds._queue(needs, k), bounds._priced(needs, k), bounds._processing(needs, k)
+        needs = needs._replace(limit=limit - instance.jobs[0].arrival)
+        cut = bounds._queue(needs, k), bounds._priced(needs, k), bounds._processing(needs, k)
+        nothing = sum((limit - job.arrival) ** k for job in instance.jobs)
+        reached = [nothing]
+        for policy in rng.sample(POLICIES[kind], 3):
+            reached.append(cost(instance, oracle.simulate(instance, policy, k=k, limit=limit), k))
+        assert max(cut) <= min(reached) * (1 + 1e-12)
+        binding += max(whole) > min(reached)
+    assert binding > 10  # the limit matters
+
+
+def test_the_end_comes_from_the_parameters() -> None:
+    # the only server with enough memory has one core: 800 slots, but episodes end after 3 max(2 p, gamma)
+    workload = make_workload([0], [50], [16], [1, 16], memory=[9], server_memory=[9, 4])
+    assert lower_bound(workload) == 800.0**2
+    for gamma, end in ((10.0, 300), (200.0, 600), (300.0, 800)):
+        assert min(max_slots(tables(workload), gamma), 800) == end
+        assert lower_bound(workload, FlowtimeParameters(kind="2d", gamma=gamma)) == end**2
+
+
+# Each bound by itself -------------------------------------------------------------------------
+
+
+def test_processing_by_hand() -> None:
+    assert processing_bound(make_workload([0, 7], [3, 5], [2, 1], [2])) == 34.0
+    assert processing_bound(make_workload([0, 7], [3, 5], [2, 1], [2]), 1.0) == 8.0
+    # 6 core-slots on 2 cores; memory leaves server 1 only, with one core
+    assert processing_bound(make_workload([0], [2], [3], [2])) == 9.0
+    larger = make_workload([0, 0], [3, 3], [2, 2], [4, 1], memory=[5, 2], server_memory=[4, 5])
+    assert processing_bound(larger, 1.0) == 9.0
+    # what is declared counts if it is less: 3 GB fit everywhere
+    declared = make_workload(
+        [0, 0],
+        [3, 3],
+        [2, 2],
+        [4, 1],
+        memory=[5, 2],
+        server_memory=[4, 5],
+        declared_cpu=[1, 9],
+        declared_memory=[3, 5],
+    )
+    assert processing_bound(declared, 1.0) == 6.0
+    # 3 map tasks of 2 slots and 2 cores on 4 cores, then 2 reduce tasks of 1 slot and 1 core
+    phases = make_mapreduce([0], [[3, 2]], [[2, 1]], [[2, 1]], [4])
+    assert processing_bound(phases) == 16.0
+    assert processing_bound(make_workload([0], [3], [1], [1]), 1.5) == pytest.approx(3**1.5, rel=1e-9)
+
+
+def test_queue_by_hand() -> None:
+    # n jobs of one slot of all cores: one ends per slot, whoever it is
+    for n in (1, 2, 5):
+        workload = make_workload([0] * n, [1] * n, [4] * n, [4])
+        assert queue_bound(workload, 1.0) == pytest.approx(n * (n + 1) / 2, rel=1e-9)
+        assert queue_bound(workload, 2.0) == pytest.approx(sum(i * i for i in range(1, n + 1)), rel=1e-9)
+    # SRPT ends job 1 in slot 3, job 0 in slot 5; in slot 5 one job is left: at least the younger one
+    workload = make_workload([0, 2], [4, 1], [4, 4], [4])
+    assert queue_bound(workload, 1.0) == pytest.approx(5 + 1, rel=1e-9)
+    assert queue_bound(workload, 2.0) == pytest.approx(4**2 + 1 + (3**2 - 2**2), rel=1e-9)
+    # memory: two jobs of 5 GB never run together
+    memory = make_workload([0, 0], [2, 2], [1, 1], [4, 4], memory=[5, 5], server_memory=[5, 3])
+    assert queue_bound(memory, 1.0) == pytest.approx(2 + 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_queue_is_the_oracle_s_one_machine(kind: str) -> None:
+    rng = random.Random(23)
+    equal = 0
+    for x in range(100):
+        instance = oracle.random_instance(rng, kind, at_once=x % 3 == 0)
+        one = oracle.one_machine_srpt(instance)
+        bound = queue_bound(workload_of(instance), 1.0)
+        assert bound >= one * (1 - 1e-9)
+        equal += math.isclose(bound, one, rel_tol=1e-9)
+    assert equal > 5
+
+
+def slow_queue(instance: Instance, k: float) -> float:
+    """The queue bound slot by slot, in 1D."""
+    left = [oracle.volume(job) for job in instance.jobs]
+    total, t = 0.0, 0
+    lengths = [-(-oracle.volume(job) // min(job.cpu, sum(instance.cpu))) for job in instance.jobs]
+    while any(left) or any(t < job.arrival + n for job, n in zip(instance.jobs, lengths, strict=True)):
+        t += 1
+        visible = [j for j, job in enumerate(instance.jobs) if job.arrival < t]
+        many = sum(left[j] > 0 for j in visible)
+        ages = sorted(t - instance.jobs[j].arrival for j in visible)
+        sure = [t - instance.jobs[j].arrival for j in visible if t - instance.jobs[j].arrival <= lengths[j]]
+        others = [t - instance.jobs[j].arrival for j in visible if t - instance.jobs[j].arrival > lengths[j]]
+        charged = sure + sorted(others)[: max(many - len(sure), 0)]
+        assert len(charged) <= len(ages)
+        total += sum(age**k - (age - 1) ** k for age in charged)
+        speed = sum(instance.cpu)
+        for j in sorted(visible, key=lambda j: left[j]):
+            amount = min(left[j], speed)
+            left[j] -= amount
+            speed -= amount
+    return total
+
+
+@pytest.mark.parametrize("k", [1.0, 2.0, 2.5])
+def test_queue_equals_its_definition(k: float) -> None:
+    rng = random.Random(24)
+    for x in range(100):
+        instance = oracle.random_instance(rng, "1d", at_once=x % 3 == 0)
+        assert queue_bound(workload_of(instance), k) == pytest.approx(slow_queue(instance, k), rel=1e-9)
+
+
+def slow_dual(
+    needs: Any, edges: list[int], price: np.ndarray, k: float, end: int
+) -> tuple[float, list[list[float]]]:
+    """The dual function job by job, completion by completion, in slots 1..end; and its constant terms."""
+    prices = np.zeros((len(price), end + 1))
+    for x in range(len(edges) - 1):
+        prices[:, edges[x] + 1 : edges[x + 1] + 1] = price[:, x : x + 1]
+    room = (needs.cores, needs.room)[: len(price)]
+    total = -sum(float(capacity * row.sum()) for capacity, row in zip(room, prices, strict=True))
+    values = []
+    for j in range(len(needs.arrival)):
+        a, (first, second) = int(needs.arrival[j]), needs.slots[j].tolist()
+        own = []
+        each = prices[0].copy()
+        if len(price) == 2:
+            each += needs.memory[j] / needs.rate[j, 0] * prices[1]
+
+        def fill(z: int, begin: int, stop: int, j: int = j, each: np.ndarray = each) -> float:
+            left, paid = float(needs.volume[j, z]), 0.0
+            for v in sorted(each[begin + 1 : stop + 1]):
+                amount = min(left, needs.rate[j, z])
+                left -= amount
+                paid += amount * v
+            assert left < 1e-9
+            return paid
+
+        for c in range(a + first + second, end + 1):
+            later = fill(1, a + first, c) if second else 0.0
+            own.append((c - a) ** k + fill(0, a, c - second) + later)
+        values.append(own)
+        total += min(own)
+    return total, values
+
+
+def evaluate(needs: Any, edges: list[int], price: np.ndarray, k: float) -> tuple[float, np.ndarray]:
+    """The compiled dual function and the use that it finds."""
+    grid = np.array(edges)
+    first = np.stack([needs.arrival, needs.arrival + needs.slots[:, 0]], axis=1)
+    begin = np.searchsorted(grid, first, side="right") - 1
+    size = (2, len(edges) + 1)
+    heaps = np.empty(size), np.empty(size), np.empty(size, dtype=np.int64)
+    use = np.empty_like(price)
+    value, scale = bounds._dual(needs, begin, grid, price, k, *heaps, use, np.array([10**9]))
+    assert scale >= abs(value) * (1 - 1e-12)
+    return value, use
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dual_function_equals_its_definition(kind: str) -> None:
+    """Random prices on random grids; what jobs use is a supergradient."""
+    rng = random.Random(25)
+    for x in range(60):
+        instance = oracle.random_instance(rng, kind)
+        needs = bounds._needs(tables(workload_of(instance)))
+        last = int((needs.arrival + needs.slots.sum(axis=1)).max()) + rng.randint(0, 5)
+        inner = rng.sample(range(1, last), rng.randint(0, last - 1)) if last > 1 else []
+        edges = [0, *sorted(inner), last]
+        resources = 2 if kind == "2d" else 1
+        scale = rng.choice([0.3, 3.0, 30.0])
+        # whole prices have ties
+        draw = [[rng.choice([0, 1, 2, 5, rng.random()]) for _ in edges[1:]] for _ in range(resources)]
+        price = np.array(draw, dtype=float) * scale
+        k = (1.0, 2.0, 3.0, 1.5)[x % 4]
+        end = last + int(needs.slots.sum(axis=1).max()) + 3
+        expected, values = slow_dual(needs, edges, price, k, end)
+        value, use = evaluate(needs, edges, price, k)
+        fractional = bool((needs.volume % np.maximum(needs.rate, 1) > 0).any())
+        if fractional:  # completions may then be relaxed to parts of slots
+            assert value <= expected + 1e-9 * max(1, abs(expected))
+            assert value >= expected - 0.2 * max(sum(map(min, values)), 1)
+        else:
+            assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        room = np.array([needs.cores, needs.room])[:resources, None]
+        gradient = use - room * np.diff(edges)
+        for _ in range(3):
+            other = price + scale * np.array([[rng.gauss(0, 1) for _ in row] for row in price])
+            other = np.maximum(other, 0.0)
+            reached, _ = evaluate(needs, edges, other, k)
+            assert reached <= value + float((gradient * (other - price)).sum()) + 1e-7 * max(1, abs(reached))
+
+
+def best_dual(workload: Workload, k: float) -> float:
+    """The best prices, as a linear program over all choices of slots of each job (1D, tiny instances)."""
+    needs = bounds._needs(tables(workload))
+    last = int((needs.arrival + needs.slots[:, 0]).max() + needs.volume.sum() // needs.cores + 2)
+    jobs = len(needs.arrival)
+    left, right = [], []
+    for j in range(jobs):
+        a, slots = int(needs.arrival[j]), int(needs.slots[j, 0])
+        for chosen in itertools.combinations(range(a, last), slots):
+            row = np.zeros(jobs + last)
+            row[j] = 1.0
+            row[[jobs + t for t in chosen]] = -needs.rate[j, 0]
+            left.append(row)
+            right.append(float(chosen[-1] + 1 - a) ** k)
+    objective = np.concatenate([-np.ones(jobs), np.full(last, float(needs.cores))])
+    solved = linprog(objective, A_ub=np.array(left), b_ub=right, bounds=[(0, None)] * (jobs + last))
+    assert solved.status == 0
+    return -float(solved.fun)
+
+
+@pytest.mark.parametrize("k", [1.0, 2.0, 3.0])
+def test_prices_are_nearly_the_best(k: float) -> None:
+    rng = random.Random(26)
+    count = 0
+    while count < 60:
+        instance = oracle.random_instance(rng, "1d", tiny=True, at_once=count % 3 == 0)
+        if any(job.cpu > sum(instance.cpu) for job in instance.jobs):
+            continue
+        count += 1
+        workload = workload_of(instance)
+        best, found = best_dual(workload, k), priced_bound(workload, k)
+        assert best * (1 - 1e-3) <= found <= best * (1 + 1e-9)
+        fractional = bounds.optimal_fractional(workload, k)
+        lengths = sum(job.processing**k for job in instance.jobs)
+        assert best >= max(fractional - lengths, fractional / 2, lengths) * (1 - 1e-9)
+
+
+def test_priced_by_hand() -> None:
+    # two jobs of one slot and 2 cores on 3: the price of slot 1 is at best 1/2
+    pair = make_workload([5, 5], [1, 1], [2, 2], [3])
+    assert priced_bound(pair, 1.0) == pytest.approx(2.5, rel=1e-4)
+    assert lower_bound(pair, FlowtimeParameters(norm=1.0)) == 3.0
+    # n jobs that need all cores for a slot each: prices make it exact
+    for n in (2, 5, 12):
+        workload = make_workload([3] * n, [1] * n, [4] * n, [4])
+        assert priced_bound(workload, 2.0) == pytest.approx(n * (n + 1) * (2 * n + 1) / 6, rel=1e-3)
+    # memory is scarce, cores are not: 2 of 6 jobs at a time
+    memory = make_workload([0] * 6, [2] * 6, [1] * 6, [8, 8], memory=[4] * 6, server_memory=[4, 4])
+    assert priced_bound(memory, 2.0) == pytest.approx(2 * (4 + 16 + 36), rel=2e-2)
+    assert priced_bound(make_workload([0] * 6, [2] * 6, [1] * 6, [8, 8]), 2.0) < 25
+
+
+def test_a_default_episode() -> None:
+    """Much stronger than the paper's bounds, where those are weak, and not far from the policies."""
+    best, paper = [], []
+    for seed in range(3):
+        workload = generate(seed, 0, Source("1d", 60, (16, 8, 8, 4, 4, 4, 2, 2)))
+        own = tables(workload)
+        columns = own.arrival.tolist(), own.processing[:, 0].tolist(), own.cpu[:, 0].tolist()
+        instance = Instance([Job(*row) for row in zip(*columns, strict=True)], own.server_cpu.tolist())
+        reached = min(cost(instance, oracle.simulate(instance, p), 2) for p in ("srvf", "svf", "srf"))
+        bound = lower_bound(workload)
+        assert bound <= reached
+        best.append(bound / reached)
+        lengths = processing_bound(workload)
+        paper.append(max(lengths, bounds.optimal_fractional(workload) - lengths) / reached)
+    assert min(best) > 0.8
+    assert all(mine > 1.15 * theirs for mine, theirs in zip(best, paper, strict=True))
+
+
+# The fractional relaxation --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1.0, 2.0, 1.5])
+def test_optimal_fractional_equals_the_oracle(k: float) -> None:
+    rng = random.Random(27)
+    for kind in ("1d", "2d"):
+        for x in range(30):
+            instance = oracle.random_instance(rng, kind, tiny=x % 2 == 0, at_once=x % 3 == 0)
+            expected = oracle.optimal_fractional(instance, k)
+            assert bounds.optimal_fractional(workload_of(instance), k) == pytest.approx(expected, rel=1e-7)
+
+
+def test_optimal_fractional_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="plain jobs"):
+        bounds.optimal_fractional(make_mapreduce([0], [[1, 1]], [[2, 1]], [[1, 2]], [4]))
+    monkeypatch.setattr(bounds, "MOST_VARIABLES", 10)
+    with pytest.raises(ValueError, match="are more than 10"):
+        bounds.optimal_fractional(make_workload([0, 0], [5, 5], [1, 1], [1]))
+
+
+# What does not matter -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_bound_does_not_depend_on(kind: str) -> None:
+    """The origin of time, and how cores are cut into servers (where memory does not count)."""
+    rng = random.Random(28)
+    for _ in range(20):
+        instance = oracle.random_instance(rng, kind)
+        later = instance._replace(jobs=[job._replace(arrival=job.arrival + 1000) for job in instance.jobs])
+        for bound in ALL:
+            one = bound(workload_of(instance), 2.0)
+            assert bound(workload_of(later), 2.0) == pytest.approx(one, rel=1e-9)
+            if kind != "2d":
+                pooled = workload_of(instance._replace(cpu=[sum(instance.cpu)]))
+                assert bound(pooled, 2.0) == pytest.approx(one, rel=1e-12)
+
+
+def test_rounding_up_to_whole_numbers() -> None:
+    workload = make_workload([0, 0, 0], [2, 1, 1], [3, 2, 2], [3])
+    for k, whole in ((2.0, True), (1.0, True), (1.5, False)):
+        bound = lower_bound(workload, FlowtimeParameters(norm=k))
+        raw = max(b(workload, k) for b in ALL)
+        assert bound == (math.ceil(raw) if whole else raw)
+        assert isinstance(bound, float)
+
+
+def test_long_and_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slots in which nothing happens cost nothing; and a bound comes out whatever the effort."""
+    p = 10**8
+    workload = make_workload([0, 0, 10**11, 10**11], [p, p, 3, 3], [2, 2, 1, 1], [2])
+    least = p**2 + (2 * p) ** 2 + 9 + 9
+    bound = lower_bound(workload)
+    assert 0.6 * least <= bound <= least
+    assert queue_bound(workload, 1.0) == pytest.approx(3 * p + 6)
+    monkeypatch.setattr(bounds, "MOST_VISITS", 0)
+    assert priced_bound(workload) == pytest.approx(processing_bound(workload), rel=1e-9)

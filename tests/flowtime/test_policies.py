@@ -1,0 +1,629 @@
+"""The policies in the environment: the oracle's schedules, equal ones in every view, refused options."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import pickle
+import random
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.baselines.flowtime.pricing import simplest_fraction
+from schedgym.core.jit import pure_kernel
+from schedgym.core.policy import Interface, get_policy_spec, list_policies
+from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
+from schedgym.problems.flowtime.schemes import RULES
+from tests.flowtime import oracle
+from tests.flowtime.oracle import Instance, Job
+from tests.flowtime.test_dynamics import ID, instances, make
+from tests.flowtime.test_oracle import VECTOR_1, VECTOR_8
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(env: Any, policy: Any, seed: int = 0, note: Any = None) -> dict[str, Any]:
+    """Play an episode; the metrics."""
+    observation, _ = env.reset()
+    policy.reset(env.interface, np.random.default_rng(seed))
+    done = False
+    info: dict[str, Any] = {}
+    while not done:
+        action = policy(observation)
+        if note is not None:
+            note(observation, action)
+        observation, _, terminated, truncated, info = env.step(action)
+        done = terminated or truncated
+    return dict(info["metrics"])
+
+
+def schedule(env: Any) -> list[Any]:
+    record = env.record()
+    return [getattr(record, name).tolist() for name in ("job", "server", "start", "end", "amount")]
+
+
+def allocations(env: Any, instance: Instance) -> list[oracle.Matrix]:
+    """Cores [slot][job][server] of the episode that has ended."""
+    record = env.record()
+    u = np.zeros((int(record.final_time), len(instance.jobs), len(instance.cpu)), dtype=int)
+    for job, server, start, end, amount in zip(*schedule(env), strict=True):
+        u[int(start) : int(end), job, server] = amount[0] if isinstance(amount, list) else amount
+    rows: list[oracle.Matrix] = u.tolist()
+    return rows
+
+
+def check_equal(env: Any, instance: Instance, outcome: oracle.Outcome) -> None:
+    assert allocations(env, instance) == outcome.allocations
+    completion = env.simulator.state.completion[0, : len(instance.jobs)].tolist()
+    assert [c or None for c in completion] == outcome.completion
+
+
+#: gamma of the environment: an episode of small instances is cut off after some hundred slots
+SHORT = {"view": "allocation", "strict": True, "gamma": 60.0}
+
+# Against the oracle ---------------------------------------------------------------------------
+
+PRICES: list[dict[str, Any]] = [
+    {},
+    {"gamma": 30.0},
+    {"gamma": "seen"},
+    {"gamma": "eq27"},
+    {"gamma": 25.0, "literal": True},
+    {"lambda0": "p", "gamma": "seen"},
+    {"lambda0": "w"},
+    {"lambda0": "w", "literal": True, "gamma": "seen"},
+    {"lambda0": 7.0, "gamma": 90},
+]
+OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
+    *((kind, rule, {}) for kind in ("1d", "2d", "mapreduce") for rule in RULES),
+    *((kind, "ocorp", options) for kind in ("1d", "2d", "mapreduce") for options in PRICES),
+    *(
+        ("1d", "ocorp+", {"level": level, **options})
+        for level in ("server", "job")
+        for options in (
+            {"alpha": 1.0},
+            {"alpha": 0.3, "gamma": "seen"},
+            {"alpha": 40.0, "lambda0": "w"},
+            {"alpha": 2.0, "literal": True, "gamma": 25.0},
+            {"alpha": 0.0, "gamma": 30.0},
+            {"alpha": 1.0, "gamma": "eq27"},
+        )
+    ),
+    *(
+        ("2d", "ocorp+m", options)
+        for options in (
+            {},
+            {"gamma": "seen", "lambda0": "p"},
+            {"backfill": False},
+            {"literal": True, "gamma": 25.0},
+            {"literal": True, "backfill": False, "gamma": "seen"},
+            {"gamma": "eq27", "lambda0": "w"},
+        )
+    ),
+]
+
+
+def same_value(
+    instance: Instance,
+    mode: str | None,
+    outcome: oracle.Outcome,
+    mine: list[oracle.Matrix],
+    t: int,
+    rule: str,
+) -> bool:
+    """Whether what two policies did in a slot differs by a rounding error in what they optimise.
+
+    Prices depend on the allocations before, which are equal, so that the oracle's omega is known: the jobs
+    that differ must be worth the same.
+    """
+    if not rule.startswith("ocorp+"):
+        return False
+    change: dict[int, int] = {}
+    for j in range(len(instance.jobs)):
+        difference = sum(mine[t][j]) - sum(outcome.allocations[t][j])
+        if difference:
+            change[j] = difference
+    cluster = oracle._Cluster(instance, mode, 2)
+    for u in outcome.allocations[:t]:
+        for j, row in enumerate(u):
+            cluster.serve(j, sum(row))
+    before = outcome.lambdas[t - 1] if t else {}
+    worth, size = 0.0, 0.0
+    for j, amount in change.items():
+        e = cluster.entry(j, t + 1)
+        if (j, 0) not in before:
+            return False
+        omega = (e.weight - before[j, 0]) / e.demand
+        worth += omega * amount
+        size += abs(omega * amount)
+    return bool(change) and abs(worth) <= 1e-11 * size
+
+
+@pytest.mark.parametrize("packing", ["fresh", "sticky"])
+@pytest.mark.parametrize(("kind", "name", "options"), OPTIONS)
+def test_schedules_are_the_oracles(
+    kind: str, name: str, options: dict[str, Any], packing: str, tmp_path: Any
+) -> None:
+    """Every allocation of the run, with declared demands that are wrong in a third of the instances."""
+    policy = schedgym.make_policy(f"flowtime/{name}", **options)
+    rounding = 0
+    for x, given in enumerate(instances(kind, 18, 1)):
+        mode, instance, extra = None, given, dict(SHORT)
+        if kind != "mapreduce" and x % 3 == 2:
+            mode = oracle.MODES[x // 3 % 3]
+            instance = oracle.declare(given, random.Random(x), 0.5)
+            extra["estimation"] = mode
+        if options.get("gamma") == "eq27":
+            extra["clairvoyant"] = True
+        env = make(tmp_path, instance, kind, packing=packing, **extra)
+        assert run(env, policy)["repaired"] == 0
+        mine = allocations(env, instance)
+        best = oracle.simulate(instance, name, packing=packing, mode=mode, limit=len(mine), **options)
+        if mine != best.allocations:
+            t = next(t for t, (a, b) in enumerate(zip(mine, best.allocations, strict=False)) if a != b)
+            assert same_value(instance, mode, best, mine, t, name), (x, t)
+            rounding += 1
+            continue
+        check_equal(env, instance, best)
+    assert rounding <= 1
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 3.0])
+@pytest.mark.parametrize(("kind", "name"), [("1d", "ocorp"), ("mapreduce", "ocorp"), ("2d", "ocorp+m")])
+def test_other_norms(kind: str, name: str, norm: float, tmp_path: Any) -> None:
+    policy = schedgym.make_policy(f"flowtime/{name}", gamma="seen")
+    for instance in instances(kind, 15, 2):
+        env = make(tmp_path, instance, kind, norm=norm, **SHORT)
+        run(env, policy)
+        limit = int(env.record().final_time)
+        check_equal(env, instance, oracle.simulate(instance, name, k=norm, gamma="seen", limit=limit))
+
+
+def test_the_environments_alpha_is_the_default(tmp_path: Any) -> None:
+    for instance in instances("1d", 15, 3):
+        env = make(tmp_path, instance, "1d", alpha=3.0, **SHORT)
+        run(env, schedgym.make_policy("flowtime/ocorp+", gamma=50.0))
+        limit = int(env.record().final_time)
+        check_equal(env, instance, oracle.simulate(instance, "ocorp+", alpha=3.0, gamma=50.0, limit=limit))
+
+
+def test_the_transient_algorithm(tmp_path: Any) -> None:
+    rng = random.Random(4)
+    policy = schedgym.make_policy("flowtime/svf-transient")
+    for _ in range(30):
+        instance = oracle.random_instance(rng, at_once=True)
+        env = make(tmp_path, instance, "1d", **SHORT)
+        run(env, policy)
+        limit = int(env.record().final_time)
+        check_equal(env, instance, oracle.simulate(instance, "svf-transient", limit=limit))
+    env = make(tmp_path, Instance([Job(0, 9, 1), Job(3, 1, 1)], [2]), "1d", **SHORT)
+    with pytest.raises(InvalidWorkload, match="needs jobs that arrive at 0, job 1 arrives at 3"):
+        run(env, policy)
+
+
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+def test_random_orders_are_drawn_from_the_generator(kind: str, tmp_path: Any) -> None:
+    policy = schedgym.make_policy("flowtime/random")
+    differ = 0
+    for instance in instances(kind, 15, 5):
+        if any(getattr(job, "latency", None) is not None for job in instance.jobs):
+            continue
+        env = make(tmp_path, instance, kind, **SHORT)
+        draws = np.random.default_rng(5)
+
+        def decide(
+            t: int, entries: list[oracle.Entry], instance: Instance = instance, draws: Any = draws
+        ) -> oracle.Matrix:
+            u = [[0] * len(instance.cpu) for _ in instance.jobs]
+            if entries:
+                order, caps = draws.permutation(len(entries)).tolist(), [e.cap for e in entries]
+                if instance.memory is None:
+                    rows = oracle.pack(oracle.fill(order, caps, sum(instance.cpu)), instance.cpu)
+                else:
+                    reserve = [e.reserve for e in entries]
+                    rows = oracle.place(order, caps, reserve, instance.cpu, instance.memory)
+                for e, row in zip(entries, rows, strict=True):
+                    u[e.job] = row
+            return u
+
+        run(env, policy, seed=5)
+        limit = int(env.record().final_time)
+        check_equal(env, instance, oracle._run(oracle._Cluster(instance, None, 2), decide, limit))
+        first = schedule(env)
+        run(env, policy, seed=6)
+        differ += schedule(env) != first
+    assert differ > 5
+
+
+# Prices ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+def test_prices_are_the_oracles(kind: str, tmp_path: Any) -> None:
+    """Equal to the last bit, with wrong declarations, too."""
+    for x, given in enumerate(instances(kind, 24, 6)):
+        for options in (
+            {"gamma": 40.0},
+            {"gamma": "seen", "lambda0": "p"},
+            {"lambda0": "w", "literal": True},
+        ):
+            mode, instance, extra = None, given, dict(SHORT)
+            if kind != "mapreduce" and x % 2:
+                mode = oracle.MODES[x // 2 % 3]
+                instance = oracle.declare(given, random.Random(x), 0.5)
+                extra["estimation"] = mode
+            env = make(tmp_path, instance, kind, **extra)
+            policy = schedgym.make_policy("flowtime/ocorp", **options)
+            seen: list[tuple[int, dict[tuple[int, int], float]]] = []
+
+            def note(observation: Any, action: Any, policy: Any = policy, seen: Any = seen) -> None:
+                learned = policy.learned
+                n = int(learned.state[0])
+                keys = zip(learned.job[:n].tolist(), learned.phase[:n].tolist(), strict=True)
+                prices = dict(zip(keys, learned.price[:n].tolist(), strict=True))
+                seen.append((int(observation["slot"][0]), prices))
+
+            run(env, policy, note=note)
+            limit = int(env.record().final_time)
+            outcome = oracle.simulate(instance, "ocorp", mode=mode, limit=limit, **options)
+            for slot, prices in seen:
+                before = outcome.lambdas[slot - 2] if slot > 1 else {}
+                for key, price in prices.items():
+                    if key in before:
+                        assert price == before[key]
+
+
+@pure_kernel
+def nearest(x: float, error: float) -> float:
+    return simplest_fraction(x, error)
+
+
+def test_service_is_recovered_from_rounded_slots() -> None:
+    rng = random.Random(7)
+    inexact = 0
+    for _ in range(20000):
+        d = rng.randint(1, 500)
+        p = rng.choice([3, 50, 3300])
+        left = rng.randint(1, p * d)
+        used = rng.randint(0, min(d, left))
+        before, after = left / d, (left - used) / d
+        assert nearest(before - after, 1e-15 * (1.0 + before)) == used / d
+        inexact += before - after != used / d
+    assert inexact > 5000
+
+
+# Other views ----------------------------------------------------------------------------------
+
+VIEWS: list[tuple[str, dict[str, Any], str]] = [
+    *((rule, {}, view) for rule in ("srpt", "srvf", "svf", "srf", "fifo") for view in ("priority", "rule")),
+    *((rule, {}, "rule") for rule in ("tetris", "drf")),
+    ("random", {}, "priority"),
+    *(("ocorp", options, "priority") for options in PRICES),
+]
+
+
+@pytest.mark.parametrize("packing", ["fresh", "sticky"])
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+@pytest.mark.parametrize(("name", "options", "view"), VIEWS)
+def test_other_views_contain_the_policies(
+    name: str, options: dict[str, Any], view: str, kind: str, packing: str, tmp_path: Any
+) -> None:
+    policy = schedgym.make_policy(f"flowtime/{name}", **options)
+    parameters = dict(SHORT) | {"packing": packing, "clairvoyant": options.get("gamma") == "eq27"}
+    for x, given in enumerate(instances(kind, 12, 8)):
+        instance, extra = given, dict(parameters)
+        if kind != "mapreduce" and x % 2:
+            instance = oracle.declare(given, random.Random(x), 0.5)
+            extra["estimation"] = oracle.MODES[x // 2 % 3]
+        env = make(tmp_path, instance, kind, **extra)
+        expected = run(env, policy, seed=3), schedule(env)
+        env = make(tmp_path, instance, kind, **(extra | {"view": view}))
+        assert (run(env, policy, seed=3), schedule(env)) == expected
+
+
+def test_svf_transient_by_priority(tmp_path: Any) -> None:
+    policy = schedgym.make_policy("flowtime/svf-transient", packing="sticky")
+    instance = oracle.random_instance(random.Random(9), at_once=True)
+    env = make(tmp_path, instance, "1d", **SHORT)
+    expected = run(env, policy), schedule(env)
+    env = make(tmp_path, instance, "1d", **(SHORT | {"view": "priority", "packing": "sticky"}))
+    assert (run(env, policy), schedule(env)) == expected
+
+
+# The specification's vectors ------------------------------------------------------------------
+
+
+def completions(tmp_path: Any, instance: Instance, name: str, kind: str = "1d", **options: Any) -> Any:
+    env = make(tmp_path, instance, kind, view="allocation", strict=True)
+    metrics = run(env, schedgym.make_policy(f"flowtime/{name}", **options))
+    return env.simulator.state.completion[0, : len(instance.jobs)].tolist(), metrics
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("ocorp", {"gamma": 100}, [6, 2, 5]),
+        ("srpt", {}, [6, 2, 5]),
+        ("srvf", {}, [4, 3, 6]),
+        ("svf", {}, [4, 3, 6]),
+        ("srf", {}, [4, 6, 4]),
+        ("ocorp", {"gamma": 100, "literal": True}, [21, 30, 21]),
+    ],
+)
+def test_vector_1(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
+    found, metrics = completions(tmp_path, VECTOR_1, name, **options)
+    assert found == expected
+    if name == "ocorp" and "literal" not in options:
+        assert metrics["fractional"] == pytest.approx(37.5 + 6.5 + 56 / 3)
+
+
+def test_vector_2(tmp_path: Any) -> None:
+    """A waiting job: its price after slots 1 to 5; alone on the cluster it takes 121 slots."""
+    policy = schedgym.make_policy("flowtime/ocorp", literal=True)
+    prices = []
+    env = make(tmp_path, Instance([Job(0, 50, 1)], [1]), "1d", view="allocation", strict=True)
+    run(env, policy, note=lambda o, a: prices.append(float(policy.learned.price[0])))
+    assert prices[:6] == pytest.approx([0.0, 0.0125, 0.083211, 0.278066, 0.678066, 1.376838], abs=1e-6)
+    assert len(prices) == 121
+
+
+def test_vector_4_in_a_run(tmp_path: Any) -> None:
+    """The job comes to run in its second slot, when job 0 has left the servers."""
+    instance = Instance([Job(0, 1, 32), Job(0, 50, 4)], [8] * 4)
+    for alpha, row, change in [(1.0, [1, 1, 1, 1], 0.25), (0.0, [4, 0, 0, 0], 1.0)]:
+        env = make(tmp_path, instance, "1d", view="allocation", strict=True)
+        metrics = run(env, schedgym.make_policy("flowtime/ocorp+", alpha=alpha, gamma=1000))
+        u = allocations(env, instance)
+        assert u[0][1] == [0, 0, 0, 0]
+        assert u[1][1] == row
+        assert metrics["switching_cost"] == pytest.approx(change)
+
+
+def test_vector_6(tmp_path: Any) -> None:
+    instance = Instance([Job(0, 1, 2), Job(0, 1, 2), Job(0, 3, 1)], [3])
+    for name in ("svf", "svf-transient"):
+        assert completions(tmp_path, instance, name)[1]["l1"] == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"), [("ocorp", {"gamma": 50}, [6, 5]), ("srpt", {}, [5, 6])]
+)
+def test_vector_8(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
+    assert completions(tmp_path, VECTOR_8, name, "mapreduce", **options)[0] == expected
+
+
+def test_vector_9(tmp_path: Any) -> None:
+    """Gamma of Eq. 27: over all jobs from the observation, else over those that have arrived."""
+    instance = Instance([Job(0, 4, 2), Job(10, 30, 1)], [2])
+    for gamma, expected in (("eq27", {76.0}), ("seen", {16.0, 76.0})):
+        env = make(tmp_path, instance, "1d", view="allocation", clairvoyant=True)
+        policy = schedgym.make_policy("flowtime/ocorp", gamma=gamma)
+        gammas = set()
+        run(env, policy, note=lambda o, a, p=policy, g=gammas: g.add(float(p.learned.numbers[0])))
+        assert gammas == expected
+
+
+# All of them ----------------------------------------------------------------------------------
+
+EVERY = [spec.name for spec in list_policies("flowtime")]
+KIND = {"flowtime/ocorp+m": "2d"}
+
+
+def arrivals(name: str, given: list[Instance]) -> list[Instance]:
+    """svf-transient needs jobs that are there at the start."""
+    if name != "flowtime/svf-transient":
+        return given
+    return [g._replace(jobs=[job._replace(arrival=0) for job in g.jobs]) for g in given]
+
+
+def test_every_algorithm_is_a_policy() -> None:
+    assert {f"flowtime/{name}" for name in (*oracle.POLICIES, "random")} == set(EVERY)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_action_is_a_function_of_what_has_been_seen(name: str, tmp_path: Any) -> None:
+    """Not of an episode before, nor of rows behind; after copying and pickling the same."""
+    kind = KIND.get(name, "1d")
+    for view in get_policy_spec(name).views:
+        for instance in arrivals(name, instances(kind, 4, 10)):
+            env = make(tmp_path, instance, kind, **(SHORT | {"view": view}))
+            policy, other = schedgym.make_policy(name), schedgym.make_policy(name)
+            seen: list[Any] = []
+            served = set()
+            for _ in range(2):
+                run(
+                    env,
+                    policy,
+                    note=lambda o, a: (seen.append((copy.deepcopy(o), np.array(a))), served.add(id(a))),
+                )
+            if view != "rule":
+                assert len(served) == 1, "one array serves all decisions"
+            half = len(seen) // 2
+            other.reset(env.interface, np.random.default_rng(0))
+            for step, (observation, action) in enumerate(seen[half:]):
+                if step == half // 2:
+                    other = pickle.loads(pickle.dumps(copy.deepcopy(other)))
+                n = int(observation["active"][0])
+                before = copy.deepcopy(observation)
+                assert (other(observation) == action).all()
+                assert view == "rule" or not action[n:].any()
+                for field, values in observation.items():
+                    assert (values == before[field]).all(), field
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_more_jobs_than_there_was_room_for(name: str) -> None:
+    """The work space grows in the middle of an episode, and what was learned stays."""
+    parameters: dict[str, Any] = {"jobs": 200, "horizon": 40, "servers": "8+4+2", "gamma": 400.0}
+    if name == "flowtime/svf-transient":
+        parameters["horizon"] = 1
+    env = gym.make(
+        ID,
+        view="allocation",
+        window="all",
+        strict=True,
+        disable_env_checker=True,
+        kind=KIND.get(name, "1d"),
+        **parameters,
+    ).unwrapped
+    env.reset(seed=1)
+    env.simulator.fixed = None
+    active: list[int] = []
+    policy, large = schedgym.make_policy(name), schedgym.make_policy(name)
+    observation, _ = env.reset(seed=1)
+    for each in (policy, large):
+        each.reset(env.interface, np.random.default_rng(0))
+    large.rows = 199  # room for 200 from the start
+    for _ in range(150):
+        active.append(int(observation["active"][0]))
+        action = policy(observation)
+        assert (action == large(observation)).all()
+        observation, _, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            break
+    assert (active[0] < 64 or parameters["horizon"] == 1) and 64 < max(active)
+    assert policy.rows < 200 or parameters["horizon"] == 1
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
+    kind = KIND.get(name, "1d")
+    for view in get_policy_spec(name).views:
+        for instance in arrivals(name, instances(kind, 6, 11)):
+            env = make(tmp_path, instance, kind, **(SHORT | {"view": view, "window": 2}))
+            assert run(env, schedgym.make_policy(name))["repaired"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "parameters", "message"),
+    [
+        ("tetris", {}, {"view": "priority"}, "tetris cannot be expressed in view 'priority'"),
+        ("drf", {}, {"view": "priority"}, "drf cannot be expressed in view 'priority'"),
+        ("ocorp", {}, {"view": "rule"}, "ocorp cannot be expressed in view 'rule'"),
+        ("ocorp+", {}, {"view": "priority"}, "cannot be expressed in view 'priority'"),
+        ("ocorp+m", {}, {"view": "priority"}, "cannot be expressed in view 'priority'"),
+        ("random", {}, {"view": "rule"}, "random cannot be expressed in view 'rule'"),
+        ("svf-transient", {}, {"view": "rule"}, "svf-transient cannot be expressed in view 'rule'"),
+        ("srpt", {}, {"view": "pick"}, "srpt cannot be expressed in view 'pick'"),
+        ("ocorp+", {}, {"kind": "2d"}, "is not defined for kind '2d'"),
+        ("ocorp+", {}, {"kind": "mapreduce"}, "is not defined for kind 'mapreduce'"),
+        ("ocorp+m", {}, {"kind": "1d"}, "is not defined for kind '1d'"),
+        ("svf-transient", {}, {"kind": "2d"}, "svf-transient is not defined for kind '2d'"),
+        ("srpt", {"packing": "sticky"}, {"view": "priority"}, "needs packing='sticky', the environment has"),
+        ("srpt", {"packing": "fresh"}, {"view": "rule", "packing": "sticky"}, "needs packing='fresh'"),
+        ("ocorp", {"gamma": "eq27"}, {}, "needs clairvoyant=True, the environment has False"),
+        ("fifo", {}, {"observation": "features"}, "needs observation='dict'"),
+    ],
+)
+def test_what_an_environment_cannot_carry_is_refused(
+    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
+) -> None:
+    import dataclasses
+
+    values = dataclasses.asdict(FlowtimeParameters(**({"view": "allocation"} | parameters)))
+    sizes = {"window": 4, "servers": 2, "tasks": 1}
+    interface = Interface(ID, PROBLEM.name, values["view"], values["observation"], values, sizes)
+    with pytest.raises(InvalidParameter, match=message):
+        schedgym.make_policy(f"flowtime/{name}", **options).reset(interface, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("srpt", {"packing": "best"}, "packing: must be 'fresh' or 'sticky', got 'best'"),
+        ("ocorp", {"gamma": "best"}, "gamma: must be a number from 0 or 'seen' or 'eq27', got 'best'"),
+        ("ocorp", {"gamma": -1}, "gamma: must be a number from 0"),
+        ("ocorp", {"gamma": math.nan}, "gamma: must be a number from 0"),
+        ("ocorp", {"gamma": True}, "gamma: must be a number from 0"),
+        ("ocorp", {"lambda0": "x"}, "lambda0: must be a number from 0 or 'p' or 'w', got 'x'"),
+        ("ocorp", {"lambda0": -0.5}, "lambda0: must be a number from 0"),
+        ("ocorp", {"literal": 1}, "literal: must be True or False, got 1"),
+        ("ocorp+", {"alpha": -1.0}, "alpha: must be a number from 0, got -1.0"),
+        ("ocorp+", {"alpha": "much"}, "alpha: must be a number from 0, got 'much'"),
+        ("ocorp+", {"level": "rack"}, "level: must be 'server' or 'job', got 'rack'"),
+        ("ocorp+m", {"backfill": 0}, "backfill: must be True or False, got 0"),
+    ],
+)
+def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        schedgym.make_policy(f"flowtime/{name}", **options)
+
+
+def test_memory_in_units_that_are_too_small(tmp_path: Any) -> None:
+    jobs = [Job(0, 1, 1, 10**6) for _ in range(200)]
+    env = make(tmp_path, Instance(jobs, [400], [10**6]), "2d", **SHORT)
+    with pytest.raises(InvalidParameter, match="give memory in larger units"):
+        run(env, schedgym.make_policy("flowtime/ocorp+m"))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "limit"),
+    [
+        ("srpt", {}, 3.0),
+        ("svf", {}, 3.0),
+        ("ocorp", {}, 3.0),
+        ("ocorp+", {"alpha": 1.0}, 6.0),
+        ("ocorp+m", {}, 10.0),
+    ],
+)
+def test_the_run_of_the_paper_is_fast(name: str, options: dict[str, Any], limit: float) -> None:
+    """6487 jobs on five servers, observations lent."""
+    preset = "kw-2d" if name == "ocorp+m" else "kw"
+    env = gym.make(
+        ID, disable_env_checker=True, view="allocation", window="all", action_mask=False, copy=False,
+        **PROBLEM.presets[preset],
+    ).unwrapped  # fmt: skip
+    policy = schedgym.make_policy(f"flowtime/{name}", **options)
+    policy.reset(env.interface, np.random.default_rng(0))
+    observation, _ = env.reset(seed=0)
+    observation, *_ = env.step(policy(observation))  # compiled
+    start, done = time.perf_counter(), False
+    while not done:
+        observation, _, terminated, truncated, info = env.step(policy(observation))
+        done = terminated or truncated
+    assert time.perf_counter() - start < limit
+    assert info["metrics"]["finished"] == 6487
+
+
+COUNT = """
+import json, re, sys
+import gymnasium as gym, numpy as np, schedgym
+from schedgym.baselines.flowtime import pricing, rules
+
+for name in ("srpt", "ocorp"):
+    env = gym.make(
+        "schedgym/FlowtimePacking-v0", jobs=4, view="allocation", window="all", disable_env_checker=True
+    ).unwrapped
+    policy = schedgym.make_policy("flowtime/" + name)
+    observation, _ = env.reset(seed=1)
+    policy.reset(env.interface, np.random.default_rng(0))
+    policy(observation)
+counts = {}
+for module in (rules, pricing):
+    for code in module.decide.inspect_llvm().values():
+        counts[module.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
+print(json.dumps(counts))
+"""
+
+
+def test_nothing_is_counted(tmp_path: Path) -> None:
+    """Freshly compiled: of code from a cache inspect_llvm says nothing."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", COUNT], capture_output=True, text=True, cwd=ROOT, env=variables
+    )
+    assert result.returncode == 0, result.stderr
+    counts = json.loads(result.stdout)
+    assert len(counts) == 2 and not any(counts.values()), counts
