@@ -294,7 +294,16 @@ class FlowtimeSimulator(Simulator):
             self.observation["action_mask"] = buffers.action_mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("observation", "table", "tools", "toolbox", "actions", "rows", "reward", "repaired")
+        derived: tuple[str, ...] = (
+            "observation",
+            "table",
+            "tools",
+            "toolbox",
+            "actions",
+            "rows",
+            "reward",
+            "repaired",
+        )
         derived += ("terminated", "truncated")
         return {name: value for name, value in self.__dict__.items() if name not in derived}
 
