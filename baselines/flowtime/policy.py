@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.solvers.transport import TransportScratch, make_transport_scratch
+from schedgym.core.jit import COMPILED, I8_1, I8_2, pack, unpacker
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.schemes import FRESH, LOCALITY, PLACE, STICKY, Visible, locality_rows
 
-__all__ = ["PACKINGS", "FlowtimePolicy"]
+__all__ = ["PACKINGS", "FlowtimePolicy", "Known", "unpack_seen"]
 
 PACKINGS = ("fresh", "sticky")
 NONE_1 = np.zeros(0, dtype=np.int64)
 NONE_2 = np.zeros((0, 2), dtype=np.int64)
 NO_LATENCY = np.zeros((0, 0))
+
+
+class Known(NamedTuple):
+    """What else an observation tells of the visible jobs; of the last two arrays one has length 0."""
+
+    job: I8_1  # [rows]
+    arrival: I8_1  # [rows]
+    age: I8_1  # [rows]
+    processing: I8_1  # [rows] plain
+    phase_processing: I8_2  # [rows, 2] mapreduce
+
+
+#: field -> its row in the table of a packed Visible and Known
+PLACES = {name: row for row, name in enumerate((*Visible._fields, *Known._fields))}
+COMMON = ("slots_left", "remaining", "volume", "cap", "held", "job", "arrival", "age")
+PHASED = {"phase_demand": "demand", "phase_processing": "processing"}
+
+unpack_seen = unpacker(Visible, Known)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two arrays differ by their numbers only."""
+    return bool(a.shape == b.shape and a.dtype == b.dtype and a.flags.c_contiguous)
 
 
 class FlowtimePolicy:
@@ -68,6 +93,19 @@ class FlowtimePolicy:
         self.shown = np.zeros(1, dtype=np.int64)
         self.work: Any = None
         self.rows = 0
+        fields = [*COMMON, "demand", "processing"]
+        if self.kind == "2d":
+            fields.append("memory")
+        elif self.kind == "mapreduce":
+            fields = [*COMMON, *PHASED, "phase", "tasks", "task_remaining"]
+        self.choose(fields)
+
+    def choose(self, fields: list[str]) -> None:
+        """Set which fields a policy sees, and what an observation calls them."""
+        self.fields = fields
+        self.names = [PHASED.get(field, field) for field in fields]
+        self.places = [PLACES[field] for field in fields]
+        self.seen: Any = None
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """The parameters of the environment that the policy needs in the view."""
@@ -86,6 +124,8 @@ class FlowtimePolicy:
             self.work = None
         if self.work is None:
             self.work = self.prepare(observation, self.rows)
+            if "latency" in observation and "latency" not in self.fields:
+                self.choose([*self.fields, "latency"])
         return self.work[0]
 
     def how(self, observation: dict[str, Any]) -> int:
@@ -109,46 +149,46 @@ class FlowtimePolicy:
         cpu = np.array(observation["server_cpu"], dtype=np.int64)
         return cpu, np.array(observation.get("server_memory", np.zeros_like(cpu)), dtype=np.int64)
 
-    def visible(self, seen: dict[str, Any]) -> Visible:
+    def bundles(self, observation: dict[str, Any]) -> tuple[Visible, Known]:
         """The visible jobs of an observation."""
-        if self.kind == "mapreduce":
-            tasks = seen["task_remaining"]
-            latency = NO_LATENCY
-            if "latency" in seen:
-                latency = seen["latency"].reshape(self.window, -1)
-            return Visible(
-                NONE_1,
-                NONE_1,
-                seen["slots_left"],
-                seen["remaining"],
-                seen["volume"],
-                seen["cap"],
-                seen["held"],
-                seen["phase"],
-                seen["tasks"],
-                seen["demand"],
-                tasks.reshape(self.window, -1),
-                latency,
-            )
-        return Visible(
-            seen["demand"],
-            seen["memory"] if self.kind == "2d" else NONE_1,
-            seen["slots_left"],
-            seen["remaining"],
-            seen["volume"],
-            seen["cap"],
-            seen["held"],
-            NONE_1,
-            NONE_2,
-            NONE_2,
-            NONE_2,
-            NO_LATENCY,
+        seen = dict.fromkeys(PLACES, NONE_1)
+        seen |= {"held": NONE_2, "tasks": NONE_2, "phase_demand": NONE_2, "phase_processing": NONE_2}
+        seen |= {"task_remaining": NONE_2, "latency": NO_LATENCY}
+        for field, array in zip(self.fields, self.arrays(observation), strict=True):
+            seen[field] = array.reshape(self.window, -1) if array.ndim > 2 else array
+        return (
+            Visible(**{name: seen[name] for name in Visible._fields}),
+            Known(**{name: seen[name] for name in Known._fields}),
         )
+
+    def arrays(self, observation: dict[str, Any]) -> list[Any]:
+        """The arrays of an observation that a policy reads, in the order of ``fields``."""
+        return [observation[name] for name in self.names]
+
+    def look(self, observation: dict[str, Any]) -> Any:
+        """The visible jobs of an observation, packed for a kernel; lent arrays are packed once.
+
+        Packed, arrays that must not be written are of the same type to a kernel as those that may.
+        """
+        arrays = self.arrays(observation)
+        seen = self.seen
+        if seen is not None:
+            table, before = seen
+            if all(map(operator.is_, arrays, before)):
+                return table
+            if COMPILED and all(map(_alike, arrays, before)):
+                for place, array in zip(self.places, arrays, strict=True):
+                    table[place, 0] = array.ctypes.data
+                self.seen = table, arrays
+                return table
+        bundles = self.bundles(observation)
+        self.seen = pack(*bundles), arrays
+        return self.seen[0]
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         if "work" in state:  # the action is a view of an array that is kept
-            state["work"] = None
+            state["work"] = state["seen"] = None
             del state["action"]
         return state
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.baselines.flowtime.policy import NONE_1, NONE_2, FlowtimePolicy
+from schedgym.baselines.flowtime.policy import FlowtimePolicy, Known, unpack_seen
 from schedgym.baselines.solvers.fixed_point import variable
 from schedgym.baselines.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
 from schedgym.baselines.solvers.transport import TransportScratch, make_transport_scratch
@@ -95,13 +95,13 @@ def simplest_fraction(x: float, error: float) -> float:
 
 
 @helper
-def _length(phases: Any, r: int, processing: Any, phase_processing: Any, rows: Visible) -> int:
+def _length(phases: Any, r: int, known: Known, rows: Visible) -> int:
     """Slots that a job takes at least."""
     if not phases:
-        return processing[r]
-    length = phase_processing[r, 0]
+        return known.processing[r]
+    length = known.phase_processing[r, 0]
     if rows.tasks[r, 1] > 0:
-        length += phase_processing[r, 1]
+        length += known.phase_processing[r, 1]
     return length
 
 
@@ -110,10 +110,7 @@ def learn(
     n: int,
     slot: int,
     eq27: float,
-    job: Any,
-    arrival: Any,
-    processing: Any,
-    phase_processing: Any,
+    known: Known,
     rows: Visible,
     options: Options,
     learned: Learned,
@@ -125,23 +122,25 @@ def learn(
     before = learned.state[0]
     step = float(learned.state[1]) ** (norm + 0.5)
     gamma = learned.numbers[0]
+    job = known.job
+    arrival = known.arrival
     s = 0
     for r in range(n):
         while s < before and learned.job[s] < job[r]:
             s += 1
-        known = s < before and learned.job[s] == job[r]
+        met = s < before and learned.job[s] == job[r]
         z = 0
         if phases:
             z = rows.phase[r]
-        length = _length(phases, r, processing, phase_processing, rows)
-        if known and learned.phase[s] == z:
+        length = _length(phases, r, known, rows)
+        if met and learned.phase[s] == z:
             target = float(length)
             tasks = 1
             if phases:
                 tasks = rows.tasks[r, z]
                 work = 0
                 for y in range(2):
-                    work += rows.tasks[r, y] * phase_processing[r, y]
+                    work += rows.tasks[r, y] * known.phase_processing[r, y]
                 target = float(work)
             if estimation:
                 served = simplest_fraction(
@@ -158,7 +157,7 @@ def learn(
             price = math.nan  # set_coefficients puts the weight
         else:
             price = options.numbers[3]
-        if not known:
+        if not met:
             end = float(max(arrival[r] + 2 * length, 2 * arrival[r]))
             learned.numbers[1] = max(learned.numbers[1], end)
             learned.numbers[2] += rows.volume[r]
@@ -181,20 +180,10 @@ def learn(
 
 
 @pure_kernel
-def decide(
-    table: Any,
-    n: int,
-    slot: int,
-    eq27: float,
-    job: Any,
-    arrival: Any,
-    age: Any,
-    processing: Any,
-    phase_processing: Any,
-    rows: Visible,
-) -> None:
+def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """Learn the prices, and decide on the first n jobs of an observation."""
     scratch, net, bag, options, learned, decision = unpack(table)
+    rows, known = unpack_seen(seen)
     method = options.flags[0]
     how = options.flags[1]
     phases = options.flags[2] != 0
@@ -206,14 +195,15 @@ def decide(
     scores = decision.scores
     coefficient = decision.coefficient
     omega = decision.omega
-    learn(n, slot, eq27, job, arrival, processing, phase_processing, rows, options, learned)
+    age = known.age
+    learn(n, slot, eq27, known, rows, options, learned)
     set_coefficients(
         phases,
         n,
         options.numbers[0],
         age,
-        processing,
-        phase_processing,
+        known.processing,
+        known.phase_processing,
         rows,
         learned.price,
         coefficient,
@@ -368,17 +358,8 @@ class PricingPolicy(FlowtimePolicy):
     def __call__(self, observation: dict[str, Any]) -> Any:
         """The decision, in the action of the environment's view."""
         count = int(observation["active"][0] - observation["backlog"][0])
-        phases = self.kind == "mapreduce"
-        decide(
-            self.ready(observation, count),
-            count,
-            int(observation["slot"][0]),
-            float(observation["eq27"][0]) if self.gamma == "eq27" else 0.0,
-            observation["job"],
-            observation["arrival"],
-            observation["age"],
-            NONE_1 if phases else observation["processing"],
-            observation["processing"] if phases else NONE_2,
-            self.visible(observation),
-        )
+        slot = int(observation["slot"][0])
+        eq27 = float(observation["eq27"][0]) if self.gamma == "eq27" else 0.0
+        table = self.ready(observation, count)
+        decide(table, self.look(observation), count, slot, eq27)
         return self.action

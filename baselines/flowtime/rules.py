@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.baselines.flowtime.policy import FlowtimePolicy
+from schedgym.baselines.flowtime.policy import FlowtimePolicy, unpack_seen
 from schedgym.baselines.solvers.transport import TransportScratch
 from schedgym.core.jit import F4_2, I8_1, I8_2, pack, pure_kernel, unpacker
 from schedgym.problems.flowtime.problem import KINDS
 from schedgym.problems.flowtime.schemes import (
     RULES,
     Scratch,
-    Visible,
     allocate,
     allocate_by_rule,
     make_scratch,
@@ -51,9 +50,10 @@ unpack = unpacker(Scratch, TransportScratch, Decision)
 
 
 @pure_kernel
-def decide(table: Any, n: int, rows: Visible) -> None:
+def decide(table: Any, seen: Any, n: int) -> None:
     """Decide on the first n jobs of an observation."""
     scratch, net, decision = unpack(table)
+    rows, _ = unpack_seen(seen)
     rule = decision.options[0]
     how = decision.options[1]
     phases = decision.options[2] != 0
@@ -128,5 +128,5 @@ class RulePolicy(FlowtimePolicy):
         table = self.ready(observation, count)
         if self.code == GIVEN:
             self.work[1][2].given[:count] = self.rng.permutation(count)
-        decide(table, count, self.visible(observation))
+        decide(table, self.look(observation), count)
         return self.action

@@ -314,7 +314,8 @@ def value(placement: Placement, worth: Sequence[int]) -> int:
 
 def keep(values: Sequence[int], weights: Sequence[int], room: int) -> tuple[int, ...]:
     """The most valuable items that fit, by trying all sets; of equal ones that with the lowest items."""
-    best, chosen = -1, ()
+    best = -1
+    chosen: tuple[int, ...] = ()
     for taken in itertools.product((0, 1), repeat=len(values)):
         if sum(itertools.compress(weights, taken)) <= room:
             total = sum(itertools.compress(values, taken))

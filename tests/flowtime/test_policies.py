@@ -11,7 +11,6 @@ import random
 import subprocess
 import sys
 import time
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -115,42 +114,6 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def same_value(
-    instance: Instance,
-    mode: str | None,
-    outcome: oracle.Outcome,
-    mine: list[oracle.Matrix],
-    t: int,
-    rule: str,
-) -> bool:
-    """Whether what two policies did in a slot differs by a rounding error in what they optimise.
-
-    Prices depend on the allocations before, which are equal, so that the oracle's omega is known: the jobs
-    that differ must be worth the same.
-    """
-    if not rule.startswith("ocorp+"):
-        return False
-    change: dict[int, int] = {}
-    for j in range(len(instance.jobs)):
-        difference = sum(mine[t][j]) - sum(outcome.allocations[t][j])
-        if difference:
-            change[j] = difference
-    cluster = oracle._Cluster(instance, mode, 2)
-    for u in outcome.allocations[:t]:
-        for j, row in enumerate(u):
-            cluster.serve(j, sum(row))
-    before = outcome.lambdas[t - 1] if t else {}
-    worth, size = 0.0, 0.0
-    for j, amount in change.items():
-        e = cluster.entry(j, t + 1)
-        if (j, 0) not in before:
-            return False
-        omega = (e.weight - before[j, 0]) / e.demand
-        worth += omega * amount
-        size += abs(omega * amount)
-    return bool(change) and abs(worth) <= 1e-11 * size
-
-
 @pytest.mark.parametrize("packing", ["fresh", "sticky"])
 @pytest.mark.parametrize(("kind", "name", "options"), OPTIONS)
 def test_schedules_are_the_oracles(
@@ -158,8 +121,7 @@ def test_schedules_are_the_oracles(
 ) -> None:
     """Every allocation of the run, with declared demands that are wrong in a third of the instances."""
     policy = schedgym.make_policy(f"flowtime/{name}", **options)
-    rounding = 0
-    for x, given in enumerate(instances(kind, 18, 1)):
+    for x, given in enumerate(instances(kind, 12, 1)):
         mode, instance, extra = None, given, dict(SHORT)
         if kind != "mapreduce" and x % 3 == 2:
             mode = oracle.MODES[x // 3 % 3]
@@ -169,15 +131,9 @@ def test_schedules_are_the_oracles(
             extra["clairvoyant"] = True
         env = make(tmp_path, instance, kind, packing=packing, **extra)
         assert run(env, policy)["repaired"] == 0
-        mine = allocations(env, instance)
-        best = oracle.simulate(instance, name, packing=packing, mode=mode, limit=len(mine), **options)
-        if mine != best.allocations:
-            t = next(t for t, (a, b) in enumerate(zip(mine, best.allocations, strict=False)) if a != b)
-            assert same_value(instance, mode, best, mine, t, name), (x, t)
-            rounding += 1
-            continue
-        check_equal(env, instance, best)
-    assert rounding <= 1
+        limit = int(env.record().final_time)
+        outcome = oracle.simulate(instance, name, packing=packing, mode=mode, limit=limit, **options)
+        check_equal(env, instance, outcome)
 
 
 @pytest.mark.parametrize("norm", [1.0, 1.5, 3.0])
@@ -441,15 +397,16 @@ def test_an_action_is_a_function_of_what_has_been_seen(name: str, tmp_path: Any)
             env = make(tmp_path, instance, kind, **(SHORT | {"view": view}))
             policy, other = schedgym.make_policy(name), schedgym.make_policy(name)
             seen: list[Any] = []
-            served = set()
+            served: set[int] = set()
+
+            def note(observation: Any, action: Any, seen: Any = seen, served: Any = served) -> None:
+                seen.append((copy.deepcopy(observation), np.array(action)))
+                served.add(id(action))
+
             for _ in range(2):
-                run(
-                    env,
-                    policy,
-                    note=lambda o, a: (seen.append((copy.deepcopy(o), np.array(a))), served.add(id(a))),
-                )
-            if view != "rule":
-                assert len(served) == 1, "one array serves all decisions"
+                run(env, policy, note=note)
+                assert view == "rule" or len(served) == 1, "one array serves all decisions of an episode"
+                served.clear()
             half = len(seen) // 2
             other.reset(env.interface, np.random.default_rng(0))
             for step, (observation, action) in enumerate(seen[half:]):
@@ -478,14 +435,12 @@ def test_more_jobs_than_there_was_room_for(name: str) -> None:
         kind=KIND.get(name, "1d"),
         **parameters,
     ).unwrapped
-    env.reset(seed=1)
-    env.simulator.fixed = None
     active: list[int] = []
     policy, large = schedgym.make_policy(name), schedgym.make_policy(name)
     observation, _ = env.reset(seed=1)
     for each in (policy, large):
         each.reset(env.interface, np.random.default_rng(0))
-    large.rows = 199  # room for 200 from the start
+    large.rows = 200  # room for all from the start
     for _ in range(150):
         active.append(int(observation["active"][0]))
         action = policy(observation)
@@ -494,7 +449,6 @@ def test_more_jobs_than_there_was_room_for(name: str) -> None:
         if terminated or truncated:
             break
     assert (active[0] < 64 or parameters["horizon"] == 1) and 64 < max(active)
-    assert policy.rows < 200 or parameters["horizon"] == 1
 
 
 @pytest.mark.parametrize("name", EVERY)

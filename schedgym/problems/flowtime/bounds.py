@@ -31,13 +31,13 @@ F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 
 ROUNDING = 1e-10  # share of all sums by which rounding may have raised a bound
-COARSEST = 64  # intervals of the first grid of prices
+COARSEST = 16  # intervals of the first grid of prices
 FINER = 4  # intervals that one is cut into for the next grid
 FINEST = 2**14  # most intervals
-STEPS = 300  # of the ascent on a grid, at most
+STEPS = 1000  # of the ascent on a grid, at most
 MEMORY = 0.9  # share of the last direction that goes into the next one
 LEVELS = (1.0, 1e-4)  # what the ascent aims at, above the best value so far: at first, and at last
-PATIENCE = 10  # steps without a better value, until it aims lower
+PATIENCE = 20  # steps without a better value, until it aims lower
 NEVER = 2**62  # a slot
 MOST_VISITS = 10**8  # runs that all steps may look at (a second or two)
 MOST_VARIABLES = 10**6  # of the linear program (a minute or so)
@@ -91,12 +91,13 @@ def priced_bound(workload: Workload, norm: float = 2.0) -> float:
     For any prices pi(t) >= 0 of a core in slot t a schedule costs sum f^k >= sum over jobs of (f^k + price of
     the cores that it has) - C sum over t of pi(t), as it never has more than C cores in a slot. On the right
     side every job can be minimised on its own: for each completion it takes its cheapest slots before it.
-    Thus every pi gives a bound, whatever it comes from. In 2D a slot of a job also costs its memory at a
-    second price. A job of two phases may have the first end as late as if the second began then, and the
-    second begin as early as if the first had not waited: a relaxation.
+    Thus every pi gives a bound, whatever it comes from. In 2D memory has a price, too: with at most r cores
+    at a time, a job holds at least m / r GB for every core. A job of two phases is relaxed: the first may
+    end as late as if the second needed no more than its least number of slots, and the second begin as early
+    as if the first had not waited.
 
     The prices are constant on intervals, at first on few and long ones, at last on slots, or on as many
-    intervals as ``FINEST`` and ``MOST_VISITS`` allow.
+    intervals as ``FINEST`` and ``MOST_VISITS`` allow; so the bound on a large workload is not the best one.
     """
     return _priced(_needs(tables(workload)), norm)
 
@@ -211,8 +212,6 @@ def _priced(needs: _Needs, norm: float) -> float:
         horizon = max(horizon, int(done.max()))
     resources = 2 if needs.room else 1
     width = max(-(-horizon // COARSEST), 1)
-    if horizon <= COARSEST * FINER:
-        width = 1
     narrowest = -(-horizon // FINEST)
     edges = np.append(np.arange(0, horizon, width), horizon)
     price = np.zeros((resources, len(edges) - 1))

@@ -348,7 +348,8 @@ def measure(
             row[7] = ordered[arrived - 1]
             row[8] /= arrived
             row[12] /= arrived
-        rank = np.argsort(volume[:n], kind="mergesort")
+        size = processing[b, :n, 0] + processing[b, :n, 1]
+        rank = np.argsort(size, kind="mergesort")
         small = (n + 1) // 2
         big = n - n // 10
         begin = 0
@@ -365,6 +366,17 @@ def measure(
             if inside > 0:
                 row[13 + group] /= inside
             begin = max(begin, stop)
+        inside = 0
+        for x in range(n - 1, -1, -1):
+            j = rank[x]
+            if 5 * size[j] < 3 * size[rank[n - 1]]:
+                break
+            if arrival[b, j] < end:
+                done = completion[j] if completion[j] >= 0 else end
+                row[25] += float(done - arrival[b, j] - size[j])
+                inside += 1
+        if inside > 0:
+            row[25] /= inside
         switching = 0.0
         used = 0.0
         longest_gap = 0
@@ -426,7 +438,7 @@ def measure(
         row[20] = switching
         if end > 0:
             row[21] = 1.0 - granted / (float(cores) * end)
-            row[24] = unfinished / end
+        row[24] = unfinished / (arrival[b, n - 1] + 1)
         row[22] = granted - used
         row[23] = longest_gap
 
