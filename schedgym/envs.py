@@ -25,7 +25,7 @@ from schedgym.core.policy import Interface
 from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import ACT, BEGIN, SKIP, Simulator
-from schedgym.core.workload import Workload, load_workload
+from schedgym.core.workload import SECTIONS, Workload, load_workload
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 
 __all__ = ["RENDER_MODES", "SchedulingEnv", "SchedulingVectorEnv"]
@@ -41,7 +41,10 @@ def _check_render_mode(render_mode: str | None) -> None:
 
 def _workload(simulator: Simulator, given: Any) -> Workload:
     if isinstance(given, Workload):
-        return given
+        if given.checked or given.problem != simulator.problem.name:
+            return given
+        sections = {section: getattr(given, section) for section in SECTIONS}
+        return simulator.problem.schema.parse(sections)
     if isinstance(given, (str, os.PathLike)):
         return load_workload(Path(given), simulator.problem.schema)
     raise InvalidParameter(f"options: workload must be a Workload or a path, got {type(given).__name__}")

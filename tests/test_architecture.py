@@ -28,6 +28,7 @@ PACKAGE = {
     "_version",
     "errors",
     "envs",
+    "drawing",
     "cli",
     "core",
     "problems",
@@ -85,7 +86,7 @@ def layer(name: str) -> int:
         return 1  # solvers are kernels of general use: dynamics with a planner inside call them
     if parts[1] == "envs" or (parts[1] == "problems" and parts[-1] == "env"):
         return 3
-    if parts[1] in ("traces", "problems"):
+    if parts[1] in ("traces", "problems", "drawing"):
         return 2
     if parts[1] in ("baselines", "agents", "evaluation", "testing"):
         return 4

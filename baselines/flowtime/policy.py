@@ -151,7 +151,7 @@ class FlowtimePolicy:
 
     def bundles(self, observation: dict[str, Any]) -> tuple[Visible, Known]:
         """The visible jobs of an observation."""
-        seen = dict.fromkeys(PLACES, NONE_1)
+        seen: dict[str, Any] = dict.fromkeys(PLACES, NONE_1)
         seen |= {"held": NONE_2, "tasks": NONE_2, "phase_demand": NONE_2, "phase_processing": NONE_2}
         seen |= {"task_remaining": NONE_2, "latency": NO_LATENCY}
         for field, array in zip(self.fields, self.arrays(observation), strict=True):

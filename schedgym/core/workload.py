@@ -228,7 +228,9 @@ class Schema:
                     ragged.add(f"{section}.{field.name}")
         if self.check is not None:
             self.check(parsed, prefix)
-        return Workload(self.problem, **parsed, ragged=frozenset(ragged))
+        workload = Workload(self.problem, **parsed, ragged=frozenset(ragged))
+        object.__setattr__(workload, "checked", True)
+        return workload
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -242,6 +244,7 @@ class Workload:
         parameters: field -> number (0-dimensional array).
         tasks: field -> array with one value (or row) per task; empty where the problem has no such section.
         ragged: "section.field" of the arrays whose rows are lists, padded with -1 at their end.
+        checked: whether a schema made it; another one is checked before an environment runs it.
     """
 
     problem: str
@@ -250,6 +253,7 @@ class Workload:
     parameters: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
     tasks: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
     ragged: frozenset[str] = frozenset()
+    checked: bool = dataclasses.field(default=False, init=False, repr=False)
 
     def __repr__(self) -> str:
         sizes = [

@@ -289,6 +289,10 @@ def test_corollary_2(results) -> None:
     worst = given(finding.figures["worst_tiny"])
     own = flow(worst, oracle.simulate(worst, "svf"))
     assert F(own, int(oracle.optimum(worst, 1))) == F(7, 6)
+    # without equal volumes: 6/5
+    jobs = [oracle.Job(0, 1, 2), oracle.Job(0, 2, 5), oracle.Job(0, 6, 2)]
+    untied = oracle.Instance(jobs, [6])
+    assert F(flow(untied, oracle.simulate(untied, "svf")), int(oracle.optimum(untied, 1))) == F(6, 5)
     # the family: svf against srf, which is no less than the optimum
     cores, narrow, wide, slots = 10, 3, 4, 7
     jobs = [oracle.Job(0, slots, cores)] * wide + [oracle.Job(0, slots * cores, 1)] * narrow

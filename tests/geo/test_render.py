@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.problems.drawing import JOB_COLOURS
+from schedgym.drawing import JOB_COLOURS
 from schedgym.problems.geo.workload import make_workload
 
 # at 0, job 0 with three tasks on site 0 or 1; at 1, job 1 with two tasks on site 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.problems.drawing import Bar, Line, Scene, draw_image, draw_text
+from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text
 from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]

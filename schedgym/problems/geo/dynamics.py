@@ -91,6 +91,7 @@ AGE_SCALE = 10.0  # a / (a + 10 s) scales ages
 CLOCK_SCALE = 600.0  # t / (t + 10 min) scales the clock
 #: shares beyond a demand or a site's slots by less than this part are rounding, and left as they are
 SHARE_TOLERANCE = 1e-6
+LARGEST_SHARE = 1e15  # slots
 
 #: per-environment scalars
 SCALARS = record_dtype(
@@ -963,13 +964,19 @@ def decode_assignment(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> 
 
 
 @helper
+def asked_share(exchange: Exchange, b: int, r: int, e: int) -> float:
+    """What an action gives an entry: at least 0, and no more than can be added up and scaled."""
+    return min(max(exchange.actions[b, r, e], 0.0), LARGEST_SHARE)
+
+
+@helper
 def share_of_group(jobs: Jobs, exchange: Exchange, b: int, r: int, k: int) -> float:
     """What an action gives a row's group in all."""
     width = jobs.sites.shape[2]
     total = 0.0
     for a in range(width):
         if jobs.sites[b, k, a] >= 0:
-            total += max(exchange.actions[b, r, k * width + a], 0.0)
+            total += asked_share(exchange, b, r, k * width + a)
     return total
 
 
@@ -995,7 +1002,7 @@ def shares_fit(jobs: Jobs, state: State, exchange: Exchange, b: int) -> Any:
         total = 0.0
         for r in range(exchange.rows[b]):
             for position in range(jobs.site_start[b, j], jobs.site_start[b, j + 1]):
-                total += max(exchange.actions[b, r, jobs.entries[b, position]], 0.0)
+                total += asked_share(exchange, b, r, jobs.entries[b, position])
         if total > jobs.slots[b, j] * (1.0 + SHARE_TOLERANCE):
             return False
     return True
@@ -1058,7 +1065,9 @@ def decode_shares(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
         visible = exchange.rows[b]
         for r in range(state.scalars[b].active):
             for e in range(state.share.shape[2]):
-                share = 0.0 if r >= visible else exchange.actions[b, r, e]
+                share = 0.0
+                if r < visible:
+                    share = min(exchange.actions[b, r, e], LARGEST_SHARE)
                 k = e // width
                 padded = jobs.sites[b, k, e - k * width] < 0
                 state.share[b, r, e] = -1.0 if share < 0.0 or padded else share

@@ -62,7 +62,8 @@ class GeoAssignEnv(SchedulingEnv):
     that has it as its associated site).
 
     Jobs beyond the window come last, in order of arrival, and keep to their associated sites until seen
-    (view `pick`: they take only slots that no visible job can use).
+    (view `pick`: they take only slots that no visible job can use; view `rule` decides on all active jobs).
+    View `priority` holds neither BTAwJ, BTAaJ nor SCTA: these do not place all tasks anew.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
     counts are rounded down, a surplus is cut from the last site, missing tasks go to the associated one; a
@@ -93,12 +94,13 @@ class GeoAssignEnv(SchedulingEnv):
     A completion is that of a job; in the views of shares also that of a job's group, and with
     `aggressive=True` that of a task. Nothing of the future is shown, and no duration.
 
-    `observation="features"` gives float32 tokens, with c(n) = n / (n + 8): `jobs` (W, 7 + K + M [+ M]): c of
-    unfinished, waiting, running tasks; age / (age + 10 s); new; c of the tasks that may start at the open
-    site, and of those running there; c of the waiting tasks per group, of the running tasks per site, and
-    in order views of the assigned ones per site; `sites` (M, 5): c(slots), free share, c of the waiting tasks
-    that may run there, c of those assigned to it, open; `globals` (7,): event, c of active jobs, of those
-    beyond the window, of waiting tasks, clock / (clock + 10 min); `job_mask`, `action_mask`.
+    `observation="features"` gives float32 tokens, with c(n) = n / (n + 8): `jobs` (W, 7 + K + M [+ M]): c
+    of unfinished, waiting, running tasks; age / (age + 10 s); new; c of the tasks that may start at the
+    open site, and of those running there; c of the waiting tasks per group, of the running tasks per site,
+    and in order views of the assigned ones per site; `sites` (M, 5): c(slots), free share, c of the waiting
+    tasks that may run there, c of those assigned to it, open; `globals` (7,): event, c of active jobs, of
+    those beyond the window, of waiting tasks, clock / (clock + 10 min); `job_mask`, `action_mask`. They
+    leave out the groups' lists of sites, and how running and assigned tasks divide into groups.
 
     ## Rewards
     By ``objective``: "response": minus (active jobs) x (time passed) / N, which sums to exactly minus the
@@ -110,7 +112,8 @@ class GeoAssignEnv(SchedulingEnv):
 
     ## Starting State
     The arrival of the first job; all slots are free. The workload is drawn from (seed, number of the
-    episode), or given by `reset(options={"workload": ...})`.
+    episode), or given by `reset(options={"workload": ...})`: on as many sites, with as many different lists
+    of sites as there are sites at most (a file given as the parameter `workload` may have any number).
 
     ## Episode End
     Terminated when all jobs have completed; never truncated. `info["metrics"]` holds the metrics.
@@ -187,12 +190,14 @@ class GeoFairEnv(SchedulingEnv):
     View `weights`: with `dispatch_sites="all"` tasks may run at every site of their group (GAMF), with
     "associated" at the associated one only (AMF). Weights below 1e-9 of the largest are raised to that.
 
-    Jobs beyond the window have no share, and in view `weights` the largest weight, 1.
+    Jobs beyond the window have no share, and in view `weights` weight 1; view `fair-rule` decides on all
+    active jobs.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
     shares are scaled down to the group's unfinished tasks, then to the slots of the site; a group with
-    waiting tasks and no site left open has its associated one opened. With `strict=True` they raise
-    InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise.
+    waiting tasks and no site left open has its associated one opened; negative weights become 0. With
+    `strict=True` they raise InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always
+    raise.
 
     ## Observation Space
     As that of :class:`GeoAssignEnv`; the unfinished tasks of a group, the demand of the thesis, are

@@ -39,8 +39,8 @@ METRICS = (
     Metric("max_response", "s", "largest response time", "min"),
     Metric("makespan", "s", "first arrival to last completion", "min"),
     Metric("utilization", "", "busy share of all slots over the makespan", "max"),
-    Metric("load", "", "work over all slots times the span, first to last arrival"),
-    Metric("longest_over_span", "", "longest task over the span"),
+    Metric("load", "", "work over all slots times the span, first to last arrival; 0 without a span"),
+    Metric("longest_over_span", "", "longest task over the span; 0 without a span"),
     Metric("fairness", "slots", "integral of the standard deviation of occupied slots over the span", "min"),
     Metric("fairness_integral", "slot s", "integral of the standard deviation of occupied slots", "min"),
     *(
@@ -63,7 +63,7 @@ METRICS = (
     Metric(
         "sharing_violations",
         "",
-        "decided shares below what the job could use of an equal part of every site, alone (ratio views)",
+        "decided shares below what the job could use of an equal part of every site, alone; 0 without shares",
         "min",
         recorded=False,
     ),
@@ -107,7 +107,9 @@ class GeoParameters(Parameters):
     )
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
     placement: str = parameter(
-        "greedy", "view priority: how tasks are placed", choices=("greedy", "associated")
+        "greedy",
+        "view priority, and fcfs and srpt in view rule: how tasks are placed",
+        choices=("greedy", "associated"),
     )
     dispatch_sites: str = parameter(
         "all", "views weights and pick: where tasks may start", choices=("all", "associated")
@@ -155,7 +157,7 @@ PROBLEM = Problem(
         "schedgym/GeoFair-v0": Variant(
             title="Share sites fairly among distributed jobs: balanced allocations, short responses",
             parameters={"view": "weights", "objective": "fairness"},
-            table=("mean_std", "mean_response", "p95_response", "mean_jain", "sharing_violations"),
+            table=("mean_std", "mean_response", "p95_response", "mean_jain", "utilization"),
             policies=("amf", "gamf", "sig-amf", "sig-gamf", "opt-amf", "opt-gamf", "imf", "srpt"),
             reference="amf",
             baseline_parameters={"view": "shares", "window": "all", "action_mask": False},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.problems.drawing import Bar, Line, Scene, draw_image, draw_text, short_time
+from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text, short_time
 from schedgym.problems.geo import dynamics
 from schedgym.problems.geo.simulator import GeoSimulator
 
