@@ -551,33 +551,52 @@ def test_the_run_of_the_paper_is_fast(name: str, options: dict[str, Any], limit:
     assert info["metrics"]["finished"] == 6487
 
 
-COUNT = """
-import json, re, sys
+PLAY = """
+import json, re
 import gymnasium as gym, numpy as np, schedgym
 from schedgym.baselines.flowtime import pricing, rules
+from tests.flowtime import test_policies as here
 
-for name in ("srpt", "ocorp"):
+digests, counts = {}, {}
+for name, kind, options in here.CASES:
     env = gym.make(
-        "schedgym/FlowtimePacking-v0", jobs=4, view="allocation", window="all", disable_env_checker=True
+        here.ID, jobs=6, servers="4+2", view="allocation", window="all", kind=kind, gamma=30.0, horizon=1,
+        latency=kind == "mapreduce", estimation="none" if kind == "mapreduce" else "waste",
+        disable_env_checker=True,
     ).unwrapped
-    policy = schedgym.make_policy("flowtime/" + name)
     observation, _ = env.reset(seed=1)
+    policy = schedgym.make_policy(name, **options)
     policy.reset(env.interface, np.random.default_rng(0))
-    policy(observation)
-counts = {}
+    for _ in range(40):
+        observation, _, terminated, truncated, _ = env.step(policy(observation))
+        if terminated or truncated:
+            break
+    digests[name + kind] = env.record().digest()
 for module in (rules, pricing):
-    for code in module.decide.inspect_llvm().values():
+    for code in getattr(module.decide, "inspect_llvm", dict)().values():
         counts[module.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
-print(json.dumps(counts))
+print(json.dumps([digests, counts]))
 """
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *((name, KIND.get(name, "1d"), {}) for name in EVERY if name != "flowtime/ocorp+"),
+    ("flowtime/ocorp+", "1d", {"alpha": 5.0}),
+    ("flowtime/ocorp", "2d", {"gamma": "seen"}),
+    ("flowtime/ocorp", "mapreduce", {"lambda0": "p"}),
+    ("flowtime/drf", "mapreduce", {}),
+]
 
 
-def test_nothing_is_counted(tmp_path: Path) -> None:
-    """Freshly compiled: of code from a cache inspect_llvm says nothing."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
+def play(**environment: str) -> list[Any]:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     result = subprocess.run(
-        [sys.executable, "-c", COUNT], capture_output=True, text=True, cwd=ROOT, env=variables
+        [sys.executable, "-c", PLAY], capture_output=True, text=True, cwd=ROOT, env=variables
     )
     assert result.returncode == 0, result.stderr
-    counts = json.loads(result.stdout)
+    return list(json.loads(result.stdout))
+
+
+def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
+    """Freshly compiled: of code from a cache inspect_llvm says nothing."""
+    compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))
     assert len(counts) == 2 and not any(counts.values()), counts
+    assert play(NUMBA_DISABLE_JIT="1") == [compiled, {}]
