@@ -16,7 +16,7 @@ compare: $(VENV)/.eval
 	$(BIN)/schedgym compare schedgym/QueueDelay-v0 --preset small $(ARGS)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

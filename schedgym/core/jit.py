@@ -193,6 +193,7 @@ def record_dtype(*fields: tuple[str, Any]) -> np.dtype[Any]:
     return np.dtype((np.record, np.dtype(list(fields), align=True)))
 
 
+@functools.cache
 def _layouts(bundle: type[Any]) -> list[tuple[str, np.dtype[Any], int]]:
     hints = typing.get_type_hints(bundle, include_extras=True)
     return [(name, *hints[name].__metadata__) for name in bundle._fields]

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from schedgym.baselines.solvers.balance import make_site_lists
 from schedgym.core.random import root_seeds
@@ -107,6 +107,9 @@ def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidWorkload) as caught:
         make_workload(**(SOUND | changes))
     assert str(caught.value) == message
+
+
+LEAST = PARETO_LEAST * MEAN_DURATION  # s
 
 
 def test_a_sound_workload() -> None:
@@ -334,23 +337,23 @@ def test_numbers_of_tasks() -> None:
 
 def truncated_mean(cap: float) -> float:
     """Mean of min(X, cap), X Pareto."""
-    a, x = PARETO_SHAPE, PARETO_LEAST
+    a, x = PARETO_SHAPE, LEAST
     return x + x**a * (x ** (1 - a) - cap ** (1 - a)) / (a - 1)
 
 
 @pytest.mark.parametrize("cap", [1.0, 10.0, 100.0])
 def test_pareto_durations(cap: float) -> None:
-    assert pytest.approx(0.4114, abs=5e-5) == PARETO_LEAST
-    assert PARETO_LEAST * PARETO_SHAPE / (PARETO_SHAPE - 1) == pytest.approx(MEAN_DURATION)
+    assert pytest.approx(0.4114, abs=5e-5) == LEAST
+    assert LEAST * PARETO_SHAPE / (PARETO_SHAPE - 1) == pytest.approx(MEAN_DURATION)
     n = 400_000
     source = functools.partial(one_job, n, 3)
     capped = generate(2, 0, source(duration_cap=cap)).tasks["duration"]
-    assert capped.min() >= PARETO_LEAST and capped.max() == cap
+    assert capped.min() >= LEAST and capped.max() == cap
     assert capped.mean() == pytest.approx(truncated_mean(cap), abs=5 * capped.std() / math.sqrt(n))
     free = generate(2, 0, source()).tasks["duration"]
     assert_array_equal(np.minimum(free, cap), capped)
     for p in (0.5, 0.9, 0.999):
-        level = PARETO_LEAST * (1 - p) ** (-1 / PARETO_SHAPE)
+        level = LEAST * (1 - p) ** (-1 / PARETO_SHAPE)
         assert (free <= level).mean() == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / n))
     assert free.max() < LONGEST
 
@@ -365,8 +368,22 @@ def test_other_durations() -> None:
     job, duration = w.tasks["job"], w.tasks["duration"]
     first = duration[np.searchsorted(job, np.arange(2000))]
     assert_array_equal(duration, first[job])
-    assert np.median(first) == pytest.approx(PARETO_LEAST * 2 ** (1 / PARETO_SHAPE), rel=0.05)
+    assert np.median(first) == pytest.approx(LEAST * 2 ** (1 / PARETO_SHAPE), rel=0.05)
     assert len(set(first.tolist())) == 2000
+
+
+@pytest.mark.parametrize("durations", DURATIONS)
+def test_a_longer_mean_scales_every_duration(durations: str) -> None:
+    short = generate(0, 0, Source(50, 4, 2, durations=durations))
+    long = generate(0, 0, Source(50, 4, 2, durations=durations, mean_duration=1374.7))
+    assert_allclose(long.tasks["duration"], short.tasks["duration"] * (1374.7 / 2.0), rtol=1e-12)
+    assert_array_equal(long.tasks["sites"], short.tasks["sites"])
+
+
+def test_the_google_preset_has_the_thesis_number_of_tasks() -> None:
+    parameters = problem.GeoParameters.build(**problem.PROBLEM.presets["google"])
+    counts = [len(generate(seed, 0, make_source(parameters)).tasks["job"]) for seed in range(20)]
+    assert np.mean(counts) == pytest.approx(48_504, rel=0.02)
 
 
 @pytest.mark.parametrize("utilization", [0.4, 1.0])

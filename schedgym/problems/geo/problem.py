@@ -88,6 +88,9 @@ class GeoParameters(Parameters):
         0.6, "work over all slots times the span; arrivals are scaled to it", minimum=1e-3, maximum=1e3
     )
     durations: str = parameter("pareto", "of the tasks; 'per-job': one for all of a job", choices=DURATIONS)
+    mean_duration: float = parameter(
+        2.0, "mean duration before the cap [s]", minimum=1e-3, maximum=1e6, exclusive=False
+    )
     duration_cap: float | None = parameter(
         None, "longest task [s] (none: the Pareto tail is not cut)", minimum=0, exclusive=True
     )
@@ -133,7 +136,8 @@ class GeoParameters(Parameters):
             raise InvalidParameter("jobs: 'all' needs a trace")
         if self.workload is None and self.choices > self.sites:
             raise InvalidParameter(f"choices: must be <= {self.sites} (sites), got {self.choices}")
-        drawn = ("jobs", "sites", "slots", "choices", "zipf", "utilization", "durations", "duration_cap")
+        drawn: tuple[str, ...] = ("jobs", "sites", "slots", "choices", "zipf", "utilization")
+        drawn += ("durations", "mean_duration", "duration_cap")
         for source, idle in (("workload", (*drawn, "max_tasks")), ("trace", ("max_tasks",))):
             for field in dataclasses.fields(self):
                 chosen = getattr(self, field.name) != field.default
@@ -175,6 +179,8 @@ PROBLEM = Problem(
         # the thesis's cluster; its jobs are those of the trace
         "paper": {"jobs": 200, "sites": 10, "slots": 20, "max_tasks": 11719},
         "trace": {"jobs": "all", "sites": 10, "slots": 20},
+        # a stand-in for its hour of the Google trace: 2944 jobs, 48,504 tasks, mean duration 1374.7 s
+        "google": {"jobs": 2944, "sites": 10, "slots": 20, "max_tasks": 274, "mean_duration": 1374.7},
     },
     statements=(
         Statement(

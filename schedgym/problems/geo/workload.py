@@ -59,7 +59,7 @@ DURATIONS = ("pareto", "constant", "per-job")
 PARETO, CONSTANT, PER_JOB = range(3)
 MEAN_DURATION = 2.0  # s
 PARETO_SHAPE = 1.259
-PARETO_LEAST = MEAN_DURATION * (PARETO_SHAPE - 1.0) / PARETO_SHAPE  # 0.4114 s
+PARETO_LEAST = (PARETO_SHAPE - 1.0) / PARETO_SHAPE  # of the mean: 0.4114 s of 2 s
 #: longest duration that is drawn [s] (one in 6e11), so that clocks stay below LAST_TIME
 LONGEST = 1e9
 
@@ -297,6 +297,7 @@ SOURCE = record_dtype(
     ("jobs", np.int64),  # of an episode
     ("max_tasks", np.int64),
     ("durations", np.int64),
+    ("mean_duration", np.float64),  # [s]
     ("longest", np.float64),
     ("capacity", np.float64),  # slots in use on average; 0: arrivals as drawn
 )
@@ -326,6 +327,7 @@ class Source:
         zipf: float = 1.0,
         utilization: float | None = 0.6,
         durations: str = "pareto",
+        mean_duration: float = MEAN_DURATION,
         duration_cap: float | None = None,
         max_tasks: int = 100,
         trace: tuple[Floats, Integers] | None = None,
@@ -355,7 +357,8 @@ class Source:
         longest = LONGEST if duration_cap is None else min(duration_cap, LONGEST)
         capacity = float(self.slots.sum()) * (utilization or 0.0)
         self.constants = np.zeros(1, dtype=SOURCE)
-        self.constants[0] = (windows, jobs, max_tasks, DURATIONS.index(durations), longest, capacity)
+        kind = DURATIONS.index(durations)
+        self.constants[0] = (windows, jobs, max_tasks, kind, mean_duration, longest, capacity)
 
     @property
     def windows(self) -> int:
@@ -403,6 +406,7 @@ def make_source(parameters: GeoParameters) -> Source:
         zipf=parameters.zipf,
         utilization=parameters.utilization,
         durations=parameters.durations,
+        mean_duration=parameters.mean_duration,
         duration_cap=parameters.duration_cap,
         max_tasks=parameters.max_tasks,
         trace=trace,
@@ -517,10 +521,10 @@ def draw_rank(state: np.uint64, levels: Any, guide: Any) -> tuple[np.uint64, int
 
 
 @helper
-def draw_duration(state: np.uint64, longest: float) -> tuple[np.uint64, float]:
-    """The next state and a Pareto duration, at most ``longest`` [s]."""
+def draw_duration(state: np.uint64, mean: float, longest: float) -> tuple[np.uint64, float]:
+    """The next state and a Pareto duration with this mean, at most ``longest`` [s]."""
     state, x = exponential(state)
-    return state, min(PARETO_LEAST * math.exp(x / PARETO_SHAPE), longest)
+    return state, min(PARETO_LEAST * mean * math.exp(x / PARETO_SHAPE), longest)
 
 
 @helper
@@ -560,6 +564,7 @@ def draw_environment(
     jobs = constants[0].jobs
     windows = constants[0].windows
     kind = constants[0].durations
+    mean = constants[0].mean_duration
     longest = constants[0].longest
     sites = scratch.shape[1]
     first = 0
@@ -621,14 +626,14 @@ def draw_environment(
                 tasks += own
         state = substream(associations, i)
         time = substream(times, i)
-        value = min(MEAN_DURATION, longest)
+        value = min(mean, longest)
         if kind == PER_JOB:
-            time, value = draw_duration(time, longest)
+            time, value = draw_duration(time, mean, longest)
         for _ in range(count):
             state, rank = draw_rank(state, levels, guide)
             site = scratch[1, rank]
             if kind == PARETO:
-                time, value = draw_duration(time, longest)
+                time, value = draw_duration(time, mean, longest)
             duration[b, scratch[2, site]] = value
             scratch[2, site] += 1
             work += value
