@@ -600,7 +600,8 @@ def _compare(
 
     problem, id = resolve_id(name)
     variant = problem.ids[id]
-    texts = dict(given)
+    # in the order of the problem's own parameters, not of all problems' options
+    texts = {key: given[key] for key in (*problem.parameters.kinds(), *given) if key in given}
     for key, text in _pairs(settings, "--set").items():
         if key in texts:
             raise InvalidParameter(f"--set: {key} is given twice")

@@ -193,10 +193,14 @@ def record_dtype(*fields: tuple[str, Any]) -> np.dtype[Any]:
     return np.dtype((np.record, np.dtype(list(fields), align=True)))
 
 
-@functools.cache
+_LAYOUTS: dict[Any, list[tuple[str, np.dtype[Any], int]]] = {}
+
+
 def _layouts(bundle: type[Any]) -> list[tuple[str, np.dtype[Any], int]]:
-    hints = typing.get_type_hints(bundle, include_extras=True)
-    return [(name, *hints[name].__metadata__) for name in bundle._fields]
+    if bundle not in _LAYOUTS:
+        hints = typing.get_type_hints(bundle, include_extras=True)
+        _LAYOUTS[bundle] = [(name, *hints[name].__metadata__) for name in bundle._fields]
+    return _LAYOUTS[bundle]
 
 
 def pack(*bundles: Any) -> Any:
