@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from schedgym.baselines.solvers.balance import PlacementScratch, SiteLists
 from schedgym.baselines.solvers.max_min import Network
+from schedgym.core import heap
 from schedgym.core.jit import (
     B1_1,
     F4_2,
@@ -234,45 +235,6 @@ unpack_ratio_tools = unpacker(PlacementScratch, FairScratch, Network)
 
 
 @helper
-def push_end(state: State, b: int, size: int, time: float, task: int) -> None:
-    """Add a running task to the heap that holds ``size``."""
-    i = size
-    while i > 0:
-        parent = (i - 1) >> 1
-        if state.heap_time[b, parent] <= time:
-            break
-        state.heap_time[b, i] = state.heap_time[b, parent]
-        state.heap_task[b, i] = state.heap_task[b, parent]
-        i = parent
-    state.heap_time[b, i] = time
-    state.heap_task[b, i] = task
-
-
-@helper
-def pop_end(state: State, b: int, size: int) -> int:
-    """Remove and return the task that ends first from the heap that holds ``size``."""
-    top = state.heap_task[b, 0]
-    last = size - 1
-    time = state.heap_time[b, last]
-    task = state.heap_task[b, last]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= last:
-            break
-        if child + 1 < last and state.heap_time[b, child + 1] < state.heap_time[b, child]:
-            child += 1
-        if state.heap_time[b, child] >= time:
-            break
-        state.heap_time[b, i] = state.heap_time[b, child]
-        state.heap_task[b, i] = state.heap_task[b, child]
-        i = child
-    state.heap_time[b, i] = time
-    state.heap_task[b, i] = task
-    return top
-
-
-@helper
 def clear_row(config: Any, state: State, b: int, r: int) -> None:
     """Set a row to zero."""
     state.arrival[b, r] = 0.0
@@ -442,7 +404,7 @@ def start_task(
             state.runnable[b, other] -= 1
             write_runnable(state, observation, b, other)
     write_counts(config, jobs, state, observation, b, r, k, j)
-    push_end(state, b, s.running, s.clock + jobs.duration[b, task], task)
+    heap.push(state.heap_time, state.heap_task, b, s.running, s.clock + jobs.duration[b, task], task)
     s.running += 1
     s.waiting -= 1
 
@@ -451,7 +413,7 @@ def start_task(
 def end_task(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
     """The running task that ends first frees its slot; its job may complete, and leaves."""
     s = state.scalars[b]
-    task = pop_end(state, b, s.running)
+    task = heap.pop(state.heap_time, state.heap_task, b, s.running)
     s.running -= 1
     position = state.place[b, task]
     e = jobs.entries[b, position]

@@ -109,6 +109,7 @@ class GeoSimulator(Simulator):
             },
         )
         self.loaded: dict[int, tuple[Workload, npt.NDArray[np.int64]]] = {}
+        self.latest: tuple[Workload, Tables] | None = None
         self._allocate(*sizes)
         self._bind()
         if self.source is not None:
@@ -290,6 +291,7 @@ class GeoSimulator(Simulator):
         )
         derived += ("terminated", "truncated")
         state = {name: value for name, value in self.__dict__.items() if name not in derived}
+        state["latest"] = None
         if self.constants.config["lent"][0]:
             names = ("arrival", "remaining", "waiting", "running", "assigned", "new")
             none = {name: getattr(self.buffers, name)[:, :0].copy() for name in names}
@@ -321,9 +323,11 @@ class GeoSimulator(Simulator):
 
     def _tables(self, workload: Workload) -> Tables:
         """The workload's arrays, its groups numbered as the generator numbers them if it knows them all."""
-        if self.source is not None and group_numbers(workload, self.source.lists.sites) is not None:
-            return tables(workload, self.source.lists.sites)
-        return tables(workload)
+        if self.latest is None or self.latest[0] is not workload:  # it is checked, and then loaded
+            known = None if self.source is None else self.source.lists.sites
+            covered = known is not None and group_numbers(workload, known) is not None
+            self.latest = (workload, tables(workload, known if covered else None))
+        return self.latest[1]
 
     def load(self, index: int, workload: Workload) -> None:
         """See :meth:`Simulator.load`; the arrays grow if the workload is longer than any before."""

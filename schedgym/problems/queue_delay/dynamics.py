@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core import heap
 from schedgym.core.jit import (
     B1_1,
     B1_2,
@@ -195,45 +196,6 @@ unpack = unpacker(Constants, Jobs, State, Observation, Exchange)
 
 
 @helper
-def push_completion(state: State, b: int, size: int, time: float, task: int) -> None:
-    """Add a running task to the heap that holds ``size``."""
-    i = size
-    while i > 0:
-        parent = (i - 1) >> 1
-        if state.heap_time[b, parent] <= time:
-            break
-        state.heap_time[b, i] = state.heap_time[b, parent]
-        state.heap_task[b, i] = state.heap_task[b, parent]
-        i = parent
-    state.heap_time[b, i] = time
-    state.heap_task[b, i] = task
-
-
-@helper
-def pop_completion(state: State, b: int, size: int) -> int:
-    """Remove and return the task that ends first from the heap that holds ``size``."""
-    top = state.heap_task[b, 0]
-    last = size - 1
-    time = state.heap_time[b, last]
-    task = state.heap_task[b, last]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= last:
-            break
-        if child + 1 < last and state.heap_time[b, child + 1] < state.heap_time[b, child]:
-            child += 1
-        if state.heap_time[b, child] >= time:
-            break
-        state.heap_time[b, i] = state.heap_time[b, child]
-        state.heap_task[b, i] = state.heap_task[b, child]
-        i = child
-    state.heap_time[b, i] = time
-    state.heap_task[b, i] = task
-    return top
-
-
-@helper
 def set_used(
     jobs: Jobs, state: State, observation: Observation, b: int, j: int, cpu: float, memory: float
 ) -> None:
@@ -276,7 +238,9 @@ def place(jobs: Jobs, state: State, observation: Observation, b: int, position: 
     else:
         state.first_running[b, j] = task
     state.last_running[b, j] = task
-    push_completion(state, b, s.running, s.clock + jobs.tasks[b, task, TASK_EXECUTION], task)
+    heap.push(
+        state.heap_time, state.heap_task, b, s.running, s.clock + jobs.tasks[b, task, TASK_EXECUTION], task
+    )
     s.running += 1
     if task == s.arriving:
         s.arriving = -1
@@ -445,7 +409,7 @@ def close_epoch(jobs: Jobs, state: State, observation: Observation, b: int) -> f
         if not (s.running > 0 and state.heap_time[b, 0] == instant):
             continue  # an arrival alone
         while s.running > 0 and state.heap_time[b, 0] == instant:
-            task = pop_completion(state, b, s.running)
+            task = heap.pop(state.heap_time, state.heap_task, b, s.running)
             s.running -= 1
             s.completed += 1
             release(state, b, task)
