@@ -1,0 +1,140 @@
+"""The descriptor of SingleJob: its id, parameters, views, metrics. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
+from schedgym.errors import InvalidParameter
+
+__all__ = ["METRICS", "PROBLEM", "VIEWS", "SingleJobParameters", "check_arity"]
+
+VIEWS = (
+    View("plan", "Box: server and vCPU of every task, at once", masked=False),
+    View("place", "Discrete: the server of the next task"),
+    View("search", "Discrete: move one task of a whole placement to another server; last = stop"),
+)
+
+METRICS = (
+    Metric("jct", "s", "completion time of the job", "min"),
+    Metric("energy", "vCPU s", "sum of load / efficiency, the energy used", "min"),
+    Metric("energy_share", "", "energy over the energy cap", ""),
+    Metric("allocated", "vCPU", "vCPU of all tasks", ""),
+    Metric("utilization", "", "vCPU of all tasks over the capacity of all servers", ""),
+    Metric("mean_task_time", "s", "mean execution time of a task", "min"),
+    Metric("servers_used", "", "servers with a task", ""),
+    Metric(
+        "equal_share_jct", "s", "completion time if every limit were split equally among its tasks", "min"
+    ),
+    Metric("decisions", "", "steps of the episode", "", recorded=False),
+    Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
+)
+
+
+def check_arity(arity: int) -> None:
+    """Raise InvalidParameter unless a fat tree of this arity exists."""
+    if arity % 2:
+        raise InvalidParameter(f"arity: must be even, got {arity}")
+
+
+@dataclasses.dataclass(frozen=True)
+class SingleJobParameters(Parameters):
+    """Keyword arguments of ``schedgym/SingleJob-v0``."""
+
+    tasks: int = parameter(40, "tasks of the job", minimum=1, maximum=10**5)
+    arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=48)
+    cpu_max: float = parameter(10.0, "servers have U(0, cpu_max] vCPU", minimum=0, exclusive=True)
+    load_max: float = parameter(3600.0, "loads are U(0, load_max] vCPU s", minimum=0, exclusive=True)
+    efficiency_min: float = parameter(
+        0.1, "efficiencies are U[efficiency_min, 1]", minimum=0, maximum=1, exclusive=True
+    )
+    energy_ratio: float = parameter(1.1, "the energy cap is U[1, energy_ratio] times the load", minimum=1)
+    rack_share: float = parameter(
+        0.3, "of a rack's vCPU that the job may use", minimum=0, maximum=1, exclusive=True
+    )
+    pod_share: float = parameter(
+        0.2, "of a pod's vCPU that the job may use", minimum=0, maximum=1, exclusive=True
+    )
+    data_centre_share: float = parameter(
+        0.2, "of all vCPU that the job may use", minimum=0, maximum=1, exclusive=True
+    )
+    server_caps: bool = parameter(True, "whether servers' own vCPU are limits (the paper's list lacks them)")
+    workload: str | None = parameter(None, "workload file that every episode uses")
+    reward: str = parameter(
+        "incremental", "when the completion time is charged", choices=("incremental", "terminal")
+    )
+    max_moves: int = parameter(200, "view search: moves after which it stops", minimum=1, maximum=10**6)
+    view: str = parameter("place", "action view", choices=tuple(v.name for v in VIEWS))
+    observation: str = parameter(
+        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
+    )
+    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
+    normalize: bool = parameter(False, "divide rewards by the time that pooled servers need at least")
+    strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_arity(self.arity)
+        if self.workload is not None:
+            drawn = (
+                "tasks",
+                "arity",
+                "cpu_max",
+                "load_max",
+                "efficiency_min",
+                "energy_ratio",
+                "rack_share",
+                "pod_share",
+                "data_centre_share",
+                "server_caps",
+            )
+            for field in dataclasses.fields(self):
+                if field.name in drawn and getattr(self, field.name) != field.default:
+                    raise InvalidParameter(f"{field.name}: has no effect on a workload: leave it out")
+
+
+_PAPER = ("tapra", "tapra-fast")
+_EQUAL = ("min-min-equal", "mm-ga-equal", "gsa-equal")
+
+PROBLEM = Problem(
+    name="single-job",
+    title="Completion time of one job of independent tasks under an energy cap",
+    source="paper 001: job scheduling in the cloud with energy and resource availability limits (TaPRA)",
+    ids={
+        "schedgym/SingleJob-v0": Variant(
+            title="Place and size the tasks of one job under an energy cap: least completion time",
+            parameters={},
+            table=("jct", "energy_share", "allocated", "servers_used", "equal_share_jct"),
+            policies=("tapra", "tapra-fast", "min-min", "mm-ga", "gsa", *_EQUAL),
+            reference="tapra",
+            baseline_parameters={"view": "plan", "action_mask": False},
+        ),
+    },
+    parameters=SingleJobParameters,
+    views=VIEWS,
+    objective="jct",
+    metrics=METRICS,
+    presets={
+        "small": {"tasks": 10, "arity": 4},
+        # the points of the paper's figures; its third parameter of a point is the number of runs, 50
+        "fig4-40": {"tasks": 40, "arity": 8},
+        "fig4-100": {"tasks": 100, "arity": 8},
+        "fig4-200": {"tasks": 200, "arity": 8},
+        "fig5-6": {"tasks": 100, "arity": 6},
+        "fig5-8": {"tasks": 100, "arity": 8},
+        "fig5-10": {"tasks": 100, "arity": 10},
+        "fig5-12": {"tasks": 100, "arity": 12},
+    },
+    statements=(
+        # 40% to 430% smaller, of which the rivals' time is 1.4 times
+        *(
+            Statement("section 6.1, Fig. 4", policy, ("min-min", "mm-ga", "gsa"), "jct", 0.28)
+            for policy in _PAPER
+        ),
+        *(
+            Statement("the same, if they split limits equally", policy, _EQUAL, "jct", 0.28)
+            for policy in _PAPER
+        ),
+    ),
+    package="schedgym.problems.single_job",
+)
