@@ -1,0 +1,140 @@
+"""The descriptor of PartialValue: its id, parameters, views, metrics. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
+from schedgym.errors import InvalidParameter
+
+__all__ = ["METRICS", "MODELS", "PROBLEM", "UTILITIES", "VIEWS", "PartialValueParameters"]
+
+MODELS = ("continuous", "discrete")
+UTILITIES = ("linear", "power", "log")
+VIEWS = (
+    View("allocation", "Box: tasks of each job in this slot", masked=False),
+    View("prices", "Box: logarithm of the price of each resource; jobs buy what pays", masked=False),
+    View(
+        "priority", "Box: per job a score that multiplies its value; tasks are served by value", masked=False
+    ),
+    View("rule", "Discrete: which named rule decides this slot"),
+)
+
+METRICS = (
+    Metric("value", "", "total value of the jobs as far as they were served", "max"),
+    Metric("value_share", "", "the same over the value of all jobs served in full", "max"),
+    Metric("mean_served", "", "mean over the jobs of the share of their tasks that was served", "max"),
+    Metric("completed", "jobs", "jobs served in full", "max"),
+    Metric("expired", "jobs", "jobs whose deadline passed before they were served in full", "min"),
+    Metric("never_served", "jobs", "jobs that got nothing", "min"),
+    Metric("utilization", "", "mean load of all resources over all slots", "max"),
+    Metric("peak_utilization", "", "mean load of the resource with the highest one, over all slots", "max"),
+    Metric("full_slots", "", "share of the slots in which a resource was full", ""),
+    Metric("slots", "slots", "slots of the episode", ""),
+    Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PartialValueParameters(Parameters):
+    """Keyword arguments of ``schedgym/PartialValue-v0``."""
+
+    model: str = parameter("continuous", "tasks can be cut at will, or are whole", choices=MODELS)
+    jobs: int | str = parameter(
+        100, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
+    )
+    rate: float = parameter(10.0, "arrivals per slot", minimum=0, exclusive=True)
+    windows: float = parameter(6.0, "mean slots from arrival to deadline", minimum=0, exclusive=True)
+    heterogeneity: float = parameter(8.0, "R: heavy demands are U[1, R]", minimum=1)
+    single: bool = parameter(False, "one resource, and every task needs one unit of it")
+    tasks: int = parameter(100, "Y, tasks of a job", minimum=1, maximum=10**6)
+    parallelism: int = parameter(20, "X, most tasks of a job in a slot", minimum=1, maximum=10**6)
+    capacity: float = parameter(100.0, "of each resource", minimum=0, exclusive=True)
+    value_min: float = parameter(1.0, "values are U[value_min, value_max]", minimum=0, exclusive=True)
+    value_max: float = parameter(5.0, "values are U[value_min, value_max]", minimum=0, exclusive=True)
+    utility: str = parameter("power", "value of y tasks: v y, v y^exponent, v log(1 + y)", choices=UTILITIES)
+    exponent: float = parameter(0.5, "of utility 'power', below 1", minimum=0, maximum=1, exclusive=True)
+    deadlines: str = parameter(
+        "shown", "whether observations tell the deadlines of jobs", choices=("shown", "hidden")
+    )
+    workload: str | None = parameter(None, "workload file that every episode uses")
+    trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
+    nodes: str | None = parameter(None, "file of the trace's machines")
+    slot_seconds: float = parameter(300.0, "length of a slot in a trace [s]", minimum=0, exclusive=True)
+    slack: float = parameter(2.0, "a trace's deadline: arrival plus this many durations", minimum=1)
+    load: float | None = parameter(
+        1.5, "of a trace: work over capacity in the window; sets the capacity", minimum=0, exclusive=True
+    )
+    single_task: bool = parameter(True, "view priority, discrete: whether one misfit may replace all others")
+    view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
+    window: int | str = parameter(
+        32, "visible active jobs; 'all' sizes it by the workload", minimum=1, maximum=10**6, choices=("all",)
+    )
+    observation: str = parameter(
+        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
+    )
+    action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
+    normalize: bool = parameter(False, "divide rewards by the value of all jobs served in full")
+    strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.workload is not None and self.trace is not None:
+            raise InvalidParameter("workload and trace: give one of them, not both")
+        if self.nodes is not None and self.trace is None:
+            raise InvalidParameter("nodes: needs a trace")
+        if self.jobs == "all" and self.trace is None:
+            raise InvalidParameter("jobs: 'all' needs a trace")
+        if self.value_max < self.value_min:
+            raise InvalidParameter(
+                f"value_max: must be at least value_min = {self.value_min:g}, got {self.value_max:g}"
+            )
+        if self.utility == "power" and self.exponent == 1:
+            raise InvalidParameter("exponent: must be below 1 (utility 'linear' is what 1 would be)")
+        if self.view == "prices" and self.model != "continuous":
+            raise InvalidParameter("view: 'prices' needs model 'continuous'")
+        drawn = ("rate", "windows", "heterogeneity", "single", "tasks", "capacity")
+        shared = ("jobs", "parallelism", "value_min", "value_max", "utility", "exponent")
+        of_trace = ("slot_seconds", "slack", "load")
+        idle = {"workload": (*drawn, *shared, *of_trace), "trace": drawn}
+        source = "workload" if self.workload is not None else "trace" if self.trace is not None else ""
+        for field in dataclasses.fields(self):
+            chosen = getattr(self, field.name) != field.default
+            if source and field.name in idle[source] and chosen:
+                raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
+            if not source and field.name in of_trace and chosen:
+                raise InvalidParameter(f"{field.name}: needs a trace")
+
+
+PROBLEM = Problem(
+    name="partial-value",
+    title="Total value of partly served jobs with deadlines on pooled resources, slot by slot",
+    source="paper 002: scheduling of deadline-sensitive jobs with partial values",
+    ids={
+        "schedgym/PartialValue-v0": Variant(
+            title="Serve jobs that are worth something when partly done, before their deadlines: most value",
+            parameters={},
+            table=("value", "value_share", "utilization", "completed", "expired", "never_served"),
+            policies=("concave", "m-greedy", "primal-dual", "deadline-aware", "s-greedy", "equal-opp", "edf"),
+            reference="concave",
+            baseline_parameters={"view": "allocation", "window": "all", "action_mask": False},
+        ),
+    },
+    parameters=PartialValueParameters,
+    views=VIEWS,
+    objective="value",
+    metrics=METRICS,
+    presets={
+        "small": {"jobs": 20, "rate": 4.0},
+        "paper": {},
+        "paper-discrete": {"model": "discrete"},
+        "paper-single": {"model": "discrete", "single": True},
+        "trace": {"jobs": 200},
+    },
+    statements=(
+        Statement("section V, Fig. 2a", "concave", ("s-greedy", "equal-opp"), "value"),
+        Statement("section V, Fig. 2b", "m-greedy", ("s-greedy", "equal-opp"), "value"),
+        Statement("section V, Fig. 2d", "deadline-aware", ("s-greedy", "equal-opp"), "value"),
+    ),
+    package="schedgym.problems.partial_value",
+)
