@@ -596,7 +596,7 @@ def _compare(
         require(module)
     from schedgym.core.policy import resolve_policy_name
     from schedgym.evaluation.plot import FORMATS, plot_comparison
-    from schedgym.evaluation.runner import resolve_id, sweep
+    from schedgym.evaluation.runner import default_policies, resolve_id, sweep
 
     problem, id = resolve_id(name)
     variant = problem.ids[id]
@@ -616,10 +616,19 @@ def _compare(
     fixed = {key: value for key, value in fixed.items() if key not in parsed}
     fixed |= {key: values[0] for key, values in parsed.items() if len(values) == 1}
     base = {**variant.parameters, **variant.baseline_parameters, **fixed}
-    for values in itertools.product(*grid.values()):
-        problem.build(id, base | dict(zip(grid, values, strict=True)))
+    combinations = [
+        base | dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+    ]
+    for combination in combinations:
+        problem.build(id, combination)
 
-    names = [part.strip() for part in policies.split(",")] if policies is not None else list(variant.policies)
+    names = (
+        [part.strip() for part in policies.split(",")]
+        if policies is not None
+        else default_policies(
+            problem, id, combinations, [key.rpartition(".")[0] for key in _pairs(options, "--option")]
+        )
+    )
     labels = []
     for policy in names:
         full = resolve_policy_name(policy, problem.name)
@@ -728,10 +737,13 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
     absolute = bool(differences["relative_low" if many else "relative"].isna().any())
     objective, variant = frame.attrs["objective"], problem.ids[frame.attrs["id"]]
     names = [name for name in variant.table if name != objective]
+    timed = "policy time [ms]"
     unit = problem.metric(objective).unit
     fixed = [*swept, "policy", _heading(problem, objective), "95% interval"]
     fixed += ["ratio to bound"] * bounded
+    took = {key(row): 1000 * row["seconds"] for row in frame.attrs["policy_seconds"]}
     fixed += [f"vs {reference} [{unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]
+    fixed.append(timed)
     rows: list[list[str] | None] = []
     before: tuple[Any, ...] | None = None
     truncated: list[str] = []
@@ -744,6 +756,7 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
         shown += [row["policy"], _round(row["mean"]), _interval(row["low"], row["high"])]
         shown += [_round(row["ratio"])] * bounded
         shown += _difference(other.get(place), absolute)
+        shown.append(_round(took[place]))
         shown += [_round(averages[*place, name]) for name in names]
         rows.append(shown)
         if share := averages[*place, "truncated"]:
@@ -759,7 +772,10 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
             break
     console.width = max(console.width, needed)  # a line that wraps is read, one that is cut is not
     console.print(table)
-    notes = ["means over the episodes; *: the interval excludes 0"]
+    notes = [
+        "means over the episodes; *: the interval excludes 0",
+        "policy time: of all decisions of an episode",
+    ]
     if bounded:
         notes.append("ratio to bound: of the means, - where the bound is 0")
     console.print(_escape("; ".join(notes)), soft_wrap=True)
@@ -850,6 +866,7 @@ def _report(
         "unit": problem.metric(frame.attrs["objective"]).unit,
         "reference": reference,
         "views": frame.attrs["views"],
+        "policy_seconds": frame.attrs["policy_seconds"],
         "summary": summarize(frame).to_dict("records"),
         "differences": paired_differences(frame, reference).to_dict("records"),
         "statements": [dataclasses.asdict(item) for item in examine(frame)],

@@ -86,6 +86,7 @@ class PolicySpec:
         views: the action views it can act in.
         fixed: options that this name fixes.
         summary: one line on this name, where the class carries several.
+        needs: parameter of the environment -> the value, or values, without which it refuses to act.
     """
 
     name: str
@@ -96,6 +97,7 @@ class PolicySpec:
     views: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     summary: str = ""
+    needs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def problem(self) -> str:
@@ -112,6 +114,15 @@ class PolicySpec:
         if preferred in self.views:
             return preferred
         return next((view for view in self.views if view in known), preferred)
+
+    def unmet(self, parameters: Mapping[str, Any]) -> list[str]:
+        """The needs that (complete) parameters of an environment do not meet, as "name=value" texts."""
+        missing = []
+        for name, wanted in self.needs.items():
+            values = wanted if isinstance(wanted, tuple) else (wanted,)
+            if parameters[name] not in values:
+                missing.append(f"{name}={' or '.join(map(repr, values))}")
+        return missing
 
     def options(self) -> dict[str, Any]:
         """Option -> default, without those that the name fixes."""
@@ -135,6 +146,7 @@ def register_policy(
     knows: tuple[str, ...] = (),
     views: tuple[str, ...] = (),
     summary: str = "",
+    needs: Mapping[str, Any] | None = None,
     **fixed: Any,
 ) -> Callable[[P], P]:
     """Class decorator that enters a policy under ``name`` ("problem/policy").
@@ -148,7 +160,9 @@ def register_policy(
     def enter(factory: P) -> P:
         if name.count("/") != 1:
             raise ValueError(f"a policy's name is 'problem/policy', got {name!r}")
-        spec = PolicySpec(name, factory, source, deviations, knows, views, dict(fixed), summary)
+        spec = PolicySpec(
+            name, factory, source, deviations, knows, views, dict(fixed), summary, dict(needs or {})
+        )
         known = _REGISTRY.get(name)
         if known is not None and _origin(known.factory) != _origin(factory):
             raise ValueError(f"policy {name!r} is registered already by {_origin(known.factory)}")

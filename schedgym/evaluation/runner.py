@@ -59,11 +59,13 @@ class Outcome:
         metrics: the environment's metrics by name.
         total: undiscounted sum of the rewards.
         truncated: whether the episode ended with work left.
+        seconds: time that the policy took for all its decisions [s].
     """
 
     metrics: dict[str, float]
     total: float
     truncated: bool
+    seconds: float = 0.0
 
 
 def resolve_id(name: str) -> tuple[Problem, str]:
@@ -139,14 +141,17 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
     """
     observation, _ = env.reset(seed=seed, options={"episode": episode})
     policy.reset(env.interface, policy_rng(seed, episode, label))
-    step = env.step
-    total = 0.0
+    step, clock = env.step, time.perf_counter
+    total = seconds = 0.0
     while True:
-        observation, reward, terminated, truncated, info = step(policy(observation))
+        began = clock()
+        action = policy(observation)
+        seconds += clock() - began
+        observation, reward, terminated, truncated, info = step(action)
         total += reward
         if terminated or truncated:
             break
-    outcome = Outcome(info["metrics"], total, bool(truncated))
+    outcome = Outcome(info["metrics"], total, bool(truncated), seconds)
     env.problem.room("metrics").validate(env.record())
     if not getattr(env.simulator.parameters, "normalize", False):
         _check_rewards(env, outcome, f"{label or 'the policy'}, seed {seed}, episode {episode}")
@@ -234,6 +239,7 @@ class _Result:
     label: str | None
     episode: int
     values: dict[str, float]
+    seconds: float = 0.0
 
 
 class _Environments:
@@ -271,10 +277,12 @@ def _episodes(job: _Job) -> Iterator[_Result]:
             workload = env.simulator.workload(0)
             bound = lower_bound(env.problem, workload, env.simulator.parameters)
             values = {} if bound is None else {"bound": bound, "slack": _slack(workload)}
+            seconds = 0.0
         else:
             outcome = play(env, job.policy, seed=job.seed, episode=episode, label=job.label)
             values = {**outcome.metrics, "truncated": float(outcome.truncated)}
-        yield _Result(job.setting, job.label, episode, values)
+            seconds = outcome.seconds
+        yield _Result(job.setting, job.label, episode, values, seconds)
 
 
 def _chunk(job: _Job) -> list[_Result]:
@@ -419,13 +427,10 @@ def sweep(
     """
     pandas = require("pandas")
     problem, id = resolve_id(env_id)
-    given = _resolve_policies(problem, id, policies, options or {})
+    settings = _settings(grid)
+    given = _resolve_policies(problem, id, policies, options or {}, parameters or {}, settings)
     jobs_at_once = _processes(n_jobs)
     _check_counts(episodes, seed)
-    for name, values in grid.items():
-        if isinstance(values, str) or not len(values):
-            raise InvalidParameter(f"{name}: a sweep needs a list of values")
-    settings = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     objective = _objective(problem, id, [{**(parameters or {}), **setting} for setting in settings])
     run = uuid.uuid4().hex
     folder = tempfile.TemporaryDirectory(prefix="schedgym-") if workloads is not None else None
@@ -452,7 +457,7 @@ def sweep(
                     policy = given[label] if label is not None else None
                     used = acting[label] if label is not None else own
                     jobs.append(_Job(run, index, id, used, files, seed, label, policy, chunk))
-        results = _run(jobs, jobs_at_once, progress)
+        results = list(_run(jobs, jobs_at_once, progress))
     finally:
         _Environments.clear()
         if folder is not None:
@@ -472,6 +477,7 @@ def sweep(
         "swept": list(grid),
         "parameters": dict(parameters or {}),
         "views": {label: view for label, view in views.items() if view is not None},
+        "policy_seconds": _policy_seconds(settings, list(given), results),
     }
     return cast("pd.DataFrame", frame)
 
@@ -499,12 +505,39 @@ def _objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]])
     return problem.metric(names.pop())
 
 
+def _settings(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Every combination of the swept parameters' values."""
+    for name, values in grid.items():
+        if isinstance(values, str) or not len(values):
+            raise InvalidParameter(f"{name}: a sweep needs a list of values")
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def default_policies(
+    problem: Problem, id: str, settings: Iterable[Mapping[str, Any]], options: Iterable[str] = ()
+) -> list[str]:
+    """The id's default policies, without those that refuse one of the settings (and have no ``options``)."""
+    complete = [vars(problem.build(id, _baseline(problem, id, setting))) for setting in settings]
+    named = [name.removeprefix(f"{problem.name}/") for name in options]
+    kept = []
+    for name in problem.ids[id].policies:
+        spec = get_policy_spec(name, problem.name)
+        if name in named or not any(spec.unmet(parameters) for parameters in complete):
+            kept.append(name)
+    return kept
+
+
 def _resolve_policies(
-    problem: Problem, id: str, policies: Any, options: Mapping[str, Mapping[str, Any]]
+    problem: Problem,
+    id: str,
+    policies: Any,
+    options: Mapping[str, Mapping[str, Any]],
+    parameters: Mapping[str, Any],
+    settings: Iterable[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Label -> policy object; every name and option is checked before anything runs."""
     if policies is None:
-        policies = problem.ids[id].policies
+        policies = default_policies(problem, id, [{**parameters, **own} for own in settings], options)
     if isinstance(policies, str) or (callable(policies) and hasattr(policies, "reset")):
         policies = [policies]
     pairs: Iterable[tuple[str | None, Any]]
@@ -607,6 +640,20 @@ def _run(jobs: list[_Job], processes: int, progress: bool | None) -> Iterable[_R
     finally:
         bar.close()
     return results
+
+
+def _policy_seconds(
+    settings: list[dict[str, Any]], labels: list[str], results: Iterable[_Result]
+) -> list[dict[str, Any]]:
+    """Mean time per episode that each policy took to decide [s], one entry per setting and policy."""
+    found: dict[tuple[int, str | None], list[float]] = {}
+    for result in results:
+        found.setdefault((result.setting, result.label), []).append(result.seconds)
+    return [
+        {**setting, "policy": label, "seconds": float(np.mean(found[index, label]))}
+        for index, setting in enumerate(settings)
+        for label in labels
+    ]
 
 
 def _tabulate(
