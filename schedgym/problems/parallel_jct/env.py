@@ -1,0 +1,156 @@
+"""The Gymnasium classes of ParallelJCT; the docstring of ParallelJCTEnv is the page of its id."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from schedgym.core.problem import Problem
+from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.problems.parallel_jct.problem import PROBLEM
+
+__all__ = ["ParallelJCTEnv", "ParallelJCTVectorEnv"]
+
+
+class ParallelJCTEnv(SchedulingEnv):
+    """Launch jobs of independent tasks: when, on which servers, with how many vCPU.
+
+    ## Description
+    Jobs arrive over time, each with tasks that can run at once. Task i has a load [vCPU s]; on server j,
+    whose efficiency for it is lambda_ij in (0, 1], it takes the equivalent load load_i / lambda_ij, which is
+    also the energy that it uses. With c vCPU it runs for equivalent load / c seconds. A job is launched as a
+    whole: every task gets a server and reserves vCPU there until it completes. Three things limit a launch:
+
+    * a server's vCPU that nobody has reserved;
+    * of what is available in a rack, a pod, and the data centre, a job may reserve the shares `rack_share`,
+      `pod_share` and `data_centre_share` (the *groups* of the observation; limit B_k = share times available);
+    * the job's energy: at most E_MAX.
+
+    For a placement the best vCPU are known in closed form (Eq. 16): with T_k = equivalent load in group k
+    over B_k, a task runs for the largest T_k of its server's groups.
+
+    What nobody has reserved on a server is lent to the tasks there in proportion to their equivalent loads,
+    and taken back whenever jobs are planned (DRC; `drc=False`: it idles). A job completes with its last
+    task; the aim is the least mean time in the system, completion minus arrival.
+
+    Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and
+    completions, if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its load,
+    with U uniform on [0, 1) anew; a job that cannot do with it has failed in this round. If a job's least
+    energy, every task on its most efficient server, exceeds all of these (1.1 times its load), it is granted.
+    A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on until it is ended, or all
+    visible waiting jobs were launched or have failed.
+
+    ```python
+    import gymnasium as gym
+    import schedgym
+
+    env = gym.make("schedgym/ParallelJCT-v0", jobs=20)
+    observation, info = env.reset(seed=1)
+    done = False
+    while not done:
+        first = observation["action_mask"].argmax()  # the job that arrived first, or the end of the round
+        observation, reward, terminated, truncated, info = env.step(first)
+        done = terminated or truncated
+    print(info["metrics"]["average_jct"])
+    ```
+
+    ## Action Space
+    By ``view``, with W visible waiting jobs (rows, in order of arrival), M servers, jobs of N tasks at most:
+
+    | view | space | meaning |
+    |---|---|---|
+    | `plan` | `Box(1 + N, 2)` | (row, 0), then (server, vCPU) of each task; row W ends the round |
+    | `pick` | `Discrete(W + 1)` | the job that is planned by TaPRA-fast and launched; W ends the round |
+    | `place` | `Discrete(W + 1 + M)` | a row or W; then W + 1 + server for each of the job's tasks in order |
+    | `search` | `Discrete(W + 2 + N M)` | a row or W; then moves W + 1 + task M + server; the last launches |
+
+    View `plan`: vCPU that are all 0 mean those of Eq. 16. View `search` starts with every task on its most
+    efficient server; a move must keep E_MAX and make the task's time smaller, and the search ends by itself
+    when there is no such move, or after `max_moves`. A plan under which a task would never end fails: the
+    job has failed in this round.
+
+    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: a
+    row that is no job, or one that has failed, ends the round; servers of a plan are rounded down and
+    clipped, energy above E_MAX is reduced by the paper's REC (the job fails if that cannot be done), vCPU
+    beyond a limit become those of Eq. 16; a server that cannot take the next task becomes the one that can
+    with the least equivalent load; an illegal move launches. With `strict=True` they raise InvalidAction and
+    nothing changes. Malformed actions (shape, type, NaN) always raise.
+
+    ## Observation Space
+    `observation="dict"`, in exact units, with R groups, T rows for tasks of visible waiting jobs, and the
+    first S running tasks:
+
+    | key | shape | meaning |
+    |---|---|---|
+    | `clock`, `time_to_tick` | (1,) | [s] |
+    | `event` | (3,) | what happens now: an arrival, the completion of a task, a tick |
+    | `capacity`, `available` | (M,) | vCPU of each server: in all, not reserved |
+    | `groups` | (R, M) | the servers of each group |
+    | `limits` | (R,) | B_k, the vCPU that one job may reserve in each group now |
+    | `job`, `arrival`, `age` | (W,) | index; [s] |
+    | `tasks`, `first_task` | (W,) | number of tasks, and the row of the first one in `load` and `efficiency` |
+    | `total_load`, `least_energy`, `energy_cap` | (W,) | [vCPU s] |
+    | `failed`, `job_mask` | (W,) | whether the job has failed in this round; which rows hold a job |
+    | `waiting`, `backlog` | (1,) | waiting jobs: in all, beyond the window |
+    | `load` | (T,) | of the visible jobs' tasks [vCPU s]; rows that no job points to mean nothing |
+    | `efficiency` | (T, M) | of the visible jobs' tasks |
+    | `running` | (1,) | running tasks in all |
+    | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
+    | `run_leq`, `run_remaining` | (S,) | equivalent load: in all, remaining [vCPU s] |
+    | `run_base`, `run_extra` | (S,) | vCPU reserved, and lent since the last event |
+    | `open_job`, `next_task` | Discrete | views `place`, `search`: the row being planned (W: none), its task |
+    | `placement`, `energy` | (N,), (1,) | the same: servers of its tasks (-1: none yet), their energy |
+    | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |
+
+    At the end of the episode the rows of jobs are empty. Nothing of the future is shown.
+
+    `observation="features"` gives float32 tokens, with c(n) = n / (n + 32), t(s) = s / (s + 100 s): `jobs`
+    (W, 7): t(age), c(tasks), load / (load + 100 s of all servers), least energy over E_MAX, failed, t of the
+    least energy over what one job may reserve in all, being planned; `servers` (M, 7): capacity over the
+    largest, available share, c(running tasks), whether tasks can get vCPU there, and in view `place` for the
+    next task: efficiency, t of the time it would have, whether it may go there; `globals` (11,): event,
+    available share, c(waiting), c(beyond the window), running / (running + 128), time to the tick over
+    `tick`, progress of the job being planned, its energy over E_MAX, t of its time so far; in view `search`
+    `moves` (N, M, 3): efficiency, t of the task's time there, whether the move is legal; `job_mask`,
+    `action_mask`. They leave out which servers form a group, and the waiting jobs' single tasks.
+
+    ## Rewards
+    Minus (jobs in the system) x (time passed) / (jobs of the episode), which sums to exactly minus the
+    average time in the system [s]; jobs that never complete are charged up to `max_time`. `normalize=True`
+    divides by the mean time that each job alone would need on all servers (least energy over all vCPU).
+
+    ## Starting State
+    The first round; all servers are free. The workload is drawn from (seed, number of the episode), or given
+    by `reset(options={"workload": ...})`: on as many servers in the same groups, no job with more tasks than
+    there is room for.
+
+    ## Episode End
+    Terminated when all jobs have completed; truncated at `max_time`. `info["metrics"]` holds the metrics.
+
+    ## Arguments
+    The fields of :class:`~schedgym.problems.parallel_jct.problem.ParallelJCTParameters`, and `render_mode`
+    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode`.
+
+    ## Source
+    Paper 001, section 5. Workloads: its own, by three readings of its distribution of the number of tasks,
+    or the jobs of a trace (Google 2011, SWIM).
+
+    ## Deviations
+    Servers' own vCPU are limits (the paper's list forgets them; `server_caps=False` follows it). An episode
+    has a fixed number of jobs in place of an hour of arrivals. The paper is silent on ticks, and on the order
+    of simultaneous events: here arrivals, then completions, then decisions; events within 1e-9 (relative) are
+    one. What is left of a server below 1e-9 of its vCPU is nothing. A draw of E_MAX counts for every job that
+    waits when a round opens, whether a policy plans it or not.
+
+    ## Version History
+    * v0: first version.
+    """
+
+    problem: ClassVar[Problem] = PROBLEM
+    id: ClassVar[str] = "schedgym/ParallelJCT-v0"
+
+
+class ParallelJCTVectorEnv(SchedulingVectorEnv):
+    """The native vector face of :class:`ParallelJCTEnv`: same spaces, batched."""
+
+    problem: ClassVar[Problem] = PROBLEM
+    env_class: ClassVar[type[SchedulingEnv]] = ParallelJCTEnv
