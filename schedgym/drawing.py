@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,17 +34,21 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """A server or site: its capacity, and how much of it each job holds, as (job, amount)."""
+    """A server or site: its capacity, and how much of it each job holds, as (job, amount).
 
-    capacity: int
-    held: Sequence[tuple[int, int]]
+    ``label`` stands in the place of its number.
+    """
+
+    capacity: float
+    held: Sequence[tuple[int, float]]
     note: str = ""
     marked: bool = False
+    label: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """A job: what of it runs and what waits (drawn on a logarithmic scale), and what is said of it."""
+    """A job: what of it runs and what waits (drawn on the scene's scale), and what is said of it."""
 
     job: int
     running: float
@@ -62,6 +67,9 @@ class Scene:
         bars: all of them.
         lines: the active jobs.
         rows: lines to leave room for, so that frames have one size.
+        line: what a line is.
+        legend: what the lines show.
+        whole: of a line on a linear scale; 0: the scale is logarithmic.
     """
 
     clock: str
@@ -72,6 +80,9 @@ class Scene:
     bars: Sequence[Bar]
     lines: Sequence[Line]
     rows: int
+    line: str = "job"
+    legend: str = "running (full), waiting (light)"
+    whole: float = 0.0
 
 
 def short_time(seconds: float) -> str:
@@ -80,26 +91,28 @@ def short_time(seconds: float) -> str:
 
 
 def draw_text(scene: Scene) -> str:
-    """Plain text, one line per bar and per job; a bar has a letter per busy unit, the job's.
+    """Plain text, one line per bar and per job; a bar has a letter per busy unit, the job's that begins it.
 
     Long bars have a letter per equal part.
     """
     lines = [f"clock {scene.clock}  {scene.event}", scene.counts]
     for number, bar in enumerate(scene.bars[:MOST_BARS]):
-        holders = [job for job, amount in bar.held for _ in range(amount)]
-        cells = min(bar.capacity, CELLS)
+        ends = np.cumsum([amount for _, amount in bar.held])
+        busy = float(ends[-1]) if len(ends) else 0.0
+        cells = min(math.ceil(bar.capacity), CELLS)
         row = ""
         for cell in range(cells):
-            unit = cell * bar.capacity // cells
-            row += LETTERS[holders[unit] % len(LETTERS)] if unit < len(holders) else "."
+            holder = int(np.searchsorted(ends, cell * bar.capacity / cells, side="right"))
+            row += LETTERS[bar.held[holder][0] % len(LETTERS)] if holder < len(ends) else "."
         mark, note = "*" if bar.marked else " ", f"  {bar.note}" if bar.note else ""
-        lines.append(f"{mark}{scene.bar} {number:3d}  [{row}] {len(holders)}/{bar.capacity} busy{note}")
+        name = bar.label or str(number)
+        lines.append(f"{mark}{scene.bar} {name:>3}  [{row}] {busy:g}/{bar.capacity:g} busy{note}")
     if len(scene.bars) > MOST_BARS:
         lines.append(f" ... and {len(scene.bars) - MOST_BARS} more {scene.bar}s")
     for line in scene.lines[:MOST_LINES]:
-        lines.append(f" {LETTERS[line.job % len(LETTERS)]} job {line.job:5d}  {line.text}")
+        lines.append(f" {LETTERS[line.job % len(LETTERS)]} {scene.line} {line.job:5d}  {line.text}")
     if len(scene.lines) > MOST_LINES:
-        lines.append(f" ... and {len(scene.lines) - MOST_LINES} more jobs")
+        lines.append(f" ... and {len(scene.lines) - MOST_LINES} more {scene.line}s")
     return "\n".join(lines) + "\n"
 
 
@@ -130,12 +143,12 @@ def draw_image(scene: Scene) -> npt.NDArray[np.uint8]:
     draw.text((390, 16), scene.counts, INK, font)
     draw.rectangle((20, 42, 940, 48), fill=GRID)
     draw.rectangle((20, 42, 20 + 920 * scene.done, 48), fill=FAINT)
-    draw.text((left, 58), f"{scene.bar}s: what is busy, by job", FAINT, font)
-    draw.text((right + 60, 58), "jobs: running (full), waiting (light)", FAINT, font)
+    draw.text((left, 58), f"{scene.bar}s: what is busy, by {scene.line}", FAINT, font)
+    draw.text((right + 60, 58), f"{scene.line}s: {scene.legend}", FAINT, font)
     scale = length / max(bar.capacity for bar in scene.bars)
     for number, bar in enumerate(scene.bars[:bars]):
         y = top + number * row
-        draw.text((30, y + 3), f"{number}", INK, font)
+        draw.text((30, y + 3), bar.label or f"{number}", INK, font)
         if bar.marked:
             draw.ellipse((12, y + 5, 22, y + 15), fill=MARK)
         draw.rectangle((left, y + 2, left + scale * bar.capacity, y + 17), fill=GRID)
@@ -153,13 +166,16 @@ def draw_image(scene: Scene) -> npt.NDArray[np.uint8]:
         colour = JOB_COLOURS[line.job % len(JOB_COLOURS)]
         light = tuple(255 - (255 - c) * 2 // 5 for c in colour)
         draw.text((right, y + 3), f"{line.job:5d}", INK, small)
-        full = 60 * float(np.log10(1.0 + line.running))
-        whole = 60 * float(np.log10(1.0 + line.running + line.waiting))
+        full, whole = line.running, line.running + line.waiting
+        if scene.whole:
+            full, whole = 120 * full / scene.whole, 120 * whole / scene.whole
+        else:
+            full, whole = 60 * float(np.log10(1.0 + full)), 60 * float(np.log10(1.0 + whole))
         draw.rectangle((right + 60, y + 2, right + 60 + max(whole, 1), y + 17), fill=light)
         if line.running:
             draw.rectangle((right + 60, y + 2, right + 60 + max(full, 1), y + 17), fill=colour)
         draw.text((right + 66 + max(whole, 1), y + 3), line.text, INK, small)
     if len(scene.lines) > shown:
-        text = f"and {len(scene.lines) - shown} more jobs"
+        text = f"and {len(scene.lines) - shown} more {scene.line}s"
         draw.text((right + 60, top + shown * row + 4), text, FAINT, small)
     return np.asarray(image).copy()

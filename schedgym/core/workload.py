@@ -41,31 +41,51 @@ class Field:
         name: its key.
         unit: of its values, e.g. "s", "cores", "share of the largest server".
         dimensions: one symbol per axis; equal symbols have equal lengths, e.g. ("task",), ("task", "server").
-        kind: "float" or "int".
+        kind: "float", "int", or "bool" (true and false, which are no numbers; a range means nothing then).
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
         ascending: whether values may not decrease.
         optional: whether the field may be missing.
         ragged: rows are lists of different lengths, of whole numbers >= 0. Given as a list of lists, or as a
             2-dimensional array whose rows end with -1 as often as needed, which is also how they are stored.
+        keys: names of the values of a 1-dimensional field, which may then also be given as an object with
+            exactly these names. It is stored, and saved, as the list of its values in this order.
+        choices: names of the values of an int field: lists hold names, arrays hold names or their numbers in
+            this order. It is stored as numbers, and saved as names (in ``.npz`` as numbers).
     """
 
     name: str
     unit: str
     dimensions: tuple[str, ...]
-    kind: Literal["float", "int"] = "float"
+    kind: Literal["float", "int", "bool"] = "float"
     minimum: float = 0.0
     maximum: float = np.inf
     exclusive: bool = False
     ascending: bool = False
     optional: bool = False
     ragged: bool = False
+    keys: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.ragged and not (self.kind == "int" and len(self.dimensions) == 2 and self.minimum > PAD):
             raise ValueError(f"{self.name}: a ragged field has 2 dimensions and whole numbers >= 0")
+        if self.keys and len(self.dimensions) != 1:
+            raise ValueError(f"{self.name}: a field with keys has 1 dimension")
+        if self.choices and (self.kind != "int" or self.ragged or self.keys):
+            raise ValueError(f"{self.name}: a field with choices is of kind int, without lists or keys")
 
     def parse(self, value: object, where: str) -> npt.NDArray[Any]:
         """``value`` as a fresh, read-only array of this field; InvalidWorkload names the first bad index."""
+        if self.keys and isinstance(value, Mapping):
+            value = self._named(value, where)
+        if self.kind == "bool":
+            truths = np.array(self._rectangle(value, where), dtype=np.bool_)
+            truths.flags.writeable = False
+            return truths
+        if self.choices:
+            numbers = self._numbered(value, where)
+            numbers.flags.writeable = False
+            return numbers
         array, given = self._lists(value, where) if self.ragged else (self._numbers(value, where), True)
         bad = ~np.isfinite(array)
         self._refuse(array, bad, where, "must be finite")
@@ -87,21 +107,64 @@ class Field:
         array.flags.writeable = False
         return array
 
+    def _named(self, values: Mapping[Any, object], where: str) -> list[Any]:
+        """The values of an object in the order of ``keys``, each checked under its name."""
+        for name in values:
+            if name not in self.keys:
+                raise InvalidWorkload(f"{where}.{name}: unknown field{suggest(str(name), self.keys)}")
+        one = dataclasses.replace(self, dimensions=(), ascending=False, keys=())
+        listed = []
+        for name in self.keys:
+            if name not in values:
+                raise InvalidWorkload(f"{where}.{name}: missing")
+            listed.append(one.parse(values[name], f"{where}.{name}").item())
+        return listed
+
+    def _numbered(self, value: object, where: str) -> npt.NDArray[np.int64]:
+        """The numbers of names in ``choices``."""
+        wanted = f"must be one of {', '.join(self.choices)}"
+        if isinstance(value, (np.ndarray, np.integer)) and value.dtype.kind in "iu":
+            raw = np.array(value)
+            self._check_dimensions(raw, where, "name")
+            self._refuse(raw, (raw < 0) | (raw >= len(self.choices)), where, wanted)
+            return raw.astype(np.int64)
+        raw = np.array(value, dtype=object)
+        self._check_dimensions(raw, where, "name")
+        table = {name: number for number, name in enumerate(self.choices)}
+        numbers = np.empty(raw.shape, dtype=np.int64)
+        for index, element in np.ndenumerate(raw):
+            number = table.get(element) if isinstance(element, str) else None
+            if number is None:
+                place = "".join(f"[{i}]" for i in index)
+                raise InvalidWorkload(f"{where}{place}: {wanted}, got {element!r}")
+            numbers[index] = number
+        return numbers
+
+    def _check_dimensions(self, array: npt.NDArray[Any], where: str, name: str) -> None:
+        if array.ndim != len(self.dimensions):
+            expected = ", ".join(self.dimensions) or f"a single {name}"
+            raise InvalidWorkload(
+                f"{where}: must have {len(self.dimensions)} dimensions ({expected}), got {array.ndim}"
+            )
+
     def _numbers(self, value: object, where: str) -> npt.NDArray[np.float64]:
         """A rectangular array of numbers, copied."""
+        return np.array(self._rectangle(value, where), dtype=np.float64)
+
+    def _rectangle(self, value: object, where: str) -> npt.NDArray[Any]:
+        """A rectangular array of numbers, or of truth values."""
+        kinds, fits, name, one = "iuf", _is_number, "number", "a number"
+        if self.kind == "bool":
+            kinds, fits, name, one = "b", _is_truth, "truth value", "true or false"
         try:
             raw = np.asarray(value)
         except ValueError:
-            raise InvalidWorkload(f"{where}: must be a rectangular array of numbers") from None
-        listed = first_not_a_number(value) if isinstance(value, (list, tuple)) else ""
-        if listed or (raw.dtype.kind not in "iuf" and raw.size):
-            raise InvalidWorkload(f"{where}{listed}: must be a number")
-        if raw.ndim != len(self.dimensions):
-            expected = ", ".join(self.dimensions) or "a single number"
-            raise InvalidWorkload(
-                f"{where}: must have {len(self.dimensions)} dimensions ({expected}), got {raw.ndim}"
-            )
-        return np.array(raw, dtype=np.float64)
+            raise InvalidWorkload(f"{where}: must be a rectangular array of {name}s") from None
+        listed = _first_unfit(value, fits) if isinstance(value, (list, tuple)) else ""
+        if listed or (raw.dtype.kind not in kinds and raw.size):
+            raise InvalidWorkload(f"{where}{listed}: must be {one}")
+        self._check_dimensions(raw, where, name)
+        return raw
 
     def _lists(self, value: object, where: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """Rows of different lengths, padded, and which elements are theirs."""
@@ -139,7 +202,7 @@ def _pad(
     try:
         flat = np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64, count=int(lengths.sum()))
     except OverflowError:
-        raise InvalidWorkload(f"{where}{first_not_a_number(rows)}: must be a number") from None
+        raise InvalidWorkload(f"{where}{_first_unfit(rows, _is_number)}: must be a number") from None
     given = np.arange(width) < lengths[:, np.newaxis]
     array = np.full(given.shape, float(PAD))
     array[given] = flat
@@ -158,19 +221,24 @@ def _first_wrong_type(rows: list[Any] | tuple[Any, ...]) -> str:
     return ""
 
 
-def first_not_a_number(value: object, place: str = "") -> str:
-    """The index of the first element of a nested list that is not a number, as "[2]" or "[0][3]"."""
-    if isinstance(value, (list, tuple, np.ndarray)):
-        for i, element in enumerate(value):
-            if isinstance(element, (list, tuple, np.ndarray)):
-                if found := first_not_a_number(element, f"{place}[{i}]"):
-                    return found
-            elif isinstance(element, (bool, np.bool_)) or not isinstance(
-                element, (int, float, np.integer, np.floating)
-            ):
-                return f"{place}[{i}]"
-            elif isinstance(element, int) and abs(element) > 2**63:
-                return f"{place}[{i}]"
+def _is_number(value: object) -> bool:
+    if isinstance(value, int) and abs(value) > 2**63:
+        return False
+    return _may_be_a_number(type(value))
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, (bool, np.bool_))
+
+
+def _first_unfit(values: Any, fits: Callable[[object], bool], place: str = "") -> str:
+    """The index of the first element of a nested list that does not fit, as "[2]" or "[0][3]"."""
+    for i, element in enumerate(values):
+        if isinstance(element, (list, tuple)) or (isinstance(element, np.ndarray) and element.ndim):
+            if found := _first_unfit(element, fits, f"{place}[{i}]"):
+                return found
+        elif not fits(element):
+            return f"{place}[{i}]"
     return ""
 
 
@@ -195,6 +263,7 @@ class Schema:
         """Validate raw sections and return them as a :class:`Workload`."""
         lengths: dict[str, tuple[int, str]] = {}
         ragged: set[str] = set()
+        choices: dict[str, tuple[str, ...]] = {}
         parsed: dict[str, dict[str, npt.NDArray[Any]]] = {}
         for section in SECTIONS:
             fields: tuple[Field, ...] = getattr(self, section)
@@ -226,9 +295,11 @@ class Schema:
                 parsed[section][field.name] = array
                 if field.ragged:
                     ragged.add(f"{section}.{field.name}")
+                if field.choices:
+                    choices[f"{section}.{field.name}"] = field.choices
         if self.check is not None:
             self.check(parsed, prefix)
-        workload = Workload(self.problem, **parsed, ragged=frozenset(ragged))
+        workload = Workload(self.problem, **parsed, ragged=frozenset(ragged), choices=choices)
         object.__setattr__(workload, "checked", True)
         return workload
 
@@ -244,6 +315,7 @@ class Workload:
         parameters: field -> number (0-dimensional array).
         tasks: field -> array with one value (or row) per task; empty where the problem has no such section.
         ragged: "section.field" of the arrays whose rows are lists, padded with -1 at their end.
+        choices: "section.field" of the arrays whose values are numbers of names -> the names.
         checked: whether a schema made it; another one is checked before an environment runs it.
     """
 
@@ -253,6 +325,7 @@ class Workload:
     parameters: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
     tasks: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
     ragged: frozenset[str] = frozenset()
+    choices: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     checked: bool = dataclasses.field(default=False, init=False, repr=False)
 
     def __repr__(self) -> str:
@@ -328,8 +401,7 @@ def save_workload(workload: Workload, path: str | Path) -> None:
         content: dict[str, Any] = {"problem": workload.problem}
         for section, fields in sections.items():
             content[section] = {
-                name: _without_pads(array) if f"{section}.{name}" in workload.ragged else array.tolist()
-                for name, array in fields.items()
+                name: _listed(workload, f"{section}.{name}", array) for name, array in fields.items()
             }
         with atomic_write(path) as stream:
             json.dump(content, stream, allow_nan=False)
@@ -343,6 +415,15 @@ def save_workload(workload: Workload, path: str | Path) -> None:
             np.savez_compressed(stream, problem=np.array(workload.problem), **arrays)
     else:
         raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
+
+
+def _listed(workload: Workload, name: str, array: npt.NDArray[Any]) -> Any:
+    """The array called "section.field" as JSON has it."""
+    if name in workload.ragged:
+        return _without_pads(array)
+    if name in workload.choices:
+        return np.asarray(np.array(workload.choices[name], dtype=object)[array], dtype=object).tolist()
+    return array.tolist()
 
 
 def _without_pads(array: npt.NDArray[np.int64]) -> list[list[int]]:

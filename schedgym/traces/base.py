@@ -106,6 +106,7 @@ class Trace:
         unit: of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then all
             four arrays of sizes are such shares, per resource).
         filled: what was missing and stands as 0 -> in how many of the kept tasks.
+        job: number of the job that each task belongs to; [N], empty where the format knows no jobs of tasks.
 
     Raises:
         InvalidWorkload: when arrays that belong together differ in length or are not 1-dimensional.
@@ -122,9 +123,11 @@ class Trace:
     files: tuple[Path, ...] = ()
     unit: str = "cores, GiB"
     filled: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    job: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
 
     def __post_init__(self) -> None:
-        _own(self, ("arrival", "duration", "cores", "memory"), sort=True)
+        names = ("arrival", "duration", "cores", "memory", *(("job",) if np.size(self.job) else ()))
+        _own(self, names, sort=True)
         _own(self, ("machine_cores", "machine_memory"))
         object.__setattr__(self, "dropped", dict(self.dropped))
         object.__setattr__(self, "filled", dict(self.filled))

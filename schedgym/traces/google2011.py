@@ -153,7 +153,7 @@ def read_google2011(
         malformed.update(table.dropped)
         if tasks.complete:
             break
-    (arrival, duration, cores, memories), dropped = tasks.result()
+    (arrival, duration, cores, memories, jobs), dropped = tasks.result()
     dropped.update(malformed)
     refuse_empty(path, "task", arrival, dropped)
 
@@ -173,6 +173,7 @@ def read_google2011(
         dropped=dropped,
         files=tuple(files),
         unit=UNIT,
+        job=jobs,
     )
 
 
@@ -212,7 +213,7 @@ class _Tasks:
         self.open: dict[int, _Task] = {}
         self.count = 0
         self.numbers = array("q")
-        self.columns = tuple(array("d") for _ in range(4))
+        self.columns = tuple(array("d") for _ in range(5))
         self.dropped: Counter[str] = Counter()
         self.left_out: list[tuple[int, str]] = []  # with a limit: decided at the end which of them count
         self.selected: list[int] = []  # heap of the negated numbers of the first tasks that finished
@@ -234,11 +235,11 @@ class _Tasks:
             task.start, task.state = time, "running"
         elif event == FINISH:
             del self.open[key]
-            self._close(task, time)
+            self._close(task, time, key >> 32)
         else:
             task.start, task.state = math.nan, ENDS.get(event, "pending")
 
-    def _close(self, task: _Task, end: float) -> None:
+    def _close(self, task: _Task, end: float, job: int) -> None:
         task.closed = True
         fault = task.fault
         if fault is None and math.isnan(task.start):
@@ -248,7 +249,8 @@ class _Tasks:
         if fault is not None:
             self._leave_out(task, fault)
         elif self.limit is None or len(self.selected) < self.limit or task.number < -self.selected[0]:
-            row = (task.arrival / MICROSECONDS, (end - task.start) / MICROSECONDS, task.cpu, task.memory)
+            duration = (end - task.start) / MICROSECONDS
+            row = (task.arrival / MICROSECONDS, duration, task.cpu, task.memory, float(job))
             self.numbers.append(task.number)
             for column, value in zip(self.columns, row, strict=True):
                 column.append(value)
@@ -275,7 +277,7 @@ class _Tasks:
             self.left_out.append((task.number, reason))
 
     def result(self) -> tuple[list[npt.NDArray[np.float64]], Counter[str]]:
-        """Arrival [s], duration [s], cpu and memory of the tasks in their order, and what was left out."""
+        """Arrival, duration [s], cpu, memory and job of the tasks in their order, and what was left out."""
         for task in self.open.values():
             self._leave_out(task, task.fault or UNFINISHED + task.state)
         enough = self.waiting is not None

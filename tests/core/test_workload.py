@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,7 @@ BAD = [
     ({"jobs_cpu": [0.5, HUGE, 0.1]}, "jobs.cpu[1]: must be a number"),
     ({"jobs_cpu": [0.5, 2**64, 0.1]}, "jobs.cpu[1]: must be"),
     ({"jobs_cpu": [0.5, 1j, 0.1]}, "jobs.cpu[1]: must be a number"),
+    ({"jobs_cpu": [0.5, np.array(0.5), 0.1]}, "jobs.cpu[1]: must be a number"),
     ({"jobs_cpu": "0.5"}, "jobs.cpu: must be a number"),
     ({"jobs_cpu": True}, "jobs.cpu: must be a number"),
     ({"jobs_cpu": {"0": 1}}, "jobs.cpu: must be a number"),
@@ -222,6 +224,232 @@ def test_other_shapes_survive_files(suffix: str, tmp_path: Path) -> None:
     again = load_workload(path, WIDE)
     assert again == workload
     assert again.jobs["count"].dtype == np.int64 and again.parameters["share"].shape == ()
+
+
+LEVELS = ("rack", "pod", "all")
+SWITCHED = Schema(
+    problem="switched",
+    jobs=(Field("load", "s", ("task",)),),
+    cluster=(
+        Field("cpu", "vCPU", ("server",)),
+        Field("caps", "", (), kind="bool", optional=True),
+        Field("up", "", ("server",), kind="bool", optional=True),
+        Field(
+            "beta", "", ("level",), maximum=1.0, exclusive=True, optional=True, keys=("rack", "pod", "all")
+        ),
+        Field("most", "tasks", ("level",), kind="int", optional=True, keys=("rack", "pod", "all")),
+    ),
+)
+
+
+def switched(**cluster: object) -> dict[str, dict[str, object]]:
+    return {"jobs": {"load": [1.0]}, "cluster": {"cpu": [1.0, 2.0], **cluster}}
+
+
+@pytest.mark.parametrize("truth", [True, False])
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+def test_truth_values(truth: bool, kind: type) -> None:
+    workload = SWITCHED.parse(switched(caps=kind(truth), up=[kind(truth), not truth]))
+    caps, up = workload.cluster["caps"], workload.cluster["up"]
+    assert caps.dtype == np.bool_ and caps.shape == () and caps.item() is truth
+    assert up.dtype == np.bool_ and up.tolist() == [truth, not truth]
+    assert not caps.flags.writeable and not up.flags.writeable
+    assert workload == SWITCHED.parse(switched(caps=truth, up=np.array([truth, not truth])))
+    assert workload != SWITCHED.parse(switched(caps=not truth, up=[truth, not truth]))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        ({"caps": 1}, "cluster.caps: must be true or false"),
+        ({"caps": 0.0}, "cluster.caps: must be true or false"),
+        ({"caps": "true"}, "cluster.caps: must be true or false"),
+        ({"caps": None}, "cluster.caps: must be true or false"),
+        ({"caps": {}}, "cluster.caps: must be true or false"),
+        ({"caps": [True]}, "cluster.caps: must have 0 dimensions (a single truth value), got 1"),
+        ({"up": True}, "cluster.up: must have 1 dimensions (server), got 0"),
+        ({"up": [True, np.array(True)]}, "cluster.up[1]: must be true or false"),
+        ({"up": [True, 1]}, "cluster.up[1]: must be true or false"),
+        ({"up": [True, "x"]}, "cluster.up[1]: must be true or false"),
+        ({"up": (None, True)}, "cluster.up[0]: must be true or false"),
+        ({"up": np.array([1, 0])}, "cluster.up: must be true or false"),
+        ({"up": [True, [False]]}, "cluster.up: must be a rectangular array of truth values"),
+        ({"up": [[True, 0.5]]}, "cluster.up[0][1]: must be true or false"),
+        (
+            {"up": [True, True, True]},
+            "cluster.up: must have one value per server: 2 as in cluster.cpu, got 3",
+        ),
+        ({"cpu": [True, False]}, "cluster.cpu[0]: must be a number"),
+    ],
+)
+def test_truth_values_that_are_none(cluster: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        SWITCHED.parse(switched(**cluster), prefix="w.json: ")
+    assert str(caught.value) == f"w.json: {message}"
+
+
+def test_an_object_with_fixed_keys_is_a_list() -> None:
+    listed = SWITCHED.parse(switched(beta=[0.3, 0.2, 1], most=[3, 2, 1]))
+    named = SWITCHED.parse(
+        switched(beta={"pod": 0.2, "rack": np.float32(0.3), "all": 1}, most={"all": 1, "pod": 2.0, "rack": 3})
+    )
+    assert named.cluster["most"].dtype == np.int64 and not named.cluster["most"].flags.writeable
+    assert named.cluster["most"].tolist() == [3, 2, 1]
+    assert named.cluster["beta"].tolist() == [float(np.float32(0.3)), 0.2, 1.0]
+    assert SWITCHED.parse(switched(beta={"all": 1, "rack": 0.3, "pod": 0.2}, most=[3, 2, 1])) == listed
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        ({"beta": {"rack": 0.3, "pod": 0.2}}, "cluster.beta.all: missing"),
+        ({"beta": {}}, "cluster.beta.rack: missing"),
+        (
+            {"beta": {"rack": 0.3, "pods": 0.2, "all": 0.2}},
+            "cluster.beta.pods: unknown field; did you mean 'pod'?",
+        ),
+        (
+            {"beta": {"rack": 0.3, "pod": 0.2, "all": 0.2, "zone": 1}},
+            "cluster.beta.zone: unknown field; known: all, pod, rack",
+        ),
+        ({"beta": {"rack": 0.3, "pod": 0, "all": 0.2}}, "cluster.beta.pod: must be > 0 (), got 0"),
+        ({"beta": {"rack": 0.3, "pod": 0.2, "all": 1.5}}, "cluster.beta.all: must be <= 1 (), got 1.5"),
+        ({"beta": {"rack": True, "pod": 0.2, "all": 1}}, "cluster.beta.rack: must be a number"),
+        (
+            {"beta": {"rack": [0.3], "pod": 0.2, "all": 1}},
+            "cluster.beta.rack: must have 0 dimensions (a single number), got 1",
+        ),
+        ({"beta": {"rack": HUGE, "pod": 0.2, "all": 1}}, "cluster.beta.rack: must be a number"),
+        ({"most": {"rack": 1, "pod": 0.5, "all": 1}}, "cluster.most.pod: must be a whole number, got 0.5"),
+        ({"beta": [0.3, 0, 0.2]}, "cluster.beta[1]: must be > 0 (), got 0"),
+        ({"beta": [0.3, 0.2]}, None),
+        (
+            {"beta": [0.3, 0.2], "most": {"rack": 1, "pod": 1, "all": 1}},
+            "cluster.most: must have one value per level: 2 as in cluster.beta, got 3",
+        ),
+        ({"up": {"rack": True}}, "cluster.up: must be true or false"),
+        ({"cpu": {"rack": 1}}, "cluster.cpu: must be a number"),
+    ],
+)
+def test_objects_with_other_keys(cluster: dict[str, object], message: str | None) -> None:
+    if message is None:  # the keys say nothing about the length of a list
+        assert SWITCHED.parse(switched(**cluster)).cluster["beta"].shape == (2,)
+        return
+    with pytest.raises(InvalidWorkload) as caught:
+        SWITCHED.parse(switched(**cluster), prefix="w.json: ")
+    assert str(caught.value) == f"w.json: {message}"
+
+
+def test_only_lists_have_keys() -> None:
+    with pytest.raises(ValueError, match="beta: a field with keys has 1 dimension"):
+        Field("beta", "", (), keys=("rack",))
+
+
+NAMED = Schema(
+    problem="named",
+    jobs=(Field("utility", "", ("job",), kind="int", choices=("linear", "power", "log")),),
+    cluster=(
+        Field("order", "", (), kind="int", choices=("fifo", "edf"), optional=True),
+        Field("table", "", ("row", "column"), kind="int", choices=("no", "yes"), optional=True),
+    ),
+)
+
+
+def named(utility: object, **cluster: object) -> dict[str, dict[str, object]]:
+    return {"jobs": {"utility": utility}, "cluster": cluster}
+
+
+@pytest.mark.parametrize("form", [list, tuple, np.array, lambda names: np.array(names, dtype=object)])
+def test_names_are_stored_as_numbers(form: Callable[[list[str]], object]) -> None:
+    workload = NAMED.parse(named(form(["log", "linear", "power"]), order="edf", table=[["yes"], ["no"]]))
+    utility = workload.jobs["utility"]
+    assert utility.dtype == np.int64 and utility.tolist() == [2, 0, 1] and not utility.flags.writeable
+    assert workload.cluster["order"].item() == 1 and workload.cluster["order"].shape == ()
+    assert workload.cluster["table"].tolist() == [[1], [0]]
+    given = {"order": np.int32(1), "table": np.array([[1], [0]], dtype=np.uint8)}
+    again = NAMED.parse(named(np.array([2, 0, 1], dtype=np.int8), **given))
+    assert again == workload and again.jobs["utility"].dtype == np.int64
+    assert workload.choices == {
+        "jobs.utility": ("linear", "power", "log"),
+        "cluster.order": ("fifo", "edf"),
+        "cluster.table": ("no", "yes"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        (named(["log", "sqrt"]), "jobs.utility[1]: must be one of linear, power, log, got 'sqrt'"),
+        (named(["Log"]), "jobs.utility[0]: must be one of linear, power, log, got 'Log'"),
+        (named(["log", 0]), "jobs.utility[1]: must be one of linear, power, log, got 0"),
+        (named([True]), "jobs.utility[0]: must be one of linear, power, log, got True"),
+        (named([None, "log"]), "jobs.utility[0]: must be one of linear, power, log, got None"),
+        (named(["log", ["log"]]), "jobs.utility[1]: must be one of linear, power, log, got ['log']"),
+        (named(np.array([0, 3])), "jobs.utility[1]: must be one of linear, power, log, got 3"),
+        (named(np.array([-1])), "jobs.utility[0]: must be one of linear, power, log, got -1"),
+        (named(np.array([1.0])), "jobs.utility[0]: must be one of linear, power, log, got 1.0"),
+        (named("log"), "jobs.utility: must have 1 dimensions (job), got 0"),
+        (named({"log": 1}), "jobs.utility: must have 1 dimensions (job), got 0"),
+        (named([["log"]]), "jobs.utility: must have 1 dimensions (job), got 2"),
+        (named(np.array(1)), "jobs.utility: must have 1 dimensions (job), got 0"),
+        (named([]), "jobs.utility: must not be empty"),
+        (named(["log"], order=["edf"]), "cluster.order: must have 0 dimensions (a single name), got 1"),
+        (named(["log"], order="lifo"), "cluster.order: must be one of fifo, edf, got 'lifo'"),
+        (
+            named(["log"], table=[["no", "yes"], ["no", "maybe"]]),
+            "cluster.table[1][1]: must be one of no, yes, got 'maybe'",
+        ),
+    ],
+)
+def test_names_that_are_none(sections: dict[str, dict[str, object]], message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        NAMED.parse(sections, prefix="w.json: ")
+    assert str(caught.value) == f"w.json: {message}"
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_names_survive_files(suffix: str, tmp_path: Path) -> None:
+    workload = NAMED.parse(named(["log", "linear"], order="edf", table=[["yes"], ["no"]]))
+    path = tmp_path / f"w{suffix}"
+    save_workload(workload, path)
+    again = load_workload(path, NAMED)
+    assert again == workload and again.choices == workload.choices
+    assert again.jobs["utility"].dtype == np.int64
+    if suffix == ".json":
+        stored = json.loads(path.read_text())
+        assert stored["jobs"] == {"utility": ["log", "linear"]}
+        assert stored["cluster"] == {"order": "edf", "table": [["yes"], ["no"]]}
+    else:  # an archive may hold names, too
+        np.savez(path, problem="named", **{"jobs/utility": np.array(["log", "linear"])})
+        assert load_workload(path, NAMED).jobs["utility"].tolist() == [2, 0]
+
+
+def test_only_numbers_have_names() -> None:
+    for field in ({"kind": "float"}, {"kind": "bool"}, {"kind": "int", "keys": ("a",)}):
+        with pytest.raises(ValueError, match="x: a field with choices is of kind int, without lists or keys"):
+            Field("x", "", ("job",), choices=("a", "b"), **field)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="x: a field with choices is of kind int"):
+        Field("x", "", ("job", "task"), kind="int", ragged=True, choices=("a", "b"))
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_truth_values_and_keys_survive_files(suffix: str, tmp_path: Path) -> None:
+    beta = {"rack": 0.3, "pod": 0.2, "all": 0.1}
+    workload = SWITCHED.parse(switched(caps=False, up=[True, False], beta=beta))
+    path = tmp_path / f"w{suffix}"
+    save_workload(workload, path)
+    again = load_workload(path, SWITCHED)
+    assert again == workload
+    assert again.cluster["caps"].dtype == again.cluster["up"].dtype == np.bool_
+    assert again.cluster["caps"].shape == ()
+    if suffix == ".json":
+        stored = json.loads(path.read_text())["cluster"]
+        assert stored["caps"] is False and stored["up"] == [True, False] and stored["beta"] == [0.3, 0.2, 0.1]
+        write(path, json.dumps({"problem": "switched", **switched(caps=False, up=[True, False], beta=beta)}))
+        assert load_workload(path, SWITCHED) == workload
+        text = path.read_text().replace('"pod": 0.2', '"pod": 0.2, "pod": 0.2')
+        with pytest.raises(InvalidWorkload, match="w.json: pod: given twice"):
+            load_workload(write(path, text), SWITCHED)
 
 
 def write(path: Path, text: str) -> Path:

@@ -87,8 +87,8 @@ INSTANT = 1e-9  # events this close (relative from 1 s on) are one
 CRUMB = 1e-9  # less of a server's capacity than this share is none
 ROUNDING = 1e-9  # by which given vCPU may exceed a limit
 
-#: features of a job token: age, tasks, load, least energy over the cap, failed, time that it needs at least on
-#: what is available, being planned
+#: features of a job token: age, tasks, load, least energy over the cap, failed, time that it needs at least
+#: on what is available, being planned
 JOB_FEATURES = 7
 #: features of a server token: capacity, available share, running tasks, whether a task may get vCPU there;
 #: of the task to be placed (view place): its efficiency there, time it would have, whether it may go there
@@ -142,7 +142,7 @@ SCALARS = record_dtype(
 
 #: constants of a simulator
 CONFIG = record_dtype(
-    ("view", np.int64),
+    ("mode", np.int64),  # view
     ("rounds", np.int64),
     ("drc", np.int64),
     ("tick", np.float64),
@@ -608,7 +608,7 @@ def start_planning(
     s.open_row = r
     s.next_task = 0
     s.moves = 0
-    if config.view == SEARCH:
+    if config.mode == SEARCH:
         first = jobs.first_task[b, job]
         most_efficient(first, count, jobs.load[b], jobs.efficiency[b], state.placement[b])
         s.jct, s.energy = evaluate(
@@ -724,7 +724,7 @@ def write_features(
         tasks = tasks_of(jobs, b, job)
         spent = min(s.energy / state.cap[b, job], 1.0)
         length = 1.0 if s.jct == math.inf else s.jct / (s.jct + TIME_SCALE)
-        if config.view == PLACE:
+        if config.mode == PLACE:
             progress = s.next_task / tasks
             q = jobs.first_task[b, job] + s.next_task
             for j in range(servers):
@@ -737,7 +737,7 @@ def write_features(
                 tokens[b, j, 6] = can_place(jobs, state, membership, b, job, s.next_task, j)
         else:
             progress = s.moves / (s.moves + COUNT_SCALE)
-    if config.view == SEARCH:
+    if config.mode == SEARCH:
         write_moves(jobs, state, observation, membership, scratch, b)
     values = observation.global_tokens
     values[b, 0] = s.was_arrival
@@ -820,15 +820,16 @@ def write_mask(
         whole = all_alive(state, b)
         for r in range(count):
             job = state.queue[b, r]
-            mask[b, r] = not state.failed[b, job]
-            if config.view == PLACE and mask[b, r]:
-                mask[b, r] = affords(usable_energy(jobs, state, membership, b, job, whole), state.cap[b, job])
-    if config.view == PLACE:
+            fits = state.failed[b, job] == 0
+            if config.mode == PLACE and fits:
+                fits = affords(usable_energy(jobs, state, membership, b, job, whole), state.cap[b, job])
+            mask[b, r] = fits
+    if config.mode == PLACE:
         for j in range(servers):
             mask[b, window + 1 + j] = s.open_row >= 0 and can_place(
                 jobs, state, membership, b, state.queue[b, s.open_row], s.next_task, j
             )
-    elif config.view == SEARCH:
+    elif config.mode == SEARCH:
         last = mask.shape[1] - 1
         for i in range(window + 1, mask.shape[1]):
             mask[b, i] = 0
@@ -887,7 +888,7 @@ def observe(
     count = min(s.waiting, config.window)
     if s.deciding == 0:
         count = 0
-    if config.mask and config.view != PLAN:
+    if config.mask and config.mode != PLAN:
         write_mask(config, jobs, state, observation, membership, scratch, b, count)
     if config.features:
         write_features(config, jobs, state, observation, membership, scratch, b, count)
@@ -953,13 +954,13 @@ def write_units(config: Any, jobs: Jobs, state: State, observation: Observation,
         observation.run_base[b, q] = 0.0
         observation.run_extra[b, q] = 0.0
     s.shown_running = rows
-    if config.view == PLACE or config.view == SEARCH:
+    if config.mode == PLACE or config.mode == SEARCH:
         observation.open_job[b] = s.open_row if s.open_row >= 0 else config.window
         tasks = 0
         if s.open_row >= 0:
             tasks = tasks_of(jobs, b, state.queue[b, s.open_row])
         observation.next_task[b] = config.most_tasks
-        if config.view == PLACE and s.open_row >= 0:
+        if config.mode == PLACE and s.open_row >= 0:
             observation.next_task[b] = s.next_task
         for i in range(tasks):
             observation.placement[b, i] = state.placement[b, i]

@@ -21,8 +21,8 @@ class ParallelJCTEnv(SchedulingEnv):
     whole: every task gets a server and reserves vCPU there until it completes. Three things limit a launch:
 
     * a server's vCPU that nobody has reserved;
-    * of what is available in a rack, a pod, and the data centre, a job may reserve the shares `rack_share`,
-      `pod_share` and `data_centre_share` (the *groups* of the observation; limit B_k = share times available);
+    * of what is available in a rack, a pod, and the data centre (*groups* of servers), a job may reserve the
+      shares `rack_share`, `pod_share` and `data_centre_share`: limit B_k = share times available;
     * the job's energy: at most E_MAX.
 
     For a placement the best vCPU are known in closed form (Eq. 16): with T_k = equivalent load in group k
@@ -87,7 +87,7 @@ class ParallelJCTEnv(SchedulingEnv):
     | `groups` | (R, M) | the servers of each group |
     | `limits` | (R,) | B_k, the vCPU that one job may reserve in each group now |
     | `job`, `arrival`, `age` | (W,) | index; [s] |
-    | `tasks`, `first_task` | (W,) | number of tasks, and the row of the first one in `load` and `efficiency` |
+    | `tasks`, `first_task` | (W,) | number of tasks, and row of the first one in `load`, `efficiency` |
     | `total_load`, `least_energy`, `energy_cap` | (W,) | [vCPU s] |
     | `failed`, `job_mask` | (W,) | whether the job has failed in this round; which rows hold a job |
     | `waiting`, `backlog` | (1,) | waiting jobs: in all, beyond the window |
@@ -97,7 +97,7 @@ class ParallelJCTEnv(SchedulingEnv):
     | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
     | `run_leq`, `run_remaining` | (S,) | equivalent load: in all, remaining [vCPU s] |
     | `run_base`, `run_extra` | (S,) | vCPU reserved, and lent since the last event |
-    | `open_job`, `next_task` | Discrete | views `place`, `search`: the row being planned (W: none), its task |
+    | `open_job`, `next_task` | Discrete | views `place`, `search`: row being planned (W: none), its task |
     | `placement`, `energy` | (N,), (1,) | the same: servers of its tasks (-1: none yet), their energy |
     | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |
 

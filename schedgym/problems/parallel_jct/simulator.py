@@ -68,7 +68,7 @@ class ParallelJCTSimulator(Simulator):
         self.running_window = most if running == "all" else int(running)
         config = np.zeros(1, dtype=dynamics.CONFIG)
         for name, value in {
-            "view": [view.name for view in VIEWS].index(parameters.view),
+            "mode": [view.name for view in VIEWS].index(parameters.view),
             "rounds": ROUNDS.index(parameters.rounds),
             "drc": parameters.drc,
             "tick": parameters.tick,

@@ -1,0 +1,839 @@
+"""The best division of one slot among jobs with concave utilities, by the prices of the resources.
+
+    maximise   sum_j f_j(y_j + x_j) - f_j(y_j)
+    subject to sum_j r_ij x_j <= 1  for every resource i,   0 <= x_j <= u_j
+
+f is linear (v x), a power (v x^alpha) or logarithmic (v log(1 + x)). Prices b >= 0 of the resources make a task
+of job j cost pi_j = sum_i b_i r_ij, at which it buys x_j = clip(f_j'^-1(pi_j) - y_j, 0, u_j). The dual function,
+sum_i b_i plus what the jobs gain, is convex in b, and its gradient is one minus the loads: Newton's method on it,
+safeguarded by its slope along a step (which only rises), finds the prices at which every resource is full or free.
+
+A linear job buys all or nothing, so that the dual has kinks, and the optimum mostly lies on some. Such jobs get a
+little curvature, around the amounts that they had with ten times as much (the proximal point method): a few rounds
+reach the optimum up to rounding. The result carries its own proof: the duality gap of the real problem.
+
+Source: paper 002, Algorithm 1 and section III. The kernel (``solve_slot``) allocates nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import F8_1, F8_2, I8_1, helper, pure_kernel
+from schedgym.errors import InvalidParameter
+
+__all__ = [
+    "LINEAR",
+    "LOG",
+    "POWER",
+    "DualScratch",
+    "SlotOptimum",
+    "dual_prices",
+    "gain",
+    "make_dual_scratch",
+    "slope",
+    "solve_slot",
+    "task_value",
+]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+LINEAR, POWER, LOG = range(3)  # kinds of utility
+
+NEARLY = 1e-6  # one that a linear step mends
+EXACT = 1e-13  # relative error of a load that counts as none
+FLAT = 1e-10  # a utility whose slope changes by less than this part over a slot is linear there
+FIRST_CURVATURE = 0.1  # of linear jobs: how much the slope changes from none to all
+CURVATURE_STEP = 1 / 6
+LEAST_CURVATURE = 1e-7
+MOST_ROUNDS = 16
+CERTIFIED = 1e-13  # a relative gap that ends the rounds of linear jobs
+MOST_STEPS = 60  # of Newton's method before it goes resource by resource
+MOST_SWEEPS = 8
+MOST_SEARCH = 100
+RIDGE = 1e-10
+FLOOR = 1e-14
+MOST_PRICE = 1e250
+LEAST_PRICE = 1e-250
+
+
+class DualScratch(NamedTuple):
+    """Work space of :func:`solve_slot`: [rows] per job, [m] per resource."""
+
+    low: F8_1  # [rows] slope of the utility at y + u: at this price a job takes all
+    high: F8_1  # [rows] slope at y: at this price it takes nothing
+    flat: F8_1  # [rows] slope of a (nearly) linear utility, 0 for others
+    reach: F8_1  # [rows] of linear jobs: the most that could be of use
+    centre: F8_1  # [rows] of linear jobs: the amount at which their curvature does not count
+    bend: F8_1  # [rows] -dx/dprice at present prices
+    best: F8_1  # [rows] the best amounts so far
+    tight: I8_1  # [m] whether the resource can be full
+    best_price: F8_1  # [m]
+    load: F8_1  # [m]
+    before: F8_1  # [m] prices at the start of a step
+    step: F8_1  # [m]
+    right: F8_1  # [m]
+    curvature: F8_2  # [m, m] Hessian of the dual
+    matrix: F8_2  # [m, m]
+
+
+class SlotOptimum(NamedTuple):
+    """The best allocation of a slot."""
+
+    x: Floats
+    """Tasks of each job [n]."""
+    prices: Floats
+    """Price of each whole resource [m]."""
+    value: float
+    """Sum of f(y + x) - f(y)."""
+    gap: float
+    """No allocation is worth more than value * (1 + gap)."""
+
+
+def make_dual_scratch(rows: int, resources: int) -> DualScratch:
+    """Work space for up to ``rows`` jobs on ``resources`` resources."""
+    return DualScratch(
+        low=np.zeros(rows),
+        high=np.zeros(rows),
+        flat=np.zeros(rows),
+        reach=np.zeros(rows),
+        centre=np.zeros(rows),
+        bend=np.zeros(rows),
+        best=np.zeros(rows),
+        tight=np.zeros(resources+1, dtype=np.int64),
+        best_price=np.zeros(resources),
+        load=np.zeros(resources),
+        before=np.zeros(resources),
+        step=np.zeros(resources),
+        right=np.zeros(resources),
+        curvature=np.zeros((resources, resources)),
+        matrix=np.zeros((resources, resources)),
+    )
+
+
+# Utilities ------------------------------------------------------------------------------------
+
+
+@helper
+def gain(utility: int, value: float, exponent: float, y: float, x: float) -> float:
+    """The value of x more tasks after y: f(y + x) - f(y), without cancellation."""
+    if x <= 0.0:
+        return 0.0
+    if utility == LINEAR:
+        return value * x
+    if utility == LOG:
+        return value * math.log1p(x / (1.0 + y))
+    if exponent == 0.5:
+        return value * x / (math.sqrt(y + x) + math.sqrt(y))
+    if x > y:
+        return value * ((y + x) ** exponent - y**exponent)
+    return value * y**exponent * math.expm1(exponent * math.log1p(x / y))
+
+
+@helper
+def slope(utility: int, value: float, exponent: float, y: float) -> float:
+    """f'(y); infinite for a power at 0."""
+    if utility == LINEAR:
+        return value
+    if utility == LOG:
+        return value / (1.0 + y)
+    if y <= 0.0:
+        return np.inf
+    if exponent == 0.5:
+        return 0.5 * value / math.sqrt(y)
+    return value * exponent * y ** (exponent - 1.0)
+
+
+@helper
+def task_value(utility: int, value: float, exponent: float, k: float) -> float:
+    """The value of task k = 1, 2, ...: f(k) - f(k - 1), without cancellation."""
+    if utility == LINEAR:
+        return value
+    if utility == LOG:
+        return value * math.log1p(1.0 / k)
+    if exponent == 0.5:
+        return value / (math.sqrt(k) + math.sqrt(k - 1.0))
+    if k <= 1.0:
+        return value
+    return -value * k**exponent * math.expm1(exponent * math.log1p(-1.0 / k))
+
+
+@helper
+def _wanted(utility: int, value: float, exponent: float, y: float, price: float) -> tuple[float, float]:
+    """What a job with a strictly concave utility buys at a price > 0 if nothing limits it, and -dx/dprice."""
+    if utility == LOG:
+        amount = value / price
+        return amount - 1.0 - y, amount / price
+    if exponent == 0.5:
+        root = 0.5 * value / price
+        return root * root - y, 2.0 * root * root / price
+    amount = (value * exponent / price) ** (1.0 / (1.0 - exponent))
+    return amount - y, amount / ((1.0 - exponent) * price)
+
+
+# Loads at given prices ------------------------------------------------------------------------
+
+
+@helper
+def _clear(load: Floats, curvature: Floats) -> None:
+    for i in range(load.shape[0]):
+        load[i] = 0.0
+        for k in range(load.shape[0]):
+            curvature[i, k] = 0.0
+
+
+@pure_kernel
+def _respond(
+    n: int,
+    bent: float,
+    served: Floats,
+    cap: Floats,
+    share: Floats,
+    utility: Integers,
+    value: Floats,
+    exponent: Floats,
+    work: DualScratch,
+    prices: Floats,
+    x: Floats,
+) -> None:
+    """What the jobs buy at the prices: x [n], ``work.bend`` [n], the loads, the Hessian of the dual.
+
+    ``bent`` is the curvature of linear jobs.
+    """
+    m = prices.shape[0]
+    load = work.load
+    curvature = work.curvature
+    _clear(load, curvature)
+    work.tight[m] += 1 #DEV
+    two = m == 2
+    load_0 = 0.0
+    load_1 = 0.0
+    curvature_00 = 0.0
+    curvature_01 = 0.0
+    curvature_11 = 0.0
+    for j in range(n):
+        price = 0.0
+        if two:
+            price = prices[0] * share[j, 0] + prices[1] * share[j, 1]
+        else:
+            for i in range(m):
+                price += prices[i] * share[j, i]
+        amount = 0.0
+        bend = 0.0
+        most = cap[j]
+        if work.flat[j] > 0.0:
+            bend = work.reach[j] / (bent * work.flat[j])
+            amount = work.centre[j] + (work.flat[j] - price) * bend
+            if not amount > 0.0:
+                amount = 0.0
+                bend = 0.0
+            elif amount >= most:
+                amount = most
+                bend = 0.0
+        elif price <= work.low[j]:
+            amount = most
+        elif price < work.high[j]:
+            amount, bend = _wanted(utility[j], value[j], exponent[j], served[j], price)
+            amount = min(max(amount, 0.0), most)
+        x[j] = amount
+        work.bend[j] = bend
+        if amount > 0.0 or bend > 0.0:
+            if two:
+                r_0 = share[j, 0]
+                r_1 = share[j, 1]
+                load_0 += r_0 * amount
+                load_1 += r_1 * amount
+                curvature_00 += r_0 * r_0 * bend
+                curvature_01 += r_0 * r_1 * bend
+                curvature_11 += r_1 * r_1 * bend
+            else:
+                for i in range(m):
+                    r = share[j, i]
+                    load[i] += r * amount
+                    for k in range(i + 1):
+                        curvature[i, k] += r * share[j, k] * bend
+    if two:
+        load[0] = load_0
+        load[1] = load_1
+        curvature[0, 0] = curvature_00
+        curvature[1, 0] = curvature_01
+        curvature[1, 1] = curvature_11
+    for i in range(m):
+        for k in range(i):
+            curvature[k, i] = curvature[i, k]
+
+
+# Searching ------------------------------------------------------------------------------------
+
+
+@helper
+def _excess(work: DualScratch, single: int, m: int) -> tuple[float, float]:
+    """Load over the resources of a ray divided by their number, and its derivative along the ray."""
+    total = 0.0
+    count = 0
+    change = 0.0
+    for i in range(m):
+        if work.tight[i] != 0 and (single < 0 or single == i):
+            total += work.load[i]
+            count += 1
+            for k in range(m):
+                if work.tight[k] != 0 and (single < 0 or single == k):
+                    change -= work.curvature[i, k]
+    return total / count, change / count
+
+
+@pure_kernel
+def _search_ray(
+    single: int,
+    guess: float,
+    exact: float,
+    n: int,
+    bent: float,
+    served: Floats,
+    cap: Floats,
+    share: Floats,
+    utility: Integers,
+    value: Floats,
+    exponent: Floats,
+    work: DualScratch,
+    prices: Floats,
+    x: Floats,
+) -> int:
+    """Move one price (or with single < 0 all, equal to each other) to where the load on its resources is 1.
+
+    Newton's method on the logarithms, within a bracket. The number of responses computed. The price is
+    positive in the end: of a resource that is free at price 0 it must not be asked.
+    """
+    m = prices.shape[0]
+    low = 0.0
+    high = np.inf
+    level = min(max(guess, LEAST_PRICE), MOST_PRICE)
+    stride = 2.0
+    count = 0
+    while True:
+        for i in range(m):
+            if work.tight[i] != 0 and (single < 0 or single == i):
+                prices[i] = level
+        _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+        count += 1
+        load, change = _excess(work, single, m)
+        if abs(load - 1.0) <= exact or count > MOST_SEARCH:
+            return count
+        if load > 1.0:
+            if level >= MOST_PRICE:
+                return count
+            low = level
+        else:
+            if level <= LEAST_PRICE:
+                return count
+            high = level
+        if high <= low * (1.0 + 4e-16):
+            return count
+        move = np.inf
+        if load > 0.0 and change < 0.0:
+            move = -math.log(load) * load / (change * level)
+        following = np.inf
+        if abs(move) <= stride:
+            following = level * math.exp(move)
+        if not (following > low and following < high) or following == level:
+            if low > 0.0 and high < np.inf:
+                following = math.sqrt(low) * math.sqrt(high)
+                if high <= low * 1.01:
+                    following = 0.5 * (low + high)
+                if not (following > low and following < high):
+                    return count
+            else:
+                following = level * math.exp(stride if load > 1.0 else -stride)
+                stride = min(2.0 * stride, 200.0)
+        elif count % 12 == 11 and low > 0.0 and high < np.inf:
+            following = math.sqrt(low) * math.sqrt(high)
+            if not (following > low and following < high):
+                return count
+        level = min(max(following, LEAST_PRICE), MOST_PRICE)
+
+
+@helper
+def _solve(work: DualScratch, m: int, prices: Floats) -> bool:
+    """Solve the scaled Newton system for ``work.step`` over the resources with a positive price.
+
+    The matrix is b_i H_ik b_k, the right side ``work.right``; Cholesky, with next to nothing added to the
+    diagonal, so that proportional resources do no harm. False if the dual has no curvature for a price.
+    """
+    a = work.matrix
+    for i in range(m):
+        work.step[i] = work.right[i]
+        for k in range(i + 1):
+            a[i, k] = prices[i] * work.curvature[i, k] * prices[k]
+        if not a[i, i] < np.inf:
+            return False
+    for i in range(m):
+        least = 1.0
+        if prices[i] > 0.0:
+            least = RIDGE * a[i, i] + FLOOR * prices[i] * max(work.load[i], 1.0)
+        a[i, i] += least
+        for k in range(i):
+            for q in range(k):
+                a[i, k] -= a[i, q] * a[k, q]
+            a[i, k] /= a[k, k]
+            a[i, i] -= a[i, k] * a[i, k]
+        a[i, i] = math.sqrt(max(a[i, i], 0.1 * least))
+    for i in range(m):
+        for k in range(i):
+            work.step[i] -= a[i, k] * work.step[k]
+        work.step[i] /= a[i, i]
+    for i in range(m - 1, -1, -1):
+        for k in range(i + 1, m):
+            work.step[i] -= a[k, i] * work.step[k]
+        work.step[i] /= a[i, i]
+    return True
+
+
+@helper
+def _along(work: DualScratch, m: int) -> float:
+    """Slope of the dual along the step."""
+    total = 0.0
+    for i in range(m):
+        total += (1.0 - work.load[i]) * work.step[i]
+    return total
+
+
+@helper
+def _walk(work: DualScratch, m: int, part: float, prices: Floats) -> None:
+    """Prices after a part of the step."""
+    for i in range(m):
+        prices[i] = max(work.before[i] + part * work.step[i], 0.0)
+
+
+@helper
+def _wrong(work: DualScratch, m: int, prices: Floats) -> float:
+    """The largest error of a load: of resources with a price both ways, of others only above 1."""
+    worst = 0.0
+    for i in range(m):
+        if work.tight[i] != 0:
+            error = work.load[i] - 1.0
+            if prices[i] > 0.0:
+                error = abs(error)
+            worst = max(worst, error)
+    return worst
+
+
+@helper
+def _newton(work: DualScratch, m: int, prices: Floats) -> bool:
+    """Set ``work.step`` to a step that lowers the dual; False if none is found.
+
+    First on the logarithms of prices and loads, in which the response of a power is linear; a price that
+    would fall to a small part is sent to 0. If that does not lower the dual, on the numbers themselves.
+    """
+    for i in range(m):
+        load = work.load[i]
+        work.right[i] = 0.0
+        if prices[i] > 0.0:
+            work.right[i] = prices[i] * (load * math.log(load) if load > 0.5 else load - 1.0)
+    if not _solve(work, m, prices):
+        return False
+    largest = 0.0
+    for i in range(m):
+        largest = max(largest, abs(work.step[i]))
+        work.step[i] = prices[i] * math.expm1(min(work.step[i], 3.0))
+    if largest < 1.5 and _along(work, m) < 0.0:
+        return True
+    for i in range(m):
+        work.right[i] = prices[i] * (work.load[i] - 1.0)
+    if not _solve(work, m, prices):
+        return False
+    part = 1.0
+    for i in range(m):
+        work.step[i] *= prices[i]
+        if work.step[i] < 0.0 and prices[i] + part * work.step[i] < 0.0:
+            part = -prices[i] / work.step[i]
+    for i in range(m):
+        work.step[i] *= part
+        if prices[i] + work.step[i] < 1e-15 * prices[i]:
+            work.step[i] = -prices[i]
+    return _along(work, m) < 0.0
+
+
+@pure_kernel
+def _settle(
+    exact: float,
+    n: int,
+    bent: float,
+    served: Floats,
+    cap: Floats,
+    share: Floats,
+    utility: Integers,
+    value: Floats,
+    exponent: Floats,
+    work: DualScratch,
+    prices: Floats,
+    x: Floats,
+) -> int:
+    """Lower the dual from the given prices until the loads are right up to ``exact``. Responses computed."""
+    m = prices.shape[0]
+    count = 1
+    sweep = 0
+    _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+    steps = 0
+    stalled = 0
+    least = np.inf
+    while True:
+        worst = _wrong(work, m, prices)
+        if worst <= exact:
+            return count
+        stalled = 0 if worst < 0.9 * least else stalled + 1
+        least = min(least, worst)
+        if sweep > MOST_SWEEPS or (stalled > 6 and least < NEARLY):
+            return count
+        # a resource without a price that is overfull, or one whose load does not answer to its price
+        chosen = -1
+        for i in range(m):
+            if work.tight[i] != 0 and prices[i] == 0.0 and work.load[i] > 1.0 + exact:
+                if chosen < 0 or work.load[i] > work.load[chosen]:
+                    chosen = i
+        if chosen < 0 and (steps >= MOST_STEPS or not _newton(work, m, prices)):
+            for i in range(m):
+                if work.tight[i] != 0 and prices[i] > 0.0:
+                    error = abs(work.load[i] - 1.0)
+                    if error > exact and (chosen < 0 or error > abs(work.load[chosen] - 1.0)):
+                        chosen = i
+            if chosen < 0:
+                return count
+        if chosen >= 0:
+            old = prices[chosen]
+            if old > 0.0 and work.load[chosen] < 1.0:
+                prices[chosen] = 0.0
+                _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+                count += 1
+            if prices[chosen] > 0.0 or work.load[chosen] > 1.0:
+                guess = old
+                if not guess > 0.0:
+                    total = 0.0
+                    for i in range(m):
+                        total = max(total, prices[i])
+                    guess = 0.1 * total if total > 0.0 else 1.0
+                count += _search_ray(
+                    chosen,
+                    guess,
+                    exact,
+                    n,
+                    bent,
+                    served,
+                    cap,
+                    share,
+                    utility,
+                    value,
+                    exponent,
+                    work,
+                    prices,
+                    x,
+                )
+            if steps >= MOST_STEPS or old > 0.0:
+                sweep += 1
+                steps = max(steps - 4, 0)
+            continue
+        steps += 1
+        start = _along(work, m)
+        for i in range(m):
+            work.before[i] = prices[i]
+        low = 0.0
+        high = np.inf
+        part = 1.0
+        longest = np.inf
+        for i in range(m):
+            if work.step[i] < 0.0:
+                longest = min(longest, -work.before[i] / work.step[i])
+        tries = 0
+        low_rate = start
+        high_rate = np.inf
+        while True:
+            _walk(work, m, part, prices)
+            _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+            count += 1
+            tries += 1
+            rate = _along(work, m)
+            if rate > 0.0:
+                if rate <= -0.4 * start and (part == 1.0 or tries > 3):
+                    break
+                high = part
+                high_rate = rate
+            else:
+                if rate >= 0.7 * start or part >= longest:
+                    break
+                low = part
+                low_rate = rate
+            if tries > 60 or (high < np.inf and high - low <= 1e-3 * high and low > 0.0):
+                if rate > 0.0 and low > 0.0:
+                    _walk(work, m, low, prices)
+                    _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+                    count += 1
+                break
+            if high == np.inf:
+                part = min(4.0 * part, longest)
+            else:
+                part = low + (high - low) * low_rate / (low_rate - high_rate)
+                part = min(max(part, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+                if tries % 3 == 0:
+                    part = math.sqrt(low * high) if low > 0.0 else 0.01 * high
+
+
+# A slot ---------------------------------------------------------------------------------------
+
+
+@helper
+def _prepare(
+    n: int,
+    served: Floats,
+    cap: Floats,
+    share: Floats,
+    utility: Integers,
+    value: Floats,
+    exponent: Floats,
+    work: DualScratch,
+) -> bool:
+    """Slopes at both ends, and which utilities are linear: whether any of a job with a cap is."""
+    m = share.shape[1]
+    found = False
+    for j in range(n):
+        y = served[j]
+        kind = utility[j]
+        work.low[j] = slope(kind, value[j], exponent[j], y + cap[j])
+        work.high[j] = slope(kind, value[j], exponent[j], y)
+        work.flat[j] = 0.0
+        if work.low[j] >= (1.0 - FLAT) * work.high[j] and cap[j] > 0.0:
+            found = True
+            largest = 0.0
+            for i in range(m):
+                largest = max(largest, share[j, i])
+            work.flat[j] = 0.5 * (work.low[j] + work.high[j])
+            work.reach[j] = cap[j] if cap[j] * largest <= 1.0 else 1.0 / largest
+            work.centre[j] = 0.5 * work.reach[j]
+    return found
+
+
+@helper
+def _finish(
+    n: int,
+    served: Floats,
+    cap: Floats,
+    share: Floats,
+    utility: Integers,
+    value: Floats,
+    exponent: Floats,
+    work: DualScratch,
+    prices: Floats,
+    x: Floats,
+) -> float:
+    """From the response to the prices to a feasible x: its relative duality gap.
+
+    What the last digits of the prices cannot express, a step along the curvature does: it moves x alone.
+    """
+    m = prices.shape[0]
+    for i in range(m):
+        work.right[i] = prices[i] * (work.load[i] - 1.0)
+    if _solve(work, m, prices):
+        for i in range(m):
+            work.step[i] *= prices[i]
+        for j in range(n):
+            if work.bend[j] > 0.0:
+                move = 0.0
+                for i in range(m):
+                    move += share[j, i] * work.step[i]
+                x[j] = min(max(x[j] - work.bend[j] * move, 0.0), cap[j])
+    for i in range(m):
+        work.load[i] = 0.0
+    for j in range(n):
+        for i in range(m):
+            work.load[i] += share[j, i] * x[j]
+    part = 1.0
+    for i in range(m):
+        if work.load[i] > 1.0:
+            part = min(part, 1.0 / work.load[i])
+    total = 0.0
+    missing = 0.0
+    for i in range(m):
+        missing += prices[i] * (1.0 - part * work.load[i])
+    for j in range(n):
+        x[j] *= part
+        price = 0.0
+        for i in range(m):
+            price += prices[i] * share[j, i]
+        total += gain(utility[j], value[j], exponent[j], served[j], x[j])
+        # what the job would rather have at these prices
+        best = 0.0
+        if price <= work.low[j]:
+            best = cap[j]
+        elif price < work.high[j]:
+            best, _ = _wanted(utility[j], value[j], exponent[j], served[j], price)
+            best = min(max(best, 0.0), cap[j])
+        if best > x[j]:
+            more = best - x[j]
+            missing += max(
+                gain(utility[j], value[j], exponent[j], served[j] + x[j], more) - price * more, 0.0
+            )
+        elif best < x[j]:
+            less = x[j] - best
+            missing += max(
+                price * less - gain(utility[j], value[j], exponent[j], served[j] + best, less), 0.0
+            )
+    return missing / total if total > 0.0 else 0.0
+
+
+@pure_kernel
+def solve_slot(
+    n: int,
+    served: Floats,
+    cap: Floats,
+    share: Floats,
+    utility: Integers,
+    value: Floats,
+    exponent: Floats,
+    work: DualScratch,
+    prices: Floats,
+    x: Floats,
+) -> float:
+    """:func:`dual_prices` for kernels: x and prices are written.
+
+    Args:
+        n: jobs.
+        served: [>= n] y.
+        cap: [>= n] u, at least 0.
+        share: [>= n, m] r.
+        utility: [>= n] LINEAR, POWER or LOG.
+        value: [>= n] v > 0.
+        exponent: [>= n] alpha of powers, in (0, 1).
+        work: of :func:`make_dual_scratch`.
+        prices: [m] written.
+        x: [>= n] written.
+
+    Returns:
+        The relative duality gap: x is feasible, and no allocation is worth more than (1 + gap) times as much.
+    """
+    m = prices.shape[0]
+    count = 0
+    for i in range(m):
+        prices[i] = 0.0
+        work.load[i] = 0.0
+    for j in range(n):
+        x[j] = cap[j]
+        for i in range(m):
+            work.load[i] += share[j, i] * cap[j]
+    fullest = 1.0
+    for i in range(m):
+        work.tight[i] = 0
+        if work.load[i] > 1.0 + EXACT:
+            work.tight[i] = 1
+            count += 1
+            fullest = max(fullest, work.load[i])
+    if count == 0:
+        return 0.0
+    bent = FIRST_CURVATURE
+    linear = _prepare(n, served, cap, share, utility, value, exponent, work)
+    guess = 0.0
+    for j in range(n):
+        if cap[j] > 0.0:
+            x[j] = cap[j] / fullest
+            guess += x[j] * slope(utility[j], value[j], exponent[j], served[j] + x[j])
+    _search_ray(
+        -1,
+        guess / count,
+        0.3 if count > 1 else EXACT,
+        n,
+        bent,
+        served,
+        cap,
+        share,
+        utility,
+        value,
+        exponent,
+        work,
+        prices,
+        x,
+    )
+    exact = max(EXACT, 0.01 * bent) if linear else EXACT
+    best = np.inf
+    for _ in range(MOST_ROUNDS if linear else 1):
+        _settle(exact, n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+        gap = _finish(n, served, cap, share, utility, value, exponent, work, prices, x)
+        if gap < best:
+            best = gap
+            for j in range(n):
+                work.best[j] = x[j]
+            for i in range(m):
+                work.best_price[i] = prices[i]
+        if best <= CERTIFIED:
+            break
+        for j in range(n):
+            if work.flat[j] > 0.0:
+                work.centre[j] = min(x[j], work.reach[j])
+        bent = max(bent * CURVATURE_STEP, LEAST_CURVATURE)
+        exact = max(exact * CURVATURE_STEP, EXACT)
+    for j in range(n):
+        x[j] = work.best[j]
+    for i in range(m):
+        prices[i] = work.best_price[i]
+    return best
+
+
+def dual_prices(
+    served: npt.ArrayLike,
+    cap: npt.ArrayLike,
+    share: npt.ArrayLike,
+    utility: npt.ArrayLike,
+    value: npt.ArrayLike,
+    exponent: npt.ArrayLike = 0.5,
+) -> SlotOptimum:
+    """The best allocation of one slot to jobs with concave utilities, and the prices that show it.
+
+    Args:
+        served: y [n] tasks served before.
+        cap: u [n] most tasks in this slot.
+        share: r [n, m] share of each resource that a task takes.
+        utility: [n] or one: LINEAR, POWER or LOG.
+        value: v [n] or one, positive.
+        exponent: alpha [n] or one, of powers, between 0 and 1.
+
+    Returns:
+        The optimum. x is unique for strictly concave utilities, the prices where all loads answer to them.
+
+    Raises:
+        InvalidParameter: a shape that does not match, or a number that is out of range.
+
+    Source: paper 002, Algorithm 1. Deviations: none; the paper leaves the solver open.
+    """
+    y = np.array(served, dtype=np.float64)
+    u = np.array(cap, dtype=np.float64)
+    r = np.array(share, dtype=np.float64)
+    if y.ndim != 1 or u.shape != y.shape or r.ndim != 2 or len(r) != len(y):
+        raise InvalidParameter("served, cap, share: must have the shapes [n], [n] and [n, m]")
+    kind, v, alpha = (
+        np.ascontiguousarray(np.broadcast_to(np.asarray(array, dtype=dtype), y.shape))
+        for array, dtype in ((utility, np.int64), (value, np.float64), (exponent, np.float64))
+    )
+    for name, array in (("served", y), ("cap", u), ("share", r)):
+        if not np.isfinite(array).all() or (array < 0.0).any():
+            raise InvalidParameter(f"{name}: must be finite and at least 0")
+    if ((kind < LINEAR) | (kind > LOG)).any():
+        raise InvalidParameter("utility: must be LINEAR, POWER or LOG")
+    if not np.isfinite(v).all() or (v <= 0.0).any():
+        raise InvalidParameter("value: must be finite and positive")
+    if ((alpha <= 0.0) | (alpha >= 1.0))[kind == POWER].any():
+        raise InvalidParameter("exponent: must be between 0 and 1")
+    x, prices = np.zeros(len(y)), np.zeros(r.shape[1])
+    work = make_dual_scratch(len(y), r.shape[1])
+    gap = float(solve_slot(len(y), y, u, r, kind, v, alpha, work, prices, x))
+    global EVALS
+    EVALS=work.tight[-1] #DEV
+    return SlotOptimum(x, prices, float(_value(len(y), y, x, kind, v, alpha)), gap)
+
+
+@pure_kernel
+def _value(n: int, served: Floats, x: Floats, utility: Integers, value: Floats, exponent: Floats) -> float:
+    total = 0.0
+    for j in range(n):
+        total += gain(utility[j], value[j], exponent[j], served[j], x[j])
+    return total

@@ -1,0 +1,1326 @@
+"""Planning one job of independent tasks: where each task runs, and with how much vCPU.
+
+A job has tasks with loads [vCPU s at efficiency 1]; on server j task i takes Leq = load / efficiency vCPU
+seconds and as much energy. Groups of servers limit what the job may use: B_k vCPU in group k. With the
+allocation of Eq. 16 a group takes T_k = (sum of Leq in it) / B_k, a task as long as the slowest of its
+server's groups, and the job max T_k. With equal shares (what the paper's rivals seem to be evaluated by) a
+task gets min_k B_k / (tasks in k), and the job's time is again the largest of one number per group,
+(largest Leq in k) / (B_k / tasks in k). So a move changes the numbers of two servers' groups only.
+
+The helpers are inlined into kernels and take a job as rows ``first`` to ``first + tasks`` of ``load`` and
+``efficiency``; ``placement`` is indexed from 0. Sums run over the tasks in index order and are made anew
+after every move (some 0.1 us), so that what a search does next depends on the placement alone, not on how
+it got there. E <= E_MAX means E <= E_MAX (1 + 1e-12) throughout.
+
+Source: paper 001: Eq. 16 (OptRA), Algorithms 1 (TaPRA), 2 (REC), 3 (local search), TaPRA-fast, and the rivals
+Min-Min, MM-GA and GSA of section 6.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import F8_1, F8_2, I4_3, I8_1, helper, pure_kernel
+from schedgym.core.random import uniform
+from schedgym.errors import InvalidParameter
+
+__all__ = [
+    "ENERGY_SLACK",
+    "STRICT",
+    "Membership",
+    "PlanScratch",
+    "Population",
+    "add_load",
+    "affords",
+    "equal_share_vcpu",
+    "evaluate",
+    "evaluate_plan",
+    "finish_from",
+    "is_alive",
+    "is_valid_move",
+    "largest_capacity",
+    "least_energy",
+    "local_search",
+    "local_search_step",
+    "make_membership",
+    "make_population",
+    "make_scratch",
+    "min_min",
+    "most_efficient",
+    "move_time",
+    "optra_vcpu",
+    "plan_finish_from",
+    "plan_genetic",
+    "plan_min_min",
+    "plan_tapra_fast",
+    "reduce_energy",
+    "search_mask",
+    "server_time",
+    "tapra_fast",
+    "time_on",
+]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
+
+ENERGY_SLACK = 1e-12
+STRICT = 1e-9  # by which a task must become faster, relatively
+
+
+class Membership(NamedTuple):
+    """Which server is in which group, from both sides; E pairs, in ascending order."""
+
+    server_start: I8_1  # [M + 1]
+    server_group: I8_1  # [E]
+    group_start: I8_1  # [R + 1]
+    group_server: I8_1  # [E]
+
+
+class PlanScratch(NamedTuple):
+    """Work space. The first four arrays are what :func:`evaluate` leaves behind; the others are private."""
+
+    count: I8_1  # [R] tasks in the group
+    group_load: F8_1  # [R] sum of their Leq; by equal shares the largest
+    group_time: F8_1  # [R] T_k
+    leq: F8_1  # [tasks] of each task on its server
+    second: F8_1  # [R] the second largest Leq
+    owner: I8_1  # [R] task of the largest Leq
+    saved_count: I8_1  # [R]
+    saved_load: F8_1  # [R]
+    saved_time: F8_1  # [R]
+    floor: F8_1  # [M]
+    share: F8_1  # [M]
+    row_time: F8_1  # [tasks]
+    row_server: I8_1  # [tasks]
+
+
+class Population(NamedTuple):
+    """Two generations of a genetic planner; the last row of each is work space."""
+
+    member: I4_3  # [2, size + 1, tasks]
+    score: F8_2  # [2, size]
+    order: I8_1  # [size]
+
+
+def make_membership(matrix: npt.ArrayLike) -> Membership:
+    """The lists of a 0/1 matrix of groups [R, M].
+
+    Raises:
+        InvalidParameter: not such a matrix, or a server is in no group.
+    """
+    array = np.asarray(matrix)
+    if array.ndim != 2 or not ((array == 0) | (array == 1)).all():
+        raise InvalidParameter("groups: must be a matrix of 0 and 1 with one row per group")
+    inside = array.astype(np.bool_)
+    alone = np.flatnonzero(~inside.any(axis=0))
+    if alone.size:
+        raise InvalidParameter(f"groups: server {alone[0]} is in no group")
+
+    def lists(rows: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
+        start = np.concatenate([[0], np.cumsum(rows.sum(axis=1))])
+        return start.astype(np.int64), np.nonzero(rows)[1].astype(np.int64)
+
+    return Membership(*lists(inside.T), *lists(inside))
+
+
+def make_scratch(tasks: int, servers: int, groups: int) -> PlanScratch:
+    """Work space for jobs of up to ``tasks`` tasks."""
+    sizes = {"leq": tasks, "row_time": tasks, "row_server": tasks, "floor": servers, "share": servers}
+    whole = ("count", "owner", "saved_count", "row_server")
+    arrays = [
+        np.zeros(sizes.get(name, groups), dtype=np.int64 if name in whole else np.float64)
+        for name in PlanScratch._fields
+    ]
+    return PlanScratch(*arrays)
+
+
+def make_population(size: int, tasks: int) -> Population:
+    """Work space for :func:`plan_genetic`, for jobs of up to ``tasks`` tasks."""
+    return Population(
+        member=np.zeros((2, size + 1, tasks), dtype=np.int32),
+        score=np.zeros((2, size)),
+        order=np.zeros(size, dtype=np.int64),
+    )
+
+
+# Groups ---------------------------------------------------------------------------------------
+
+
+@helper
+def affords(energy: float, energy_cap: float) -> bool:
+    """Whether an energy is within the cap, up to rounding."""
+    return energy <= energy_cap * (1.0 + ENERGY_SLACK)
+
+
+@helper
+def _over(load: float, limit: float) -> float:
+    return load / limit if limit > 0.0 else math.inf
+
+
+@helper
+def is_alive(server: int, membership: Membership, limits: Floats) -> bool:
+    """Whether every group of the server has resources."""
+    for e in range(membership.server_start[server], membership.server_start[server + 1]):
+        if not limits[membership.server_group[e]] > 0.0:
+            return False
+    return True
+
+
+@helper
+def largest_capacity(membership: Membership, limits: Floats, scratch: PlanScratch) -> float:
+    """Upper bound on the vCPU that a job can have in all.
+
+    Each run of rows that are disjoint (a level of a tree) bounds the sum by itself; the least bound counts.
+    """
+    servers = membership.server_start.shape[0] - 1
+    alone = scratch.floor
+    mark = scratch.share
+    whole = 0.0
+    for j in range(servers):
+        least = math.inf
+        for e in range(membership.server_start[j], membership.server_start[j + 1]):
+            least = min(least, limits[membership.server_group[e]])
+        alone[j] = least
+        mark[j] = -1.0
+        whole += least
+    best = whole
+    begin = 0  # first row of the run
+    bound = whole
+    for k in range(limits.shape[0]):
+        inside = 0.0
+        for e in range(membership.group_start[k], membership.group_start[k + 1]):
+            j = membership.group_server[e]
+            if mark[j] >= begin:
+                begin = k
+                bound = whole
+            inside += alone[j]
+        for e in range(membership.group_start[k], membership.group_start[k + 1]):
+            mark[membership.group_server[e]] = k
+        if limits[k] < inside:
+            bound -= inside - limits[k]
+        best = min(best, bound)
+    return best
+
+
+@helper
+def time_on(server: int, leq: float, membership: Membership, limits: Floats, group_load: Floats) -> float:
+    """Execution time of a task that joins the loads on a server."""
+    time = 0.0
+    for e in range(membership.server_start[server], membership.server_start[server + 1]):
+        k = membership.server_group[e]
+        time = max(time, _over(group_load[k] + leq, limits[k]))
+    return time
+
+
+@helper
+def add_load(server: int, leq: float, membership: Membership, count: Integers, group_load: Floats) -> None:
+    """Put a task on a server."""
+    for e in range(membership.server_start[server], membership.server_start[server + 1]):
+        k = membership.server_group[e]
+        count[k] += 1
+        group_load[k] += leq
+
+
+@helper
+def server_time(server: int, membership: Membership, scratch: PlanScratch) -> float:
+    """Execution time of the tasks on a server, of what was evaluated last."""
+    time = 0.0
+    for e in range(membership.server_start[server], membership.server_start[server + 1]):
+        time = max(time, scratch.group_time[membership.server_group[e]])
+    return time
+
+
+# Evaluation -----------------------------------------------------------------------------------
+
+
+@helper
+def least_energy(first: int, tasks: int, load: Floats, efficiency: Floats) -> float:
+    """Energy of the job with every task on its most efficient server."""
+    energy = 0.0
+    for i in range(first, first + tasks):
+        best = 0.0
+        for j in range(efficiency.shape[1]):
+            best = max(best, efficiency[i, j])
+        energy += load[i] / best
+    return energy
+
+
+@helper
+def most_efficient(first: int, tasks: int, load: Floats, efficiency: Floats, placement: Places) -> float:
+    """Place every task on its most efficient server, ties the lowest; the energy."""
+    energy = 0.0
+    for t in range(tasks):
+        i = first + t
+        best = 0
+        for j in range(1, efficiency.shape[1]):
+            if efficiency[i, j] > efficiency[i, best]:
+                best = j
+        placement[t] = best
+        energy += load[i] / efficiency[i, best]
+    return energy
+
+
+@helper
+def evaluate(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    placement: Places,
+    scratch: PlanScratch,
+) -> tuple[float, float]:
+    """Evaluate a placement by Eq. 16.
+
+    Args:
+        first: row of the job's first task.
+        tasks: tasks of the job.
+        load: [rows] vCPU seconds.
+        efficiency: [rows, M].
+        membership: of servers in groups.
+        limits: [R] B_k, in vCPU.
+        placement: [tasks] server of each task, -1 where none.
+        scratch: ``leq``, ``count``, ``group_load`` and ``group_time`` are set.
+
+    Returns:
+        Completion time [s] (inf if a group without resources is loaded) and energy of the tasks placed.
+    """
+    groups = limits.shape[0]
+    for k in range(groups):
+        scratch.count[k] = 0
+        scratch.group_load[k] = 0.0
+    energy = 0.0
+    for t in range(tasks):
+        j = placement[t]
+        leq = 0.0
+        if j >= 0:
+            leq = load[first + t] / efficiency[first + t, j]
+            energy += leq
+            add_load(j, leq, membership, scratch.count, scratch.group_load)
+        scratch.leq[t] = leq
+    jct = 0.0
+    for k in range(groups):
+        time = 0.0
+        if scratch.count[k] > 0:
+            time = _over(scratch.group_load[k], limits[k])
+        scratch.group_time[k] = time
+        jct = max(jct, time)
+    return jct, energy
+
+
+@helper
+def _share_time(largest: float, count: int, limit: float) -> float:
+    """How long a group takes whose tasks have equal shares."""
+    return largest / (limit / count) if limit > 0.0 else math.inf
+
+
+@helper
+def _evaluate_equal(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    placement: Places,
+    scratch: PlanScratch,
+) -> tuple[float, float]:
+    """Like :func:`evaluate`, by equal shares: ``group_load`` is the largest Leq."""
+    groups = limits.shape[0]
+    for k in range(groups):
+        scratch.count[k] = 0
+        scratch.group_load[k] = 0.0
+        scratch.second[k] = 0.0
+        scratch.owner[k] = -1
+    energy = 0.0
+    for t in range(tasks):
+        j = placement[t]
+        leq = 0.0
+        if j >= 0:
+            leq = load[first + t] / efficiency[first + t, j]
+            energy += leq
+            for e in range(membership.server_start[j], membership.server_start[j + 1]):
+                k = membership.server_group[e]
+                scratch.count[k] += 1
+                if leq > scratch.group_load[k]:
+                    scratch.second[k] = scratch.group_load[k]
+                    scratch.group_load[k] = leq
+                    scratch.owner[k] = t
+                elif leq > scratch.second[k]:
+                    scratch.second[k] = leq
+        scratch.leq[t] = leq
+    jct = 0.0
+    for k in range(groups):
+        time = 0.0
+        if scratch.count[k] > 0:
+            time = _share_time(scratch.group_load[k], scratch.count[k], limits[k])
+        scratch.group_time[k] = time
+        jct = max(jct, time)
+    return jct, energy
+
+
+@helper
+def _evaluate_by(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    equal: bool,
+    placement: Places,
+    scratch: PlanScratch,
+) -> tuple[float, float]:
+    if equal:
+        return _evaluate_equal(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    return evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+
+
+@helper
+def optra_vcpu(
+    tasks: int, placement: Places, membership: Membership, scratch: PlanScratch, vcpu: Floats
+) -> None:
+    """The vCPU of each task by Eq. 16, after :func:`evaluate`; 0 where not placed, or no group has any."""
+    for t in range(tasks):
+        vcpu[t] = 0.0
+        if placement[t] >= 0:
+            vcpu[t] = scratch.leq[t] / server_time(placement[t], membership, scratch)
+
+
+@helper
+def equal_share_vcpu(
+    tasks: int, placement: Places, membership: Membership, limits: Floats, scratch: PlanScratch, vcpu: Floats
+) -> float:
+    """The vCPU of each task by equal shares, after :func:`evaluate`; the completion time [s]."""
+    jct = 0.0
+    for t in range(tasks):
+        vcpu[t] = 0.0
+        j = placement[t]
+        if j < 0:
+            continue
+        share = math.inf
+        for e in range(membership.server_start[j], membership.server_start[j + 1]):
+            k = membership.server_group[e]
+            share = min(share, limits[k] / scratch.count[k])
+        vcpu[t] = share
+        jct = max(jct, _over(scratch.leq[t], share))
+    return jct
+
+
+# Moves ----------------------------------------------------------------------------------------
+
+
+@helper
+def _lift(
+    task: int, placement: Places, membership: Membership, limits: Floats, equal: bool, scratch: PlanScratch
+) -> None:
+    """Take a task from its server, until :func:`_drop`."""
+    server = placement[task]
+    start = membership.server_start[server]
+    leq = scratch.leq[task]
+    for e in range(start, membership.server_start[server + 1]):
+        k = membership.server_group[e]
+        x = e - start
+        scratch.saved_count[x] = scratch.count[k]
+        scratch.saved_load[x] = scratch.group_load[k]
+        scratch.saved_time[x] = scratch.group_time[k]
+        scratch.count[k] -= 1
+        if scratch.count[k] == 0:  # exactly nothing is left
+            scratch.group_load[k] = 0.0
+            scratch.group_time[k] = 0.0
+        elif equal:
+            if scratch.owner[k] == task:
+                scratch.group_load[k] = scratch.second[k]
+            scratch.group_time[k] = _share_time(scratch.group_load[k], scratch.count[k], limits[k])
+        else:
+            scratch.group_load[k] -= leq
+            scratch.group_time[k] = _over(scratch.group_load[k], limits[k])
+
+
+@helper
+def _drop(task: int, placement: Places, membership: Membership, scratch: PlanScratch) -> None:
+    """Put a lifted task back."""
+    server = placement[task]
+    start = membership.server_start[server]
+    for e in range(start, membership.server_start[server + 1]):
+        k = membership.server_group[e]
+        x = e - start
+        scratch.count[k] = scratch.saved_count[x]
+        scratch.group_load[k] = scratch.saved_load[x]
+        scratch.group_time[k] = scratch.saved_time[x]
+
+
+@helper
+def move_time(
+    task: int,
+    server: int,
+    leq: float,
+    placement: Places,
+    membership: Membership,
+    limits: Floats,
+    scratch: PlanScratch,
+) -> float:
+    """Execution time that a task would have on a server where its equivalent load is ``leq``."""
+    _lift(task, placement, membership, limits, False, scratch)
+    time = time_on(server, leq, membership, limits, scratch.group_load)
+    _drop(task, placement, membership, scratch)
+    return time
+
+
+@helper
+def is_valid_move(
+    task: int,
+    server: int,
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy: float,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> bool:
+    """Whether a move keeps the cap and makes the task's time smaller and finite; after :func:`evaluate`."""
+    leq = load[first + task] / efficiency[first + task, server]
+    if not affords(energy - scratch.leq[task] + leq, energy_cap):
+        return False
+    time = move_time(task, server, leq, placement, membership, limits, scratch)
+    now = server_time(placement[task], membership, scratch)
+    return time < math.inf and time < now * (1.0 - STRICT)
+
+
+@helper
+def search_mask(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy: float,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+    mask: Any,
+) -> int:
+    """Mark the valid moves, after :func:`evaluate`: ``mask[task * M + server]``; how many there are."""
+    servers = efficiency.shape[1]
+    found = 0
+    for t in range(tasks):
+        now = server_time(placement[t], membership, scratch) * (1.0 - STRICT)
+        others = energy - scratch.leq[t]
+        _lift(t, placement, membership, limits, False, scratch)
+        for j in range(servers):
+            leq = load[first + t] / efficiency[first + t, j]
+            legal = affords(others + leq, energy_cap)
+            if legal:
+                time = time_on(j, leq, membership, limits, scratch.group_load)
+                legal = time < math.inf and time < now
+            mask[t * servers + j] = legal
+            if legal:
+                found += 1
+        _drop(t, placement, membership, scratch)
+    return found
+
+
+@helper
+def _best_move(
+    task: int,
+    first: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy: float,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> int:
+    """The server on which a task has the smallest new time, ties the lowest; -1 if no move is valid."""
+    best = server_time(placement[task], membership, scratch) * (1.0 - STRICT)
+    found = -1
+    amount = load[first + task]
+    others = energy - scratch.leq[task]
+    room = energy_cap * (1.0 + ENERGY_SLACK)
+    # spares most divisions: beyond this Leq the cap is exceeded, whatever the rounding
+    reach = (room - others) * (1.0 + STRICT) + STRICT * room
+    _lift(task, placement, membership, limits, False, scratch)
+    for j in range(efficiency.shape[1]):
+        factor = efficiency[first + task, j]
+        if amount > factor * reach:
+            continue
+        leq = amount / factor
+        if not others + leq <= room:
+            continue
+        time = 0.0
+        for e in range(membership.server_start[j], membership.server_start[j + 1]):
+            k = membership.server_group[e]
+            time = max(time, _over(scratch.group_load[k] + leq, limits[k]))
+            if not time < best:
+                break
+        if time < best:
+            best = time
+            found = j
+    _drop(task, placement, membership, scratch)
+    return found
+
+
+@pure_kernel
+def local_search_step(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy: float,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> int:
+    """The next move of the local search as task * M + server, after :func:`evaluate`; -1 if there is none.
+
+    Of the tasks that take as long as the job, in index order, the first that has a valid move goes where its
+    time is smallest.
+    """
+    jct = 0.0
+    for k in range(limits.shape[0]):
+        jct = max(jct, scratch.group_time[k])
+    longest = jct * (1.0 - STRICT)
+    for t in range(tasks):
+        if placement[t] >= 0 and server_time(placement[t], membership, scratch) >= longest:
+            server = _best_move(
+                t, first, load, efficiency, membership, limits, energy, energy_cap, placement, scratch
+            )
+            if server >= 0:
+                return t * efficiency.shape[1] + server
+    return -1
+
+
+@helper
+def local_search(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> tuple[float, float]:
+    """Improve a placement by moves of its longest tasks until none can move; completion time and energy."""
+    servers = efficiency.shape[1]
+    jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    while True:
+        move = local_search_step(
+            first, tasks, load, efficiency, membership, limits, energy, energy_cap, placement, scratch
+        )
+        if move < 0:
+            break
+        task = move // servers
+        source = placement[task]
+        before = server_time(source, membership, scratch)
+        placement[task] = move % servers
+        jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+        if not server_time(placement[task], membership, scratch) < before:
+            # rounding alone (loads some 10^7 times apart) made it look better: go no further
+            placement[task] = source
+            jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+            break
+    return jct, energy
+
+
+@helper
+def _joined_time(
+    server: int,
+    leq: float,
+    bound: float,
+    membership: Membership,
+    limits: Floats,
+    equal: bool,
+    scratch: PlanScratch,
+) -> float:
+    """The largest time of a server's groups after a task has joined; anything >= ``bound`` if that is."""
+    time = 0.0
+    for e in range(membership.server_start[server], membership.server_start[server + 1]):
+        k = membership.server_group[e]
+        if equal:
+            joined = _share_time(max(scratch.group_load[k], leq), scratch.count[k] + 1, limits[k])
+        else:
+            joined = _over(scratch.group_load[k] + leq, limits[k])
+        time = max(time, joined)
+        if time >= bound:
+            break
+    return time
+
+
+@pure_kernel
+def _reduce(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    equal: bool,
+    placement: Places,
+    scratch: PlanScratch,
+) -> tuple[bool, float]:
+    """REC: whether the cap can be met, and the completion time then.
+
+    Moving a task leaves the slowest of the other groups as they are: unless it is in all of these, the job
+    cannot become faster, and the first move that leaves the job's time as it is is the one to take.
+    """
+    groups = limits.shape[0]
+    servers = efficiency.shape[1]
+    jct, energy = _evaluate_by(first, tasks, load, efficiency, membership, limits, equal, placement, scratch)
+    while not affords(energy, energy_cap):
+        slowest = 0
+        for k in range(groups):
+            if scratch.group_time[k] == jct:
+                slowest += 1
+        best = jct
+        best_task = -1
+        best_server = -1
+        # moves that make the job faster
+        for t in range(tasks):
+            source = placement[t]
+            inside = 0
+            for e in range(membership.server_start[source], membership.server_start[source + 1]):
+                k = membership.server_group[e]
+                # by equal shares a group of all servers gets faster only with its largest task
+                if scratch.group_time[k] == jct and not (
+                    equal
+                    and scratch.owner[k] != t
+                    and membership.group_start[k + 1] - membership.group_start[k] == servers
+                ):
+                    inside += 1
+            if inside < slowest:
+                continue
+            _lift(t, placement, membership, limits, equal, scratch)
+            rest = 0.0
+            for k in range(groups):
+                rest = max(rest, scratch.group_time[k])
+            if rest < best:
+                present = efficiency[first + t, source]
+                for j in range(servers):
+                    if efficiency[first + t, j] > present:
+                        leq = load[first + t] / efficiency[first + t, j]
+                        time = _joined_time(j, leq, best, membership, limits, equal, scratch)
+                        if time < best:
+                            best = max(time, rest)
+                            best_task = t
+                            best_server = j
+                            if best == rest:
+                                break
+            _drop(t, placement, membership, scratch)
+        if best_task < 0:
+            # none: the move after which the job takes least, and that is no less than now
+            best = math.inf
+            for t in range(tasks):
+                source = placement[t]
+                present = efficiency[first + t, source]
+                lifted = False
+                for j in range(servers):
+                    if efficiency[first + t, j] > present:
+                        if not lifted:
+                            _lift(t, placement, membership, limits, equal, scratch)
+                            lifted = True
+                        leq = load[first + t] / efficiency[first + t, j]
+                        time = max(jct, _joined_time(j, leq, best, membership, limits, equal, scratch))
+                        if time < best or best_task < 0:
+                            best = time
+                            best_task = t
+                            best_server = j
+                            if best == jct:
+                                break
+                if lifted:
+                    _drop(t, placement, membership, scratch)
+                if best_task >= 0 and best == jct:
+                    break
+        if best_task < 0:
+            return False, math.inf
+        placement[best_task] = best_server
+        jct, energy = _evaluate_by(
+            first, tasks, load, efficiency, membership, limits, equal, placement, scratch
+        )
+    return True, jct
+
+
+@helper
+def reduce_energy(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    equal: bool,
+    placement: Places,
+    scratch: PlanScratch,
+) -> bool:
+    """REC (Algorithm 2): move tasks to more efficient servers until the cap is kept; False if it cannot be.
+
+    Each time the move with the smallest new completion time (by equal shares if ``equal``), ties the lowest
+    task, then server. Afterwards ``scratch`` is not that of :func:`evaluate` if ``equal``.
+    """
+    done, _ = _reduce(
+        first, tasks, load, efficiency, membership, limits, energy_cap, equal, placement, scratch
+    )
+    return done
+
+
+# Planners -------------------------------------------------------------------------------------
+
+
+@helper
+def _result(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> float:
+    jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    return jct if affords(energy, energy_cap) else math.inf
+
+
+@helper
+def finish_from(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> float:
+    """Phases II and III of TaPRA: REC, then the local search; the completion time, inf if that fails."""
+    if not reduce_energy(
+        first, tasks, load, efficiency, membership, limits, energy_cap, False, placement, scratch
+    ):
+        return math.inf
+    jct, energy = local_search(
+        first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch
+    )
+    return jct if affords(energy, energy_cap) else math.inf
+
+
+@helper
+def _rescue(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> bool:
+    """The first moves of the local search, from the most efficient servers to ones with resources.
+
+    Until the last of them has been made the job's time is infinite, and the tasks without resources are its
+    longest. A task that cannot move never will: moves away from the most efficient servers leave less energy.
+    """
+    energy = most_efficient(first, tasks, load, efficiency, placement)
+    if not affords(energy, energy_cap):
+        return False
+    jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    t = 0
+    while jct == math.inf and t < tasks:
+        if server_time(placement[t], membership, scratch) == math.inf:
+            server = _best_move(
+                t, first, load, efficiency, membership, limits, energy, energy_cap, placement, scratch
+            )
+            if server < 0:
+                return False
+            placement[t] = server
+            jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+        t += 1
+    return jct < math.inf
+
+
+@pure_kernel
+def tapra_fast(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> float:
+    """TaPRA-fast: the local search from the most efficient servers.
+
+    Args:
+        first: row of the job's first task.
+        tasks: tasks of the job.
+        load: [rows] vCPU seconds.
+        efficiency: [rows, M].
+        membership: of servers in groups.
+        limits: [R] B_k, in vCPU.
+        energy_cap: E_MAX, in vCPU seconds.
+        placement: [tasks] is written.
+        scratch: afterwards that of :func:`evaluate`, unless the plan has failed.
+
+    Returns:
+        The completion time [s]; inf if the plan has failed: the cap is below the least energy, or a task
+        cannot be moved to a server with resources.
+    """
+    if not _rescue(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch):
+        return math.inf
+    jct, _ = local_search(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
+    return jct
+
+
+@helper
+def _min_min_optra(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    placement: Places,
+    scratch: PlanScratch,
+) -> None:
+    """Min-Min before REC.
+
+    The completion time so far is the larger of what it was and the time of the task placed, so the smallest
+    time of a task decides. Loads only grow: what was a task's smallest time is a lower bound of what it is.
+    """
+    for k in range(limits.shape[0]):
+        scratch.count[k] = 0
+        scratch.group_load[k] = 0.0
+    for t in range(tasks):
+        placement[t] = -1
+        scratch.row_time[t] = -1.0
+    for _ in range(tasks):
+        start = -1
+        for t in range(tasks):
+            if placement[t] < 0 and (start < 0 or scratch.row_time[t] < scratch.row_time[start]):
+                start = t
+        best = math.inf
+        found = -1
+        for turn in range(-1, tasks):  # the one with the smallest bound first: it rules out most others
+            t = start if turn < 0 else turn
+            if placement[t] >= 0 or (turn == start and turn >= 0):
+                continue
+            if found >= 0 and (scratch.row_time[t] > best or (scratch.row_time[t] == best and t > found)):
+                continue
+            least = math.inf
+            where = 0
+            for j in range(efficiency.shape[1]):
+                leq = load[first + t] / efficiency[first + t, j]
+                time = _joined_time(j, leq, least, membership, limits, False, scratch)
+                if time < least:
+                    least = time
+                    where = j
+            scratch.row_time[t] = least
+            scratch.row_server[t] = where
+            if found < 0 or least < best or (least == best and t < found):
+                best = least
+                found = t
+        server = scratch.row_server[found]
+        placement[found] = server
+        leq = load[first + found] / efficiency[first + found, server]
+        add_load(server, leq, membership, scratch.count, scratch.group_load)
+
+
+@helper
+def _min_min_equal(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    placement: Places,
+    scratch: PlanScratch,
+) -> None:
+    """Min-Min before REC, by equal shares: the smallest completion time so far, own time, task, server."""
+    servers = efficiency.shape[1]
+    for k in range(limits.shape[0]):
+        scratch.count[k] = 0
+        scratch.group_load[k] = 0.0
+    for t in range(tasks):
+        placement[t] = -1
+    now = 0.0
+    for _ in range(tasks):
+        # what the job takes with one task more on a server, without that task, and the task's share
+        for j in range(servers):
+            share = math.inf
+            slowest = now
+            for e in range(membership.server_start[j], membership.server_start[j + 1]):
+                k = membership.server_group[e]
+                part = limits[k] / (scratch.count[k] + 1)
+                share = min(share, part)
+                if scratch.count[k] > 0:
+                    slowest = max(slowest, _over(scratch.group_load[k], part))
+            scratch.share[j] = share
+            scratch.floor[j] = slowest
+        best = math.inf
+        best_own = math.inf
+        found = -1
+        server = -1
+        for t in range(tasks):
+            if placement[t] >= 0:
+                continue
+            for j in range(servers):
+                own = _over(load[first + t] / efficiency[first + t, j], scratch.share[j])
+                time = max(scratch.floor[j], own)
+                if found < 0 or time < best or (time == best and own < best_own):
+                    best = time
+                    best_own = own
+                    found = t
+                    server = j
+        placement[found] = server
+        now = best
+        leq = load[first + found] / efficiency[first + found, server]
+        for e in range(membership.server_start[server], membership.server_start[server + 1]):
+            k = membership.server_group[e]
+            scratch.count[k] += 1
+            scratch.group_load[k] = max(scratch.group_load[k], leq)
+
+
+@pure_kernel
+def _min_min_into(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    equal: bool,
+    placement: Places,
+    scratch: PlanScratch,
+) -> None:
+    if equal:
+        _min_min_equal(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    else:
+        _min_min_optra(first, tasks, load, efficiency, membership, limits, placement, scratch)
+
+
+@helper
+def min_min(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    equal: bool,
+    placement: Places,
+    scratch: PlanScratch,
+) -> float:
+    """Min-Min, then REC: the completion time by Eq. 16, inf if that fails.
+
+    Task by task the placement with the smallest completion time so far (by equal shares if ``equal``), ties
+    the smallest time of the task itself, task, server.
+    """
+    _min_min_into(first, tasks, load, efficiency, membership, limits, equal, placement, scratch)
+    if not reduce_energy(
+        first, tasks, load, efficiency, membership, limits, energy_cap, equal, placement, scratch
+    ):
+        return math.inf
+    return _result(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
+
+
+@helper
+def _below(state: np.uint64, bound: int) -> tuple[np.uint64, int]:
+    """The next state and a whole number in [0, bound)."""
+    state, u = uniform(state)
+    return state, min(int(u * bound), bound - 1)
+
+
+@helper
+def _tournament(state: np.uint64, score: Floats, size: int) -> tuple[np.uint64, int]:
+    """The next state and the better of two random members, ties the first drawn."""
+    state, a = _below(state, size)
+    state, b = _below(state, size)
+    if score[b] < score[a]:
+        a = b
+    return state, a
+
+
+@pure_kernel
+def _evolve(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    equal: bool,
+    anneal: bool,
+    size: int,
+    generations: int,
+    seed: np.uint64,
+    population: Population,
+    placement: Places,
+    scratch: PlanScratch,
+) -> bool:
+    servers = efficiency.shape[1]
+    if not affords(least_energy(first, tasks, load, efficiency), energy_cap):
+        return False
+    state = seed
+    now = 0
+    best = math.inf
+    for x in range(size):
+        member = population.member[now, x]
+        if x == 0 and not anneal:
+            _min_min_into(first, tasks, load, efficiency, membership, limits, equal, member, scratch)
+        else:
+            for t in range(tasks):
+                state, member[t] = _below(state, servers)
+        done, score = _reduce(
+            first, tasks, load, efficiency, membership, limits, energy_cap, equal, member, scratch
+        )
+        population.score[now, x] = score
+        best = min(best, score)
+    temperature = 0.1 * best if best < math.inf else 0.0
+    order = population.order
+    for _ in range(generations):
+        scores = population.score[now]
+        for x in range(size):  # by score, ties by age
+            y = x
+            while y > 0 and scores[x] < scores[order[y - 1]]:
+                order[y] = order[y - 1]
+                y -= 1
+            order[y] = x
+        after = 1 - now
+        for x in range(size):
+            child = population.member[after, x]
+            if x < 2:
+                for t in range(tasks):
+                    child[t] = population.member[now, order[x], t]
+                population.score[after, x] = scores[order[x]]
+                continue
+            state, mother = _tournament(state, scores, size)
+            state, father = _tournament(state, scores, size)
+            state, u = uniform(state)
+            point = tasks
+            if u < 0.8 and tasks > 1:
+                state, point = _below(state, tasks - 1)
+                point += 1
+            for t in range(tasks):
+                child[t] = population.member[now, mother if t < point else father, t]
+            for t in range(tasks):
+                state, u = uniform(state)
+                if u < 0.02:
+                    state, child[t] = _below(state, servers)
+            done, score = _reduce(
+                first, tasks, load, efficiency, membership, limits, energy_cap, equal, child, scratch
+            )
+            if anneal:
+                other = population.member[after, size]
+                for _step in range(5):
+                    for t in range(tasks):
+                        other[t] = child[t]
+                    state, task = _below(state, tasks)
+                    state, other[task] = _below(state, servers)
+                    done, changed = _reduce(
+                        first, tasks, load, efficiency, membership, limits, energy_cap, equal, other, scratch
+                    )
+                    accepted = changed <= score
+                    if not accepted and changed < math.inf and temperature > 0.0:
+                        state, u = uniform(state)
+                        accepted = u < math.exp((score - changed) / temperature)
+                    if accepted:
+                        score = changed
+                        for t in range(tasks):
+                            child[t] = other[t]
+            population.score[after, x] = score
+        now = after
+        temperature *= 0.95
+    chosen = 0
+    for x in range(size):
+        if population.score[now, x] < population.score[now, chosen]:
+            chosen = x
+    for t in range(tasks):
+        placement[t] = population.member[now, chosen, t]
+    return True
+
+
+# From Python ----------------------------------------------------------------------------------
+
+
+@pure_kernel
+def evaluate_plan(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    equal: bool,
+    placement: Places,
+    vcpu: Floats,
+    scratch: PlanScratch,
+) -> tuple[float, float]:
+    """The vCPU [tasks] of a placement by Eq. 16, or by equal shares; completion time [s] and energy."""
+    jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    if equal:
+        jct = equal_share_vcpu(tasks, placement, membership, limits, scratch, vcpu)
+    else:
+        optra_vcpu(tasks, placement, membership, scratch, vcpu)
+    return jct, energy
+
+
+@pure_kernel
+def plan_tapra_fast(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    placement: Places,
+    vcpu: Floats,
+    scratch: PlanScratch,
+) -> float:
+    """:func:`tapra_fast` with the vCPU of the tasks."""
+    jct = tapra_fast(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
+    if jct < math.inf:
+        optra_vcpu(tasks, placement, membership, scratch, vcpu)
+    return jct
+
+
+@pure_kernel
+def plan_finish_from(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    placement: Places,
+    vcpu: Floats,
+    scratch: PlanScratch,
+) -> float:
+    """:func:`finish_from` with the vCPU of the tasks."""
+    jct = finish_from(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
+    if jct < math.inf:
+        optra_vcpu(tasks, placement, membership, scratch, vcpu)
+    return jct
+
+
+@pure_kernel
+def plan_min_min(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    equal: bool,
+    placement: Places,
+    vcpu: Floats,
+    scratch: PlanScratch,
+) -> float:
+    """:func:`min_min` with the vCPU of the tasks, by equal shares if ``equal``; the completion time then."""
+    jct = min_min(first, tasks, load, efficiency, membership, limits, energy_cap, equal, placement, scratch)
+    if jct < math.inf:
+        if equal:
+            return equal_share_vcpu(tasks, placement, membership, limits, scratch, vcpu)
+        optra_vcpu(tasks, placement, membership, scratch, vcpu)
+    return jct
+
+
+@pure_kernel
+def plan_genetic(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    equal: bool,
+    anneal: bool,
+    size: int,
+    generations: int,
+    seed: np.uint64,
+    population: Population,
+    placement: Places,
+    vcpu: Floats,
+    scratch: PlanScratch,
+) -> float:
+    """MM-GA, or GSA if ``anneal``.
+
+    Tournaments of 2, one-point crossover with probability 0.8, every task reset with probability 0.02, the
+    best 2 survive; REC on every placement. MM-GA starts from Min-Min and random placements. GSA starts from
+    random ones and adds 5 steps of simulated annealing to every child: a random task to a random server,
+    accepted if no worse or with probability exp(-difference / temperature); the temperature starts at a tenth
+    of the best completion time, and falls by 5% in each generation.
+
+    Args:
+        first: row of the job's first task.
+        tasks: tasks of the job.
+        load: [rows] vCPU seconds.
+        efficiency: [rows, M].
+        membership: of servers in groups.
+        limits: [R] B_k, in vCPU.
+        energy_cap: E_MAX, in vCPU seconds.
+        equal: evaluate and allocate by equal shares.
+        anneal: GSA.
+        size: of the population, at least 2 (the paper gives none: 30).
+        generations: (the paper gives none: 60).
+        seed: of the random numbers.
+        population: work space made for ``size``.
+        placement: [tasks] is written.
+        vcpu: [tasks] is written.
+        scratch: work space.
+
+    Returns:
+        The completion time [s] with the vCPU; inf if the plan has failed.
+    """
+    if not _evolve(
+        first,
+        tasks,
+        load,
+        efficiency,
+        membership,
+        limits,
+        energy_cap,
+        equal,
+        anneal,
+        size,
+        generations,
+        seed,
+        population,
+        placement,
+        scratch,
+    ):
+        return math.inf
+    jct = _result(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
+    if jct < math.inf:
+        if equal:
+            return equal_share_vcpu(tasks, placement, membership, limits, scratch, vcpu)
+        optra_vcpu(tasks, placement, membership, scratch, vcpu)
+    return jct

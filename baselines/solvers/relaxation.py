@@ -1,0 +1,222 @@
+"""SJS-Relax-LP: the linear relaxation of placing one job, solved by HiGHS and certified by its dual.
+
+    minimise T   subject to   sum_j f_ij = 1 for each task i,
+                              sum_{j in k} sum_i Leq_ij f_ij <= B_k T for each group k,
+                              sum_ij Leq_ij f_ij <= E_MAX,   f >= 0
+
+(f_ij = l_ij / load_i in the paper's symbols). Its optimum is a lower bound on the job's completion time.
+
+Only a few of the tasks x servers columns matter: those of a task's most efficient servers, as the energy
+cap is tight. So the program is solved over these, and columns are added as long as the prices find one that
+would lower T. For any prices y_k >= 0 of the groups with sum y_k = 1, and w >= 0 of energy,
+
+    T >= sum_i min_j Leq_ij (w + sum_{k of j} y_k / B_k) - w E_MAX
+
+with the minimum over all servers: that is the proof of the bound, whatever the solver did.
+
+Source: paper 001, section 4 (SJS-Relax-LP, named SJS-Divisible in its Algorithm 1).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.placement import ENERGY_SLACK
+from schedgym.errors import InvalidParameter, SchedgymError
+
+__all__ = ["Relaxation", "relax", "relax_bound"]
+
+Floats = npt.NDArray[np.float64]
+
+FIRST_COLUMNS = 8  # of each task at the start
+TOLERANCE = 1e-9  # between the bound and its proof, relatively
+ROUNDING = 1e-12  # by which a proof is lowered, for the rounding of its own sums
+SOLVER = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+
+
+class Relaxation(NamedTuple):
+    """Optimum of the relaxation.
+
+    Attributes:
+        bound: T [s]; inf if no solution keeps the energy cap.
+        fractions: [tasks, servers] of an optimal solution, zeros if there is none.
+        certified: a proven lower bound [s], equal to ``bound`` up to rounding.
+    """
+
+    bound: float
+    fractions: Floats
+    certified: float
+
+
+def relax(
+    load: npt.ArrayLike,
+    efficiency: npt.ArrayLike,
+    groups: npt.ArrayLike,
+    limits: npt.ArrayLike,
+    energy_cap: float,
+) -> Relaxation:
+    """Solve SJS-Relax-LP.
+
+    Args:
+        load: [tasks] vCPU seconds, more than 0.
+        efficiency: [tasks, servers] in (0, 1].
+        groups: [groups, servers] 0 or 1.
+        limits: [groups] B_k, in vCPU, at least 0.
+        energy_cap: E_MAX, in vCPU seconds; may be infinite.
+
+    Raises:
+        InvalidParameter: shapes that do not fit.
+        SchedgymError: HiGHS has failed.
+    """
+    amount, factor, bounds = (np.asarray(a, dtype=np.float64) for a in (load, efficiency, limits))
+    matrix = np.asarray(groups, dtype=np.bool_)
+    if factor.ndim != 2 or amount.shape != factor.shape[:1] or matrix.shape != (bounds.size, factor.shape[1]):
+        raise InvalidParameter(
+            f"relaxation: the shapes of load {amount.shape}, efficiency {factor.shape}, "
+            f"groups {matrix.shape} and limits {bounds.shape} do not fit"
+        )
+    tasks, servers = factor.shape
+    usable = np.flatnonzero(~matrix[bounds <= 0].any(axis=0))
+    room = energy_cap * (1.0 + ENERGY_SLACK)
+    leq = amount[:, None] / factor[:, usable]
+    if not usable.size or float(leq.min(axis=1).sum()) > room:
+        return Relaxation(math.inf, np.zeros((tasks, servers)), math.inf)
+    rows = _binding_rows(matrix[:, usable], bounds)
+    program = _Program(leq, matrix[rows][:, usable], bounds[rows], room)
+    bound, part, certified = program.solve()
+    fractions = np.zeros((tasks, servers))
+    fractions[:, usable] = part
+    return Relaxation(bound, fractions, certified)
+
+
+def relax_bound(
+    load: npt.ArrayLike,
+    efficiency: npt.ArrayLike,
+    groups: npt.ArrayLike,
+    limits: npt.ArrayLike,
+    energy_cap: float,
+) -> float:
+    """A proven lower bound on the completion time [s]; inf if no plan keeps the energy cap."""
+    return relax(load, efficiency, groups, limits, energy_cap).certified
+
+
+def _binding_rows(matrix: npt.NDArray[np.bool_], bounds: Floats) -> npt.NDArray[np.intp]:
+    """The groups with members, without servers that a larger group limits as much."""
+    size = matrix.sum(axis=1)
+    wider = np.where(matrix[size > 1], bounds[size > 1, None], math.inf).min(axis=0, initial=math.inf)
+    alone = size == 1
+    keep = size > 0
+    keep[alone] = bounds[alone] < wider[matrix[alone].argmax(axis=1)]
+    return np.flatnonzero(keep)
+
+
+class _Program:
+    """The program over the columns chosen so far.
+
+    Args:
+        leq: [tasks, servers].
+        matrix: [groups, servers].
+        bounds: [groups], more than 0.
+        room: of energy.
+    """
+
+    def __init__(self, leq: Floats, matrix: npt.NDArray[np.bool_], bounds: Floats, room: float) -> None:
+        self.leq, self.bounds, self.room = leq, bounds, room
+        self.tasks, self.servers = leq.shape
+        self.groups = bounds.size
+        self.scale = float(leq.min(axis=1).sum()) / float(bounds.sum())  # of T, a guess at its size
+        self.matrix = matrix / bounds[:, None]  # [groups, servers] 1 / B_k where the server is in the group
+        server, group = np.nonzero(matrix.T)
+        self.group = group
+        self.degree = np.bincount(server, minlength=self.servers)
+        self.start = np.concatenate([[0], np.cumsum(self.degree)])
+        self.chosen = np.zeros(leq.shape, dtype=np.bool_)
+        self.choose(leq, FIRST_COLUMNS)
+
+    def choose(self, cost: Floats, most: int) -> bool:
+        """Add each task's cheapest columns with a finite cost; whether there were any."""
+        if most < self.servers:
+            cheapest = np.argpartition(cost, most, axis=1)[:, :most]
+            picked = np.zeros(cost.shape, dtype=np.bool_)
+            np.put_along_axis(picked, cheapest, True, axis=1)
+            picked &= np.isfinite(cost)
+        else:
+            picked = np.isfinite(cost)
+        self.chosen |= picked
+        return bool(picked.any())
+
+    def solve(self) -> tuple[float, Floats, float]:
+        """The optimum, the fractions and the proven bound."""
+        most = FIRST_COLUMNS
+        while True:
+            task, server = np.nonzero(self.chosen)
+            result = self.solve_chosen(task, server)
+            bound = float(result.fun) * self.scale
+            # prices: of a group per unit of T, of energy per unit
+            prices = np.maximum(-result.ineqlin.marginals, 0.0)
+            group_price = prices[: self.groups]
+            total = float(group_price.sum())
+            energy_price = 0.0
+            if self.room < math.inf:
+                energy_price = float(prices[self.groups]) / self.room * self.scale / total
+            cost = self.leq * (energy_price + (group_price / total) @ self.matrix)
+            proven = float(cost.min(axis=1).sum())
+            if energy_price > 0.0:
+                proven -= energy_price * self.room
+            size = proven + 2.0 * energy_price * self.room if energy_price > 0.0 else proven
+            if bound - proven <= TOLERANCE * bound:
+                break
+            present = np.where(self.chosen, cost, math.inf).min(axis=1, keepdims=True)
+            cheaper = ~self.chosen & (cost < present * (1.0 - ROUNDING))
+            if not self.choose(np.where(cheaper, cost, math.inf), most):
+                break
+            most *= 2
+        fractions = np.zeros(self.leq.shape)
+        fractions[task, server] = result.x[:-1]
+        return bound, fractions, min(bound, proven) - ROUNDING * size
+
+    def solve_chosen(self, task: npt.NDArray[np.intp], server: npt.NDArray[np.intp]) -> Any:
+        """HiGHS's result over the columns (task, server), then T / scale."""
+        from scipy.optimize import linprog
+        from scipy.sparse import csc_matrix
+
+        columns = task.size
+        leq = self.leq[task, server]
+        capped = self.room < math.inf
+        # each column: its server's groups, then energy; T: every group
+        degree = self.degree[server]
+        begin = np.concatenate([[0], np.cumsum(degree)])
+        within = np.arange(begin[-1]) - np.repeat(begin[:-1], degree)
+        group = self.group[np.repeat(self.start[server], degree) + within]
+        value = np.repeat(leq, degree) / (self.bounds[group] * self.scale)
+        if capped:
+            group = np.insert(group, begin[1:], self.groups)
+            value = np.insert(value, begin[1:], leq / self.room)
+            begin = begin + np.arange(columns + 1)
+        upper = csc_matrix(
+            (
+                np.concatenate([value, np.full(self.groups, -1.0)]),
+                np.concatenate([group, np.arange(self.groups)]),
+                np.append(begin, begin[-1] + self.groups),
+            ),
+            shape=(self.groups + capped, columns + 1),
+        )
+        right = np.zeros(self.groups + capped)
+        right[self.groups :] = 1.0
+        whole = csc_matrix(
+            (np.ones(columns), task, np.minimum(np.arange(columns + 2), columns)),
+            shape=(self.tasks, columns + 1),
+        )
+        cost = np.zeros(columns + 1)
+        cost[-1] = 1.0
+        program = {"A_ub": upper, "b_ub": right, "A_eq": whole, "b_eq": np.ones(self.tasks)}
+        # presolving takes longer than it saves
+        for options in ({"presolve": False}, {"presolve": True}):
+            result = linprog(cost, **program, method="highs-ds", options={**SOLVER, **options})
+            if result.status == 0:
+                return result
+        raise SchedgymError(f"relaxation: {result.message}")

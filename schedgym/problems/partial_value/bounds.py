@@ -1,0 +1,812 @@
+"""Upper bounds on the total value, and offline optima with their schedules.
+
+The offline programme (paper 002, programme 1) serves x of job j in slot t, x <= X, sum over t of x <= Y,
+loads <= 1, and maximises sum_j f_j(sum over t of x). Slots between two events (an arrival, or a slot after a
+deadline) have the same jobs. As the f are concave and the constraints convex, service may be spread evenly
+over them: so the programme has one variable per job and interval, not slot. A cap u = min(X, Y) keeps huge X
+out, and is at most what fits a resource alone.
+
+Every bound here is the Lagrangian one. For any prices b >= 0 of the resources in the intervals,
+
+    sum_j f_j(y_j) <= sum over intervals, resources of b n (1 + 1e-9) + sum_j max (f_j(y) - what y costs j),
+
+because no schedule uses more of a resource than n slots have, and a schedule's service is one of those over
+which each job may maximise on its own. It does so in closed form: it buys its cheapest slots first, until f'
+falls to the price. So the bound holds whatever the prices come from, and however well a solver converged;
+1e-9 is the tolerance of loads, and rounding is added on top.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array, hstack, vstack
+
+from schedgym.core.jit import helper, kernel
+from schedgym.core.workload import Workload
+from schedgym.problems.partial_value.problem import PartialValueParameters
+from schedgym.problems.partial_value.workload import (
+    LINEAR,
+    LOG,
+    POWER,
+    TOLERANCE,
+    Tables,
+    check_model,
+    tables,
+)
+
+__all__ = ["Optimum", "offline_optimum", "upper_bound"]
+
+F8 = npt.NDArray[np.float64]
+I8 = npt.NDArray[np.int64]
+
+ROOM = 1.0 + TOLERANCE + 1e-12  # load of a slot, with what rounding may add
+ROUNDING = 1e-12  # share of all sums by which rounding may have lowered a bound
+GAP = 1e-7  # relative gap at which prices are good enough
+COARSE = 8  # pieces of a utility in the first one
+FINE = 8  # pieces that those around its solution are cut into for the next one
+OUTSIDE = 7  # points on either side of them, each
+LONGER = 4.0  # times as far away as the one before
+MOST_VARIABLES = 3 * 10**5  # of all linear programs for a bound (ten seconds or so)
+TOLERANCES = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+CLARABEL = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+MOST_INTEGERS = 2000  # pairs of job and slot of an integer program,
+MOST_PIECES = 10**5  # and tasks
+FINER = 1e4  # HiGHS keeps to 1e-6 at worst, loads must to 1e-9: rows in units of 1e-4
+MOST_ROWS = 10**7  # of a schedule
+
+
+class Optimum(NamedTuple):
+    """An offline schedule: a row per job and slot in which it is served, sorted by slot, then job.
+
+    Attributes:
+        value: total value of the schedule, which is feasible, so at most the optimum.
+        bound: certified upper bound on any schedule's.
+        job: [rows].
+        slot: [rows].
+        amount: tasks served [rows].
+    """
+
+    value: float
+    bound: float
+    job: I8
+    slot: I8
+    amount: F8
+
+
+def upper_bound(workload: Workload, parameters: PartialValueParameters | None = None) -> float:
+    """A certified upper bound on the total value of any schedule, in the model of ``parameters``.
+
+    Where all tasks need the same, the discrete optimum itself (:func:`offline_optimum`). Else Lagrangian,
+    with the prices of a linear program by HiGHS: utilities are replaced by chords between a few points (in
+    the discrete model whole numbers, where the chords are exact), which are set anew around its solution
+    until the gap is below ``GAP``. Its limit is the optimum of the continuous model, and of the discrete one
+    without the condition that x is whole. For large workloads the prices are those of a sample of the jobs
+    or of longer intervals, and the gap is wider.
+
+    Args:
+        workload: the instance.
+        parameters: of the environment; None: the continuous model.
+
+    Raises:
+        InvalidWorkload: in the discrete model, when tasks or parallelism are not whole.
+        RuntimeError: when HiGHS fails.
+    """
+    model = "continuous" if parameters is None else parameters.model
+    check_model(workload, model)
+    needs = _needs(tables(workload), model == "discrete")
+    if needs.whole and _alike(needs):
+        return _matroid(needs, _grid(needs, _events(needs)))[1]
+    return _priced(needs).bound
+
+
+def offline_optimum(
+    workload: Workload, model: str = "continuous", *, time_limit: float | None = None
+) -> Optimum:
+    """The best schedule for one who knows all jobs in advance.
+
+    continuous: the concave programme by cvxpy and Clarabel; with linear utilities only a linear program by
+    HiGHS. Solutions are made feasible, and the bound is Lagrangian, with the solver's prices.
+
+    discrete, all tasks alike: the sets of tasks that can be served together are the independent sets of a
+    matroid (those that a flow from jobs to slots can cover), so the greedy that takes tasks by value, if an
+    augmenting path makes room, is optimal; tasks of a job come in order, as their values do not increase.
+
+    discrete, else: an integer program by HiGHS, for small instances; the bound is its own.
+
+    Args:
+        workload: the instance.
+        model: "continuous" or "discrete".
+        time_limit: for the integer program [s]; None: none.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: in the continuous model, without the extra ``bounds``.
+        InvalidWorkload: in the discrete model, when tasks or parallelism are not whole.
+        RuntimeError: when a solver ends without an optimum.
+        ValueError: for an unknown model, an instance too large for the integer program, or a schedule with
+            more than MOST_ROWS rows.
+    """
+    if model not in ("continuous", "discrete"):
+        raise ValueError(f"model: must be continuous or discrete, got {model!r}")
+    check_model(workload, model)
+    own = tables(workload)
+    needs = _needs(own, model == "discrete")
+    rows = int((needs.last - needs.first + 1).sum())
+    if rows > MOST_ROWS:
+        raise ValueError(f"{rows} pairs of job and slot are more than {MOST_ROWS}")
+    if len(needs.job) == 0:
+        none = np.zeros(0, dtype=np.int64)
+        return Optimum(0.0, 0.0, none, none, np.zeros(0))
+    if needs.whole and not _alike(needs):
+        return _integer(needs, time_limit)
+    grid = _grid(needs, _events(needs))
+    if needs.whole:
+        flow, bound = _matroid(needs, grid)
+        return _optimum(needs, bound, *_dealt(grid, flow))
+    linear = bool((needs.utility == LINEAR).all())
+    bound, served = _linear(needs, grid) if linear else _conic(needs, grid)
+    return _optimum(needs, bound, *_spread(grid, _repaired(needs, grid, served)))
+
+
+# The programme --------------------------------------------------------------------------------
+
+
+class _Needs(NamedTuple):
+    """The jobs that can be served at all; N of them, m resources."""
+
+    job: I8  # [N] number in the workload
+    first: I8  # [N] first
+    last: I8  # [N] and last slot
+    cap: F8  # [N] most tasks per slot
+    most: F8  # [N] most tasks in all
+    share: F8  # [N, m]
+    utility: I8  # [N]
+    value: F8  # [N]
+    exponent: F8  # [N]
+    whole: bool  # whether tasks are
+    room: float  # load that a slot may have: 1, or less for a sample of the jobs
+
+
+def _needs(own: Tables, whole: bool) -> _Needs:
+    first = np.maximum(np.ceil(own.arrival), 1.0).astype(np.int64)
+    last = np.floor(own.deadline).astype(np.int64)
+    with np.errstate(divide="ignore"):
+        fits = ROOM / own.share.max(axis=1)
+    cap = np.minimum(np.minimum(own.parallelism, own.tasks), np.floor(fits) if whole else fits)
+    most = np.minimum(own.tasks, cap * np.maximum(last - first + 1, 0))
+    kept = np.flatnonzero(most > 0.0)
+    return _Needs(
+        job=kept,
+        first=first[kept],
+        last=last[kept],
+        cap=cap[kept],
+        most=most[kept],
+        share=own.share[kept],
+        utility=own.utility[kept],
+        value=own.value[kept],
+        exponent=own.exponent[kept],
+        whole=whole,
+        room=1.0,
+    )
+
+
+def _alike(needs: _Needs) -> bool:
+    """Whether every task needs the same."""
+    return len(needs.job) > 0 and bool((needs.share == needs.share[0]).all())
+
+
+def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
+    """Value of all jobs (or of the jobs with these numbers) when so many tasks are served."""
+    chosen = slice(None) if job is None else job
+    kind, exponent = needs.utility[chosen], needs.exponent[chosen]
+    concave = np.where(kind == LOG, np.log1p(served), served**exponent)
+    return needs.value[chosen] * np.where(kind == LINEAR, served, concave)
+
+
+class _Grid(NamedTuple):
+    """Intervals of slots, and the pairs of a job and an interval ("columns"); K intervals, c columns."""
+
+    edge: I8  # [K + 1] interval k is the slots edge[k] .. edge[k + 1] - 1
+    slots: F8  # [K]
+    start: I8  # [N + 1] first column of a job
+    job: I8  # [c]
+    interval: I8  # [c]
+    cap: F8  # [c] most tasks of the job in the interval
+
+
+def _events(needs: _Needs) -> I8:
+    """Edges of the intervals in which the jobs that can be served do not change."""
+    return np.unique(np.concatenate([needs.first, needs.last + 1]))
+
+
+def _grid(needs: _Needs, edge: I8) -> _Grid:
+    begin = np.searchsorted(edge, needs.first, side="right") - 1
+    count = np.searchsorted(edge, needs.last, side="right") - begin
+    start = np.concatenate([[0], np.cumsum(count)])
+    job = np.repeat(np.arange(len(count)), count)
+    interval = np.arange(start[-1]) - start[job] + begin[job]
+    until = np.minimum(edge[interval + 1], needs.last[job] + 1)
+    length = until - np.maximum(edge[interval], needs.first[job])
+    return _Grid(
+        edge=edge,
+        slots=np.diff(edge).astype(np.float64),
+        start=start,
+        job=job,
+        interval=interval,
+        cap=np.minimum(needs.cap[job] * length, needs.most[job]),
+    )
+
+
+class _Solution(NamedTuple):
+    """What prices certify, and the service that came with them."""
+
+    bound: float
+    served: F8  # [c] tasks; perhaps not quite feasible
+
+
+def _certified(needs: _Needs, grid: _Grid, price: F8) -> float:
+    """The Lagrangian bound of prices of the resources in a slot of each interval; [K, m]."""
+    total, scale = _dual(
+        grid.start,
+        grid.interval,
+        grid.cap,
+        needs.most,
+        needs.share,
+        needs.utility,
+        needs.value,
+        needs.exponent,
+        needs.whole,
+        np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0),
+        grid.slots * (needs.room * ROOM),
+    )
+    return min(float(total + ROUNDING * scale), math.fsum(_worth(needs, needs.most)) * (1.0 + ROUNDING))
+
+
+# Linear programs ------------------------------------------------------------------------------
+
+
+def _priced(needs: _Needs) -> _Solution:
+    """The best bound of linear programs, and the service of the last one.
+
+    The programs have a sample of the jobs if there are too many, and a part of the room; their prices are
+    good for all. Then, the service is that of the sample, in longer intervals.
+    """
+    edge, sample = _events(needs), needs
+    every = -(-2 * COARSE * len(needs.job) // MOST_VARIABLES)
+    if every > 1:
+        own = {
+            name: getattr(needs, name)[::every] for name in _Needs._fields if name not in ("whole", "room")
+        }
+        sample = needs._replace(**own, room=needs.room / every)
+    grid = _grid(sample, edge)
+    while len(grid.job) > MOST_VARIABLES // 2 and len(edge) > 2:
+        edge = np.append(edge[:-1][::2], edge[-1])
+        grid = _grid(sample, edge)
+    steps = (np.arange(COARSE + 1) / COARSE) ** 2
+    points = _points(sample, sample.most[:, np.newaxis] * steps)
+    best, prices, gap, spent = math.inf, np.zeros((len(grid.slots), needs.share.shape[1])), math.inf, 0
+    while True:
+        served, price, variables = _program(sample, grid, points)
+        bound = _certified(sample, grid, price)
+        if bound < best:
+            best, prices = bound, price
+        total = np.minimum(np.bincount(grid.job, served, len(sample.most)), sample.most)
+        value = _worth(sample, total)
+        if needs.whole:  # between whole numbers a chord
+            low = np.floor(total)
+            value = _worth(sample, low)
+            value += (total - low) * (_worth(sample, low + 1.0) - value)
+        gap, before = best - math.fsum(value), gap
+        spent += variables
+        if gap <= GAP * best or gap > 0.5 * before or spent > MOST_VARIABLES:
+            break
+        points = _refined(sample, points, total)
+    if sample is not needs:
+        best = _certified(needs, _grid(needs, edge), prices)
+    return _Solution(best, served)
+
+
+def _points(needs: _Needs, points: F8) -> F8:
+    """Points between which utilities are replaced by chords, made whole or ends where that is exact."""
+    points = np.clip(points, 0.0, needs.most[:, np.newaxis])
+    if needs.whole:
+        points = np.rint(points)
+    points[:, 0] = 0.0
+    points[:, -1] = needs.most
+    linear = needs.utility == LINEAR
+    points[linear, 1:] = needs.most[linear, np.newaxis]
+    return points
+
+
+def _refined(needs: _Needs, points: F8, total: F8) -> F8:
+    """Points around a solution: the pieces that it touches are cut, those far away become longer."""
+    at, most = total[:, np.newaxis], needs.most
+    near = 1e-9 * most[:, np.newaxis]
+    below = np.where(points < at - near, points, 0.0).max(axis=1)
+    above = np.where(points > at + near, points, most[:, np.newaxis]).min(axis=1)
+    width = np.maximum(total - below, above - total)
+    outside = LONGER ** np.arange(OUTSIDE)
+    steps = np.concatenate([[-1.0], -outside[:0:-1], np.arange(-FINE, FINE + 1) / FINE, outside[1:], [1.0]])
+    return _points(needs, at + width[:, np.newaxis] * steps)
+
+
+def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
+    """Solve the programme with utilities that are chords between points; [N, > 1], ascending.
+
+    Returns:
+        service of each column [c], prices of the resources in a slot of each interval [K, m], and the number
+        of variables.
+    """
+    count, columns, intervals, resources = (
+        len(needs.most),
+        len(grid.job),
+        len(grid.slots),
+        needs.share.shape[1],
+    )
+    low, high = points[:, :-1].ravel(), points[:, 1:].ravel()
+    owner = np.repeat(np.arange(count), points.shape[1] - 1)
+    kept = high > low
+    low, high, owner = low[kept], high[kept], owner[kept]
+    slope = (_worth(needs, high, owner) - _worth(needs, low, owner)) / (high - low)
+    # service in shares of each column's cap, pieces in shares of what a job can get at most, values of a mean
+    scale = math.fsum(_worth(needs, needs.most)) / count
+    pieces = np.arange(len(owner))
+    loads = _loads(needs, grid)
+    supply = csr_array(
+        (grid.cap / needs.most[grid.job], (grid.job, np.arange(columns))), shape=(count, columns)
+    )
+    demand = csr_array((np.ones(len(owner)), (owner, pieces)), shape=(count, len(owner)))
+    solved = linprog(
+        np.concatenate([np.zeros(columns), -slope * needs.most[owner] / scale]),
+        A_ub=hstack([loads, csr_array((loads.shape[0], len(owner)))], format="csc"),
+        b_ub=np.full(loads.shape[0], needs.room),
+        A_eq=hstack([-supply, demand], format="csc"),
+        b_eq=np.zeros(count),
+        bounds=np.column_stack(
+            [np.zeros(columns + len(owner)), np.append(np.ones(columns), (high - low) / needs.most[owner])]
+        ),
+        method="highs-ds",
+        options=TOLERANCES,
+    )
+    if solved.status != 0:
+        raise RuntimeError(f"HiGHS: {solved.message}")
+    price = -solved.ineqlin.marginals.reshape(resources, intervals).T * scale / grid.slots[:, np.newaxis]
+    return solved.x[:columns] * grid.cap, price, columns + len(owner)
+
+
+def _linear(needs: _Needs, grid: _Grid) -> _Solution:
+    """The continuous optimum of linear utilities, of which the chords are exact."""
+    served, price, _ = _program(needs, grid, _points(needs, np.zeros((len(needs.most), 2))))
+    return _Solution(_certified(needs, grid, price), served)
+
+
+def _loads(needs: _Needs, grid: _Grid) -> Any:
+    """Mean load of a slot by a column at its cap: sparse, rows are resource times K plus interval."""
+    intervals = len(grid.slots)
+    column = np.arange(len(grid.job))
+    parts = []
+    for r in range(needs.share.shape[1]):
+        load = needs.share[grid.job, r] * grid.cap / grid.slots[grid.interval]
+        parts.append(csr_array((load, (grid.interval, column)), shape=(intervals, len(column))))
+    return vstack(parts, format="csr")
+
+
+# The concave programme ------------------------------------------------------------------------
+
+
+def _conic(needs: _Needs, grid: _Grid) -> _Solution:
+    """The concave programme by cvxpy and Clarabel."""
+    cvxpy = _import_cvxpy()
+    count, columns = len(needs.most), len(grid.job)
+    supply = csr_array(
+        (grid.cap / needs.most[grid.job], (grid.job, np.arange(columns))), shape=(count, columns)
+    )
+    scale = math.fsum(_worth(needs, needs.most)) / count
+    served = cvxpy.Variable(columns)  # in shares of the caps
+    total = supply @ served  # in shares of what a job can get at most
+    loads = _loads(needs, grid) @ served <= needs.room
+    constraints = [loads, served >= 0.0, served <= 1.0, total <= 1.0]
+    value = 0.0
+    for kind in (LINEAR, POWER, LOG):
+        own = np.flatnonzero(needs.utility == kind)
+        if len(own) == 0:
+            continue
+        factor = needs.value[own] / scale
+        if kind == LINEAR:
+            value += (factor * needs.most[own]) @ total[own]
+        elif kind == LOG:
+            value += factor @ cvxpy.log1p(cvxpy.multiply(needs.most[own], total[own]))
+        else:
+            for exponent in np.unique(needs.exponent[own]):
+                these = own[needs.exponent[own] == exponent]
+                heights = cvxpy.power(total[these], float(exponent))
+                value += (needs.value[these] / scale * needs.most[these] ** exponent) @ heights
+    programme = cvxpy.Problem(cvxpy.Maximize(value), constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an inaccurate solution, which raises here
+        try:
+            programme.solve(solver=cvxpy.CLARABEL, **CLARABEL)
+        except cvxpy.SolverError as error:
+            raise RuntimeError(f"Clarabel: {error}") from None
+    if programme.status != cvxpy.OPTIMAL:
+        raise RuntimeError(f"Clarabel: {programme.status}")
+    price = loads.dual_value.reshape(-1, len(grid.slots)).T * scale / grid.slots[:, np.newaxis]
+    return _Solution(_certified(needs, grid, price), served.value * grid.cap)
+
+
+def _import_cvxpy() -> Any:
+    try:
+        import clarabel  # noqa: F401
+        import cvxpy
+    except ModuleNotFoundError as error:
+        if error.name not in ("cvxpy", "clarabel"):
+            raise  # installed, but broken
+        from gymnasium.error import DependencyNotInstalled
+
+        raise DependencyNotInstalled(
+            f'the continuous offline optimum needs {error.name}: pip install "schedgym[bounds]"'
+        ) from None
+    return cvxpy
+
+
+# Schedules ------------------------------------------------------------------------------------
+
+
+def _repaired(needs: _Needs, grid: _Grid, served: F8) -> F8:
+    """Service of the columns that keeps to all limits exactly (loads of 1), by scaling down."""
+    served = np.clip(served, 0.0, grid.cap)
+    total = np.bincount(grid.job, served, len(needs.most))
+    served = served * np.minimum(1.0, needs.most / np.maximum(total, needs.most))[grid.job]
+    factor = np.ones(len(served))
+    for r in range(needs.share.shape[1]):
+        share = needs.share[grid.job, r]
+        load = np.bincount(grid.interval, share * served, len(grid.slots)) / grid.slots
+        factor = np.where(share > 0.0, np.minimum(factor, 1.0 / np.maximum(load, 1.0)[grid.interval]), factor)
+    return served * factor
+
+
+def _spread(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
+    """Service of columns, spread evenly over their slots: jobs, slots, amounts; [rows] each."""
+    column, place = _unrolled(grid)
+    return (
+        grid.job[column],
+        grid.edge[grid.interval[column]] + place,
+        (served / grid.slots[grid.interval])[column],
+    )
+
+
+def _dealt(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
+    """Whole service of columns, dealt out to their slots in turn: as even as can be for jobs and slots.
+
+    An interval of n slots with room for C tasks each gets at most n C tasks, numbered job by job; task q goes
+    to slot q mod n. So a slot gets at most C tasks, and of a job that has at most n X of them, at most X.
+    """
+    column, place = _unrolled(grid)
+    order = np.argsort(grid.interval, kind="stable")
+    before = np.empty(len(served))
+    before[order] = np.cumsum(served[order]) - served[order]
+    floor = np.concatenate([[0.0], np.cumsum(np.bincount(grid.interval, served, len(grid.slots)))])
+    before -= floor[grid.interval]
+    n = grid.slots[grid.interval][column]
+
+    def dealt(tasks: F8) -> F8:  # of the first so many, how many the slot gets
+        return np.ceil((tasks[column] - place) / n)
+
+    amount = np.maximum(dealt(before + served), 0.0) - np.maximum(dealt(before), 0.0)
+    return grid.job[column], grid.edge[grid.interval[column]] + place, amount
+
+
+def _unrolled(grid: _Grid) -> tuple[I8, I8]:
+    """Column, and number of the slot in its interval, of every pair of job and slot."""
+    count = grid.slots[grid.interval].astype(np.int64)
+    column = np.repeat(np.arange(len(count)), count)
+    return column, np.arange(len(column)) - np.repeat(np.cumsum(count) - count, count)
+
+
+def _optimum(needs: _Needs, bound: float, job: I8, slot: I8, amount: F8) -> Optimum:
+    kept = np.flatnonzero(amount > 0.0)
+    order = kept[np.lexsort((job[kept], slot[kept]))]
+    job, slot, amount = job[order], slot[order], amount[order]
+    total = np.minimum(np.bincount(job, amount, len(needs.most)), needs.most)
+    return Optimum(math.fsum(_worth(needs, total)), bound, needs.job[job], slot, amount)
+
+
+# The discrete model ---------------------------------------------------------------------------
+
+
+def _matroid(needs: _Needs, grid: _Grid) -> tuple[F8, float]:
+    """The optimum where all tasks are alike: service of the columns, and the bound, which it reaches."""
+    largest = needs.share[0].max()
+    room = math.floor(ROOM / largest) if largest > 0.0 else needs.most.sum()
+    flow, served = np.zeros(len(grid.job)), np.zeros(len(needs.most))
+    order = np.argsort(grid.interval, kind="stable")
+    begin = np.searchsorted(grid.interval[order], np.arange(len(grid.slots) + 1))
+    _greedy(
+        grid.start,
+        grid.job,
+        grid.interval,
+        grid.cap,
+        order,
+        begin,
+        grid.slots * room,
+        needs.most,
+        needs.utility,
+        needs.value,
+        needs.exponent,
+        flow,
+        served,
+    )
+    return flow, math.fsum(_worth(needs, served)) * (1.0 + ROUNDING)
+
+
+def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
+    """The discrete optimum by HiGHS: whole service of each job and slot, paid in marginal values of tasks."""
+    count, resources = needs.share.shape
+    length = needs.last - needs.first + 1
+    pairs, tasks = int(length.sum()), int(needs.most.sum())
+    if pairs > MOST_INTEGERS or tasks > MOST_PIECES:
+        raise ValueError(
+            f"{pairs} pairs of job and slot with {tasks} tasks are too many for the integer program "
+            f"({MOST_INTEGERS} and {MOST_PIECES}): upper_bound gives a bound"
+        )
+    job, column = np.repeat(np.arange(count), length), np.arange(pairs)
+    slot = column - np.repeat(np.cumsum(length) - length, length) + needs.first[job]
+    used, row = np.unique(slot, return_inverse=True)
+    owner = np.repeat(np.arange(count), needs.most.astype(np.int64))
+    piece = np.arange(tasks)
+    rank = piece - np.repeat(np.cumsum(needs.most) - needs.most, needs.most.astype(np.int64))
+    gain = _worth(needs, rank + 1.0, owner) - _worth(needs, rank, owner)
+    loads = [
+        csr_array((needs.share[job, r] * FINER, (row, column)), shape=(len(used), pairs))
+        for r in range(resources)
+    ]
+    supply = csr_array((np.ones(pairs), (job, column)), shape=(count, pairs))
+    demand = csr_array((np.ones(tasks), (owner, piece)), shape=(count, tasks))
+    rows = vstack(
+        [hstack([vstack(loads), csr_array((resources * len(used), tasks))]), hstack([-supply, demand])],
+        format="csc",
+    )
+    limits = np.append(np.full(resources * len(used), ROOM * FINER), np.zeros(count))
+    scale = gain.mean()
+    solved = milp(
+        np.append(np.zeros(pairs), -gain / scale),
+        constraints=LinearConstraint(rows, ub=limits),
+        integrality=np.append(np.ones(pairs), np.zeros(tasks)),
+        bounds=Bounds(0.0, np.append(needs.cap[job], np.ones(tasks))),
+        options={"mip_rel_gap": 0.0} | ({} if time_limit is None else {"time_limit": time_limit}),
+    )
+    if solved.status != 0:
+        raise RuntimeError(f"HiGHS: {solved.message}")
+    amount = np.rint(solved.x[:pairs])
+    # an optimum may serve a job more than it can use
+    before = np.cumsum(amount) - amount
+    before -= before[(np.cumsum(length) - length)][job]
+    amount = np.minimum(amount, np.maximum(needs.most[job] - before, 0.0))
+    for r in range(resources):
+        load = np.bincount(row, needs.share[job, r] * amount)
+        if load.max() > ROOM:
+            raise RuntimeError(f"HiGHS: a load of {load.max()!r} in slot {used[load.argmax()]}")
+    found = _optimum(needs, 0.0, job, slot, amount)
+    return found._replace(bound=max(found.value, -float(solved.mip_dual_bound) * scale) * (1.0 + ROUNDING))
+
+
+# Kernels --------------------------------------------------------------------------------------
+
+
+@helper
+def worth(utility: int, value: float, exponent: float, served: float) -> float:
+    """Value of a job when so many tasks are served."""
+    if utility == LINEAR:
+        return value * served
+    if utility == LOG:
+        return value * math.log1p(served)
+    return value * math.sqrt(served) if exponent == 0.5 else value * served**exponent
+
+
+@kernel
+def _dual(
+    start: I8,
+    interval: I8,
+    cap: F8,
+    most: F8,
+    share: F8,
+    utility: I8,
+    value: F8,
+    exponent: F8,
+    whole: bool,
+    price: F8,
+    room: F8,
+) -> tuple[float, float]:
+    """The Lagrangian bound, and the sum of the absolute values of all that it is made of.
+
+    Args:
+        start: first column of each job [N + 1].
+        interval: [c].
+        cap: most tasks of a column [c].
+        most: most tasks of a job [N].
+        share: [N, m].
+        utility: [N].
+        value: [N].
+        exponent: [N].
+        whole: whether only whole tasks count.
+        price: >= 0 [K, m].
+        room: load that an interval has room for [K].
+    """
+    total = 0.0
+    scale = 0.0
+    for k in range(price.shape[0]):
+        for r in range(price.shape[1]):
+            total += price[k, r] * room[k]
+    scale += total
+    for j in range(start.shape[0] - 1):
+        first = start[j]
+        cost = np.zeros(start[j + 1] - first)
+        for c in range(cost.shape[0]):
+            for r in range(price.shape[1]):
+                cost[c] += price[interval[first + c], r] * share[j, r]
+        served = 0.0
+        paid = 0.0
+        for c in np.argsort(cost):
+            step = min(cap[first + c], most[j] - served)
+            if step <= 0.0:
+                break
+            more = step
+            if cost[c] <= 0.0:
+                pass
+            elif utility[j] == LINEAR:
+                more = step if cost[c] < value[j] else 0.0
+            elif whole:
+                # the last task that is worth its price, by halving
+                low = 0.0
+                high = step
+                while low < high:
+                    middle = math.ceil(0.5 * (low + high))
+                    gain = worth(utility[j], value[j], exponent[j], served + middle)
+                    gain -= worth(utility[j], value[j], exponent[j], served + middle - 1.0)
+                    if gain > cost[c]:
+                        low = middle
+                    else:
+                        high = middle - 1.0
+                more = low
+            else:
+                if utility[j] == LOG:
+                    level = value[j] / cost[c] - 1.0
+                else:
+                    level = (value[j] * exponent[j] / cost[c]) ** (1.0 / (1.0 - exponent[j]))
+                more = min(max(level - served, 0.0), step)
+            served += more
+            paid += cost[c] * more
+            if more < step:
+                break
+        gain = worth(utility[j], value[j], exponent[j], served)
+        total += gain - paid
+        scale += gain + paid
+    return total, scale
+
+
+@kernel
+def _greedy(
+    start: I8,
+    job: I8,
+    interval: I8,
+    cap: F8,
+    order: I8,
+    begin: I8,
+    room: F8,
+    most: F8,
+    utility: I8,
+    value: F8,
+    exponent: F8,
+    flow: F8,
+    served: F8,
+) -> None:
+    """Serve tasks by value wherever an augmenting path makes room (a matroid's greedy).
+
+    A path leads from a job to an interval where it may have more, and from an interval to the jobs served
+    there, which may go elsewhere, to an interval with room. What a search without success has reached will
+    never have room again: later paths cannot leave it.
+
+    Args:
+        start: first column of each job [N + 1].
+        job: [c].
+        interval: [c].
+        cap: most tasks of a column [c].
+        order: columns by interval [c].
+        begin: first of them [K + 1].
+        room: tasks that an interval has room for [K]; written: the room that is left.
+        most: tasks of each job [N].
+        utility: [N].
+        value: [N].
+        exponent: [N].
+        flow: written: tasks of each column [c].
+        served: written: tasks of each job [N].
+    """
+    count = start.shape[0] - 1
+    closed_job = np.zeros(count, dtype=np.bool_)
+    closed = np.zeros(room.shape[0], dtype=np.bool_)
+    seen_job = np.full(count, -1, dtype=np.int64)  # number of the search that has seen it
+    seen = np.full(room.shape[0], -1, dtype=np.int64)
+    into = np.empty(room.shape[0], dtype=np.int64)  # column by which a search came to an interval,
+    out = np.empty(count, dtype=np.int64)  # and by which it left one for a job
+    queue = np.empty(count, dtype=np.int64)
+    reached = np.empty(room.shape[0], dtype=np.int64)
+    waiting = [(0.0, 0)]
+    waiting.pop()
+    for j in range(count):
+        heapq.heappush(waiting, (-worth(utility[j], value[j], exponent[j], 1.0), j))
+    search = 0
+    while len(waiting) > 0:
+        j = waiting[0][1]
+        if closed_job[j]:
+            heapq.heappop(waiting)
+            continue
+        search += 1
+        seen_job[j] = search
+        queue[0] = j
+        head = 0
+        tail = 1
+        intervals = 0
+        goal = -1
+        while head < tail and goal < 0:
+            a = queue[head]
+            head += 1
+            for c in range(start[a], start[a + 1]):
+                k = interval[c]
+                if closed[k] or seen[k] == search or flow[c] >= cap[c]:
+                    continue
+                seen[k] = search
+                into[k] = c
+                reached[intervals] = k
+                intervals += 1
+                if room[k] >= 1.0:
+                    goal = k
+                    break
+                for d in order[begin[k] : begin[k + 1]]:
+                    other = job[d]
+                    if flow[d] > 0.0 and seen_job[other] != search:
+                        seen_job[other] = search
+                        out[other] = d
+                        queue[tail] = other
+                        tail += 1
+        if goal < 0:
+            for i in range(tail):
+                closed_job[queue[i]] = True
+            for i in range(intervals):
+                closed[reached[i]] = True
+            continue
+        # tasks of a linear job are worth the same: take as many as the path carries
+        amount = 1.0
+        if utility[j] == LINEAR:
+            amount = min(most[j] - served[j], room[goal])
+            k = goal
+            while True:
+                c = into[k]
+                amount = min(amount, cap[c] - flow[c])
+                if job[c] == j:
+                    break
+                d = out[job[c]]
+                amount = min(amount, flow[d])
+                k = interval[d]
+        room[goal] -= amount
+        k = goal
+        while True:
+            c = into[k]
+            flow[c] += amount
+            if job[c] == j:
+                break
+            d = out[job[c]]
+            flow[d] -= amount
+            k = interval[d]
+        served[j] += amount
+        if served[j] >= most[j]:
+            heapq.heappop(waiting)
+        elif utility[j] != LINEAR:
+            gain = worth(utility[j], value[j], exponent[j], served[j] + 1.0)
+            gain -= worth(utility[j], value[j], exponent[j], served[j])
+            heapq.heapreplace(waiting, (-gain, j))

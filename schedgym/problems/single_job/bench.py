@@ -1,0 +1,73 @@
+"""What ``schedgym bench`` measures of SingleJob."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from schedgym.core.benchmark import Benchmark
+
+__all__ = ["CASES"]
+
+ID = "schedgym/SingleJob-v0"
+ENVS = 256
+SIZE: dict[str, Any] = {"tasks": 40, "arity": 6}  # 54 servers
+
+_SERVERS = np.random.default_rng(0).integers(54, size=(64, 40)).astype(np.float64)
+_PLANS = np.stack([_SERVERS, np.zeros_like(_SERVERS)], axis=2)
+
+
+def _first_feasible(observation: Any) -> int:
+    return int(observation["action_mask"].argmax())
+
+
+def _first_feasible_each(observation: Any) -> Any:
+    return observation["action_mask"].argmax(axis=1)
+
+
+def _fixed_plans(observation: Any) -> Any:
+    return _PLANS
+
+
+CASES = (
+    Benchmark(
+        name="SingleJob place, features, gym.make (40 tasks, 54 servers, first feasible, copies)",
+        id=ID,
+        parameters={**SIZE, "view": "place", "observation": "features"},
+        act=_first_feasible,
+    ),
+    *(
+        Benchmark(
+            name=f"vector face, {ENVS} envs, place, {observation}, {'copies' if copy else 'lent'}",
+            id=ID,
+            parameters={**SIZE, "view": "place", "observation": observation, "copy": copy},
+            act=_first_feasible_each,
+            num_envs=ENVS,
+            target=">= 5e5" if copy and observation == "features" else "-",
+        )
+        for observation, copy in (("features", True), ("features", False), ("dict", True), ("dict", False))
+    ),
+    *(
+        Benchmark(
+            name=f"vector face, 64 envs, {view}, {observation}, lent",
+            id=ID,
+            parameters={**SIZE, "view": view, "observation": observation, "copy": False},
+            act=_first_feasible_each if view == "search" else _fixed_plans,
+            num_envs=64,
+            steps=steps,
+        )
+        for view, steps in (("search", 500), ("plan", 100))
+        for observation in ("features", "dict")
+    ),
+    *(
+        Benchmark(
+            name=f"{policy}, 100 tasks, 128 servers, lent",
+            id=ID,
+            parameters={"tasks": 100, "arity": 8},
+            policy=policy,
+            target=target,
+        )
+        for policy, target in (("tapra-fast", "<= 0.001"), ("tapra", "<= 0.15"), ("min-min", "<= 0.2"))
+    ),
+)

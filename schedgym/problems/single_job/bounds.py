@@ -1,0 +1,109 @@
+"""Lower bounds on the completion time of a SingleJob, whatever the plan.
+
+The relaxation lets tasks be cut into pieces on any servers. What it gives away most is that a piece may be
+where the whole task would take too long; :func:`whole_task_bound` takes that back.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.placement import ENERGY_SLACK
+from schedgym.baselines.solvers.relaxation import relax_bound
+from schedgym.core.workload import Workload
+from schedgym.problems.single_job.workload import Tables, tables
+
+if TYPE_CHECKING:
+    from schedgym.problems.single_job.problem import SingleJobParameters
+
+__all__ = ["alone_times", "lower_bound", "relaxed_bound", "task_bound", "whole_task_bound"]
+
+F8 = npt.NDArray[np.float64]
+
+ROUNDING = 1e-12  # relative, by which what is not certified otherwise is lowered
+NEVER = 1e-6  # of a task's best efficiency: instead of that on a server where it would take too long
+
+
+def lower_bound(workload: Workload, parameters: SingleJobParameters | None = None) -> float:
+    """A lower bound [s] on the completion time of any plan: :func:`whole_task_bound`, the best one here."""
+    return whole_task_bound(workload)
+
+
+def relaxed_bound(workload: Workload) -> float:
+    """The optimum [s] of the linear relaxation SJS-Relax-LP, in which tasks can be cut (section 4)."""
+    return _relaxed(tables(workload))
+
+
+def task_bound(workload: Workload) -> float:
+    """The longest task [s] alone on its fastest server that the energy cap allows."""
+    return float(_times(tables(workload)).min(axis=1).max()) * (1.0 - ROUNDING)
+
+
+def whole_task_bound(workload: Workload) -> float:
+    """A lower bound [s] that also keeps tasks from servers on which they alone take too long.
+
+    Let t_ij be the least time of task i on server j (:func:`alone_times`), and R(t) the optimum of the
+    relaxation without the pairs with t_ij > t; R falls as t grows. A plan with completion time t has no pair
+    with t_ij > t, and none is better than R(t): t >= R(t). So if R(s) > s, every plan has t > s; and, as R is
+    the same up to the next larger t_ij, t >= the smaller of R(s) and that t_ij. The largest such s among the
+    times t_ij (and the bounds above) is found by bisection. (The idea is that of Lenstra, Shmoys, Tardos
+    1990.) Where a pair is left out it gets an absurd equivalent load instead, which can only lower R.
+    """
+    own = tables(workload)
+    time = _times(own)
+    low = max(_relaxed(own), float(time.min(axis=1).max()) * (1.0 - ROUNDING))
+    high = _without(own, time, low)
+    if high <= low:
+        return low
+    # R(steps[a]) > steps[a], and not so at steps[b]
+    steps = np.concatenate([[low], np.unique(time[(time > low) & (time < high)]), [high]])
+    a, b = 0, len(steps) - 1
+    while b - a > 1:
+        middle = (a + b) // 2
+        value = _without(own, time, float(steps[middle]))
+        if value > steps[middle]:
+            a, high = middle, value
+        else:
+            b = middle
+    return min(high, float(steps[b]) * (1.0 - ROUNDING))
+
+
+def alone_times(
+    load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: F8, energy_cap: float
+) -> F8:
+    """The least execution time [s] of each task on each server, [N, M], with the rest of its job elsewhere.
+
+    The equivalent load over the least limit of the server's groups; inf where the energy cap does not allow
+    it even if all other tasks need the least.
+
+    Args:
+        load: [N] vCPU s.
+        efficiency: [N, M].
+        matrix: groups [R, M] 0 or 1.
+        limits: [R] vCPU.
+        energy_cap: vCPU s.
+    """
+    leq = load[:, None] / efficiency
+    room = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
+    least = leq.min(axis=1, keepdims=True)
+    affordable = leq - least + least.sum() <= energy_cap * (1.0 + 2.0 * ENERGY_SLACK)
+    return np.where(affordable, leq / room, math.inf)
+
+
+def _times(own: Tables) -> F8:
+    return alone_times(own.load, own.efficiency, own.matrix, own.limits, own.energy_cap)
+
+
+def _relaxed(own: Tables) -> float:
+    return relax_bound(own.load, own.efficiency, own.matrix, own.limits, own.energy_cap)
+
+
+def _without(own: Tables, time: F8, most: float) -> float:
+    """R(most) of :func:`whole_task_bound`."""
+    best = own.efficiency.max(axis=1, keepdims=True)
+    efficiency = np.where(time <= most * (1.0 + 2.0 * ROUNDING), own.efficiency, NEVER * best)
+    return relax_bound(own.load, efficiency, own.matrix, own.limits, own.energy_cap)

@@ -1,0 +1,72 @@
+"""Pictures of SingleJob: which task has how much of which server, and how long it takes; text and image."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text, short_time
+from schedgym.problems.single_job.simulator import SingleJobSimulator
+
+__all__ = ["render_ansi", "render_rgb_array"]
+
+
+def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
+    state, jobs = simulator.state, simulator.jobs
+    record = simulator.record(index)
+    s = state.scalars[index]
+    n, following = int(jobs.tasks[index]), int(state.next_task[index])
+    vcpu = dict(zip(record.job.tolist(), record.amount[:, 0].tolist(), strict=True))
+    time = dict(zip(record.job.tolist(), record.end.tolist(), strict=True))
+    jct = record.final_time
+    bars = []
+    for j in range(simulator.servers):
+        held = [(i, vcpu[i]) for i in record.job[record.server == j].tolist()]
+        slowest = max((time[i] for i, _ in held), default=0.0)
+        note = f"until {short_time(slowest)}" if held else ""
+        bars.append((not held, Bar(round(float(jobs.cpu[index, j]), 6), held, note, label=str(j))))
+    lines = []
+    for i in range(n):
+        text = f"load {jobs.load[index, i]:8.0f} vCPU s  not placed"
+        if i in time:
+            text = f"server {state.placement[index, i]:3d}  {vcpu[i]:8.3g} vCPU  {short_time(time[i]):>10}"
+        lines.append(Line(i, time.get(i, 0.0), jct - time[i] if i in time else 0.0, text))
+    event = f"{int(s['steps'])} moves" if simulator.parameters.view == "search" else "nothing is placed"
+    if s["finished"]:
+        event = "the episode has ended"
+    elif following < simulator.tasks:
+        event = f"task {following} is to be placed"
+    energy, cap = float(state.energy[index, 0]), float(jobs.energy_cap[index])
+    return Scene(
+        clock=f"{jct:,.1f} s",
+        event=event,
+        counts=f"{len(time)} of {n} tasks on {len(np.unique(record.server))} of {simulator.servers} servers, "
+        f"{sum(vcpu.values()):.3g} vCPU, {energy / cap:.1%} of the energy cap",
+        done=len(time) / n,
+        bar="server",
+        bars=[bar for _, bar in sorted(bars, key=lambda pair: pair[0])],
+        lines=lines,
+        rows=simulator.tasks,
+        line="task",
+        legend="time (full), the job's (light)",
+        whole=jct,
+    )
+
+
+def render_ansi(simulator: SingleJobSimulator, index: int) -> str:
+    """The plan of environment ``index`` so far as plain text, one line per server and per task.
+
+    The clock is the completion time; a server's bar has a letter per vCPU, the task's that holds it.
+    """
+    return draw_text(_scene(simulator, index))
+
+
+def render_rgb_array(simulator: SingleJobSimulator, index: int) -> npt.NDArray[np.uint8]:
+    """The plan of environment ``index`` so far as an image, uint8 [height, width, 3].
+
+    Left the servers' vCPU by task, those in use first; right the tasks with their times.
+
+    Raises:
+        DependencyNotInstalled: without Pillow (extra ``render``).
+    """
+    return draw_image(_scene(simulator, index))

@@ -1,0 +1,340 @@
+"""Constraint groups: which servers share a limit, derived from a network or given as a 0/1 matrix.
+
+A job may use at most a share of what is available on the servers of a group. In a fat tree the groups are the
+racks, the pods and the data centre; each server's own capacity is a group too, unless left out.
+
+Networks are networkx graphs whose nodes have an attribute ``level``: 0 for servers, 1, 2, ... for switches.
+A group of level l is the servers of a connected component of the nodes up to level l, so a rack is what hangs
+together below the edge switches, and a pod what hangs together below the aggregation switches.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.workload import Field
+from schedgym.errors import InvalidParameter, InvalidWorkload
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = [
+    "BETA",
+    "CLUSTER",
+    "DATA_CENTRE",
+    "LIMIT",
+    "MOST_CPU",
+    "MOST_LIMIT",
+    "OTHER",
+    "POD",
+    "RACK",
+    "SERVER",
+    "Groups",
+    "check_cluster",
+    "cluster_groups",
+    "fat_tree",
+    "fat_tree_groups",
+    "group_limits",
+    "groups_from_graph",
+    "groups_from_matrix",
+    "members",
+    "set_levels",
+]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.int8]
+
+#: kinds of groups: the level above the servers, or OTHER for a row of a given matrix
+SERVER, RACK, POD, DATA_CENTRE = range(4)
+OTHER = -1
+LEVELS = ("rack", "pod", "data_centre")
+#: shares of the available vCPU of a rack, a pod and the data centre (section 6.1.1 of the paper)
+BETA = (0.3, 0.2, 0.2)
+
+#: most vCPU of a server, and of an absolute limit
+MOST_CPU = 1e9
+MOST_LIMIT = 1e15
+
+
+class Groups(NamedTuple):
+    """Constraint groups. R groups, M servers.
+
+    Rows: the servers (unless left out), then the racks, the pods, the data centre; or the rows of a matrix.
+    """
+
+    matrix: Bits  # [R, M] whether a server is in a group
+    share: Floats  # [R] of the vCPU available on a group's servers; nan where the limit is absolute
+    kind: Integers  # [R] SERVER, RACK, POD, DATA_CENTRE or a higher level, or OTHER
+
+
+# Networks -------------------------------------------------------------------------------------
+
+
+def fat_tree(arity: int) -> networkx.Graph[Any]:
+    """The fat tree of switches with ``arity`` ports (Al-Fares, Loukissas, Vahdat 2008).
+
+    ``arity`` pods of arity/2 racks of arity/2 servers; a pod has an edge switch per rack and arity/2
+    aggregation switches, all joined; (arity/2)^2 core switches join the pods.
+
+    Returns:
+        a graph whose first arity^3/4 nodes are the servers 0, 1, ..., pod by pod, rack by rack.
+
+    Raises:
+        InvalidParameter: when the arity is not even and positive.
+    """
+    import networkx
+
+    if arity < 2 or arity % 2:
+        raise InvalidParameter(f"arity: must be even and positive, got {arity}")
+    half = arity // 2
+    graph: networkx.Graph[Any] = networkx.Graph()
+    graph.add_nodes_from(range(arity * half * half), level=0)
+    for pod in range(arity):
+        graph.add_nodes_from((("edge", pod, i) for i in range(half)), level=1)
+        graph.add_nodes_from((("aggregation", pod, i) for i in range(half)), level=2)
+        for rack in range(half):
+            first = (pod * half + rack) * half
+            graph.add_edges_from((("edge", pod, rack), server) for server in range(first, first + half))
+            graph.add_edges_from((("edge", pod, rack), ("aggregation", pod, i)) for i in range(half))
+    for i in range(half):
+        for core in range(half):
+            graph.add_node(("core", i, core), level=3)
+            graph.add_edges_from((("core", i, core), ("aggregation", pod, i)) for pod in range(arity))
+    return graph
+
+
+def set_levels(tree: networkx.DiGraph[Any]) -> None:
+    """Give each node of a rooted tree its height above the leaves as ``level``; the leaves are servers.
+
+    Raises:
+        InvalidParameter: when the graph is no rooted tree with edges away from its root.
+    """
+    import networkx
+
+    if not networkx.is_arborescence(tree):
+        raise InvalidParameter("tree: must be a rooted tree with edges away from its root")
+    for node in reversed(list(networkx.topological_sort(tree))):
+        below = [tree.nodes[child]["level"] for child in tree.successors(node)]
+        tree.nodes[node]["level"] = 1 + max(below, default=-1)
+
+
+def groups_from_graph(
+    graph: networkx.Graph[Any], shares: Sequence[float], *, server_caps: bool = True
+) -> Groups:
+    """The constraint groups of a network.
+
+    Args:
+        graph: with an attribute ``level`` at each node; servers are numbered in the order of its nodes.
+        shares: of the vCPU available in a group of level 1, 2, ...; one per level.
+        server_caps: whether each server's own vCPU is a limit.
+
+    Returns:
+        the groups by level, those of a level by their first server.
+
+    Raises:
+        InvalidParameter: when a level is missing or has no share, a switch leads to no server, or a server is
+            in no group.
+    """
+    levels = dict(graph.nodes(data="level"))
+    for node, level in levels.items():
+        if not isinstance(level, (int, np.integer)) or level < 0:
+            raise InvalidParameter(f"graph: node {node!r}: level must be a whole number >= 0, got {level!r}")
+    top = max(levels.values(), default=0)
+    if len(shares) != top:
+        raise InvalidParameter(f"shares: must have one value per level 1..{top}, got {len(shares)}")
+    number = {node: i for i, node in enumerate(node for node, level in levels.items() if level == SERVER)}
+    if not number:
+        raise InvalidParameter("graph: has no server (node of level 0)")
+    rows, share, kind = [], [], []
+    for level in range(1, top + 1):
+        found = sorted(_components(graph, levels, level, number))
+        rows += found
+        share += [shares[level - 1]] * len(found)
+        kind += [level] * len(found)
+    matrix = np.zeros((len(rows), len(number)), dtype=np.int8)
+    for k, servers in enumerate(rows):
+        matrix[k, servers] = 1
+    return _groups(matrix, share, kind, server_caps)
+
+
+def _components(
+    graph: networkx.Graph[Any], levels: Mapping[Any, int], level: int, number: Mapping[Any, int]
+) -> list[list[int]]:
+    """The servers below each group of switches of a level."""
+    import networkx
+
+    below = networkx.Graph(graph.subgraph(node for node in graph if levels[node] <= level))
+    found = []
+    for nodes in networkx.connected_components(below):
+        switch = next((node for node in nodes if levels[node] == level), None)
+        if switch is None:
+            continue  # a lower group, below no switch of this level
+        servers = sorted(number[node] for node in nodes if node in number)
+        if not servers:
+            raise InvalidParameter(f"graph: node {switch!r} of level {level} leads to no server")
+        found.append(servers)
+    return found
+
+
+def groups_from_matrix(matrix: npt.ArrayLike, shares: npt.ArrayLike, *, server_caps: bool = True) -> Groups:
+    """Constraint groups from a 0/1 matrix.
+
+    Args:
+        matrix: whether a server is in a group; [R, M].
+        shares: of the vCPU available on a group's servers, in (0, 1]; [R].
+        server_caps: whether each server's own vCPU is a limit; these rows come first.
+
+    Raises:
+        InvalidParameter: when the shapes or numbers are wrong, a group is empty, or a server is in no group.
+    """
+    rows, share = np.asarray(matrix), np.asarray(shares, dtype=np.float64)
+    if rows.ndim != 2 or not rows.shape[1] or share.shape != rows.shape[:1]:
+        raise InvalidParameter(
+            "groups: must be a matrix [groups, servers] with one share per group, got shapes "
+            f"{rows.shape} and {share.shape}"
+        )
+    if not np.isin(rows, (0, 1)).all():
+        raise InvalidParameter("groups: must be 0 or 1")
+    if (share <= 0).any() or (share > 1).any():
+        raise InvalidParameter("shares: must be > 0 and <= 1")
+    return _groups(rows.astype(np.int8), share, [OTHER] * len(rows), server_caps)
+
+
+def _groups(matrix: Bits, share: npt.ArrayLike, kind: Sequence[int], server_caps: bool) -> Groups:
+    """The groups with those of the single servers in front, checked."""
+    bad = _empty(matrix, server_caps)
+    if bad:
+        raise InvalidParameter(f"groups: {bad}")
+    count = matrix.shape[1] if server_caps else 0
+    return Groups(
+        np.concatenate([np.eye(matrix.shape[1], dtype=np.int8)[:count], matrix]),
+        np.concatenate([np.ones(count), np.asarray(share, dtype=np.float64)]),
+        np.concatenate([np.full(count, SERVER, dtype=np.int64), np.asarray(kind, dtype=np.int64)]),
+    )
+
+
+def _empty(matrix: npt.NDArray[Any], server_caps: bool) -> str:
+    """What is wrong with a matrix: a group without a server, or a server without a group; else ""."""
+    empty = ~matrix.any(axis=1)
+    if empty.any():
+        return f"group [{int(np.argmax(empty))}] has no server"
+    alone = ~matrix.any(axis=0)
+    if alone.any() and not server_caps:
+        return f"server [{int(np.argmax(alone))}] is in no group"
+    return ""
+
+
+@functools.lru_cache(maxsize=4)
+def _fat_tree_rows(arity: int, server_caps: bool) -> tuple[Bits, Integers]:
+    groups = groups_from_graph(fat_tree(arity), BETA, server_caps=server_caps)
+    groups.matrix.flags.writeable = groups.kind.flags.writeable = False
+    return groups.matrix, groups.kind
+
+
+def fat_tree_groups(
+    arity: int,
+    rack: float = BETA[0],
+    pod: float = BETA[1],
+    data_centre: float = BETA[2],
+    server_caps: bool = True,
+) -> Groups:
+    """The constraint groups of a fat tree; R = arity^2/2 + arity + 1, and the servers.
+
+    Args:
+        arity: of the tree, even.
+        rack: share of the vCPU available in a rack that a job may use.
+        pod: the same of a pod.
+        data_centre: the same of all servers.
+        server_caps: whether each server's own vCPU is a limit (the paper's list lacks them).
+    """
+    matrix, kind = _fat_tree_rows(arity, server_caps)
+    return Groups(matrix, np.array([1.0, rack, pod, data_centre])[kind], kind)
+
+
+# Limits ---------------------------------------------------------------------------------------
+
+
+def group_limits(matrix: Bits, share: Floats, capacity: Floats) -> Floats:
+    """B_k = share of the vCPU on each group's servers, which are summed from the first to the last; [R]."""
+    sums = [np.cumsum(capacity[row != 0])[-1] for row in matrix]
+    return share * np.array(sums)
+
+
+def members(matrix: Bits) -> tuple[Integers, Integers]:
+    """The servers of each group: where its list starts [R + 1], and all lists one after the other."""
+    group, server = np.nonzero(matrix)
+    start = np.searchsorted(group, np.arange(len(matrix) + 1))
+    return start.astype(np.int64), server.astype(np.int64)
+
+
+# The cluster of a workload file ---------------------------------------------------------------
+
+#: fields of the cluster; beta has a value per level of the fat tree, or per row of the matrix
+CLUSTER = (
+    Field("cpu", "vCPU", ("server",), exclusive=True, maximum=MOST_CPU),
+    Field("arity", "ports", (), kind="int", minimum=2, optional=True),
+    Field("groups", "0 or 1", ("group", "server"), kind="int", maximum=1, optional=True),
+    Field("beta", "share", ("limited group",), exclusive=True, maximum=1.0, optional=True, keys=LEVELS),
+    Field("server_caps", "", (), kind="bool", optional=True),
+)
+#: absolute limits, for problems whose capacities do not change
+LIMIT = Field("limit", "vCPU", ("group",), exclusive=True, maximum=MOST_LIMIT, optional=True)
+
+
+def check_cluster(cluster: Mapping[str, npt.NDArray[Any]], prefix: str, *, limited: bool = False) -> None:
+    """Raise InvalidWorkload unless the fields of a parsed cluster agree.
+
+    Args:
+        cluster: field -> array.
+        prefix: of the message.
+        limited: whether groups may have absolute limits instead of shares.
+    """
+    where = f"{prefix}cluster"
+    servers = len(cluster["cpu"])
+    if ("arity" in cluster) == ("groups" in cluster):
+        raise InvalidWorkload(f"{where}: must have arity or groups, and not both")
+    beta = cluster.get("beta")
+    if "arity" in cluster:
+        arity = int(cluster["arity"])
+        if arity % 2:
+            raise InvalidWorkload(f"{where}.arity: must be even, got {arity}")
+        if servers != arity**3 // 4:
+            raise InvalidWorkload(
+                f"{where}.cpu: a fat tree of arity {arity} has {arity**3 // 4} servers, got {servers}"
+            )
+        if "limit" in cluster:
+            raise InvalidWorkload(f"{where}.limit: belongs to groups, a fat tree has beta")
+        if beta is not None and len(beta) != len(LEVELS):
+            raise InvalidWorkload(f"{where}.beta: must be {', '.join(LEVELS)}, got {len(beta)} values")
+        return
+    matrix = cluster["groups"]
+    if limited and ("limit" in cluster) == (beta is not None):
+        raise InvalidWorkload(f"{where}: groups must have beta or limit, and not both")
+    if not limited and beta is None:
+        raise InvalidWorkload(f"{where}.beta: missing")
+    if beta is not None and len(beta) != len(matrix):
+        raise InvalidWorkload(
+            f"{where}.beta: must have one value per group: {len(matrix)} as in cluster.groups, "
+            f"got {len(beta)}"
+        )
+    bad = _empty(matrix, bool(cluster.get("server_caps", True)))
+    if bad:
+        raise InvalidWorkload(f"{where}.groups: {bad}")
+
+
+def cluster_groups(cluster: Mapping[str, npt.NDArray[Any]]) -> Groups:
+    """The constraint groups of a checked workload's cluster; the share of a row with a limit is nan."""
+    server_caps = bool(cluster.get("server_caps", True))
+    beta = cluster.get("beta")
+    if "arity" in cluster:
+        rack, pod, data_centre = BETA if beta is None else beta.tolist()
+        return fat_tree_groups(int(cluster["arity"]), rack, pod, data_centre, server_caps)
+    matrix = cluster["groups"].astype(np.int8)
+    share = np.full(len(matrix), np.nan) if beta is None else beta
+    return _groups(matrix, share, [OTHER] * len(matrix), server_caps)

@@ -1,0 +1,473 @@
+"""ParallelJCT's dynamics against the plain-Python oracle, view against view, and by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym  # noqa: F401
+from schedgym.errors import InvalidAction, InvalidWorkload
+from schedgym.problems.parallel_jct.metrics import metrics, validate
+from schedgym.problems.parallel_jct.workload import energy_draw_python, make_workload, toy
+from tests.parallel_jct import oracle
+
+ID = "schedgym/ParallelJCT-v0"
+ALL = {"window": "all", "running_window": "all"}
+TIGHT = 1e-9
+
+
+def environment(workload: Any, tmp_path: Any, **parameters: Any) -> Any:
+    """An environment of the workload's size that plays it."""
+    from schedgym.core.workload import save_workload
+
+    path = tmp_path / "workload.npz"
+    save_workload(workload, path)
+    return gym.make(ID, workload=str(path), disable_env_checker=True, **parameters).unwrapped
+
+
+def ours(workload: oracle.Workload, seed: int) -> Any:
+    """The oracle's workload as one of ours."""
+    servers = len(workload.capacity)
+    matrix = [[int(j in limit.servers) for j in range(servers)] for limit in workload.limits]
+    ratio = workload.energy_cap_ratio
+    return make_workload(
+        [job.arrival for job in workload.jobs],
+        [n for n, job in enumerate(workload.jobs) for _ in job.load],
+        [load for job in workload.jobs for load in job.load],
+        [list(row) for job in workload.jobs for row in job.efficiency],
+        list(workload.capacity),
+        groups=matrix,
+        beta=[limit.share for limit in workload.limits],
+        server_caps=False,
+        energy_cap_ratio=None if ratio is None else [ratio] * len(workload.jobs),
+        energy_seed=seed,
+    )
+
+
+def instance(observation: dict[str, Any], row: int) -> oracle.SingleJob:
+    """What the oracle's planners take, from the observation alone."""
+    first, count = int(observation["first_task"][row]), int(observation["tasks"][row])
+    rows = slice(first, first + count)
+    return oracle.SingleJob(
+        tuple(observation["load"][rows].tolist()),
+        tuple(tuple(row) for row in observation["efficiency"][rows].tolist()),
+        oracle.groups_from_matrix(observation["groups"].tolist()),
+        tuple(observation["limits"].tolist()),
+        float(observation["energy_cap"][row]),
+    )
+
+
+class Scheduler:
+    """The oracle's schedulers, acting from observations in view plan."""
+
+    def __init__(self, scheduler: str, planner: str, mar: bool, most: float, window: int, tasks: int) -> None:
+        self.scheduler, self.planner, self.mar, self.most = scheduler, planner, mar, most
+        self.window, self.shape = window, (1 + tasks, 2)
+        self.clock, self.out = -1.0, set[int]()
+        self.launches: list[tuple[int, oracle.Plan]] = []
+
+    def plan(self, observation: dict[str, Any], row: int) -> oracle.Plan | None:
+        own = instance(observation, row)
+        if not own.affords(own.least_energy()):
+            return None
+        return oracle.PLANNERS[self.planner](own)
+
+    def __call__(self, observation: dict[str, Any]) -> Any:
+        action = np.zeros(self.shape)
+        action[0, 0] = self.window
+        if observation["clock"][0] != self.clock:
+            self.clock, self.out = float(observation["clock"][0]), set()
+        if self.mar and not observation["available"].sum() > self.most * observation["capacity"].sum():
+            return action
+        rows = [r for r in np.flatnonzero(observation["job_mask"]).tolist() if not observation["failed"][r]]
+        rows = [r for r in rows if int(observation["job"][r]) not in self.out]
+        total = [float(observation["total_load"][r]) for r in range(len(observation["job"]))]
+        order = {
+            "ontapra": lambda r: r,
+            "fcfs": lambda r: (observation["arrival"][r], r),
+            "slf": lambda r: (total[r], r),
+            "llf": lambda r: (-total[r], r),
+        }[self.scheduler]
+        best: tuple[float, int, oracle.Plan] | None = None
+        for r in sorted(rows, key=order):
+            plan = self.plan(observation, r)
+            if plan is None:
+                self.out.add(int(observation["job"][r]))
+                continue
+            if best is None or plan.evaluation.jct < best[0]:
+                best = (float(plan.evaluation.jct), r, plan)
+            if self.scheduler != "ontapra":
+                break
+        if best is None:
+            return action
+        _, r, plan = best
+        action[0, 0] = r
+        action[1 : 1 + len(plan.placement), 0] = plan.placement
+        self.launches.append((int(observation["job"][r]), plan))
+        return action
+
+
+def play(env: Any, act: Any, seed: int = 0) -> tuple[dict[str, float], float, Any]:
+    observation, _ = env.reset(seed=seed)
+    total = 0.0
+    while True:
+        observation, reward, terminated, truncated, info = env.step(act(observation))
+        total += reward
+        if terminated or truncated:
+            break
+    record = env.record()
+    validate(record)
+    assert metrics(record).items() <= info["metrics"].items()
+    assert total == pytest.approx(-info["metrics"]["average_jct"], rel=1e-9)
+    return info["metrics"], total, record
+
+
+@pytest.mark.parametrize("scheduler", oracle.SCHEDULERS)
+@pytest.mark.parametrize("seed", range(25))
+def test_whole_runs_equal_the_oracle(scheduler: str, seed: int, tmp_path: Any) -> None:
+    rng = random.Random(1000 * seed + len(scheduler))
+    plain = oracle.random_workload(rng, 6, 4, dyadic=bool(seed % 2), fixed_ratio=bool(seed % 3 == 0))
+    drc, mar = bool(rng.getrandbits(1)), bool(rng.getrandbits(1))
+    planner, tick = rng.choice(["tapra-fast", "min-min"]), rng.choice([5.0, 10.0])
+    max_time = rng.choice([1e5, 60.0])
+    outcome = oracle.simulate(
+        plain,
+        scheduler,
+        planner,
+        drc=drc,
+        mar=mar,
+        max_percent=0.3,
+        delta_t=tick,
+        draw=lambda job, number: energy_draw_python(seed, job, number),
+        max_time=max_time,
+        count_all_rounds=True,
+    )
+    env = environment(
+        ours(plain, seed),
+        tmp_path,
+        view="plan",
+        drc=drc,
+        tick=tick,
+        max_time=max_time,
+        rounds="events" if scheduler == "fcfs" else "ticks",
+        **ALL,
+    )
+    sizes = env.interface.sizes
+    policy = Scheduler(scheduler, planner, mar, 0.3, sizes["window"], sizes["tasks"])
+    measured, _, record = play(env, policy)
+    assert [job for job, _ in policy.launches] == [launch.job for launch in outcome.launches]
+    assert [plan.placement for _, plan in policy.launches] == [
+        launch.plan.placement for launch in outcome.launches
+    ]
+    state = env.simulator.state
+    for job in range(len(plain.jobs)):
+        for theirs, mine in ((outcome.launch, state.launch), (outcome.finish, state.completion)):
+            if theirs[job] is None:
+                assert math.isnan(mine[0, job])
+            else:
+                assert mine[0, job] == pytest.approx(theirs[job], rel=TIGHT, abs=TIGHT)
+        assert state.energy[0, job] == pytest.approx(outcome.committed[job], rel=TIGHT)
+    assert measured["average_jct"] == pytest.approx(outcome.average_jct, rel=TIGHT)
+    assert measured["granted"] == len(outcome.granted & {launch.job for launch in outcome.launches})
+    assert state.scalars["used"][0] == pytest.approx(sum(outcome.consumed), rel=1e-8)
+    assert measured["repaired"] == 0
+
+
+def test_vector_5_of_the_specification(tmp_path: Any) -> None:
+    workload, _ = toy("vector-5")
+    for drc, expected in ((True, [12.5, 15.0]), (False, [20.0, 25.0])):
+        env = environment(workload, tmp_path, view="pick", drc=drc, tick=5.0, **ALL)
+        measured, _, _ = play(env, lambda o: int(o["action_mask"].argmax()))
+        np.testing.assert_allclose(env.simulator.state.completion[0, :2], expected, rtol=1e-12)
+        assert measured["energy"] == 150.0
+
+
+def small(view: str, **parameters: Any) -> Any:
+    given = {"jobs": 8, "arity": 4, "load_max": 200.0, "most_tasks": 6, "reading": "shape-half", **parameters}
+    return gym.make(ID, view=view, disable_env_checker=True, **given).unwrapped
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_views_say_the_same_plan(seed: int) -> None:
+    """The job that arrived first, planned by TaPRA-fast: as a plan, by picking, by placing, by moves."""
+    picked = small("pick")
+    _, _, expected = play(picked, lambda o: int(o["action_mask"].argmax()), seed)
+
+    def planned(observation: dict[str, Any]) -> oracle.Plan | None:
+        for r in np.flatnonzero(observation["job_mask"]).tolist():
+            if not observation["failed"][r]:
+                return r, oracle.tapra_fast(instance(observation, r))
+        raise AssertionError("a round without a candidate")
+
+    whole = small("plan")
+
+    def as_plan(observation: dict[str, Any]) -> Any:
+        action = np.zeros(whole.action_space.shape)
+        r, plan = planned(observation)
+        action[0, 0] = r
+        start = oracle.most_efficient(instance(observation, r)) if plan is None else plan.placement
+        action[1 : 1 + len(start), 0] = start
+        return action
+
+    assert play(whole, as_plan, seed)[2].digest() == expected.digest()
+
+    placing = small("place")
+    window = placing.interface.sizes["window"]
+    memory: dict[str, Any] = {}
+
+    def by_place(observation: dict[str, Any]) -> int:
+        if observation["open_job"] == window:
+            r, plan = planned(observation)
+            assert plan is not None
+            memory["placement"] = plan.placement
+            return r
+        choice = window + 1 + memory["placement"][int(observation["next_task"])]
+        assert observation["action_mask"][choice]
+        return choice
+
+    assert play(placing, by_place, seed)[2].digest() == expected.digest()
+
+    searching = small("search")
+    servers = searching.interface.sizes["servers"]
+
+    def by_moves(observation: dict[str, Any]) -> int:
+        row = int(observation["open_job"])
+        if row == window:
+            return planned(observation)[0]
+        own = instance(observation, row)
+        placement = tuple(observation["placement"][: own.tasks].tolist())
+        after = oracle.local_search_step(own, placement)
+        if after is None:
+            return len(observation["action_mask"]) - 1
+        task = next(i for i in range(own.tasks) if after[i] != placement[i])
+        choice = window + 1 + task * servers + after[task]
+        assert observation["action_mask"][choice]
+        return choice
+
+    assert play(searching, by_moves, seed)[2].digest() == expected.digest()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_masks_equal_the_oracle(seed: int) -> None:
+    """View search: exactly the oracle's moves. View place: its servers, but for dead ends."""
+    rng = np.random.default_rng(seed)
+    for view in ("place", "search"):
+        env = small(view, load_max=2000.0, rate=2.0)
+        window, servers = env.interface.sizes["window"], env.interface.sizes["servers"]
+        observation, _ = env.reset(seed=seed)
+        checked = 0
+        done = False
+        while not done:
+            mask = observation["action_mask"]
+            row = int(observation["open_job"])
+            if row < window:
+                own = instance(observation, row)
+                placement = tuple(observation["placement"][: own.tasks].tolist())
+                assert not mask[: window + 1].any()
+                if view == "place":
+                    task = int(observation["next_task"])
+                    legal = oracle.place_mask(own, placement, task)
+                    mine = mask[window + 1 :].astype(bool)
+                    assert mine.any() and not (mine & ~np.array(legal)).any()
+                    if min(own.bounds) > 0:
+                        np.testing.assert_array_equal(mine, legal)
+                    checked += 1
+                elif checked < 20:
+                    legal = np.array(oracle.search_mask(own, placement)).ravel()
+                    np.testing.assert_array_equal(mask[window + 1 :][: len(legal)], legal)
+                    assert mask[-1] == 1
+                    checked += 1
+                energy = own.energy(placement)
+                assert observation["energy"][0] == pytest.approx(energy, rel=1e-12)
+            choice = int(rng.choice(np.flatnonzero(mask)))
+            observation, _, terminated, truncated, info = env.step(choice)
+            done = terminated or truncated
+        assert checked and info["metrics"]["repaired"] == 0
+        validate(env.record())
+        assert servers == 16
+
+
+def test_explicit_vcpu() -> None:
+    """Half of Eq. 16's vCPU without DRC: every launch takes twice as long; more than a limit is repaired."""
+    env = small("plan", drc=False, jobs=1)
+    observation, _ = env.reset(seed=3)
+    own = instance(observation, 0)
+    plan = oracle.tapra_fast(own)
+    assert plan is not None
+    action = np.zeros(env.action_space.shape)
+    action[1 : 1 + own.tasks, 0] = plan.placement
+    for factor, repaired in ((0.5, False), (1.0, False), (1.01, True)):
+        env.reset(seed=3)
+        action[1 : 1 + own.tasks, 1] = factor * np.array(plan.evaluation.vcpus)
+        _, _, terminated, _, info = env.step(action)
+        assert terminated
+        assert bool(info.get("repaired", False)) == repaired
+        record = env.record()
+        validate(record)
+        length = record.end.max() - record.start.min()
+        assert length == pytest.approx(plan.evaluation.jct / min(factor, 1.0), rel=1e-9)
+    strict = small("plan", drc=False, jobs=1, strict=True)
+    strict.reset(seed=3)
+    with pytest.raises(InvalidAction):
+        strict.step(action)
+    action[1 : 1 + own.tasks, 1] = 0.0
+    assert strict.step(action)[2]
+
+
+def test_repairs_of_plans() -> None:
+    """Servers out of range, energy above the cap, rows that are no job."""
+    env = small("plan", jobs=2, rate=100.0)
+    window = env.interface.sizes["window"]
+    observation, _ = env.reset(seed=1)
+    own = instance(observation, 0)
+    action = np.zeros(env.action_space.shape)
+    worst = [int(np.argmin(row)) for row in own.efficiency]
+    action[1 : 1 + own.tasks, 0] = worst
+    assert not own.affords(own.energy(tuple(worst)))
+    _, _, _, _, info = env.step(action)
+    assert info["repaired"]
+    reduced = oracle.rec(own, tuple(worst))
+    assert reduced is not None
+    record = env.simulator.state
+    rows = record.job[0, : own.tasks] == observation["job"][0]
+    assert rows.all()
+    assert tuple(record.server[0, : own.tasks].tolist()) == reduced
+    env.reset(seed=1)
+    for row in (-1.0, 0.5, 5.0, window + 1.0):
+        action[0, 0] = row
+        before = float(env.simulator.state.scalars["clock"][0])
+        _, _, _, _, info = env.step(action)
+        assert info["repaired"]
+        assert env.simulator.state.scalars["clock"][0] > before, "the round has ended"
+    with pytest.raises(InvalidAction):
+        env.step(np.full(action.shape, np.nan))
+
+
+def test_a_job_beyond_every_cap_is_granted(tmp_path: Any) -> None:
+    """Least energy 4 of load 1: no draw allows it, so it is granted, and counted."""
+    workload = make_workload([0.0], [0], [1.0], [[0.25, 0.2]], [10.0, 10.0], groups=[[1, 1]], beta=[0.5])
+    env = environment(workload, tmp_path, view="pick", **ALL)
+    observation, _ = env.reset(seed=0)
+    assert observation["energy_cap"][0] == 4.0
+    _, _, terminated, _, info = env.step(0)
+    assert terminated and info["metrics"]["granted"] == 1.0
+
+
+def test_energy_caps_are_drawn_anew_in_each_round() -> None:
+    env = small("pick", jobs=3)
+    observation, _ = env.reset(seed=5)
+    caps = []
+    for _ in range(5):
+        caps.append(float(observation["energy_cap"][0] / observation["total_load"][0]))
+        observation = env.step(env.interface.sizes["window"])[0]
+    seed = int(env.simulator.jobs.energy_seed[0])
+    assert len(set(caps)) == 5
+    drawn = [1.0 + 0.1 * energy_draw_python(seed, 0, number) for number in range(40)]
+    assert all(any(cap == pytest.approx(value, rel=1e-12) for value in drawn) for cap in caps)
+
+
+def test_rounds_at_events_and_ticks() -> None:
+    """Ticks: at multiples of the tick. Events: never at a tick that is no event. All: both."""
+    for rounds in ("ticks", "events", "all"):
+        env = small("pick", rounds=rounds, tick=7.0)
+        observation, _ = env.reset(seed=2)
+        kinds = set()
+        done = False
+        rng = np.random.default_rng(0)
+        while not done:
+            if observation["waiting"][0]:
+                event = tuple(observation["event"].tolist())
+                kinds.add(event)
+                assert any(event)
+                assert bool(event[2]) == (float(observation["clock"][0]) % 7.0 == 0.0) or rounds == "events"
+                assert 0.0 < observation["time_to_tick"][0] <= 7.0 or rounds == "events"
+            choice = int(rng.choice(np.flatnonzero(observation["action_mask"])))
+            observation, _, terminated, truncated, _ = env.step(choice)
+            done = terminated or truncated
+        if rounds == "ticks":
+            assert all(kind[2] for kind in kinds)
+        elif rounds == "events":
+            assert all(kind[0] or kind[1] for kind in kinds) and not any(kind[2] for kind in kinds)
+        else:
+            assert any(not kind[2] for kind in kinds) and any(kind[2] for kind in kinds)
+
+
+def test_truncation_charges_what_is_left() -> None:
+    env = small("pick", max_time=50.0)
+    env.reset(seed=0)
+    total, done = 0.0, False
+    while not done:  # launch nothing
+        _, reward, terminated, truncated, info = env.step(env.interface.sizes["window"])
+        total += reward
+        done = terminated or truncated
+    arrival = env.simulator.jobs.arrival[0, :8]
+    assert truncated and not terminated
+    assert total == pytest.approx(-np.maximum(50.0 - arrival, 0.0).mean(), rel=1e-12)
+    assert info["metrics"]["launched"] == 0.0
+
+
+def test_a_truncation_before_any_decision_ends_the_episode() -> None:
+    env = small("pick", max_time=0.001)
+    observation, _ = env.reset(seed=0)
+    assert observation["action_mask"][-1] == 1
+    _, _, terminated, truncated, _ = env.step(env.interface.sizes["window"])
+    assert truncated and not terminated
+
+
+def test_the_log_grows_within_a_step() -> None:
+    """Thousands of pieces between two decisions: the same schedule as with room for all."""
+    digests = []
+    for rows in (1, 10**5):
+        env = small("plan", jobs=30, rate=50.0, rounds="ticks", tick=1000.0)
+        env.simulator.log = env.simulator._log(rows)
+        env.simulator._bind()
+        _, _, record = play(env, Scheduler("fcfs", "tapra-fast", False, 0.0, 32, 6), 4)
+        digests.append(record.digest())
+    assert digests[0] == digests[1]
+
+
+def test_a_small_window_moves_on() -> None:
+    """With one visible job the tasks of each arrive in the observation as the one before is launched."""
+    env = small("plan", window=1, rate=50.0)
+    seen: list[int] = []
+
+    def act(observation: dict[str, Any]) -> Any:
+        own = instance(observation, 0)
+        job = int(observation["job"][0])
+        first = int(env.simulator.jobs.first_task[0, job])
+        np.testing.assert_array_equal(own.load, env.simulator.jobs.load[0, first : first + own.tasks])
+        np.testing.assert_array_equal(
+            own.efficiency, env.simulator.jobs.efficiency[0, first : first + own.tasks]
+        )
+        seen.append(job)
+        plan = oracle.tapra_fast(own)
+        action = np.zeros(env.action_space.shape)
+        if plan is None:
+            action[0, 0] = 1
+        else:
+            action[1 : 1 + own.tasks, 0] = plan.placement
+        return action
+
+    play(env, act, 7)
+    assert list(dict.fromkeys(seen)) == list(range(8))
+
+
+def test_workloads_that_do_not_fit() -> None:
+    env = small("pick")
+    other = gym.make(ID, view="pick", arity=6, jobs=2, disable_env_checker=True).unwrapped
+    other.reset(seed=0)
+    with pytest.raises(InvalidWorkload, match="54 servers, the environment has 16"):
+        env.reset(options={"workload": other.record().workload})
+    big = small("pick", reading="x70", most_tasks=None)
+    big.reset(seed=0)
+    with pytest.raises(InvalidWorkload, match="tasks: a job has"):
+        env.reset(options={"workload": big.record().workload})
+    caps = small("pick", server_caps=False)
+    caps.reset(seed=0)
+    with pytest.raises(InvalidWorkload, match="other groups"):
+        env.reset(options={"workload": caps.record().workload})

@@ -1,0 +1,695 @@
+"""Workloads of SingleJob: topology and groups, the schema, files, the generator, toys."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from schedgym.core.random import root_seeds
+from schedgym.core.workload import Workload, load_workload, save_workload
+from schedgym.errors import InfeasibleInstance, InvalidParameter, InvalidWorkload
+from schedgym.problems.single_job import topology
+from schedgym.problems.single_job.problem import PROBLEM, SingleJobParameters
+from schedgym.problems.single_job.topology import (
+    DATA_CENTRE,
+    OTHER,
+    POD,
+    RACK,
+    SERVER,
+    cluster_groups,
+    fat_tree,
+    fat_tree_groups,
+    group_limits,
+    groups_from_graph,
+    groups_from_matrix,
+    members,
+    set_levels,
+)
+from schedgym.problems.single_job.workload import (
+    MOST_DRAWS,
+    SCHEMA,
+    TOYS,
+    Source,
+    draw_python,
+    generate,
+    make_source,
+    make_workload,
+    rebuild,
+    tables,
+    toy,
+)
+from tests.parallel_jct import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+seeds = st.integers(0, 2**32)
+KINDS = {"server": SERVER, "rack": RACK, "pod": POD, "dc": DATA_CENTRE}
+
+
+# Topology ---------------------------------------------------------------------------------------
+
+
+def lists(groups: topology.Groups) -> list[tuple[int, ...]]:
+    """The servers of each group."""
+    start, server = members(groups.matrix)
+    return [tuple(server[a:b].tolist()) for a, b in zip(start[:-1], start[1:], strict=True)]
+
+
+def same_as_oracle(groups: topology.Groups, limits: tuple[oracle.Limit, ...]) -> None:
+    assert lists(groups) == [limit.servers for limit in limits]
+    assert groups.share.tolist() == [float(limit.share) for limit in limits]
+    assert groups.kind.tolist() == [KINDS[limit.kind] for limit in limits]
+    assert groups.matrix.dtype == np.int8 and groups.matrix.shape[0] == len(limits)
+
+
+@pytest.mark.parametrize("arity", [2, 4, 6, 8])
+@pytest.mark.parametrize("server_caps", [True, False])
+def test_the_groups_of_a_fat_tree(arity: int, server_caps: bool) -> None:
+    same_as_oracle(
+        fat_tree_groups(arity, 0.3, 0.25, 0.125, server_caps),
+        oracle.fat_tree(arity, 0.3, 0.25, 0.125, server_caps),
+    )
+    same_as_oracle(fat_tree_groups(arity), oracle.fat_tree(arity))
+
+
+@pytest.mark.parametrize("arity", [2, 4, 6, 12])
+def test_the_network_is_a_fat_tree(arity: int) -> None:
+    graph = fat_tree(arity)
+    levels = dict(graph.nodes(data="level"))
+    counts = [list(levels.values()).count(level) for level in range(4)]
+    assert counts == [arity**3 // 4, arity**2 // 2, arity**2 // 2, arity**2 // 4]
+    assert list(graph)[: counts[0]] == list(range(counts[0]))
+    for node, level in levels.items():
+        assert graph.degree(node) == (1 if level == 0 else arity), node
+        assert all(abs(levels[other] - level) == 1 for other in graph[node])
+    # between servers of two pods there is a path for each core switch
+    if arity <= 6:
+        for switch in [node for node, level in levels.items() if level == 3]:
+            rest = graph.subgraph([node for node, level in levels.items() if level < 3] + [switch])
+            assert nx.is_connected(rest)
+
+
+@pytest.mark.parametrize("arity", [-2, 0, 1, 3, 7])
+def test_odd_trees_do_not_exist(arity: int) -> None:
+    with pytest.raises(InvalidParameter, match=f"^arity: must be even and positive, got {arity}$"):
+        fat_tree(arity)
+
+
+@given(seed=seeds, servers=st.integers(1, 12))
+def test_the_groups_of_other_trees(seed: int, servers: int) -> None:
+    limits = oracle.random_tree(random.Random(seed), servers)
+    tree = nx.DiGraph()
+    tree.add_nodes_from(range(servers))
+    above: list[tuple[tuple[int, ...], Any]] = [((j,), j) for j in range(servers)]
+    for kind in ("rack", "pod", "dc"):
+        level = [limit for limit in limits if limit.kind == kind]
+        for k, limit in enumerate(level):
+            tree.add_edges_from(
+                ((kind, k), node) for below, node in above if set(below) <= set(limit.servers)
+            )
+        above = [(limit.servers, (kind, k)) for k, limit in enumerate(level)]
+    set_levels(tree)
+    shares = [next(float(limit.share) for limit in limits if limit.kind == k) for k in ("rack", "pod", "dc")]
+    same_as_oracle(groups_from_graph(tree, shares), limits)
+    same_as_oracle(groups_from_graph(tree.to_undirected(), shares), limits)
+    plain = groups_from_graph(tree, shares, server_caps=False)
+    same_as_oracle(plain, tuple(limit for limit in limits if limit.kind != "server"))
+
+
+def test_a_lopsided_tree() -> None:
+    """Servers may stand at any height; a switch is a group once, at its own height."""
+    tree = nx.DiGraph([("root", "c"), ("root", "pod"), ("pod", "rack"), ("pod", "d"), ("rack", "a")])
+    tree.add_edge("rack", "b")
+    set_levels(tree)
+    assert dict(tree.nodes(data="level")) == {"root": 3, "pod": 2, "rack": 1, "a": 0, "b": 0, "c": 0, "d": 0}
+    groups = groups_from_graph(tree, [0.5, 0.25, 0.125], server_caps=False)
+    # servers in the order of the nodes: c, d, a, b
+    assert lists(groups) == [(2, 3), (1, 2, 3), (0, 1, 2, 3)]
+    assert groups.share.tolist() == [0.5, 0.25, 0.125] and groups.kind.tolist() == [RACK, POD, DATA_CENTRE]
+
+
+def test_graphs_that_are_refused() -> None:
+    for graph in (nx.DiGraph([(0, 1), (2, 1)]), nx.DiGraph([(0, 1), (1, 0)]), nx.DiGraph([(0, 1), (2, 3)])):
+        with pytest.raises(InvalidParameter, match="^tree: must be a rooted tree"):
+            set_levels(graph)
+    tree = nx.DiGraph([("root", 0), ("root", 1)])
+    with pytest.raises(
+        InvalidParameter, match="^graph: node 'root': level must be a whole number >= 0, got None"
+    ):
+        groups_from_graph(tree, [0.5])
+    set_levels(tree)
+    with pytest.raises(InvalidParameter, match=r"^shares: must have one value per level 1\.\.1, got 2$"):
+        groups_from_graph(tree, [0.5, 0.5])
+    tree.add_node("spare", level=1)
+    with pytest.raises(InvalidParameter, match="^graph: node 'spare' of level 1 leads to no server$"):
+        groups_from_graph(tree, [0.5])
+    tree.remove_node("spare")
+    tree.add_node(2, level=0)
+    with pytest.raises(InvalidParameter, match=r"^groups: server \[2\] is in no group$"):
+        groups_from_graph(tree, [0.5], server_caps=False)
+    assert lists(groups_from_graph(tree, [0.5])) == [(0,), (1,), (2,), (0, 1)]
+    with pytest.raises(InvalidParameter, match="^graph: has no server"):
+        groups_from_graph(nx.Graph(), [])
+
+
+@given(seed=seeds, server_caps=st.booleans())
+def test_groups_from_matrices(seed: int, server_caps: bool) -> None:
+    rng = random.Random(seed)
+    count = rng.randint(1, 6)
+    rows = oracle.random_groups(rng, count)
+    matrix = [[int(j in row) for j in range(count)] for row in rows]
+    shares = [rng.choice((0.25, 0.5, 1.0)) for _ in rows]
+    groups = groups_from_matrix(matrix, shares, server_caps=server_caps)
+    own = [(j,) for j in range(count)] if server_caps else []
+    assert lists(groups) == [*own, *oracle.groups_from_matrix(matrix)] == [*own, *rows]
+    assert groups.share.tolist() == [1.0] * len(own) + shares
+    assert groups.kind.tolist() == [SERVER] * len(own) + [OTHER] * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "shares", "message"),
+    [
+        ([[1, 0]], [0.5], "groups: server [1] is in no group"),
+        ([[1, 1], [0, 0]], [0.5, 0.5], "groups: group [1] has no server"),
+        ([[1, 2]], [0.5], "groups: must be 0 or 1"),
+        ([[1, 0.5]], [0.5], "groups: must be 0 or 1"),
+        ([[1, 1]], [0.0], "shares: must be > 0 and <= 1"),
+        ([[1, 1]], [1.5], "shares: must be > 0 and <= 1"),
+        ([[1, 1]], [0.5, 0.5], "groups: must be a matrix [groups, servers] with one share per group"),
+        ([1, 1], [0.5, 0.5], "groups: must be a matrix [groups, servers] with one share per group"),
+        (np.zeros((0, 0)), [], "groups: must be a matrix [groups, servers] with one share per group"),
+    ],
+)
+def test_matrices_that_are_refused(matrix: Any, shares: list[float], message: str) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        groups_from_matrix(matrix, shares, server_caps=False)
+    assert str(caught.value).startswith(message)
+
+
+@given(seed=seeds)
+def test_limits_are_the_oracle_s_to_the_last_bit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arity = int(rng.choice([2, 4, 6]))
+    capacity = rng.uniform(0, 10, arity**3 // 4)
+    groups = fat_tree_groups(arity)
+    expected = oracle.limits_now(oracle.fat_tree(arity), capacity.tolist())
+    assert group_limits(groups.matrix, groups.share, capacity).tolist() == [float(x) for x in expected]
+
+
+# Schema -----------------------------------------------------------------------------------------
+
+SOUND: dict[str, Any] = {
+    "load": [4.0, 2.0],
+    "efficiency": [[1.0, 0.5], [0.25, 0.5]],
+    "energy_cap": 8.0,
+    "cpu": [2.0, 3.0],
+    "arity": 2,
+}
+MATRIX = {"arity": None, "groups": [[1, 1], [1, 0]], "beta": [0.5, 0.25]}
+LIMIT = {"arity": None, "groups": [[1, 1], [1, 0]], "limit": [4.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"load": [4.0, 0.0]}, "jobs.load[1]: must be > 0 (vCPU s), got 0"),
+        ({"load": [-4.0, 1.0]}, "jobs.load[0]: must be > 0 (vCPU s), got -4"),
+        ({"load": [4.0, math.nan]}, "jobs.load[1]: must be finite, got nan"),
+        ({"load": [4.0, 1e13]}, "jobs.load[1]: must be <= 1e+12 (vCPU s), got 1e+13"),
+        ({"load": []}, "jobs.load: must not be empty"),
+        ({"load": [4.0]}, "jobs.efficiency: must have one value per task: 1 as in jobs.load, got 2"),
+        (
+            {"efficiency": [[1.0, 0.0], [1, 1]]},
+            "jobs.efficiency[0][1]: must be > 0 (share of the load), got 0",
+        ),
+        (
+            {"efficiency": [[1.0, 0.5], [1.25, 1]]},
+            "jobs.efficiency[1][0]: must be <= 1 (share of the load), got 1.25",
+        ),
+        (
+            {"efficiency": [[1.0], [1.0]]},
+            "cluster.cpu: must have one value per server: 1 as in jobs.efficiency, got 2",
+        ),
+        ({"energy_cap": -1.0}, "jobs.energy_cap: must be > 0 (vCPU s), got -1"),
+        ({"energy_cap": math.inf}, "jobs.energy_cap: must be finite, got inf"),
+        ({"energy_cap": [8.0]}, "jobs.energy_cap: must have 0 dimensions (a single number), got 1"),
+        ({"cpu": [2.0, 0.0]}, "cluster.cpu[1]: must be > 0 (vCPU), got 0"),
+        ({"cpu": [2.0, 2e9]}, "cluster.cpu[1]: must be <= 1e+09 (vCPU), got 2e+09"),
+        ({"arity": 3}, "cluster.arity: must be even, got 3"),
+        ({"arity": 4}, "cluster.cpu: a fat tree of arity 4 has 16 servers, got 2"),
+        ({"arity": 0}, "cluster.arity: must be >= 2 (ports), got 0"),
+        ({"arity": 2.5}, "cluster.arity: must be a whole number, got 2.5"),
+        ({"arity": None}, "cluster: must have arity or groups, and not both"),
+        ({"groups": [[1, 1]]}, "cluster: must have arity or groups, and not both"),
+        ({"beta": [0.5, 0.5]}, "cluster.beta: must be rack, pod, data_centre, got 2 values"),
+        ({"beta": {"rack": 0.5, "pod": 0.5}}, "cluster.beta.data_centre: missing"),
+        (
+            {"beta": {"rack": 0, "pod": 0.5, "data_centre": 1}},
+            "cluster.beta.rack: must be > 0 (share), got 0",
+        ),
+        ({"beta": [0.5, 1.5, 1]}, "cluster.beta[1]: must be <= 1 (share), got 1.5"),
+        ({"limit": [1.0]}, "cluster.limit: belongs to groups, a fat tree has beta"),
+        ({"server_caps": 1}, "cluster.server_caps: must be true or false"),
+        ({**MATRIX, "groups": [[1, 2], [1, 0]]}, "cluster.groups[0][1]: must be <= 1 (0 or 1), got 2"),
+        ({**MATRIX, "groups": [[1, 0.5], [1, 0]]}, "cluster.groups[0][1]: must be a whole number, got 0.5"),
+        (
+            {**MATRIX, "groups": [[1], [1]]},
+            "cluster.groups: must have one value per server: 2 as in jobs.efficiency, got 1",
+        ),
+        ({**MATRIX, "groups": [[1, 1], [0, 0]]}, "cluster.groups: group [1] has no server"),
+        (
+            {**MATRIX, "groups": [[1, 0], [1, 0]], "server_caps": False},
+            "cluster.groups: server [1] is in no group",
+        ),
+        (
+            {**MATRIX, "beta": [0.5]},
+            "cluster.beta: must have one value per group: 2 as in cluster.groups, got 1",
+        ),
+        ({**MATRIX, "beta": None}, "cluster: groups must have beta or limit, and not both"),
+        ({**MATRIX, "limit": [1.0, 1.0]}, "cluster: groups must have beta or limit, and not both"),
+        (
+            {**LIMIT, "limit": [1.0]},
+            "cluster.limit: must have one value per group: 2 as in cluster.groups, got 1",
+        ),
+        ({**LIMIT, "limit": [1.0, 0.0]}, "cluster.limit[1]: must be > 0 (vCPU), got 0"),
+        (
+            {"efficiency": [[1.0, 1e-300], [1, 1]]},
+            "jobs: the largest possible energy must be <= 1e+18 vCPU s, got 4e+300",
+        ),
+        ({"cpu": [2.0, 1e-30]}, "jobs: the longest possible time must be <= 1e+30 s, got 8e+31"),
+    ],
+)
+def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        make_workload(**(SOUND | changes))
+    assert str(caught.value) == message
+
+
+def test_a_cap_that_cannot_be_met() -> None:
+    with pytest.raises(InfeasibleInstance) as caught:
+        make_workload(**(SOUND | {"energy_cap": 7.5}))
+    assert str(caught.value) == "jobs.energy_cap: 7.5 vCPU s is below the least possible energy, 8.0 vCPU s"
+    make_workload(**(SOUND | {"energy_cap": 8.0 * (1 - 1e-13)}))  # up to rounding
+    with pytest.raises(InfeasibleInstance, match=r"7\.99999999 vCPU s is below .*, 8\.0 vCPU s$"):
+        make_workload(**(SOUND | {"energy_cap": 7.99999999}))
+
+
+def test_a_fat_tree_by_its_arity() -> None:
+    workload = make_workload(**SOUND)
+    assert repr(workload) == (
+        "Workload('single-job', jobs[2]: load, efficiency, energy_cap; cluster[2]: cpu, arity)"
+    )
+    table = tables(workload)
+    assert table.limits.tolist() == [2.0, 3.0, 0.3 * 2, 0.3 * 3, 0.2 * 2, 0.2 * 3, 0.2 * 5]
+    assert table.kind.tolist() == [0, 0, 1, 1, 2, 2, 3]
+    assert table.matrix.tolist() == [[1, 0], [0, 1]] * 3 + [[1, 1]]
+    assert (table.energy_cap, table.least_energy) == (8.0, 8.0)
+    named = make_workload(**SOUND, beta={"pod": 0.2, "data_centre": 0.2, "rack": 0.3}, server_caps=False)
+    assert_array_equal(tables(named).limits, table.limits[2:])
+    assert tables(make_workload(**SOUND, beta=[1, 1, 0.5])).limits.tolist() == [2, 3, 2, 3, 2, 3, 2.5]
+
+
+def test_groups_with_shares_or_limits() -> None:
+    shares = tables(make_workload(**(SOUND | MATRIX)))
+    assert shares.limits.tolist() == [2.0, 3.0, 2.5, 0.5] and shares.kind.tolist() == [0, 0, OTHER, OTHER]
+    limits = tables(make_workload(**(SOUND | LIMIT)))
+    assert limits.limits.tolist() == [2.0, 3.0, 4.0, 2.0]
+    assert_array_equal(limits.matrix, shares.matrix)
+    without = tables(make_workload(**(SOUND | LIMIT), server_caps=False))
+    assert without.limits.tolist() == [4.0, 2.0] and without.matrix.tolist() == [[1, 1], [1, 0]]
+    share = cluster_groups(make_workload(**(SOUND | LIMIT)).cluster).share
+    assert_array_equal(share, [1.0, 1.0, np.nan, np.nan])
+
+
+def as_workload(instance: oracle.SingleJob) -> Workload:
+    groups = [[int(j in group) for j in range(instance.servers)] for group in instance.groups]
+    return make_workload(
+        instance.load,
+        instance.efficiency,
+        min(float(instance.energy_cap), 1e18),
+        [1.0] * instance.servers,
+        groups=groups,
+        limit=instance.bounds,
+        server_caps=False,
+    )
+
+
+def as_instance(workload: Workload) -> oracle.SingleJob:
+    """The oracle's instance, its groups and limits by the oracle's own means where it has them."""
+    jobs, cluster = workload.jobs, workload.cluster
+    caps = bool(cluster.get("server_caps", True))
+    capacity = cluster["cpu"].tolist()
+    if "arity" in cluster:
+        limits = oracle.fat_tree(int(cluster["arity"]), *cluster["beta"].tolist(), server_caps=caps)
+        groups = tuple(limit.servers for limit in limits)
+        bounds = oracle.limits_now(limits, capacity)
+    else:
+        groups = oracle.groups_from_matrix(cluster["groups"].tolist())
+        if "limit" in cluster:
+            bounds = tuple(cluster["limit"].tolist())
+        else:
+            shares = zip(groups, cluster["beta"].tolist(), strict=True)
+            bounds = tuple(share * sum(capacity[j] for j in group) for group, share in shares)
+        if caps:
+            groups = (*((j,) for j in range(len(capacity))), *groups)
+            bounds = (*capacity, *bounds)
+    return oracle.SingleJob(
+        tuple(jobs["load"].tolist()),
+        tuple(map(tuple, jobs["efficiency"].tolist())),
+        groups,
+        bounds,
+        float(jobs["energy_cap"]),
+    )
+
+
+@given(seed=seeds, suffix=st.sampled_from([".json", ".npz"]))
+def test_files_give_back_the_same_instance(seed: int, suffix: str, tmp_path_factory) -> None:
+    instance = oracle.random_instance(random.Random(seed), exhausted=0.0, feasible=True)
+    workload = as_workload(instance)
+    path = tmp_path_factory.mktemp("files") / f"w{suffix}"
+    save_workload(workload, path)
+    again = load_workload(path)
+    assert again == workload and again.checked
+    table = tables(again)
+    assert table.limits.tolist() == list(map(float, instance.bounds))
+    assert lists(topology.Groups(table.matrix, table.limits, table.kind)) == list(instance.groups)
+    assert table.least_energy == instance.least_energy()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+@pytest.mark.parametrize("changes", [{}, MATRIX, LIMIT, {"beta": {"rack": 0.5, "pod": 1, "data_centre": 1}}])
+@pytest.mark.parametrize("server_caps", [None, True, False])
+def test_every_form_of_a_cluster_survives_files(
+    suffix: str, changes: dict[str, Any], server_caps: bool | None, tmp_path: Path
+) -> None:
+    workload = make_workload(**(SOUND | changes), server_caps=server_caps)
+    path = tmp_path / f"w{suffix}"
+    save_workload(workload, path)
+    again = load_workload(path, SCHEMA)
+    assert again == workload and again.cluster.keys() == workload.cluster.keys()
+    for mine, theirs in zip(tables(again), tables(workload), strict=True):
+        assert_array_equal(mine, theirs)
+
+
+def test_a_file_that_cannot_be_met(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    jobs = {"load": [5], "efficiency": [[0.5, 0.25]], "energy_cap": 9}
+    path.write_text(
+        json.dumps({"problem": "single-job", "jobs": jobs, "cluster": {"cpu": [1, 1], "arity": 2}})
+    )
+    with pytest.raises(InfeasibleInstance) as caught:
+        load_workload(path)
+    expected = f"{path}: jobs.energy_cap: 9.0 vCPU s is below the least possible energy, 10.0 vCPU s"
+    assert str(caught.value) == expected
+
+
+def test_the_example_in_the_package(tmp_path: Path) -> None:
+    path = ROOT / "schedgym/problems/single_job/example.json"
+    workload = load_workload(path)
+    table = tables(workload)
+    assert table.efficiency.shape == (12, 16) and len(table.limits) == 16 + 8 + 4 + 1
+    content = json.loads(path.read_text())
+    assert set(content["cluster"]) == {"cpu", "arity", "beta", "server_caps"}
+    save_workload(workload, tmp_path / "again.json")
+    assert load_workload(tmp_path / "again.json") == workload
+    assert table.least_energy < table.energy_cap
+
+
+# Generator --------------------------------------------------------------------------------------
+
+
+def arrays(source: Source, environments: int, room: int = 0) -> SimpleNamespace:
+    """What a draw fills, of unlikely numbers; ``room`` rows more than there are tasks."""
+    b, n, m, r = environments, source.tasks + room, source.servers, len(source.groups.share)
+    return SimpleNamespace(
+        tasks=np.full(b, -9),
+        load=np.full((b, n), -9.0),
+        efficiency=np.full((b, n, m), -9.0),
+        cpu=np.full((b, m), -9.0),
+        limits=np.full((b, r), -9.0),
+        energy_cap=np.full(b, -9.0),
+        least_energy=np.full(b, -9.0),
+    )
+
+
+def drawn(source: Source, environments: int, first: int = 0) -> SimpleNamespace:
+    made = arrays(source, environments)
+    roots = root_seeds(list(range(first, first + environments)))
+    draw_python(np.ones(environments, dtype=bool), roots, np.zeros(environments, np.int64), source, made)
+    return made
+
+
+def uniform_on(values: np.ndarray, low: float, high: float) -> None:
+    """Values look uniform: none outside, and their distribution function is nowhere far from a line."""
+    assert values.min() >= low and values.max() <= high
+    assert stats.kstest(values.ravel(), "uniform", (low, high - low)).pvalue > 1e-4
+    for p in (0.01, 0.25, 0.5, 0.9):
+        share = (values <= low + p * (high - low)).mean()
+        assert share == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / values.size))
+
+
+def test_the_paper_s_distributions() -> None:
+    got = drawn(Source(40, 6), 300)
+    uniform_on(got.cpu, 0.0, 10.0)
+    uniform_on(got.load, 0.0, 3600.0)
+    uniform_on(got.efficiency, 0.1, 1.0)
+    assert got.cpu.min() > 0 and got.load.min() > 0
+    assert (got.tasks == 40).all()
+    total = got.load.sum(axis=1)
+    assert (got.energy_cap >= got.least_energy).all() and (got.energy_cap <= 1.1 * total).all()
+    uniform_on((got.energy_cap - got.least_energy) / (1.1 * total - got.least_energy), 0.0, 1.0)
+    # a first draw of E_MAX would fail in about a sixth of the instances
+    first = np.random.default_rng(0).uniform(1.0, 1.1, 300) * total
+    assert (first < got.least_energy).mean() == pytest.approx(0.17, abs=0.08)
+
+
+def test_caps_are_as_if_drawn_until_they_can_be_met() -> None:
+    got = drawn(Source(5, 4), 3000)
+    total = got.load.sum(axis=1)
+    rng = np.random.default_rng(0)
+    expected = []
+    for least, load in zip(got.least_energy, total, strict=True):
+        cap = 0.0
+        while cap < least:
+            cap = rng.uniform(1.0, 1.1) * load
+        expected.append(cap / load)
+    assert stats.ks_2samp(expected, got.energy_cap / total).pvalue > 1e-3
+
+
+def test_other_ranges() -> None:
+    ranges = {"cpu_max": 3.0, "load_max": 50.0, "efficiency_min": 0.8, "energy_ratio": 1.5}
+    got = drawn(Source(30, 4, server_caps=False, **ranges), 200)
+    uniform_on(got.cpu, 0.0, 3.0)
+    uniform_on(got.load, 0.0, 50.0)
+    uniform_on(got.efficiency, 0.8, 1.0)
+    total = got.load.sum(axis=1)
+    uniform_on((got.energy_cap - got.least_energy) / (1.5 * total - got.least_energy), 0.0, 1.0)
+    assert got.limits.shape == (200, 8 + 4 + 1)
+    assert (drawn(Source(3, 4, efficiency_min=1.0), 5).efficiency == 1.0).all()
+
+
+def test_all_is_drawn_again_when_no_cap_would_do() -> None:
+    """One task on two servers: it needs an efficiency of 1/1.1, which one draw in five has."""
+    got = drawn(Source(1, 2), 2000)
+    best = got.efficiency.max(axis=(1, 2))
+    assert best.min() >= 1 / 1.1 - 1e-12
+    # as plain rejection would have it
+    rng = np.random.default_rng(1)
+    tries = rng.uniform(0.1, 1.0, (20_000, 2))
+    kept = tries[tries.max(axis=1) >= 1 / 1.1]
+    assert len(kept) / len(tries) == pytest.approx(1 - ((1 / 1.1 - 0.1) / 0.9) ** 2, abs=0.02)
+    assert stats.ks_2samp(kept.max(axis=1), best).pvalue > 1e-3
+    assert stats.ks_2samp(kept.min(axis=1), got.efficiency.min(axis=(1, 2))).pvalue > 1e-3
+    uniform_on(got.load, 0.0, 3600.0)
+    uniform_on(got.cpu, 0.0, 10.0)
+    assert (got.energy_cap >= got.least_energy).all()
+    assert (got.energy_cap <= 1.1 * got.load[:, 0] * (1 + 1e-15)).all()
+
+
+@pytest.mark.parametrize("source", [Source(60, 2), Source(20, 4, energy_ratio=1.0)])
+def test_the_least_energy_is_granted_when_nothing_helps(source: Source) -> None:
+    got = drawn(source, 20)
+    assert_array_equal(got.energy_cap, got.least_energy)
+    assert (got.least_energy > float(source.constants["energy_ratio"][0]) * got.load.sum(axis=1)).all()
+    for seed in range(3):
+        table = tables(generate(seed, 0, source))  # and passes the checks
+        assert table.energy_cap == table.least_energy
+    assert MOST_DRAWS == 100
+
+
+def test_limits_and_energies_are_the_oracle_s_to_the_last_bit() -> None:
+    for seed in range(5):
+        workload = generate(seed, 1, Source(9, 4, rack_share=0.5, pod_share=0.4, server_caps=seed % 2 == 0))
+        instance = as_instance(workload)
+        table = tables(workload)
+        assert table.limits.tolist() == list(map(float, instance.bounds))
+        assert table.least_energy == instance.least_energy()
+        assert instance.affords(instance.least_energy())
+
+
+def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
+    source = Source(12, 4, rack_share=0.25)
+    got = drawn(source, 3, first=5)
+    for b in range(3):
+        workload = generate(5 + b, 0, source)
+        for suffix in (".json", ".npz"):
+            path = tmp_path / f"w{suffix}"
+            save_workload(workload, path)
+            table = tables(load_workload(path))
+            for name in ("load", "efficiency", "cpu", "limits"):
+                assert_array_equal(getattr(table, name), getattr(got, name)[b])
+            assert (table.energy_cap, table.least_energy) == (got.energy_cap[b], got.least_energy[b])
+        assert_array_equal(tables(workload).matrix, source.groups.matrix)
+        assert_array_equal(tables(workload).kind, source.groups.kind)
+
+
+def test_environments_are_drawn_into_their_rows() -> None:
+    source = Source(10, 4)
+    own = [generate(seed, episode, source) for seed, episode in ((3, 0), (8, 4), (9, 1))]
+    got = arrays(source, 3, room=5)
+    roots, episodes = root_seeds([3, 8, 9]), np.array([0, 4, 1])
+    draw_python(np.array([True, False, True]), roots, episodes, source, got)
+    for name, array in vars(got).items():
+        assert (array[1] == -9).all(), name
+        for b in (0, 2):
+            if name in ("load", "efficiency"):
+                assert (array[b, 10:] == -9).all()
+                assert_array_equal(array[b, :10], own[b].jobs[name])
+    for b in (0, 2):
+        assert got.tasks[b] == 10
+        assert_array_equal(got.cpu[b], own[b].cluster["cpu"])
+        assert got.energy_cap[b] == own[b].jobs["energy_cap"]
+        assert rebuild(source, got.load[b], got.efficiency[b], got.cpu[b], float(got.energy_cap[b])) == own[b]
+
+
+def test_episodes_and_seeds_differ_and_repeat() -> None:
+    source = Source(4, 2)
+    runs = {(seed, episode): generate(seed, episode, source) for seed in range(3) for episode in range(3)}
+    loads = {tuple(w.jobs["load"].tolist()) for w in runs.values()}
+    assert len(loads) == 9
+    assert all(generate(seed, episode, source) == w for (seed, episode), w in runs.items())
+
+
+def test_streams_are_apart() -> None:
+    base = drawn(Source(40, 6), 4)
+    longer = drawn(Source(60, 6), 4)
+    assert_array_equal(longer.load[:, :40], base.load)
+    assert_array_equal(longer.efficiency[:, :40], base.efficiency)
+    assert_array_equal(longer.cpu, base.cpu)
+    scaled = drawn(Source(40, 6, load_max=7200.0, cpu_max=20.0), 4)
+    assert_allclose(scaled.load, 2 * base.load, rtol=1e-15)
+    assert_allclose(scaled.cpu, 2 * base.cpu, rtol=1e-15)
+    assert_array_equal(scaled.efficiency, base.efficiency)
+    tighter = drawn(Source(40, 6, energy_ratio=1.08, pod_share=0.5), 4)
+    for name in ("load", "efficiency", "cpu", "least_energy"):
+        assert_array_equal(getattr(tighter, name), getattr(base, name))
+    assert (tighter.energy_cap < base.energy_cap).all()
+    wide = drawn(Source(40, 8), 4)
+    assert_array_equal(wide.load, base.load)
+
+
+def test_sources_from_parameters() -> None:
+    parameters = SingleJobParameters(
+        tasks=7,
+        arity=4,
+        cpu_max=5.0,
+        load_max=9.0,
+        efficiency_min=0.5,
+        energy_ratio=1.3,
+        rack_share=0.9,
+        pod_share=0.8,
+        data_centre_share=0.7,
+        server_caps=False,
+    )
+    source = make_source(parameters)
+    same = Source(
+        7,
+        4,
+        cpu_max=5.0,
+        load_max=9.0,
+        efficiency_min=0.5,
+        energy_ratio=1.3,
+        rack_share=0.9,
+        pod_share=0.8,
+        data_centre_share=0.7,
+        server_caps=False,
+    )
+    workload = generate(1, 1, source)
+    assert workload == generate(1, 1, same)
+    assert workload.cluster["beta"].tolist() == [0.9, 0.8, 0.7] and not workload.cluster["server_caps"]
+    assert_array_equal(source.groups.share, [0.9] * 8 + [0.8] * 4 + [0.7])
+    default = make_source(SingleJobParameters())
+    assert (default.tasks, default.servers, default.beta) == (40, 54, (0.3, 0.2, 0.2))
+    assert PROBLEM.schema is SCHEMA
+
+
+DRAWN = """
+import hashlib, sys
+from schedgym.problems.single_job.workload import Source, generate
+assert "networkx" not in sys.modules, "the import is not light"
+
+sha = hashlib.sha256()
+for options in ({}, {"efficiency_min": 0.5, "energy_ratio": 1.3}, {"server_caps": False}):
+    for seed in (0, 1):
+        for source in (Source(5, 4, **options), Source(2, 2, **options)):
+            w = generate(seed, seed + 1, source)
+            for section in (w.jobs, w.cluster):
+                for array in section.values():
+                    sha.update(array.tobytes())
+print(sha.hexdigest())
+"""
+
+
+def test_compiled_and_interpreted_draw_the_same() -> None:
+    digests = set()
+    for disabled in ("0", "1"):
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
+        result = subprocess.run(
+            [sys.executable, "-c", DRAWN], capture_output=True, text=True, cwd=ROOT, env=variables
+        )
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == ""
+        digests.add(result.stdout)
+    assert len(digests) == 1
+
+
+# Toys -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(TOYS))
+def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
+    workload, optimum = toy(name)
+    instance = as_instance(workload)
+    best = oracle.brute_force(instance)
+    assert best is not None
+    assert best[1].jct == pytest.approx(optimum, rel=1e-12) and optimum == TOYS[name][1]
+    assert oracle.lower_bound(instance) <= optimum * (1 + 1e-9)
+
+
+def test_toys_are_the_specification_s_vectors() -> None:
+    first = as_instance(toy("vector-1")[0])
+    evaluation = oracle.optra(first, (0, 1))
+    assert (evaluation.times, evaluation.vcpus, evaluation.jct) == ((6, 3), (1, 1), 6)
+    figure = as_instance(toy("fig-2")[0])
+    path = oracle.local_search_path(figure, (0, 0, 0, 0))
+    times = [oracle.optra(figure, placement).jct for placement in path]
+    assert times == pytest.approx([40, 110 / 3, 30, 70 / 3, 20]) and path[-1] == (0, 2, 2, 0)
+    third = as_instance(toy("vector-3")[0])
+    assert oracle.rec(third, (0, 0)) == (1, 0) and third.energy((1, 0)) == 18
+    unbounded = as_instance(make_workload(**(TOYS["wasteful"][0] | {"energy_cap": 24})))
+    best = oracle.brute_force(unbounded)
+    assert best is not None and best[1].jct == pytest.approx(2.4)  # the cap matters

@@ -1,0 +1,519 @@
+"""Planning one job: against the slow oracle, which evaluates every candidate from scratch."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schedgym.baselines.solvers import placement as solver
+from schedgym.baselines.solvers.placement import Membership, PlanScratch
+from schedgym.baselines.solvers.planning import PLANNERS, Plan, Planner, plan
+from schedgym.core.jit import pure_kernel
+from schedgym.errors import InvalidParameter
+from tests.parallel_jct import oracle
+from tests.parallel_jct.oracle import SingleJob
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@pure_kernel
+def search_kernel(first, tasks, load, efficiency, members, limits, cap, placement, scratch):
+    return solver.local_search(first, tasks, load, efficiency, members, limits, cap, placement, scratch)
+
+
+@pure_kernel
+def reduce_kernel(first, tasks, load, efficiency, members, limits, cap, equal, placement, scratch):
+    return solver.reduce_energy(
+        first, tasks, load, efficiency, members, limits, cap, equal, placement, scratch
+    )
+
+
+@pure_kernel
+def finish_kernel(first, tasks, load, efficiency, members, limits, cap, placement, scratch):
+    return solver.finish_from(first, tasks, load, efficiency, members, limits, cap, placement, scratch)
+
+
+@pure_kernel
+def least_kernel(first, tasks, load, efficiency, placement):
+    return (
+        solver.least_energy(first, tasks, load, efficiency),
+        solver.most_efficient(first, tasks, load, efficiency, placement),
+    )
+
+
+@pure_kernel
+def mask_kernel(first, tasks, load, efficiency, members, limits, cap, placement, scratch, mask):
+    """Moves of a placement; the number marked, and whether single questions have the same answers."""
+    _, energy = solver.evaluate(first, tasks, load, efficiency, members, limits, placement, scratch)
+    found = solver.search_mask(
+        first, tasks, load, efficiency, members, limits, energy, cap, placement, scratch, mask
+    )
+    same = True
+    servers = efficiency.shape[1]
+    for task in range(tasks):
+        for server in range(servers):
+            valid = solver.is_valid_move(
+                task,
+                server,
+                first,
+                tasks,
+                load,
+                efficiency,
+                members,
+                limits,
+                energy,
+                cap,
+                placement,
+                scratch,
+            )
+            same &= valid == (mask[task * servers + server] != 0)
+    return found, same
+
+
+@pure_kernel
+def step_kernel(first, tasks, load, efficiency, members, limits, cap, placement, scratch):
+    _, energy = solver.evaluate(first, tasks, load, efficiency, members, limits, placement, scratch)
+    return solver.local_search_step(
+        first, tasks, load, efficiency, members, limits, energy, cap, placement, scratch
+    )
+
+
+@pure_kernel
+def join_kernel(load, efficiency, members, limits, placement, count, group_load, times):
+    """Tasks one after the other: each one's time when it joins."""
+    for t in range(load.shape[0]):
+        leq = load[t] / efficiency[t, placement[t]]
+        times[t] = solver.time_on(placement[t], leq, members, limits, group_load)
+        solver.add_load(placement[t], leq, members, count, group_load)
+
+
+@pure_kernel
+def groups_kernel(members, limits, scratch, alive):
+    for j in range(alive.shape[0]):
+        alive[j] = solver.is_alive(j, members, limits)
+    return solver.largest_capacity(members, limits, scratch)
+
+
+class Case:
+    """The arrays of an oracle's instance; the job's rows stand behind three rows of another one."""
+
+    def __init__(self, instance: SingleJob) -> None:
+        self.instance = instance
+        self.n, self.m = instance.tasks, instance.servers
+        self.first = 3
+        self.load = np.array([7.0, 7.0, 7.0, *map(float, instance.load)])
+        self.efficiency = np.ones((3 + self.n, self.m))
+        self.efficiency[3:] = [[float(value) for value in row] for row in instance.efficiency]
+        self.matrix = np.array([[int(j in group) for j in range(self.m)] for group in instance.groups])
+        self.members: Membership = solver.make_membership(self.matrix)
+        self.limits = np.array([float(bound) for bound in instance.bounds])
+        self.cap = float(instance.energy_cap)
+        self.scratch: PlanScratch = solver.make_scratch(self.n, self.m, len(self.limits))
+        self.placement = np.zeros(self.n, dtype=np.int32)
+        self.vcpu = np.zeros(self.n)
+
+    @property
+    def job(self) -> tuple[Any, ...]:
+        return self.first, self.n, self.load, self.efficiency, self.members, self.limits
+
+    def put(self, placement: oracle.Placement) -> None:
+        self.placement[:] = placement
+
+    def got(self) -> oracle.Placement:
+        return tuple(self.placement.tolist())
+
+    def plan(self, planner: str, **options: Any) -> Plan | None:
+        i = self.instance
+        return plan(i.load, i.efficiency, self.matrix, i.bounds, self.cap, planner, **options)
+
+
+def cases(count: int, seed: int, tasks: int = 6, servers: int = 6, **options: Any) -> Iterator[Case]:
+    """Random instances; every second one with exact sums and many ties."""
+    rng = random.Random(seed)
+    for x in range(count):
+        yield Case(oracle.random_instance(rng, tasks, servers, dyadic=x % 2 == 0, **options))
+
+
+def some_placement(rng: random.Random, instance: SingleJob) -> oracle.Placement:
+    return oracle.random_placement(instance, rng)
+
+
+# The spec's vectors ---------------------------------------------------------------------------
+
+
+def test_vector_1_allocation_in_closed_form() -> None:
+    case = Case(SingleJob((6, 3), ((1, 1), (1, 1)), ((0, 1), (0,)), (3, 1)))
+    case.put((0, 1))
+    assert solver.evaluate_plan(*case.job, False, case.placement, case.vcpu, case.scratch) == (6.0, 9.0)
+    assert case.vcpu.tolist() == [1.0, 1.0]
+    assert [case.vcpu[t] * time for t, time in enumerate((6, 3))] == [6.0, 3.0]
+
+
+def test_vector_2_local_search() -> None:
+    lambdas = ((1.0, 1.0, 1.0),) * 4
+    groups = ((0,), (1,), (2,), (0, 1), (2,))
+    case = Case(SingleJob((100, 200, 400, 500), lambdas, groups, (35, 10, 30, 30, 30)))
+    case.put((0, 0, 0, 0))
+    times = []
+    while True:
+        jct, _ = solver.evaluate_plan(*case.job, False, case.placement, case.vcpu, case.scratch)
+        times.append(jct)
+        move = step_kernel(*case.job, case.cap, case.placement, case.scratch)
+        if move < 0:
+            break
+        case.placement[move // 3] = move % 3
+    assert times == pytest.approx([40, 36.6666666666, 30, 23.3333333333, 20])
+    assert case.got() == (0, 2, 2, 0)
+    case.put((0, 0, 0, 0))
+    assert search_kernel(*case.job, case.cap, case.placement, case.scratch) == (20.0, 1200.0)
+    assert case.got() == (0, 2, 2, 0)
+
+
+def test_vector_3_energy_is_reduced_to_the_cap() -> None:
+    lambdas = ((0.5, 1.0, 0.8), (0.9, 0.5, 0.5))
+    for cap, possible in ((20.0, True), (17.9, False)):
+        case = Case(SingleJob((8, 9), lambdas, ((0,), (1,), (2,)), (1, 1, 1), cap))
+        done = reduce_kernel(*case.job, case.cap, False, case.placement, case.scratch)
+        assert done == possible
+        assert case.got() == (1, 0)
+        assert case.instance.energy(case.got()) == 18
+        assert (case.plan("tapra-fast") is not None) == possible
+        assert (case.plan("tapra") is not None) == possible
+
+
+# Against the oracle ---------------------------------------------------------------------------
+
+
+def test_evaluations_are_the_oracles() -> None:
+    rng = random.Random(1)
+    infinite = 0
+    for case in cases(300, 11):
+        placement = tuple(rng.choice((-1, *range(case.m))) for _ in range(case.n))
+        if max(placement) < 0:
+            continue
+        case.put(placement)
+        for equal, evaluate in ((False, oracle.optra), (True, oracle.equal_share)):
+            expected = evaluate(case.instance, placement)
+            jct, energy = solver.evaluate_plan(*case.job, equal, case.placement, case.vcpu, case.scratch)
+            assert energy == pytest.approx(expected.energy, rel=1e-14)
+            assert jct == pytest.approx(expected.jct, rel=1e-14)
+            assert case.vcpu == pytest.approx(expected.vcpus, rel=1e-14)
+            if case.load[3] == int(case.load[3]):  # exact sums
+                assert (jct, energy) == (expected.jct, expected.energy)
+        infinite += expected.jct == math.inf
+        least, energy = least_kernel(*case.job[:4], case.placement)
+        assert least == energy == pytest.approx(case.instance.least_energy(), rel=1e-14)
+        assert case.got() == oracle.most_efficient(case.instance)
+    assert infinite > 20
+
+
+def test_eq_16_is_the_optimum_of_a_linear_program() -> None:
+    rng = random.Random(2)
+    compared = 0
+    for case in cases(300, 12, 8, 8, tree=False):
+        placement = some_placement(rng, case.instance)
+        case.put(placement)
+        jct, _ = solver.evaluate_plan(*case.job, False, case.placement, case.vcpu, case.scratch)
+        best = oracle.optra_lp(case.instance, placement)
+        if jct == math.inf:
+            assert best > 1e12
+            continue
+        assert jct == pytest.approx(best, rel=1e-8)
+        for group, bound in zip(case.matrix, case.limits, strict=True):
+            inside = group[case.placement] > 0
+            assert case.vcpu[inside].sum() <= bound * (1 + 1e-12)
+        compared += 1
+    assert compared > 150
+
+
+def test_incremental_search_is_the_plain_one() -> None:
+    rng = random.Random(3)
+    longest = 0
+    for case in cases(400, 13, 8, 8):
+        start = some_placement(rng, case.instance)
+        path = oracle.local_search_path(case.instance, start)
+        case.put(start)
+        for after in path[1:]:
+            move = step_kernel(*case.job, case.cap, case.placement, case.scratch)
+            assert oracle.moved(case.got(), move // case.m, move % case.m) == after
+            case.put(after)
+        assert step_kernel(*case.job, case.cap, case.placement, case.scratch) == -1
+        case.put(start)
+        jct, energy = search_kernel(*case.job, case.cap, case.placement, case.scratch)
+        assert case.got() == path[-1]
+        expected = oracle.optra(case.instance, path[-1])
+        assert (jct, energy) == pytest.approx((expected.jct, expected.energy), rel=1e-14)
+        longest = max(longest, len(path))
+    assert longest > 8
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_reductions_are_the_oracles(equal: bool) -> None:
+    rng = random.Random(4)
+    evaluate = oracle.equal_share if equal else oracle.optra
+    moved = failed = 0
+    for case in cases(400, 14, 6, 7):
+        start = some_placement(rng, case.instance)
+        expected = oracle.rec(case.instance, start, evaluate)
+        case.put(start)
+        done = reduce_kernel(*case.job, case.cap, equal, case.placement, case.scratch)
+        assert done == (expected is not None)
+        if expected is not None:
+            assert case.got() == expected
+            moved += expected != start
+        failed += not done
+    assert moved > 60
+    assert failed > 20
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_min_min_is_the_oracles(equal: bool) -> None:
+    evaluate = oracle.equal_share if equal else oracle.optra
+    failed = 0
+    for case in cases(300, 15, 6, 7):
+        expected = oracle.min_min(case.instance, evaluate)
+        got = case.plan("min-min", allocation="equal-share" if equal else "optra")
+        failed += expected is None
+        if expected is None:
+            assert got is None
+            continue
+        assert got is not None
+        assert tuple(got.placement) == expected.placement
+        evaluation = evaluate(case.instance, expected.placement)
+        assert (got.jct, got.energy) == pytest.approx((evaluation.jct, evaluation.energy), rel=1e-14)
+        assert got.vcpu == pytest.approx(evaluation.vcpus, rel=1e-14)
+    assert 20 < failed < 200
+
+
+def test_tapra_fast_is_the_oracles() -> None:
+    failed = 0
+    for case in cases(500, 16, 8, 7, exhausted=0.3):
+        expected = oracle.tapra_fast(case.instance)
+        got = case.plan("tapra-fast")
+        failed += expected is None
+        assert (got is None) == (expected is None)
+        if got is not None and expected is not None:
+            assert tuple(got.placement) == expected.placement
+            assert got.jct == pytest.approx(expected.evaluation.jct, rel=1e-14)
+            assert got.vcpu == pytest.approx(expected.evaluation.vcpus, rel=1e-14)
+    assert 100 < failed < 400
+
+
+def test_phases_two_and_three_are_the_oracles() -> None:
+    rng = random.Random(6)
+    for case in cases(300, 17, 8, 7):
+        start = some_placement(rng, case.instance)
+        fractions = [[float(j == start[t]) for j in range(case.m)] for t in range(case.n)]
+        expected = oracle.tapra_from(case.instance, fractions)
+        case.put(start)
+        jct = finish_kernel(*case.job, case.cap, case.placement, case.scratch)
+        assert (jct == math.inf) == (expected is None)
+        if expected is not None:
+            assert case.got() == expected.placement
+            assert jct == pytest.approx(expected.evaluation.jct, rel=1e-14)
+
+
+def test_masks_are_the_oracles() -> None:
+    rng = random.Random(7)
+    legal = 0
+    for case in cases(200, 18):
+        placement = some_placement(rng, case.instance)
+        case.put(placement)
+        mask = np.full(case.n * case.m, 7, dtype=np.int8)
+        found, same = mask_kernel(*case.job, case.cap, case.placement, case.scratch, mask)
+        expected = np.array(oracle.search_mask(case.instance, placement)).ravel()
+        assert same
+        assert mask.tolist() == expected.tolist()
+        assert found == expected.sum()
+        legal += found
+        alive = np.zeros(case.m, dtype=np.bool_)
+        groups_kernel(case.members, case.limits, case.scratch, alive)
+        assert alive.tolist() == [
+            all(case.instance.bounds[k] > 0 for k in case.instance.groups_of(j)) for j in range(case.m)
+        ]
+    assert legal > 200
+
+
+def test_tasks_that_join_one_by_one_come_to_the_same() -> None:
+    rng = random.Random(8)
+    for case in cases(100, 19):
+        placement = some_placement(rng, case.instance)
+        case.put(placement)
+        groups = len(case.limits)
+        count, load, times = np.zeros(groups, dtype=np.int64), np.zeros(groups), np.zeros(case.n)
+        join_kernel(
+            case.load[3:], case.efficiency[3:], case.members, case.limits, case.placement, count, load, times
+        )
+        partial: oracle.Placement = (-1,) * case.n
+        for t, j in enumerate(placement):
+            partial = oracle.moved(partial, t, j)
+            expected = oracle.optra(case.instance, partial)
+            assert times[t] == pytest.approx(expected.times[t], rel=1e-14)
+            assert times[: t + 1].max() == pytest.approx(expected.jct, rel=1e-14)
+
+
+# Properties -----------------------------------------------------------------------------------
+
+
+def test_largest_capacity_bounds_what_a_job_can_have() -> None:
+    from scipy.optimize import linprog
+
+    exact = 0
+    for case in cases(200, 20):
+        got = groups_kernel(case.members, case.limits, case.scratch, np.zeros(case.m, dtype=np.bool_))
+        result = linprog(-np.ones(case.m), A_ub=case.matrix, b_ub=case.limits, method="highs")
+        assert -result.fun <= got * (1 + 1e-9) + 1e-12
+        exact += abs(got + result.fun) <= 1e-9 * got
+    assert exact > 100
+
+
+def fat_tree_instance(rng: random.Random, tasks: int, arity: int) -> SingleJob:
+    """The paper's offline draw."""
+    limits = oracle.fat_tree(arity)
+    servers = arity**3 // 4
+    while True:
+        load = tuple(3600 * (1 - rng.random()) for _ in range(tasks))
+        efficiency = tuple(tuple(rng.uniform(0.1, 1) for _ in range(servers)) for _ in range(tasks))
+        cap = rng.uniform(1, 1.1) * sum(load)
+        if oracle.least_energy(load, efficiency) <= cap:
+            break
+    available = [10 * (1 - rng.random()) for _ in range(servers)]
+    groups = tuple(limit.servers for limit in limits)
+    return SingleJob(load, efficiency, groups, oracle.limits_now(limits, available), cap)
+
+
+def check_plan(case: Case, got: Plan) -> None:
+    """Within the cap and every limit, and no task takes longer than the job."""
+    leq = np.array([case.instance.leq(t, j) for t, j in enumerate(got.placement.tolist())], dtype=float)
+    assert got.energy == pytest.approx(leq.sum(), rel=1e-13)
+    assert got.energy <= case.cap * (1 + 2e-12)
+    assert (leq / got.vcpu).max() == pytest.approx(got.jct, rel=1e-12)
+    for group, bound in zip(case.matrix, case.limits, strict=True):
+        assert got.vcpu[group[got.placement] > 0].sum() <= bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("allocation", ["optra", "equal-share"])
+def test_genetic_planners_keep_the_limits_and_are_no_worse_than_min_min(allocation: str) -> None:
+    rng = random.Random(9)
+    better = {"mm-ga": 0, "gsa": 0}
+    for _ in range(3):
+        case = Case(fat_tree_instance(rng, 20, 4))
+        seed = case.plan("min-min", allocation=allocation)
+        assert seed is not None
+        for planner in better:
+            got = case.plan(planner, allocation=allocation, seed=1)
+            again = case.plan(planner, allocation=allocation, seed=1)
+            assert got is not None and again is not None
+            check_plan(case, got)
+            assert got.placement.tolist() == again.placement.tolist()
+            assert got.vcpu.tolist() == again.vcpu.tolist()
+            better[planner] += got.jct < seed.jct
+            if planner == "mm-ga":
+                assert got.jct <= seed.jct
+    assert better["mm-ga"] > 0
+    if allocation == "optra":
+        assert better["gsa"] == 3  # as the spec reports for 40 tasks
+
+
+def test_genetic_planners_depend_on_the_seed_and_fail_with_the_cap() -> None:
+    case = Case(fat_tree_instance(random.Random(10), 30, 4))
+    case.cap *= 1.5
+    planner = Planner("gsa", size=5, generations=2)
+    planner.prepare(case.matrix, case.n)
+    plans = set()
+    for seed in (*range(4), 2**64 - 1, -1):
+        jct = planner(*case.job[:4], case.limits, case.cap, seed)
+        plans.add((jct, *planner.placement.tolist()))
+    assert len(plans) == 5
+    case.cap = case.instance.least_energy() * 0.999
+    for name in PLANNERS:
+        assert case.plan(name) is None
+    none = 0
+    for small in cases(60, 21, 4, 4, exhausted=0.5):
+        for name in ("mm-ga", "gsa"):
+            best = oracle.brute_force(small.instance)
+            got = small.plan(name)
+            if best is None:
+                assert got is None
+                none += 1
+            elif got is not None:
+                check_plan(small, got)
+                assert got.jct >= best[1].jct * (1 - 1e-12)
+    assert none > 10
+
+
+def test_best_of_all_placements_is_found_by_a_long_enough_search() -> None:
+    found = total = 0
+    for case in cases(40, 22, 4, 4, exhausted=0.0):
+        best = oracle.brute_force(case.instance)
+        if best is None:
+            continue
+        got = case.plan("gsa")
+        total += 1
+        found += got is not None and got.jct <= best[1].jct * (1 + 1e-12)
+    assert total > 20
+    assert found >= 0.9 * total
+
+
+def test_paper_size_plans_are_those_of_the_oracle() -> None:
+    rng = random.Random(23)
+    for tasks, arity in ((30, 6), (40, 4)):
+        case = Case(fat_tree_instance(rng, tasks, arity))
+        expected = oracle.tapra_fast(case.instance)
+        got = case.plan("tapra-fast")
+        assert got is not None and expected is not None
+        assert tuple(got.placement) == expected.placement
+        check_plan(case, got)
+
+
+def test_a_search_ends_when_loads_are_far_apart() -> None:
+    rng = random.Random(24)
+    for _ in range(300):
+        n, m = rng.randint(2, 8), rng.randint(2, 5)
+        load = tuple(10.0 ** rng.uniform(-12, 12) for _ in range(n))
+        efficiency = tuple(tuple(10.0 ** rng.uniform(-8, 0) for _ in range(m)) for _ in range(n))
+        groups = oracle.random_groups(rng, m)
+        bounds = tuple(10.0 ** rng.uniform(-6, 6) for _ in groups)
+        got = Case(SingleJob(load, efficiency, groups, bounds)).plan("tapra-fast")
+        assert got is not None and got.jct < math.inf
+
+
+# Arguments ------------------------------------------------------------------------------------
+
+
+def test_membership_lists_both_sides() -> None:
+    members = solver.make_membership([[1, 1, 0], [0, 1, 1], [0, 0, 0]])
+    assert members.server_start.tolist() == [0, 1, 3, 4]
+    assert members.server_group.tolist() == [0, 0, 1, 1]
+    assert members.group_start.tolist() == [0, 2, 4, 4]
+    assert members.group_server.tolist() == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [([[1, 0, 1]], "server 1 is in no group"), ([[1, 2]], "0 and 1"), ([1, 1], "0 and 1")],
+)
+def test_bad_groups_are_refused(matrix: Any, message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        solver.make_membership(matrix)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("tapra-slow",), {}, "planner: must be one of"),
+        (("min-min", "shares"), {}, "allocation: must be"),
+        (("tapra", "equal-share"), {}, "built on 'optra'"),
+        (("gsa",), {"size": 1}, "size: must be"),
+        (("gsa",), {"generations": 1.5}, "generations: must be"),
+        (("gsa",), {"generations": True}, "generations: must be"),
+    ],
+)
+def test_bad_options_are_refused(arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        Planner(*arguments, **options)
