@@ -12,16 +12,18 @@ from schedgym.core.problem import get_problem
 from schedgym.core.workload import save_workload
 from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
 from schedgym.testing import check_policy, policy_parameters
-from tests.test_all_problems import busy
+from tests.test_all_problems import busy, known
 
 CASES = [(spec.name, view) for spec in list_policies() for view in spec.views]
 
 
 def sizes(name: str, **parameters: object) -> dict[str, object]:
     """Small, but with a queue: more tasks than fit at once."""
-    given = busy(next(iter(get_problem(name.partition("/")[0]).ids)))
-    del given["window"]  # the baselines'
-    return given | parameters
+    id = next(iter(get_problem(name.partition("/")[0]).ids))
+    given = busy(id)
+    for window in ("window", "running_window"):  # the baselines'
+        given.pop(window, None)
+    return known(id, given | parameters)
 
 
 #: policies that need jobs of a special kind, as a workload file

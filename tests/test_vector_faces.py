@@ -26,7 +26,7 @@ ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 8, "servers": 3, "window": 4}
 MODES = tuple(AutoresetMode)
 #: for several episodes; a random pick closes many slots early
-STEPS = {"flowtime": 400}
+STEPS = {"flowtime": 400, "parallel-jct": 200}
 
 
 def steps(id: str) -> int:

@@ -52,7 +52,7 @@ FIRST_CURVATURE = 0.1  # of linear jobs: how much the slope changes from none to
 CURVATURE_STEP = 1 / 6
 LEAST_CURVATURE = 1e-7
 MOST_ROUNDS = 16
-CERTIFIED = 1e-13  # a relative gap that ends the rounds of linear jobs
+CERTIFIED = 1e-12  # a relative gap that ends the rounds of linear jobs
 MOST_STEPS = 60  # of Newton's method before it goes resource by resource
 MOST_SWEEPS = 8
 MOST_SEARCH = 100
@@ -73,6 +73,7 @@ class DualScratch(NamedTuple):
     bend: F8_1  # [rows] -dx/dprice at present prices
     best: F8_1  # [rows] the best amounts so far
     tight: I8_1  # [m] whether the resource can be full
+    free: I8_1  # [m] whether Newton's step may choose the price
     best_price: F8_1  # [m]
     load: F8_1  # [m]
     before: F8_1  # [m] prices at the start of a step
@@ -106,6 +107,7 @@ def make_dual_scratch(rows: int, resources: int) -> DualScratch:
         bend=np.zeros(rows),
         best=np.zeros(rows),
         tight=np.zeros(resources+1, dtype=np.int64),
+        free=np.zeros(resources, dtype=np.int64),
         best_price=np.zeros(resources),
         load=np.zeros(resources),
         before=np.zeros(resources),
@@ -358,39 +360,48 @@ def _search_ray(
 
 
 @helper
-def _solve(work: DualScratch, m: int, prices: Floats) -> bool:
-    """Solve the scaled Newton system for ``work.step`` over the resources with a positive price.
+def _solve(work: DualScratch, m: int, scale: float, prices: Floats) -> None:
+    """Newton's step for the loads of the resources with ``work.free``, given the steps of the others.
 
-    The matrix is b_i H_ik b_k, the right side ``work.right``; Cholesky, with next to nothing added to the
-    diagonal, so that proportional resources do no harm. False if the dual has no curvature for a price.
+    Prices are scaled by themselves (0 by ``scale``). Cholesky, with next to nothing added to the diagonal, so
+    that resources whose loads go together do no harm.
     """
     a = work.matrix
     for i in range(m):
-        work.step[i] = work.right[i]
-        for k in range(i + 1):
-            a[i, k] = prices[i] * work.curvature[i, k] * prices[k]
-        if not a[i, i] < np.inf:
-            return False
+        work.right[i] = prices[i] if prices[i] > 0.0 else scale
+        if work.free[i] == 0:
+            continue
+        error = work.load[i] - 1.0
+        for k in range(m):
+            if work.free[k] == 0:
+                error -= work.curvature[i, k] * work.step[k]
+        work.step[i] = error * work.right[i]
     for i in range(m):
-        least = 1.0
-        if prices[i] > 0.0:
-            least = RIDGE * a[i, i] + FLOOR * prices[i] * max(work.load[i], 1.0)
+        if work.free[i] == 0:
+            continue
+        for k in range(i + 1):
+            a[i, k] = work.right[i] * work.curvature[i, k] * work.right[k]
+        least = RIDGE * a[i, i] + FLOOR * work.right[i] * max(work.load[i], 1.0)
         a[i, i] += least
         for k in range(i):
-            for q in range(k):
-                a[i, k] -= a[i, q] * a[k, q]
-            a[i, k] /= a[k, k]
-            a[i, i] -= a[i, k] * a[i, k]
+            if work.free[k] != 0:
+                for q in range(k):
+                    if work.free[q] != 0:
+                        a[i, k] -= a[i, q] * a[k, q]
+                a[i, k] /= a[k, k]
+                a[i, i] -= a[i, k] * a[i, k]
+                work.step[i] -= a[i, k] * work.step[k]
         a[i, i] = math.sqrt(max(a[i, i], 0.1 * least))
-    for i in range(m):
-        for k in range(i):
-            work.step[i] -= a[i, k] * work.step[k]
         work.step[i] /= a[i, i]
     for i in range(m - 1, -1, -1):
-        for k in range(i + 1, m):
-            work.step[i] -= a[k, i] * work.step[k]
-        work.step[i] /= a[i, i]
-    return True
+        if work.free[i] != 0:
+            for k in range(i + 1, m):
+                if work.free[k] != 0:
+                    work.step[i] -= a[k, i] * work.step[k]
+            work.step[i] /= a[i, i]
+    for i in range(m):
+        if work.free[i] != 0:
+            work.step[i] *= work.right[i]
 
 
 @helper
@@ -424,37 +435,27 @@ def _wrong(work: DualScratch, m: int, prices: Floats) -> float:
 
 @helper
 def _newton(work: DualScratch, m: int, prices: Floats) -> bool:
-    """Set ``work.step`` to a step that lowers the dual; False if none is found.
+    """Set ``work.step`` to a step that lowers the dual and keeps prices at 0 or above; False if none is found.
 
-    First on the logarithms of prices and loads, in which the response of a power is linear; a price that
-    would fall to a small part is sent to 0. If that does not lower the dual, on the numbers themselves.
+    Prices that Newton's method would make negative go to 0, and the others are asked again.
     """
+    scale = 0.0
     for i in range(m):
-        load = work.load[i]
-        work.right[i] = 0.0
-        if prices[i] > 0.0:
-            work.right[i] = prices[i] * (load * math.log(load) if load > 0.5 else load - 1.0)
-    if not _solve(work, m, prices):
-        return False
-    largest = 0.0
-    for i in range(m):
-        largest = max(largest, abs(work.step[i]))
-        work.step[i] = prices[i] * math.expm1(min(work.step[i], 3.0))
-    if largest < 1.5 and _along(work, m) < 0.0:
-        return True
-    for i in range(m):
-        work.right[i] = prices[i] * (work.load[i] - 1.0)
-    if not _solve(work, m, prices):
-        return False
-    part = 1.0
-    for i in range(m):
-        work.step[i] *= prices[i]
-        if work.step[i] < 0.0 and prices[i] + part * work.step[i] < 0.0:
-            part = -prices[i] / work.step[i]
-    for i in range(m):
-        work.step[i] *= part
-        if prices[i] + work.step[i] < 1e-15 * prices[i]:
-            work.step[i] = -prices[i]
+        scale = max(scale, prices[i])
+        work.step[i] = 0.0
+        work.free[i] = 0
+        if work.tight[i] != 0 and (prices[i] > 0.0 or work.load[i] > 1.0):
+            work.free[i] = 1
+    for _ in range(m):
+        _solve(work, m, scale, prices)
+        again = False
+        for i in range(m):
+            if work.free[i] != 0 and not work.step[i] >= -prices[i]:
+                work.free[i] = 0
+                work.step[i] = -prices[i]
+                again = True
+        if not again:
+            break
     return _along(work, m) < 0.0
 
 
@@ -489,16 +490,13 @@ def _settle(
         least = min(least, worst)
         if sweep > MOST_SWEEPS or (stalled > 6 and least < NEARLY):
             return count
-        # a resource without a price that is overfull, or one whose load does not answer to its price
         chosen = -1
-        for i in range(m):
-            if work.tight[i] != 0 and prices[i] == 0.0 and work.load[i] > 1.0 + exact:
-                if chosen < 0 or work.load[i] > work.load[chosen]:
-                    chosen = i
-        if chosen < 0 and (steps >= MOST_STEPS or not _newton(work, m, prices)):
+        if steps >= MOST_STEPS or not _newton(work, m, prices):
             for i in range(m):
-                if work.tight[i] != 0 and prices[i] > 0.0:
-                    error = abs(work.load[i] - 1.0)
+                if work.tight[i] != 0:
+                    error = work.load[i] - 1.0
+                    if prices[i] > 0.0:
+                        error = abs(error)
                     if error > exact and (chosen < 0 or error > abs(work.load[chosen] - 1.0)):
                         chosen = i
             if chosen < 0:
@@ -634,16 +632,15 @@ def _finish(
     """
     m = prices.shape[0]
     for i in range(m):
-        work.right[i] = prices[i] * (work.load[i] - 1.0)
-    if _solve(work, m, prices):
-        for i in range(m):
-            work.step[i] *= prices[i]
-        for j in range(n):
-            if work.bend[j] > 0.0:
-                move = 0.0
-                for i in range(m):
-                    move += share[j, i] * work.step[i]
-                x[j] = min(max(x[j] - work.bend[j] * move, 0.0), cap[j])
+        work.step[i] = 0.0
+        work.free[i] = 1 if prices[i] > 0.0 else 0
+    _solve(work, m, 1.0, prices)
+    for j in range(n):
+        if work.bend[j] > 0.0:
+            move = 0.0
+            for i in range(m):
+                move += share[j, i] * work.step[i]
+            x[j] = min(max(x[j] - work.bend[j] * move, 0.0), cap[j])
     for i in range(m):
         work.load[i] = 0.0
     for j in range(n):
@@ -754,7 +751,7 @@ def solve_slot(
         prices,
         x,
     )
-    exact = max(EXACT, 0.01 * bent) if linear else EXACT
+    exact = max(EXACT, 0.1 * bent) if linear else EXACT
     best = np.inf
     for _ in range(MOST_ROUNDS if linear else 1):
         _settle(exact, n, bent, served, cap, share, utility, value, exponent, work, prices, x)

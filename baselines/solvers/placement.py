@@ -55,6 +55,7 @@ __all__ = [
     "optra_vcpu",
     "plan_finish_from",
     "plan_genetic",
+    "plan_is_finite",
     "plan_min_min",
     "plan_tapra_fast",
     "reduce_energy",
@@ -891,6 +892,22 @@ def tapra_fast(
         return math.inf
     jct, _ = local_search(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
     return jct
+
+
+@pure_kernel
+def plan_is_finite(
+    first: int,
+    tasks: int,
+    load: Floats,
+    efficiency: Floats,
+    membership: Membership,
+    limits: Floats,
+    energy_cap: float,
+    placement: Places,
+    scratch: PlanScratch,
+) -> bool:
+    """Whether :func:`tapra_fast` finds a plan, at a fraction of its cost; ``placement`` is overwritten."""
+    return _rescue(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
 
 
 @helper

@@ -31,6 +31,7 @@ from schedgym.claims.tiny_values import (
     Number,
     Schedule,
     algorithm_1,
+    allocations,
     best_slot,
     deadline_aware,
     feasible,
@@ -43,6 +44,7 @@ from schedgym.claims.tiny_values import (
     s_greedy,
     shares,
     slot_gain,
+    totals,
     value,
     whole_best,
 )
@@ -51,7 +53,7 @@ __all__ = ["PAPER"]
 
 PAPER = Paper(
     "partial-values",
-    "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values (Zheng and Shroff, 2016)",
+    "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values (Zheng, Shroff, 2016)",
 )
 
 HOLDS, CORRECTED, REFUTED = Verdict.HOLDS, Verdict.CORRECTED, Verdict.REFUTED
@@ -384,15 +386,13 @@ def _fit_theorem_1(jobs: _Concave, run: _Run) -> _Fit:
 
 
 def _fit_theorem_2(jobs: _Concave, run: _Run) -> _Fit:
-    """The dual solution before Lemma III.5: one resource, one deadline, no bound on parallelism."""
+    """One resource, one deadline, no bound on parallelism: the dual solution of Lemma III.6, repaired.
+
+    beta_t is the least price of slot t and all later ones, not what stands before Lemma III.5.
+    """
     served = np.sum(run.tasks, axis=0)
     slope, r = _slope(jobs, served), jobs.share[:, 0]
-    last = len(run.tasks)
-    beta = np.zeros(last)
-    for t, (active, x) in enumerate(zip(run.active, run.tasks, strict=True)):
-        if x @ r >= 1 - 1e-7:
-            later = max(s for s in range(t, last) if (run.tasks[s][active] > 1e-9).any())
-            beta[t] = (slope / r)[active & (run.tasks[later] > 1e-9)].min()
+    beta = np.minimum.accumulate(np.array(run.prices)[::-1, 0])[::-1]
     least = np.array([beta[a - 1 :].min() for a in jobs.arrival]) * r
     alpha = np.where(served >= jobs.tasks - 1e-9, slope - least, 0.0)
     return _fit(jobs, served, alpha, alpha + least, float(beta.sum()))
@@ -481,7 +481,9 @@ def _check_theorem_3_1(run: Run) -> Finding:
     }
     if worst > 2 or bound > 2 + CLOSE or short > CLOSE:
         return Finding(MISSED, f"a ratio of {worst}, a dual bound of {bound}, short {short}", figures=figures)
-    text = f"worst ratio {worst} of {checked:,} linear instances; in {fitted:,} of all kinds, 1 to 3 resources,"
+    text = (
+        f"worst ratio {worst} of {checked:,} linear instances; in {fitted:,} of all kinds, 1 to 3 resources,"
+    )
     text += f" the proof's dual solution is feasible and bounds the optimum by {bound:.3f} times the value"
     return Finding(HOLDS, text, figures=figures)
 
@@ -542,7 +544,7 @@ def _check_fractional(run: Run) -> Finding:
             return None
         return {"algorithm_1": _text(own), "m_greedy": _text(other)}
 
-    cases = _enumerate(2, 2, (1, 2, 3) if run.small else (1, 2, 3, 4), 2, 3, parallelism=2)
+    cases = _enumerate(2, 2, (1, 2) if run.small else (1, 2, 3, 4), 1 if run.small else 2, 3, parallelism=2)
     searched = _search(cases, flaw)
     if above:
         return Finding(MISSED, f"a whole optimum is above the fractional one in {above}")
@@ -593,7 +595,9 @@ def _check_example_1(run: Run) -> Finding:
     slots = own == [(1, Fraction(2, 5), 0), (0, 0, Fraction(5, 4))]
     if (got, best) != (Fraction(49, 10), 6) or not slots or value(EXAMPLE_1, MEANT) != 6:
         return Finding(MISSED, f"Algorithm 1 gets {got}, the optimum is {best}", figures=figures)
-    text = "both values are right and 6 is the optimum; the schedule printed needs more than there is in slot 2"
+    text = (
+        "both values are right and 6 is the optimum; the schedule printed needs more than there is in slot 2"
+    )
     text += " (job 3 arrives then): it is 2 units of job 2 in slot 1, then 1 of job 1 and 1 of job 3"
     details = {"printed": _rows(AS_PRINTED), "schedule": _rows(MEANT), "algorithm_1": _rows(own)}
     details |= {"got": _text(got), "better": 6}
@@ -619,7 +623,7 @@ def _check_example_2(run: Run) -> Finding:
         # job 1 can have no more than Y = .5, job 2 no more than X in each of its two slots
         most = _utility(jobs, np.array([0.5, 1.5])).sum()
         ratios[name] = float(most / _utility(jobs, np.sum(own, axis=0)).sum())
-    text = f"f = sqrt: the optimum is {ratios['sqrt']:.4f} of Algorithm 1's value, log(1 + x): {ratios['log']:.4f}"
+    text = f"optimum over Algorithm 1's value: sqrt(x) {ratios['sqrt']:.4f}, log(1 + x) {ratios['log']:.4f}"
     return Finding(HOLDS if same and min(ratios.values()) > 1 else MISSED, text, figures=ratios)
 
 
@@ -678,10 +682,111 @@ def _check_theorem_3_2(run: Run) -> Finding:
     }
     if free or bound > 1 + CLOSE or short > CLOSE:
         return Finding(MISSED, f"not optimal without bounds in {free}, bound {bound}", figures=figures)
-    text = f"false with bounds on parallelism, by up to 4/3 ({float(ratios[1000]):.4f} with values 1.001 and 1);"
-    text += f" without, exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds the dual"
-    text += f" solution of Lemma III.6 is feasible and at most {bound - 1:.0e} above"
+    text = (
+        f"false with bounds on parallelism, by up to 4/3 ({float(ratios[1000]):.4f} with values 1.001 and 1);"
+    )
+    text += f" without, exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual"
+    text += f" solution (that of the proof, repaired) is feasible and at most {bound - 1:.0e} above"
     return _against(CORRECTED, searched, text, **figures)
+
+
+class _Dual(NamedTuple):
+    """beta_t and alpha_j of problem (1) without its third constraint, and the bound that they give."""
+
+    beta: list[Fraction]
+    alpha: list[Fraction]
+    bound: Fraction
+
+
+def _dual(instance: Instance, repaired: bool) -> _Dual:
+    """As defined before Lemma III.5, or with the least price of slot t and later; linear, one resource."""
+    jobs, schedule = instance.jobs, play(instance, _algorithm_1)
+    v, r = [Fraction(job.values[0]) for job in jobs], [shares(instance, j)[0] for j in range(len(jobs))]
+    total, last = totals(instance, schedule), len(schedule)
+    served: Amounts = (0,) * len(jobs)
+    beta: list[Fraction] = []
+    for t, x in enumerate(schedule):
+        active = [j for j, u in enumerate(room(instance, t + 1, served)) if u > 0]
+        full = sum((s * a for s, a in zip(r, x, strict=True)), Fraction(0)) == 1
+        if repaired:
+            beta.append(algorithm_1(instance, t + 1, served).prices[0] * instance.capacity[0])
+        elif full:
+            later = max(s for s in range(t, last) if any(schedule[s][j] for j in active))
+            beta.append(min(v[j] / r[j] for j in active if schedule[later][j]))
+        else:
+            beta.append(Fraction(0))
+        served = tuple(y + a for y, a in zip(served, x, strict=True))
+    if repaired:
+        beta = [min(beta[t:]) for t in range(last)]
+    alpha = [
+        v[j] - min(beta[job.arrival - 1 :]) * r[j] if total[j] == job.tasks else Fraction(0)
+        for j, job in enumerate(jobs)
+    ]
+    bound = sum(beta, sum((a * job.tasks for a, job in zip(alpha, jobs, strict=True)), Fraction(0)))
+    # H_j = 0 as long as no job gains at its least cost
+    least = [a + min(beta[job.arrival - 1 :]) * s for a, job, s in zip(alpha, jobs, r, strict=True)]
+    feasible = min(alpha) >= 0 and all(cost >= gain for cost, gain in zip(least, v, strict=True))
+    return _Dual(beta, alpha, bound if feasible else Fraction(-1))
+
+
+def _confirm_lemma_3_6(shown: Shown) -> bool:
+    """By the lemma's words, for one job: f' - alpha - beta_t r in a slot in which it is served."""
+    instance = _given(shown)
+    (job,), (c,) = instance.jobs, instance.capacity
+    r = Fraction(job.demand[0], c)
+    slots = job.deadline - job.arrival + 1
+    x, left = [], Fraction(job.tasks)
+    for _ in range(slots):
+        x.append(min(left, 1 / r))
+        left -= x[-1]
+    slope = Fraction(job.values[0])
+    # full slots have the price f'(y) / r of the last slot with service, others 0
+    beta = [slope / r if a * r == 1 else Fraction(0) for a in x]
+    alpha = slope - min(beta) * r if left == 0 else Fraction(0)
+    slot = shown["slot"] - job.arrival
+    return (
+        job.parallelism >= job.tasks
+        and [_text(b) for b in [Fraction(0)] * (job.arrival - 1) + beta] == shown["beta"]
+        and [_text(alpha)] == shown["alpha"]
+        and x[slot] > 0
+        and _text(slope - alpha - beta[slot] * r) == shown["left"] != 0
+    )
+
+
+@claim(
+    PAPER,
+    "lemma-3.6",
+    text="with beta and alpha as set before Lemma III.5, f'(y_j) - alpha_j - beta_t r_j = 0 if x_jt > 0",
+    source="Lemma III.6 (2), in the proof of Theorem III.2",
+    recorded=CORRECTED,
+    confirm=_confirm_lemma_3_6,
+)
+def _check_lemma_3_6(run: Run) -> Finding:
+    repaired = 0
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        nonlocal repaired
+        schedule = play(instance, _algorithm_1)
+        repaired += _dual(instance, True).bound != value(instance, schedule)
+        found = _dual(instance, False)
+        for t, x in enumerate(schedule):
+            for j, job in enumerate(instance.jobs):
+                left = job.values[0] - found.alpha[j] - found.beta[t] * shares(instance, j)[0]
+                if x[j] > 0 and left != 0 and _only(instance):
+                    details = {"slot": t + 1, "left": _text(left)}
+                    details |= {"beta": [_text(b) for b in found.beta]}
+                    return details | {"alpha": [_text(a) for a in found.alpha], "bound": _text(found.bound)}
+        return None
+
+    cases = itertools.chain(
+        *(_enumerate(1, slots, (1, 2, 3), 4, 2, common=True) for slots in (1, 2, 3)),
+        _enumerate(2, 2 if run.small else 3, (1, 2) if run.small else (1, 2, 3), 3, 2, common=True),
+    )
+    searched = _search(cases, flaw)
+    text = "alpha_j > 0 by a later slot that is not full, beta_t > 0 in one that is. With the least price of"
+    text += f" slot t and all later ones as beta_t the bound is Algorithm 1's value in all but {repaired}"
+    verdict = CORRECTED if not repaired else REFUTED
+    return _against(verdict, searched, text, repaired_not_tight=repaired)
 
 
 def _confirm_multipliers(shown: Shown) -> bool:
@@ -740,7 +845,9 @@ def _confirm_lagrangian(shown: Shown) -> bool:
     zero = [0] * len(r)
     one = [1, *zero[1:]]
     slopes = [lagrangian(one, times) - lagrangian(zero, times) for times in (len(r), 1)]
-    return [_text(slope) for slope in slopes] == [shown["printed"], shown["equation_3"]] and slopes[0] != slopes[1]
+    return [_text(slope) for slope in slopes] == [shown["printed"], shown["equation_3"]] and slopes[
+        0
+    ] != slopes[1]
 
 
 @claim(
@@ -791,8 +898,6 @@ def _local(instance: Instance, rule: Rule) -> _Local:
 
 def _worst_slot(instance: Instance, slot: int, served: Amounts) -> Amounts:
     """The allocation of the least gain that leaves no room: some algorithm must have a large theta."""
-    from schedgym.claims.tiny_values import allocations
-
     return min(allocations(instance, slot, served), key=lambda x: slot_gain(instance, served, x))
 
 
@@ -824,12 +929,16 @@ def _check_theorem_4_1(run: Run) -> Finding:
             checked += 1
             beyond += best > (1 + found.theta) * found.value
             theta = max(theta, found.theta)
-            share[name] = max(share.get(name, Fraction(0)), Fraction(best) / ((1 + found.theta) * found.value))
+            share[name] = max(
+                share.get(name, Fraction(0)), Fraction(best) / ((1 + found.theta) * found.value)
+            )
     figures = {"checked": checked, "largest_theta": str(theta)}
     figures |= {name: f"{float(part):.4f}" for name, part in share.items()}
     if beyond:
         return Finding(MISSED, f"a larger ratio in {beyond}", figures=figures)
-    text = f"{checked:,} runs with theta up to {float(theta):.3g}; the largest optimum / ((1 + theta) value): "
+    text = (
+        f"{checked:,} runs with theta up to {float(theta):.3g}; the largest optimum / ((1 + theta) value): "
+    )
     text += ", ".join(f"{name} {float(part):.3f}" for name, part in share.items())
     return Finding(HOLDS, text, figures=figures)
 
@@ -859,7 +968,8 @@ def _check_greedy(run: Run) -> Finding:
     figures = {"checked": checked, "worst": str(worst), "family": str(ratio), "not_optimal": not_optimal}
     if worst > 2 or not_optimal:
         return Finding(MISSED, f"a ratio of {worst}, {not_optimal} slots not optimal", figures=figures)
-    text = f"worst ratio {worst} in {checked:,} instances, every slot optimal; values 1.01 and 1: {float(ratio):.4f}"
+    text = f"worst ratio {worst} in {checked:,} instances, every slot optimal; with values 1.01 and 1"
+    text += f" {float(ratio):.4f}"
     witness = _shown(instance) | _ratio(instance, s_greedy, best, schedule)
     return Finding(HOLDS, text, witness=witness, figures=figures)
 
@@ -944,8 +1054,9 @@ def _check_m_greedy(run: Run) -> Finding:
     figures = found._asdict() | {"m_3_B_10": details["ratio"]}
     if found.part > 1 or found.infeasible:
         return Finding(MISSED, f"{found.part} of the factor, {found.infeasible} infeasible", figures=figures)
-    text = f"{found.checked:,} slots: at worst {found.worst:.3f} times less than the best, {found.part:.3f} of the"
-    text += f" factor; with m = 3, B = 10 and tasks that use all resources {float(Fraction(details['ratio'])):.3f}"
+    text = f"{found.checked:,} slots: the best is at most {found.worst:.3f} times what it gets,"
+    text += f" {found.part:.3f} of the factor; m = 3, B = 10, with tasks that use all resources:"
+    text += f" {float(Fraction(details['ratio'])):.3f}"
     return Finding(HOLDS, text, witness=_shown(instance) | details, figures=figures)
 
 
@@ -962,7 +1073,7 @@ def _confirm_primal_dual(shown: Shown) -> bool:
 @claim(
     PAPER,
     "primal-dual-factor",
-    text="with the exponent 1 / (1 - max r) the primal-dual algorithm is within e B / (B - 1) m^(1 / (B - 1))",
+    text="with the exponent 1 / (1 - max r), primal-dual is within e B / (B - 1) m^(1 / (B - 1))",
     source="section IV-B",
     recorded=CORRECTED,
     confirm=_confirm_primal_dual,
@@ -996,7 +1107,9 @@ def _check_primal_dual(run: Run) -> Finding:
             MISSED, f"{found.part} of the factor, {found.infeasible} infeasible with r in it", figures=figures
         )
     text = "it stops after one task; with r_is / (1 - max r) it never overloads a resource, and in"
-    text += f" {found.checked:,} slots is at worst {found.worst:.3f} times below the best, {found.part:.3f} of the factor"
+    text += f" {found.checked:,} slots the best is at most {found.worst:.3f} times what it gets,"
+    text += f" {found.part:.3f} of"
+    text += " the factor (that is 1 / e)" if abs(found.part * math.e - 1) < CLOSE else " the factor"
     return _against(CORRECTED, searched, text, **figures)
 
 
@@ -1016,6 +1129,26 @@ def _aware_family(c: int, n: int) -> Instance:
     jobs = [Job(1, 1, c, c, (1,), (rho * Fraction(n - 1, n),)), Job(1, 2, p, p, (1,), (Fraction(1),))]
     if c > p:
         jobs.insert(1, Job(1, 2, c - p, c - p, (1,), (rho * Fraction(n + 1, n),)))
+    return Instance(tuple(jobs), (c,))
+
+
+def _wait(instance: Instance) -> tuple[Number, Schedule]:
+    """The schedule of such an instance that serves what can wait in slot 2."""
+    first, *others = instance.jobs
+    schedule: Schedule = [
+        (first.tasks, *(0 for _ in others)),
+        (0, *(job.tasks for job in others)),
+    ]
+    return value(instance, schedule), schedule
+
+
+def _aware_three(rng: np.random.Generator, c: int) -> Instance:
+    """Three random jobs on one resource with unit demands."""
+    jobs = []
+    for _ in range(3):
+        deadline = int(rng.integers(1, 4))
+        x, y = (int(rng.integers(1, c + 2)) for _ in range(2))
+        jobs.append(Job(1, deadline, x, y, (1,), (int(rng.integers(10, 31)),)))
     return Instance(tuple(jobs), (c,))
 
 
@@ -1073,7 +1206,49 @@ def _check_theorem_4_2(run: Run) -> Finding:
     if beyond:
         return Finding(REFUTED, f"{beyond} ratios above the corrected bound", figures=figures)
     tight = {c: max(found.values()) for c, found in family.items()}
-    text = "all with odd C, where C/2 is no whole number: p = (C +- 1)/2, rho = C/(2C - p) give 1 + 4C^2/(5C^2 - 1),"
-    text += f" never exceeded; reached C = 1: {float(tight[1]):.5f}, 3: {float(tight[3]):.5f},"
-    text += f" 5: {float(tight[5]):.5f}; even C: C = 2: {float(tight[2]):.5f}, 4: {float(tight[4]):.5f}"
+    text = "all with odd C, where C/2 is no whole number: p = (C +- 1)/2, rho = C/(2C - p) give"
+    text += " 1 + 4C^2/(5C^2 - 1), never exceeded; reached"
+    reached = {c: f"{float(ratio):.5f}" for c, ratio in tight.items()}
+    text += (
+        f" C = 1: {reached[1]}, 3: {reached[3]}, 5: {reached[5]}; even C = 2: {reached[2]}, 4: {reached[4]}"
+    )
     return _against(CORRECTED, searched, text, **figures)
+
+
+# section V: the heuristics -----------------------------------------------------------------------------
+
+
+def _confirm_heuristic(shown: Shown) -> bool:
+    instance = _given(shown)
+    own, other = play(instance, m_greedy), play(instance, s_greedy)
+    return (
+        feasible(instance, own, True)
+        and feasible(instance, other, True)
+        and _text(value(instance, own)) == shown["m_greedy"]
+        and _text(value(instance, other)) == shown["s_greedy"]
+        and value(instance, own) < value(instance, other)
+    )
+
+
+@claim(
+    PAPER,
+    "m-greedy-dominates",
+    text="m-greedy is never worse than s-greedy (not said: Figs. 2b and 2c show means)",
+    source="section V",
+    recorded=REFUTED,
+    confirm=_confirm_heuristic,
+)
+def _check_dominance(run: Run) -> Finding:
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        own, other = (value(instance, play(instance, rule)) for rule in (m_greedy, s_greedy))
+        return None if own >= other else {"m_greedy": _text(own), "s_greedy": _text(other)}
+
+    sizes = [(1, 2, 3, 3), (2, 1, 2, 3), (2, 2, 1, 3), (3, 1, 1, 4)]
+    if not run.small:
+        sizes += [(2, 2, 2, 4), (3, 2, 1, 3)]
+    cases = (
+        instance
+        for count, slots, tasks, values in sizes
+        for instance in _enumerate(count, slots, (1, 2, 3), tasks, values, parallelism=2)
+    )
+    return _against(REFUTED, _search(cases, flaw), "by value per share it may leave more of the slot empty")

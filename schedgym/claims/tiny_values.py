@@ -150,7 +150,7 @@ def play(instance: Instance, choose: Callable[[Instance, int, Amounts], Amounts]
 
 
 class Optimum(NamedTuple):
-    """Of a linear programme: value, solution, prices of the rows, and whether no other solution is as good."""
+    """Of a linear programme: value, solution, prices of the rows, and whether there is no other solution."""
 
     value: Fraction
     x: list[Fraction]

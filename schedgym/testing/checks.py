@@ -987,8 +987,8 @@ def _compare_singles(case: _Case, num_envs: int, steps: int, mode: AutoresetMode
 def policy_parameters(name: str, view: str, id: str | None = None) -> dict[str, Any]:
     """Parameter values under which a registered policy accepts an action view.
 
-    Tried are the id's baseline parameters first, then combinations of the choices that the problem's
-    parameters offer, those with the fewest changes first.
+    Tried are the id's baseline parameters with what it declares to need first, then combinations of the
+    choices that the problem's parameters offer, those with the fewest changes first.
 
     Args:
         name: "problem/policy".
@@ -1001,7 +1001,8 @@ def policy_parameters(name: str, view: str, id: str | None = None) -> dict[str, 
     spec = get_policy_spec(name)
     problem = get_problem(spec.problem)
     id = id or _id_of(spec)
-    base = {**problem.ids[id].baseline_parameters, "view": view}
+    needs = {name: v[0] if isinstance(v, tuple) else v for name, v in spec.needs.items()}
+    base = {**problem.ids[id].baseline_parameters, **needs, "view": view}
     interface = gym.make(id, disable_env_checker=True, **base).unwrapped.interface  # type: ignore[attr-defined]
     kinds = problem.parameters.kinds()
     axes = {

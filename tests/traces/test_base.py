@@ -245,6 +245,9 @@ def test_a_trace_sorts_its_tasks_stably_and_is_read_only() -> None:
     assert trace.machine_cores.shape == trace.machine_memory.shape == (0,)
     assert trace.dropped == {} and trace.files == ()
     assert given.tolist() == [3, 1, 3, 1] and given.flags.writeable
+    assert trace.job.shape == (0,)
+    told = Trace("test", given, given, given, given, job=np.array([7, 8, 9, 2**53]))
+    assert told.job.tolist() == [8, 2**53, 7, 9] and not told.job.flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         trace.arrival[0] = 0.0
 
@@ -259,6 +262,8 @@ def test_a_trace_refuses_arrays_that_do_not_belong_together() -> None:
     two, three = np.ones(2), np.ones(3)
     with pytest.raises(InvalidWorkload, match=r"cores: must have shape \(2,\) like arrival, got \(3,\)"):
         Trace("test", two, two, three, two)
+    with pytest.raises(InvalidWorkload, match=r"job: must have shape \(2,\) like arrival, got \(3,\)"):
+        Trace("test", two, two, two, two, job=three)
     with pytest.raises(InvalidWorkload, match=r"machine_memory: must have shape \(2,\)"):
         Trace("test", two, two, two, two, two, three)
     with pytest.raises(InvalidWorkload, match=r"arrival: must have shape"):

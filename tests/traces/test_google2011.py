@@ -128,6 +128,7 @@ def test_units_and_rules(tasks: Path, machines: Path) -> None:
     assert trace.arrival.tolist() == [600, 600, 625]  # of the first SUBMIT
     assert trace.duration.tolist() == [7.5, 10, 9]  # of the run that finishes
     assert trace.cores.tolist() == [0.0625, 0.5, 0.25] and trace.memory.tolist() == [0.03125, 0.5, 0.25]
+    assert trace.job.tolist() == [6251639646] * 3
     assert trace.machine_cores.tolist() == [0.5, 1, 0.25] and trace.machine_memory.tolist() == [0.25, 1, 0.5]
     assert trace.dropped == {**DROPPED, "machine: capacity missing": 1}
     assert trace.rows == 3 + sum(DROPPED.values()) and trace.filled == {}

@@ -56,12 +56,12 @@ class ParallelJCTParameters(Parameters):
         None, "of a job (none: 70 for x70, 200 else; of a trace any)", minimum=1, maximum=10**6
     )
     rate: float = parameter(0.15, "arrivals per second", minimum=0, exclusive=True)
-    load_max: float = parameter(1000.0, "loads are U(0, load_max] vCPU s", minimum=0, exclusive=True)
+    load_max: float = parameter(1000.0, "drawn loads are U(0, load_max] vCPU s", minimum=0, exclusive=True)
     efficiency_min: float = parameter(
         0.1, "efficiencies are U[efficiency_min, 1]", minimum=0, maximum=1, exclusive=True
     )
     cpu: float = parameter(10.0, "vCPU of a server", minimum=0, exclusive=True)
-    arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=48)
+    arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=24)
     rack_share: float = parameter(
         0.3, "of a rack's available vCPU that a job may use", minimum=0, maximum=1, exclusive=True
     )
@@ -119,8 +119,8 @@ class ParallelJCTParameters(Parameters):
             "cpu",
             "efficiency_min",
         )
-        drawn = ("reading", "rate", "load_max")
-        idle = {"workload": ("jobs", "most_tasks", *tree, *drawn), "trace": drawn}
+        drawn = ("reading", "rate")
+        idle = {"workload": ("jobs", "most_tasks", "load_max", *tree, *drawn), "trace": drawn}
         for source, names in idle.items():
             for field in dataclasses.fields(self):
                 chosen = getattr(self, field.name) != field.default

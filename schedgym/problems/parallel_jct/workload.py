@@ -404,6 +404,8 @@ def make_source(parameters: ParallelJCTParameters) -> Source:
         from schedgym.traces import read_trace
 
         trace = from_trace(read_trace(parameters.trace), parameters.most_tasks)
+        if len(trace.load) and parameters.load_max != type(parameters).load_max:
+            raise InvalidParameter("load_max: has no effect on a trace that tells durations: leave it out")
     return Source(
         parameters.jobs,
         parameters.arity,

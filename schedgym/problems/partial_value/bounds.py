@@ -101,6 +101,8 @@ def upper_bound(workload: Workload, parameters: PartialValueParameters | None = 
     model = "continuous" if parameters is None else parameters.model
     check_model(workload, model)
     needs = _needs(tables(workload), model == "discrete")
+    if len(needs.job) == 0:
+        return 0.0
     if needs.whole and _alike(needs):
         return _matroid(needs, _grid(needs, _events(needs)))[1]
     return _priced(needs).bound
@@ -198,7 +200,7 @@ def _needs(own: Tables, whole: bool) -> _Needs:
 
 def _alike(needs: _Needs) -> bool:
     """Whether every task needs the same."""
-    return len(needs.job) > 0 and bool((needs.share == needs.share[0]).all())
+    return bool((needs.share == needs.share[0]).all())
 
 
 def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
@@ -290,7 +292,8 @@ def _priced(needs: _Needs) -> _Solution:
         grid = _grid(sample, edge)
     steps = (np.arange(COARSE + 1) / COARSE) ** 2
     points = _points(sample, sample.most[:, np.newaxis] * steps)
-    best, prices, gap, spent = math.inf, np.zeros((len(grid.slots), needs.share.shape[1])), math.inf, 0
+    best, prices = math.inf, np.zeros((len(grid.slots), needs.share.shape[1]))
+    gap, stalled, spent = math.inf, 0, 0
     while True:
         served, price, variables = _program(sample, grid, points)
         bound = _certified(sample, grid, price)
@@ -303,8 +306,9 @@ def _priced(needs: _Needs) -> _Solution:
             value = _worth(sample, low)
             value += (total - low) * (_worth(sample, low + 1.0) - value)
         gap, before = best - math.fsum(value), gap
+        stalled = stalled + 1 if gap > 0.5 * before else 0
         spent += variables
-        if gap <= GAP * best or gap > 0.5 * before or spent > MOST_VARIABLES:
+        if gap <= GAP * best or stalled > 1 or spent > MOST_VARIABLES:
             break
         points = _refined(sample, points, total)
     if sample is not needs:

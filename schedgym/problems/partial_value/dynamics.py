@@ -317,9 +317,7 @@ def serve(config: Any, rows: Rows, state: State, log: Log, b: int) -> float:
             continue
         for i in range(resources):
             state.now[b, i] += rows.share[b, r, i] * x
-        total += gain(
-            rows.utility[b, r], rows.value[b, r], rows.exponent[b, r], rows.served[b, r], x
-        )
+        total += gain(rows.utility[b, r], rows.value[b, r], rows.exponent[b, r], rows.served[b, r], x)
         rows.served[b, r] += x
         state.served[b, rows.job[b, r]] = rows.served[b, r]
         set_row(config, rows, b, r)
@@ -455,9 +453,7 @@ def can_decide(rule: int, discrete: bool, shown: bool, unit: bool) -> Any:
 
 
 @helper
-def begin(
-    config: Any, jobs: Jobs, rows: Rows, state: State, observation: Observation, b: int
-) -> None:
+def begin(config: Any, jobs: Jobs, rows: Rows, state: State, observation: Observation, b: int) -> None:
     """Start an episode on the loaded workload, in slot 1."""
     s = state.scalars[b]
     for r in range(s.active):
@@ -467,9 +463,7 @@ def begin(
     for job in range(s.jobs):
         state.served[b, job] = 0.0
         last = max(last, jobs.deadline[b, job])
-        most += gain(
-            jobs.utility[b, job], jobs.value[b, job], jobs.exponent[b, job], 0.0, jobs.tasks[b, job]
-        )
+        most += gain(jobs.utility[b, job], jobs.value[b, job], jobs.exponent[b, job], 0.0, jobs.tasks[b, job])
     for i in range(state.load.shape[1]):
         state.load[b, i] = 0.0
     s.reward_scale = 1.0 / most if config.normalize else 1.0

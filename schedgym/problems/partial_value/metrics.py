@@ -19,7 +19,17 @@ from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.partial_value.problem import METRICS, UTILITIES
 
-__all__ = ["FULL", "TOLERANCE", "fates", "last_slot", "measure", "metrics", "tally", "validate"]
+__all__ = [
+    "FULL",
+    "TOLERANCE",
+    "fates",
+    "last_slot",
+    "measure",
+    "metrics",
+    "tally",
+    "validate",
+    "values",
+]
 
 B1 = npt.NDArray[np.bool_]
 F8 = npt.NDArray[np.float64]
@@ -201,17 +211,19 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     return dict(zip(NAMES, out[0].tolist(), strict=True))
 
 
+def values(utility: I8, value: F8, exponent: F8, served: F8) -> F8:
+    """f(y) of each job [N]; the arguments are as in :func:`measure`, of one environment."""
+    found: F8 = value * np.choose(utility, (served, served**exponent, np.log1p(served)))
+    return found
+
+
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
     """What became of each job, in the order of the input: tasks served, and their value."""
     jobs = record.workload.jobs
     served = np.zeros(len(jobs["tasks"]))
     np.add.at(served, record.job, record.amount[:, 0])
-    kind, value, exponent = jobs["utility"], jobs["value"], _exponents(record.workload)
-    by_kind = (served, served**exponent, np.log1p(served))
-    return {
-        "served": served.tolist(),
-        "value": (value * np.choose(kind, by_kind)).tolist(),
-    }
+    value = values(jobs["utility"], jobs["value"], _exponents(record.workload), served)
+    return {"served": served.tolist(), "value": value.tolist()}
 
 
 def validate(record: ScheduleRecord, whole: bool = False) -> None:

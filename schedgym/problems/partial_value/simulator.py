@@ -222,9 +222,7 @@ class PartialValueSimulator(Simulator):
         check_model(workload, self.parameters.model)
         jobs, resources = workload.jobs["demand"].shape
         if resources != self.resources:
-            raise InvalidWorkload(
-                f"cluster: {resources} resources, the environment has {self.resources}"
-            )
+            raise InvalidWorkload(f"cluster: {resources} resources, the environment has {self.resources}")
         if self.parameters.window == "all" and jobs > self.window:
             raise InvalidWorkload(f"jobs: {jobs} jobs exceed the window, which was sized for {self.window}")
 

@@ -42,7 +42,7 @@ class SingleJobParameters(Parameters):
     """Keyword arguments of ``schedgym/SingleJob-v0``."""
 
     tasks: int = parameter(40, "tasks of the job", minimum=1, maximum=10**5)
-    arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=48)
+    arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=24)
     cpu_max: float = parameter(10.0, "servers have U(0, cpu_max] vCPU", minimum=0, exclusive=True)
     load_max: float = parameter(3600.0, "loads are U(0, load_max] vCPU s", minimum=0, exclusive=True)
     efficiency_min: float = parameter(

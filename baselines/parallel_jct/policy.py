@@ -1,0 +1,421 @@
+"""LaunchPolicy: which waiting job is launched next, and how it is planned.
+
+A policy is asked again after every launch, so that each call is one iteration of the paper's loops. What it
+must keep between the calls of a round is which jobs have failed.
+
+OnTaPRA plans all waiting jobs in every iteration, and launches the one that would complete first. Most of this
+work is not done here: a job takes at least its least energy over all the vCPU that one job may have, and if
+that is more than the best completion time so far, its plan does not matter. It matters only whether the job
+would have failed, and so have left the round: if a later iteration of the round has to plan the job after all,
+it is planned on what was available in the earlier ones first. So every decision is that of the full loop.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.placement import (
+    Membership,
+    PlanScratch,
+    affords,
+    largest_capacity,
+    plan_is_finite,
+    tapra_fast,
+)
+from schedgym.baselines.solvers.planning import Planner
+from schedgym.core.jit import F8_2, I4_2, I8_1, helper, pack, pure_kernel, unpacker
+from schedgym.core.policy import Interface
+from schedgym.errors import InvalidParameter
+
+__all__ = ["KNOWS", "LaunchPolicy"]
+
+KNOWS = ("load", "efficiency")
+SLACK = 1e-9  # by which a bound must exceed a completion time, for rounding
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.int8]
+
+
+class Memory(NamedTuple):
+    """What is known of jobs in this round, by their number, and of its iterations."""
+
+    stamp: I8_1  # [jobs] the round that the next two are about
+    passed: I8_1  # [jobs] earlier iterations under which the job is known not to have failed
+    out: I8_1  # [jobs] 1: has failed
+    history: F8_2  # [iterations, R] the limits in each iteration
+    order: I8_1  # [W] rows in the order of the policy
+    placement: I4_2  # [2, most tasks] of the job chosen, of the one being planned
+
+
+unpack = unpacker(Membership, PlanScratch, Memory)
+
+
+@pure_kernel
+def capacity_of(table: Any, limits: Floats) -> float:
+    """The vCPU that one job can have in all, at most."""
+    membership, scratch, _ = unpack(table)
+    return largest_capacity(membership, limits, scratch)
+
+
+@helper
+def is_out(memory: Memory, round: int, iteration: int, job: int) -> Any:
+    """Whether a job has left the round; when it is seen first, it has not."""
+    if memory.stamp[job] != round:
+        memory.stamp[job] = round
+        memory.passed[job] = iteration
+        memory.out[job] = 0
+    return memory.out[job] != 0
+
+
+@pure_kernel
+def shortest_job(
+    table: Any,
+    round: int,
+    iteration: int,
+    count: int,
+    number: Integers,
+    first_task: Integers,
+    tasks: Integers,
+    least_energy: Floats,
+    energy_cap: Floats,
+    failed: Bits,
+    load: Floats,
+    efficiency: Floats,
+    limits: Floats,
+) -> int:
+    """One iteration of OnTaPRA with TaPRA-fast.
+
+    Args:
+        table: packs Membership, PlanScratch and Memory.
+        round: number of the round.
+        iteration: number of the iteration in it; the memory holds the limits of the earlier ones.
+        count: visible waiting jobs.
+        number: [W] of each job.
+        first_task: [W] row of its first task.
+        tasks: [W] how many it has.
+        least_energy: [W].
+        energy_cap: [W].
+        failed: [W] whether it has left the round.
+        load: [T].
+        efficiency: [T, M].
+        limits: [R] now.
+
+    Returns:
+        The row of the job with the smallest completion time (ties: the first), whose placement is in the
+        memory; -1 if all have failed.
+    """
+    membership, scratch, memory = unpack(table)
+    capacity = largest_capacity(membership, limits, scratch)
+    for k in range(limits.shape[0]):
+        memory.history[iteration, k] = limits[k]
+    if capacity <= 0.0:
+        return -1
+    start = -1  # the smallest bound first: it rules out most others
+    for r in range(count):
+        if failed[r] or is_out(memory, round, iteration, number[r]):
+            continue
+        if not affords(least_energy[r], energy_cap[r]):
+            memory.out[number[r]] = 1
+        elif start < 0 or least_energy[r] < least_energy[start]:
+            start = r
+    best = math.inf
+    chosen = -1
+    for turn in range(-1, count):
+        r = start if turn < 0 else turn
+        if r < 0 or turn == start or failed[r] or memory.out[number[r]]:
+            continue
+        if least_energy[r] > best * (1.0 + SLACK) * capacity:
+            continue
+        job = number[r]
+        now = memory.placement[1]
+        lasts = True
+        while lasts and memory.passed[job] < iteration:
+            lasts = plan_is_finite(
+                first_task[r],
+                tasks[r],
+                load,
+                efficiency,
+                membership,
+                memory.history[memory.passed[job]],
+                energy_cap[r],
+                now,
+                scratch,
+            )
+            memory.passed[job] += 1
+        jct = math.inf
+        if lasts:
+            jct = tapra_fast(
+                first_task[r], tasks[r], load, efficiency, membership, limits, energy_cap[r], now, scratch
+            )
+            memory.passed[job] = iteration + 1
+        if jct == math.inf:
+            memory.out[job] = 1
+        elif jct < best or (jct == best and r < chosen):
+            best = jct
+            chosen = r
+            for t in range(tasks[r]):
+                memory.placement[0, t] = now[t]
+    return chosen
+
+
+@pure_kernel
+def first_job(
+    table: Any,
+    round: int,
+    count: int,
+    number: Integers,
+    first_task: Integers,
+    tasks: Integers,
+    energy_cap: Floats,
+    failed: Bits,
+    load: Floats,
+    efficiency: Floats,
+    limits: Floats,
+) -> int:
+    """The next job of a pass with TaPRA-fast: the row of the first in the memory's order that can be planned.
+
+    Every job has one turn in a round. The other arguments are those of :func:`shortest_job`.
+    """
+    membership, scratch, memory = unpack(table)
+    for x in range(count):
+        r = memory.order[x]
+        if failed[r] or is_out(memory, round, 0, number[r]):
+            continue
+        memory.out[number[r]] = 1
+        jct = tapra_fast(
+            first_task[r],
+            tasks[r],
+            load,
+            efficiency,
+            membership,
+            limits,
+            energy_cap[r],
+            memory.placement[0],
+            scratch,
+        )
+        if jct < math.inf:
+            return r
+    return -1
+
+
+class LaunchPolicy:
+    """Base of the parallel-jct policies.
+
+    With a window smaller than the number of waiting jobs a policy sees, and decides on, the first ones only:
+    evaluate with ``window="all"``.
+
+    Args:
+        rule: "sjf" (in every iteration the job that would complete first), or the order of one pass: "fcfs",
+            "slf", "llf" or "random".
+        label: what to call it in an error.
+        planner: of single jobs, one of :data:`~schedgym.baselines.solvers.planning.PLANNERS`.
+        mar: whether jobs are launched only while more than ``max_percent`` of all vCPU is available.
+        max_percent: threshold of the MAR test, in [0, 1].
+    """
+
+    def __init__(self, rule: str, label: str, planner: str, mar: bool, max_percent: float) -> None:
+        self.rule, self.label = rule, label
+        self.planner = Planner(planner)
+        if not isinstance(mar, bool):
+            raise InvalidParameter(f"mar: must be True or False, got {mar!r}")
+        if isinstance(max_percent, bool) or not isinstance(max_percent, (int, float)):
+            raise InvalidParameter(f"max_percent: must be a number, got {max_percent!r}")
+        if not 0.0 <= max_percent <= 1.0:
+            raise InvalidParameter(f"max_percent: must be in [0, 1], got {max_percent!r}")
+        self.mar, self.max_percent = mar, float(max_percent)
+        self.fast = planner == "tapra-fast"
+        self.views = ("plan", "pick") if self.fast else ("plan",)
+        self.rounds = ("events", "all") if rule == "fcfs" else ("ticks", "all")
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
+        if interface.observation != "dict":
+            raise InvalidParameter(f"{self.label} reads exact units: needs observation='dict'")
+        if interface.view not in self.views:
+            with_planner = "" if self.fast else f" with planner={self.planner.name!r}"
+            raise InvalidParameter(
+                f"{self.label}{with_planner} cannot be expressed in view {interface.view!r}"
+            )
+        if interface.parameters["rounds"] not in self.rounds:
+            wanted = " or ".join(repr(rounds) for rounds in self.rounds)
+            raise InvalidParameter(
+                f"{self.label} decides at {'arrivals and completions' if self.rule == 'fcfs' else 'ticks'}: "
+                f"needs rounds={wanted}, the environment has {interface.parameters['rounds']!r}"
+            )
+        self.rng = rng
+        self.seed = int(rng.integers(2**63)) if self.planner.genetic else 0
+        self.view = interface.view
+        self.window, self.tasks = interface.sizes["window"], interface.sizes["tasks"]
+        self.action = np.zeros((1 + self.tasks if self.view == "plan" else 0, 2))
+        self.shown = 0
+        self.clock = -1.0
+        self.round = self.iteration = 0
+        self.ended = True
+        self.ready = False
+        self.table: Any = None
+
+    def prepare(self, observation: dict[str, Any]) -> None:
+        """Make the work space of an episode."""
+        self.planner.prepare(observation["groups"], self.tasks)
+        self.memory = Memory(
+            stamp=np.zeros(0, dtype=np.int64),
+            passed=np.zeros(0, dtype=np.int64),
+            out=np.zeros(0, dtype=np.int64),
+            history=np.zeros((8, len(observation["limits"]))),
+            order=np.zeros(self.window, dtype=np.int64),
+            placement=np.zeros((2, self.tasks), dtype=np.int32),
+        )
+        self.total = float(observation["capacity"].sum())
+        self.ready = True
+
+    def reserve(self, jobs: int) -> None:
+        """Make room for that many jobs and one iteration more."""
+        memory, more = self.memory, {}
+        if jobs > len(memory.stamp):
+            for name in ("stamp", "passed", "out"):
+                more[name] = np.zeros(max(jobs, 2 * len(memory.stamp), 64), dtype=np.int64)
+                more[name][: len(memory.stamp)] = getattr(memory, name)
+        if self.iteration == len(memory.history):
+            more["history"] = np.concatenate([memory.history, np.zeros_like(memory.history)])
+        if more or self.table is None:
+            self.memory = memory._replace(**more)
+            self.table = pack(self.planner.membership, self.planner.scratch, self.memory)
+
+    def acts(self, observation: dict[str, Any]) -> bool:
+        """Whether this is an instant at which the policy decides, and the MAR test is passed."""
+        arrival, completion, tick = observation["event"].tolist()
+        if not (arrival or completion if self.rule == "fcfs" else tick):
+            return False
+        return not self.mar or float(observation["available"].sum()) > self.max_percent * self.total
+
+    def __call__(self, observation: dict[str, Any]) -> Any:
+        """The job to launch, planned, or the end of the round."""
+        if not self.ready:
+            self.prepare(observation)
+        clock = float(observation["clock"][0])
+        if self.ended or clock != self.clock:
+            self.clock = clock
+            self.round += 1
+            self.iteration = 0
+        row = -1
+        count = int(observation["waiting"][0] - observation["backlog"][0])
+        if count and self.acts(observation):
+            self.reserve(1 + int(observation["job"][count - 1]))
+            row = self.choose(observation, count)
+            self.iteration += 1
+        self.ended = row < 0
+        if self.view == "pick":
+            return row if row >= 0 else self.window
+        used = 0
+        if row >= 0:
+            used = int(observation["tasks"][row])
+            self.action[1 : 1 + used, 0] = self.memory.placement[0, :used]
+        self.action[0, 0] = row if row >= 0 else self.window
+        self.action[1 + used : 1 + self.shown] = 0.0
+        self.shown = used
+        return self.action
+
+    def choose(self, observation: dict[str, Any], count: int) -> int:
+        """The row of the job to launch, with its placement in the memory; -1 if there is none."""
+        if self.rule == "sjf":
+            return self.choose_shortest(observation, count)
+        order = self.memory.order[:count]
+        if self.rule == "fcfs":
+            order[:] = np.arange(count)
+        elif self.rule == "random":
+            order[:] = self.rng.permutation(count)
+        else:
+            load = observation["total_load"][:count]
+            order[:] = np.argsort(load if self.rule == "slf" else -load, kind="stable")
+        if self.fast:
+            return first_job(
+                self.table,
+                self.round,
+                count,
+                *(observation[name] for name in ("job", "first_task", "tasks", "energy_cap", "failed")),
+                *(observation[name] for name in ("load", "efficiency", "limits")),
+            )
+        for row in order.tolist():
+            if not observation["failed"][row] and not self.has_failed(observation, row):
+                self.memory.out[observation["job"][row]] = 1
+                if self.plan(observation, row, observation["limits"], self.iteration) < math.inf:
+                    return row
+        return -1
+
+    def choose_shortest(self, observation: dict[str, Any], count: int) -> int:
+        """One iteration of OnTaPRA."""
+        if self.fast:
+            return shortest_job(
+                self.table,
+                self.round,
+                self.iteration,
+                count,
+                *(observation[name] for name in ("job", "first_task", "tasks")),
+                *(observation[name] for name in ("least_energy", "energy_cap", "failed")),
+                *(observation[name] for name in ("load", "efficiency", "limits")),
+            )
+        memory, iteration = self.memory, self.iteration
+        limits, least = observation["limits"], observation["least_energy"]
+        memory.history[iteration] = limits
+        capacity = capacity_of(self.table, limits)
+        if capacity <= 0.0:
+            return -1
+        best, chosen = math.inf, -1
+        for row in np.argsort(least[:count], kind="stable").tolist():
+            job = int(observation["job"][row])
+            if observation["failed"][row] or self.has_failed(observation, row):
+                continue
+            if least[row] > best * (1.0 + SLACK) * capacity:
+                break
+            jct = 0.0
+            while jct < math.inf and memory.passed[job] < iteration:
+                earlier = int(memory.passed[job])
+                jct = self.plan(observation, row, memory.history[earlier], earlier, keep=False)
+                memory.passed[job] += 1
+            if jct < math.inf:
+                jct = self.plan(observation, row, limits, iteration, keep=False)
+                memory.passed[job] = iteration + 1
+            if jct == math.inf:
+                memory.out[job] = 1
+            elif jct < best or (jct == best and row < chosen):
+                best, chosen = jct, row
+                used = int(observation["tasks"][row])
+                memory.placement[0, :used] = self.planner.placement[:used]
+        return chosen
+
+    def has_failed(self, observation: dict[str, Any], row: int) -> bool:
+        """Whether the job in a row has left the round."""
+        memory, job = self.memory, int(observation["job"][row])
+        if memory.stamp[job] != self.round:
+            memory.stamp[job], memory.passed[job], memory.out[job] = self.round, self.iteration, 0
+        return bool(memory.out[job])
+
+    def plan(
+        self, observation: dict[str, Any], row: int, limits: Floats, iteration: int, keep: bool = True
+    ) -> float:
+        """Plan the job in a row under some limits, into the memory if ``keep``; the completion time or inf."""
+        tasks = int(observation["tasks"][row])
+        seed = 0
+        if self.planner.genetic:  # the same whenever the same plan is asked for
+            key = (self.seed, self.round, iteration, int(observation["job"][row]))
+            seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
+        jct = self.planner(
+            int(observation["first_task"][row]),
+            tasks,
+            observation["load"],
+            observation["efficiency"],
+            limits,
+            float(observation["energy_cap"][row]),
+            seed,
+        )
+        if keep:
+            self.memory.placement[0, :tasks] = self.planner.placement[:tasks]
+        return float(jct)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | ({"table": None} if "table" in self.__dict__ else {})

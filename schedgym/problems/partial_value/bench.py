@@ -1,0 +1,70 @@
+"""What ``schedgym bench`` measures of PartialValue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from schedgym.core.benchmark import Benchmark
+
+__all__ = ["CASES"]
+
+ID = "schedgym/PartialValue-v0"
+ENVS = 256
+WINDOW = 32
+
+_SCORES = np.random.default_rng(0).uniform(-1.0, 1.0, (ENVS, WINDOW))
+
+
+def _fixed_scores(observation: Any) -> Any:
+    return _SCORES[0]
+
+
+def _fixed_scores_each(observation: Any) -> Any:
+    return _SCORES
+
+
+CASES = (
+    Benchmark(
+        name="PartialValue priority, features, gym.make (100 jobs, 2 resources, fixed scores, copies)",
+        id=ID,
+        parameters={"view": "priority", "observation": "features", "window": WINDOW},
+        act=_fixed_scores,
+    ),
+    *(
+        Benchmark(
+            name=f"vector face, {ENVS} envs, {model}, {observation}, {'copies' if copy else 'lent'}",
+            id=ID,
+            parameters={
+                "view": "priority",
+                "model": model,
+                "observation": observation,
+                "window": WINDOW,
+                "copy": copy,
+            },
+            act=_fixed_scores_each,
+            num_envs=ENVS,
+            steps=3000,
+            target=">= 1e6" if copy and observation == "features" else "-",
+        )
+        for model in ("continuous", "discrete")
+        for observation, copy in (("features", True), ("features", False), ("dict", True))
+    ),
+    *(
+        Benchmark(
+            name=f"{policy}, {jobs} jobs, lent",
+            id=ID,
+            parameters={"model": model, "jobs": jobs, "rate": rate},
+            policy=policy,
+            target=target,
+            slow=jobs > 1000,
+        )
+        for policy, model, jobs, rate, target in (
+            ("concave", "continuous", 100, 10.0, "<= 0.05"),
+            ("m-greedy", "discrete", 100, 10.0, "-"),
+            ("primal-dual", "discrete", 100, 10.0, "-"),
+            ("concave", "continuous", 10000, 10000.0, "-"),
+        )
+    ),
+)

@@ -1,0 +1,135 @@
+"""The Gymnasium classes of PartialValue; the docstring of PartialValueEnv is the page of its id."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from schedgym.core.problem import Problem
+from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
+from schedgym.problems.partial_value.problem import PROBLEM
+
+__all__ = ["PartialValueEnv", "PartialValueVectorEnv"]
+
+
+class PartialValueEnv(SchedulingEnv):
+    """Serve jobs that are worth something when partly done, before their deadlines.
+
+    ## Description
+    Time is slots 1, 2, ...; job j can be served in the slots from its arrival to its deadline, both
+    included, with at most X_j tasks a slot (`parallelism`) and Y_j in all (`tasks`). A task needs the share
+    r_ij = demand / capacity of resource i, and all that is served in a slot must fit: the sum of r_ij x_j is
+    at most 1 for each resource. A job that got y tasks is worth f_j(y), concave, non-decreasing, f_j(0) = 0:
+    `linear` v y, `power` v y^exponent, `log` v log(1 + y). The aim is the largest total value.
+
+    `model="continuous"`: tasks can be cut at will. `model="discrete"`: tasks are whole, and task k of a job
+    is worth f(k) - f(k - 1).
+
+    ```python
+    import gymnasium as gym
+    import numpy as np
+    import schedgym
+
+    env = gym.make("schedgym/PartialValue-v0")
+    observation, info = env.reset(seed=1)
+    done = False
+    while not done:
+        left = np.maximum(observation["deadline"] - observation["slot"], 0.0)
+        scores = np.exp(-left)  # the value of urgent jobs counts up to e times as much
+        observation, reward, terminated, truncated, info = env.step(scores)
+        done = terminated or truncated
+    print(info["metrics"]["value"], info["metrics"]["value_share"])
+    ```
+
+    ## Action Space
+    By ``view``, with W visible active jobs and m resources. Of a Box over jobs only the rows of visible jobs
+    are read.
+
+    | view | space | meaning |
+    |---|---|---|
+    | `allocation` | `Box(W,)` | tasks of each job in this slot (discrete: whole numbers) |
+    | `prices` | `Box(m,)` in [-50, 50] | logarithm of each resource's price; continuous model only |
+    | `priority` | `Box(W,)` in [-10, 10] | per job a score s; its value counts exp(s) times |
+    | `rule` | `Discrete(8)` | which rule decides this slot (RULES) |
+
+    View `prices`: every active job, also beyond the window, buys the tasks whose worth exceeds their cost,
+    x = clip(f'^-1(sum of b_i r_ij) - y, 0, u), u being the most it may get now; -50 means a price of 0. What
+    does not fit is scaled down as in `allocation`. Algorithm 1 is the point whose prices clear the slot.
+
+    View `priority`, discrete: tasks are served by exp(s) times value per dominant share, up to the first
+    that does not fit; with `single_task` that one is taken alone if its exp(s) times value is larger than
+    that of the others together. All s = 0: m-greedy. Continuous: exp(s) f' is lowered to a common level until
+    a resource is full; all s = 0: s-greedy. Jobs beyond the window have the score -10.
+
+    View `rule` decides on all active jobs; a rule that is not for the model, or needs deadlines that are
+    hidden, is masked.
+
+    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
+    tasks are clipped to [0, u] (discrete: rounded down); if they do not fit, x_j is multiplied by the least
+    of min(1, 1 / load_i) over the resources that it uses (discrete: the last task with the lowest value per
+    dominant share is dropped until all fit); a masked rule becomes fifo. With `strict=True` they raise
+    InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise. Scores and prices
+    are never infeasible.
+
+    ## Observation Space
+    `observation="dict"`, in exact units; active jobs stand first, in order of arrival:
+
+    | key | shape | meaning |
+    |---|---|---|
+    | `slot` | (1,) | the slot to be decided |
+    | `capacity` | (m,) | of each resource |
+    | `job` | (W,) | index |
+    | `arrival`, `deadline` | (W,) | [slots]; no `deadline` with `deadlines="hidden"` |
+    | `parallelism`, `tasks` | (W,) | X, Y |
+    | `served`, `cap` | (W,) | y so far; u, the most tasks in this slot: min(X, Y - y) |
+    | `value`, `exponent`, `utility` | (W,) | v, exponent, kind of f: 0 linear, 1 power, 2 log |
+    | `marginal` | (W,) | value of one more task (of what is left, if less): f(y + min(1, u)) - f(y) |
+    | `demand` | (W, m) | of a task, absolute |
+    | `job_mask` | (W,) | which rows hold a job |
+    | `active`, `backlog` | (1,) | active jobs: in all, beyond the window |
+    | `action_mask` | (8,) | view `rule`, not with `action_mask=False` |
+
+    Nothing of the future is shown.
+
+    `observation="features"` gives float32 tokens, with q(x, c) = x / (x + c): `jobs` (W, 10 + m): q(value,
+    3), served share, q(u, 20), q(slots left, 8) (0 if hidden), q(marginal, 1), q(marginal, 50 dominant
+    share), dominant share of u tasks (at most 1), utility (one of three is 1), and per resource q(share,
+    0.02); `resources` (m, 2): q(load if all active jobs got u, 1), the visible jobs' part of that load;
+    `globals` (3,): q(slot, 32), q(active, 32), q(beyond the window, 32); `job_mask`, `action_mask`.
+
+    ## Rewards
+    The value gained in the slot, sum of f(y + x) - f(y); undiscounted they sum to the total value.
+    `normalize=True` divides by the value of all jobs of the episode served in full (a constant that the
+    agent does not see).
+
+    ## Starting State
+    Slot 1, nothing served. The workload is drawn from (seed, number of the episode), or given by
+    `reset(options={"workload": ...})` with as many resources.
+
+    ## Episode End
+    Terminated after the last deadline, or when all jobs have arrived and none can be served any more; never
+    truncated. Empty slots are steps, too. `info["metrics"]` holds the metrics.
+
+    ## Arguments
+    The fields of :class:`~schedgym.problems.partial_value.problem.PartialValueParameters`, and `render_mode`
+    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode`.
+
+    ## Source
+    Paper 002. Workloads: its own generator, or the jobs of a trace with deadlines by a slack factor.
+
+    ## Deviations
+    A load fits if it is at most 1 + 1e-9; a job is done at Y - 1e-9 tasks. The paper is silent on ties: they
+    go to the larger value, then the earlier arrival.
+
+    ## Version History
+    * v0: first version.
+    """
+
+    problem: ClassVar[Problem] = PROBLEM
+    id: ClassVar[str] = "schedgym/PartialValue-v0"
+
+
+class PartialValueVectorEnv(SchedulingVectorEnv):
+    """The native vector face of :class:`PartialValueEnv`: same spaces, batched."""
+
+    problem: ClassVar[Problem] = PROBLEM
+    env_class: ClassVar[type[SchedulingEnv]] = PartialValueEnv

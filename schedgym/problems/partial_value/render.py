@@ -1,0 +1,75 @@
+"""Pictures of PartialValue: which jobs filled the resources, and how far each is served; as text and image."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text
+from schedgym.problems.partial_value.metrics import TOLERANCE, values
+from schedgym.problems.partial_value.simulator import PartialValueSimulator
+
+__all__ = ["render_ansi", "render_rgb_array"]
+
+PERCENT = 100
+
+
+def _parts(loads: npt.NDArray[np.float64]) -> list[int]:
+    """Loads in whole percent whose sum is the sum of the loads, rounded."""
+    ends = np.floor(np.cumsum(loads) * PERCENT + 0.5).astype(np.int64)
+    parts: list[int] = np.diff(ends, prepend=0).tolist()
+    return parts
+
+
+def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
+    state, rows, jobs, log = simulator.state, simulator.row_arrays, simulator.jobs, simulator.log
+    s = state.scalars[index]
+    n, number, last, logged = (int(s[name]) for name in ("active", "jobs", "slots", "logged"))
+    shown = min(n, simulator.window)
+    # the log is sorted by slot
+    before = slice(int(np.searchsorted(log.slot[index, :logged], last)) if last else 0, logged)
+    job, amount = log.job[index, before], log.amount[index, before]
+    load = jobs.share[index, job] * amount[:, np.newaxis]
+    bars = []
+    for i in range(simulator.resources):
+        held = [(int(j), part) for j, part in zip(job, _parts(load[:, i]), strict=True) if part]
+        used, room = float(load[:, i].sum()), float(jobs.capacity[index, i])
+        bars.append(Bar(PERCENT, held, f"{used * room:.4g} of {room:.4g}"))
+    got = np.zeros(number)
+    got[job] = amount
+    lines = []
+    for r in range(shown):
+        j, y, most = int(rows.job[index, r]), float(rows.served[index, r]), float(rows.tasks[index, r])
+        text = f"served {y:.4g} of {most:.4g} ({y / most:.0%})  until {rows.deadline[index, r]:g}"
+        lines.append(Line(j, float(got[j]), most - y, f"{text}  value {rows.value[index, r]:.3g}"))
+    served, tasks = state.served[index, :number], jobs.tasks[index, :number]
+    parts = (jobs.utility, jobs.value, jobs.exponent)
+    total = float(values(*(array[index, :number] for array in parts), served).sum())
+    done = int((served >= tasks - TOLERANCE).sum())
+    return Scene(
+        clock=f"slot {last if s['finished'] else last + 1}",
+        event="the episode has ended" if s["finished"] else "loads of the slot before",
+        counts=f"{n} jobs active, {shown} visible, {done} of {number} done, value {total:.5g}",
+        done=(int(s["arrived"]) - n) / number,
+        bar="resource",
+        bars=bars,
+        lines=lines,
+        rows=simulator.window,
+    )
+
+
+def render_ansi(simulator: PartialValueSimulator, index: int) -> str:
+    """The state of environment ``index`` as plain text, one line per resource and per visible job."""
+    return draw_text(_scene(simulator, index))
+
+
+def render_rgb_array(simulator: PartialValueSimulator, index: int) -> npt.NDArray[np.uint8]:
+    """The state of environment ``index`` as an image, uint8 [height, width, 3].
+
+    Left the load of each resource in the slot before, by job; right the visible jobs in order of arrival,
+    with the tasks that they got in it and those left, what is served of them, deadline and value.
+
+    Raises:
+        DependencyNotInstalled: without Pillow (extra ``render``).
+    """
+    return draw_image(_scene(simulator, index))

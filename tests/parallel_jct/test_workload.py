@@ -1,0 +1,852 @@
+"""Workloads of ParallelJCT: the schema, files, energy caps, the generator, traces, toys."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from schedgym.core.random import root_seeds
+from schedgym.core.workload import Workload, load_workload, save_workload
+from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.parallel_jct.problem import PROBLEM, READINGS, ParallelJCTParameters
+from schedgym.problems.parallel_jct.workload import (
+    DEFAULT_MOST_TASKS,
+    SCHEMA,
+    TOYS,
+    WEIBULL,
+    Source,
+    TraceJobs,
+    cap_of_round,
+    cap_of_round_python,
+    draw_python,
+    energy_draw,
+    energy_draw_python,
+    from_trace,
+    generate,
+    make_source,
+    make_workload,
+    rebuild,
+    shuffle_future,
+    size_moments,
+    tables,
+    toy,
+)
+from schedgym.traces import read_trace
+from schedgym.traces.base import JobTrace, Trace
+from tests.parallel_jct import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = os.environ.get("SCHEDGYM_DATA")
+real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
+seeds = st.integers(0, 2**32)
+
+
+# Schema -----------------------------------------------------------------------------------------
+
+SOUND: dict[str, Any] = {
+    "arrival": [0.0, 1.5],
+    "job": [0, 1, 1],
+    "load": [4.0, 2.0, 3.0],
+    "efficiency": [[1.0, 0.5], [0.25, 0.5], [0.75, 0.75]],
+    "cpu": [2.0, 3.0],
+    "arity": 2,
+}
+MATRIX = {"arity": None, "groups": [[1, 1], [1, 0]], "beta": [0.5, 0.25]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arrival": [1.0, 0.0]}, "jobs.arrival[1]: must not decrease, got 0 after 1"),
+        ({"arrival": [-1.0, 0.0]}, "jobs.arrival[0]: must be >= 0 (s), got -1"),
+        ({"arrival": [0.0, 2e12]}, "jobs.arrival[1]: must be <= 1e+12 (s), got 2e+12"),
+        ({"arrival": []}, "jobs.arrival: must not be empty"),
+        ({"arrival": [0.0, 1.0, 2.0]}, "jobs: job [2] has no task"),
+        ({"job": [0, 0, 0]}, "jobs: job [1] has no task"),
+        ({"job": [0, 1, 2]}, "tasks.job[2]: there are 2 jobs, got 2"),
+        ({"job": [1, 0, 1]}, "tasks.job[1]: must not decrease, got 0 after 1"),
+        ({"job": [0, -1, 1]}, "tasks.job[1]: must be >= 0 (job), got -1"),
+        ({"job": [0, 0.5, 1]}, "tasks.job[1]: must be a whole number, got 0.5"),
+        ({"job": [0, 1]}, "tasks.load: must have one value per task: 2 as in tasks.job, got 3"),
+        ({"load": [4.0, 0.0, 1.0]}, "tasks.load[1]: must be > 0 (vCPU s), got 0"),
+        ({"load": [4.0, math.nan, 1.0]}, "tasks.load[1]: must be finite, got nan"),
+        ({"load": [4.0, 1e13, 1.0]}, "tasks.load[1]: must be <= 1e+12 (vCPU s), got 1e+13"),
+        (
+            {"efficiency": [[1, 1], [1, 0], [1, 1]]},
+            "tasks.efficiency[1][1]: must be > 0 (share of the load), got 0",
+        ),
+        (
+            {"efficiency": [[1, 1], [1, 1], [1.5, 1]]},
+            "tasks.efficiency[2][0]: must be <= 1 (share of the load), got 1.5",
+        ),
+        (
+            {"efficiency": [[1], [1], [1]]},
+            "cluster.cpu: must have one value per server: 1 as in tasks.efficiency, got 2",
+        ),
+        (
+            {"efficiency": [[1, 1], [1, 1], [1e-300, 1]]},
+            "jobs: the largest possible energy of job [1] must be <= 1e+18 vCPU s, got 3e+300",
+        ),
+        (
+            {"energy_cap_ratio": [1.0]},
+            "jobs.energy_cap_ratio: must have one value per job: 2 as in jobs.arrival, got 1",
+        ),
+        ({"energy_cap_ratio": [1.0, 0.0]}, "jobs.energy_cap_ratio[1]: must be > 0 (cap / load), got 0"),
+        (
+            {"energy_cap_ratio": [1.0, 1e7]},
+            "jobs.energy_cap_ratio[1]: must be <= 1e+06 (cap / load), got 1e+07",
+        ),
+        ({"energy_seed": -1}, "parameters.energy_seed: must be >= 0 (), got -1"),
+        ({"energy_seed": 0.5}, "parameters.energy_seed: must be a whole number, got 0.5"),
+        ({"energy_seed": 2**54}, "parameters.energy_seed: must be <= 9.0072e+15 (), got 1.80144e+16"),
+        ({"cpu": [2.0, 0.0]}, "cluster.cpu[1]: must be > 0 (vCPU), got 0"),
+        ({"arity": 5}, "cluster.arity: must be even, got 5"),
+        ({"arity": 4}, "cluster.cpu: a fat tree of arity 4 has 16 servers, got 2"),
+        ({"arity": None}, "cluster: must have arity or groups, and not both"),
+        ({"groups": [[1, 1]]}, "cluster: must have arity or groups, and not both"),
+        ({"beta": {"rack": 0.5, "pods": 0.5}}, "cluster.beta.pods: unknown field; did you mean 'pod'?"),
+        ({**MATRIX, "beta": None}, "cluster.beta: missing"),
+        (
+            {**MATRIX, "beta": [0.5]},
+            "cluster.beta: must have one value per group: 2 as in cluster.groups, got 1",
+        ),
+        (
+            {**MATRIX, "groups": [[1, 0], [1, 0]], "server_caps": False},
+            "cluster.groups: server [1] is in no group",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        make_workload(**(SOUND | changes))
+    assert str(caught.value) == message
+
+
+def test_there_are_no_absolute_limits() -> None:
+    content: dict[str, dict[str, Any]] = {
+        "jobs": {"arrival": [0.0]},
+        "tasks": {"job": [0], "load": [1.0], "efficiency": [[1.0]]},
+        "cluster": {"cpu": [1.0], "groups": [[1]], "limit": [1.0]},
+    }
+    with pytest.raises(InvalidWorkload, match="^cluster.limit: unknown field"):
+        SCHEMA.parse(content)
+
+
+def test_a_sound_workload() -> None:
+    workload = make_workload(**SOUND)
+    assert repr(workload) == (
+        "Workload('parallel-jct', jobs[2]: arrival; tasks[3]: job, load, efficiency; cluster[2]: cpu, arity)"
+    )
+    table = tables(workload)
+    assert table.first_task.tolist() == [0, 1, 3] and table.most_tasks == 2
+    assert table.total_load.tolist() == [4.0, 5.0] and table.least_energy.tolist() == [4.0, 8.0]
+    assert np.isnan(table.energy_cap_ratio).all() and table.energy_seed == 0
+    assert table.share.tolist() == [1, 1, 0.3, 0.3, 0.2, 0.2, 0.2] and table.kind.tolist() == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+    ]
+    other = tables(make_workload(**(SOUND | MATRIX), energy_cap_ratio=[1.0, 0.5], energy_seed=2**53 - 1))
+    assert other.energy_cap_ratio.tolist() == [1.0, 0.5] and other.energy_seed == 2**53 - 1
+    assert other.share.tolist() == [1, 1, 0.5, 0.25] and other.matrix.tolist() == [
+        [1, 0],
+        [0, 1],
+        [1, 1],
+        [1, 0],
+    ]
+
+
+def as_workload(given: oracle.Workload) -> Workload:
+    """The oracle's workload; its server limits come first."""
+    own = sum(limit.kind == "server" for limit in given.limits)
+    rows = given.limits[own:]
+    ratio = None if given.energy_cap_ratio is None else [given.energy_cap_ratio] * len(given.jobs)
+    return make_workload(
+        [job.arrival for job in given.jobs],
+        [i for i, job in enumerate(given.jobs) for _ in job.load],
+        [load for job in given.jobs for load in job.load],
+        [row for job in given.jobs for row in job.efficiency],
+        given.capacity,
+        groups=[[int(j in row.servers) for j in range(len(given.capacity))] for row in rows],
+        beta=[row.share for row in rows],
+        server_caps=own > 0,
+        energy_cap_ratio=ratio,
+    )
+
+
+def as_oracle(workload: Workload) -> oracle.Workload:
+    """The oracle's workload, of equal ratios; its limits by the oracle's own means where it has them."""
+    table = tables(workload)
+    cluster = workload.cluster
+    if "arity" in cluster:
+        limits = oracle.fat_tree(
+            int(cluster["arity"]),
+            *cluster["beta"].tolist(),
+            server_caps=bool(cluster.get("server_caps", True)),
+        )
+    else:
+        groups = oracle.groups_from_matrix(table.matrix.tolist())
+        kinds = ["server" if kind == 0 else "group" for kind in table.kind]
+        limits = tuple(map(oracle.Limit, kinds, groups, table.share.tolist()))
+    rows = list(zip(table.first_task[:-1], table.first_task[1:], strict=True))
+    jobs = tuple(
+        oracle.Job(
+            float(arrival), tuple(table.load[a:b].tolist()), tuple(map(tuple, table.efficiency[a:b].tolist()))
+        )
+        for arrival, (a, b) in zip(table.arrival, rows, strict=True)
+    )
+    ratio = table.energy_cap_ratio[0]
+    return oracle.Workload(
+        jobs, tuple(table.cpu.tolist()), limits, None if math.isnan(ratio) else float(ratio)
+    )
+
+
+@given(seed=seeds, fixed=st.booleans(), suffix=st.sampled_from([".json", ".npz"]))
+def test_files_give_back_the_same_instance(seed: int, fixed: bool, suffix: str, tmp_path_factory) -> None:
+    instance = oracle.random_workload(random.Random(seed), fixed_ratio=fixed)
+    workload = as_workload(instance)
+    path = tmp_path_factory.mktemp("files") / f"w{suffix}"
+    save_workload(workload, path)
+    again = load_workload(path)
+    assert again == workload and again.checked
+    back = as_oracle(again)
+    assert (back.jobs, back.capacity) == (instance.jobs, instance.capacity)
+    assert back.energy_cap_ratio == instance.energy_cap_ratio
+    assert [limit[1:] for limit in back.limits] == [limit[1:] for limit in instance.limits]
+    table = tables(again)
+    assert table.total_load.tolist() == [job.total_load for job in instance.jobs]
+    assert table.least_energy.tolist() == [job.least_energy for job in instance.jobs]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        MATRIX,
+        {"beta": {"rack": 0.5, "pod": 1, "data_centre": 1}, "server_caps": False},
+        {"energy_seed": 2**53 - 1, "energy_cap_ratio": [1.0, 2.0], "server_caps": True},
+    ],
+)
+def test_every_form_survives_files(suffix: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    workload = make_workload(**(SOUND | changes))
+    path = tmp_path / f"w{suffix}"
+    save_workload(workload, path)
+    again = load_workload(path, SCHEMA)
+    assert again == workload
+    for mine, theirs in zip(tables(again), tables(workload), strict=True):
+        assert_array_equal(mine, theirs)
+
+
+def test_the_example_in_the_package(tmp_path: Path) -> None:
+    path = ROOT / "schedgym/problems/parallel_jct/example.json"
+    workload = load_workload(path)
+    table = tables(workload)
+    assert len(table.arrival) == 16 and table.most_tasks == 9 and table.efficiency.shape[1] == 16
+    content = json.loads(path.read_text())
+    assert set(content["cluster"]) == {"cpu", "arity", "beta", "server_caps"}
+    assert table.energy_seed == content["parameters"]["energy_seed"]
+    save_workload(workload, tmp_path / "again.json")
+    assert load_workload(tmp_path / "again.json") == workload
+
+
+# Energy caps ------------------------------------------------------------------------------------
+
+
+@numba.njit
+def compiled_draws(seed: int, job: int, rounds: int) -> Any:
+    draws = np.empty(rounds)
+    for i in range(rounds):
+        draws[i] = energy_draw(seed, job, i)
+    return draws
+
+
+@numba.njit
+def compiled_cap(total: float, least: float, ratio: float, seed: int, job: int, number: int) -> Any:
+    return cap_of_round(total, least, ratio, seed, job, number)
+
+
+@given(seed=st.integers(0, 2**53), job=st.integers(0, 10**6), rounds=st.integers(1, 20))
+def test_the_draws_of_caps_are_a_function(seed: int, job: int, rounds: int) -> None:
+    with np.errstate(over="ignore"):
+        draws = compiled_draws(seed, job, rounds)
+    assert draws.tolist() == [energy_draw_python(seed, job, i) for i in range(rounds)]
+    assert (draws >= 0).all() and (draws < 1).all()
+
+
+def test_the_draws_of_caps_look_random() -> None:
+    with np.errstate(over="ignore"):
+        table = np.array([[compiled_draws(seed, job, 40) for job in range(25)] for seed in range(10)])
+    assert stats.kstest(table.ravel(), "uniform").pvalue > 1e-3
+    assert len(np.unique(table)) == table.size
+    flat = table.reshape(-1, 40)
+    for shift in (1, 2, 5):
+        assert abs(np.corrcoef(flat[:, :-shift].ravel(), flat[:, shift:].ravel())[0, 1]) < 0.05
+    assert abs(np.corrcoef(table[:, :-1].ravel(), table[:, 1:].ravel())[0, 1]) < 0.05
+    assert abs(np.corrcoef(table[:-1].ravel(), table[1:].ravel())[0, 1]) < 0.05
+
+
+@given(
+    load=st.floats(0.5, 1e6),
+    factor=st.floats(1.0, 1.3),
+    ratio=st.sampled_from([math.nan, 0.5, 1.0, 1.25]),
+    seed=st.integers(0, 2**53),
+    job=st.integers(0, 100),
+    number=st.integers(0, 100),
+)
+def test_the_cap_of_a_round(
+    load: float, factor: float, ratio: float, seed: int, job: int, number: int
+) -> None:
+    """Against the oracle, which draws by the same function."""
+    least = factor * load
+    with np.errstate(over="ignore"):
+        cap, granted = compiled_cap(load, least, ratio, seed, job, number)
+    assert (cap, granted) == cap_of_round_python(load, least, ratio, seed, job, number)
+    # one task whose efficiency makes that least energy, as nearly as can be
+    workload = oracle.Workload(
+        (oracle.Job(0.0, (load,), ((load / least,),)),),
+        (1.0,),
+        (oracle.Limit("server", (0,), 1),),
+        None if math.isnan(ratio) else ratio,
+    )
+    least = workload.jobs[0].least_energy
+    with np.errstate(over="ignore"):
+        cap, granted = compiled_cap(load, least, ratio, seed, job, number)
+    state = oracle._Simulation(
+        workload,
+        "ontapra",
+        oracle.tapra_fast,
+        True,
+        False,
+        0.3,
+        lambda _, i: energy_draw_python(seed, job, i),
+        False,
+    )
+    state.rounds[0] = number
+    assert float(state.energy_cap(0)) == cap
+    assert bool(state.outcome.granted) == granted
+    assert cap >= least if granted else cap <= max(1.1, ratio) * load * (1 + 1e-12)
+
+
+# Generator --------------------------------------------------------------------------------------
+
+
+def arrays(source: Source, environments: int, tasks: int, jobs: int = 0) -> SimpleNamespace:
+    """What a draw fills, of unlikely numbers; ``jobs`` more than there are."""
+    b, j, m = environments, source.jobs + jobs, source.servers
+    return SimpleNamespace(
+        arrival=np.full((b, j), -9.0),
+        first_task=np.full((b, j + 1), -9),
+        load=np.full((b, tasks), -9.0),
+        efficiency=np.full((b, tasks, m), -9.0),
+        total_load=np.full((b, j), -9.0),
+        least_energy=np.full((b, j), -9.0),
+        energy_cap_ratio=np.full((b, j), -9.0),
+        energy_seed=np.full(b, -9),
+        cpu=np.full((b, m), -9.0),
+    )
+
+
+def sizes(workload: Workload) -> np.ndarray:
+    return np.bincount(workload.tasks["job"])
+
+
+def near(share: float, p: float, count: int) -> None:
+    assert share == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / count) + 1e-12)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_readings_of_the_number_of_tasks(reading: str) -> None:
+    factor, scale, shape = WEIBULL[reading]
+    most = DEFAULT_MOST_TASKS[reading]
+    count = 20_000
+    source = Source(count, 2, reading=reading)
+    assert source.most_tasks == most
+    drawn = sizes(generate(0, 0, source))
+    assert drawn.min() >= 1 and drawn.max() <= most
+    weibull = stats.weibull_min(shape, scale=factor * scale)
+    for k in (1, 2, 3, 5, 10, 30, 50, 69):
+        near((drawn <= k).mean(), float(weibull.cdf(k)), count)
+    mean, deviation = size_moments(source.constants[0])
+    assert drawn.mean() == pytest.approx(mean, abs=5 * deviation / math.sqrt(count))
+    assert drawn.std() == pytest.approx(deviation, rel=0.1)
+    # the same moments from scipy: sums over the tail
+    tail = weibull.sf(np.arange(most))
+    assert mean == pytest.approx(tail.sum(), rel=1e-12)
+    # the specification's numbers
+    expected = {"x70": 30.0, "scale-half": 1.25, "shape-half": 2.29}[reading]
+    assert mean == pytest.approx(expected, rel=0.02)
+    if reading == "x70":
+        near((drawn == 70).mean(), float(weibull.sf(69)), count)
+        assert float(weibull.sf(70)) == pytest.approx(0.175, abs=5e-4)
+    else:
+        assert float(weibull.sf(most)) < 1.4e-7
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_jobs_may_be_cut(reading: str) -> None:
+    free = generate(3, 1, Source(200, 2, reading=reading))
+    for most in (1, 2, 10):
+        cut = generate(3, 1, Source(200, 2, reading=reading, most_tasks=most))
+        assert_array_equal(sizes(cut), np.minimum(sizes(free), most))
+
+
+def test_the_paper_s_distributions() -> None:
+    w = generate(0, 0, Source(540, 6))
+    assert_array_equal(w.cluster["cpu"], np.full(54, 10.0))
+    load, efficiency = w.tasks["load"], w.tasks["efficiency"]
+    assert load.min() > 0 and load.max() <= 1000 and efficiency.min() >= 0.1 and efficiency.max() <= 1
+    assert stats.kstest(load, "uniform", (0, 1000)).pvalue > 1e-3
+    assert stats.kstest(efficiency.ravel()[:100_000], "uniform", (0.1, 0.9)).pvalue > 1e-3
+    gaps = np.diff(w.jobs["arrival"], prepend=0.0)  # the first job does not come at once either
+    assert stats.kstest(gaps, "expon", (0, 1 / 0.15)).pvalue > 1e-3
+    firsts = [generate(seed, 0, Source(1, 2)).jobs["arrival"][0] for seed in range(200)]
+    assert stats.kstest(firsts, "expon", (0, 1 / 0.15)).pvalue > 1e-3
+    # an hour of 540 jobs on 540 vCPU with efficiencies near 1: 441% load
+    offered = load.sum() / (540 * 3600)
+    assert offered == pytest.approx(4.41 * 0.96, rel=0.12)
+
+
+def test_other_ranges() -> None:
+    source = Source(300, 4, rate=2.0, load_max=30.0, efficiency_min=0.7, cpu=4.5, reading="shape-half")
+    w = generate(1, 0, source)
+    assert stats.kstest(np.diff(w.jobs["arrival"], prepend=0.0), "expon", (0, 0.5)).pvalue > 1e-3
+    assert stats.kstest(w.tasks["load"], "uniform", (0, 30)).pvalue > 1e-3
+    assert stats.kstest(w.tasks["efficiency"].ravel(), "uniform", (0.7, 0.3)).pvalue > 1e-3
+    assert set(w.cluster["cpu"].tolist()) == {4.5}
+
+
+def test_the_energy_seed_has_53_bits() -> None:
+    source = Source(1, 2, reading="scale-half")
+    drawn = [int(generate(seed, 0, source).parameters["energy_seed"]) for seed in range(300)]
+    assert len(set(drawn)) == 300 and 0 <= min(drawn) and max(drawn) < 2**53
+    assert stats.kstest(np.array(drawn) / 2.0**53, "uniform").pvalue > 1e-3
+    assert np.array(drawn).max() > 2**52 and any(number % 2 for number in drawn)
+
+
+def test_streams_are_apart() -> None:
+    base = generate(5, 1, Source(60, 4))
+    longer = generate(5, 1, Source(90, 4))
+    count = len(base.tasks["job"])
+    for name in ("load", "efficiency", "job"):
+        assert_array_equal(longer.tasks[name][:count], base.tasks[name])
+    assert_array_equal(longer.jobs["arrival"][:60], base.jobs["arrival"])
+    assert longer.parameters["energy_seed"] == base.parameters["energy_seed"]
+    slow = generate(5, 1, Source(60, 4, rate=0.075))
+    assert_allclose(slow.jobs["arrival"], 2 * base.jobs["arrival"], rtol=1e-12)
+    assert_array_equal(slow.tasks["efficiency"], base.tasks["efficiency"])
+    # other sizes leave the tasks that remain as they were
+    cut = generate(5, 1, Source(60, 4, most_tasks=5))
+    assert_array_equal(cut.jobs["arrival"], base.jobs["arrival"])
+    first, own = tables(base).first_task, tables(cut).first_task
+    for a, b, size in zip(first[:-1], own[:-1], sizes(cut), strict=True):
+        for name in ("load", "efficiency"):
+            assert_array_equal(cut.tasks[name][b : b + size], base.tasks[name][a : a + size])
+    assert len(np.unique(base.tasks["load"])) == count
+    scaled = generate(5, 1, Source(60, 4, load_max=2000.0))
+    assert_allclose(scaled.tasks["load"], 2 * base.tasks["load"], rtol=1e-15)
+
+
+def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
+    source = Source(20, 4, rack_share=0.5, server_caps=False)
+    got = arrays(source, 2, 2000)
+    roots = root_seeds([5, 6])
+    draw_python(np.ones(2, dtype=bool), roots, np.array([0, 3]), source, got)
+    for b, (seed, episode) in enumerate(((5, 0), (6, 3))):
+        workload = generate(seed, episode, source)
+        save_workload(workload, tmp_path / "w.npz")
+        table = tables(load_workload(tmp_path / "w.npz"))
+        count = int(got.first_task[b, -1])
+        for name in ("arrival", "first_task", "total_load", "least_energy", "energy_cap_ratio", "cpu"):
+            assert_array_equal(getattr(table, name), getattr(got, name)[b])
+        for name in ("load", "efficiency"):
+            assert_array_equal(getattr(table, name), getattr(got, name)[b, :count])
+            assert (getattr(got, name)[b, count:] == -9).all()
+        assert table.energy_seed == got.energy_seed[b]
+        assert_array_equal(table.matrix, source.groups.matrix)
+        assert_array_equal(table.share, source.groups.share)
+        instance = as_oracle(workload)
+        assert table.total_load.tolist() == [job.total_load for job in instance.jobs]
+        assert table.least_energy.tolist() == [job.least_energy for job in instance.jobs]
+
+
+def test_environments_are_drawn_into_their_rows() -> None:
+    source = Source(12, 4)
+    own = [tables(generate(seed, episode, source)) for seed, episode in ((3, 0), (8, 4), (9, 1))]
+    got = arrays(source, 3, 900, jobs=4)
+    mask, roots, episodes = np.array([True, False, True]), root_seeds([3, 8, 9]), np.array([0, 4, 1])
+    needed = draw_python(mask, roots, episodes, source, got)
+    assert needed == max(len(own[0].load), len(own[2].load))
+    for name, array in vars(got).items():
+        assert (array[1] == -9).all(), name
+        for b in (0, 2):
+            expected = np.asarray(getattr(own[b], name))
+            if expected.ndim:
+                assert_array_equal(array[b, : len(expected)], expected)
+                assert (array[b, len(expected) :] == -9).all()
+            else:
+                assert array[b] == expected
+    again = rebuild(
+        source, got.arrival[2, :12], got.first_task[2], got.load[2], got.efficiency[2], got.energy_seed[2]
+    )
+    assert again == generate(9, 1, source)
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 100, 300])
+def test_too_small_arrays_say_what_is_needed(tasks: int) -> None:
+    source = Source(20, 4)
+    mask, roots, episodes = np.ones(2, dtype=bool), root_seeds([3, 9]), np.array([0, 1])
+    large = arrays(source, 2, 1400)
+    needed = draw_python(mask, roots, episodes, source, large)
+    small = arrays(source, 2, tasks)
+    assert needed > tasks and draw_python(mask, roots, episodes, source, small) == needed
+    exact = arrays(source, 2, needed)
+    assert draw_python(mask, roots, episodes, source, exact) == needed
+    for name in vars(large):
+        mine, theirs = getattr(exact, name), getattr(large, name)
+        assert_array_equal(mine, theirs[:, : mine.shape[1]] if mine.ndim > 1 else theirs)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_first_guess_of_room_holds_most_episodes(reading: str) -> None:
+    source = Source(60, 2, reading=reading)
+    counts = [len(generate(seed, 0, source).tasks["job"]) for seed in range(300)]
+    assert sum(count > source.room for count in counts) <= 3
+    assert source.room < 1.6 * max(counts)
+    assert Source(3, 2, reading="x70").room <= 210
+
+
+DRAWN = """
+import hashlib, sys
+import numpy as np
+from schedgym.problems.parallel_jct.workload import Source, TraceJobs, generate
+assert "networkx" not in sys.modules, "the import is not light"
+
+first = np.array([0, 2, 3, 7, 8])
+times = np.array([0.0, 1.5, 1.5, 9.0])
+sha = hashlib.sha256()
+for options in ({}, {"reading": "scale-half"}, {"reading": "shape-half", "most_tasks": 3},
+                {"trace": TraceJobs(times, first, np.arange(1.0, 9.0), {})},
+                {"trace": TraceJobs(times, first, np.zeros(0), {}), "efficiency_min": 0.5}):
+    for seed in (0, 1):
+        w = generate(seed, seed + 1, Source(2, 2, **options))
+        for section in (w.jobs, w.tasks, w.cluster, w.parameters):
+            for array in section.values():
+                sha.update(array.tobytes())
+print(sha.hexdigest())
+"""
+
+
+def test_compiled_and_interpreted_draw_the_same() -> None:
+    digests = set()
+    for disabled in ("0", "1"):
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
+        result = subprocess.run(
+            [sys.executable, "-c", DRAWN], capture_output=True, text=True, cwd=ROOT, env=variables
+        )
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == ""
+        digests.add(result.stdout)
+    assert len(digests) == 1
+
+
+# Traces -----------------------------------------------------------------------------------------
+
+
+def made(counts: list[int], loads: bool = True) -> TraceJobs:
+    first = np.concatenate([[0], np.cumsum(counts)])
+    load = np.arange(1.0, first[-1] + 1) if loads else np.zeros(0)
+    return TraceJobs(np.arange(len(counts)) * 2.5 + 7.0, first, load, {})
+
+
+@pytest.mark.parametrize("loads", [True, False])
+def test_windows_of_a_trace_are_consecutive_and_cover_it(loads: bool) -> None:
+    trace = made(list(range(1, 26)), loads)
+    source = Source(10, 4, trace=trace)
+    assert source.windows == 2 and source.most_tasks == 20
+    assert source.room == sum(range(11, 21))
+    firsts = []
+    for episode in range(2):
+        w = generate(9, episode, source)
+        start = int(sizes(w)[0]) - 1
+        assert_array_equal(sizes(w), np.arange(start + 1, start + 11))
+        assert_array_equal(w.jobs["arrival"], np.arange(10) * 2.5)
+        if loads:
+            assert_array_equal(w.tasks["load"], trace.load[trace.first[start] : trace.first[start + 10]])
+        else:
+            assert stats.kstest(w.tasks["load"], "uniform", (0, 1000)).pvalue > 1e-3
+        firsts.append(start)
+    assert sorted(firsts) == [0, 10]
+    later = generate(9, 2, source)
+    assert sizes(later)[0] == firsts[0] + 1
+    assert not np.array_equal(later.tasks["efficiency"], generate(9, 0, source).tasks["efficiency"])
+    assert {int(sizes(generate(seed, 0, source))[0]) for seed in range(20)} == {1, 11}
+    everything = Source("all", 4, trace=trace)
+    assert everything.windows == 1 and everything.jobs == 25
+    assert_array_equal(sizes(generate(9, 7, everything)), np.arange(1, 26))
+
+
+def google(job: list[int], arrival: list[float], duration: list[float]) -> Trace:
+    size = np.full(len(job), 0.5)
+    return Trace("google2011", np.array(arrival), np.array(duration), size, size, job=np.array(job))
+
+
+def test_jobs_of_a_trace_of_tasks() -> None:
+    trace = google([7, 5, 7, 9, 5, 7], [3.0, 3.0, 4.0, 1.0, 8.0, 9.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0])
+    jobs = from_trace(trace)
+    assert jobs.arrival.tolist() == [1.0, 3.0, 3.0]  # 9; 7 before 5, as in the file
+    assert jobs.first.tolist() == [0, 1, 4, 6]
+    assert jobs.load.tolist() == [40.0, 10.0, 30.0, 60.0, 20.0, 50.0]
+    assert jobs.dropped == {}
+    fewer = from_trace(trace, 2)
+    assert fewer.arrival.tolist() == [1.0, 3.0] and fewer.load.tolist() == [40.0, 20.0, 50.0]
+    assert fewer.first.tolist() == [0, 1, 3] and fewer.dropped == {"more than 2 tasks": 1}
+    with pytest.raises(InvalidWorkload, match="^google2011: no job is left: 3 with more than 0 tasks$"):
+        from_trace(trace, 0)
+    source = Source("all", 2, trace=fewer)
+    assert source.dropped == {"more than 2 tasks": 1} and source.most_tasks == 2
+
+
+@given(
+    data=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), min_size=1, max_size=20),
+    most=st.integers(1, 9),
+)
+def test_jobs_of_a_trace_lose_no_task(data: list[tuple[int, int]], most: int) -> None:
+    job, arrival = [a for a, _ in data], [float(b) for _, b in data]
+    duration = [float(i + 1) for i in range(len(data))]  # tells the tasks apart
+    expected = {}
+    for number in set(job):
+        own = sorted((arrival[i], i) for i in range(len(data)) if job[i] == number)
+        expected[number] = (own[0], [float(i + 1) for _, i in own])
+    kept = sorted(value for value in expected.values() if len(value[1]) <= most)
+    if not kept:
+        with pytest.raises(InvalidWorkload, match="no job is left"):
+            from_trace(google(job, arrival, duration), most)
+        return
+    jobs = from_trace(google(job, arrival, duration), most)
+    assert jobs.arrival.tolist() == [first[0] for first, _ in kept]
+    assert [jobs.load[a:b].tolist() for a, b in itertools.pairwise(jobs.first)] == [own for _, own in kept]
+    assert sum(jobs.dropped.values()) == len(expected) - len(kept)
+
+
+def event(time: int, job: int, task: int, kind: int) -> str:
+    return f"{time * 1_000_000},,{job},{task},{'' if kind == 0 else 42},{kind},u,2,9,0.25,0.125,0.0001,0"
+
+
+def test_a_file_of_the_google_trace(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    rows = [
+        event(600, 6251812952, 0, 0),
+        event(600, 6251812952, 1, 0),
+        event(605, 3418309, 0, 0),
+        event(605, 6251812952, 0, 1),
+        event(606, 3418309, 0, 1),
+        event(606, 6251812952, 1, 1),
+        event(610, 6251812952, 1, 4),
+        event(615, 6251812952, 0, 4),
+        event(616, 6251812952, 2, 0),  # never finishes, and is left out
+        event(620, 3418309, 0, 4),
+    ]
+    path.write_text("".join(f"{row}\n" for row in rows))
+    trace = read_trace(path)
+    assert isinstance(trace, Trace)
+    assert trace.job.tolist() == [6251812952, 6251812952, 3418309]
+    jobs = from_trace(trace)
+    assert jobs.arrival.tolist() == [600.0, 605.0] and jobs.first.tolist() == [0, 2, 3]
+    assert jobs.load.tolist() == [10.0, 4.0, 14.0]
+    parameters = ParallelJCTParameters(trace=str(path), jobs="all", arity=2, cpu=4.0)
+    w = generate(0, 0, make_source(parameters))
+    assert w.jobs["arrival"].tolist() == [0.0, 5.0] and w.tasks["load"].tolist() == [10.0, 4.0, 14.0]
+    assert w.tasks["job"].tolist() == [0, 0, 1] and w.cluster["cpu"].tolist() == [4.0, 4.0]
+
+
+SWIM = [
+    "job0\t9\t9\t1762\t0\t14347",
+    "job1\t18\t9\t3000000000\t609\t697",
+    "job2\t18\t0\t3000000001\t1510005522\t5759777",
+    "job3\t22\t4\t0\t49\t0",
+    "job4\t25.5\t3.5\t404\t22\t191",
+]
+
+
+def test_a_file_of_swim(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.tsv"
+    path.write_text("".join(f"{row}\n" for row in SWIM))
+    trace = read_trace(path)
+    assert isinstance(trace, JobTrace)
+    jobs = from_trace(trace)
+    assert jobs.arrival.tolist() == [9.0, 18.0, 18.0, 25.5]
+    assert np.diff(jobs.first).tolist() == [1, 3, 4, 1] and jobs.load.size == 0
+    assert jobs.dropped == {"no map task": 1}
+    few = from_trace(trace, 3)
+    assert np.diff(few.first).tolist() == [1, 3, 1]
+    assert few.dropped == {"no map task": 1, "more than 3 tasks": 1}
+    source = make_source(ParallelJCTParameters(trace=str(path), jobs=2, arity=2, most_tasks=3))
+    assert (source.windows, source.jobs, source.most_tasks) == (1, 2, 3)
+    w = generate(0, 0, source)
+    assert sizes(w).tolist() == [1, 3] and w.jobs["arrival"].tolist() == [0.0, 9.0]
+    assert (w.tasks["load"] > 0).all() and (w.tasks["load"] <= 1000).all()
+    path.write_text(SWIM[3] + "\n")
+    with pytest.raises(InvalidWorkload, match="^swim: no job is left: 1 with no map task$"):
+        from_trace(read_trace(path))
+
+
+def test_sources_refuse_what_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidParameter, match="^jobs: a window of 4 is longer than the trace, which has 3 jobs$"
+    ):
+        Source(4, 2, trace=made([1, 1, 1]))
+    with pytest.raises(InvalidParameter, match="^jobs: 'all' needs a trace$"):
+        Source("all", 2)
+    with pytest.raises(InvalidParameter, match="^arity: must be even and positive, got 3$"):
+        Source(4, 3)
+    path = tmp_path / "tasks.swf"
+    path.write_text("; UnixStartTime: 0\n" + "1 0 10 100 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n")
+    message = "^trace: the swf trace does not tell which tasks form a job$"
+    with pytest.raises(InvalidParameter, match=message):
+        from_trace(read_trace(path, format="swf"))
+    with pytest.raises(InvalidWorkload, match=r"a task lasts 1e\+13 s, but the most are 1e\+12"):
+        from_trace(google([1, 1], [0.0, 0.0], [1.0, 1e13]))
+    with pytest.raises(InvalidWorkload, match=r"arrivals must lie within 1e\+12 s"):
+        from_trace(google([1, 2], [0.0, 1e13], [1.0, 1.0]))
+
+
+@real
+def test_facebook_2010() -> None:
+    assert DATA is not None
+    path = str(Path(DATA) / "FB-2010_samples_24_times_1hr_0.tsv")
+    source = make_source(ParallelJCTParameters(trace=path, jobs=100, most_tasks=70))
+    counts = np.diff(source.trace.first)
+    assert source.dropped["no map task"] == 418
+    assert len(counts) + source.dropped["more than 70 tasks"] == 24_024
+    assert counts.max() <= 70 and source.windows == len(counts) // 100
+    w = generate(0, 3, source)
+    assert len(w.jobs["arrival"]) == 100 and len(w.tasks["job"]) <= source.room
+    free = from_trace(read_trace(path))
+    assert len(free.arrival) == 24_024 and free.first[-1] == 1_102_281
+
+
+# Sources ----------------------------------------------------------------------------------------
+
+
+def test_sources_from_parameters() -> None:
+    parameters = ParallelJCTParameters(
+        jobs=9,
+        reading="shape-half",
+        most_tasks=4,
+        rate=1.5,
+        load_max=20.0,
+        efficiency_min=0.5,
+        cpu=3.0,
+        arity=4,
+        rack_share=0.9,
+        pod_share=0.8,
+        data_centre_share=0.7,
+        server_caps=False,
+    )
+    options: dict[str, Any] = {"reading": "shape-half", "most_tasks": 4, "rate": 1.5, "load_max": 20.0}
+    options |= {"efficiency_min": 0.5, "cpu": 3.0, "rack_share": 0.9, "pod_share": 0.8}
+    same = Source(9, 4, data_centre_share=0.7, server_caps=False, **options)
+    source = make_source(parameters)
+    workload = generate(1, 1, source)
+    assert workload == generate(1, 1, same)
+    assert workload.cluster["beta"].tolist() == [0.9, 0.8, 0.7] and not workload.cluster["server_caps"]
+    assert_array_equal(source.groups.share, [0.9] * 8 + [0.8] * 4 + [0.7])
+    default = make_source(ParallelJCTParameters())
+    assert (default.jobs, default.servers, default.cpu, default.most_tasks) == (60, 54, 10.0, 70)
+    assert PROBLEM.schema is SCHEMA and set(WEIBULL) == set(READINGS) == set(DEFAULT_MOST_TASKS)
+
+
+# Another future ---------------------------------------------------------------------------------
+
+
+@given(seed=seeds, fixed=st.booleans())
+def test_the_shuffled_future_leaves_the_past(seed: int, fixed: bool) -> None:
+    workload = as_workload(oracle.random_workload(random.Random(seed), jobs=8, fixed_ratio=fixed))
+    rng = np.random.default_rng(seed)
+    time = float(rng.choice(workload.jobs["arrival"]))
+    other = shuffle_future(workload, time, rng)
+    past = workload.jobs["arrival"] <= time
+    for name in workload.jobs:
+        assert_array_equal(other.jobs[name][past], workload.jobs[name][past])
+    assert (other.jobs["arrival"][~past] > time).all()
+    old = past[workload.tasks["job"]]
+    for name in workload.tasks:
+        assert_array_equal(other.tasks[name][old], workload.tasks[name][old])
+    assert not past[other.tasks["job"][~old]].any()
+    assert Counter(sizes(other).tolist()) == Counter(sizes(workload).tolist())
+    for section in ("cluster", "parameters"):
+        mine, theirs = getattr(other, section), getattr(workload, section)
+        assert mine.keys() == theirs.keys()
+        assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    assert (other != workload) == (not past.all())
+
+
+def test_the_shuffled_future_differs_in_everything() -> None:
+    workload = generate(0, 0, Source(60, 4))
+    time = float(workload.jobs["arrival"][20])
+    other = shuffle_future(workload, time, np.random.default_rng(0))
+    later = workload.jobs["arrival"] > time
+    assert (other.jobs["arrival"][later] != workload.jobs["arrival"][later]).all()
+    assert not np.array_equal(sizes(other)[later], sizes(workload)[later])
+    theirs = later[workload.tasks["job"]]
+    for name in ("load", "efficiency"):
+        assert (other.tasks[name][theirs] != workload.tasks[name][theirs]).all()
+
+
+# Toys -------------------------------------------------------------------------------------------
+
+
+def test_the_specification_s_fifth_vector() -> None:
+    workload = as_oracle(toy("vector-5")[0])
+    outcome = oracle.simulate(workload, max_percent=0.1, delta_t=5)
+    assert outcome.finish == pytest.approx([12.5, 15.0]) and outcome.energy == pytest.approx(150)
+    plain = oracle.simulate(workload, max_percent=0.1, delta_t=5, drc=False)
+    assert plain.finish == pytest.approx([20.0, 25.0])
+
+
+@pytest.mark.parametrize("name", list(TOYS))
+def test_toys_have_the_optimum_that_they_claim(name: str) -> None:
+    """No scheduler beats it, by whatever threshold and draws, and one reaches it."""
+    workload, optimum = toy(name)
+    instance = as_oracle(workload)
+    ratio = workload.jobs.get("energy_cap_ratio")
+    if ratio is not None:  # the oracle has one for all jobs: here the smallest, the others being granted more
+        instance = oracle.Workload(instance.jobs, instance.capacity, instance.limits, float(ratio.min()))
+    reached = []
+    for scheduler in ("ontapra", "slf", "llf"):
+        for max_percent in (0.1, 0.3, 0.5, 0.8):
+            for u in (0.0, 0.5, 0.999):
+                outcome = oracle.simulate(
+                    instance,
+                    scheduler,
+                    mar=True,
+                    max_percent=max_percent,
+                    delta_t=5,
+                    draw=lambda job, number, u=u: u,
+                )
+                assert outcome.average_jct >= optimum - 1e-9, (scheduler, max_percent)
+                reached.append(float(outcome.average_jct))
+    assert min(reached) == pytest.approx(optimum)
+    assert oracle.online_bound(instance, drc=True) <= optimum + 1e-9

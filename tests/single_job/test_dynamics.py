@@ -1,0 +1,592 @@
+"""The environment against the oracle: trajectories, masks, rewards, repairs, given workloads, tokens."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from schedgym.core.workload import Workload, save_workload
+from schedgym.errors import InfeasibleInstance, InvalidAction, InvalidWorkload
+from schedgym.problems.single_job.metrics import metrics, validate
+from schedgym.problems.single_job.workload import make_workload, tables
+from tests.parallel_jct import oracle
+
+ID = "schedgym/SingleJob-v0"
+
+
+def instances(count: int, seed: int, dyadic: bool, **options: Any) -> Iterator[oracle.SingleJob]:
+    """Random feasible jobs; dyadic ones have exact sums, and many ties."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        one = oracle.random_instance(rng, dyadic=dyadic, exhausted=0.0, feasible=True, **options)
+        if one.energy_cap == math.inf:
+            most = oracle.total(max(one.leq(i, j) for j in range(one.servers)) for i in range(one.tasks))
+            one = dataclasses.replace(one, energy_cap=most)
+        yield one
+
+
+def workload_of(one: oracle.SingleJob) -> Workload:
+    matrix = [[int(j in group) for j in range(one.servers)] for group in one.groups]
+    return make_workload(
+        one.load,
+        one.efficiency,
+        one.energy_cap,
+        [1.0] * one.servers,
+        groups=matrix,
+        limit=one.bounds,
+        server_caps=False,
+    )
+
+
+def make(given: Path | None = None, **parameters: Any) -> Any:
+    """An environment whose every episode is the given workload."""
+    if given is not None:
+        parameters["workload"] = str(given)
+    return gym.make(ID, disable_env_checker=True, **parameters).unwrapped
+
+
+def of(one: oracle.SingleJob, folder: Path, **parameters: Any) -> Any:
+    path = folder / "workload.json"
+    save_workload(workload_of(one), path)
+    return make(path, **parameters)
+
+
+def same(found: Any, wanted: Any, exact: bool) -> bool:
+    return found == wanted if exact else found == pytest.approx(wanted, rel=1e-12)
+
+
+def check_record(env: Any, one: oracle.SingleJob, placement: oracle.Placement, exact: bool) -> None:
+    """The record is the oracle's evaluation of the placement by Eq. 16."""
+    record, expected = env.record(), oracle.optra(one, placement)
+    placed = [i for i, j in enumerate(placement) if j >= 0]
+    assert record.job.tolist() == placed
+    assert record.server.tolist() == [placement[i] for i in placed]
+    assert (record.start == 0.0).all() and not record.truncated
+    assert same(record.end.tolist(), [expected.times[i] for i in placed], exact)
+    assert same(record.amount[:, 0].tolist(), [expected.vcpus[i] for i in placed], exact)
+    assert same(record.final_time, expected.jct, exact)
+
+
+# Trajectories ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dyadic", [True, False])
+@pytest.mark.parametrize("reward", ["incremental", "terminal"])
+def test_view_place_runs_as_the_oracle_says(dyadic: bool, reward: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    forbidden = 0
+    for one in instances(60, 11, dyadic):
+        env = of(one, tmp_path, view="place", strict=True, reward=reward)
+        observation, _ = env.reset()
+        placement: oracle.Placement = (-1,) * one.tasks
+        charged = 0.0
+        for i in range(one.tasks):
+            assert observation["next_task"] == i
+            assert observation["placement"].tolist() == list(placement)
+            assert same(observation["energy"][0], one.energy(placement), dyadic)
+            mask = oracle.place_mask(one, placement, i)
+            assert observation["action_mask"].astype(bool).tolist() == mask
+            for j in np.flatnonzero(~np.array(mask)).tolist():
+                forbidden += 1
+                with pytest.raises(InvalidAction, match=f"action: {j} is infeasible"):
+                    env.step(j)
+            check_record(env, one, placement, dyadic) if i else None
+            j = int(rng.choice(np.flatnonzero(mask)))
+            placement = oracle.moved(placement, i, j)
+            observation, earned, done, truncated, info = env.step(j)
+            now = oracle.optra(one, placement).jct
+            wanted = charged - now if reward == "incremental" else (-now if done else 0.0)
+            assert earned == wanted if dyadic else earned == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+            charged = now
+            assert done == (i == one.tasks - 1) and not truncated
+        assert observation["next_task"] == one.tasks and observation["action_mask"].all()
+        check_record(env, one, placement, dyadic)
+        validate(env.record())
+        assert same(info["metrics"]["jct"], oracle.optra(one, placement).jct, dyadic)
+        assert same(info["metrics"]["energy"], one.energy(placement), dyadic)
+        assert same(info["metrics"]["equal_share_jct"], oracle.equal_share(one, placement).jct, dyadic)
+        assert info["metrics"]["decisions"] == one.tasks and info["metrics"]["repaired"] == 0
+    assert forbidden > 50
+
+
+@pytest.mark.parametrize("dyadic", [True, False])
+def test_view_search_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    ends = {"stopped": 0, "nothing legal": 0, "max_moves": 0}
+    for one in instances(120, 12, dyadic):
+        env = of(one, tmp_path, view="search", strict=True, max_moves=3)
+        observation, _ = env.reset()
+        placement = oracle.most_efficient(one)
+        charged, moves, done = 0.0, 0, False
+        last = one.tasks * one.servers
+        while not done:
+            assert observation["placement"].tolist() == list(placement)
+            assert same(observation["energy"][0], one.energy(placement), dyadic)
+            legal = np.array(oracle.search_mask(one, placement)).reshape(-1)
+            assert observation["action_mask"].astype(bool).tolist() == [*legal.tolist(), True]
+            for bad in np.flatnonzero(~legal)[:2].tolist():
+                with pytest.raises(InvalidAction, match="infeasible"):
+                    env.step(bad)
+            check_record(env, one, placement, dyadic)
+            able = np.flatnonzero(legal)
+            choice = last if len(able) == 0 or rng.random() < 0.1 else int(rng.choice(able))
+            if choice < last:
+                placement = oracle.moved(placement, *divmod(choice, one.servers))
+                moves += 1
+            observation, earned, done, truncated, info = env.step(choice)
+            now = oracle.optra(one, placement).jct
+            assert earned == charged - now if dyadic else earned == pytest.approx(charged - now, abs=1e-9)
+            charged = now
+            left = np.array(oracle.search_mask(one, placement)).any()
+            assert done == (choice == last or moves == 3 or not left) and not truncated
+        ends["stopped" if choice == last else "max_moves" if moves == 3 else "nothing legal"] += 1
+        check_record(env, one, placement, dyadic)
+        validate(env.record())
+        assert info["metrics"]["decisions"] == moves + (choice == last)
+    assert all(count > 5 for count in ends.values()), ends
+
+
+def test_the_moves_of_the_local_search_lead_to_tapra_fast(tmp_path: Path) -> None:
+    for one in instances(80, 13, True, tasks=7):
+        env = of(one, tmp_path, view="search", strict=True)
+        env.reset()
+        path = oracle.local_search_path(one, oracle.most_efficient(one))
+        total = 0.0
+        for before, after in zip(path, path[1:], strict=False):
+            i = next(i for i in range(one.tasks) if before[i] != after[i])
+            observation, reward, done, *_ = env.step(i * one.servers + after[i])
+            total += reward
+        if len(path) == 1 or not done:
+            _, reward, done, *_ = env.step(one.tasks * one.servers)
+            total += reward
+        plan = oracle.tapra_fast(one)
+        assert plan is not None and done
+        check_record(env, one, plan.placement, True)
+        assert total == pytest.approx(-plan.evaluation.jct, rel=1e-12)
+
+
+@pytest.mark.parametrize("dyadic", [True, False])
+def test_view_plan_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> None:
+    """Any servers, vCPU by Eq. 16: what exceeds the cap is repaired by REC."""
+    rng = np.random.default_rng(3)
+    repairs = 0
+    for one in instances(100, 14, dyadic):
+        servers = rng.integers(one.servers, size=one.tasks)
+        placement = tuple(servers.tolist())
+        action = np.stack([servers.astype(float), np.zeros(one.tasks)], axis=1)
+        env = of(one, tmp_path, view="plan")
+        observation, _ = env.reset()
+        assert (observation["placement"] == -1).all() and "action_mask" not in observation
+        fits = one.affords(one.energy(placement))
+        if not fits:
+            strict = of(one, tmp_path, view="plan", strict=True)
+            before, _ = strict.reset()
+            with pytest.raises(InvalidAction, match=r"infeasible \(strict=True\)"):
+                strict.step(action)
+            assert (strict.simulator.state.placement == -1).all() and len(strict.record().job) == 0
+        observation, reward, done, truncated, info = env.step(action)
+        assert done and not truncated and info.get("repaired", False) == (not fits)
+        final = oracle.rec(one, placement)
+        assert final is not None and observation["placement"].tolist() == list(final)
+        check_record(env, one, final, dyadic)
+        validate(env.record())
+        assert reward == -info["metrics"]["jct"] == -env.record().final_time
+        assert same(info["metrics"]["energy"], one.energy(final), dyadic)
+        repairs += not fits
+    assert repairs > 20
+
+
+def test_given_vcpu_are_kept(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    for one in instances(60, 15, False):
+        placement = oracle.most_efficient(one)
+        for evaluation in (oracle.optra(one, placement), oracle.equal_share(one, placement)):
+            vcpu = np.array(evaluation.vcpus) * rng.choice([1.0, 0.9, rng.random() + 0.01], one.tasks)
+            env = of(one, tmp_path, view="plan", strict=True)
+            env.reset()
+            _, reward, _, _, info = env.step(np.stack([np.array(placement, float), vcpu], axis=1))
+            record = env.record()
+            validate(record)
+            assert record.amount[:, 0].tolist() == vcpu.tolist()
+            leq = np.array([one.leq(i, j) for i, j in enumerate(placement)])
+            assert record.end.tolist() == (leq / vcpu).tolist()
+            assert reward == -info["metrics"]["jct"] == -(leq / vcpu).max()
+            assert metrics(record)["allocated"] == info["metrics"]["allocated"]
+
+
+def test_vcpu_that_do_not_fit_become_those_of_eq_16(tmp_path: Path) -> None:
+    one = next(o for o in instances(100, 16, False) if o.tasks > 2)
+    placement = oracle.most_efficient(one)
+    good = np.array(oracle.optra(one, placement).vcpus)
+    wrong = []
+    for change in ({0: 0.0}, {1: -1.0}, {0: 1e-30}, {1: 1e12}):
+        wrong.append(np.array([change.get(i, v) for i, v in enumerate(good)]))
+    wrong += [good * (1 + 3e-9), -good]
+    for vcpu in wrong:
+        action = np.stack([np.array(placement, float), vcpu], axis=1)
+        env = of(one, tmp_path, view="plan")
+        env.reset()
+        assert env.step(action)[4]["repaired"]
+        check_record(env, one, placement, False)
+        strict = of(one, tmp_path, view="plan", strict=True)
+        strict.reset()
+        with pytest.raises(InvalidAction):
+            strict.step(action)
+    env = of(one, tmp_path, view="plan")
+    env.reset()
+    almost = good * (1 + 0.9e-9)  # rounding
+    assert "repaired" not in env.step(np.stack([np.array(placement, float), almost], axis=1))[4]
+    assert env.record().amount[:, 0].tolist() == almost.tolist()
+    validate(env.record())
+
+
+def test_servers_are_rounded_and_clipped(tmp_path: Path) -> None:
+    one = next(o for o in instances(300, 17, False) if o.tasks > 3 and o.servers > 3)
+    most = oracle.total(max(one.leq(i, j) for j in range(one.servers)) for i in range(one.tasks))
+    one = dataclasses.replace(one, energy_cap=most)  # no REC
+    env = of(one, tmp_path, view="plan")
+    env.reset()
+    action = np.zeros((one.tasks, 2))
+    action[:4, 0] = (-3.0, 0.5, 1.49, 1e9)
+    observation, *_, info = env.step(action)
+    assert info["repaired"] and observation["placement"][:4].tolist() == [0, 1, 1, one.servers - 1]
+
+
+# Repairs --------------------------------------------------------------------------------------
+
+
+def test_an_illegal_server_becomes_the_most_efficient_one(tmp_path: Path) -> None:
+    repairs = 0
+    for one in instances(40, 18, False):
+        env = of(one, tmp_path, view="place", action_mask=False)
+        env.reset()
+        placement: oracle.Placement = (-1,) * one.tasks
+        count = 0
+        for i in range(one.tasks):
+            worst = min(range(one.servers), key=lambda j: one.efficiency[i][j])
+            legal = oracle.place_mask(one, placement, i)[worst]
+            placement = oracle.moved(placement, i, worst if legal else oracle.most_efficient(one)[i])
+            observation, *_, info = env.step(worst)
+            assert info.get("repaired", False) == (not legal)
+            assert observation["placement"].tolist() == list(placement)
+            count += not legal
+        assert info["metrics"]["repaired"] == count
+        validate(env.record())
+        repairs += count
+    assert repairs > 10
+
+
+def test_an_illegal_move_stops() -> None:
+    env = make(view="search", tasks=6, arity=2, energy_ratio=2.0)
+    stopped = 0
+    for seed in range(8):
+        observation, _ = env.reset(seed=seed)
+        before = observation["placement"].tolist()
+        bad = int(observation["action_mask"].argmin())
+        observation, _, done, _, info = env.step(bad)
+        assert done and info["repaired"] and observation["placement"].tolist() == before
+        assert info["metrics"]["repaired"] == info["metrics"]["decisions"] == 1
+        stopped += 1
+    assert stopped == 8
+
+
+# Rewards --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["plan", "place", "search"])
+def test_normalized_rewards_are_over_the_pooled_time(view: str) -> None:
+    """E_min over the vCPU that the limits allow: in a fat tree the data centre's."""
+    parameters = {"view": view, "tasks": 8, "arity": 4, "data_centre_share": 0.1}
+    plain, scaled = make(**parameters), make(**parameters, normalize=True)
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        observation, _ = plain.reset(seed=seed)
+        scaled.reset(seed=seed)
+        least = (observation["load"] / observation["efficiency"].max(axis=1)).sum()
+        pooled = least / (0.1 * observation["capacity"].sum())
+        done, total = False, 0.0
+        while not done:
+            action: Any = np.zeros((8, 2))
+            if view != "plan":
+                action = int(rng.choice(np.flatnonzero(observation["action_mask"])))
+            observation, reward, done, _, info = plain.step(action)
+            assert scaled.step(action)[1] == pytest.approx(reward / pooled, rel=1e-12)
+            total += reward
+        assert total == pytest.approx(-info["metrics"]["jct"], rel=1e-12)
+        assert info["metrics"]["jct"] >= pooled * (1 - 1e-12)
+
+
+def test_the_pooled_time_is_a_lower_bound(tmp_path: Path) -> None:
+    for one in instances(60, 19, False):
+        env = of(one, tmp_path)
+        env.reset()
+        bound = oracle.lower_bound(one)
+        assert env.simulator.state.scalars["pooled"][0] <= bound * (1 + 1e-7)
+
+
+# Given workloads ------------------------------------------------------------------------------
+
+
+def smaller(tasks: int, servers: int = 16, **cluster: Any) -> Workload:
+    rng = np.random.default_rng(tasks)
+    load, efficiency = rng.uniform(1, 9, tasks), rng.uniform(0.1, 1, (tasks, servers))
+    return make_workload(load, efficiency, 10 * load.sum(), rng.uniform(1, 9, servers), **cluster)
+
+
+EVERYTHING = np.ones((27, 16), dtype=int)  # 16 servers in 27 groups: four times the pairs of the tree
+
+
+@pytest.mark.parametrize("view", ["plan", "place", "search"])
+@pytest.mark.parametrize("observation", ["dict", "features"])
+def test_a_given_workload_may_be_smaller(view: str, observation: str) -> None:
+    parameters = {"view": view, "observation": observation, "tasks": 6, "arity": 4}
+    env, fresh = make(**parameters), make(**parameters)
+    rows = "load" if observation == "dict" else "jobs"
+    others = [
+        smaller(4, arity=4),
+        smaller(3, groups=[[1] * 16, [0] * 12 + [1] * 4], limit=[5, 1]),
+        smaller(6, groups=EVERYTHING, limit=np.arange(1, 28), server_caps=False),
+        smaller(1, arity=4, server_caps=False),
+    ]
+    for round, workload in enumerate(others):
+        seen, _ = env.reset(seed=round, options={"workload": workload})
+        n = len(workload.jobs["load"])
+        expected = tables(workload)
+        while True:
+            assert env.observation_space.contains(seen)
+            mask = seen["task_mask" if observation == "dict" else "job_mask"]
+            assert mask.tolist() == [1] * n + [0] * (6 - n)
+            assert (seen[rows][n:] == 0).all() and (seen[rows][:n] != 0).reshape(n, -1).any(axis=1).all()
+            if observation == "dict":
+                r = len(expected.limits)
+                assert seen["limits"].tolist() == [*expected.limits.tolist(), *[0.0] * (27 - r)]
+                assert (seen["groups"][:r] == expected.matrix).all() and not seen["groups"][r:].any()
+                assert (seen["placement"][n:] == -1).all() and (seen["efficiency"][n:] == 0).all()
+            elif view != "place":
+                assert (seen["pairs"][n:] == 0).all()
+            action: Any = np.zeros((6, 2))
+            action[n:] = math.nan  # rows that do not count
+            if view != "plan":
+                action = int(seen["action_mask"][:-1].argmax()) if view == "place" else 0
+                if view == "search":
+                    assert not seen["action_mask"][n * 16 : -1].any()
+                    action = int(seen["action_mask"].argmax())
+            seen, _, done, _, info = env.step(action)
+            if done:
+                break
+        validate(env.record())
+        assert info["metrics"]["jct"] == metrics(env.record())["jct"]
+        assert env.record().workload is workload
+        again, other = env.reset(seed=50 + round)[0], fresh.reset(seed=50 + round)[0]
+        assert all((again[name] == other[name]).all() for name in other if name != "next_task")
+        for _ in range(2):
+            action = np.zeros((6, 2)) if view == "plan" else int(other["action_mask"].argmax())
+            one, two = env.step(action), fresh.step(action)
+            assert one[1:3] == two[1:3] and one[4] == two[4]
+            other = two[0]
+            assert all(np.array_equal(one[0][name], other[name]) for name in other)
+            if one[2]:
+                break
+
+
+def test_one_of_many_environments_with_groups_of_its_own() -> None:
+    def vector() -> Any:
+        return gym.make_vec(ID, num_envs=3, vectorization_mode="vector_entry_point", tasks=6, arity=4)
+
+    env, reference = vector(), vector()
+    own = smaller(5, groups=EVERYTHING, limit=np.arange(1, 28), server_caps=False)
+    mask = np.array([False, True, False])
+    single = make(tasks=6, arity=4)
+    for each in (env, reference):
+        seen, _ = each.reset(seed=0)
+        each.step(seen["action_mask"].argmax(axis=1))
+    seen, _ = env.reset(options={"workload": own, "reset_mask": mask})
+    alone, _ = single.reset(options={"workload": own})
+    other = reference.reset(options={"reset_mask": mask})[0]
+    for step in range(5):
+        actions = seen["action_mask"].argmax(axis=1)
+        theirs = other["action_mask"].argmax(axis=1)
+        seen, rewards, ended, _, infos = env.step(actions)
+        other, wanted, _, _, expected = reference.step(theirs)
+        alone, reward, done, _, info = single.step(int(actions[1]))
+        for i in (0, 2):
+            assert rewards[i] == wanted[i]
+            assert all(np.array_equal(seen[name][i], other[name][i]) for name in seen)
+            if ended[i]:
+                for name, values in expected["metrics"].items():
+                    assert infos["metrics"][name][i] == values[i]
+        assert rewards[1] == reward and ended[1] == done == (step == 4)
+        assert all(np.array_equal(seen[name][1], alone[name]) for name in seen)
+    for name, value in info["metrics"].items():
+        assert infos["metrics"][name][1] == value
+
+
+def test_workloads_that_do_not_fit_are_refused() -> None:
+    env = make(tasks=4, arity=4)
+    env.reset(seed=0)
+    digest = env.record().digest()
+    for workload, message in (
+        (smaller(4, servers=15, groups=[[1] * 15], limit=[1]), "the environment has 16 servers, the workload 15"),
+        (smaller(5, arity=4), "5 tasks exceed the room, which is for 4"),
+        (
+            smaller(4, groups=np.ones((12, 16), dtype=int), limit=[1.0] * 12),
+            "room for 29 groups, the workload has 28",
+        ),
+    ):
+        if "29" in message:  # 16 servers and 13 rows fit; one more does not
+            env.reset(options={"workload": workload})
+            env.reset(seed=0)
+            workload = smaller(4, groups=np.ones((14, 16), dtype=int), limit=[1.0] * 14)
+            message = "room for 29 groups, the workload has 30"
+        with pytest.raises(InvalidWorkload, match=message):
+            env.reset(options={"workload": workload})
+    assert env.record().digest() == digest
+    with pytest.raises(InfeasibleInstance, match=r"1\.0 vCPU s is below the least possible energy, 4\.0"):
+        make_workload([2.0], [[0.5] * 16], 1.0, [1.0] * 16, arity=4)
+
+
+# Tokens ---------------------------------------------------------------------------------------
+
+
+def frac(value: Any, unit: float) -> Any:
+    return np.asarray(value) / (np.asarray(value) + unit)
+
+
+def parts(value: Any, whole: float) -> Any:
+    """A part of the whole, cut off at 1 and -1."""
+    value = np.asarray(value, dtype=float)
+    if whole <= 0.0:
+        return np.sign(value)
+    return np.clip(value / whole, -1.0, 1.0)
+
+
+def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str, env: Any, steps: int) -> None:
+    """Tokens against the same state in exact units."""
+    n, room, m = int(one["task_mask"].sum()), len(one["load"]), len(one["capacity"])
+    load, efficiency, placement = one["load"][:n], one["efficiency"][:n], one["placement"][:n]
+    cap, energy = float(one["energy_cap"][0]), float(one["energy"][0])
+    leq = load[:, None] / efficiency
+    least, best = leq.min(axis=1), efficiency.argmax(axis=1)
+    groups = [k for k in range(len(one["limits"])) if one["groups"][k].any()]
+    inside = one["groups"][groups].astype(bool)
+    limits = one["limits"][groups]
+    placed = np.flatnonzero(placement >= 0)
+    own = np.zeros(n)
+    own[placed] = leq[placed, placement[placed]]
+
+    def group_loads(skip: int = -1) -> Any:
+        chosen = [i for i in placed if i != skip]
+        return np.array([sum(own[i] for i in chosen if row[placement[i]]) for row in inside])
+
+    def at_servers(values: Any) -> Any:
+        return np.array([values[inside[:, j]].max() for j in range(m)])
+
+    jct = float((group_loads() / limits).max())
+    pooled = float(env.simulator.state.scalars["pooled"][0])
+    unit = jct if view == "search" else pooled
+    following = int(one["next_task"]) if view == "place" else room
+    rest = sum(least[i] for i in range(n) if placement[i] < 0)
+    time = at_servers(group_loads() / limits)
+    narrow = np.array([limits[inside[:, j]].min() for j in range(m)])
+    pull = np.array([sum(least[i] for i in range(n) if placement[i] < 0 and best[i] == j) for j in range(m)])
+    near = (efficiency >= 0.9 * efficiency.max(axis=1, keepdims=True)).mean(axis=1)
+    jobs = np.zeros((room, 8))
+    jobs[:n, 0], jobs[:n, 1] = frac(load, load.mean()), efficiency.max(axis=1)
+    jobs[:n, 2], jobs[:n, 3] = efficiency.mean(axis=1), near
+    jobs[placed, 4] = 1.0
+    if following < room:
+        jobs[following, 5] = 1.0
+    jobs[placed, 6] = efficiency[placed, placement[placed]]
+    jobs[placed, 7] = frac(time[placement[placed]], unit)
+    if view == "search":
+        jobs[:n, 5] = time[placement] >= jct * (1 - 1e-9)
+    close = {"rtol": 2e-6, "atol": 2e-6}
+    np.testing.assert_allclose(two["jobs"], jobs, **close)
+    columns = [narrow / narrow.max(), frac(time, unit), frac(pull / narrow, unit)]
+    if view == "place" and following < room:
+        i = following
+        after = at_servers((group_loads()[:, None] + leq[i]).T.min(axis=0) / limits) if False else None
+        after = np.array(
+            [((group_loads() + leq[i, j]) / limits)[inside[:, j]].max() for j in range(m)]
+        )
+        legal = np.array([energy + leq[i, j] + rest - least[i] <= cap * (1 + 1e-12) for j in range(m)])
+        spare = cap - energy - rest
+        columns += [efficiency[i], frac(after, unit), parts(leq[i] - least[i], spare), legal]
+    elif view == "place":
+        columns += [np.zeros(m)] * 4
+    np.testing.assert_allclose(two["servers"], np.stack(columns, axis=1), **close)
+    progress = {"place": len(placed) / n, "plan": float(len(placed) > 0), "search": steps / 200}[view]
+    whole = [progress, frac(jct, pooled), min(energy / cap, 1.0)]
+    spare = cap - energy - rest
+    whole.append(parts(max(spare, 0.0), cap - least.sum()))
+    whole += [rest / least.sum(), n / (n + 40.0), frac(load, load.mean())[following] if following < n else 0]
+    np.testing.assert_allclose(two["globals"], whole, rtol=1e-5, atol=1e-5)
+    assert two["job_mask"].tolist() == one["task_mask"].tolist()
+    if view == "place":
+        return
+    pairs = np.zeros((room, m, 3))
+    for i in range(n):
+        loads = group_loads(skip=i)
+        new = np.array([((loads + leq[i, j]) / limits)[inside[:, j]].max() for j in range(m)])
+        there = own[i] if placement[i] >= 0 else least[i]
+        spare = cap - (energy if placement[i] >= 0 else least.sum())
+        pairs[i] = np.stack([efficiency[i], frac(new, unit), parts(leq[i] - there, spare)], axis=1)
+    np.testing.assert_allclose(two["pairs"], pairs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("view", ["plan", "place", "search"])
+def test_features_are_the_exact_units_scaled(view: str) -> None:
+    parameters = {"view": view, "tasks": 7, "arity": 4, "energy_ratio": 1.5}
+    exact, tokens = make(**parameters), make(observation="features", **parameters)
+    rng = np.random.default_rng(0)
+    for episode in range(6):
+        options = {"workload": smaller(5, arity=4)} if episode == 3 else {}
+        one, _ = exact.reset(seed=episode, options=dict(options))
+        two, _ = tokens.reset(seed=episode, options=dict(options))
+        check_tokens(one, two, view, tokens, 0)
+        for step in range(1, 100):
+            action: Any = np.stack([rng.integers(16, size=7), np.zeros(7)], axis=1)
+            if view != "plan":
+                able = np.flatnonzero(one["action_mask"])
+                action = int(rng.choice(able[:-1] if view == "search" and len(able) > 1 else able))
+            one, reward, done, _, _ = exact.step(action)
+            two, again, *_ = tokens.step(action)
+            assert reward == again
+            check_tokens(one, two, view, tokens, step)
+            if done or (episode == 1 and step == 3):  # the next episode begins in the midst of this one
+                break
+
+
+def test_a_linear_score_over_the_tokens_comes_near_tapra_fast() -> None:
+    """View place: agents start from tokens that already tell a good server."""
+    features = make(observation="features", tasks=30, arity=4)
+    ratios = []
+    for seed in range(12):
+        seen, _ = features.reset(seed=seed)
+        done = False
+        while not done:
+            tokens = seen["servers"]
+            scores = tokens[:, 4] + tokens[:, 5] + 10.0 * (1.0 - tokens[:, 6])
+            seen, _, done, _, info = features.step(int(scores.argmin()))
+        assert info["metrics"]["repaired"] == 0
+        workload = features.record().workload
+        given = tables(workload)
+        one = oracle.SingleJob(
+            tuple(given.load.tolist()),
+            tuple(map(tuple, given.efficiency.tolist())),
+            tuple(tuple(np.flatnonzero(row).tolist()) for row in given.matrix),
+            tuple(given.limits.tolist()),
+            given.energy_cap,
+        )
+        plan = oracle.tapra_fast(one)
+        assert plan is not None
+        ratios.append(info["metrics"]["jct"] / plan.evaluation.jct)
+    assert float(np.median(ratios)) < 1.35
