@@ -6,9 +6,9 @@ from schedgym.core.policy import register_policy
 __all__ = ["OnTapra"]
 
 _DEVIATIONS = (
-    "A job that cannot be planned leaves the round; if none can be, the round ends (Algorithm 4 takes the minimum "
-    "of nothing then). The paper leaves the MAR test's threshold open (max_percent). DRC is the environment's "
-    "(drc=False turns it off)."
+    "A job that cannot be planned leaves the round; if none can be, the round ends (Algorithm 4 takes the "
+    "minimum of nothing then). The paper leaves the MAR test's threshold open (max_percent). DRC is the "
+    "environment's (drc=False turns it off)."
 )
 NEEDS = {"rounds": ("all", "ticks")}
 

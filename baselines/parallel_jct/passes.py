@@ -7,12 +7,12 @@ __all__ = ["FirstComeFirstServed", "LargestLoadFirst", "SmallestLoadFirst"]
 
 SOURCE = "paper 001, section 6.2"
 _PASS = (
-    "One pass over the waiting jobs; those that cannot be planned are skipped. With mar=True the MAR test is made "
-    "before each job, and ends the pass."
+    "One pass over the waiting jobs; those that cannot be planned are skipped. With mar=True the MAR test is "
+    "made before each job, and ends the pass."
 )
 _FCFS = _PASS + (
-    " It decides at arrivals and at completions of tasks (the paper: at arrivals, after which the last jobs would "
-    "never start), and takes back what DRC lent then."
+    " It decides at arrivals and at completions of tasks (the paper: at arrivals, after which the last jobs "
+    "would never start), and takes back what DRC lent then."
 )
 ON_TICKS = {"rounds": ("all", "ticks")}
 ON_EVENTS = {"rounds": ("all", "events")}

@@ -3,11 +3,12 @@
 A policy is asked again after every launch, so that each call is one iteration of the paper's loops. What it
 must keep between the calls of a round is which jobs have failed.
 
-OnTaPRA plans all waiting jobs in every iteration, and launches the one that would complete first. Most of this
-work is not done here: a job takes at least its least energy over all the vCPU that one job may have, and if
-that is more than the best completion time so far, its plan does not matter. It matters only whether the job
-would have failed, and so have left the round: if a later iteration of the round has to plan the job after all,
-it is planned on what was available in the earlier ones first. So every decision is that of the full loop.
+OnTaPRA plans all waiting jobs in every iteration, and launches the one that would complete first. Most of
+this work is not done here: a job takes at least its least energy over all the vCPU that one job may have, and
+if that is more than the best completion time so far, its plan does not matter. It matters only whether the
+job would have failed, and so have left the round: if a later iteration of the round has to plan the job
+after all, it is planned on what was available in the earlier ones first. So every decision is that of the full
+loop.
 """
 
 from __future__ import annotations
@@ -398,7 +399,7 @@ class LaunchPolicy:
     def plan(
         self, observation: dict[str, Any], row: int, limits: Floats, iteration: int, keep: bool = True
     ) -> float:
-        """Plan the job in a row under some limits, into the memory if ``keep``; the completion time or inf."""
+        """Plan the job in a row, into the memory if ``keep``; its completion time, or inf."""
         tasks = int(observation["tasks"][row])
         seed = 0
         if self.planner.genetic:  # the same whenever the same plan is asked for

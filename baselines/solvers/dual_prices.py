@@ -49,10 +49,11 @@ NEARLY = 1e-6  # one that a linear step mends
 EXACT = 1e-13  # relative error of a load that counts as none
 FLAT = 1e-10  # a utility whose slope changes by less than this part over a slot is linear there
 FIRST_CURVATURE = 0.1  # of linear jobs: how much the slope changes from none to all
-CURVATURE_STEP = 1 / 6
+CURVATURE_STEP = 1 / 40
 LEAST_CURVATURE = 1e-7
 MOST_ROUNDS = 16
 CERTIFIED = 1e-12  # a relative gap that ends the rounds of linear jobs
+MOST_GROWTH = 30.0  # of the highest price in a step
 MOST_STEPS = 60  # of Newton's method before it goes resource by resource
 MOST_SWEEPS = 8
 MOST_SEARCH = 100
@@ -446,16 +447,26 @@ def _newton(work: DualScratch, m: int, prices: Floats) -> bool:
         work.free[i] = 0
         if work.tight[i] != 0 and (prices[i] > 0.0 or work.load[i] > 1.0):
             work.free[i] = 1
-    for _ in range(m):
+    for _ in range(m + 1):
         _solve(work, m, scale, prices)
         again = False
-        for i in range(m):
-            if work.free[i] != 0 and not work.step[i] >= -prices[i]:
+        for i in range(m):  # a price of 0 that should fall
+            if work.free[i] != 0 and prices[i] == 0.0 and not work.step[i] >= 0.0:
                 work.free[i] = 0
-                work.step[i] = -prices[i]
+                work.step[i] = 0.0
                 again = True
         if not again:
             break
+    part = 1.0
+    last = -1
+    for i in range(m):
+        if prices[i] + part * work.step[i] < 0.0:
+            part = -prices[i] / work.step[i]
+            last = i
+    for i in range(m):
+        work.step[i] *= part
+    if last >= 0:
+        work.step[last] = -prices[last]
     return _along(work, m) < 0.0
 
 
@@ -491,7 +502,13 @@ def _settle(
         if sweep > MOST_SWEEPS or (stalled > 6 and least < NEARLY):
             return count
         chosen = -1
-        if steps >= MOST_STEPS or not _newton(work, m, prices):
+        for i in range(m):
+            if work.tight[i] != 0 and work.load[i] > 1.0 + exact and not work.curvature[i, i] > 0.0:
+                if chosen < 0 or work.load[i] > work.load[chosen]:
+                    chosen = i
+        if chosen >= 0:
+            pass
+        elif steps >= MOST_STEPS or not _newton(work, m, prices):
             for i in range(m):
                 if work.tight[i] != 0:
                     error = work.load[i] - 1.0
@@ -542,9 +559,17 @@ def _settle(
         high = np.inf
         part = 1.0
         longest = np.inf
+        near = True
+        scale = 0.0
+        for i in range(m):
+            scale = max(scale, prices[i])
         for i in range(m):
             if work.step[i] < 0.0:
-                longest = min(longest, -work.before[i] / work.step[i])
+                longest = min(longest, -prices[i] / work.step[i])
+            if abs(work.step[i]) > 0.5 * prices[i]:
+                near = False
+            if part * work.step[i] > MOST_GROWTH * scale:
+                part = MOST_GROWTH * scale / work.step[i]
         tries = 0
         low_rate = start
         high_rate = np.inf
@@ -555,7 +580,7 @@ def _settle(
             tries += 1
             rate = _along(work, m)
             if rate > 0.0:
-                if rate <= -0.4 * start and (part == 1.0 or tries > 3):
+                if rate <= -0.4 * start and near:
                     break
                 high = part
                 high_rate = rate
@@ -564,7 +589,8 @@ def _settle(
                     break
                 low = part
                 low_rate = rate
-            if tries > 60 or (high < np.inf and high - low <= 1e-3 * high and low > 0.0):
+            narrow = 1e-3 * min(high, longest - low)
+            if tries > 60 or (high < np.inf and high - low <= narrow and low > 0.0):
                 if rate > 0.0 and low > 0.0:
                     _walk(work, m, low, prices)
                     _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
@@ -572,11 +598,13 @@ def _settle(
                 break
             if high == np.inf:
                 part = min(4.0 * part, longest)
+            elif high == longest:  # a price that falls to 0 is too low: it may be of any magnitude
+                part = high - 0.02 * (high - low)
+            elif tries % 3 == 0:
+                part = math.sqrt(low * high) if low > 0.0 else 0.01 * high
             else:
                 part = low + (high - low) * low_rate / (low_rate - high_rate)
                 part = min(max(part, low + 0.05 * (high - low)), high - 0.05 * (high - low))
-                if tries % 3 == 0:
-                    part = math.sqrt(low * high) if low > 0.0 else 0.01 * high
 
 
 # A slot ---------------------------------------------------------------------------------------

@@ -58,7 +58,8 @@ PAPER = Paper(
 
 HOLDS, CORRECTED, REFUTED = Verdict.HOLDS, Verdict.CORRECTED, Verdict.REFUTED
 MISSED = Verdict.NOT_REPRODUCED
-CLOSE = 1e-6  # relative, of floating-point optima
+CLOSE = 1e-5  # relative, of floating-point optima
+ROUGH = 1e-3  # relative, of their prices
 
 Floats = npt.NDArray[np.float64]
 Rule = Callable[[Instance, int, Amounts], Amounts]
@@ -362,12 +363,17 @@ class _Fit(NamedTuple):
 
 
 def _fit(jobs: _Concave, served: Floats, alpha: Floats, cost: Floats, rest: float) -> _Fit:
-    """The dual of problem (1): each job buys at its least cost; what it would gain is f(y) - f'(y) y."""
+    """The dual of problem (1): each job buys at its least cost; what it would gain is f(y) - f'(y) y.
+
+    Where rounding leaves the cost below f'(y), alpha is raised, so that the bound is one in any case.
+    """
     total = float(_utility(jobs, served).sum())
     slope = _slope(jobs, served)
+    short = float(np.max(np.maximum(1 - cost / slope, -alpha / slope)))
+    alpha = np.maximum(alpha + np.maximum(slope - cost, 0.0), 0.0)
     kept = np.where(served > 0, slope * served, 0.0)
     bound = total - float(kept.sum()) + float((alpha * jobs.tasks).sum()) + rest
-    return _Fit(total, bound, float(np.max(np.maximum(1 - cost / slope, -alpha / slope))))
+    return _Fit(total, bound, short)
 
 
 def _fit_theorem_1(jobs: _Concave, run: _Run) -> _Fit:
@@ -479,7 +485,7 @@ def _check_theorem_3_1(run: Run) -> Finding:
         "largest_bound": bound,
         "largest_shortfall": short,
     }
-    if worst > 2 or bound > 2 + CLOSE or short > CLOSE:
+    if worst > 2 or bound > 2 + CLOSE or short > ROUGH:
         return Finding(MISSED, f"a ratio of {worst}, a dual bound of {bound}, short {short}", figures=figures)
     text = (
         f"worst ratio {worst} of {checked:,} linear instances; in {fitted:,} of all kinds, 1 to 3 resources,"
@@ -593,13 +599,17 @@ def _check_example_1(run: Run) -> Finding:
     got, (best, _) = value(EXAMPLE_1, own), linear_best(EXAMPLE_1)
     figures = {"got": str(got), "optimum": str(best), "slots": _rows(own)}
     slots = own == [(1, Fraction(2, 5), 0), (0, 0, Fraction(5, 4))]
-    if (got, best) != (Fraction(49, 10), 6) or not slots or value(EXAMPLE_1, MEANT) != 6:
+    if got != Fraction(49, 10) or not best == value(EXAMPLE_1, MEANT) == 6 or not slots:
         return Finding(MISSED, f"Algorithm 1 gets {got}, the optimum is {best}", figures=figures)
     text = (
         "both values are right and 6 is the optimum; the schedule printed needs more than there is in slot 2"
     )
     text += " (job 3 arrives then): it is 2 units of job 2 in slot 1, then 1 of job 1 and 1 of job 3"
-    details = {"printed": _rows(AS_PRINTED), "schedule": _rows(MEANT), "algorithm_1": _rows(own)}
+    details: dict[str, Any] = {
+        "printed": _rows(AS_PRINTED),
+        "schedule": _rows(MEANT),
+        "algorithm_1": _rows(own),
+    }
     details |= {"got": _text(got), "better": 6}
     return Finding(CORRECTED, text, counterexample=_shown(EXAMPLE_1) | details, figures=figures)
 
@@ -680,7 +690,7 @@ def _check_theorem_3_2(run: Run) -> Finding:
         "largest_shortfall": short,
         "family": {n: str(ratio) for n, ratio in ratios.items()},
     }
-    if free or bound > 1 + CLOSE or short > CLOSE:
+    if free or bound > 1 + CLOSE or short > ROUGH:
         return Finding(MISSED, f"not optimal without bounds in {free}, bound {bound}", figures=figures)
     text = (
         f"false with bounds on parallelism, by up to 4/3 ({float(ratios[1000]):.4f} with values 1.001 and 1);"
@@ -773,9 +783,13 @@ def _check_lemma_3_6(run: Run) -> Finding:
             for j, job in enumerate(instance.jobs):
                 left = job.values[0] - found.alpha[j] - found.beta[t] * shares(instance, j)[0]
                 if x[j] > 0 and left != 0 and _only(instance):
-                    details = {"slot": t + 1, "left": _text(left)}
-                    details |= {"beta": [_text(b) for b in found.beta]}
-                    return details | {"alpha": [_text(a) for a in found.alpha], "bound": _text(found.bound)}
+                    return {
+                        "slot": t + 1,
+                        "left": _text(left),
+                        "beta": [_text(b) for b in found.beta],
+                        "alpha": [_text(a) for a in found.alpha],
+                        "bound": _text(found.bound),
+                    }
         return None
 
     cases = itertools.chain(
@@ -1252,3 +1266,172 @@ def _check_dominance(run: Run) -> Finding:
         for instance in _enumerate(count, slots, (1, 2, 3), tasks, values, parallelism=2)
     )
     return _against(REFUTED, _search(cases, flaw), "by value per share it may leave more of the slot empty")
+
+
+# section V: the figures --------------------------------------------------------------------------------
+
+ID = "schedgym/PartialValue-v0"
+
+
+def _values(
+    policies: Sequence[str], seed: int, episodes: int, bound: bool, **parameters: Any
+) -> dict[str, list[float]]:
+    """The total value that each policy gets in the same scenarios, and a bound on any schedule's."""
+    from schedgym.core.policy import make_policy
+    from schedgym.evaluation.runner import make_env, play
+    from schedgym.problems.partial_value.bounds import upper_bound
+
+    env = make_env(ID, parameters)
+    found: dict[str, list[float]] = {name: [] for name in policies}
+    for episode in range(episodes):
+        for name in policies:
+            outcome = play(env, make_policy(f"partial-value/{name}"), seed=seed, episode=episode, label=name)
+            found[name].append(float(outcome.metrics["value"]))
+        if bound:
+            # of the continuous model, which is a bound in both
+            found.setdefault("bound", []).append(upper_bound(env.record().workload))
+    return found
+
+
+def _means(found: dict[str, list[float]]) -> dict[str, float]:
+    return {name: math.fsum(values) / len(values) for name, values in found.items()}
+
+
+def _rising(numbers: Sequence[float]) -> bool:
+    return all(before < after for before, after in itertools.pairwise(numbers))
+
+
+def _listed(numbers: Iterable[float]) -> str:
+    return ", ".join(f"{number:.3f}" for number in numbers)
+
+
+class _Curves(NamedTuple):
+    """Values of policies in settings: means [policy][setting], and scenarios without the order claimed."""
+
+    means: dict[str, list[float]]
+    scenarios: int
+    exceptions: int
+
+    def ratio(self, one: str, other: str) -> list[float]:
+        """Mean over mean, by setting."""
+        return [a / b for a, b in zip(self.means[one], self.means[other], strict=True)]
+
+
+def _curves(
+    run: Run,
+    best: str,
+    others: Sequence[str],
+    setting: str,
+    numbers: Sequence[float],
+    *,
+    rest: Sequence[str] = (),
+    bound: bool = False,
+    **parameters: Any,
+) -> _Curves:
+    """Run policies over the values of a parameter; ``best`` is claimed to be above ``others``."""
+    means: dict[str, list[float]] = {}
+    scenarios = exceptions = 0
+    seed, episodes = int(run.rng.integers(2**31)), 4 if run.small else 10
+    for number in numbers:
+        found = _values((best, *others, *rest), seed, episodes, bound, **{setting: number}, **parameters)
+        for name, mean in _means(found).items():
+            means.setdefault(name, []).append(mean)
+        scenarios += len(found[best])
+        exceptions += sum(
+            found[best][e] <= max(found[name][e] for name in others) for e in range(len(found[best]))
+        )
+    return _Curves(means, scenarios, exceptions)
+
+
+def _figures(curves: _Curves, **more: Any) -> dict[str, Any]:
+    means = {name: [round(mean, 3) for mean in row] for name, row in curves.means.items()}
+    return {"means": means, "scenarios": curves.scenarios, "exceptions": curves.exceptions} | more
+
+
+@claim(
+    PAPER,
+    "figure-2a",
+    text="Algorithm 1 is above both heuristics, at small windows near the optimum; all rise with the window",
+    source="section V, Fig. 2a",
+    recorded=HOLDS,
+)
+def _check_figure_2a(run: Run) -> Finding:
+    windows = (1, 6, 10) if run.small else (1, 2, 4, 6, 8, 10, 12, 15)
+    curves = _curves(run, "concave", ("s-greedy", "equal-opp"), "windows", windows, bound=True)
+    optimum, ratio = curves.ratio("bound", "concave"), curves.ratio("s-greedy", "concave")
+    figures = _figures(curves, windows=windows, optimum_ratio=optimum, s_greedy_ratio=ratio)
+    good = max(ratio + curves.ratio("equal-opp", "concave")) < 1 and _rising(optimum)
+    good = good and optimum[0] < 1.05 and all(_rising(row) for row in curves.means.values())
+    text = f"windows {windows}: optimum / Algorithm 1 {_listed(optimum)}, s-greedy {_listed(ratio)} of it,"
+    text += f" equal-opp {_listed(curves.ratio('equal-opp', 'concave'))}; best in"
+    text += f" {curves.scenarios - curves.exceptions} of {curves.scenarios} scenarios"
+    return Finding(HOLDS if good else MISSED, text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "figure-2b",
+    text="the same with whole tasks: m-greedy and primal-dual are above both heuristics at every window",
+    source="section V, Fig. 2b",
+    recorded=HOLDS,
+)
+def _check_figure_2b(run: Run) -> Finding:
+    windows = (1, 6, 10) if run.small else (1, 2, 4, 6, 8, 10, 12, 15)
+    heuristics = ("s-greedy", "equal-opp")
+    curves = _curves(run, "m-greedy", heuristics, "windows", windows, rest=("primal-dual",), model="discrete")
+    ratios = {name: curves.ratio(name, "m-greedy") for name in ("primal-dual", *heuristics)}
+    figures = _figures(curves, windows=windows, ratios=ratios)
+    dual = [max(curves.ratio(name, "primal-dual")) for name in heuristics]
+    good = max(*dual, *(max(ratios[name]) for name in heuristics)) < 1
+    good = good and all(_rising(row) for row in curves.means.values())
+    text = f"windows {windows}, of m-greedy: " + ", ".join(
+        f"{name} {_listed(r)}" for name, r in ratios.items()
+    )
+    text += f"; m-greedy best in {curves.scenarios - curves.exceptions} of {curves.scenarios} scenarios"
+    return Finding(HOLDS if good else MISSED, text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "figure-2c",
+    text="the gain over the heuristics grows with R; m-greedy and primal-dual have similar values",
+    source="section V, Fig. 2c",
+    recorded=HOLDS,
+)
+def _check_figure_2c(run: Run) -> Finding:
+    spreads = (1, 4, 8, 16) if run.small else (1, 2, 4, 6, 8, 10, 12, 14, 16)
+    curves = _curves(
+        run,
+        "m-greedy",
+        ("s-greedy", "equal-opp"),
+        "heterogeneity",
+        spreads,
+        rest=("primal-dual",),
+        model="discrete",
+        windows=6,
+    )
+    ratios = {name: curves.ratio(name, "m-greedy") for name in ("s-greedy", "equal-opp", "primal-dual")}
+    figures = _figures(curves, heterogeneity=spreads, ratios=ratios)
+    good = _rising(ratios["s-greedy"][::-1]) and _rising(ratios["equal-opp"][::-1])
+    good = good and min(ratios["primal-dual"]) > 0.93
+    text = f"R = {spreads}, of m-greedy: " + ", ".join(f"{name} {_listed(r)}" for name, r in ratios.items())
+    return Finding(HOLDS if good else MISSED, text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "figure-2d",
+    text="deadline-aware is above the heuristics, and its gain over greedy grows with the window",
+    source="section V, Fig. 2d",
+    recorded=HOLDS,
+)
+def _check_figure_2d(run: Run) -> Finding:
+    windows = (2, 6, 10) if run.small else (1, 2, 4, 6, 8, 10, 12, 15, 20)
+    heuristics = ("s-greedy", "equal-opp")
+    curves = _curves(run, "deadline-aware", heuristics, "windows", windows, model="discrete", single=True)
+    ratios = {name: curves.ratio(name, "deadline-aware") for name in heuristics}
+    figures = _figures(curves, windows=windows, ratios=ratios)
+    good = max(map(max, ratios.values())) <= 1 and _rising(ratios["s-greedy"][::-1])
+    text = f"windows {windows}, of deadline-aware: "
+    text += ", ".join(f"{name} {_listed(r)}" for name, r in ratios.items())
+    return Finding(HOLDS if good else MISSED, text, figures=figures)

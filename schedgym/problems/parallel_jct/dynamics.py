@@ -133,6 +133,7 @@ SCALARS = record_dtype(
     ("charged", np.float64),  # job-seconds in the system that no reward has charged yet
     ("finished", np.int64),
     ("truncated", np.int64),
+    ("told", np.int64),  # open_row of the last observation
     ("shown", np.int64),  # waiting rows that the last observation filled
     ("shown_running", np.int64),
     ("failures", np.int64),
@@ -206,6 +207,7 @@ class State(NamedTuple):
     weight: F8_2  # [B, M] leq of all tasks
     available: F8_2  # [B, M]
     limits: F8_2  # [B, R]
+    alive: I1_2  # [B, M] whether all groups of the server have something available
     placement: I4_2  # [B, most tasks] of the job that is decided on
     vcpu: F8_2  # [B, most tasks]
     rest: F8_2  # [B, most tasks + 1] least energy of the tasks from here on
@@ -310,6 +312,8 @@ def recount(jobs: Jobs, state: State, membership: Membership, b: int) -> None:
         for e in range(membership.group_start[k], membership.group_start[k + 1]):
             room += state.available[b, membership.group_server[e]]
         state.limits[b, k] = jobs.share[b, k] * room
+    for j in range(servers):
+        state.alive[b, j] = is_alive(j, membership, state.limits[b])
 
 
 @helper
@@ -558,7 +562,7 @@ def clear_tasks(observation: Observation, b: int, first: int, last: int) -> None
 
 
 @helper
-def usable_energy(jobs: Jobs, state: State, membership: Membership, b: int, job: int, whole: bool) -> float:
+def usable_energy(jobs: Jobs, state: State, b: int, job: int, whole: bool) -> float:
     """The least energy of a job on servers whose groups all have something available (inf: none).
 
     ``whole``: all servers are such.
@@ -569,7 +573,7 @@ def usable_energy(jobs: Jobs, state: State, membership: Membership, b: int, job:
     for q in range(jobs.first_task[b, job], jobs.first_task[b, job + 1]):
         best = 0.0
         for j in range(jobs.cpu.shape[1]):
-            if jobs.efficiency[b, q, j] > best and is_alive(j, membership, state.limits[b]):
+            if jobs.efficiency[b, q, j] > best and state.alive[b, j]:
                 best = jobs.efficiency[b, q, j]
         if best == 0.0:
             return math.inf
@@ -587,14 +591,12 @@ def all_alive(state: State, b: int) -> Any:
 
 
 @helper
-def can_place(
-    jobs: Jobs, state: State, membership: Membership, b: int, job: int, task: int, server: int
-) -> Any:
+def can_place(jobs: Jobs, state: State, b: int, job: int, task: int, server: int) -> Any:
     """Whether the task may go to the server (view place)."""
     q = jobs.first_task[b, job] + task
     leq = jobs.load[b, q] / jobs.efficiency[b, q, server]
     total = state.scalars[b].energy + leq + state.rest[b, task + 1]
-    return affords(total, state.cap[b, job]) and is_alive(server, membership, state.limits[b])
+    return affords(total, state.cap[b, job]) and state.alive[b, server] != 0
 
 
 @helper
@@ -634,7 +636,7 @@ def start_planning(
         q = jobs.first_task[b, job] + i
         best = 0.0
         for j in range(jobs.cpu.shape[1]):
-            if jobs.efficiency[b, q, j] > best and is_alive(j, membership, state.limits[b]):
+            if jobs.efficiency[b, q, j] > best and state.alive[b, j]:
                 best = jobs.efficiency[b, q, j]
         state.rest[b, i] = state.rest[b, i + 1] + jobs.load[b, q] / best
 
@@ -665,7 +667,7 @@ def conclude(jobs: Jobs, state: State, membership: Membership, scratch: PlanScra
 
 
 @helper
-def write_features(
+def write_job_tokens(
     config: Any,
     jobs: Jobs,
     state: State,
@@ -675,17 +677,17 @@ def write_features(
     b: int,
     count: int,
 ) -> None:
-    """Write the tokens of environment b."""
+    """Write the tokens of the waiting jobs, and what servers' tokens say of all tasks."""
     s = state.scalars[b]
     servers = jobs.cpu.shape[1]
     pool = largest_capacity(membership, state.limits[b], scratch)
+    tokens = observation.job_tokens
     for r in range(count):
         job = state.queue[b, r]
         tasks = tasks_of(jobs, b, job)
         age = s.clock - jobs.arrival[b, job]
         load = jobs.total_load[b, job]
         least = jobs.least_energy[b, job]
-        tokens = observation.job_tokens
         tokens[b, r, 0] = age / (age + TIME_SCALE)
         tokens[b, r, 1] = tasks / (tasks + COUNT_SCALE)
         tokens[b, r, 2] = load / (load + LOAD_SCALE * s.capacity)
@@ -698,7 +700,7 @@ def write_features(
         tokens[b, r, 6] = r == s.open_row
     for r in range(count, s.shown):
         for f in range(JOB_FEATURES):
-            observation.job_tokens[b, r, f] = 0.0
+            tokens[b, r, f] = 0.0
     top = 0.0
     for j in range(servers):
         top = max(top, jobs.cpu[b, j])
@@ -709,36 +711,13 @@ def write_features(
         tokens[b, j, 0] = jobs.cpu[b, j] / top
         tokens[b, j, 1] = state.available[b, j] / jobs.cpu[b, j]
         tokens[b, j, 2] = 0.0
-        tokens[b, j, 3] = is_alive(j, membership, state.limits[b])
+        tokens[b, j, 3] = state.alive[b, j]
         for f in range(4, SERVER_FEATURES):
             tokens[b, j, f] = 0.0
     for q in range(s.running):
         tokens[b, state.server[b, q], 2] += 1.0
     for j in range(servers):
         tokens[b, j, 2] = tokens[b, j, 2] / (tokens[b, j, 2] + COUNT_SCALE)
-    progress = 0.0
-    spent = 0.0
-    length = 0.0
-    if s.open_row >= 0:
-        job = state.queue[b, s.open_row]
-        tasks = tasks_of(jobs, b, job)
-        spent = min(s.energy / state.cap[b, job], 1.0)
-        length = 1.0 if s.jct == math.inf else s.jct / (s.jct + TIME_SCALE)
-        if config.mode == PLACE:
-            progress = s.next_task / tasks
-            q = jobs.first_task[b, job] + s.next_task
-            for j in range(servers):
-                efficiency = jobs.efficiency[b, q, j]
-                time = time_on(
-                    j, jobs.load[b, q] / efficiency, membership, state.limits[b], state.group_load[b]
-                )
-                tokens[b, j, 4] = efficiency
-                tokens[b, j, 5] = 1.0 if time == math.inf else time / (time + TIME_SCALE)
-                tokens[b, j, 6] = can_place(jobs, state, membership, b, job, s.next_task, j)
-        else:
-            progress = s.moves / (s.moves + COUNT_SCALE)
-    if config.mode == SEARCH:
-        write_moves(jobs, state, observation, membership, scratch, b)
     values = observation.global_tokens
     values[b, 0] = s.was_arrival
     values[b, 1] = s.was_completion
@@ -748,6 +727,56 @@ def write_features(
     values[b, 5] = (s.waiting - count) / (s.waiting - count + COUNT_SCALE)
     values[b, 6] = s.running / (s.running + 4.0 * COUNT_SCALE)
     values[b, 7] = min(max((s.ticks * config.tick - s.clock) / config.tick, 0.0), 1.0)
+
+
+@helper
+def show_servers(
+    config: Any, jobs: Jobs, state: State, observation: Observation, membership: Membership, b: int
+) -> None:
+    """Write which servers can take the next task of the job being placed, and their tokens (view place)."""
+    s = state.scalars[b]
+    job = state.queue[b, s.open_row]
+    q = jobs.first_task[b, job] + s.next_task
+    tokens = observation.server_tokens
+    for j in range(jobs.cpu.shape[1]):
+        efficiency = jobs.efficiency[b, q, j]
+        leq = jobs.load[b, q] / efficiency
+        legal = affords(s.energy + leq + state.rest[b, s.next_task + 1], state.cap[b, job])
+        legal = legal and state.alive[b, j] != 0
+        if config.mask:
+            observation.action_mask[b, config.window + 1 + j] = legal
+        if config.features:
+            time = time_on(j, leq, membership, state.limits[b], state.group_load[b])
+            tokens[b, j, 4] = efficiency
+            tokens[b, j, 5] = 1.0 if time == math.inf else time / (time + TIME_SCALE)
+            tokens[b, j, 6] = legal
+
+
+@helper
+def write_plan_tokens(
+    config: Any,
+    jobs: Jobs,
+    state: State,
+    observation: Observation,
+    membership: Membership,
+    scratch: PlanScratch,
+    b: int,
+) -> None:
+    """Write what tokens say of the job being planned."""
+    s = state.scalars[b]
+    progress = 0.0
+    spent = 0.0
+    length = 0.0
+    if s.open_row >= 0:
+        job = state.queue[b, s.open_row]
+        spent = min(s.energy / state.cap[b, job], 1.0)
+        length = 1.0 if s.jct == math.inf else s.jct / (s.jct + TIME_SCALE)
+        progress = s.moves / (s.moves + COUNT_SCALE)
+        if config.mode == PLACE:
+            progress = s.next_task / tasks_of(jobs, b, job)
+    if config.mode == SEARCH:
+        write_moves(jobs, state, observation, membership, scratch, b)
+    values = observation.global_tokens
     values[b, 8] = progress
     values[b, 9] = spent
     values[b, 10] = length
@@ -822,13 +851,11 @@ def write_mask(
             job = state.queue[b, r]
             fits = state.failed[b, job] == 0
             if config.mode == PLACE and fits:
-                fits = affords(usable_energy(jobs, state, membership, b, job, whole), state.cap[b, job])
+                fits = affords(usable_energy(jobs, state, b, job, whole), state.cap[b, job])
             mask[b, r] = fits
     if config.mode == PLACE:
         for j in range(servers):
-            mask[b, window + 1 + j] = s.open_row >= 0 and can_place(
-                jobs, state, membership, b, state.queue[b, s.open_row], s.next_task, j
-            )
+            mask[b, window + 1 + j] = 0  # those of an open job: see show_servers
     elif config.mode == SEARCH:
         last = mask.shape[1] - 1
         for i in range(window + 1, mask.shape[1]):
@@ -888,13 +915,24 @@ def observe(
     count = min(s.waiting, config.window)
     if s.deciding == 0:
         count = 0
-    if config.mask and config.mode != PLAN:
+    steady = s.open_row >= 0 and s.told == s.open_row  # only the plan of a job has changed
+    s.told = s.open_row
+    if config.mask and config.mode != PLAN and not (steady and config.mode == PLACE):
         write_mask(config, jobs, state, observation, membership, scratch, b, count)
     if config.features:
-        write_features(config, jobs, state, observation, membership, scratch, b, count)
+        if not steady:
+            write_job_tokens(config, jobs, state, observation, membership, scratch, b, count)
+        write_plan_tokens(config, jobs, state, observation, membership, scratch, b)
     else:
-        hold_tasks(config, jobs, state, observation, b, count)
-        write_units(config, jobs, state, observation, b, count)
+        if not steady:
+            hold_tasks(config, jobs, state, observation, b, count)
+            write_units(config, jobs, state, observation, b, count)
+        if config.mode == PLACE or config.mode == SEARCH:
+            write_plan(config, jobs, state, observation, b)
+    if config.mode == PLACE and s.open_row >= 0:
+        show_servers(config, jobs, state, observation, membership, b)
+    if steady:
+        return
     longest = 0
     for r in range(count):
         observation.job_mask[b, r] = 1
@@ -954,19 +992,24 @@ def write_units(config: Any, jobs: Jobs, state: State, observation: Observation,
         observation.run_base[b, q] = 0.0
         observation.run_extra[b, q] = 0.0
     s.shown_running = rows
-    if config.mode == PLACE or config.mode == SEARCH:
-        observation.open_job[b] = s.open_row if s.open_row >= 0 else config.window
-        tasks = 0
-        if s.open_row >= 0:
-            tasks = tasks_of(jobs, b, state.queue[b, s.open_row])
-        observation.next_task[b] = config.most_tasks
-        if config.mode == PLACE and s.open_row >= 0:
-            observation.next_task[b] = s.next_task
-        for i in range(tasks):
-            observation.placement[b, i] = state.placement[b, i]
-        for i in range(tasks, config.most_tasks):
-            observation.placement[b, i] = -1
-        observation.energy[b, 0] = s.energy if s.open_row >= 0 else 0.0
+
+
+@helper
+def write_plan(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+    """Write, in exact units, what is planned of the job being planned (views place and search)."""
+    s = state.scalars[b]
+    observation.open_job[b] = s.open_row if s.open_row >= 0 else config.window
+    tasks = 0
+    if s.open_row >= 0:
+        tasks = tasks_of(jobs, b, state.queue[b, s.open_row])
+    observation.next_task[b] = config.most_tasks
+    if config.mode == PLACE and s.open_row >= 0:
+        observation.next_task[b] = s.next_task
+    for i in range(tasks):
+        observation.placement[b, i] = state.placement[b, i]
+    for i in range(tasks, config.most_tasks):
+        observation.placement[b, i] = -1
+    observation.energy[b, 0] = s.energy if s.open_row >= 0 else 0.0
 
 
 @helper
@@ -1010,6 +1053,7 @@ def begin(
     s.was_completion = 0
     s.was_tick = 0
     s.open_row = -1
+    s.told = -1
     s.next_task = 0
     s.moves = 0
     s.held = 0
@@ -1148,14 +1192,14 @@ def place_fits(
         if choice <= window:
             return False
         job = state.queue[b, s.open_row]
-        return can_place(jobs, state, membership, b, job, s.next_task, choice - window - 1)
+        return can_place(jobs, state, b, job, s.next_task, choice - window - 1)
     if choice >= window:
         return choice == window
     if not may_launch(state, exchange, config, b, choice):
         return False
     job = state.queue[b, choice]
     whole = all_alive(state, b)
-    return affords(usable_energy(jobs, state, membership, b, job, whole), state.cap[b, job])
+    return affords(usable_energy(jobs, state, b, job, whole), state.cap[b, job])
 
 
 @pure_kernel
@@ -1197,7 +1241,7 @@ def decode_place(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
         if not fits:
             best = math.inf
             for j in range(servers):
-                if can_place(jobs, state, membership, b, job, s.next_task, j):
+                if can_place(jobs, state, b, job, s.next_task, j):
                     leq = jobs.load[b, q] / jobs.efficiency[b, q, j]
                     if leq < best:
                         best = leq

@@ -175,6 +175,7 @@ class ParallelJCTSimulator(Simulator):
             weight=f8(m),
             available=f8(m),
             limits=f8(r),
+            alive=i1(m),
             placement=i4(self.most_tasks),
             vcpu=f8(self.most_tasks),
             rest=f8(self.most_tasks + 1),

@@ -19,6 +19,7 @@ falls to the price. So the bound holds whatever the prices come from, and howeve
 from __future__ import annotations
 
 import heapq
+import importlib
 import math
 import warnings
 from typing import Any, NamedTuple
@@ -53,9 +54,10 @@ COARSE = 8  # pieces of a utility in the first one
 FINE = 8  # pieces that those around its solution are cut into for the next one
 OUTSIDE = 7  # points on either side of them, each
 LONGER = 4.0  # times as far away as the one before
-MOST_VARIABLES = 3 * 10**5  # of all linear programs for a bound (ten seconds or so)
+MOST_VARIABLES = 2 * 10**5  # of all linear programs for a bound (five seconds or so)
+LIMITS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 TOLERANCES = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
-CLARABEL = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+CLARABEL = (1e-9, 1e-7)  # its tolerances: one instance in some thousands stalls just before the first
 MOST_INTEGERS = 2000  # pairs of job and slot of an integer program,
 MOST_PIECES = 10**5  # and tasks
 FINER = 1e4  # HiGHS keeps to 1e-6 at worst, loads must to 1e-9: rows in units of 1e-4
@@ -294,6 +296,7 @@ def _priced(needs: _Needs) -> _Solution:
     points = _points(sample, sample.most[:, np.newaxis] * steps)
     best, prices = math.inf, np.zeros((len(grid.slots), needs.share.shape[1]))
     gap, stalled, spent = math.inf, 0, 0
+    most = len(grid.job) + 2 * (FINE + OUTSIDE) * len(sample.most)
     while True:
         served, price, variables = _program(sample, grid, points)
         bound = _certified(sample, grid, price)
@@ -308,7 +311,7 @@ def _priced(needs: _Needs) -> _Solution:
         gap, before = best - math.fsum(value), gap
         stalled = stalled + 1 if gap > 0.5 * before else 0
         spent += variables
-        if gap <= GAP * best or stalled > 1 or spent > MOST_VARIABLES:
+        if gap <= GAP * best or stalled > 1 or spent + most > MOST_VARIABLES:
             break
         points = _refined(sample, points, total)
     if sample is not needs:
@@ -416,7 +419,7 @@ def _conic(needs: _Needs, grid: _Grid) -> _Solution:
     total = supply @ served  # in shares of what a job can get at most
     loads = _loads(needs, grid) @ served <= needs.room
     constraints = [loads, served >= 0.0, served <= 1.0, total <= 1.0]
-    value = 0.0
+    value, status = 0.0, ""
     for kind in (LINEAR, POWER, LOG):
         own = np.flatnonzero(needs.utility == kind)
         if len(own) == 0:
@@ -433,21 +436,26 @@ def _conic(needs: _Needs, grid: _Grid) -> _Solution:
                 value += (needs.value[these] / scale * needs.most[these] ** exponent) @ heights
     programme = cvxpy.Problem(cvxpy.Maximize(value), constraints)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of an inaccurate solution, which raises here
-        try:
-            programme.solve(solver=cvxpy.CLARABEL, **CLARABEL)
-        except cvxpy.SolverError as error:
-            raise RuntimeError(f"Clarabel: {error}") from None
-    if programme.status != cvxpy.OPTIMAL:
-        raise RuntimeError(f"Clarabel: {programme.status}")
+        warnings.simplefilter("ignore")  # of inaccurate solutions, which do not count here
+        for tolerance in CLARABEL:
+            try:
+                programme.solve(solver=cvxpy.CLARABEL, **dict.fromkeys(LIMITS, tolerance))
+            except cvxpy.SolverError as error:
+                status = str(error)
+                continue
+            status = str(programme.status)
+            if status == cvxpy.OPTIMAL:
+                break
+        else:
+            raise RuntimeError(f"Clarabel: {status}")
     price = loads.dual_value.reshape(-1, len(grid.slots)).T * scale / grid.slots[:, np.newaxis]
     return _Solution(_certified(needs, grid, price), served.value * grid.cap)
 
 
 def _import_cvxpy() -> Any:
     try:
-        import clarabel  # noqa: F401
-        import cvxpy
+        importlib.import_module("clarabel")
+        return importlib.import_module("cvxpy")
     except ModuleNotFoundError as error:
         if error.name not in ("cvxpy", "clarabel"):
             raise  # installed, but broken
@@ -456,7 +464,6 @@ def _import_cvxpy() -> Any:
         raise DependencyNotInstalled(
             f'the continuous offline optimum needs {error.name}: pip install "schedgym[bounds]"'
         ) from None
-    return cvxpy
 
 
 # Schedules ------------------------------------------------------------------------------------
@@ -564,7 +571,9 @@ def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
     used, row = np.unique(slot, return_inverse=True)
     owner = np.repeat(np.arange(count), needs.most.astype(np.int64))
     piece = np.arange(tasks)
-    rank = piece - np.repeat(np.cumsum(needs.most) - needs.most, needs.most.astype(np.int64))
+    rank = (piece - np.repeat(np.cumsum(needs.most) - needs.most, needs.most.astype(np.int64))).astype(
+        np.float64
+    )
     gain = _worth(needs, rank + 1.0, owner) - _worth(needs, rank, owner)
     loads = [
         csr_array((needs.share[job, r] * FINER, (row, column)), shape=(len(used), pairs))

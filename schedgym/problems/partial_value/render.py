@@ -1,4 +1,4 @@
-"""Pictures of PartialValue: which jobs filled the resources, and how far each is served; as text and image."""
+"""Pictures of PartialValue: the load of each resource by job, and how far jobs are served; text and image."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
         text = f"served {y:.4g} of {most:.4g} ({y / most:.0%})  until {rows.deadline[index, r]:g}"
         lines.append(Line(j, float(got[j]), most - y, f"{text}  value {rows.value[index, r]:.3g}"))
     served, tasks = state.served[index, :number], jobs.tasks[index, :number]
-    parts = (jobs.utility, jobs.value, jobs.exponent)
-    total = float(values(*(array[index, :number] for array in parts), served).sum())
+    utility, exponent = jobs.utility[index, :number], jobs.exponent[index, :number]
+    total = float(values(utility, jobs.value[index, :number], exponent, served).sum())
     done = int((served >= tasks - TOLERANCE).sum())
     return Scene(
         clock=f"slot {last if s['finished'] else last + 1}",

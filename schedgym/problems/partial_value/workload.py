@@ -503,13 +503,9 @@ def generate(seed: int, episode: int, source: Source) -> Workload:
     from schedgym.core.random import root_seed
 
     n, m = source.jobs, source.resources
-    shapes = {"utility": (n,), "demand": (n, m), "share": (n, m), "capacity": (m,)}
-    arrays = Tables(
-        **{
-            name: np.zeros((1, *shapes.get(name, (n,))), dtype=np.int64 if name == "utility" else np.float64)
-            for name in Tables._fields
-        }
-    )
+    shapes = {"demand": (n, m), "share": (n, m), "capacity": (m,)}
+    empty: dict[str, Any] = {name: np.zeros((1, *shapes.get(name, (n,)))) for name in Tables._fields}
+    arrays = Tables(**empty | {"utility": np.zeros((1, n), dtype=np.int64)})
     draw_python(np.ones(1, dtype=bool), np.array([root_seed(seed)]), np.array([episode]), source, arrays)
     return rebuild(Tables(*(array[0] for array in arrays)))
 

@@ -25,7 +25,7 @@ __all__ = ["alone_times", "lower_bound", "relaxed_bound", "task_bound", "whole_t
 F8 = npt.NDArray[np.float64]
 
 ROUNDING = 1e-12  # relative, by which what is not certified otherwise is lowered
-NEVER = 1e-6  # of a task's best efficiency: instead of that on a server where it would take too long
+NEVER = 1e-8  # of a task's best efficiency: instead of that on a server where it would take too long
 
 
 def lower_bound(workload: Workload, parameters: SingleJobParameters | None = None) -> float:

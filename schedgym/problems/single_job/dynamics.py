@@ -1,8 +1,8 @@
 """State and compiled dynamics of SingleJob, batch-first: axis 0 is the environment.
 
-A step has two halves. A ``decode`` kernel, one per view, reads the actions: it checks and repairs them, and in
-view plan makes the whole plan. :func:`step` carries the decision out, and writes the observation. They are
-apart so that an environment compiles only what its view needs.
+A step has two halves. A ``decode`` kernel, one per view, reads the actions: it checks and repairs them, and
+in view plan makes the whole plan. :func:`step` carries the decision out, and writes the observation. They
+are apart so that an environment compiles only what its view needs.
 
 Rows are tasks, in index order; rows behind the last task are zero. Environments that run drawn jobs share the
 first row of the lists of groups; one with a given workload has a row of its own.
@@ -73,7 +73,7 @@ PLAN, PLACE, SEARCH = 0, 1, 2
 JOB_FEATURES = 8
 #: features of a server token: capacity, time, time by the unplaced tasks that are most efficient there
 SERVER_FEATURES = 3
-#: in view place further ones, of the next task there: efficiency, time after, share of the spare energy, legal
+#: in view place further ones, of the next task: efficiency, time after, share of the spare energy, legal
 PLACE_FEATURES = 4
 #: features of a task on a server, views plan and search: efficiency (constant), time, change of energy
 PAIR_FEATURES = 3
@@ -151,7 +151,7 @@ class State(NamedTuple):
     best: I4_2  # [B, N] most efficient server, ties the lowest
     least: F8_2  # [B, N] equivalent load there
     rest: F8_2  # [B, N + 1] their sum from a task on
-    count: I8_2  # [B, R] tasks in a group
+    inside: I8_2  # [B, R] tasks in a group
     group_load: F8_2  # [B, R] their equivalent load
     inverse: F8_2  # [B, R] 1 / B_k, features
     lifted: F8_2  # [1, R] work space, features
@@ -312,7 +312,7 @@ def begin(
     for i in range(n - 1, -1, -1):
         state.rest[b, i] = state.rest[b, i + 1] + state.least[b, i]
     for k in range(jobs.limits.shape[1]):
-        state.count[b, k] = 0
+        state.inside[b, k] = 0
         state.group_load[b, k] = 0.0
     s.pooled = jobs.least_energy[b] / largest_capacity(groups_of(jobs, b), jobs.limits[b], scratch)
     s.jct = 0.0
@@ -335,10 +335,12 @@ def begin(
 
 @helper
 def keep_loads(jobs: Jobs, state: State, scratch: PlanScratch, b: int) -> None:
-    """Keep the groups' loads of what was evaluated last."""
+    """Keep the groups' loads of what was evaluated last, a whole plan."""
     for k in range(jobs.limits.shape[1]):
-        state.count[b, k] = scratch.count[k]
+        state.inside[b, k] = scratch.count[k]
         state.group_load[b, k] = scratch.group_load[k]
+    for j in range(state.pull.shape[1]):
+        state.pull[b, j] = 0.0
 
 
 @helper
@@ -427,7 +429,7 @@ def observe_pairs(config: Any, jobs: Jobs, state: State, tokens: Any, b: int) ->
             last = jobs.server_start[row, now + 1]
         for e in range(first, last):
             k = jobs.server_group[row, e]
-            lifted[k] = state.group_load[b, k] - own if state.count[b, k] > 1 else 0.0
+            lifted[k] = state.group_load[b, k] - own if state.inside[b, k] > 1 else 0.0
         for j in range(jobs.cpu.shape[1]):
             leq = jobs.load[b, i] / jobs.efficiency[b, i, j]
             time = 0.0
@@ -517,8 +519,9 @@ def decode_plan(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     for b in range(command.shape[0]):
         if command[b] == ACT:
             for i in range(jobs.tasks[b]):
-                if not (math.isfinite(exchange.actions[b, i, 0]) and math.isfinite(exchange.actions[b, i, 1])):
-                    return -(b + 1)
+                for f in range(2):
+                    if not math.isfinite(exchange.actions[b, i, f]):
+                        return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] != ACT:
             continue
@@ -624,7 +627,7 @@ def place_next(jobs: Jobs, state: State, b: int, j: int) -> None:
     i = state.next_task[b]
     groups = groups_of(jobs, b)
     leq = jobs.load[b, i] / jobs.efficiency[b, i, j]
-    add_load(j, leq, groups, state.count[b], state.group_load[b])
+    add_load(j, leq, groups, state.inside[b], state.group_load[b])
     for e in range(groups.server_start[j], groups.server_start[j + 1]):
         k = groups.server_group[e]
         s.jct = max(s.jct, state.group_load[b, k] / jobs.limits[b, k])

@@ -15,12 +15,12 @@ class SingleJobEnv(SchedulingEnv):
     """Place and size the tasks of one job under an energy cap, so that it completes soon.
 
     ## Description
-    A job has n independent tasks; task i has load_i vCPU seconds of work. On server j of M its equivalent load
-    is Leq_ij = load_i / e_ij with the efficiency e_ij in (0, 1]: with c vCPU it runs for Leq_ij / c seconds, and
-    uses the energy Leq_ij whatever c is. All energy may be at most the cap E_MAX. Groups of servers (each
-    server, the racks, pods and data centre of a fat tree, or any others) limit what the job may have: B_k
-    vCPU in group k. All tasks start at 0; the job completes with its last task, and the aim is the least
-    completion time (JCT).
+    A job has n independent tasks; task i has load_i vCPU seconds of work. On server j of M its equivalent
+    load is Leq_ij = load_i / e_ij with the efficiency e_ij in (0, 1]: with c vCPU it runs for Leq_ij / c
+    seconds, and uses the energy Leq_ij whatever c is. All energy may be at most the cap E_MAX. Groups of
+    servers (each server, the racks, pods and data centre of a fat tree, or any others) limit what the job
+    may have: B_k vCPU in group k. All tasks start at 0; the job completes with its last task, and the aim is
+    the least completion time (JCT).
 
     For a given placement the best sizes are known (Eq. 16 of the paper): group k takes T_k = (sum of Leq in
     it) / B_k, a task as long as the slowest of its server's groups, and the job max T_k. So a decision is
@@ -52,18 +52,18 @@ class SingleJobEnv(SchedulingEnv):
     | `place` | `Discrete(M)` | the server of the next task, in index order |
     | `search` | `Discrete(N M + 1)` | i M + j moves task i to server j; N M stops |
 
-    View `plan` is one step; only the rows of the job's tasks are read. View `search` starts with every task on
-    its most efficient server (ties: the lowest index), from where the moves of the paper's local search
+    View `plan` is one step; only the rows of the job's tasks are read. View `search` starts with every task
+    on its most efficient server (ties: the lowest index), from where the moves of the paper's local search
     lead to TaPRA-fast. A move is legal if the cap is kept and the task becomes faster, by 1e-9 at least. In
-    view `place` a server is legal if the cap can still be kept when all tasks to come run where they are
-    most efficient; that server itself always is.
+    view `place` a server is legal if the cap can still be kept when all tasks to come run where they are most
+    efficient; a task's own most efficient server always is.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`. View
-    `plan`: servers are rounded and clipped; if the energy exceeds the cap, tasks move to more efficient servers
-    by REC (Algorithm 2); vCPU that are not given for all tasks, or are negative, or exceed a limit by more
-    than 1e-9 of it, are those of Eq. 16. View `place`: the task's most efficient server. View `search`: stop.
-    With `strict=True` they raise InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always
-    raise.
+    `plan`: servers are rounded and clipped; if the energy exceeds the cap, tasks move to more efficient
+    servers by REC (Algorithm 2); vCPU that are not given for all tasks, or are negative, or exceed a limit by
+    more than 1e-9 of it, or take longer than 1e30 s, are those of Eq. 16. View `place`: the task's most
+    efficient server. View `search`: stop. With `strict=True` they raise InvalidAction and nothing changes.
+    Malformed actions (shape, type, NaN) always raise.
 
     ## Observation Space
     `observation="dict"`, in exact units, with R groups:
@@ -88,12 +88,13 @@ class SingleJobEnv(SchedulingEnv):
     - `jobs` (N, 8), per task: load / (load + mean load); highest and mean efficiency; share of the servers
       with 0.9 of the highest; placed; next (view `search`: as long as the job, within 1e-9); efficiency and
       time at its server.
-    - `servers` (M, 3): the least limit of its groups over the largest of those; time of its slowest group; the
-      time that its least limit needs for the tasks not placed that are most efficient there. In view `place`
-      four more (M, 7) on the next task there: efficiency; time; share of the spare energy that it takes over
-      its least; legal.
-    - `pairs` (N, M, 3), views `plan` and `search`, of each task on each server: efficiency; its time there, if
-      it alone moved; the change of its energy (from the least if not placed) over the spare energy, from -1.
+    - `servers` (M, 3): the least limit of its groups over the largest of those; time of its slowest group;
+      the time that its least limit needs for the tasks not placed that are most efficient there. In view
+      `place` four more (M, 7) on the next task there: efficiency; time; share of the spare energy that it
+      takes over its least; legal.
+    - `pairs` (N, M, 3), views `plan` and `search`, of each task on each server: efficiency; its time there,
+      if it alone moved; the change of its energy (from the least if not placed) over the spare energy, from
+      -1.
     - `globals` (7,): progress (tasks placed, moves over `max_moves`); completion time over itself plus the
       pooled time; energy over the cap; spare energy over what it was at first; least energy of the tasks not
       placed over that of all; n / (n + 40); the load feature of the next task.
@@ -108,9 +109,9 @@ class SingleJobEnv(SchedulingEnv):
     decrease but for the first step, whose reward also holds the time of the placement that the episode began
     with; "terminal": minus the completion time at the end. Either sums to exactly minus the JCT [s].
     `normalize=True` divides by the pooled time of the episode, a lower bound on the JCT: the least possible
-    energy over the largest total vCPU that the limits allow. Each level of a tree (each run of rows of `groups`
-    without a server in common) bounds that total, by the sum of its limits, or of the least limits of a
-    group's servers where that is less; the least of these bounds is taken.
+    energy over the largest total vCPU that the limits allow. Each level of a tree (each run of rows of
+    `groups` without a server in common) bounds that total, by the sum of its limits, or of the least limits
+    of a group's servers where that is less; the least of these bounds is taken.
 
     ## Starting State
     Nothing is placed, but in view `search`. The job is drawn from (seed, number of the episode), or given by
@@ -122,8 +123,8 @@ class SingleJobEnv(SchedulingEnv):
     after `max_moves`. Never truncated. `info["metrics"]` holds the metrics.
 
     ## Arguments
-    The fields of :class:`~schedgym.problems.single_job.problem.SingleJobParameters`, and `render_mode` ("ansi",
-    "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode`.
+    The fields of :class:`~schedgym.problems.single_job.problem.SingleJobParameters`, and `render_mode`
+    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode`.
 
     ## Source
     Paper 001: the offline problem (TaPRA), with its generator (see

@@ -147,7 +147,7 @@ class SingleJobSimulator(Simulator):
             best=i4(n),
             least=f8(n),
             rest=f8(n + 1),
-            count=i8(r),
+            inside=i8(r),
             group_load=f8(r),
             inverse=f8(0 if units else r),
             lifted=np.zeros((1, r)),
@@ -341,7 +341,11 @@ class SingleJobSimulator(Simulator):
         jobs = self.jobs
         assert self.source is not None  # else all workloads are loaded
         return rebuild(
-            self.source, jobs.load[index], jobs.efficiency[index], jobs.cpu[index], float(jobs.energy_cap[index])
+            self.source,
+            jobs.load[index],
+            jobs.efficiency[index],
+            jobs.cpu[index],
+            float(jobs.energy_cap[index]),
         )
 
     def record(self, index: int) -> ScheduleRecord:

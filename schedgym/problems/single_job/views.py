@@ -37,9 +37,7 @@ def action_space(view: str, tasks: int, servers: int) -> spaces.Box | spaces.Dis
     return spaces.Discrete({"place": servers, "search": tasks * servers + 1}[view])
 
 
-def observation_space(
-    parameters: SingleJobParameters, tasks: int, servers: int, groups: int
-) -> spaces.Dict:
+def observation_space(parameters: SingleJobParameters, tasks: int, servers: int, groups: int) -> spaces.Dict:
     """The observation space: named arrays in exact units, or float32 tokens."""
 
     def numbers(most: float, *shape: int) -> spaces.Box:

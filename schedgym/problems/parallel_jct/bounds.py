@@ -1,0 +1,434 @@
+"""Lower bounds on the average time in the system of any ParallelJCT schedule.
+
+Three bounds: each job alone in the empty data centre, all jobs on one machine as fast as all servers together
+(shortest remaining work first), and a mixture of both. All of them are cut off where the episode is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+
+from schedgym.baselines.solvers.placement import ENERGY_SLACK
+from schedgym.baselines.solvers.relaxation import relax_bound
+from schedgym.core.jit import kernel
+from schedgym.core.workload import Workload
+from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
+from schedgym.problems.parallel_jct.workload import ENERGY_RANGE, tables
+from schedgym.problems.single_job.bounds import ROUNDING
+from schedgym.problems.single_job.topology import group_limits
+
+__all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound"]
+
+F8 = npt.NDArray[np.float64]
+I1 = npt.NDArray[np.int8]
+I8 = npt.NDArray[np.int64]
+
+INSTANT = 1e-9  # events closer than this, times max(1, t), are one
+PRICE_STEPS = 40  # of the ascent of the servers' prices
+PRICE_STEP = 0.5  # of the first of them, in nats for a server with twice the mean load
+MOST_PAIRS = 2 * 10**8  # of tasks and servers that all these steps look at
+RATE_ROUNDING = 1e-6  # relative, of the largest rate of a job (a linear program)
+STEP = 4.0  # of the first change of the weights, in nats for a difference as large as the best term
+MOST_STEPS, LEAST_STEPS = 100, 20
+MOST_VISITS = 10**7  # steps times jobs, beyond the least number of steps
+
+
+def lower_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
+    """A lower bound [s] on the average time in the system, up to rounding: the largest of the three.
+
+    Of ``parameters`` (default: the environment's own) only ``drc`` and ``max_time`` count: policies may act
+    at other times than ``rounds`` says. Events within 1e-9 max(1, t) are one, so that tasks may complete that
+    much too early, and twice that much before a tick: by so much the bound is lowered.
+    """
+    needs = _needs(workload, parameters)
+    alone = _alone(needs)
+    best = float(alone.sum())
+    if needs.pooled:
+        priced = _price(needs)
+        best = max(best, _pooled(needs, priced), _mixed(needs, priced, alone))
+    early = 2.0 * INSTANT * float(np.maximum(workload.jobs["arrival"], 1.0).sum() + best)
+    return max(best - early, 0.0) / needs.jobs
+
+
+def job_bounds(workload: Workload, parameters: ParallelJCTParameters | None = None) -> F8:
+    """The least time [s] that each job takes, even if alone in the data centre, up to the end; [jobs].
+
+    The larger of the optimum of the relaxation SJS-Relax-LP and the time of its longest task, under the
+    largest energy cap that the job can have. Without DRC a job's vCPU on the servers of a group are at most
+    the group's share of its capacity. With DRC that goes for the base vCPU only: in all a job has at most the
+    capacity of each server, so that no other rows are left (with them the bound is beaten). Where servers'
+    capacities are no limits (``server_caps`` false) its base vCPU may exceed them: then it has, with DRC, at
+    most the larger of the capacity and the least limit of the server's groups.
+    """
+    needs = _needs(workload, parameters)
+    times = np.zeros(needs.jobs)
+    times[: len(needs.arrival)] = _alone(needs)
+    return times
+
+
+def pooled_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
+    """Average time [s] of preemptive shortest remaining work first on one machine, for all servers.
+
+    Let u_j >= 0 be prices of the servers' vCPU with sum u_j C_j = 1, e_x the least price u_j Leq_xj at which
+    task x can run to its end, and V_i the sum of the e_x of job i. In a schedule let task x have rho_x(t)
+    vCPU on its server j, and call e_x / Leq_xj rho_x(t) <= u_j rho_x(t) its progress. All progress together
+    is at most sum u_j C_j = 1 at any time, and that of job i amounts to V_i by the time it completes. So one
+    machine of speed 1, where the jobs are V_i long, can complete each job as early; and at all times shortest
+    remaining work first has completed the most jobs (Schrage 1968), so that it also has the least time in
+    the system up to any instant.
+
+    Any prices give a bound. The same price everywhere makes V_i the least energy over the capacity of all
+    servers; an ascent finds others where these are scarce. Pairs of task and server that the energy cap
+    forbids do not count. 0 where servers' capacities are no limits.
+    """
+    needs = _needs(workload, parameters)
+    return _pooled(needs, _price(needs)) / needs.jobs if needs.pooled else 0.0
+
+
+def mixed_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
+    """A lower bound [s] on the average time that mixes the jobs alone with the machine for all servers.
+
+    With the progress, e and V of :func:`pooled_bound`, let M_i be the mean time at which job i progresses,
+    and r_i, C_i its arrival and completion. For every schedule:
+
+    1. C_i >= r_i + L_i, L_i of :func:`job_bounds`.
+    2. C_i >= M_i + h_i. Task x progresses at most at rate e_x / d_x, where d_x is its least time alone, and
+       all tasks of the job at R_i in all: the largest sum of u_j times the vCPU that a job of that many tasks
+       can have. So at C_i - s at least V_i - min(sum e_x min(1, s / d_x), R_i s) is left; and C_i - M_i is
+       the integral of what is left over s, divided by V_i. h_i is that integral of the lower limit.
+    3. For weights w_i >= 0 the sum of w_i M_i is at least its minimum over preemptive schedules of one
+       machine of speed 1, where serving the largest w_i / V_i first is optimal (by exchange of two slices).
+
+    An episode that ends at T charges min(C_i, T). Let what is left then be done at T, which changes M_i to
+    m_i. Then 3 holds for m_i, with dates after T counted as T. As min(C_i, T) >= min(m_i + h_i, T), which is
+    concave in m_i, it is at least the chord over r_i <= m_i <= T: r_i + h_i + s_i (m_i - r_i) with
+    s_i = 1 - h_i / (T - r_i), or T if h_i is larger than T - r_i.
+
+    Hence for weights 0 <= w_i <= 1 the sum of min(C_i, T) is at least that of (1 - w_i) min(r_i + L_i, T) +
+    w_i (r_i + h_i - s_i r_i), plus the minimum of 3 with the weights w_i s_i. It is concave in the weights;
+    multiplicative steps along its supergradient improve them, and the best value counts.
+
+    0 where servers' capacities are no limits.
+    """
+    needs = _needs(workload, parameters)
+    if not needs.pooled:
+        return 0.0
+    return _mixed(needs, _price(needs), _alone(needs)) / needs.jobs
+
+
+class _Needs(NamedTuple):
+    """What the jobs need that arrive before the end. J jobs, Q tasks, M servers, R rows."""
+
+    jobs: int  # of the workload
+    arrival: F8  # [J] [s] after the first
+    horizon: F8  # [J] from the arrival to the end of the episode [s]
+    first_task: I8  # [J + 1]
+    load: F8  # [Q]
+    efficiency: F8  # [Q, M]
+    energy_cap: F8  # [J] the largest
+    ceiling: F8  # [Q] the most energy that the cap leaves for a task
+    matrix: I1  # [R, M] rows that limit the vCPU that a job has at any time
+    limits: F8  # [R] vCPU
+    room: F8  # [M] the least of them for each server
+    longest: F8  # [Q] least time of a task alone [s]
+    cpu: F8  # [M]
+    pooled: bool  # whether the servers' capacities limit all jobs together
+
+
+def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Needs:
+    own = tables(workload)
+    parameters = parameters or ParallelJCTParameters()
+    jobs = int(np.searchsorted(own.arrival, parameters.max_time))
+    first = own.first_task[: jobs + 1]
+    tasks = int(first[-1])
+    ratio = np.where(np.isnan(own.energy_cap_ratio), 1.0 + ENERGY_RANGE, own.energy_cap_ratio)
+    cap = np.maximum(ratio * own.total_load, own.least_energy)[:jobs]
+    spare = cap * (1.0 + 2.0 * ENERGY_SLACK) - own.least_energy[:jobs]
+    matrix, limits = own.matrix, group_limits(own.matrix, own.share, own.cpu)
+    room = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
+    caps = bool(workload.cluster.get("server_caps", True))
+    if parameters.drc:
+        limits = room = np.array(own.cpu) if caps else np.maximum(own.cpu, room)
+        matrix = np.eye(len(room), dtype=np.int8)
+    # copies, since kernels are compiled anew for read-only arrays
+    load, efficiency = np.array(own.load[:tasks]), np.array(own.efficiency[:tasks])
+    ceiling = np.repeat(spare, np.diff(first)) + load / efficiency.max(axis=1)
+    longest = np.empty(tasks)
+    _fastest(load, efficiency, ceiling, room, longest)
+    return _Needs(
+        jobs=len(own.arrival),
+        arrival=own.arrival[:jobs] - own.arrival[0],  # a late origin would cost digits
+        horizon=parameters.max_time - own.arrival[:jobs],
+        first_task=np.array(first),
+        load=load,
+        efficiency=efficiency,
+        energy_cap=cap,
+        ceiling=ceiling,
+        matrix=matrix,
+        limits=limits,
+        room=room,
+        longest=longest,
+        cpu=np.array(own.cpu),
+        pooled=caps,
+    )
+
+
+def _alone(needs: _Needs) -> F8:
+    """The least time in the system of each job, up to the end of the episode [J]."""
+    times = np.zeros(len(needs.arrival))
+    for i in range(len(times)):
+        a, b = needs.first_task[i], needs.first_task[i + 1]
+        load, efficiency, cap = needs.load[a:b], needs.efficiency[a:b], float(needs.energy_cap[i])
+        times[i] = min(float(needs.longest[a:b].max()) * (1.0 - ROUNDING), needs.horizon[i])
+        if times[i] < min(
+            _spread(load[:, None] / efficiency, needs.matrix, needs.limits, cap), needs.horizon[i]
+        ):
+            times[i] = max(times[i], relax_bound(load, efficiency, needs.matrix, needs.limits, cap))
+    return np.minimum(times, needs.horizon)
+
+
+def _spread(leq: F8, matrix: I1, limits: F8, energy_cap: float) -> float:
+    """An upper bound [s] on the relaxation: every task in equal parts on a few of its best servers."""
+    order = np.sort(leq, axis=1)
+    best = math.inf
+    for count in (1, 2, 4, 8, 16):
+        if count > leq.shape[1] or order[:, :count].sum() > count * energy_cap:
+            break
+        part = np.where(leq <= order[:, count - 1 : count], leq, 0.0).sum(axis=0) / count
+        best = min(best, float((matrix @ part / limits).max()))
+    return best
+
+
+class _Priced(NamedTuple):
+    """The jobs on the machine of speed 1. J jobs, Q tasks."""
+
+    length: F8  # [J] V [s]
+    tail: F8  # [J] h [s]
+
+
+def _price(needs: _Needs) -> _Priced:
+    tasks, servers = needs.efficiency.shape
+    budget = needs.cpu / needs.cpu.sum()  # u_j C_j
+    least, trial, load = np.empty(tasks), np.empty(servers), np.empty(servers)
+    steps = int(min(PRICE_STEPS, MOST_PAIRS // max(tasks * servers, 1)))
+    _raise_prices(needs.load, needs.efficiency, needs.ceiling, needs.cpu, steps, budget, trial, load, least)
+    jobs = len(needs.arrival)
+    length, tail = np.empty(jobs), np.empty(jobs)
+    if jobs == 0:
+        return _Priced(length, tail)
+    np.add.reduceat(least, needs.first_task[:-1], out=length)
+    price = budget / needs.cpu
+    largest = np.concatenate([[0.0], np.cumsum(np.sort(price * needs.room)[::-1])])
+    rate = largest[np.minimum(np.diff(needs.first_task), servers)]
+    solved = linprog(-price, A_ub=needs.matrix, b_ub=needs.limits, method="highs")
+    if solved.status == 0:
+        rate = np.minimum(rate, -solved.fun * (1.0 + RATE_ROUNDING))
+    _tails(least, needs.longest, needs.first_task, length, np.minimum(rate, 1.0), tail)
+    return _Priced(length, tail)
+
+
+def _pooled(needs: _Needs, priced: _Priced) -> float:
+    count = len(needs.arrival)
+    end, mean, left = np.empty(count), np.empty(count), np.empty(count)
+    until = float(needs.arrival[0] + needs.horizon[0]) if count else 0.0
+    _serve(needs.arrival, priced.length, np.empty(0), until, end, mean, left)
+    return float((np.minimum(end, until) - needs.arrival).sum())
+
+
+def _mixed(needs: _Needs, priced: _Priced, alone: F8) -> float:
+    if len(alone) == 0:
+        return 0.0
+    steps = min(max(MOST_VISITS // len(alone), LEAST_STEPS), MOST_STEPS)
+    until = float(needs.arrival[0] + needs.horizon[0])
+    return _ascend(needs.arrival, alone, priced.length, priced.tail, needs.horizon, until, steps)
+
+
+@kernel
+def _fastest(load: F8, efficiency: F8, ceiling: F8, room: F8, out: F8) -> None:
+    """The least time of each task on a server that the energy cap allows [Q]; see :class:`_Needs`."""
+    for x in range(load.shape[0]):
+        out[x] = math.inf
+        for j in range(room.shape[0]):
+            leq = load[x] / efficiency[x, j]
+            if leq <= ceiling[x]:
+                out[x] = min(out[x], leq / room[j])
+
+
+@kernel
+def _raise_prices(
+    load: F8, efficiency: F8, ceiling: F8, cpu: F8, steps: int, budget: F8, trial: F8, used: F8, least: F8
+) -> None:
+    """Raise the sum over tasks of their least price u_j Leq_xj, by multiplicative steps.
+
+    Args:
+        load: [Q].
+        efficiency: [Q, M].
+        ceiling: the most energy of a task [Q].
+        cpu: C [M].
+        steps: how often.
+        budget: u_j C_j, whose sum is 1 [M]; where to begin, then the best found.
+        trial: work space [M].
+        used: work space [M].
+        least: written: the least price of each task under ``budget`` [Q].
+    """
+    servers = cpu.shape[0]
+    best = 0.0
+    trial[:] = budget
+    for step in range(steps + 1):
+        value = 0.0
+        used[:] = 0.0
+        if step == steps:
+            trial[:] = budget
+        for x in range(load.shape[0]):
+            price = math.inf
+            at = 0
+            for j in range(servers):
+                leq = load[x] / efficiency[x, j]
+                if leq <= ceiling[x] and leq * (trial[j] / cpu[j]) < price:
+                    price = leq * (trial[j] / cpu[j])
+                    at = j
+            least[x] = price
+            value += price
+            used[at] += load[x] / efficiency[x, at] / cpu[at]
+        if step == steps or not value > 0.0:
+            break
+        if value > best:
+            best = value
+            budget[:] = trial
+        total = 0.0
+        for j in range(servers):
+            trial[j] *= math.exp(PRICE_STEP / math.sqrt(step + 1.0) * (min(used[j] / value, 3.0) - 1.0))
+            total += trial[j]
+        for j in range(servers):
+            trial[j] /= total
+
+
+@kernel
+def _tails(price: F8, longest: F8, first: I8, length: F8, rate: F8, tail: F8) -> None:
+    """The h of :func:`mixed_bound`.
+
+    Args:
+        price: e of each task [Q].
+        longest: d of each task [Q].
+        first: first task of each job [J + 1].
+        length: V of each job [J].
+        rate: R of each job [J].
+        tail: written [J].
+    """
+    for i in range(length.shape[0]):
+        order = np.argsort(longest[first[i] : first[i + 1]])[::-1] + first[i]
+        # until s = turn the job is limited as a whole, then each of its longer tasks by itself
+        rest = length[i]
+        free = rate[i]
+        turn = max(rest / free, 0.0)
+        count = 0
+        while count < order.shape[0] and longest[order[count]] > turn:
+            x = order[count]
+            rest -= price[x]
+            free -= price[x] / longest[x]
+            count += 1
+            turn = max(rest, 0.0) / free if free > 0.0 and count < order.shape[0] else 0.0
+        whole = length[i] * turn - rate[i] * turn * turn / 2.0
+        for y in range(count):
+            x = order[y]
+            whole += price[x] * (longest[x] - turn) ** 2 / (2.0 * longest[x])
+        tail[i] = whole / length[i]
+
+
+@kernel
+def _serve(release: F8, length: F8, key: F8, until: float, end: F8, mean: F8, left: F8) -> None:
+    """One machine of speed 1 that serves its jobs preemptively, least key first.
+
+    Args:
+        release: ascending [J].
+        length: > 0 [J].
+        key: [J]; [0]: what is left of a job is its key.
+        until: when all that is left is done at once.
+        end: written: completions [J].
+        mean: written: mean time at which a job is served [J].
+        left: work space [J].
+    """
+    count = release.shape[0]
+    shortest = key.shape[0] == 0
+    waiting = [(0.0, 0)]
+    waiting.pop()
+    clock = 0.0
+    upcoming = 0
+    while upcoming < count or len(waiting) > 0:
+        if len(waiting) == 0:
+            clock = max(clock, release[upcoming])
+        while upcoming < count and release[upcoming] <= clock:
+            left[upcoming] = length[upcoming]
+            mean[upcoming] = 0.0
+            heapq.heappush(waiting, (length[upcoming] if shortest else key[upcoming], upcoming))
+            upcoming += 1
+        if clock >= until:
+            break
+        x = waiting[0][1]
+        horizon = min(release[upcoming], until) if upcoming < count else until
+        stop = clock + left[x]
+        done = left[x]
+        if stop <= horizon:
+            heapq.heappop(waiting)
+            end[x] = stop
+        else:
+            stop = horizon
+            done = min(stop - clock, done)
+            left[x] -= done
+            if shortest:
+                heapq.heapreplace(waiting, (left[x], x))
+        mean[x] += done * (clock + stop) / 2.0
+        clock = stop
+    while len(waiting) > 0:
+        _, x = heapq.heappop(waiting)
+        end[x] = until
+        mean[x] += left[x] * until
+    for x in range(count):
+        mean[x] /= length[x]
+
+
+@kernel
+def _ascend(arrival: F8, alone: F8, length: F8, tail: F8, horizon: F8, until: float, steps: int) -> float:
+    """The sum over jobs of :func:`mixed_bound`, less the arrivals.
+
+    Args:
+        arrival: r [J].
+        alone: L, at most the horizon [J].
+        length: V [J].
+        tail: h [J].
+        horizon: T - r [J].
+        until: T.
+        steps: evaluations.
+    """
+    jobs = arrival.shape[0]
+    weight = np.full(jobs, 0.5)
+    key = np.empty(jobs)
+    end = np.empty(jobs)
+    mean = np.empty(jobs)
+    left = np.empty(jobs)
+    best = 0.0
+    for i in range(jobs):
+        best += alone[i]
+    for step in range(steps):
+        for i in range(jobs):
+            slope = max(1.0 - tail[i] / horizon[i], 0.0)
+            key[i] = -weight[i] * slope / length[i]
+        _serve(arrival, length, key, until, end, mean, left)
+        value = 0.0
+        pace = STEP / math.sqrt(step + 1.0)
+        for i in range(jobs):
+            slope = max(1.0 - tail[i] / horizon[i], 0.0)
+            gain = min(tail[i], horizon[i]) + slope * (mean[i] - arrival[i])
+            value += (1.0 - weight[i]) * alone[i] + weight[i] * gain
+            top = max(alone[i], gain)
+            up = weight[i] * math.exp(pace * (gain / top - 1.0))
+            down = (1.0 - weight[i]) * math.exp(pace * (alone[i] / top - 1.0))
+            weight[i] = up / (up + down)
+        best = max(best, value)
+    return best

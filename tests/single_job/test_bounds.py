@@ -1,0 +1,120 @@
+"""The bounds: against the oracle's linear program, all placements, and plans of drawn jobs."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from schedgym.baselines.solvers.planning import plan
+from schedgym.problems.single_job import bounds
+from schedgym.problems.single_job.problem import SingleJobParameters
+from schedgym.problems.single_job.workload import generate, make_source, tables
+from tests.parallel_jct import oracle
+from tests.single_job.test_metrics import make_workload
+
+BOUNDS = (bounds.relaxed_bound, bounds.task_bound, bounds.whole_task_bound, bounds.lower_bound)
+
+
+def test_relaxed_bound_equals_the_oracle() -> None:
+    rng = random.Random(1)
+    for x in range(100):
+        instance = oracle.random_instance(rng, dyadic=x % 2 == 0, exhausted=0.0, feasible=True)
+        relaxed = oracle.relaxation(instance)
+        assert relaxed is not None
+        assert bounds.relaxed_bound(make_workload(instance)) == pytest.approx(relaxed.bound, rel=1e-6)
+
+
+def test_no_plan_is_better() -> None:
+    rng = random.Random(2)
+    stronger = exact = 0
+    for x in range(150):
+        instance = oracle.random_instance(
+            rng, tasks=4, servers=4, dyadic=x % 2 == 0, exhausted=0.0, feasible=True
+        )
+        best = oracle.brute_force(instance)
+        assert best is not None
+        optimum = float(best[1].jct)
+        workload = make_workload(instance)
+        relaxed, task, whole, lower = (bound(workload) for bound in BOUNDS)
+        assert max(relaxed, task) * (1 - 1e-9) <= whole == lower <= optimum * (1 + 1e-9)
+        stronger += whole > max(relaxed, task) * 1.001
+        exact += whole > optimum * (1 - 1e-9)
+    assert stronger > 10 and exact > 50
+
+
+def single(
+    load: tuple[float, ...],
+    limits: tuple[float, ...],
+    efficiency: tuple[tuple[float, ...], ...] | None = None,
+    cap: float = math.inf,
+) -> oracle.SingleJob:
+    """A job on servers that are limits of their own."""
+    ones = ((1.0,) * len(limits),) * len(load)
+    groups = tuple((j,) for j in range(len(limits)))
+    return oracle.SingleJob(load, efficiency or ones, groups, limits, cap)
+
+
+def test_by_hand() -> None:
+    # in pieces 20 / 10; but a whole task takes 10 on the small server, so both are on the large one
+    workload = make_workload(single((10.0, 10.0), (1.0, 9.0)))
+    assert [bound(workload) for bound in BOUNDS] == pytest.approx([2.0, 10 / 9, 20 / 9, 20 / 9], rel=1e-7)
+    # a task alone; without the cap its fastest server, with it the other one
+    efficiency = ((0.5, 1.0),)
+    for cap, task in ((20.0, 2.0), (19.0, 10.0)):
+        workload = make_workload(single((10.0,), (10.0, 1.0), efficiency, cap))
+        assert bounds.task_bound(workload) == pytest.approx(task, rel=1e-9)
+    # what the cap leaves for one task is what the others do not need at least
+    efficiency = ((0.5, 1.0), (0.5, 1.0))
+    for cap, task in ((30.0, 2.0), (29.0, 10.0)):
+        workload = make_workload(single((10.0, 10.0), (10.0, 1.0), efficiency, cap))
+        assert bounds.task_bound(workload) == pytest.approx(task, rel=1e-9)
+
+
+def test_alone_times() -> None:
+    time = bounds.alone_times(
+        np.array([6.0, 3.0]),
+        np.array([[1.0, 0.5], [0.5, 1.0]]),
+        np.array([[1, 0], [0, 1], [1, 1]], dtype=np.int8),
+        np.array([2.0, 6.0, 3.0]),
+        13.0,
+    )
+    assert time.tolist() == [[3.0, math.inf], [3.0, 1.0]]  # 6 + 3 at least; 6 more for task 0, 3 for task 1
+
+
+@pytest.mark.parametrize(("tasks", "arity"), [(8, 4), (30, 4), (40, 6)])
+def test_plans_of_drawn_jobs(tasks: int, arity: int) -> None:
+    source = make_source(SingleJobParameters(tasks=tasks, arity=arity))
+    ratios = []
+    for seed in range(8):
+        workload = generate(np.uint64(seed), 0, source)
+        own = tables(workload)
+        bound = bounds.lower_bound(workload)
+        for planner in ("tapra", "tapra-fast"):
+            found = plan(own.load, own.efficiency, own.matrix, own.limits, own.energy_cap, planner)
+            if found is not None:
+                assert found.jct >= bound * (1 - 1e-9)
+                ratios.append(found.jct / bound)
+    assert np.median(ratios) < 1.3
+
+
+def test_what_a_bound_does_not_depend_on() -> None:
+    """The order of tasks and servers; and it scales with the loads, and inversely with the limits."""
+    rng = random.Random(5)
+    for _ in range(20):
+        instance = oracle.random_instance(rng, exhausted=0.0, feasible=True)
+        tasks, servers = list(range(instance.tasks)), list(range(instance.servers))
+        rng.shuffle(tasks)
+        rng.shuffle(servers)
+        other = oracle.SingleJob(
+            tuple(4.0 * instance.load[i] for i in tasks),
+            tuple(tuple(instance.efficiency[i][j] for j in servers) for i in tasks),
+            tuple(tuple(servers.index(j) for j in group) for group in instance.groups),
+            tuple(2.0 * bound for bound in instance.bounds),
+            4.0 * instance.energy_cap,
+        )
+        for bound in BOUNDS:
+            one, two = bound(make_workload(instance)), bound(make_workload(other))
+            assert two == pytest.approx(2.0 * one, rel=1e-8)

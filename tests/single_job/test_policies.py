@@ -1,0 +1,226 @@
+"""The policies in the environment: the oracle's plans, equal ones in every view, refused options."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.core.policy import get_policy_spec, list_policies
+from schedgym.core.workload import save_workload
+from schedgym.errors import InvalidParameter
+from schedgym.problems.single_job.metrics import validate
+from schedgym.testing import check_policy
+from tests.parallel_jct import oracle
+from tests.single_job.test_dynamics import instances, make, of, workload_of
+
+NAMES = [spec.name.partition("/")[2] for spec in list_policies("single-job")]
+EQUAL = [name for name in NAMES if name.endswith("-equal")]
+PLAN = {"view": "plan", "strict": True, "action_mask": False}
+
+
+def play(env: Any, policy: Any, seed: int = 0, start: Any = None) -> dict[str, float]:
+    """Play an episode; the metrics."""
+    observation, _ = env.reset(seed=seed) if start is None else start
+    policy.reset(env.interface, np.random.default_rng(seed))
+    done = False
+    info: dict[str, Any] = {}
+    while not done:
+        observation, _, done, _, info = env.step(policy(observation))
+    validate(env.record())
+    assert info["metrics"]["repaired"] == 0
+    return dict(info["metrics"])
+
+
+def test_the_names_are_there() -> None:
+    rivals = ("min-min", "mm-ga", "gsa")
+    expected = {"tapra", "tapra-fast", "random", "most-efficient", *rivals, *(f"{r}-equal" for r in rivals)}
+    assert set(NAMES) == expected
+    for spec in list_policies("single-job"):
+        assert set(spec.knows) == {"load", "efficiency"}
+
+
+@pytest.mark.parametrize("dyadic", [True, False])
+def test_plans_are_the_oracles(dyadic: bool, tmp_path: Path) -> None:
+    policies = {name: schedgym.make_policy(f"single-job/{name}") for name in NAMES}
+    for one in instances(25, 3, dyadic):
+        env = of(one, tmp_path, **PLAN)
+        for name, evaluate in (
+            ("tapra-fast", oracle.optra),
+            ("min-min", oracle.optra),
+            ("min-min-equal", oracle.equal_share),
+        ):
+            if name == "tapra-fast":
+                plan = oracle.tapra_fast(one)
+            else:
+                plan = oracle.min_min(one, evaluate)
+            assert plan is not None
+            measured = play(env, policies[name])
+            record = env.record()
+            assert tuple(record.server.tolist()) == plan.placement
+            expected = evaluate(one, plan.placement)
+            assert record.amount[:, 0].tolist() == pytest.approx(expected.vcpus, rel=1e-12)
+            assert measured["jct"] == pytest.approx(expected.jct, rel=1e-12)
+            if dyadic:
+                assert measured["jct"] == expected.jct
+        for name in ("tapra", "mm-ga", "gsa", "mm-ga-equal", "gsa-equal", "random", "most-efficient"):
+            measured = play(env, policies[name])
+            placement = tuple(env.record().server.tolist())
+            best = oracle.equal_share if name in EQUAL else oracle.optra
+            assert measured["jct"] == pytest.approx(best(one, placement).jct, rel=1e-12)
+            assert one.affords(one.energy(placement))
+            assert measured["jct"] >= oracle.lower_bound(one) * (1 - 1e-6)
+            if name == "most-efficient":
+                assert placement == oracle.most_efficient(one)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in EQUAL])
+def test_views_say_the_same(name: str) -> None:
+    spec = get_policy_spec(f"single-job/{name}")
+    assert spec.views[:2] == ("plan", "place")
+    digests = {}
+    for view in spec.views:
+        env = make(view=view, strict=True, tasks=25, arity=4, energy_ratio=2.0, max_moves=1000)
+        policy = schedgym.make_policy(spec.name)
+        digests[view] = []
+        for seed in range(6):
+            play(env, policy, seed)
+            digests[view].append(env.record().digest())
+    assert all(found == digests["plan"] for found in digests.values())
+    assert len(set(digests["plan"])) == 6
+
+
+def test_moves_one_by_one_are_the_local_search() -> None:
+    """Every placement on the way, not only the last."""
+    env = make(view="search", strict=True, tasks=15, arity=4, energy_ratio=1.5)
+    policy = schedgym.make_policy("single-job/tapra-fast")
+    moves = 0
+    for seed in range(5):
+        observation, _ = env.reset(seed=seed)
+        policy.reset(env.interface, np.random.default_rng(0))
+        one = oracle.SingleJob(
+            tuple(observation["load"].tolist()),
+            tuple(map(tuple, observation["efficiency"].tolist())),
+            oracle.groups_from_matrix(observation["groups"].tolist()),
+            tuple(observation["limits"].tolist()),
+            float(observation["energy_cap"][0]),
+        )
+        path = oracle.local_search_path(one, oracle.most_efficient(one))
+        done = False
+        for placement in path:
+            assert not done
+            assert observation["placement"].tolist() == list(placement)
+            action = policy(observation)
+            if placement == path[-1]:
+                assert action == env.action_space.n - 1
+            observation, _, done, _, _ = env.step(action)
+            if done:
+                break
+        assert done and observation["placement"].tolist() == list(path[-1])
+        moves += len(path) - 1
+    assert moves > 20
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal_shares_are_sent_and_kept(name: str) -> None:
+    env = make(tasks=20, arity=4, **PLAN)
+    policy = schedgym.make_policy(f"single-job/{name}")
+    other = schedgym.make_policy(f"single-job/{name.removesuffix('-equal')}", allocation="equal-share")
+    for seed in range(3):
+        measured = play(env, policy, seed)
+        assert measured["jct"] == pytest.approx(measured["equal_share_jct"], rel=1e-12)
+        digest = env.record().digest()
+        assert play(env, other, seed) == measured
+        assert env.record().digest() == digest
+        assert play(env, schedgym.make_policy("single-job/tapra-fast"), seed)["jct"] < measured["jct"]
+
+
+def test_no_genetic_planner_is_worse_than_its_first_member() -> None:
+    env = make(tasks=30, arity=4, **PLAN)
+    for name in ("mm-ga", "mm-ga-equal"):
+        start = schedgym.make_policy(f"single-job/{name.replace('mm-ga', 'min-min')}")
+        policy = schedgym.make_policy(f"single-job/{name}", generations=5, size=6)
+        for seed in range(4):
+            assert play(env, policy, seed)["jct"] <= play(env, start, seed)["jct"]
+
+
+def test_random_choices_come_from_the_generator() -> None:
+    env = make(tasks=25, arity=4, energy_ratio=3.0, **PLAN)
+    for name in ("random", "gsa"):
+        policy = schedgym.make_policy(f"single-job/{name}", **({"generations": 1} if name == "gsa" else {}))
+        observation, _ = env.reset(seed=1)
+        plans = []
+        for seed in (1, 1, 2):
+            policy.reset(env.interface, np.random.default_rng(seed))
+            plans.append(policy(observation).tolist())
+        assert plans[0] == plans[1] != plans[2]
+
+
+@pytest.mark.parametrize("view", ["plan", "place", "search"])
+def test_workloads_may_have_fewer_tasks_and_other_groups(view: str, tmp_path: Path) -> None:
+    """The policy takes the groups from the observation, anew in every episode, with room to spare."""
+    small = list(instances(30, 5, True, tree=False))
+    one = next(i for i in instances(200, 6, True) if i.tasks == 5 and i.servers == 5 and len(i.groups) > 6)
+    path = tmp_path / "room.json"
+    save_workload(workload_of(one), path)
+    env = make(path, view=view, strict=True, max_moves=1000)
+    policy = schedgym.make_policy("single-job/tapra-fast")
+    played = 0
+    for other in small:
+        if other.servers == 5 and len(other.groups) <= len(one.groups):
+            plan = oracle.tapra_fast(other)
+            assert plan is not None
+            play(env, policy, start=env.reset(options={"workload": workload_of(other)}))
+            assert tuple(env.record().server.tolist()) == plan.placement
+            played += 1
+    assert played > 3
+
+
+def test_a_plan_under_way_is_pickled() -> None:
+    env = make(view="place", strict=True, tasks=12, arity=4)
+    policy = schedgym.make_policy("single-job/gsa")
+    play(env, policy, 3)
+    expected = env.record().digest()
+    observation, _ = env.reset(seed=3)
+    policy.reset(env.interface, np.random.default_rng(3))
+    done = False
+    while not done:
+        policy = pickle.loads(pickle.dumps(policy))
+        observation, _, done, _, _ = env.step(policy(observation))
+    assert env.record().digest() == expected
+
+
+@pytest.mark.parametrize("name", ["tapra", "tapra-fast", "gsa-equal", "random"])
+def test_the_public_check(name: str) -> None:
+    check_policy(f"single-job/{name}", tasks=6, arity=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "parameters", "message"),
+    [
+        ("min-min-equal", {}, {"view": "place"}, "equal-share.*view 'place'"),
+        ("gsa", {"allocation": "equal-share"}, {"view": "place"}, "equal-share.*view 'place'"),
+        ("tapra", {}, {"view": "search"}, "tapra cannot be expressed in view 'search'"),
+        ("random", {}, {"view": "search"}, "random cannot be expressed"),
+        ("tapra-fast", {}, {"view": "plan", "observation": "features"}, "needs observation='dict'"),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused(
+    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
+) -> None:
+    env = make(**parameters)
+    with pytest.raises(InvalidParameter, match=message):
+        schedgym.make_policy(f"single-job/{name}", **options).reset(env.interface, np.random.default_rng(0))
+
+
+def test_bad_options_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="allocation: must be"):
+        schedgym.make_policy("single-job/min-min", allocation="shares")
+    with pytest.raises(InvalidParameter, match="allocation is fixed"):
+        schedgym.make_policy("single-job/min-min-equal", allocation="optra")
+    with pytest.raises(InvalidParameter, match="size: must be"):
+        schedgym.make_policy("single-job/gsa", size=0)
