@@ -53,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         first = arguments[0] if arguments else "--help"
         if not first.startswith("-") and first not in command.commands:
             raise UnknownName("command", first, command.commands)
+        if first == "compare":
+            arguments = _spell_out_switches(arguments)
         code = command.main(args=arguments or ["--help"], prog_name="schedgym", standalone_mode=False)
         sys.stdout.flush()
         return int(code or 0)
@@ -70,6 +72,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"error: {' '.join(message.splitlines())}", file=sys.stderr)
         return USAGE
+
+
+def _spell_out_switches(arguments: list[str]) -> list[str]:
+    """``arguments`` with "true" behind every parameter that is true or false and stands without a value."""
+    switches = {
+        f"--{name.replace('_', '-')}"
+        for problem in list_problems().values()
+        for name, kind in problem.parameters.kinds().items()
+        if kind is bool
+    }
+    spelled = []
+    for i, argument in enumerate(arguments):
+        spelled.append(argument)
+        if argument in switches and (i + 1 == len(arguments) or arguments[i + 1].startswith("--")):
+            spelled.append("true")
+    return spelled
 
 
 def _explain(error: Exception) -> str | None:
@@ -154,7 +172,8 @@ def _application() -> Any:
         """Run policies on the same workloads and compare them.
 
         Every parameter of the problem is an option; a comma list of values runs each, several lists run
-        all combinations, and the first list is the x axis of the picture.
+        all combinations, and the first list is the x axis of the picture. One that is true or false may
+        stand without a value, which means true.
         """
         _compare(
             id,
@@ -774,7 +793,7 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
     console.print(table)
     notes = [
         "means over the episodes; *: the interval excludes 0",
-        "policy time: of all decisions of an episode",
+        "policy time: of all decisions of an episode, median",
     ]
     if bounded:
         notes.append("ratio to bound: of the means, - where the bound is 0")

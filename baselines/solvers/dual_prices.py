@@ -45,22 +45,22 @@ Integers = npt.NDArray[np.int64]
 
 LINEAR, POWER, LOG = range(3)  # kinds of utility
 
-NEARLY = 1e-6  # one that a linear step mends
-EXACT = 1e-13  # relative error of a load that counts as none
-FLAT = 1e-10  # a utility whose slope changes by less than this part over a slot is linear there
-FIRST_CURVATURE = 0.1  # of linear jobs: how much the slope changes from none to all
-CURVATURE_STEP = 1 / 40
+EXACT = 1e-13  # error of a load that counts as none
+NEARLY = 1e-6  # an error that the last, linear step mends
+FLAT = 1e-10  # a utility whose slope changes by no more than this part in a slot is linear
+FIRST_CURVATURE = 0.1  # of linear jobs: the part by which the slope changes from none to all
+CURVATURE_STEP = 1 / 6
 LEAST_CURVATURE = 1e-7
 MOST_ROUNDS = 16
-CERTIFIED = 1e-12  # a relative gap that ends the rounds of linear jobs
-MOST_GROWTH = 30.0  # of the highest price in a step
-MOST_STEPS = 60  # of Newton's method before it goes resource by resource
+CERTIFIED = 1e-12  # a relative gap that ends the rounds
+RIDGE = 1e-10  # added to the curvature of a price: this part of it,
+FLOOR = 1e-14  # and this part of what a price has whose load is inversely proportional to it
+MOST_GROWTH = 30.0  # of prices in a step, relative to the highest
+MOST_STEPS = 60  # of Newton's method; then it goes price by price
 MOST_SWEEPS = 8
-MOST_SEARCH = 100
-RIDGE = 1e-10
-FLOOR = 1e-14
-MOST_PRICE = 1e250
-LEAST_PRICE = 1e-250
+MOST_TRIES = 60  # of a length of a step
+MOST_SEARCH = 100  # responses in the search for a single price
+LEAST_PRICE, MOST_PRICE = 1e-250, 1e250
 
 
 class DualScratch(NamedTuple):
@@ -79,7 +79,7 @@ class DualScratch(NamedTuple):
     load: F8_1  # [m]
     before: F8_1  # [m] prices at the start of a step
     step: F8_1  # [m]
-    right: F8_1  # [m]
+    unit: F8_1  # [m]
     curvature: F8_2  # [m, m] Hessian of the dual
     matrix: F8_2  # [m, m]
 
@@ -107,13 +107,13 @@ def make_dual_scratch(rows: int, resources: int) -> DualScratch:
         centre=np.zeros(rows),
         bend=np.zeros(rows),
         best=np.zeros(rows),
-        tight=np.zeros(resources+1, dtype=np.int64),
+        tight=np.zeros(resources, dtype=np.int64),
         free=np.zeros(resources, dtype=np.int64),
         best_price=np.zeros(resources),
         load=np.zeros(resources),
         before=np.zeros(resources),
         step=np.zeros(resources),
-        right=np.zeros(resources),
+        unit=np.zeros(resources),
         curvature=np.zeros((resources, resources)),
         matrix=np.zeros((resources, resources)),
     )
@@ -212,7 +212,6 @@ def _respond(
     load = work.load
     curvature = work.curvature
     _clear(load, curvature)
-    work.tight[m] += 1 #DEV
     two = m == 2
     load_0 = 0.0
     load_1 = 0.0
@@ -275,19 +274,8 @@ def _respond(
 
 
 @helper
-def _excess(work: DualScratch, single: int, m: int) -> tuple[float, float]:
-    """Load over the resources of a ray divided by their number, and its derivative along the ray."""
-    total = 0.0
-    count = 0
-    change = 0.0
-    for i in range(m):
-        if work.tight[i] != 0 and (single < 0 or single == i):
-            total += work.load[i]
-            count += 1
-            for k in range(m):
-                if work.tight[k] != 0 and (single < 0 or single == k):
-                    change -= work.curvature[i, k]
-    return total / count, change / count
+def _on_ray(work: DualScratch, single: int, i: int) -> bool:
+    return work.tight[i] != 0 and (single < 0 or single == i)
 
 
 @pure_kernel
@@ -306,83 +294,77 @@ def _search_ray(
     work: DualScratch,
     prices: Floats,
     x: Floats,
-) -> int:
-    """Move one price (or with single < 0 all, equal to each other) to where the load on its resources is 1.
+) -> None:
+    """Set one price, or with single < 0 all to the same, so that the (mean) load on its resources is 1.
 
-    Newton's method on the logarithms, within a bracket. The number of responses computed. The price is
-    positive in the end: of a resource that is free at price 0 it must not be asked.
+    Newton's method on the logarithms of price and load, in which the response of a power is a line, within a
+    bracket. The price is positive in the end: it must not be asked for where price 0 would do.
     """
     m = prices.shape[0]
     low = 0.0
     high = np.inf
-    level = min(max(guess, LEAST_PRICE), MOST_PRICE)
     stride = 2.0
-    count = 0
-    while True:
+    level = min(max(guess, LEAST_PRICE), MOST_PRICE)
+    for tries in range(MOST_SEARCH):
         for i in range(m):
-            if work.tight[i] != 0 and (single < 0 or single == i):
+            if _on_ray(work, single, i):
                 prices[i] = level
         _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
-        count += 1
-        load, change = _excess(work, single, m)
-        if abs(load - 1.0) <= exact or count > MOST_SEARCH:
-            return count
+        load = 0.0
+        change = 0.0
+        count = 0
+        for i in range(m):
+            if _on_ray(work, single, i):
+                count += 1
+                load += work.load[i]
+                for k in range(m):
+                    if _on_ray(work, single, k):
+                        change += work.curvature[i, k]
+        load /= count
+        change *= level / count
+        if abs(load - 1.0) <= exact:
+            return
         if load > 1.0:
-            if level >= MOST_PRICE:
-                return count
             low = level
         else:
-            if level <= LEAST_PRICE:
-                return count
             high = level
-        if high <= low * (1.0 + 4e-16):
-            return count
-        move = np.inf
-        if load > 0.0 and change < 0.0:
-            move = -math.log(load) * load / (change * level)
         following = np.inf
-        if abs(move) <= stride:
-            following = level * math.exp(move)
-        if not (following > low and following < high) or following == level:
-            if low > 0.0 and high < np.inf:
-                following = math.sqrt(low) * math.sqrt(high)
-                if high <= low * 1.01:
-                    following = 0.5 * (low + high)
-                if not (following > low and following < high):
-                    return count
-            else:
+        if load > 0.0 and change > 0.0:
+            move = math.log(load) * load / change
+            if abs(move) <= stride:
+                following = level * math.exp(move)
+        bracketed = low > 0.0 and high < np.inf
+        if not (low < following and following < high) or (bracketed and tries % 12 == 11):
+            if not bracketed:
                 following = level * math.exp(stride if load > 1.0 else -stride)
                 stride = min(2.0 * stride, 200.0)
-        elif count % 12 == 11 and low > 0.0 and high < np.inf:
-            following = math.sqrt(low) * math.sqrt(high)
-            if not (following > low and following < high):
-                return count
-        level = min(max(following, LEAST_PRICE), MOST_PRICE)
+            elif high <= 1.01 * low:
+                following = 0.5 * (low + high)
+            else:
+                following = math.sqrt(low) * math.sqrt(high)
+        following = min(max(following, LEAST_PRICE), MOST_PRICE)
+        if following <= low or following >= high:
+            return
+        level = following
 
 
 @helper
 def _solve(work: DualScratch, m: int, scale: float, prices: Floats) -> None:
-    """Newton's step for the loads of the resources with ``work.free``, given the steps of the others.
+    """Newton's step ``work.step`` for the loads of the resources with ``work.free``; others stay.
 
     Prices are scaled by themselves (0 by ``scale``). Cholesky, with next to nothing added to the diagonal, so
-    that resources whose loads go together do no harm.
+    that resources whose loads go together do no harm: among them the step is long.
     """
     a = work.matrix
     for i in range(m):
-        work.right[i] = prices[i] if prices[i] > 0.0 else scale
+        work.step[i] = 0.0
+        work.unit[i] = prices[i] if prices[i] > 0.0 else scale
         if work.free[i] == 0:
             continue
-        error = work.load[i] - 1.0
-        for k in range(m):
-            if work.free[k] == 0:
-                error -= work.curvature[i, k] * work.step[k]
-        work.step[i] = error * work.right[i]
-    for i in range(m):
-        if work.free[i] == 0:
-            continue
+        work.step[i] = (work.load[i] - 1.0) * work.unit[i]
         for k in range(i + 1):
-            a[i, k] = work.right[i] * work.curvature[i, k] * work.right[k]
-        least = RIDGE * a[i, i] + FLOOR * work.right[i] * max(work.load[i], 1.0)
+            a[i, k] = work.unit[i] * work.curvature[i, k] * work.unit[k]
+        least = RIDGE * a[i, i] + FLOOR * work.unit[i] * max(work.load[i], 1.0)
         a[i, i] += least
         for k in range(i):
             if work.free[k] != 0:
@@ -401,8 +383,7 @@ def _solve(work: DualScratch, m: int, scale: float, prices: Floats) -> None:
                     work.step[i] -= a[k, i] * work.step[k]
             work.step[i] /= a[i, i]
     for i in range(m):
-        if work.free[i] != 0:
-            work.step[i] *= work.right[i]
+        work.step[i] *= work.unit[i]
 
 
 @helper
@@ -422,41 +403,31 @@ def _walk(work: DualScratch, m: int, part: float, prices: Floats) -> None:
 
 
 @helper
-def _wrong(work: DualScratch, m: int, prices: Floats) -> float:
-    """The largest error of a load: of resources with a price both ways, of others only above 1."""
-    worst = 0.0
-    for i in range(m):
-        if work.tight[i] != 0:
-            error = work.load[i] - 1.0
-            if prices[i] > 0.0:
-                error = abs(error)
-            worst = max(worst, error)
-    return worst
+def _error(work: DualScratch, i: int, prices: Floats) -> float:
+    """How wrong a load is: with a price both ways, without one only above 1."""
+    error = work.load[i] - 1.0
+    if work.tight[i] == 0:
+        error = 0.0
+    elif prices[i] > 0.0:
+        error = abs(error)
+    return error
 
 
 @helper
 def _newton(work: DualScratch, m: int, prices: Floats) -> bool:
-    """Set ``work.step`` to a step that lowers the dual and keeps prices at 0 or above; False if none is found.
-
-    Prices that Newton's method would make negative go to 0, and the others are asked again.
-    """
+    """Set ``work.step`` to Newton's step, cut where a price reaches 0. False if it does not lower the dual."""
     scale = 0.0
     for i in range(m):
         scale = max(scale, prices[i])
-        work.step[i] = 0.0
-        work.free[i] = 0
-        if work.tight[i] != 0 and (prices[i] > 0.0 or work.load[i] > 1.0):
-            work.free[i] = 1
-    for _ in range(m + 1):
-        _solve(work, m, scale, prices)
+        work.free[i] = 1 if prices[i] > 0.0 or (work.tight[i] != 0 and work.load[i] > 1.0) else 0
+    again = True
+    while again:
         again = False
-        for i in range(m):  # a price of 0 that should fall
-            if work.free[i] != 0 and prices[i] == 0.0 and not work.step[i] >= 0.0:
+        _solve(work, m, scale, prices)
+        for i in range(m):
+            if prices[i] == 0.0 and work.step[i] < 0.0:
                 work.free[i] = 0
-                work.step[i] = 0.0
                 again = True
-        if not again:
-            break
     part = 1.0
     last = -1
     for i in range(m):
@@ -468,6 +439,73 @@ def _newton(work: DualScratch, m: int, prices: Floats) -> bool:
     if last >= 0:
         work.step[last] = -prices[last]
     return _along(work, m) < 0.0
+
+
+@pure_kernel
+def _descend(
+    n: int,
+    bent: float,
+    served: Floats,
+    cap: Floats,
+    share: Floats,
+    utility: Integers,
+    value: Floats,
+    exponent: Floats,
+    work: DualScratch,
+    prices: Floats,
+    x: Floats,
+) -> None:
+    """Go along ``work.step`` to prices with a smaller dual.
+
+    Its slope along the step only rises: where it is not positive yet, the dual is smaller than at the start.
+    """
+    m = prices.shape[0]
+    start = _along(work, m)
+    scale = 0.0
+    for i in range(m):
+        scale = max(scale, prices[i])
+    low = 0.0
+    high = np.inf
+    low_rate = start
+    high_rate = np.inf
+    part = 1.0
+    longest = np.inf
+    near = True
+    for i in range(m):
+        work.before[i] = prices[i]
+        if work.step[i] < 0.0:
+            longest = min(longest, -prices[i] / work.step[i])
+        if abs(work.step[i]) > 0.5 * prices[i]:
+            near = False
+        if part * work.step[i] > MOST_GROWTH * scale:
+            part = MOST_GROWTH * scale / work.step[i]
+    for tries in range(MOST_TRIES):
+        _walk(work, m, part, prices)
+        _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+        rate = _along(work, m)
+        if rate > 0.0:
+            if near and rate <= -0.4 * start:
+                return
+            high = part
+            high_rate = rate
+        else:
+            if rate >= 0.7 * start or part >= longest:
+                return
+            low = part
+            low_rate = rate
+        if low > 0.0 and high < np.inf and high - low <= 1e-3 * min(high, longest - low):
+            break
+        if high == np.inf:
+            part = min(4.0 * part, longest)
+        elif high == longest:  # a price that falls to 0 is too low: it may be of any magnitude
+            part = high - 0.02 * (high - low)
+        elif tries % 3 == 2:
+            part = math.sqrt(low * high) if low > 0.0 else 0.01 * high
+        else:
+            part = low + (high - low) * low_rate / (low_rate - high_rate)
+            part = min(max(part, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+    _walk(work, m, low, prices)
+    _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
 
 
 @pure_kernel
@@ -484,127 +522,66 @@ def _settle(
     work: DualScratch,
     prices: Floats,
     x: Floats,
-) -> int:
-    """Lower the dual from the given prices until the loads are right up to ``exact``. Responses computed."""
+) -> None:
+    """Lower the dual from the given prices until the loads are right up to ``exact``."""
     m = prices.shape[0]
-    count = 1
-    sweep = 0
-    _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
     steps = 0
+    sweeps = 0
     stalled = 0
     least = np.inf
-    while True:
-        worst = _wrong(work, m, prices)
-        if worst <= exact:
-            return count
-        stalled = 0 if worst < 0.9 * least else stalled + 1
-        least = min(least, worst)
-        if sweep > MOST_SWEEPS or (stalled > 6 and least < NEARLY):
-            return count
+    _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+    while sweeps <= MOST_SWEEPS:
+        worst = 0.0
         chosen = -1
         for i in range(m):
-            if work.tight[i] != 0 and work.load[i] > 1.0 + exact and not work.curvature[i, i] > 0.0:
-                if chosen < 0 or work.load[i] > work.load[chosen]:
-                    chosen = i
-        if chosen >= 0:
-            pass
-        elif steps >= MOST_STEPS or not _newton(work, m, prices):
+            error = _error(work, i, prices)
+            worst = max(worst, error)
+            if work.load[i] > 1.0 and error > exact and not work.curvature[i, i] > 0.0:
+                chosen = i  # no small change of its price would help
+        stalled = 0 if worst < 0.9 * least else stalled + 1
+        least = min(least, worst)
+        if worst <= exact or (stalled > 6 and least < NEARLY):
+            return
+        if chosen < 0:
+            if steps < MOST_STEPS and _newton(work, m, prices):
+                steps += 1
+                _descend(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+                continue
             for i in range(m):
-                if work.tight[i] != 0:
-                    error = work.load[i] - 1.0
-                    if prices[i] > 0.0:
-                        error = abs(error)
-                    if error > exact and (chosen < 0 or error > abs(work.load[chosen] - 1.0)):
-                        chosen = i
-            if chosen < 0:
-                return count
-        if chosen >= 0:
-            old = prices[chosen]
-            if old > 0.0 and work.load[chosen] < 1.0:
+                if _error(work, i, prices) == worst:
+                    chosen = i
+        # one price alone
+        guess = prices[chosen]
+        if guess > 0.0:
+            sweeps += 1
+            steps = max(steps - 4, 0)
+            if work.load[chosen] < 1.0:
                 prices[chosen] = 0.0
                 _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
-                count += 1
-            if prices[chosen] > 0.0 or work.load[chosen] > 1.0:
-                guess = old
-                if not guess > 0.0:
-                    total = 0.0
-                    for i in range(m):
-                        total = max(total, prices[i])
-                    guess = 0.1 * total if total > 0.0 else 1.0
-                count += _search_ray(
-                    chosen,
-                    guess,
-                    exact,
-                    n,
-                    bent,
-                    served,
-                    cap,
-                    share,
-                    utility,
-                    value,
-                    exponent,
-                    work,
-                    prices,
-                    x,
-                )
-            if steps >= MOST_STEPS or old > 0.0:
-                sweep += 1
-                steps = max(steps - 4, 0)
-            continue
-        steps += 1
-        start = _along(work, m)
-        for i in range(m):
-            work.before[i] = prices[i]
-        low = 0.0
-        high = np.inf
-        part = 1.0
-        longest = np.inf
-        near = True
-        scale = 0.0
-        for i in range(m):
-            scale = max(scale, prices[i])
-        for i in range(m):
-            if work.step[i] < 0.0:
-                longest = min(longest, -prices[i] / work.step[i])
-            if abs(work.step[i]) > 0.5 * prices[i]:
-                near = False
-            if part * work.step[i] > MOST_GROWTH * scale:
-                part = MOST_GROWTH * scale / work.step[i]
-        tries = 0
-        low_rate = start
-        high_rate = np.inf
-        while True:
-            _walk(work, m, part, prices)
-            _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
-            count += 1
-            tries += 1
-            rate = _along(work, m)
-            if rate > 0.0:
-                if rate <= -0.4 * start and near:
-                    break
-                high = part
-                high_rate = rate
-            else:
-                if rate >= 0.7 * start or part >= longest:
-                    break
-                low = part
-                low_rate = rate
-            narrow = 1e-3 * min(high, longest - low)
-            if tries > 60 or (high < np.inf and high - low <= narrow and low > 0.0):
-                if rate > 0.0 and low > 0.0:
-                    _walk(work, m, low, prices)
-                    _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
-                    count += 1
-                break
-            if high == np.inf:
-                part = min(4.0 * part, longest)
-            elif high == longest:  # a price that falls to 0 is too low: it may be of any magnitude
-                part = high - 0.02 * (high - low)
-            elif tries % 3 == 0:
-                part = math.sqrt(low * high) if low > 0.0 else 0.01 * high
-            else:
-                part = low + (high - low) * low_rate / (low_rate - high_rate)
-                part = min(max(part, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+        else:
+            for i in range(m):
+                guess = max(guess, 0.1 * prices[i])
+            if not guess > 0.0:
+                guess = 1.0
+            if steps >= MOST_STEPS:
+                sweeps += 1
+        if prices[chosen] > 0.0 or work.load[chosen] > 1.0:
+            _search_ray(
+                chosen,
+                guess,
+                exact,
+                n,
+                bent,
+                served,
+                cap,
+                share,
+                utility,
+                value,
+                exponent,
+                work,
+                prices,
+                x,
+            )
 
 
 # A slot ---------------------------------------------------------------------------------------
@@ -660,7 +637,6 @@ def _finish(
     """
     m = prices.shape[0]
     for i in range(m):
-        work.step[i] = 0.0
         work.free[i] = 1 if prices[i] > 0.0 else 0
     _solve(work, m, 1.0, prices)
     for j in range(n):
@@ -851,8 +827,6 @@ def dual_prices(
     x, prices = np.zeros(len(y)), np.zeros(r.shape[1])
     work = make_dual_scratch(len(y), r.shape[1])
     gap = float(solve_slot(len(y), y, u, r, kind, v, alpha, work, prices, x))
-    global EVALS
-    EVALS=work.tight[-1] #DEV
     return SlotOptimum(x, prices, float(_value(len(y), y, x, kind, v, alpha)), gap)
 
 

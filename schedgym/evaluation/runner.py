@@ -645,12 +645,15 @@ def _run(jobs: list[_Job], processes: int, progress: bool | None) -> Iterable[_R
 def _policy_seconds(
     settings: list[dict[str, Any]], labels: list[str], results: Iterable[_Result]
 ) -> list[dict[str, Any]]:
-    """Mean time per episode that each policy took to decide [s], one entry per setting and policy."""
+    """Time per episode that each policy took to decide [s], one entry per setting and policy.
+
+    The median over the episodes, as the first one may compile.
+    """
     found: dict[tuple[int, str | None], list[float]] = {}
     for result in results:
         found.setdefault((result.setting, result.label), []).append(result.seconds)
     return [
-        {**setting, "policy": label, "seconds": float(np.mean(found[index, label]))}
+        {**setting, "policy": label, "seconds": float(np.median(found[index, label]))}
         for index, setting in enumerate(settings)
         for label in labels
     ]

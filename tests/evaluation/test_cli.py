@@ -442,3 +442,12 @@ def test_saved_workloads_run(tmp_path):
     arguments = ["run", ID, "--policy", "bf-exec", "--workload", "w.npz", "--json", "o.json"]
     assert cli.main(arguments) == 0
     assert strict(tmp_path / "o.json")["metrics"]["mean_delay"] == 5
+
+
+def test_a_switch_may_stand_without_a_value() -> None:
+    spell = cli._spell_out_switches
+    assert spell(["compare", "X", "--single", "--windows", "1,2"]) == [
+        *("compare", "X", "--single", "true", "--windows", "1,2")
+    ]
+    assert spell(["compare", "X", "--drc", "true,false"]) == ["compare", "X", "--drc", "true,false"]
+    assert spell(["compare", "X", "--latency"])[-1] == "true"

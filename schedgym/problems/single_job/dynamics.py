@@ -88,6 +88,8 @@ LIMIT_SLACK = 1e-9
 #: longest time of a task that a plan may ask for [s]
 LONGEST_TIME = 1e30
 
+TINY = 1e-300  # what is divided by is not less
+
 #: per-environment scalars
 SCALARS = record_dtype(
     ("jct", np.float64),  # of the plan so far
@@ -222,7 +224,7 @@ def affordable(jobs: Jobs, state: State, b: int, i: int, leq: float) -> Any:
 @helper
 def scaled(value: float, unit: float) -> float:
     """A number >= 0 between 0 and 1; 0.5 where it is the unit."""
-    return value / (value + unit)
+    return value / (value + unit) if value > 0.0 else 0.0
 
 
 @helper
@@ -244,7 +246,7 @@ def begin_features(jobs: Jobs, state: State, observation: Observation, b: int) -
     tokens = observation.job_tokens
     row = jobs.lists[b]
     for k in range(jobs.limits.shape[1]):
-        state.inverse[b, k] = 1.0 / jobs.limits[b, k] if jobs.limits[b, k] > 0.0 else 0.0
+        state.inverse[b, k] = 1.0 / max(jobs.limits[b, k], TINY)
     widest = 0.0
     for j in range(servers):
         least = math.inf
@@ -314,7 +316,8 @@ def begin(
     for k in range(jobs.limits.shape[1]):
         state.inside[b, k] = 0
         state.group_load[b, k] = 0.0
-    s.pooled = jobs.least_energy[b] / largest_capacity(groups_of(jobs, b), jobs.limits[b], scratch)
+    whole = largest_capacity(groups_of(jobs, b), jobs.limits[b], scratch)
+    s.pooled = max(jobs.least_energy[b] / whole, TINY)
     s.jct = 0.0
     s.charged = 0.0
     s.steps = 0

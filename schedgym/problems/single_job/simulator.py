@@ -21,6 +21,7 @@ from schedgym.problems.single_job.problem import METRICS, PROBLEM, SingleJobPara
 from schedgym.problems.single_job.workload import (
     SCHEMA,
     Source,
+    Tables,
     draw_python,
     make_source,
     rebuild,
@@ -87,6 +88,7 @@ class SingleJobSimulator(Simulator):
             sizes={"tasks": self.tasks, "servers": self.servers, "groups": self.groups},
         )
         self.loaded: dict[int, Workload] = {}
+        self.latest: tuple[Workload, Tables] | None = None
         self._allocate()
         self._set_lists(0, make_membership(self.matrix))
         if self.member is not None:
@@ -223,7 +225,7 @@ class SingleJobSimulator(Simulator):
     def __getstate__(self) -> dict[str, Any]:
         derived: tuple[str, ...] = ("observation", "table", "tools", "toolbox", "actions", "rows")
         derived += ("reward", "repaired", "terminated", "truncated")
-        return {name: value for name, value in self.__dict__.items() if name not in derived}
+        return {n: value for n, value in self.__dict__.items() if n not in derived} | {"latest": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -240,15 +242,23 @@ class SingleJobSimulator(Simulator):
             )
         if tasks > self.tasks:
             raise InvalidWorkload(f"jobs: {tasks} tasks exceed the room, which is for {self.tasks}")
-        groups = len(tables(workload).limits)
+        groups = len(self._tables(workload).limits)
         if groups > self.groups:
             raise InvalidWorkload(
                 f"cluster: the environment has room for {self.groups} groups, the workload has {groups}"
             )
 
+    def _tables(self, workload: Workload) -> Tables:
+        """The workload's arrays; it is checked, and then loaded, often into many environments."""
+        if self.latest is None or self.latest[0] is not workload:
+            self.latest = (workload, tables(workload))
+        return self.latest[1]
+
     def load(self, index: int, workload: Workload) -> None:
         """See :meth:`Simulator.load`; what the workload leaves of the room is zero."""
-        instance, jobs = tables(workload), self.jobs
+        if self.loaded.get(index) is workload:
+            return  # no episode changes it
+        instance, jobs = self._tables(workload), self.jobs
         tasks, groups = len(instance.load), len(instance.limits)
         jobs.tasks[index] = tasks
         for target, source in (

@@ -1,0 +1,345 @@
+"""The bounds: against slow definitions, linear programs, integration, and schedules of every kind."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import linprog
+
+from schedgym.core.workload import Workload
+from schedgym.problems.parallel_jct import bounds
+from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
+from schedgym.problems.parallel_jct.workload import generate, make_source, tables
+from tests.parallel_jct import oracle
+from tests.parallel_jct.test_metrics import draw, make_workload, runs
+
+BOUNDS = (bounds.pooled_bound, bounds.mixed_bound, bounds.lower_bound)
+
+
+def given(drc: bool = True, max_time: float = 1e5) -> ParallelJCTParameters:
+    return ParallelJCTParameters(drc=drc, max_time=max_time)
+
+
+def random_planner(rng: random.Random) -> oracle.Planner:
+    """Any placement within the cap, by Eq. 16 or with less vCPU for some tasks."""
+
+    def planner(instance: oracle.SingleJob) -> oracle.Plan | None:
+        start = rng.choice((oracle.most_efficient(instance), oracle.random_placement(instance, rng)))
+        placement = oracle.rec(instance, start)
+        if placement is None:
+            return None
+        if rng.random() < 0.5:
+            placement = oracle.local_search(instance, placement)
+        best = oracle.optra(instance, placement)
+        if best.jct == math.inf or rng.random() < 0.1:
+            return None
+        share = [rng.choice((1.0, 1.0, 0.3, 0.01)) for _ in placement]
+        vcpus = tuple(c * x for c, x in zip(best.vcpus, share, strict=True))
+        times = tuple(t / x for t, x in zip(best.times, share, strict=True))
+        return oracle.Plan(placement, oracle.Evaluation(times, vcpus, max(times), best.energy))
+
+    return planner
+
+
+# Jobs alone -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drc", [True, False])
+def test_job_bounds_equal_slow_ones(drc: bool) -> None:
+    rng = random.Random(1)
+    longer = 0
+    for x in range(60):
+        instance = oracle.random_workload(rng, dyadic=x % 2 == 0, fixed_ratio=x % 3 == 0)
+        computed = bounds.job_bounds(make_workload(instance), given(drc))
+        for i, job in enumerate(instance.jobs):
+            relaxed = oracle.job_bound(instance, i, drc)
+            ratio = 1.1 if instance.energy_cap_ratio is None else instance.energy_cap_ratio
+            cap = max(ratio * job.total_load, job.least_energy)
+            room = list(instance.capacity)
+            if not drc:
+                now = oracle.limits_now(instance.limits, instance.capacity)
+                room = [
+                    min(b for limit, b in zip(instance.limits, now, strict=True) if j in limit.servers)
+                    for j in range(len(room))
+                ]
+            longest = 0.0
+            for load, row in zip(job.load, job.efficiency, strict=True):
+                rest = job.least_energy - load / max(row)
+                times = [
+                    load / e / c
+                    for e, c in zip(row, room, strict=True)
+                    if load / e + rest <= cap * (1 + 1e-9)
+                ]
+                longest = max(longest, min(times))
+            assert computed[i] == pytest.approx(max(relaxed, longest), rel=1e-6)
+            longer += longest > relaxed * 1.001
+    assert longer > 30
+
+
+def test_alone_with_and_without_drc_by_hand() -> None:
+    """One task of 100 on two servers of 10 of which a job may have half: 10 vCPU, but 7 of a server."""
+    limits = (oracle.Limit("server", (0,), 1), oracle.Limit("server", (1,), 0.7))
+    limits = (*limits[:1], oracle.Limit("server", (1,), 1), oracle.Limit("dc", (0, 1), 0.35))
+    jobs = (oracle.Job(3.0, (100.0,), ((1.0, 0.1),)),)
+    workload = make_workload(oracle.Workload(jobs, (10.0, 10.0), limits))
+    assert bounds.job_bounds(workload, given(True)) == pytest.approx([10.0])
+    assert bounds.job_bounds(workload, given(False)) == pytest.approx([100 / 7])
+    assert bounds.lower_bound(workload, given(False)) == pytest.approx(100 / 7)
+    # cut off 5 seconds after it arrives, and before that
+    for max_time, left in ((8.0, 5.0), (3.0, 0.0), (2.0, 0.0)):
+        assert bounds.job_bounds(workload, given(False, max_time)).tolist() == [left]
+        for bound in BOUNDS:
+            assert bound(workload, given(False, max_time)) == pytest.approx(left if left else 0.0)
+
+
+def test_capacities_that_are_no_limits() -> None:
+    """A job may have 14 vCPU on a server of 8; then all jobs together may have even more."""
+    jobs = (oracle.Job(0.0, (70.0,), ((1.0, 1.0),)), oracle.Job(0.0, (70.0,), ((1.0, 1.0),)))
+    instance = oracle.Workload(jobs, (8.0, 20.0), (oracle.Limit("dc", (0, 1), 0.5),))
+    workload = make_workload(instance)
+    for drc, times in ((False, [5.0, 5.0]), (True, [3.5, 3.5])):
+        assert bounds.job_bounds(workload, given(drc)) == pytest.approx(times)
+        assert bounds.lower_bound(workload, given(drc)) == pytest.approx(times[0])
+        assert bounds.pooled_bound(workload, given(drc)) == bounds.mixed_bound(workload, given(drc)) == 0.0
+    rng = random.Random(3)
+    for x in range(100):
+        instance = oracle.random_workload(rng, dyadic=x % 2 == 0)
+        limits = instance.limits[len(instance.capacity) :]
+        instance = dataclasses.replace(instance, limits=limits)
+        outcome = oracle.simulate(
+            instance, planner=random_planner(rng), drc=x % 4 < 2, mar=False, draw=draw, delta_t=1.0
+        )
+        bound = bounds.lower_bound(make_workload(instance), given(x % 4 < 2))
+        assert bound <= outcome.average_jct * (1 + 1e-9)
+
+
+# All jobs together ----------------------------------------------------------------------------
+
+
+def test_pooled_by_hand() -> None:
+    """On 20 vCPU: job 0 (200 s vCPU) until 2, job 1 (40) until 4, job 0 until 12, job 2 (20) at 50."""
+    ones = ((1.0, 1.0),)
+    jobs = [oracle.Job(0.0, (200.0,), ones), oracle.Job(2.0, (40.0,), ones), oracle.Job(50.0, (20.0,), ones)]
+    instance = oracle.Workload(tuple(jobs), (10.0, 10.0), oracle.fat_tree(2))
+    workload = make_workload(instance)
+    assert bounds.pooled_bound(workload) == pytest.approx((12 + 2 + 1) / 3)
+    for max_time, expected in ((50.5, 12 + 2 + 0.5), (10.0, 10 + 2), (3.0, 3 + 1), (2.0, 2.0)):
+        assert bounds.pooled_bound(workload, given(max_time=max_time)) == pytest.approx(expected / 3)
+
+
+def test_mixed_by_hand() -> None:
+    """n jobs of one task of 10 s on a server of 10: the mean completion is (n + 1) / 2."""
+    for n in (1, 2, 5, 20):
+        jobs = tuple(oracle.Job(3.0, (10.0,), ((1.0,),)) for _ in range(n))
+        workload = make_workload(oracle.Workload(jobs, (10.0,), (oracle.Limit("server", (0,), 1),) * 2))
+        for bound in BOUNDS:
+            assert bound(workload) == pytest.approx((n + 1) / 2, rel=1e-6)
+        # cut off in the middle: all n jobs wait until they are served, or for the end
+        cut = n / 2
+        expected = sum(min(i + 1, cut) for i in range(n)) / n
+        assert bounds.pooled_bound(workload, given(max_time=3.0 + cut)) == pytest.approx(expected)
+        assert bounds.mixed_bound(workload, given(max_time=3.0 + cut)) <= expected * (1 + 1e-9)
+    # two servers: half a second is the mean time at which a job of one task is served, before its end
+    jobs = tuple(oracle.Job(3.0, (10.0,), ((1.0, 1.0),)) for _ in range(20))
+    workload = make_workload(oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2, 1, 1, 1)))
+    assert bounds.pooled_bound(workload) == pytest.approx(21 / 4)
+    assert 5.5 - 1e-9 <= bounds.mixed_bound(workload) <= 5.5 + 1e-9
+    # without DRC a job has at most half of them
+    workload = make_workload(oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2, 1, 1, 0.25)))
+    assert 6.0 - 1e-9 <= bounds.mixed_bound(workload, given(False)) <= 6.0 + 1e-9
+
+
+def test_no_run_is_better() -> None:
+    tight = 0
+    rng = random.Random(4)
+    for max_time in (1e5, 1e5, 4.0, 12.0, 40.0):
+        for x, (instance, outcome) in enumerate(runs(60, 5, max_time=max_time)):
+            workload, parameters = make_workload(instance), given(x % 4 < 2, max_time)
+            results = [bound(workload, parameters) for bound in BOUNDS]
+            alone = bounds.job_bounds(workload, parameters).mean()
+            cost = float(outcome.average_jct)
+            assert max(alone, *results) <= cost * (1 + 1e-9) + 1e-9
+            assert results[-1] == pytest.approx(max(alone, *results), rel=1e-7)
+            again = oracle.simulate(
+                instance,
+                rng.choice(oracle.SCHEDULERS),
+                random_planner(rng),
+                drc=x % 4 < 2,
+                delta_t=rng.choice((0.5, 2.0)),
+                max_percent=rng.choice((0.1, 0.5, 0.9)),
+                draw=draw,
+                max_time=max_time,
+            )
+            assert results[-1] <= float(again.average_jct) * (1 + 1e-9) + 1e-9
+            tight += results[-1] > 0.999 * min(cost, float(again.average_jct)) > 0
+    assert tight > 20
+
+
+def test_no_schedule_of_equal_jobs_is_better() -> None:
+    """The best of many random runs of a small loaded data centre comes close to the bound."""
+    rng = random.Random(6)
+    closest = []
+    for _ in range(8):
+        jobs = tuple(
+            oracle.Job(0.0, (float(rng.randint(20, 60)),), ((1.0, rng.choice((0.5, 1.0))),)) for _ in range(4)
+        )
+        instance = oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2, 1, 1, 1), 1.0)
+        bound = bounds.lower_bound(make_workload(instance))
+        costs = [
+            float(
+                oracle.simulate(
+                    instance, planner=random_planner(rng), mar=True, max_percent=p, delta_t=0.25
+                ).average_jct
+            )
+            for p in (0.1, 0.4, 0.6, 0.9)
+            for _ in range(3)
+        ]
+        assert bound <= min(costs) * (1 + 1e-9)
+        closest.append(min(costs) / bound)
+    assert min(closest) < 1.1
+
+
+# Parts ----------------------------------------------------------------------------------------
+
+
+def test_prices_rise_to_those_of_the_linear_program() -> None:
+    """The sum of least prices is the dual of the least time in which pieces of all tasks fit."""
+    rng = np.random.default_rng(7)
+    gained = 0
+    for _ in range(20):
+        tasks, servers = int(rng.integers(5, 60)), int(rng.integers(2, 8))
+        load, cpu = rng.uniform(1, 10, tasks), rng.uniform(0.5, 10, servers)
+        efficiency = rng.uniform(0.1, 1, (tasks, servers))
+        efficiency[:, 0] = 1.0
+        ceiling = load / efficiency.max(axis=1) * rng.uniform(1, 4, tasks)
+        budget, least = cpu / cpu.sum(), np.empty(tasks)
+        uniform = float((load / efficiency.max(axis=1)).sum() / cpu.sum())
+        trial, used = np.empty((2, servers))
+        bounds._raise_prices(load, efficiency, ceiling, cpu, 300, budget, trial, used, least)
+        leq = np.where(load[:, None] / efficiency <= ceiling[:, None], load[:, None] / efficiency, np.nan)
+        assert budget.sum() == pytest.approx(1.0)
+        assert least == pytest.approx(np.nanmin(leq * (budget / cpu), axis=1), rel=1e-12)
+        pairs = np.argwhere(~np.isnan(leq))
+        inside, room = np.zeros((tasks, len(pairs) + 1)), np.zeros((servers, len(pairs) + 1))
+        for y, (x, j) in enumerate(pairs):
+            inside[x, y], room[j, y] = 1.0, leq[x, j]
+        room[:, -1] = -cpu
+        cost = np.append(np.zeros(len(pairs)), 1.0)
+        solved = linprog(cost, A_ub=room, b_ub=np.zeros(servers), A_eq=inside, b_eq=np.ones(tasks))
+        assert uniform * (1 - 1e-12) <= least.sum() <= solved.fun * (1 + 1e-9)
+        assert least.sum() > 0.97 * solved.fun
+        gained += solved.fun > 1.05 * uniform
+    assert gained > 10
+
+
+def test_prices_make_the_pooled_bound_stronger() -> None:
+    """Tasks of a job are efficient on the small server alone: the large one does not help."""
+    jobs = tuple(oracle.Job(0.0, (10.0,), ((1.0, 0.5),)) for _ in range(10))
+    workload = make_workload(oracle.Workload(jobs, (1.0, 9.0), oracle.fat_tree(2, 1, 1, 1)))
+    assert bounds.pooled_bound(workload) == pytest.approx(55.0, rel=1e-2)
+    free = make_workload(oracle.Workload(jobs, (1.0, 9.0), oracle.fat_tree(2, 1, 1, 1), 2.0))
+    assert bounds.pooled_bound(free) == pytest.approx(5.5 * 20 / 11, rel=1e-2)  # 1 + 9 * 0.5 of progress
+
+
+def test_tails_are_the_integral_of_what_is_left() -> None:
+    rng = np.random.default_rng(8)
+    limited = 0
+    for _ in range(100):
+        count = int(rng.integers(1, 12))
+        price = rng.exponential(1.0, count) + 0.01
+        longest = price / rng.uniform(0.1, 1.0, count) * rng.choice((1.0, 0.3))
+        rate = float(rng.uniform(0.05, 2.0) * (price / longest).sum())
+        tail, length = np.empty(1), np.array([price.sum()])
+        bounds._tails(price, longest, np.array([0, count]), length, np.array([rate]), tail)
+
+        def left(s: float, p: Any = price, d: Any = longest, rate: float = rate) -> float:
+            return max(p.sum() - min((p * np.minimum(1.0, s / d)).sum(), rate * s), 0.0)
+
+        until = max(longest.max(), length[0] / rate)
+        points = sorted(longest)
+        expected = quad(left, 0.0, until, points=points, limit=500)[0] / length[0]
+        assert tail[0] == pytest.approx(expected, rel=1e-5)
+        limited += rate < (price / longest).sum()
+    assert 20 < limited < 80
+
+
+@pytest.mark.parametrize("until", [math.inf, 3.0, 6.0])
+def test_serving_by_density_is_optimal(until: float) -> None:
+    """Of all static orders, largest weight per work gives the least weighted mean time of service."""
+    rng = np.random.default_rng(9)
+    for _ in range(30):
+        count = int(rng.integers(2, 6))
+        release = np.sort(rng.integers(0, 3, count)).astype(float)
+        work, weight = rng.uniform(0.5, 3.0, count), rng.random(count)
+        end, mean, left = np.empty((3, count))
+
+        def cost(
+            key: np.ndarray, fixed: Any = (release, work), w: Any = weight, out: Any = (end, mean, left)
+        ) -> float:
+            bounds._serve(*fixed, key, until, *out)
+            return float(w @ out[1])
+
+        least = cost(-weight / work)
+        orders = [np.array(order, dtype=float) for order in itertools.permutations(range(count))]
+        assert least == pytest.approx(min(map(cost, orders)), rel=1e-12)
+
+
+# Drawn workloads ------------------------------------------------------------------------------
+
+
+def drawn(**values: Any) -> Workload:
+    return generate(np.uint64(5), 0, make_source(ParallelJCTParameters(**values)))
+
+
+@pytest.mark.parametrize("reading", ["x70", "scale-half", "shape-half"])
+def test_drawn_workloads(reading: str) -> None:
+    """The mixture is the strongest where both of its parts count; a loaded data centre is far from empty."""
+    workload = drawn(jobs=60, reading=reading)
+    alone, pooled = bounds.job_bounds(workload).mean(), bounds.pooled_bound(workload)
+    mixed, best = bounds.mixed_bound(workload), bounds.lower_bound(workload)
+    assert best == pytest.approx(max(alone, pooled, mixed), rel=1e-6)
+    assert mixed >= max(alone, 0.95 * pooled)
+    if reading == "x70":
+        assert mixed > 1.05 * pooled > 2.0 * alone
+    assert bounds.lower_bound(workload, given(False)) > best
+    cut = [bounds.lower_bound(workload, given(max_time=t)) for t in (50.0, 200.0, 1000.0, 1e5)]
+    assert cut == sorted(cut) and cut[0] < cut[-1] == best
+
+
+def test_what_a_bound_does_not_depend_on() -> None:
+    """The order of servers and the origin of time; and it scales with time."""
+    workload = drawn(jobs=12, arity=4)
+    own = tables(workload)
+    cpu = np.random.default_rng(0).uniform(1, 10, 16)
+    beta = own.share[own.matrix.sum(axis=1) > 1]
+    groups = own.matrix[own.matrix.sum(axis=1) > 1]
+
+    def make(order: np.ndarray, origin: float, scale: float) -> Workload:
+        return Workload(
+            "parallel-jct",
+            {"arrival": origin + scale * own.arrival},
+            {"cpu": cpu[order], "groups": groups[:, order], "beta": beta, "server_caps": np.array(True)},
+            {},
+            tasks={
+                "job": workload.tasks["job"],
+                "load": scale * own.load,
+                "efficiency": own.efficiency[:, order],
+            },
+        )
+
+    same = np.arange(16)
+    shuffled = np.random.default_rng(1).permutation(16)
+    for drc, max_time in ((True, 1e5), (False, 1e5), (True, 60.0)):
+        for bound in BOUNDS:
+            one = bound(make(same, 0.0, 1.0), given(drc, max_time))
+            two = bound(make(shuffled, 1024.0, 1.0), given(drc, 1024.0 + max_time))
+            four = bound(make(shuffled, 0.0, 4.0), given(drc, 4.0 * max_time))
+            assert two == pytest.approx(one, rel=1e-6)
+            assert four == pytest.approx(4.0 * one, rel=1e-6)

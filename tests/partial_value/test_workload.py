@@ -1,0 +1,641 @@
+"""Workloads of PartialValue: what the schema refuses, the generator, traces, toys, another future."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from schedgym.core.random import root_seed
+from schedgym.core.workload import Workload, load_workload, save_workload
+from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.partial_value.problem import PartialValueParameters
+from schedgym.problems.partial_value.workload import (
+    LAST_SLOT,
+    LINEAR,
+    LOG,
+    POWER,
+    SCHEMA,
+    TOYS,
+    Source,
+    Tables,
+    check_model,
+    draw_python,
+    from_trace,
+    generate,
+    horizon,
+    make_source,
+    make_workload,
+    rebuild,
+    shuffle_future,
+    tables,
+    toy,
+)
+from schedgym.traces import Trace, read_trace
+
+from . import oracle
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = os.environ.get("SCHEDGYM_DATA")
+real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
+
+SHAPES = {"demand": 3, "share": 3, "capacity": 2}  # dimensions, with that of the environment; others 2
+
+
+# Schema and files -----------------------------------------------------------------------------
+
+
+def sections(**changes: Any) -> dict[str, dict[str, Any]]:
+    """A sound instance with some fields replaced; None takes a field out."""
+    content: dict[str, dict[str, Any]] = {
+        "jobs": {
+            "arrival": [0.0, 1.5, 2.0],
+            "deadline": [3.0, 1.75, 9.5],
+            "parallelism": [1, 0.5, 4],
+            "tasks": [2, 1, 40],
+            "demand": [[1, 0], [0.5, 2], [0, 0]],
+            "utility": ["linear", "power", "log"],
+            "value": [1.0, 2.0, 3.0],
+            "exponent": [0.5, 0.25, 0.75],
+        },
+        "cluster": {"capacity": [10, 4]},
+    }
+    for name, value in changes.items():
+        section = content["cluster" if name == "capacity" else "jobs"]
+        if value is None:
+            del section[name]
+        else:
+            section[name] = value
+    return content
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arrival": [-0.5, 1, 2]}, "jobs.arrival[0]: must be >= 0 (slots), got -0.5"),
+        ({"arrival": [0, 2, 1]}, "jobs.arrival[2]: must not decrease, got 1 after 2"),
+        ({"arrival": [0, 1, 2e9]}, "jobs.arrival[2]: must be <= 1e+09 (slots), got 2e+09"),
+        ({"deadline": [3, 1, 9]}, "jobs.deadline[1]: must be >= 1.5, the arrival, got 1"),
+        ({"deadline": [3, 2, math.inf]}, "jobs.deadline[2]: must be finite, got inf"),
+        ({"deadline": [3, 2, 2e9]}, "jobs.deadline[2]: must be <= 1e+09 (slots), got 2e+09"),
+        (
+            {"arrival": [0, 0, 0.5], "deadline": [0.5, 0, 0.9]},
+            "jobs.deadline: must be >= 1, the first slot, for one job at least",
+        ),
+        ({"parallelism": [1, 0, 4]}, "jobs.parallelism[1]: must be > 0 (tasks per slot), got 0"),
+        ({"tasks": [2, 1e-9, 4]}, "jobs.tasks[1]: must be > 1e-09 (tasks), got 1e-09"),
+        ({"tasks": [2, 1, 1e13]}, "jobs.tasks[2]: must be <= 1e+12 (tasks), got 1e+13"),
+        ({"tasks": [2, 1]}, "jobs.tasks: must have one value per job: 3 as in jobs.arrival, got 2"),
+        ({"demand": [[1, 0], [0.5, -2], [0, 0]]}, "jobs.demand[1][1]: must be >= 0 (units of the resource)"),
+        ({"demand": [[1, 0], [0.5], [0, 0]]}, "jobs.demand: must be a rectangular array of numbers"),
+        ({"demand": [1, 2, 3]}, "jobs.demand: must have 2 dimensions (job, resource), got 1"),
+        ({"demand": [[], [], []]}, "jobs.demand: must not be empty"),
+        ({"utility": ["linear", "sqrt", "log"]}, "jobs.utility[1]: must be one of linear, power, log, got"),
+        ({"utility": [0, 1, 2]}, "jobs.utility[0]: must be one of linear, power, log, got 0"),
+        ({"value": [1, 0, 1]}, "jobs.value[1]: must be > 0 (), got 0"),
+        ({"exponent": None}, "jobs.exponent: missing, but jobs.utility[1] is 'power'"),
+        ({"exponent": [0.5, 1, 0.5]}, "jobs.exponent[1]: must be < 1 (), got 1"),
+        ({"exponent": [0.5, 0.5, 0]}, "jobs.exponent[2]: must be > 0 (), got 0"),
+        ({"capacity": [1, 0]}, "cluster.capacity[1]: must be > 0 (units of the resource), got 0"),
+        ({"capacity": [1]}, "cluster.capacity: must have one value per resource: 2 as in jobs.demand, got 1"),
+        ({"capacity": [1, 1e-300]}, "jobs.demand[1][1]: must be <= 1e+12 times the capacity, got 2e+300"),
+        ({"capacity": None}, "cluster.capacity: missing"),
+        ({"speed": [1, 1, 1]}, "jobs.speed: unknown field"),
+    ],
+)
+def test_what_the_schema_refuses(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidWorkload) as caught:
+        SCHEMA.parse(sections(**changes), prefix="w.json: ")
+    assert str(caught.value).startswith(f"w.json: {message}")
+
+
+def test_exponents_are_needed_by_powers_only() -> None:
+    workload = SCHEMA.parse(sections(utility=["linear", "log", "log"], exponent=None))
+    assert "exponent" not in workload.jobs
+    assert tables(workload).exponent.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_arrays() -> None:
+    own = tables(SCHEMA.parse(sections()))
+    assert own.utility.tolist() == [LINEAR, POWER, LOG] and own.utility.dtype == np.int64
+    assert own.share.tolist() == [[0.1, 0.0], [0.05, 0.5], [0.0, 0.0]]
+    assert own.demand.tolist() == [[1, 0], [0.5, 2], [0, 0]] and own.capacity.tolist() == [10, 4]
+    assert own.exponent.tolist() == [0.5, 0.25, 0.75]
+    assert all(array.dtype == np.float64 for name, array in own._asdict().items() if name != "utility")
+    assert horizon(own) == 9
+
+
+def test_one_number_for_all_jobs() -> None:
+    short = make_workload([1, 2], [2, 3], 4, 9, [[1], [2]], "power", 2.0, [5], exponent=0.5)
+    long = make_workload(
+        [1, 2], [2, 3], [4, 4], [9, 9], [[1], [2]], ["power"] * 2, [2, 2], [5], exponent=[0.5, 0.5]
+    )
+    assert (
+        short
+        == long
+        == make_workload([1, 2], [2, 3], 4, 9, [[1], [2]], np.array([POWER, POWER]), 2.0, [5], exponent=0.5)
+    )
+
+
+def test_whole_tasks() -> None:
+    workload = SCHEMA.parse(sections())
+    check_model(workload, "continuous")
+    with pytest.raises(InvalidWorkload, match=r"^jobs.parallelism\[1\]: must be a whole number in the disc"):
+        check_model(workload, "discrete")
+    with pytest.raises(InvalidWorkload, match=r"^jobs.tasks\[2\]: must be a whole number .*, got 0.5$"):
+        check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4], tasks=[2, 1, 0.5])), "discrete")
+    check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4])), "discrete")
+
+
+def padded(own: Tables) -> Tables:
+    """The same with room for two more jobs, full of rubbish."""
+    longer = {
+        name: np.concatenate([array, np.full((2, *array.shape[1:]), -7, dtype=array.dtype)])
+        for name, array in own._asdict().items()
+        if name not in ("arrival", "capacity")
+    }
+    return own._replace(**longer)
+
+
+@pytest.mark.parametrize("utility", ["linear", "power", "log"])
+def test_arrays_give_the_workload_back(utility: str) -> None:
+    exponent = [0.25, 0.5, 0.75] if utility == "power" else None
+    workload = SCHEMA.parse(sections(utility=[utility] * 3, exponent=exponent))
+    assert rebuild(tables(workload)) == rebuild(padded(tables(workload))) == workload
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_files(suffix: str, tmp_path: Path) -> None:
+    workload, path = SCHEMA.parse(sections()), tmp_path / f"w{suffix}"
+    save_workload(workload, path)
+    assert load_workload(path) == workload
+    if suffix == ".json":
+        content = json.loads(path.read_text())
+        assert content["jobs"]["utility"] == ["linear", "power", "log"]
+        content["jobs"]["utility"][2] = "exp"
+        path.write_text(json.dumps(content))
+        with pytest.raises(
+            InvalidWorkload, match=r"w.json: jobs.utility\[2\]: must be one of linear, power, "
+        ):
+            load_workload(path)
+
+
+def test_the_example_suits_both_models() -> None:
+    workload = load_workload(ROOT / "schedgym/problems/partial_value/example.json")
+    check_model(workload, "discrete")
+    assert set(workload.jobs["utility"].tolist()) == {LINEAR, POWER, LOG}
+    assert len(workload.jobs["arrival"]) == 30 and len(workload.cluster["capacity"]) == 2
+
+
+# The paper's generator ------------------------------------------------------------------------
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix(word: int) -> int:
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & MASK
+    return word ^ (word >> 31)
+
+
+class Stream:
+    """A stream of the generator, in Python's whole numbers."""
+
+    def __init__(self, seed: int, episode: int, name: int) -> None:
+        root = int(root_seed(seed))
+        state = mix(mix(root + GOLDEN & MASK) + episode & MASK)
+        self.state = mix(state + GOLDEN * (name + 1) & MASK)
+
+    def uniform(self) -> float:
+        self.state = self.state + GOLDEN & MASK
+        return (mix(self.state) >> 11) * 2.0**-53
+
+    def exponential(self) -> float:
+        return -math.log1p(-self.uniform())
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_the_generator_once_more(single: bool) -> None:
+    source = Source(50, rate=3.0, windows=4.0, heterogeneity=5.0, single=single, value_min=2.0, value_max=3.0)
+    workload = generate(11, 2, source)
+    arrivals, deadlines, values, demands = (Stream(11, 2, name) for name in range(4))
+    clock = 0.0
+    for j in range(50):
+        clock += arrivals.exponential() / 3.0
+        slot = 1 + math.floor(clock)
+        assert workload.jobs["arrival"][j] == slot
+        assert workload.jobs["deadline"][j] == slot + math.floor(4.0 * deadlines.exponential())
+        assert workload.jobs["value"][j] == 2.0 + values.uniform()
+        demand = [1.0] if single else [1.0, 1.0]
+        if not single:
+            heavy = int(demands.uniform() >= 0.5)
+            demand[heavy] = 1.0 + 4.0 * demands.uniform()
+        assert workload.jobs["demand"][j].tolist() == demand
+    assert (workload.jobs["tasks"] == 100).all() and (workload.jobs["parallelism"] == 20).all()
+    assert (workload.jobs["utility"] == POWER).all() and (workload.jobs["exponent"] == 0.5).all()
+    assert workload.cluster["capacity"].tolist() == [100.0] * (1 if single else 2)
+
+
+def test_the_papers_distributions() -> None:
+    jobs = generate(0, 0, Source(40_000, rate=10.0, windows=6.0, heterogeneity=8.0)).jobs
+    arrivals = np.bincount(jobs["arrival"].astype(int))[1:-1]  # the last slot is cut
+    assert arrivals.mean() == pytest.approx(10, rel=0.02) and arrivals.var() == pytest.approx(10, rel=0.06)
+    assert (arrivals == 10).mean() == pytest.approx(math.exp(-10) * 10**10 / math.factorial(10), abs=0.02)
+    assert abs(np.corrcoef(arrivals[1:], arrivals[:-1])[0, 1]) < 0.05
+    windows = jobs["deadline"] - jobs["arrival"]
+    for slots in range(5):
+        chance = math.exp(-slots / 6) - math.exp(-(slots + 1) / 6)
+        assert (windows == slots).mean() == pytest.approx(chance, abs=0.01)
+    heavy = jobs["demand"].max(axis=1)
+    assert (jobs["demand"].min(axis=1) == 1.0).all() and heavy.max() < 8
+    assert (jobs["demand"][:, 0] > 1).mean() == pytest.approx(0.5, abs=0.01)
+    for values, low, high in ((heavy, 1, 8), (jobs["value"], 1, 5)):
+        assert values.mean() == pytest.approx((low + high) / 2, rel=0.01)
+        assert values.std() == pytest.approx((high - low) / math.sqrt(12), rel=0.01)
+
+
+def test_the_last_slot_is_cut() -> None:
+    """Half of the jobs are the first half of all."""
+    half, whole = generate(3, 0, Source(50)), generate(3, 0, Source(100))
+    for name, values in half.jobs.items():
+        assert_array_equal(values, whole.jobs[name][:50])
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ({"rate": 1.0}, {"value", "demand", "tasks", "parallelism", "utility", "exponent"}),
+        ({"windows": 1.0}, {"arrival", "value", "demand", "tasks", "parallelism", "utility", "exponent"}),
+        ({"heterogeneity": 2.0}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
+        ({"utility": "log"}, {"arrival", "deadline", "value", "demand", "tasks", "parallelism"}),
+        ({"single": True}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
+        ({"exponent": 0.75}, {"arrival", "deadline", "value", "demand", "utility"}),
+        ({"tasks": 7, "parallelism": 3, "capacity": 9.0}, {"arrival", "deadline", "value", "demand"}),
+        ({"value_min": 0.5, "value_max": 0.75}, {"arrival", "deadline", "demand", "tasks"}),
+    ],
+    ids=lambda x: "-".join(x) if isinstance(x, dict) else "",
+)
+def test_a_parameter_changes_what_it_names(changes: dict[str, Any], same: set[str]) -> None:
+    default, other = generate(5, 1, Source(60)), generate(5, 1, Source(60, **changes))
+    for name in same:
+        assert_array_equal(default.jobs[name], other.jobs[name], err_msg=name)
+    for name, value in changes.items():
+        if name in ("tasks", "parallelism", "exponent"):
+            assert (other.jobs[name] == value).all()
+    own = {"rate": "arrival", "windows": "deadline", "heterogeneity": "demand", "value_min": "value"}
+    for name in set(changes) & set(own):
+        assert not np.array_equal(default.jobs[own[name]], other.jobs[own[name]])
+    gaps = {"windows": lambda w: w.jobs["deadline"] - w.jobs["arrival"], "rate": lambda w: -w.jobs["arrival"]}
+    for name in set(changes) & set(gaps):  # smaller parameters, so shorter times and later arrivals
+        assert (gaps[name](other) <= gaps[name](default)).all()
+
+
+def empty(source: Source, environments: int, room: int) -> Tables:
+    shape = {1: (room,), 2: (room, source.resources)}
+    arrays = {
+        name: np.full((environments, *shape[SHAPES.get(name, 2) - 1]), -1.0)
+        for name in Tables._fields
+        if name not in ("capacity", "utility")
+    }
+    return Tables(
+        **arrays,
+        capacity=np.full((environments, source.resources), -1.0),
+        utility=np.full((environments, room), -1),
+    )
+
+
+def one(arrays: Tables, b: int, jobs: int) -> Workload:
+    own = Tables(*(array[b] for array in arrays))
+    return rebuild(own._replace(arrival=own.arrival[:jobs]))
+
+
+def trace_source(**changes: Any) -> Source:
+    """Windows of ten jobs of a made trace."""
+    rng = np.random.default_rng(0)
+    made = Trace(
+        "made",
+        arrival=np.cumsum(rng.exponential(60, 45)),
+        duration=rng.lognormal(5, 1.5, 45),
+        cores=rng.integers(1, 9, 45) / 2,
+        memory=rng.integers(1, 9, 45) * 1.0,
+    )
+    return Source(10, trace=from_trace(made), **changes)
+
+
+@pytest.mark.parametrize("make", [Source, lambda jobs: trace_source()], ids=["synthetic", "trace"])
+def test_batches_equal_single_draws(make: Any) -> None:
+    source = make(10)
+    seeds, episodes = [4, 4, 9, 7], np.array([0, 3, 0, 1])
+    arrays = empty(source, 4, 12)
+    mask = np.array([True, True, False, True])
+    draw_python(mask, np.array([root_seed(s) for s in seeds]), episodes, source, arrays)
+    for b in (0, 1, 3):
+        assert one(arrays, b, 10) == generate(seeds[b], int(episodes[b]), source)
+        assert_array_equal(arrays.share[b, :10], arrays.demand[b, :10] / arrays.capacity[b])
+    for name, array in arrays._asdict().items():
+        assert (array[2] == -1).all(), name
+        assert name == "capacity" or (array[:, 10:] == -1).all(), name
+    assert one(arrays, 0, 10) != one(arrays, 1, 10) != one(arrays, 3, 10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"jobs": "all"}, "jobs: 'all' needs a trace"),
+        ({"rate": 1e-6}, r"rate: 100 jobs at 1e-06 per slot take more than 1e\+07 slots"),
+        ({"windows": 1e8}, r"windows: must be <= 1e\+07 slots, got 1e\+08"),
+        ({"heterogeneity": 1e13}, r"heterogeneity: must be <= 1e\+12, got 1e\+13"),
+        ({"capacity": 1e13}, r"capacity: must be <= 1e\+12, got 1e\+13"),
+        ({"capacity": 1e-13}, "capacity: 1e-13 is too small for a demand of 8"),
+        ({"value_max": 1e13}, r"value_max: must be <= 1e\+12, got 1e\+13"),
+    ],
+)
+def test_what_a_source_refuses(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"^{message}$"):
+        Source(**({"jobs": 100} | arguments))
+
+
+def test_rare_arrivals_stay_within_the_last_slot() -> None:
+    jobs = generate(0, 0, Source(100, rate=1e-5, windows=1e7)).jobs
+    assert jobs["arrival"][-1] > 1e6 and jobs["deadline"].max() <= LAST_SLOT
+
+
+# Traces ---------------------------------------------------------------------------------------
+
+
+def covered(own: Tables) -> int:
+    """Slots in which some job could be served."""
+    slots = {t for a, d in zip(own.arrival, own.deadline, strict=True) for t in range(int(a), int(d) + 1)}
+    return len(slots)
+
+
+def small_trace(**changes: Any) -> Trace:
+    arguments: dict[str, Any] = {
+        "arrival": [100, 399, 400],
+        "duration": [30, 600, 301],
+        "cores": [4, 1, 0.5],
+        "memory": [8, 0, 2],
+        "machine_cores": [16, 8],
+        "machine_memory": [64, 32],
+    }
+    arguments |= changes
+    return Trace("made", **{n: np.array(v, dtype=float) for n, v in arguments.items()})
+
+
+def test_tasks_of_a_trace_become_jobs() -> None:
+    jobs = from_trace(small_trace(), slot_seconds=300.0, slack=2.0, parallelism=20)
+    assert jobs.tasks.tolist() == [2, 40, 21]  # 20 times 0.1, 2, and 1.0033 slots
+    assert jobs.slots.tolist() == [1, 4, 3]
+    assert jobs.demand.tolist() == [[0.2, 0.4], [0.05, 0.0], [0.025, 0.1]]
+    assert jobs.machines.tolist() == [24, 96] and not jobs.unit
+    source = Source(3, trace=jobs, load=None)
+    own = tables(generate(0, 0, source))
+    assert own.arrival.tolist() == [1, 1, 2]  # 299 s later is the same slot, 300 s the next
+    assert own.deadline.tolist() == [1, 4, 4]
+    assert (own.parallelism == 20).all() and own.capacity.tolist() == [24, 96]
+    lonely = from_trace(small_trace(memory=[0, 0, 0]), slack=1.0, parallelism=1)
+    assert lonely.demand.tolist() == [[4], [1], [0.5]] and lonely.machines.tolist() == [24]
+    assert lonely.slots.tolist() == lonely.tasks.tolist() == [1, 2, 2]
+    unknown = from_trace(small_trace(machine_memory=[0, 0]))
+    assert len(unknown.machines) == 0
+
+
+def test_rounding_up_forgives_the_last_digit() -> None:
+    made = small_trace(duration=[0.1 * 3, 0.7, 0.3])  # 3 * 0.1 > 0.3 in floats
+    assert from_trace(made, slot_seconds=0.1, parallelism=1, slack=1.0).tasks.tolist() == [3, 7, 3]
+
+
+@given(
+    duration=st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=3),
+    seconds=st.floats(1.0, 1e4),
+    slack=st.floats(1.0, 10.0),
+    parallelism=st.integers(1, 1000),
+)
+def test_every_job_of_a_trace_can_be_done_in_time(
+    duration: list[float], seconds: float, slack: float, parallelism: int
+) -> None:
+    jobs = from_trace(
+        small_trace(duration=duration), slot_seconds=seconds, slack=slack, parallelism=parallelism
+    )
+    assert (jobs.tasks >= 1).all() and (jobs.tasks == np.floor(jobs.tasks)).all()
+    assert (jobs.slots * parallelism >= jobs.tasks).all()
+    work = jobs.tasks * jobs.demand[:, 0] * seconds
+    true = np.array(duration) * [4, 1, 0.5]
+    assert (work >= true * (1 - 1e-9)).all()
+    assert (work <= true + np.array([4, 1, 0.5]) / parallelism * seconds * (1 + 1e-9)).all()
+
+
+def test_the_load_sets_the_capacity() -> None:
+    for wanted in (0.5, 1.5, 4.0):
+        source = trace_source(load=wanted)
+        assert source.windows == 4 and source.resources == 2
+        for episode in range(4):
+            own = tables(generate(2, episode, source))
+            work = own.tasks @ own.demand
+            fair = work / (wanted * covered(own))
+            assert own.capacity == pytest.approx(np.maximum(fair, own.demand.max(axis=0)))
+            assert (own.share <= 1).all()
+
+
+def test_windows_take_turns() -> None:
+    source = trace_source()
+    first = [generate(6, episode, source).jobs["demand"] for episode in range(8)]
+    for episode in range(4):
+        assert_array_equal(first[episode], first[episode + 4])
+    assert len({demand.tobytes() for demand in first}) == 4
+    starts = {generate(seed, 0, source).jobs["demand"].tobytes() for seed in range(30)}
+    assert starts == {demand.tobytes() for demand in first}
+    values = [generate(6, episode, source).jobs["value"] for episode in (0, 4)]
+    assert not np.array_equal(*values)
+
+
+def test_a_resource_that_nobody_needs_has_room() -> None:
+    made = small_trace(cores=[0, 0, 0])
+    own = tables(generate(0, 0, Source("all", trace=from_trace(made))))
+    assert own.capacity[0] == 1.0 and own.capacity[1] > 0
+
+
+def test_what_traces_are_refused() -> None:
+    jobs = from_trace(small_trace())
+    with pytest.raises(InvalidParameter, match="^jobs: a window of 4 is longer than the trace, which has 3"):
+        Source(4, trace=jobs)
+    with pytest.raises(InvalidParameter, match="^load: 'none' takes the capacity of the trace's machines"):
+        Source(3, trace=from_trace(small_trace(machine_cores=[], machine_memory=[])), load=None)
+    with pytest.raises(InvalidParameter, match=r"^trace: a window of 3 jobs takes 3.33333e\+09 slots, more"):
+        Source(3, trace=from_trace(small_trace(arrival=[0, 1, 1e12])))
+    with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+13 tasks, more than 1e\+12"):
+        from_trace(small_trace(), slot_seconds=1e-9)
+    with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+09 slots until the deadline"):
+        from_trace(small_trace(), slot_seconds=1e-6, parallelism=1)
+
+
+def parameters(**values: Any) -> PartialValueParameters:
+    return PartialValueParameters(**({"view": "allocation"} | values))
+
+
+def test_parameters_name_the_source() -> None:
+    given = parameters(jobs=7, rate=2.0, windows=3.0, heterogeneity=1.0, single=True, tasks=5, parallelism=2)
+    assert generate(1, 0, make_source(given)) == generate(
+        1, 0, Source(7, rate=2.0, windows=3.0, heterogeneity=1.0, single=True, tasks=5, parallelism=2)
+    )
+    given = parameters(capacity=9.0, value_min=2.0, value_max=2.5, utility="power", exponent=0.25)
+    assert generate(1, 0, make_source(given)) == generate(
+        1, 0, Source(100, capacity=9.0, value_min=2.0, value_max=2.5, exponent=0.25)
+    )
+
+
+@pytest.fixture
+def swf(tmp_path: Path) -> str:
+    log = tmp_path / "log.swf.gz"
+    lines = ["; Version: 2.2", "; MaxNodes: 4", "; MaxProcs: 32"]
+    lines += [
+        f"{i + 1} {7 * i} -1 {5 + i % 30} {1 + i % 8} -1 1048576 -1 -1 -1 1 1 1 1 1 1 -1 -1"
+        for i in range(30)
+    ]
+    log.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    return str(log)
+
+
+def test_swf(swf: str, tmp_path: Path) -> None:
+    i = np.arange(30)
+    given = parameters(trace=swf, jobs="all", slot_seconds=10.0, parallelism=4, slack=1.5, utility="log")
+    own = tables(generate(0, 0, make_source(given)))
+    assert_array_equal(own.arrival, 1 + 7 * i // 10)
+    assert_array_equal(own.tasks, -(-4 * (5 + i % 30) // 10))
+    assert_array_equal(own.deadline - own.arrival + 1, -(-3 * (5 + i % 30) // 20))
+    assert_array_equal(own.demand[:, 0] * 4, 1 + i % 8)
+    assert_array_equal(own.demand[:, 1] * 4, 1 + i % 8)  # 1 GiB per processor
+    assert (own.parallelism == 4).all() and (own.utility == LOG).all()
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_text("cores,memory\n8,16\n8,32\n")
+    machines = make_source(parameters(trace=swf, jobs=10, load=None, nodes=str(nodes)))
+    assert generate(0, 0, machines).cluster["capacity"].tolist() == [16, 48]
+    with pytest.raises(
+        InvalidParameter, match="^nodes: has no effect with load 1.5, which sets the capacity"
+    ):
+        make_source(parameters(trace=swf, jobs=10, nodes=str(nodes)))
+
+
+S = 1_000_000  # us
+
+
+def test_google_2011(tmp_path: Path) -> None:
+    rows = []
+    for i in range(12):  # submitted every 200 s, scheduled at once, for 100 to 650 s
+        for time, kind in ((600 + 200 * i, 0), (600 + 200 * i, 1), (700 + 200 * i + 50 * i, 4)):
+            machine = "" if kind == 0 else "4155527081"
+            row = f"{time * S},,{6251639646 + i},0,{machine},{kind},aB+/c=,2,9,{(1 + i) / 64},0.125,0.0002,0"
+            rows.append((time, kind, row))
+    events = tmp_path / "part-00000-of-00500.csv.gz"
+    events.write_bytes(gzip.compress("".join(f"{row}\n" for *_, row in sorted(rows)).encode()))
+    given = parameters(trace=str(events), jobs="all", parallelism=10)
+    own = tables(generate(0, 0, make_source(given)))
+    i = np.arange(12)
+    assert_array_equal(own.arrival, 1 + 200 * i // 300)
+    assert_array_equal(own.tasks, -(-10 * (100 + 50 * i) // 300))
+    assert own.demand == pytest.approx(np.column_stack([(1 + i) / 640, np.full(12, 0.0125)]))
+
+
+def test_swim(tmp_path: Path) -> None:
+    """Jobs by their bytes: a task of one core and one slot per 1e9 bytes."""
+    path = tmp_path / "jobs.tsv"
+    sizes = [1, 0, 5 * 10**9, 45 * 10**9 + 1, 10**9]
+    path.write_text("".join(f"job{i}\t{70 * i}\t70\t{n}\t0\t14347\n" for i, n in enumerate(sizes)))
+    source = make_source(parameters(trace=str(path), jobs="all", slot_seconds=100.0, slack=2.5, load=1.5))
+    own = tables(generate(0, 0, source))
+    assert source.resources == 1 and own.demand.tolist() == [[1.0]] * 4
+    assert own.tasks.tolist() == [1, 5, 46, 1]  # the job without input is left out
+    assert own.arrival.tolist() == [1, 2, 3, 3]
+    # 2.5 times 1, 1, 3, 1 slots
+    assert own.deadline.tolist() == [3, 4, 10, 5]
+    assert own.capacity.tolist() == [4.0]  # 53 / 15, whole
+    with pytest.raises(InvalidParameter, match="^load: 'none' takes the capacity of the trace's machines"):
+        make_source(parameters(trace=str(path), jobs="all", load=None))
+    path.write_text("job0\t9\t9\t0\t0\t14347\n")
+    with pytest.raises(InvalidWorkload, match="^swim: no job has a map task$"):
+        make_source(parameters(trace=str(path), jobs="all"))
+
+
+@real
+def test_public_traces() -> None:
+    assert DATA is not None
+    pods = str(Path(DATA) / "openb_pod_list_default.csv")
+    trace = read_trace(pods)
+    assert isinstance(trace, Trace)
+    own = tables(generate(0, 0, make_source(parameters(trace=pods, jobs="all"))))
+    assert len(own.arrival) == len(trace.cores) > 8000
+    work = own.tasks * own.demand[:, 0]
+    assert (work * 300 >= trace.cores * trace.duration * (1 - 1e-9)).all()
+    assert (own.share.max(axis=0) <= 1).all() and (own.deadline >= own.arrival).all()
+    nodes = str(Path(DATA) / "openb_node_list_all_node.csv")
+    machines = make_source(parameters(trace=pods, jobs=200, nodes=nodes, load=None))
+    assert generate(0, 0, machines).cluster["capacity"][0] > 100_000
+    jobs = str(Path(DATA) / "FB-2010_samples_24_times_1hr_0.tsv")
+    own = tables(generate(0, 0, make_source(parameters(trace=jobs, jobs="all", slot_seconds=30.0))))
+    assert len(own.arrival) == 24_024 and own.tasks.sum() == 1_102_281
+
+
+# Toys and another future ----------------------------------------------------------------------
+
+
+def instance(workload: Workload, model: str) -> oracle.Instance:
+    """The oracle's form of a workload."""
+    own = tables(workload)
+    jobs = (
+        oracle.Job(a, d, x, y, tuple(r), v, oracle.KINDS[k], alpha)
+        for a, d, x, y, r, v, k, alpha in zip(
+            own.arrival.tolist(),
+            own.deadline.tolist(),
+            own.parallelism.tolist(),
+            own.tasks.tolist(),
+            own.demand.tolist(),
+            own.value.tolist(),
+            own.utility.tolist(),
+            own.exponent.tolist(),
+            strict=True,
+        )
+    )
+    return oracle.Instance(tuple(jobs), tuple(own.capacity.tolist()), model == "discrete")
+
+
+@pytest.mark.parametrize("name", list(TOYS))
+def test_optima_of_toys(name: str) -> None:
+    workload, optimum = toy(name)
+    model = TOYS[name].model
+    small = instance(workload, model)
+    best = oracle.offline_discrete(small) if model == "discrete" else oracle.offline_continuous(small).value
+    assert best == pytest.approx(optimum, rel=1e-9)
+    for policy in oracle.policies(small):
+        if model == "continuous" or len(small.capacity) == 1 or policy != "deadline-aware":
+            assert oracle.simulate(small, policy).value <= optimum * (1 + 1e-8)
+
+
+@settings(max_examples=50)
+@given(seed=st.integers(0, 2**32 - 1), slot=st.integers(0, 12), source=st.sampled_from(["drawn", "trace"]))
+def test_another_future(seed: int, slot: int, source: str) -> None:
+    workload = generate(seed, 0, Source(30, rate=3.0) if source == "drawn" else trace_source())
+    other = shuffle_future(workload, slot, np.random.default_rng(seed))
+    arrival = workload.jobs["arrival"]
+    kept, later = arrival <= slot, arrival > slot
+    for name, values in workload.jobs.items():
+        assert_array_equal(other.jobs[name][kept], values[kept])
+    assert_array_equal(other.cluster["capacity"], workload.cluster["capacity"])
+    assert (other.jobs["arrival"][later] > slot).all()
+    assert other.jobs["deadline"].max() <= workload.jobs["deadline"].max()
+    check_model(other, "discrete")
+    assert (other == workload) == (not later.any())
+
+
+def test_without_a_future_nothing_changes() -> None:
+    workload = generate(0, 0, Source(10))
+    assert shuffle_future(workload, 1e6, np.random.default_rng(0)) is workload
