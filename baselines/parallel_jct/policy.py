@@ -7,8 +7,8 @@ OnTaPRA plans all waiting jobs in every iteration, and launches the one that wou
 this work is not done here: a job takes at least its least energy over all the vCPU that one job may have, and
 if that is more than the best completion time so far, its plan does not matter. It matters only whether the
 job would have failed, and so have left the round: if a later iteration of the round has to plan the job
-after all, it is planned on what was available in the earlier ones first. So every decision is that of the full
-loop.
+after all, it is planned on what was available in the earlier ones first. So every decision is that of the
+full loop.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
     maximise   sum_j f_j(y_j + x_j) - f_j(y_j)
     subject to sum_j r_ij x_j <= 1  for every resource i,   0 <= x_j <= u_j
 
-f is linear (v x), a power (v x^alpha) or logarithmic (v log(1 + x)). Prices b >= 0 of the resources make a task
-of job j cost pi_j = sum_i b_i r_ij, at which it buys x_j = clip(f_j'^-1(pi_j) - y_j, 0, u_j). The dual function,
-sum_i b_i plus what the jobs gain, is convex in b, and its gradient is one minus the loads: Newton's method on it,
-safeguarded by its slope along a step (which only rises), finds the prices at which every resource is full or free.
+f is linear (v x), a power (v x^alpha) or logarithmic (v log(1 + x)). At prices b >= 0 of the resources a task
+of job j costs pi_j = sum_i b_i r_ij, and the job buys x_j = clip(f_j'^-1(pi_j) - y_j, 0, u_j). The dual
+function, sum_i b_i plus what the jobs gain, is convex in b, and its gradient is one minus the loads: Newton's
+method, safeguarded by the slope of the dual along a step, finds prices at which resources are full or free.
 
-A linear job buys all or nothing, so that the dual has kinks, and the optimum mostly lies on some. Such jobs get a
-little curvature, around the amounts that they had with ten times as much (the proximal point method): a few rounds
-reach the optimum up to rounding. The result carries its own proof: the duality gap of the real problem.
+A linear job buys all or nothing, so that the dual has kinks, and its minimum mostly lies on some. Such jobs
+get a little curvature, around the amounts that they had with more of it (the proximal point method): a few
+rounds reach the optimum up to rounding. The result carries its own proof: the gap of the dual as it is.
 
 Source: paper 002, Algorithm 1 and section III. The kernel (``solve_slot``) allocates nothing.
 """
@@ -18,7 +18,7 @@ Source: paper 002, Algorithm 1 and section III. The kernel (``solve_slot``) allo
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -415,7 +415,7 @@ def _error(work: DualScratch, i: int, prices: Floats) -> float:
 
 @helper
 def _newton(work: DualScratch, m: int, prices: Floats) -> bool:
-    """Set ``work.step`` to Newton's step, cut where a price reaches 0. False if it does not lower the dual."""
+    """Set ``work.step`` to Newton's step, up to where a price reaches 0. False if it does not lead down."""
     scale = 0.0
     for i in range(m):
         scale = max(scale, prices[i])
@@ -681,7 +681,7 @@ def _finish(
             missing += max(
                 price * less - gain(utility[j], value[j], exponent[j], served[j] + best, less), 0.0
             )
-    return missing / total if total > 0.0 else 0.0
+    return missing / total if total > 0.0 else np.inf
 
 
 @pure_kernel
@@ -734,6 +734,7 @@ def solve_slot(
         return 0.0
     bent = FIRST_CURVATURE
     linear = _prepare(n, served, cap, share, utility, value, exponent, work)
+    exact = 0.1 * bent if linear else EXACT
     guess = 0.0
     for j in range(n):
         if cap[j] > 0.0:
@@ -742,7 +743,7 @@ def solve_slot(
     _search_ray(
         -1,
         guess / count,
-        0.3 if count > 1 else EXACT,
+        0.3 if count > 1 else exact,
         n,
         bent,
         served,
@@ -755,12 +756,11 @@ def solve_slot(
         prices,
         x,
     )
-    exact = max(EXACT, 0.1 * bent) if linear else EXACT
     best = np.inf
     for _ in range(MOST_ROUNDS if linear else 1):
         _settle(exact, n, bent, served, cap, share, utility, value, exponent, work, prices, x)
         gap = _finish(n, served, cap, share, utility, value, exponent, work, prices, x)
-        if gap < best:
+        if not gap >= best:
             best = gap
             for j in range(n):
                 work.best[j] = x[j]

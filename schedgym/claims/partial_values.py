@@ -666,7 +666,9 @@ def _check_theorem_3_2(run: Run) -> Finding:
         return _ratio(instance, _algorithm_1, best, schedule)
 
     cases = [
-        *_enumerate(2, slots, (1, 2), 2, values, parallelism=2, common=True),
+        *itertools.chain.from_iterable(
+            _enumerate(2, last, (1, 2), 2, values, parallelism=2, common=True) for last in range(2, slots + 1)
+        ),
         *(_enumerate(3, 2, (2,), 2, 2, parallelism=2, common=True) if not run.small else ()),
     ]
     searched = _search(cases, flaw)

@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
+from schedgym.evaluation.runner import make_env
 from schedgym.problems.parallel_jct import metrics as room
+from schedgym.problems.parallel_jct.bounds import lower_bound
 from schedgym.problems.parallel_jct.metrics import fates, metrics, pieces, validate
 from schedgym.problems.parallel_jct.problem import METRICS
 from tests.parallel_jct import oracle
@@ -376,6 +378,37 @@ def test_many_rows() -> None:
         row = int(np.random.default_rng(0).integers(len(record.job)))
         with pytest.raises(InvalidSchedule, match=rf"task \[{record.job[row]}\]"):
             validate(changed(record, amount=put(record.amount, row, record.amount[row] * 0.999)))
+
+
+@pytest.mark.parametrize("view", ["pick", "place", "search"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"drc": False, "max_time": 150.0},
+        {"server_caps": False},
+        {"max_time": 400.0, "rounds": "all", "reading": "shape-half"},
+    ],
+    ids=str,
+)
+def test_records_of_the_environment(view: str, values: dict[str, Any]) -> None:
+    """Random actions: a valid record, the environment's metrics bit for bit, and no better than the bound."""
+    small = {"jobs": 6, "arity": 4, "window": "all", "running_window": "all"}
+    env = make_env("schedgym/ParallelJCT-v0", {"view": view, **small, **values})
+    rng = np.random.default_rng(1)
+    for seed in range(2):
+        observation, _ = env.reset(seed=seed)
+        done = False
+        while not done:
+            action = int(rng.choice(np.flatnonzero(observation["action_mask"])))
+            observation, _, terminated, truncated, info = env.step(action)
+            done = terminated or truncated
+        record = env.record()
+        assert record.truncated == truncated
+        validate(record)
+        assert metrics(record).items() <= info["metrics"].items()
+        bound = lower_bound(record.workload, env.simulator.parameters)
+        assert bound <= info["metrics"]["average_jct"] * (1 + 1e-9)
 
 
 def numbers_of_some_schedules() -> list[list[float]]:

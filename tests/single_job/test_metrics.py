@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
+from schedgym.evaluation.runner import make_env
 from schedgym.problems.single_job import metrics as room
+from schedgym.problems.single_job.bounds import lower_bound
 from schedgym.problems.single_job.metrics import fates, metrics, read_limits, validate
 from schedgym.problems.single_job.problem import METRICS
 from tests.parallel_jct import oracle
@@ -181,6 +183,26 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
     fixed = (only, tasks, load, efficiency, capacity)
     room.measure(*fixed, start[:1], group[:1], limits, cap, placement, vcpu, time, again)
     assert again[0].tolist() == out[0].tolist() and (again[1:] == -1.0).all()
+
+
+@pytest.mark.parametrize("view", ["plan", "place", "search"])
+@pytest.mark.parametrize("caps", [True, False])
+def test_records_of_the_environment(view: str, caps: bool) -> None:
+    """Random actions: a valid record, the environment's metrics bit for bit, and no better than the bound."""
+    env = make_env("schedgym/SingleJob-v0", {"view": view, "tasks": 9, "arity": 4, "server_caps": caps})
+    rng = np.random.default_rng(1)
+    for seed in range(3):
+        observation, _ = env.reset(seed=seed)
+        done = False
+        while not done:
+            action = env.action_space.sample()
+            if "action_mask" in observation:
+                action = int(rng.choice(np.flatnonzero(observation["action_mask"])))
+            observation, _, done, _, info = env.step(action)
+        record = env.record()
+        validate(record)
+        assert metrics(record).items() <= info["metrics"].items()
+        assert lower_bound(record.workload) <= info["metrics"]["jct"] * (1 + 1e-9)
 
 
 def numbers_of_some_schedules() -> list[list[float]]:

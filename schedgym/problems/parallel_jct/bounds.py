@@ -407,7 +407,7 @@ def _ascend(arrival: F8, alone: F8, length: F8, tail: F8, horizon: F8, until: fl
         steps: evaluations.
     """
     jobs = arrival.shape[0]
-    weight = np.full(jobs, 0.5)
+    weight = np.ones(jobs)  # at first the machine alone counts
     key = np.empty(jobs)
     end = np.empty(jobs)
     mean = np.empty(jobs)
@@ -426,6 +426,9 @@ def _ascend(arrival: F8, alone: F8, length: F8, tail: F8, horizon: F8, until: fl
             slope = max(1.0 - tail[i] / horizon[i], 0.0)
             gain = min(tail[i], horizon[i]) + slope * (mean[i] - arrival[i])
             value += (1.0 - weight[i]) * alone[i] + weight[i] * gain
+            if step == 0:
+                weight[i] = 0.5
+                continue
             top = max(alone[i], gain)
             up = weight[i] * math.exp(pace * (gain / top - 1.0))
             down = (1.0 - weight[i]) * math.exp(pace * (alone[i] / top - 1.0))

@@ -178,7 +178,7 @@ def pieces(record: ScheduleRecord) -> Pieces:
     start, end = np.full((2, tasks), np.nan)
     start[ran], end[ran] = record.start[head], record.end[tail]
     speed = record.amount.sum(axis=1)
-    done = np.bincount(record.job, weights=speed * (record.end - record.start), minlength=tasks)
+    done = _totals(record.job, tasks, speed * (record.end - record.start))
     completed = ran.copy()
     if record.truncated:
         late = np.flatnonzero(ran)[record.end[tail] == record.final_time]
@@ -192,9 +192,9 @@ def pieces(record: ScheduleRecord) -> Pieces:
     return Pieces(job, first_task, server, leq, start, end, base, done, completed, order, launch, completion)
 
 
-def _totals(job: I8, jobs: int, amount: F8) -> F8:
-    """Sums over the tasks of each job [J], one after the other, as the environment adds them."""
-    return np.bincount(job, weights=amount, minlength=jobs)
+def _totals(owner: I8, owners: int, amount: F8) -> F8:
+    """Sums over what each owner has [owners], one after the other, as the environment adds them."""
+    return np.asarray(np.bincount(owner, weights=amount, minlength=owners), dtype=np.float64)
 
 
 def _caps(workload: Workload) -> tuple[F8, F8, F8]:

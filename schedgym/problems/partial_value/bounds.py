@@ -428,7 +428,9 @@ def _conic(needs: _Needs, grid: _Grid) -> _Solution:
         if kind == LINEAR:
             value += (factor * needs.most[own]) @ total[own]
         elif kind == LOG:
-            value += factor @ cvxpy.log1p(cvxpy.multiply(needs.most[own], total[own]))
+            # log(1 + y) less its value at most: with y itself in the cone, Clarabel often fails
+            ratio = (1.0 + cvxpy.multiply(needs.most[own], total[own])) / (1.0 + needs.most[own])
+            value += factor @ cvxpy.log(ratio)
         else:
             for exponent in np.unique(needs.exponent[own]):
                 these = own[needs.exponent[own] == exponent]

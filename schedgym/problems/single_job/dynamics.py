@@ -45,6 +45,7 @@ from schedgym.core.jit import (
     unpacker,
 )
 from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.problems.single_job.workload import LONGEST
 
 __all__ = [
     "CONFIG",
@@ -85,10 +86,6 @@ NEAR = 0.9  # of the highest efficiency: nearly as efficient
 LONGEST_PART = 1e-9
 #: a plan's vCPU may exceed a limit by this part, by rounding
 LIMIT_SLACK = 1e-9
-#: longest time of a task that a plan may ask for [s]
-LONGEST_TIME = 1e30
-
-TINY = 1e-300  # what is divided by is not less
 
 #: per-environment scalars
 SCALARS = record_dtype(
@@ -224,7 +221,7 @@ def affordable(jobs: Jobs, state: State, b: int, i: int, leq: float) -> Any:
 @helper
 def scaled(value: float, unit: float) -> float:
     """A number >= 0 between 0 and 1; 0.5 where it is the unit."""
-    return value / (value + unit) if value > 0.0 else 0.0
+    return value / (value + unit)
 
 
 @helper
@@ -246,7 +243,7 @@ def begin_features(jobs: Jobs, state: State, observation: Observation, b: int) -
     tokens = observation.job_tokens
     row = jobs.lists[b]
     for k in range(jobs.limits.shape[1]):
-        state.inverse[b, k] = 1.0 / max(jobs.limits[b, k], TINY)
+        state.inverse[b, k] = 1.0 / jobs.limits[b, k] if jobs.limits[b, k] > 0.0 else 0.0
     widest = 0.0
     for j in range(servers):
         least = math.inf
@@ -316,8 +313,7 @@ def begin(
     for k in range(jobs.limits.shape[1]):
         state.inside[b, k] = 0
         state.group_load[b, k] = 0.0
-    whole = largest_capacity(groups_of(jobs, b), jobs.limits[b], scratch)
-    s.pooled = max(jobs.least_energy[b] / whole, TINY)
+    s.pooled = jobs.least_energy[b] / largest_capacity(groups_of(jobs, b), jobs.limits[b], scratch)
     s.jct = 0.0
     s.charged = 0.0
     s.steps = 0
@@ -557,7 +553,7 @@ def decode_plan(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
                 total[k] = 0.0
             for i in range(n):
                 vcpu = exchange.actions[b, i, 1]
-                if not (vcpu > 0.0 and load[i] / efficiency[i, draft[i]] / vcpu <= LONGEST_TIME):
+                if not (vcpu > 0.0 and load[i] / efficiency[i, draft[i]] / vcpu <= LONGEST):
                     valid = False
                     break
                 for e in range(groups.server_start[draft[i]], groups.server_start[draft[i] + 1]):

@@ -17,7 +17,7 @@ from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.single_job.problem import METRICS
 
-__all__ = ["Limits", "fates", "measure", "metrics", "read_limits", "validate"]
+__all__ = ["Limits", "check_rows", "fates", "measure", "metrics", "read_limits", "validate"]
 
 B1 = npt.NDArray[np.bool_]
 F8 = npt.NDArray[np.float64]

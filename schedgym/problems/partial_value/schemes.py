@@ -1,0 +1,894 @@
+"""The paper's allocations and their peers as compiled functions of one environment and one slot.
+
+The baseline policies call them on an observation, the environment in its views. They allocate nothing.
+
+One environment has n active jobs (rows, in order of arrival, which decides ties) and m resources. The arrays
+hold n rows or more, of which the first n are read and written. A task of a row takes ``share`` of each
+resource; loads up to 1 + TOLERANCE fit. In the discrete model numbers of tasks are whole, jobs of which a
+single task does not fit get nothing, and the tasks of a job are served in order, so that their values fall.
+
+Source: paper 002, Algorithms 1 to 3 and section V. The solver of Algorithm 1 is in
+``schedgym.baselines.solvers.dual_prices``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.baselines.solvers.dual_prices import (
+    LINEAR,
+    LOG,
+    POWER,
+    DualScratch,
+    gain,
+    slope,
+    solve_slot,
+    task_value,
+)
+from schedgym.core.jit import F8_1, F8_2, I8_1, helper, pure_kernel
+
+__all__ = [
+    "CONCAVE",
+    "DEADLINE_AWARE",
+    "EDF",
+    "EQUAL_OPP",
+    "FIFO",
+    "LEAST_LOG_PRICE",
+    "LINEAR",
+    "LOG",
+    "MOST_SCORE",
+    "M_GREEDY",
+    "POWER",
+    "PRIMAL_DUAL",
+    "RULES",
+    "S_GREEDY",
+    "TOLERANCE",
+    "Scratch",
+    "Visible",
+    "allocate_by_priority",
+    "allocate_by_rule",
+    "allocate_in_order",
+    "buy",
+    "deadline_aware",
+    "decode_prices",
+    "m_greedy",
+    "make_scratch",
+    "repair",
+    "unit_demand",
+]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+RULES: tuple[str, ...] = (
+    "concave",
+    "m-greedy",
+    "primal-dual",
+    "deadline-aware",
+    "s-greedy",
+    "equal-opp",
+    "edf",
+    "fifo",
+)
+CONCAVE, M_GREEDY, PRIMAL_DUAL, DEADLINE_AWARE, S_GREEDY, EQUAL_OPP, EDF, FIFO = range(len(RULES))
+
+TOLERANCE = 1e-9  # of loads
+PRICE_TOLERANCE = 1e-12  # of the stopping rule of primal-dual, in logarithms
+LEAST_LOG_PRICE = -50.0  # the logarithm of a price that is not above it means price 0
+MOST_SCORE = 10.0
+SAME_SCORE = 1e-12  # a factor exp(score) this near to the dominant share counts as equal to it
+EXACT = 1e-14  # of a full resource, in the continuous model
+MOST_STEPS = 200  # of a search for a level
+SPREAD = 600.0  # of the logarithms of prices below which exponentials do
+MANY = 2  # tasks per job from which a level is searched before single tasks are served
+
+
+class Visible(NamedTuple):
+    """The active jobs of one environment."""
+
+    arrival: F8_1  # [rows] slot
+    deadline: F8_1  # [rows] slot; only deadline_aware and EDF read it
+    served: F8_1  # [rows] y, tasks
+    cap: F8_1  # [rows] u, most tasks in this slot
+    share: F8_2  # [rows, m] r, of a task
+    utility: I8_1  # [rows] LINEAR, POWER or LOG
+    value: F8_1  # [rows] v
+    exponent: F8_1  # [rows] alpha
+
+
+class Scratch(NamedTuple):
+    """Work space of this module."""
+
+    over: F8_1  # [rows] the value of a task counts times over / under; over < 0: the job is no candidate
+    under: F8_1  # [rows]
+    key: F8_1  # [rows] of heaps and orders
+    heap: I8_1  # [rows]
+    order: I8_1  # [rows]
+    least: F8_1  # [rows] tasks that were served before a count started
+    most: F8_1  # [rows] tasks up to which a job is served
+    load: F8_1  # [m]
+    price: F8_1  # [m]
+    largest: F8_1  # [m]
+
+
+def make_scratch(rows: int, resources: int) -> Scratch:
+    """Work space for up to ``rows`` jobs on ``resources`` resources."""
+    return Scratch(
+        over=np.zeros(rows),
+        under=np.zeros(rows),
+        key=np.zeros(rows),
+        heap=np.zeros(rows, dtype=np.int64),
+        order=np.zeros(rows, dtype=np.int64),
+        least=np.zeros(rows),
+        most=np.zeros(rows),
+        load=np.zeros(resources),
+        price=np.zeros(resources),
+        largest=np.zeros(resources),
+    )
+
+
+# Rows -----------------------------------------------------------------------------------------
+
+
+@helper
+def _dominant(r: int, rows: Visible) -> float:
+    """The largest share that a task of a row takes."""
+    largest = 0.0
+    for i in range(rows.share.shape[1]):
+        largest = max(largest, rows.share[r, i])
+    return largest
+
+
+@helper
+def _sum_loads(n: int, rows: Visible, x: Floats, load: Floats) -> float:
+    """The loads under an allocation; the largest is returned."""
+    for i in range(load.shape[0]):
+        load[i] = 0.0
+    for r in range(n):
+        for i in range(load.shape[0]):
+            load[i] += rows.share[r, i] * x[r]
+    largest = 0.0
+    for i in range(load.shape[0]):
+        largest = max(largest, load[i])
+    return largest
+
+
+@helper
+def _sort(order: Integers, key: Floats, n: int) -> None:
+    """Sort the rows in order[:n] by key, ties by row (Shell's method)."""
+    gap = 1
+    while 9 * gap < 4 * n:  # Tokuda's gaps, about
+        gap = (9 * gap + 3) // 4
+    while True:
+        for a in range(gap, n):
+            r = order[a]
+            b = a
+            while b >= gap and (
+                key[order[b - gap]] > key[r] or (key[order[b - gap]] == key[r] and order[b - gap] > r)
+            ):
+                order[b] = order[b - gap]
+                b -= gap
+            order[b] = r
+        if gap == 1:
+            break
+        gap = max(4 * gap // 9, 1)
+
+
+@helper
+def _fitting(r: int, amount: float, rows: Visible, load: Floats) -> float:
+    """How many of ``amount`` (a whole number) tasks of a row still fit."""
+    for i in range(load.shape[0]):
+        need = rows.share[r, i]
+        if load[i] + amount * need > 1.0 + TOLERANCE:
+            amount = max(math.floor((1.0 + TOLERANCE - load[i]) / need), 0.0)
+            if amount > 0.0 and load[i] + amount * need > 1.0 + TOLERANCE:
+                amount -= 1.0
+    return amount
+
+
+@helper
+def _give(r: int, amount: float, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    x[r] += amount
+    for i in range(scratch.load.shape[0]):
+        scratch.load[i] += amount * rows.share[r, i]
+
+
+@helper
+def _room(r: int, rows: Visible, load: Floats) -> float:
+    """How many tasks of a row still fit, a real number."""
+    amount = np.inf
+    for i in range(load.shape[0]):
+        if rows.share[r, i] > 0.0:
+            amount = min(amount, max(1.0 - load[i], 0.0) / rows.share[r, i])
+    return amount
+
+
+@helper
+def _next_value(r: int, rows: Visible, x: Floats) -> float:
+    """The value of the next task of a row, after x."""
+    return task_value(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r] + x[r] + 1.0)
+
+
+# Whole tasks by value -------------------------------------------------------------------------
+
+
+@helper
+def _rate(r: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Set what the next task of a row is worth: worth, and key = worth * over / under."""
+    worth = _next_value(r, rows, x)
+    scratch.worth[r] = worth
+    scratch.key[r] = worth * scratch.over[r] / scratch.under[r] if scratch.under[r] > 0.0 else np.inf
+
+
+@helper
+def _before(a: int, b: int, scratch: Scratch) -> bool:
+    """Whether the next task of row a comes before that of row b: larger key, then value, then lower row."""
+    first = scratch.key[a]
+    second = scratch.key[b]
+    if first == second:
+        first = scratch.worth[a]
+        second = scratch.worth[b]
+        if first == second:
+            return a < b
+    return first > second
+
+
+@helper
+def _sift(root: int, size: int, scratch: Scratch) -> None:
+    """Let the row at ``root`` of the heap sink to its place."""
+    heap = scratch.heap
+    r = heap[root]
+    while True:
+        child = 2 * root + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(heap[child + 1], heap[child], scratch):
+            child += 1
+        if not _before(heap[child], r, scratch):
+            break
+        heap[root] = heap[child]
+        root = child
+    heap[root] = r
+
+
+@helper
+def _make_heap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+    """A heap of the candidates with a task left, the best first; its size."""
+    size = 0
+    for r in range(n):
+        if scratch.over[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
+            _rate(r, rows, scratch, x)
+            scratch.heap[size] = r
+            size += 1
+    for root in range(size // 2 - 1, -1, -1):
+        _sift(root, size, scratch)
+    return size
+
+
+@helper
+def _serve_best(skip: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+    """Serve tasks by key until one does not fit; with ``skip`` pass over those. The row of the first, or -1."""
+    size = _make_heap(n, rows, scratch, x)
+    misfit = -1
+    while size > 0:
+        r = scratch.heap[0]
+        amount = 1.0
+        if rows.utility[r] == LINEAR:  # its tasks follow each other
+            amount = rows.cap[r] - x[r]
+        served = _fitting(r, amount, rows, scratch.load)
+        _give(r, served, rows, scratch, x)
+        if served < amount:
+            if misfit < 0:
+                misfit = r
+            if not skip:
+                break
+        if served == amount and x[r] + 1.0 <= rows.cap[r]:
+            _rate(r, rows, scratch, x)
+        else:
+            size -= 1
+            scratch.heap[0] = scratch.heap[size]
+        if size > 0:
+            _sift(0, size, scratch)
+    return misfit
+
+
+@helper
+def _greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Tasks by value * over / under; with ``single`` the first misfit alone if it is worth more than all."""
+    for i in range(scratch.load.shape[0]):
+        scratch.load[i] = 0.0
+    for r in range(n):
+        x[r] = 0.0
+    misfit = _serve_best(skip, n, rows, scratch, x)
+    if single and misfit >= 0:
+        total = 0.0
+        for r in range(n):
+            total += gain(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r], x[r])
+        if _next_value(misfit, rows, x) > total:
+            for r in range(n):
+                x[r] = 0.0
+            x[misfit] = 1.0
+
+
+@pure_kernel
+def m_greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Algorithm 2: tasks by value per dominant share, up to the first misfit, or that one alone.
+
+    Args:
+        skip: pass over misfits.
+        single: whether the first misfit replaces all others if it is worth more.
+        n: rows.
+        rows: the active jobs.
+        scratch: work space.
+        x: [>= n] written: tasks.
+    """
+    for r in range(n):
+        largest = _dominant(r, rows)
+        scratch.over[r] = 1.0 if largest <= 1.0 + TOLERANCE else -1.0
+        scratch.under[r] = largest
+    _greedy(skip, single, n, rows, scratch, x)
+
+
+@helper
+def _value_order(n: int, rows: Visible, scratch: Scratch) -> None:
+    """Let tasks come by their values alone."""
+    for r in range(n):
+        scratch.over[r] = 1.0 if _dominant(r, rows) <= 1.0 + TOLERANCE else -1.0
+        scratch.under[r] = 1.0
+
+
+@pure_kernel
+def _primal_dual(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Algorithm 2 with prices that grow by factors; they are kept as logarithms."""
+    m = scratch.load.shape[0]
+    largest = 0.0
+    for i in range(m):
+        scratch.load[i] = 0.0  # logarithms of prices
+        scratch.largest[i] = 0.0
+    for r in range(n):
+        x[r] = 0.0
+        scratch.over[r] = -1.0
+        if _dominant(r, rows) <= 1.0 + TOLERANCE and rows.cap[r] >= 1.0:
+            scratch.over[r] = 1.0
+            scratch.worth[r] = _next_value(r, rows, x)
+            for i in range(m):
+                scratch.largest[i] = max(scratch.largest[i], rows.share[r, i])
+                largest = max(largest, rows.share[r, i])
+    limit = np.inf
+    if largest > 0.0:
+        limit = 1.0 / largest - 1.0 + math.log(m)  # of the logarithm of the sum of prices
+    while True:
+        top = -np.inf
+        low = np.inf
+        for i in range(m):
+            top = max(top, scratch.load[i])
+            low = min(low, scratch.load[i])
+        if top == np.inf:
+            break
+        total = 0.0
+        for i in range(m):
+            scratch.price[i] = math.exp(scratch.load[i] - top)
+            total += scratch.price[i]
+        if top + math.log(total) > limit + PRICE_TOLERANCE:
+            break
+        plain = top - low < SPREAD  # else exponentials vanish
+        best = -1
+        best_ratio = 0.0
+        for r in range(n):
+            if not scratch.over[r] > 0.0:
+                continue
+            cost = 0.0
+            if plain:
+                for i in range(m):
+                    cost += rows.share[r, i] * scratch.price[i]
+                ratio = scratch.worth[r] / cost if cost > 0.0 else np.inf
+            else:
+                most = -np.inf
+                for i in range(m):
+                    if rows.share[r, i] > 0.0:
+                        most = max(most, math.log(rows.share[r, i]) + scratch.load[i])
+                ratio = np.inf
+                if most > -np.inf:
+                    for i in range(m):
+                        if rows.share[r, i] > 0.0:
+                            cost += math.exp(math.log(rows.share[r, i]) + scratch.load[i] - most)
+                    ratio = math.log(scratch.worth[r]) - most - math.log(cost)
+            if best < 0 or ratio > best_ratio or (
+                ratio == best_ratio and scratch.worth[r] > scratch.worth[best]
+            ):
+                best = r
+                best_ratio = ratio
+        if best < 0:
+            break
+        x[best] += 1.0
+        if x[best] + 1.0 <= rows.cap[best]:
+            scratch.worth[best] = _next_value(best, rows, x)
+        else:
+            scratch.over[best] = -1.0
+        for i in range(m):
+            if rows.share[best, i] > 0.0:
+                if scratch.largest[i] < 1.0:
+                    scratch.load[i] += limit * rows.share[best, i] / (1.0 - scratch.largest[i])
+                else:
+                    scratch.load[i] = np.inf
+
+
+@pure_kernel
+def deadline_aware(
+    certain: int, part: float, n: int, rows: Visible, capacity: int, scratch: Scratch, x: Floats
+) -> None:
+    """Algorithm 3: the most valuable tasks, and of those nearly as valuable the most urgent.
+
+    Every task needs one unit of the one resource.
+
+    Args:
+        certain: p, tasks that are taken for their values, 1 to ``capacity``.
+        part: rho; a task is nearly as valuable if it is worth this part of the mean of the first p.
+        n: rows.
+        rows: the active jobs.
+        capacity: C [tasks].
+        scratch: work space.
+        x: [>= n] written: tasks.
+    """
+    _value_order(n, rows, scratch)
+    for i in range(scratch.load.shape[0]):
+        scratch.load[i] = -np.inf  # the number of tasks alone counts
+    for r in range(n):
+        x[r] = 0.0
+        scratch.most[r] = 0.0
+    size = _make_heap(n, rows, scratch, x)
+    taken = 0
+    total = 0.0
+    least = 0.0
+    while size > 0:  # the first C + 1 tasks
+        r = scratch.heap[0]
+        worth = scratch.worth[r]
+        if taken == capacity:
+            break
+        x[r] += 1.0
+        if taken < certain:
+            scratch.most[r] += 1.0
+            total += worth
+        taken += 1
+        if x[r] + 1.0 <= rows.cap[r]:
+            _rate(r, rows, scratch, x)
+        else:
+            size -= 1
+            scratch.heap[0] = scratch.heap[size]
+        if size > 0:
+            _sift(0, size, scratch)
+    if size == 0:  # there are no more than C
+        return
+    least = part * (total / certain)
+    if scratch.worth[scratch.heap[0]] <= least:
+        return
+    for r in range(n):
+        x[r] = scratch.most[r]
+        scratch.order[r] = r
+        scratch.key[r] = rows.deadline[r]
+    _sort(scratch.order, scratch.key, n)
+    left = capacity - certain
+    first = 0
+    while first < n and left > 0:
+        last = first
+        until = rows.deadline[scratch.order[first]]
+        while last < n and rows.deadline[scratch.order[last]] == until:
+            last += 1
+        size = 0
+        for a in range(first, last):
+            r = scratch.order[a]
+            if scratch.over[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
+                _rate(r, rows, scratch, x)
+                if scratch.worth[r] >= least:
+                    scratch.heap[size] = r
+                    size += 1
+        for root in range(size // 2 - 1, -1, -1):
+            _sift(root, size, scratch)
+        while size > 0 and left > 0:
+            r = scratch.heap[0]
+            x[r] += 1.0
+            left -= 1
+            again = x[r] + 1.0 <= rows.cap[r]
+            if again:
+                _rate(r, rows, scratch, x)
+            if not (again and scratch.worth[r] >= least):
+                size -= 1
+                scratch.heap[0] = scratch.heap[size]
+            if size > 0:
+                _sift(0, size, scratch)
+        first = last
+
+
+# Equal amounts, and orders --------------------------------------------------------------------
+
+
+@helper
+def _equal_counts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """One task per job and round, within a round by (y, row), up to the first misfit."""
+    count = 0
+    high = 0.0
+    for r in range(n):
+        x[r] = 0.0
+        if rows.cap[r] >= 1.0 and _dominant(r, rows) <= 1.0 + TOLERANCE:
+            scratch.order[count] = r
+            high = max(high, rows.cap[r])
+            count += 1
+    low = 0.0
+    high += 1.0  # rounds that do not all fit, or are one too many
+    while high - low > 1.0:
+        middle = math.floor(0.5 * (low + high))
+        for a in range(count):
+            r = scratch.order[a]
+            x[r] = min(rows.cap[r], middle)
+        if _sum_loads(n, rows, x, scratch.load) <= 1.0 + TOLERANCE:
+            low = middle
+        else:
+            high = middle
+    for a in range(count):
+        r = scratch.order[a]
+        x[r] = min(rows.cap[r], low)
+    _sum_loads(n, rows, x, scratch.load)
+    _sort(scratch.order, rows.served, count)
+    for a in range(count):
+        r = scratch.order[a]
+        if x[r] + 1.0 <= rows.cap[r]:
+            if _fitting(r, 1.0, rows, scratch.load) < 1.0:
+                break
+            _give(r, 1.0, rows, scratch, x)
+
+
+@helper
+def _equal_amounts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """The same amount for every job, at most its cap, until a resource is full.
+
+    The loads are concave in the amount: Newton's method comes from below, and ends after a step per cap.
+    """
+    level = 0.0
+    while True:
+        least = np.inf
+        for i in range(scratch.load.shape[0]):
+            scratch.load[i] = 0.0
+            scratch.price[i] = 0.0
+        for r in range(n):
+            x[r] = min(rows.cap[r], level)
+            for i in range(scratch.load.shape[0]):
+                scratch.load[i] += rows.share[r, i] * x[r]
+                if rows.cap[r] > level:
+                    scratch.price[i] += rows.share[r, i]
+        for i in range(scratch.load.shape[0]):
+            if scratch.price[i] > 0.0:
+                least = min(least, (1.0 - scratch.load[i]) / scratch.price[i])
+            elif scratch.load[i] >= 1.0:
+                least = 0.0
+        if least == np.inf:
+            for r in range(n):
+                x[r] = rows.cap[r]
+            break
+        if not level + least > level * (1.0 + EXACT):
+            break
+        level += least
+
+
+@pure_kernel
+def allocate_in_order(discrete: bool, n: int, order: Integers, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Let each job in order take the most that fits.
+
+    Args:
+        discrete: whether tasks are whole.
+        n: rows.
+        order: [>= n] the rows, first served first; may be ``scratch.order``.
+        rows: the active jobs.
+        scratch: work space.
+        x: [>= n] written: tasks.
+    """
+    for i in range(scratch.load.shape[0]):
+        scratch.load[i] = 0.0
+    for a in range(n):
+        r = order[a]
+        x[r] = 0.0
+        amount = rows.cap[r]
+        if discrete:
+            amount = _fitting(r, amount, rows, scratch.load)
+        else:
+            amount = min(amount, _room(r, rows, scratch.load))
+        _give(r, amount, rows, scratch, x)
+
+
+# Real amounts by marginal value ---------------------------------------------------------------
+
+
+@helper
+def _fill_at(level: float, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
+    """Serve strictly concave jobs until over * f' falls to level^(-1/2): x, loads, their derivatives.
+
+    With this measure of the level square roots respond by lines, which is what the paper's jobs are. Linear
+    jobs keep their x. ``scratch.key`` holds what the level is multiplied by. The largest load is returned.
+    """
+    m = scratch.load.shape[0]
+    load = scratch.load
+    change = scratch.price
+    for i in range(m):
+        load[i] = 0.0
+        change[i] = 0.0
+    root = math.sqrt(level)
+    for r in range(n):
+        kind = rows.utility[r]
+        bend = 0.0
+        if kind != LINEAR:
+            if kind == POWER:
+                if rows.exponent[r] == 0.5:
+                    bend = scratch.key[r]
+                    amount = bend * level
+                else:
+                    amount = (scratch.key[r] * root) ** (1.0 / (1.0 - rows.exponent[r]))
+                    bend = 0.5 * amount / ((1.0 - rows.exponent[r]) * level) if level > 0.0 else 0.0
+            else:
+                amount = scratch.key[r] * root - 1.0
+                bend = 0.5 * scratch.key[r] / root if level > 0.0 else 0.0
+            amount -= rows.served[r]
+            if not amount > 0.0:
+                amount = 0.0
+                bend = 0.0
+            elif amount >= rows.cap[r]:
+                amount = rows.cap[r]
+                bend = 0.0
+            x[r] = amount
+        for i in range(m):
+            load[i] += rows.share[r, i] * x[r]
+            change[i] += rows.share[r, i] * bend
+    largest = 0.0
+    for i in range(m):
+        largest = max(largest, load[i])
+    return largest
+
+
+@helper
+def _fill(low: float, high: float, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Raise the level from ``low``, which fits, to where a resource is full; at ``high`` one is overfull.
+
+    Newton's method within this bracket.
+    """
+    m = scratch.load.shape[0]
+    level = low
+    for _ in range(MOST_STEPS):
+        largest = _fill_at(level, n, rows, scratch, x)
+        if abs(largest - 1.0) <= EXACT:
+            break
+        if largest > 1.0:
+            high = level
+        else:
+            low = level
+        following = np.inf
+        for i in range(m):
+            if scratch.price[i] > 0.0:
+                following = min(following, level + (1.0 - scratch.load[i]) / scratch.price[i])
+        if not (following > low and following < high):
+            if high == np.inf:
+                following = 16.0 * level
+            else:
+                following = 0.5 * (low + high)
+            if following <= low or following >= high:
+                _fill_at(low, n, rows, scratch, x)
+                break
+        level = following
+
+
+@helper
+def _level_of(r: int, rows: Visible, scratch: Scratch) -> float:
+    """The level, as in :func:`_fill_at`, at which a linear job is served."""
+    slope = scratch.over[r] * rows.value[r]
+    return 1.0 / (slope * slope)
+
+
+@helper
+def _fill_state(state: int, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
+    """The allocation at the level of linear job state / 2 (by order), with those before it, if odd with it."""
+    full = (state + 1) // 2
+    for a in range(scratch.heap[0]):
+        r = scratch.order[a]
+        x[r] = rows.cap[r] if a < full else 0.0
+    return _fill_at(_level_of(scratch.order[state // 2], rows, scratch), n, rows, scratch, x)
+
+
+@pure_kernel
+def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Serve the highest over * f' first, all to a common level, until a resource is full.
+
+    Linear jobs come at the level of their slope, one after another by row.
+    """
+    count = 0
+    start = np.inf
+    for r in range(n):
+        x[r] = rows.cap[r]
+        steep = scratch.over[r] * rows.value[r]
+        if rows.utility[r] == LINEAR:
+            scratch.order[count] = r
+            scratch.key[r] = -steep
+            count += 1
+        elif rows.utility[r] == LOG:
+            scratch.key[r] = steep
+        elif rows.exponent[r] == 0.5:
+            scratch.key[r] = 0.25 * steep * steep
+        else:
+            scratch.key[r] = steep * rows.exponent[r]
+    if _sum_loads(n, rows, x, scratch.load) <= 1.0 + EXACT:
+        return
+    low = 0.0
+    high = np.inf
+    if count > 0:
+        _sort(scratch.order, scratch.key, count)
+        scratch.heap[0] = count
+        first = 0  # the first state that does not fit
+        last = 2 * count
+        while first < last:
+            middle = (first + last) // 2
+            if _fill_state(middle, n, rows, scratch, x) <= 1.0 + EXACT:
+                first = middle + 1
+            else:
+                last = middle
+        if first % 2 == 1:
+            _fill_state(first - 1, n, rows, scratch, x)
+            r = scratch.order[first // 2]
+            x[r] = min(rows.cap[r], _room(r, rows, scratch.load))
+            return
+        for a in range(count):
+            r = scratch.order[a]
+            x[r] = rows.cap[r] if a < first // 2 else 0.0
+        if first > 0:
+            low = _level_of(scratch.order[first // 2 - 1], rows, scratch)
+        if first < 2 * count:
+            high = _level_of(scratch.order[first // 2], rows, scratch)
+    _fill(low, high, n, rows, scratch, x)
+
+
+# What the environment asks for ----------------------------------------------------------------
+
+
+@helper
+def _concave(n: int, rows: Visible, scratch: Scratch, dual: DualScratch, x: Floats) -> None:
+    """Algorithm 1: the allocation that gains most in this slot."""
+    solve_slot(
+        n,
+        rows.served,
+        rows.cap,
+        rows.share,
+        rows.utility,
+        rows.value,
+        rows.exponent,
+        dual,
+        scratch.price,
+        x,
+    )
+
+
+@pure_kernel
+def allocate_by_rule(
+    rule: int,
+    discrete: bool,
+    n: int,
+    rows: Visible,
+    capacity: Floats,
+    scratch: Scratch,
+    dual: DualScratch,
+    x: Floats,
+) -> None:
+    """What a rule serves in this slot.
+
+    Args:
+        rule: index in :data:`RULES`. CONCAVE is for the continuous model; M_GREEDY, PRIMAL_DUAL and
+            DEADLINE_AWARE are for the discrete one, the last for one resource and :func:`unit_demand`.
+        discrete: whether tasks are whole.
+        n: rows.
+        rows: the active jobs.
+        capacity: C [m]; only DEADLINE_AWARE reads it.
+        scratch: of :func:`make_scratch`; after CONCAVE ``scratch.price`` [m] holds the prices.
+        dual: of :func:`~schedgym.baselines.solvers.dual_prices.make_dual_scratch`; only CONCAVE uses it.
+        x: [>= n] written: tasks.
+
+    Source: paper 002, Algorithms 1 to 3 and section V. Deviations: deadline_aware with odd C takes
+    p = ceil(C / 2) and rho = C / (2 C - p); jobs of which a single task does not fit are left out.
+    """
+    if rule == CONCAVE:
+        _concave(n, rows, scratch, dual, x)
+    elif rule == M_GREEDY:
+        m_greedy(False, True, n, rows, scratch, x)
+    elif rule == PRIMAL_DUAL:
+        _primal_dual(n, rows, scratch, x)
+    elif rule == DEADLINE_AWARE:
+        tasks = int(round(capacity[0]))
+        certain = (tasks + 1) // 2
+        deadline_aware(certain, tasks / (2 * tasks - certain), n, rows, tasks, scratch, x)
+    elif rule == S_GREEDY:
+        if discrete:
+            _value_order(n, rows, scratch)
+            _greedy(False, False, n, rows, scratch, x)
+        else:
+            for r in range(n):
+                scratch.over[r] = 1.0
+            _serve_by_slope(n, rows, scratch, x)
+    elif rule == EQUAL_OPP:
+        if discrete:
+            _equal_counts(n, rows, scratch, x)
+        else:
+            _equal_amounts(n, rows, scratch, x)
+    else:
+        for r in range(n):
+            scratch.order[r] = r
+        if rule == EDF:
+            _sort(scratch.order, rows.deadline, n)
+        allocate_in_order(discrete, n, scratch.order, rows, scratch, x)
+
+
+@pure_kernel
+def allocate_by_priority(
+    discrete: bool, single_task: bool, n: int, scores: Any, rows: Visible, scratch: Scratch, x: Floats
+) -> None:
+    """Serve by value multiplied by exp(score).
+
+    Discrete: tasks by exp(score) * value / dominant share, up to the first misfit. Score 0 is M_GREEDY, the
+    logarithm of the dominant share without ``single_task`` is S_GREEDY (a factor within SAME_SCORE of the
+    share is taken for it, so that ties stay ties). Continuous: exp(score) * f' falls to a common level, until
+    a resource is full; score 0 is S_GREEDY. Jobs without demand come first.
+
+    Args:
+        discrete: whether tasks are whole.
+        single_task: discrete: whether the first misfit replaces all others if it is worth more.
+        n: rows.
+        scores: [>= n] in [-MOST_SCORE, MOST_SCORE].
+        rows: the active jobs.
+        scratch: work space.
+        x: [>= n] written: tasks.
+    """
+    if not discrete:
+        for r in range(n):
+            scratch.over[r] = 1.0 if scores[r] == 0.0 else math.exp(scores[r])
+        _serve_by_slope(n, rows, scratch, x)
+        return
+    for r in range(n):
+        largest = _dominant(r, rows)
+        factor = 1.0 if scores[r] == 0.0 else math.exp(scores[r])
+        if abs(factor - largest) <= SAME_SCORE * largest:
+            factor = 1.0
+            largest = 1.0
+        scratch.over[r] = factor if largest <= 1.0 + TOLERANCE else -1.0
+        scratch.under[r] = largest
+    _greedy(False, single_task, n, rows, scratch, x)
+
+
+@helper
+def decode_prices(logs: Any, prices: Floats) -> None:
+    """Prices [m] from their logarithms [m]; LEAST_LOG_PRICE and below means 0."""
+    for i in range(prices.shape[0]):
+        prices[i] = math.exp(logs[i]) if logs[i] > LEAST_LOG_PRICE else 0.0
+
+
+@helper
+def buy(n: int, prices: Floats, rows: Visible, x: Floats) -> None:
+    """What jobs take in the continuous model at prices [m] of whole resources: until f' is below the cost.
+
+    Linear jobs take all if their slope is above the cost, else nothing. The result may be too much.
+    """
+    for r in range(n):
+        cost = 0.0
+        for i in range(prices.shape[0]):
+            cost += prices[i] * rows.share[r, i]
+        kind = rows.utility[r]
+        cap = rows.cap[r]
+        amount = 0.0
+        if not cost > 0.0 or slope(kind, rows.value[r], rows.exponent[r], rows.served[r] + cap) >= cost:
+            amount = cap
+        elif kind != LINEAR and slope(kind, rows.value[r], rows.exponent[r], rows.served[r]) > cost:
+            amount, _ = wanted(kind, rows.value[r], rows.exponent[r], rows.served[r], cost)
+            amount = min(max(amount, 0.0), cap)
+        if kind == LINEAR and not rows.value[r] > cost:
+            amount = 0.0
+        x[r] = amount
+
+
+@helper
+def _drop_worst(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Take last tasks away, the lowest value per dominant share first (then value, higher row), until all fit."""

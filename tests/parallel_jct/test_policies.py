@@ -1,0 +1,361 @@
+"""The policies in the environment: the oracle's runs, the full loop's decisions, equal ones in every view."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym.baselines.parallel_jct import policy as launching
+from schedgym.baselines.solvers.planning import Planner
+from schedgym.core.policy import get_policy_spec, list_policies
+from schedgym.errors import InvalidParameter
+from schedgym.problems.parallel_jct.metrics import validate
+from schedgym.problems.parallel_jct.workload import energy_draw_python, toy
+from schedgym.testing import check_policy
+from tests.parallel_jct import oracle
+from tests.parallel_jct.test_dynamics import ALL, ID, environment, ours
+
+PLAN = {"view": "plan", "strict": True, "action_mask": False, **ALL}
+BUSY = {"jobs": 14, "arity": 4, "most_tasks": 12, "rate": 0.5, "load_max": 300.0}
+PLANNERS = ("tapra", "mm-ga", "gsa", "min-min")
+
+
+def make(**parameters: Any) -> Any:
+    return gym.make(ID, disable_env_checker=True, **parameters).unwrapped
+
+
+def play(env: Any, policy: Any, seed: int = 0, note: Any = None) -> dict[str, float]:
+    """Play an episode; the metrics."""
+    observation, _ = env.reset(seed=seed)
+    policy.reset(env.interface, np.random.default_rng(seed))
+    done = False
+    info: dict[str, Any] = {}
+    while not done:
+        action = policy(observation)
+        if note is not None:
+            note(observation, action)
+        observation, _, terminated, truncated, info = env.step(action)
+        done = terminated or truncated
+    validate(env.record())
+    assert info["metrics"]["repaired"] == 0
+    return dict(info["metrics"])
+
+
+def test_the_names_are_there() -> None:
+    expected = {"ontapra", "ontapra-tapra", "random"}
+    for order in ("fcfs", "slf", "llf"):
+        expected |= {order, f"{order}-mar", *(f"{order}-{planner}" for planner in PLANNERS)}
+    specs = {spec.name.partition("/")[2]: spec for spec in list_policies("parallel-jct")}
+    assert set(specs) == expected
+    for name, spec in specs.items():
+        assert set(spec.knows) == {"load", "efficiency"}
+        fixed = dict(spec.fixed)
+        if name.endswith("-mar"):
+            assert fixed == {"mar": True}
+        elif name in ("ontapra", "random", "fcfs", "slf", "llf"):
+            assert not fixed
+        else:
+            assert fixed == {"planner": name.partition("-")[2]}
+        policy = schedgym.make_policy(spec.name)
+        assert policy.mar == (name.startswith("ontapra") or name.endswith("-mar"))
+        assert set(spec.views) == set(policy.views)
+
+
+# Whole runs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheduler", oracle.SCHEDULERS)
+def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
+    launched = 0
+    for seed in range(16):
+        rng = random.Random(77 * seed + len(scheduler))
+        plain = oracle.random_workload(rng, 7, 4, dyadic=seed % 2 == 0, fixed_ratio=seed % 4 >= 2)
+        mar, most = bool(rng.getrandbits(1)), rng.choice([0.3, 0.6])
+        planner = rng.choice(["tapra-fast", "tapra-fast", "min-min"])
+        outcome = oracle.simulate(
+            plain,
+            scheduler,
+            planner,
+            mar=mar,
+            max_percent=most,
+            draw=lambda job, number, seed=seed: energy_draw_python(seed, job, number),
+            count_all_rounds=True,
+        )
+        policy = schedgym.make_policy(f"parallel-jct/{scheduler}", planner=planner, mar=mar, max_percent=most)
+        rounds = "events" if scheduler == "fcfs" else "ticks"
+        cases = [{**PLAN, "rounds": rounds}]
+        if planner == "tapra-fast":
+            cases.append({**PLAN, "rounds": rounds, "view": "pick"})
+        if plain.energy_cap_ratio is not None:  # the number of rounds does not matter then
+            cases.append({**PLAN, "rounds": "all"})
+        for parameters in cases:
+            env = environment(ours(plain, seed), tmp_path, **parameters)
+            measured = play(env, policy)
+            state = env.simulator.state
+            for job in range(len(plain.jobs)):
+                for theirs, mine in ((outcome.launch, state.launch), (outcome.finish, state.completion)):
+                    expected = math.nan if theirs[job] is None else theirs[job]
+                    assert mine[0, job] == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
+                assert state.energy[0, job] == pytest.approx(outcome.committed[job], rel=1e-9)
+            assert measured["average_jct"] == pytest.approx(outcome.average_jct, rel=1e-9)
+        launched += len(outcome.launches)
+    assert launched > 40
+
+
+def test_vector_5_of_the_specification(tmp_path: Path) -> None:
+    workload, _ = toy("vector-5")
+    for drc, expected in ((True, [12.5, 15.0]), (False, [20.0, 25.0])):
+        env = environment(workload, tmp_path, **{**PLAN, "drc": drc, "tick": 5.0, "rounds": "all"})
+        for name in ("ontapra", "ontapra-tapra"):
+            policy = schedgym.make_policy(f"parallel-jct/{name}", max_percent=0.1)
+            assert play(env, policy)["energy"] == 150.0
+            assert env.simulator.state.completion[0, :2].tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["ontapra", "slf", "llf-mar", "fcfs", "random"])
+def test_both_views_say_the_same(name: str) -> None:
+    digests = set()
+    for seed in range(3):
+        found = set()
+        for view in ("plan", "pick"):
+            env = make(**{**PLAN, **BUSY, "view": view, "rounds": "all"})
+            play(env, schedgym.make_policy(f"parallel-jct/{name}"), seed)
+            found.add(env.record().digest())
+        assert len(found) == 1
+        digests |= found
+    assert len(digests) == 3
+
+
+# The full loop --------------------------------------------------------------------------------
+
+
+class Full:
+    """Algorithm 4 as printed: every waiting job is planned in every iteration."""
+
+    def __init__(self, planner: str) -> None:
+        self.planner = Planner(planner)
+        self.clock = -1.0
+        self.out: set[int] = set()
+        self.iteration = self.planned = self.deep = self.failed_late = 0
+
+    def choose(self, observation: dict[str, Any], seed: Any) -> tuple[int, list[int]]:
+        """Row and placement; -1 if there is none."""
+        if observation["clock"][0] != self.clock:
+            self.clock = float(observation["clock"][0])
+            self.out.clear()
+            self.iteration = 0
+        best, row, placement = math.inf, -1, []
+        for r in np.flatnonzero(observation["job_mask"]).tolist():
+            job = int(observation["job"][r])
+            if observation["failed"][r] or job in self.out:
+                continue
+            tasks = int(observation["tasks"][r])
+            jct = self.planner(
+                int(observation["first_task"][r]),
+                tasks,
+                observation["load"],
+                observation["efficiency"],
+                observation["limits"],
+                float(observation["energy_cap"][r]),
+                seed(self.iteration, job),
+            )
+            self.planned += 1
+            if jct == math.inf:
+                self.out.add(job)
+                self.failed_late += self.iteration > 0
+            elif jct < best:
+                best, row, placement = jct, r, self.planner.placement[:tasks].tolist()
+        self.deep += self.iteration > 1 and row >= 0
+        self.iteration += 1
+        return row, placement
+
+
+@pytest.mark.parametrize(("planner", "window"), [("tapra-fast", "all"), ("tapra-fast", 5), ("tapra", "all")])
+def test_ontapra_decides_as_the_full_loop(planner: str, window: Any) -> None:
+    """Jobs are skipped by their bounds, and caught up with when it matters whether they would have failed."""
+    full = Full(planner)
+    env = make(
+        **{**PLAN, **BUSY, "rounds": "ticks", "window": window, "jobs": 40 if planner == "tapra-fast" else 16}
+    )
+    policy = schedgym.make_policy("parallel-jct/ontapra", planner=planner, max_percent=0.05)
+
+    def seed(iteration: int, job: int) -> int:
+        return 0
+
+    def note(observation: dict[str, Any], action: Any) -> None:
+        if not policy.acts(observation) or not observation["waiting"][0]:
+            assert action[0, 0] == policy.window
+            return
+        row, placement = full.choose(observation, seed)
+        assert action[0, 0] == (row if row >= 0 else policy.window)
+        assert action[1 : 1 + len(placement), 0].tolist() == placement
+        assert not action[1 + len(placement) :].any()
+
+    for episode in range(4):
+        observation, _ = env.reset(seed=episode)
+        full.planner.prepare(observation["groups"], env.interface.sizes["tasks"])
+        full.clock = -1.0
+        play(env, policy, episode, note)
+    assert full.deep > 5
+    assert full.failed_late > 2
+
+
+def test_most_jobs_are_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the genetic planner too, whose plans do not depend on which other jobs were planned."""
+    counts = {}
+    digests = set()
+    for slack in (1e-9, math.inf):
+        monkeypatch.setattr(launching, "SLACK", slack)
+        for planner in ("tapra", "gsa"):
+            env = make(**{**PLAN, **BUSY, "rounds": "ticks", "most_tasks": 6, "rate": 5.0})
+            policy = schedgym.make_policy("parallel-jct/ontapra", planner=planner, max_percent=0.1)
+            policy.planner.generations = 2
+            planned = 0
+            plan = policy.plan
+
+            def counted(*arguments: Any, plan: Any = plan, **options: Any) -> float:
+                nonlocal planned
+                planned += 1
+                return plan(*arguments, **options)
+
+            policy.plan = counted
+            play(env, policy, 3)
+            counts[planner, slack] = planned
+            digests.add((planner, env.record().digest()))
+    assert len(digests) == 2
+    for planner in ("tapra", "gsa"):
+        assert counts[planner, 1e-9] < counts[planner, math.inf]
+
+
+# What the rules mean --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ontapra", "fcfs-mar", "slf", "llf"])
+def test_jobs_are_launched_when_the_rule_says(name: str) -> None:
+    env = make(**{**PLAN, **BUSY, "rounds": "all", "load_max": 1000.0})
+    policy = schedgym.make_policy(f"parallel-jct/{name}")
+    launches: list[float] = []
+
+    def note(observation: dict[str, Any], action: Any) -> None:
+        if action[0, 0] == policy.window:
+            return
+        available = observation["available"].sum() / observation["capacity"].sum()
+        event = observation["event"]
+        assert event[2] if name != "fcfs-mar" else event[0] or event[1]
+        assert not action[:, 1].any()
+        launches.append(available)
+        if "mar" in name or name == "ontapra":
+            assert available > 0.3
+
+    play(env, policy, 1, note)
+    assert len(launches) == 14
+    if name in ("slf", "llf"):
+        assert min(launches) < 0.3
+
+
+def test_orders_of_a_pass(tmp_path: Path) -> None:
+    """Three jobs wait; there is room for all."""
+    lambdas = ((1.0, 1.0),)
+    jobs = tuple(oracle.Job(0.0, (load,), lambdas) for load in (20.0, 10.0, 30.0))
+    plain = oracle.Workload(jobs, (10.0, 10.0), oracle.fat_tree(2), 1.0)
+    for name, expected in (
+        ("slf", [1, 0, 2]),
+        ("llf", [2, 0, 1]),
+        ("fcfs", [0, 1, 2]),
+        ("ontapra", [1, 0, 2]),
+    ):
+        env = environment(ours(plain, 0), tmp_path, **{**PLAN, "rounds": "all"})
+        policy = schedgym.make_policy(f"parallel-jct/{name}")
+        order: list[int] = []
+
+        def note(observation: dict[str, Any], action: Any, order: list[int] = order) -> None:
+            if action[0, 0] < len(observation["job"]):
+                order.append(int(observation["job"][int(action[0, 0])]))
+
+        play(env, policy, 0, note)
+        assert order == expected
+
+
+def test_random_orders_come_from_the_generator() -> None:
+    env = make(**{**PLAN, **BUSY, "rounds": "all"})
+    policy = schedgym.make_policy("parallel-jct/random")
+    digests = []
+    for generator in (1, 1, 2, 3):
+        observation, _ = env.reset(seed=5)
+        policy.reset(env.interface, np.random.default_rng(generator))
+        done = False
+        while not done:
+            observation, _, terminated, truncated, _ = env.step(policy(observation))
+            done = terminated or truncated
+        digests.append(env.record().digest())
+    assert digests[0] == digests[1]
+    assert len(set(digests)) > 1
+
+
+@pytest.mark.parametrize("name", ["ontapra", "slf-gsa"])
+def test_a_round_under_way_is_pickled(name: str) -> None:
+    env = make(**{**PLAN, **BUSY, "jobs": 8, "most_tasks": 5, "rounds": "all"})
+    policy = schedgym.make_policy(f"parallel-jct/{name}")
+    play(env, policy, 3)
+    expected = env.record().digest()
+    observation, _ = env.reset(seed=3)
+    policy.reset(env.interface, np.random.default_rng(3))
+    done = False
+    while not done:
+        policy = pickle.loads(pickle.dumps(policy))
+        observation, _, terminated, truncated, _ = env.step(policy(observation))
+        done = terminated or truncated
+    assert env.record().digest() == expected
+
+
+@pytest.mark.parametrize(("name", "view"), [("ontapra", "plan"), ("ontapra", "pick"), ("fcfs-tapra", "plan")])
+def test_the_public_check(name: str, view: str) -> None:
+    check_policy(f"parallel-jct/{name}", view=view, jobs=5, arity=2, most_tasks=4, reading="shape-half")
+
+
+# Refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "parameters", "message"),
+    [
+        ("slf-tapra", {}, {"view": "pick"}, "slf with planner='tapra' cannot be expressed in view 'pick'"),
+        ("ontapra", {"planner": "gsa"}, {"view": "pick"}, "with planner='gsa' cannot be expressed"),
+        ("ontapra", {}, {"view": "search"}, "ontapra cannot be expressed in view 'search'"),
+        ("ontapra", {}, {"view": "plan", "rounds": "events"}, "at ticks: needs rounds='ticks' or 'all'"),
+        ("fcfs", {}, {"view": "plan", "rounds": "ticks"}, "completions: needs rounds='events' or 'all'"),
+        ("llf", {}, {"view": "pick", "observation": "features"}, "needs observation='dict'"),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused(
+    name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
+) -> None:
+    env = make(**{"jobs": 3, "arity": 2, **parameters})
+    policy = schedgym.make_policy(f"parallel-jct/{name}", **options)
+    with pytest.raises(InvalidParameter, match=message):
+        policy.reset(env.interface, np.random.default_rng(0))
+    needs = get_policy_spec(f"parallel-jct/{name}").needs["rounds"]
+    assert set(needs) == set(policy.rounds)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"planner": "best"}, "planner: must be one of"),
+        ({"mar": 1}, "mar: must be True or False"),
+        ({"max_percent": 1.5}, r"max_percent: must be in \[0, 1\]"),
+        ({"max_percent": math.nan}, r"max_percent: must be in \[0, 1\]"),
+        ({"max_percent": "half"}, "max_percent: must be a number"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        schedgym.make_policy("parallel-jct/ontapra", **options)

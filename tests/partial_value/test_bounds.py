@@ -1,0 +1,537 @@
+"""Bounds and offline optima of PartialValue, against the oracle, enumeration, and the specification."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.error import DependencyNotInstalled
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedgym.core.workload import Workload
+from schedgym.errors import InvalidWorkload
+from schedgym.problems.partial_value import bounds
+from schedgym.problems.partial_value.bounds import Optimum, offline_optimum, upper_bound
+from schedgym.problems.partial_value.problem import PartialValueParameters
+from schedgym.problems.partial_value.workload import (
+    TOYS,
+    Source,
+    generate,
+    make_workload,
+    rebuild,
+    tables,
+    toy,
+)
+
+from . import oracle
+
+CLOSE = 1e-7
+
+
+def parameters(model: str) -> PartialValueParameters:
+    return PartialValueParameters(model=model, view="allocation")
+
+
+def bound(workload: Workload, model: str) -> float:
+    return upper_bound(workload, parameters(model))
+
+
+def convert(instance: oracle.Instance) -> tuple[Workload, oracle.Instance]:
+    """An instance of the oracle as a workload, and with its jobs in that order."""
+    jobs = sorted(instance.jobs, key=lambda job: job.arrival)
+    workload = make_workload(
+        [job.arrival for job in jobs],
+        [job.deadline for job in jobs],
+        [job.X for job in jobs],
+        [job.Y for job in jobs],
+        [job.demand for job in jobs],
+        [job.kind for job in jobs],
+        [job.v for job in jobs],
+        instance.capacity,
+        exponent=[job.alpha for job in jobs],
+    )
+    return workload, instance._replace(jobs=tuple(jobs))
+
+
+def replayed(instance: oracle.Instance, optimum: Optimum) -> float:
+    """The value of a schedule, which the oracle checks."""
+    assert (np.diff(optimum.slot) >= 0).all() and (optimum.amount > 0).all()
+    assert len(set(zip(optimum.job.tolist(), optimum.slot.tolist(), strict=True))) == len(optimum.job)
+    rows = [[0.0] * len(instance.jobs) for _ in range(oracle.horizon(instance))]
+    for job, slot, amount in zip(optimum.job, optimum.slot, optimum.amount, strict=True):
+        rows[slot - 1][job] = float(amount)
+    return oracle.replay(instance, rows).value
+
+
+def continuous(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, oracle.Instance]]:
+    """One in two adversarial, 1 to 4 resources."""
+    rng = random.Random(seed)
+    for n in range(count):
+        made = oracle.random_instance(rng, resources=1 + n % 4, adversarial=n % 2 == 0, **options)
+        yield convert(made)
+
+
+def discrete(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, oracle.Instance]]:
+    """One in two adversarial, 1 to 3 resources."""
+    rng = random.Random(seed)
+    for n in range(count):
+        share = rng.choice([0.3, 0.6, 1.0])
+        chosen = {"resources": 1 + n % 3, "max_jobs": 4, "max_slots": 3, "max_share": share} | options
+        yield convert(oracle.random_instance(rng, discrete=True, adversarial=n % 2 == 0, **chosen))
+
+
+def units(count: int, seed: int) -> Iterator[tuple[Workload, oracle.Instance]]:
+    rng = random.Random(seed)
+    for n in range(count):
+        yield convert(
+            oracle.random_instance(rng, discrete=True, adversarial=n % 2 == 0, unit=rng.choice([1, 2, 3]))
+        )
+
+
+# Known optima ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(TOYS))
+def test_toys(name: str) -> None:
+    workload, known = toy(name)
+    model = TOYS[name].model
+    found = offline_optimum(workload, model)
+    assert found.value == pytest.approx(known, rel=2e-9) and found.value <= known * (1 + 1e-12)
+    assert known <= found.bound <= known * (1 + 1e-8)
+    assert known <= bound(workload, model) <= known * (1 + 1e-7)
+
+
+def test_example_1_has_one_best_schedule() -> None:
+    """Two tasks of job 2 first, then one of job 1 and one of job 3."""
+    found = offline_optimum(toy("example-1")[0])
+    assert (found.slot.tolist(), found.job.tolist()) == ([1, 2, 2], [1, 0, 2])
+    assert found.amount == pytest.approx([2, 1, 1]) and found.value == pytest.approx(6)
+
+
+@pytest.mark.parametrize(
+    ("utility", "known"), [("power", 1.931852), ("log", math.log(1.5 * 2.5))], ids=["power", "log"]
+)
+def test_example_2(utility: str, known: float) -> None:
+    workload = make_workload(
+        [1, 1], [2, 2], 0.75, [0.5, 2], [[1.0], [1.0]], utility, 1.0, [1.0], exponent=0.5
+    )
+    assert offline_optimum(workload).value == pytest.approx(known, abs=1e-6)
+    assert upper_bound(workload) == pytest.approx(known, abs=1e-6)
+
+
+# The continuous model -------------------------------------------------------------------------
+
+
+def test_the_continuous_optimum_against_cutting_planes() -> None:
+    for workload, instance in continuous(40, 1):
+        exact = oracle.offline_continuous(instance)
+        found = offline_optimum(workload)
+        scale = max(exact.value, 1e-3)
+        assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12, abs=1e-12)
+        assert exact.value - CLOSE * scale <= found.value <= exact.upper * (1 + 1e-12)
+        assert exact.value <= found.bound <= exact.upper + CLOSE * scale
+        assert exact.value <= upper_bound(workload) <= exact.upper + 3 * CLOSE * scale
+
+
+def test_linear_utilities_need_no_conic_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "_conic", None)
+    for workload, instance in continuous(30, 2, kinds=(oracle.LINEAR,)):
+        exact = oracle.offline_continuous(instance)
+        found = offline_optimum(workload)
+        assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12, abs=1e-12)
+        assert found.value == pytest.approx(exact.value, rel=1e-8) and found.value <= found.bound
+        assert found.bound == pytest.approx(exact.value, rel=1e-8)
+
+
+@pytest.mark.parametrize("windows", [1.0, 6.0, 15.0])
+def test_the_papers_scenario(windows: float) -> None:
+    workload = generate(0, 0, Source(100, windows=windows))
+    found = offline_optimum(workload)
+    for certified in (found.bound, upper_bound(workload)):
+        assert found.value <= certified <= found.value * (1 + 5e-7)
+    own = tables(workload)
+    load = np.zeros((int(found.slot.max()) + 1, 2))
+    np.add.at(load, found.slot, own.share[found.job] * found.amount[:, np.newaxis])
+    assert load.max() <= 1 + 1e-12
+    assert (found.amount <= 20).all() and (own.arrival[found.job] <= found.slot).all()
+    assert (found.slot <= own.deadline[found.job]).all()
+    assert (np.bincount(found.job, found.amount) <= 100 * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("exponent", [0.05, 1 / 3, 0.61803, 0.95, None])
+def test_other_utilities(exponent: float | None) -> None:
+    """Other exponents, and logarithms (None), of jobs that want more than there is."""
+    utility = "log" if exponent is None else "power"
+    source = Source(40, utility=utility, exponent=exponent or 0.5, tasks=100_000, parallelism=3000)
+    for episode in range(3):
+        workload = generate(1, episode, source)
+        found = offline_optimum(workload)
+        assert found.value <= upper_bound(workload) <= found.bound * (1 + 1e-6)
+        assert found.bound <= found.value * (1 + 1e-7)
+
+
+def test_scales_do_not_matter() -> None:
+    """Huge parallelism, sizes from 1e-3 to 1e9."""
+    rng = np.random.default_rng(4)
+    for n in range(8):
+        count = 12
+        arrival = np.sort(rng.integers(0, 40, count))
+        workload = make_workload(
+            arrival,
+            arrival + rng.integers(0, 10 ** (1 + n % 4), count),
+            10.0 ** rng.uniform(0, 12, count),
+            10.0 ** rng.uniform(-1, 9, count),
+            10.0 ** rng.uniform(-3, 3, (count, 2)),
+            [str(kind) for kind in rng.choice(oracle.KINDS, count)],
+            10.0 ** rng.uniform(-3, 2, count),
+            10.0 ** rng.uniform(1, 4, 2),
+            exponent=rng.uniform(0.1, 0.9, count),
+        )
+        found = offline_optimum(workload)
+        for certified in (found.bound, upper_bound(workload)):
+            assert found.value <= certified <= found.value * (1 + 1e-5)
+
+
+# Prices ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.0, 0.1, 1.0, 10.0]))
+def test_any_prices_give_a_bound(seed: int, scale: float) -> None:
+    rng = random.Random(seed)
+    adversarial = rng.random() < 0.5
+    workload, instance = convert(oracle.random_instance(rng, resources=2, adversarial=adversarial))
+    needs = bounds._needs(tables(workload), False)
+    if len(needs.job) == 0:
+        return
+    edge = np.arange(1, oracle.horizon(instance) + 2)
+    price = {t: [scale * rng.choice([0.0, rng.random()]) for _ in range(2)] for t in edge[:-1].tolist()}
+    windows = [oracle.window(instance, j) for j in range(len(instance.jobs))]
+    theirs, _ = oracle.lagrangian_bound(instance, [0.0] * len(windows), windows, price)
+    ours = bounds._certified(needs, bounds._grid(needs, edge), np.array(list(price.values())))
+    served = sum(
+        oracle.utility(job, min(job.Y, job.X * len(own)))
+        for job, own in zip(instance.jobs, windows, strict=True)
+    )
+    # a cap that only a resource sets is known to ours
+    assert ours <= min(theirs, served) * (1 + 1e-8) + 1e-12
+    if all(max(oracle.shares(instance, j)) * job.X <= 1 for j, job in enumerate(instance.jobs)):
+        assert ours == pytest.approx(min(theirs, served), rel=1e-8)
+    assert ours >= oracle.offline_continuous(instance).value * (1 - 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.0, 0.1, 1.0, 10.0]))
+def test_whole_tasks_at_any_prices(seed: int, scale: float) -> None:
+    """Each job's best answer, by trying every number of tasks."""
+    rng = random.Random(seed)
+    made = oracle.random_instance(rng, discrete=True, resources=2, adversarial=rng.random() < 0.5)
+    workload, instance = convert(made)
+    needs = bounds._needs(tables(workload), True)
+    if len(needs.job) == 0:
+        return
+    edge = np.arange(1, oracle.horizon(instance) + 2)
+    price = scale * np.array([[rng.choice([0.0, rng.random()]) for _ in range(2)] for _ in edge[:-1]])
+    total = price.sum()
+    served = 0.0
+    for j, job in enumerate(instance.jobs):
+        share = np.array(oracle.shares(instance, j))
+        most = min([job.X, job.Y, *(math.floor((1 + 1e-9) / r) for r in share if r > 0)])
+        costs = sorted(
+            float(price[t - 1] @ share) for t in oracle.window(instance, j) for _ in range(int(most))
+        )
+        tasks = range(int(min(job.Y, len(costs))) + 1)
+        total += max(oracle.utility(job, k) - sum(costs[:k]) for k in tasks)
+        served += oracle.utility(job, tasks[-1])
+    ours = bounds._certified(needs, bounds._grid(needs, edge), price)
+    assert ours == pytest.approx(min(total, served), rel=1e-8)
+
+
+def test_bad_prices_are_none() -> None:
+    workload, _ = toy("example-1")
+    needs = bounds._needs(tables(workload), False)
+    grid = bounds._grid(needs, bounds._events(needs))
+    none = bounds._certified(needs, grid, np.zeros((2, 2)))
+    assert none == pytest.approx(2 + 2 + 2.5)  # the last job alone fits 1.25 tasks
+    assert bounds._certified(needs, grid, np.array([[-1.0, np.nan], [np.inf, -np.inf]])) == none
+
+
+@pytest.mark.parametrize("tolerance", [0.3, 1e-2, 1e-4])
+def test_the_bound_holds_however_bad_the_solution(tolerance: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "CLARABEL", (tolerance,))
+    for workload, instance in continuous(8, 3):
+        exact = oracle.offline_continuous(instance)
+        found = offline_optimum(workload)
+        assert exact.value * (1 - 1e-12) <= found.bound
+        assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12, abs=1e-12)
+        assert found.value <= exact.upper * (1 + 1e-12)
+
+
+def test_the_bound_allows_for_the_tolerance_of_loads() -> None:
+    """Loads of 1 + 1e-9 fit, and are worth more than the optimum of loads of 1."""
+    over = 1 + 1e-9
+    for utility, value in (("linear", 3 * over), ("log", math.log1p(3 * over)), ("power", (3 * over) ** 0.5)):
+        workload = make_workload([1], [3], 10, 10, [[1.0]], utility, 1.0, [1.0], exponent=0.5)
+        instance = oracle.Instance((oracle.Job(1, 3, 10, 10, (1.0,), 1.0, utility),), (1.0,))
+        assert oracle.replay(instance, [[over]] * 3).value == pytest.approx(value, rel=1e-15)
+        assert value <= upper_bound(workload) <= value * (1 + 1e-6)
+        assert value <= offline_optimum(workload).bound
+    # ten tasks of 0.1 and a hair
+    hair = make_workload([1], [1], 99, 99, [[0.1 + 5e-11]], "linear", 1.0, [1.0])
+    assert offline_optimum(hair, "discrete").value == 10 <= bound(hair, "discrete")
+    two = make_workload([1, 1], [1, 1], 99, 99, [[0.1 + 5e-11], [0.2]], "linear", [1.0, 0.1], [1.0])
+    assert offline_optimum(two, "discrete").value == 10 <= bound(two, "discrete")
+
+
+@pytest.mark.parametrize("model", ["continuous", "discrete"])
+def test_no_policy_beats_the_bound(model: str) -> None:
+    made = continuous(25, 5) if model == "continuous" else discrete(25, 5)
+    for workload, instance in made:
+        certified = bound(workload, model)
+        for policy in oracle.policies(instance):
+            if policy not in ("deadline-aware", "local-optimal"):
+                assert oracle.simulate(instance, policy).value <= certified
+
+
+# The discrete model ---------------------------------------------------------------------------
+
+
+def test_the_discrete_optimum_by_enumeration() -> None:
+    for workload, instance in discrete(25, 6, max_jobs=3):
+        exact = oracle.offline_discrete(instance)
+        found = offline_optimum(workload, "discrete")
+        assert found.value == pytest.approx(exact, rel=1e-12, abs=1e-12)
+        assert replayed(instance, found) == pytest.approx(exact, rel=1e-12, abs=1e-12)
+        assert exact <= found.bound <= exact * (1 + 1e-6) + 1e-9
+        assert exact <= bound(workload, "discrete")
+
+
+def test_the_discrete_bound_is_that_of_the_linear_program() -> None:
+    """One piece per task there, few pieces here."""
+    for workload, instance in discrete(40, 7):
+        needs = bounds._needs(tables(workload), True)
+        if len(needs.job) == 0:
+            assert bound(workload, "discrete") == 0.0
+            continue
+        exact, certified = oracle.discrete_bound(instance), bounds._priced(needs).bound
+        assert oracle.offline_milp(instance) * (1 - 1e-9) <= certified <= exact * (1 + 2e-7)
+
+
+def test_many_tasks_per_job() -> None:
+    """The paper's jobs, with ten times as many tasks: their pieces would be 4,000."""
+    workload = generate(2, 0, Source(40, tasks=1000, parallelism=200, capacity=1000.0))
+    whole, cut = bound(workload, "discrete"), upper_bound(workload)
+    assert whole <= cut * (1 + 1e-7)
+    assert whole >= cut * 0.99
+    needs = bounds._needs(tables(workload), True)
+    grid = bounds._grid(needs, bounds._events(needs))
+    every = bounds._points(needs, needs.most[:, np.newaxis] * np.arange(1001) / 1000)
+    _, price, _ = bounds._program(needs, grid, every)
+    assert whole == pytest.approx(bounds._certified(needs, grid, price), rel=2e-7)
+
+
+def test_alike_tasks_by_another_way() -> None:
+    for workload, instance in units(60, 8):
+        exact = oracle.offline_unit(instance)
+        found = offline_optimum(workload, "discrete")
+        assert found.value == pytest.approx(exact, rel=1e-12)
+        assert replayed(instance, found) == pytest.approx(exact, rel=1e-12)
+        assert exact <= found.bound == bound(workload, "discrete") <= exact * (1 + 1e-11)
+
+
+def test_alike_tasks_in_long_intervals() -> None:
+    """Slots between events are one: what they get must still fit each of them."""
+    rng = random.Random(9)
+    for _ in range(15):
+        jobs = []
+        for _ in range(rng.randint(1, 5)):
+            arrival = rng.choice([1, 1, 4, 9])
+            until = arrival + rng.choice([2, 5, 7])
+            kind = rng.choice(oracle.KINDS)
+            v = rng.uniform(1, 2)
+            tasks, width = rng.randint(1, 20), rng.randint(1, 4)
+            jobs.append(oracle.Job(arrival, until, width, tasks, (2.0, 1.0), v, kind))
+        workload, instance = convert(oracle.Instance(tuple(jobs), (7.0, 4.5), True))  # room for 3 tasks
+        found = offline_optimum(workload, "discrete")
+        assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12)
+        unit = tuple(job._replace(demand=(1.0,)) for job in instance.jobs)
+        assert found.value == pytest.approx(
+            oracle.offline_unit(oracle.Instance(unit, (3.0,), True)), rel=1e-12
+        )
+
+
+def test_alike_tasks_of_the_papers_size() -> None:
+    """A linear program, whose optimum is whole here, agrees."""
+    for windows in (1.0, 10.0):
+        workload = generate(3, 0, Source(100, single=True, windows=windows))
+        found = offline_optimum(workload, "discrete")
+        needs = bounds._needs(tables(workload), True)
+        assert found.bound == pytest.approx(bounds._priced(needs).bound, rel=3e-7)
+        own = tables(workload)
+        assert (np.bincount(found.slot, found.amount) <= 100).all() and (found.amount <= 20).all()
+        assert (found.amount == np.rint(found.amount)).all()
+        assert (own.arrival[found.job] <= found.slot).all() and (found.slot <= own.deadline[found.job]).all()
+
+
+def test_tasks_without_demand_all_run() -> None:
+    workload = make_workload([1, 2], [2, 2], [2, 3], [9, 9], [[0.0], [0.0]], "linear", [1.0, 2.0], [1.0])
+    assert offline_optimum(workload, "discrete").value == 4 + 6
+    assert bound(workload, "discrete") == pytest.approx(10) and upper_bound(workload) == pytest.approx(10)
+    assert offline_optimum(workload).value == pytest.approx(10)
+
+
+# Any workload ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["continuous", "discrete"])
+def test_jobs_that_cannot_be_served(model: str) -> None:
+    """Between two slots, or (whole tasks) too large; the others are not held up."""
+    between = make_workload([1.25, 1.25], [1.75, 2.5], 1, 1, [[1.0], [1.0]], "linear", 1.0, [2.0])
+    found = offline_optimum(between, model)
+    assert found.job.tolist() == [1] and found.slot.tolist() == [2] and found.value == pytest.approx(1.0)
+    assert bound(between, model) == pytest.approx(1.0)
+    large = make_workload([1, 1], [1, 1], 2, 2, [[3.0], [1.0]], "log", [9.0, 1.0], [2.0])
+    only = make_workload([1], [1], 2, 2, [[3.0]], "log", 9.0, [2.0])
+    if model == "discrete":
+        assert bound(large, model) == pytest.approx(math.log(3)) == offline_optimum(large, model).value
+        assert bound(only, model) == 0.0
+        empty = offline_optimum(only, model)
+        assert empty.value == empty.bound == 0.0 and len(empty.job) == len(empty.slot) == 0
+    else:
+        assert bound(only, model) == pytest.approx(9 * math.log(1 + 2 / 3))
+
+
+def test_whole_tasks_are_worth_no_more() -> None:
+    for workload, _ in itertools.chain(discrete(10, 10), units(10, 10)):
+        assert bound(workload, "discrete") <= upper_bound(workload) * (1 + CLOSE)
+
+
+@pytest.mark.parametrize("model", ["continuous", "discrete"])
+def test_what_leaves_the_bound_as_it_is(model: str) -> None:
+    """Later clocks, other units of values and resources, the resources in another order."""
+    own = tables(generate(4, 0, Source(30)))
+    before = bound(rebuild(own), model)
+    assert bound(rebuild(own._replace(value=7.0 * own.value)), model) == pytest.approx(7 * before, rel=CLOSE)
+    later = own._replace(arrival=own.arrival + 1e6, deadline=own.deadline + 1e6)
+    assert bound(rebuild(later), model) == pytest.approx(before, rel=CLOSE)
+    units = np.array([3.0, 0.25])
+    rescaled = own._replace(demand=own.demand * units, capacity=own.capacity * units)
+    assert bound(rebuild(rescaled), model) == pytest.approx(before, rel=CLOSE)
+    turned = own._replace(demand=own.demand[:, ::-1], capacity=own.capacity[::-1])
+    assert bound(rebuild(turned), model) == pytest.approx(before, rel=CLOSE)
+    more = own._replace(capacity=2 * own.capacity)
+    assert bound(rebuild(more), model) > before
+
+
+def test_a_million_slots_cost_what_the_jobs_cost() -> None:
+    arrival, deadline, tasks = [1, 5, 10**6], [10**8, 10**6, 10**9], [1e12, 5, 7]
+    workload = make_workload(arrival, deadline, 2, tasks, [[3], [2], [1]], "power", 1.0, [3], exponent=0.5)
+    certified = upper_bound(workload)
+    # the first job alone would get a task per slot; the others take a dozen task-slots at most
+    assert 1e4 < certified <= (1e4 + math.sqrt(5) + math.sqrt(7)) * (1 + 1e-6)
+    with pytest.raises(ValueError, match="pairs of job and slot are more than 10000000"):
+        offline_optimum(workload)
+
+
+@pytest.mark.parametrize("model", ["continuous", "discrete"])
+@pytest.mark.parametrize("variables", [60, 400, 2000])
+def test_large_workloads_have_wider_bounds(
+    model: str, variables: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few programs, longer intervals, a sample of the jobs."""
+    workload = generate(5, 0, Source(80, windows=12.0))
+    fine = bound(workload, model)
+    monkeypatch.setattr(bounds, "MOST_VARIABLES", variables)
+    coarse = bound(workload, model)
+    own = tables(workload)
+    served = own.value * np.sqrt(np.minimum(100, 20 * (own.deadline - own.arrival + 1)))
+    assert fine * (1 - CLOSE) <= coarse < 0.97 * served.sum()
+    assert coarse <= fine * {60: 1.5, 400: 1.2, 2000: 1.1}[variables]
+
+
+# Failures -------------------------------------------------------------------------------------
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds need nothing; the concave programme says what it needs."""
+
+    def refuse(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(bounds.importlib, "import_module", refuse)
+    concave, linear = toy("example-2")[0], toy("example-1")[0]
+    assert upper_bound(concave) == pytest.approx(1.931852, abs=1e-6)
+    assert offline_optimum(linear).value == pytest.approx(6)
+    assert offline_optimum(toy("take-turns")[0], "discrete").value == pytest.approx(5 * math.log(2))
+    with pytest.raises(DependencyNotInstalled, match=r'needs clarabel: pip install "schedgym\[bounds\]"$'):
+        offline_optimum(concave)
+
+
+def test_a_broken_solver_is_not_explained_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'scs'", name="scs")
+
+    monkeypatch.setattr(bounds.importlib, "import_module", broken)
+    with pytest.raises(ModuleNotFoundError, match="scs"):
+        offline_optimum(toy("example-2")[0])
+
+
+def test_solvers_that_fail_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    concave = generate(6, 0, Source(20))
+    monkeypatch.setattr(bounds, "CLARABEL", (1e-300,))
+    with pytest.raises(RuntimeError, match=r"^Clarabel: optimal_inaccurate$"):
+        offline_optimum(concave)
+    monkeypatch.setattr(bounds, "CLARABEL", (1e-300, 1e-7))
+    assert offline_optimum(concave).bound == pytest.approx(upper_bound(concave), rel=1e-6)
+    cvxpy = importlib.import_module("cvxpy")
+
+    def failing(*args: Any, **kwargs: Any) -> None:
+        raise cvxpy.SolverError("no luck")
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", failing)
+    with pytest.raises(RuntimeError, match=r"^Clarabel: no luck$"):
+        offline_optimum(concave)
+    mixed = generate(6, 0, Source(8, tasks=20, parallelism=5, capacity=20.0))
+    with pytest.raises(RuntimeError, match=r"^HiGHS: .*[Tt]ime limit"):
+        offline_optimum(mixed, "discrete", time_limit=0.0)
+
+    class Failed:
+        status, message = 4, "numerical trouble"
+
+    monkeypatch.setattr(bounds, "linprog", lambda *args, **kwargs: Failed)
+    for model in ("continuous", "discrete"):
+        with pytest.raises(RuntimeError, match=r"^HiGHS: numerical trouble$"):
+            bound(concave, model)
+
+
+def test_a_solution_beyond_capacity_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Integer programs are solved to a tolerance; their answer is checked to ours."""
+    solve = bounds.milp
+
+    def sloppy(*args: Any, **kwargs: Any) -> Any:
+        solved = solve(*args, **kwargs)
+        solved.x = solved.x + 1.0
+        return solved
+
+    monkeypatch.setattr(bounds, "milp", sloppy)
+    with pytest.raises(RuntimeError, match=r"^HiGHS: a load of .* in slot 1$"):
+        offline_optimum(toy("three-for-one")[0], "discrete")
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^model: must be continuous or discrete, got 'whole'$"):
+        offline_optimum(toy("example-1")[0], "whole")
+    fractional = toy("example-2")[0]
+    for refused in (lambda w: bound(w, "discrete"), lambda w: offline_optimum(w, "discrete")):
+        with pytest.raises(InvalidWorkload, match=r"^jobs.parallelism\[0\]: must be a whole number in the"):
+            refused(fractional)
+    many = generate(0, 0, Source(600))
+    with pytest.raises(ValueError, match=r"too many for the integer program .*: upper_bound gives a bound$"):
+        offline_optimum(many, "discrete")
