@@ -38,6 +38,7 @@ __all__ = [
     "slope",
     "solve_slot",
     "task_value",
+    "wanted",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -167,7 +168,7 @@ def task_value(utility: int, value: float, exponent: float, k: float) -> float:
 
 
 @helper
-def _wanted(utility: int, value: float, exponent: float, y: float, price: float) -> tuple[float, float]:
+def wanted(utility: int, value: float, exponent: float, y: float, price: float) -> tuple[float, float]:
     """What a job with a strictly concave utility buys at a price > 0 if nothing limits it, and -dx/dprice."""
     if utility == LOG:
         amount = value / price
@@ -240,7 +241,7 @@ def _respond(
         elif price <= work.low[j]:
             amount = most
         elif price < work.high[j]:
-            amount, bend = _wanted(utility[j], value[j], exponent[j], served[j], price)
+            amount, bend = wanted(utility[j], value[j], exponent[j], served[j], price)
             amount = min(max(amount, 0.0), most)
         x[j] = amount
         work.bend[j] = bend
@@ -669,7 +670,7 @@ def _finish(
         if price <= work.low[j]:
             best = cap[j]
         elif price < work.high[j]:
-            best, _ = _wanted(utility[j], value[j], exponent[j], served[j], price)
+            best, _ = wanted(utility[j], value[j], exponent[j], served[j], price)
             best = min(max(best, 0.0), cap[j])
         if best > x[j]:
             more = best - x[j]

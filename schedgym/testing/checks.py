@@ -52,9 +52,10 @@ __all__ = [
     "sample_action",
 ]
 
-#: warnings of gymnasium's check_env that an environment may cause, as regular expressions. None is needed so
-#: far: bounds are finite, spaces start at 0, and render_fps is set.
-ALLOWED_WARNINGS: tuple[str, ...] = ()
+#: warnings of gymnasium's check_env that an environment may cause, as regular expressions: of one-dimensional
+#: actions in the units of the problem (tasks, scores, logarithms of prices). No other is needed: bounds are
+#: finite, spaces start at 0, and render_fps is set.
+ALLOWED_WARNINGS: tuple[str, ...] = (r"For Box action spaces, we recommend using a symmetric and normalized",)
 
 #: an episode longer than this is taken to be endless
 MOST_STEPS = 200_000

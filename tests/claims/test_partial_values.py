@@ -342,6 +342,22 @@ def test_the_family_of_theorem_4_2(c) -> None:
     assert ratios[0] < ratios[1] < float(_aware_bound(c)) < ratios[1] + 0.002
 
 
+# figures -----------------------------------------------------------------------------------------------
+
+
+def test_figures(results) -> None:
+    """Four scenarios a point; the specification's ratios are of ten others."""
+    figures = {name: results[f"{PAPER}/figure-{name}"].finding.figures for name in ("2a", "2b", "2c", "2d")}
+    assert figures["2a"]["optimum_ratio"] == pytest.approx([1.02, 1.12, 1.16], abs=0.03)
+    assert figures["2a"]["exceptions"] == 0
+    ratios = figures["2c"]["ratios"]
+    assert ratios["s-greedy"] == pytest.approx([1.0, 0.966, 0.926, 0.880], abs=0.03)
+    assert ratios["s-greedy"][0] == 1.0  # the same rule, when all tasks need the same
+    assert ratios["primal-dual"][-1] == pytest.approx(0.962, abs=0.02)
+    assert figures["2d"]["ratios"]["s-greedy"] == pytest.approx([0.994, 0.964, 0.947], abs=0.03)
+    assert max(figures["2b"]["ratios"]["s-greedy"]) < 1
+
+
 # confirmations can fail --------------------------------------------------------------------------------
 
 STATED = {

@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
-from schedgym.evaluation.runner import make_env
 from schedgym.problems.parallel_jct import metrics as room
 from schedgym.problems.parallel_jct.bounds import lower_bound
 from schedgym.problems.parallel_jct.metrics import fates, metrics, pieces, validate
@@ -393,8 +394,8 @@ def test_many_rows() -> None:
 )
 def test_records_of_the_environment(view: str, values: dict[str, Any]) -> None:
     """Random actions: a valid record, the environment's metrics bit for bit, and no better than the bound."""
-    small = {"jobs": 6, "arity": 4, "window": "all", "running_window": "all"}
-    env = make_env("schedgym/ParallelJCT-v0", {"view": view, **small, **values})
+    values = {"view": view, "jobs": 6, "arity": 4, **values}
+    env = gym.make("schedgym/ParallelJCT-v0", disable_env_checker=True, **values).unwrapped
     rng = np.random.default_rng(1)
     for seed in range(2):
         observation, _ = env.reset(seed=seed)

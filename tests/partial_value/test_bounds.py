@@ -6,6 +6,7 @@ import importlib
 import itertools
 import math
 import random
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -174,7 +175,7 @@ def test_other_utilities(exponent: float | None) -> None:
         workload = generate(1, episode, source)
         found = offline_optimum(workload)
         assert found.value <= upper_bound(workload) <= found.bound * (1 + 1e-6)
-        assert found.bound <= found.value * (1 + 1e-7)
+        assert found.bound <= found.value * (1 + 1e-6)
 
 
 def test_scales_do_not_matter() -> None:
@@ -459,18 +460,16 @@ def test_large_workloads_have_wider_bounds(
 # Failures -------------------------------------------------------------------------------------
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("missing", ["clarabel", "cvxpy"])
+def test_without_the_extra(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds need nothing; the concave programme says what it needs."""
 
-    def refuse(name: str) -> None:
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    monkeypatch.setattr(bounds.importlib, "import_module", refuse)
+    monkeypatch.setitem(sys.modules, missing, None)
     concave, linear = toy("example-2")[0], toy("example-1")[0]
     assert upper_bound(concave) == pytest.approx(1.931852, abs=1e-6)
     assert offline_optimum(linear).value == pytest.approx(6)
     assert offline_optimum(toy("take-turns")[0], "discrete").value == pytest.approx(5 * math.log(2))
-    with pytest.raises(DependencyNotInstalled, match=r'needs clarabel: pip install "schedgym\[bounds\]"$'):
+    with pytest.raises(DependencyNotInstalled, match=rf'needs {missing}: pip install "schedgym\[bounds\]"$'):
         offline_optimum(concave)
 
 

@@ -57,7 +57,7 @@ LONGER = 4.0  # times as far away as the one before
 MOST_VARIABLES = 2 * 10**5  # of all linear programs for a bound (five seconds or so)
 LIMITS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 TOLERANCES = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
-CLARABEL = (1e-9, 1e-7)  # its tolerances: one instance in some thousands stalls just before the first
+CLARABEL = (1e-9, 1e-7, 1e-6)  # its tolerances, in turn: it may stall just before one (exponents near 1)
 MOST_INTEGERS = 2000  # pairs of job and slot of an integer program,
 MOST_PIECES = 10**5  # and tasks
 FINER = 1e4  # HiGHS keeps to 1e-6 at worst, loads must to 1e-9: rows in units of 1e-4
@@ -461,11 +461,11 @@ def _import_cvxpy() -> Any:
     except ModuleNotFoundError as error:
         if error.name not in ("cvxpy", "clarabel"):
             raise  # installed, but broken
-        from gymnasium.error import DependencyNotInstalled
-
-        raise DependencyNotInstalled(
-            f'the continuous offline optimum needs {error.name}: pip install "schedgym[bounds]"'
-        ) from None
+        missing = error.name
+    # gymnasium's class of errors is all that is needed of it, and only now: bounds do without gymnasium
+    raise importlib.import_module("gymnasium.error").DependencyNotInstalled(
+        f'the continuous offline optimum needs {missing}: pip install "schedgym[bounds]"'
+    )
 
 
 # Schedules ------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from schedgym.baselines.solvers.dual_prices import (
     slope,
     solve_slot,
     task_value,
+    wanted,
 )
 from schedgym.core.jit import F8_1, F8_2, I8_1, helper, pure_kernel
 
@@ -81,10 +82,9 @@ PRICE_TOLERANCE = 1e-12  # of the stopping rule of primal-dual, in logarithms
 LEAST_LOG_PRICE = -50.0  # the logarithm of a price that is not above it means price 0
 MOST_SCORE = 10.0
 SAME_SCORE = 1e-12  # a factor exp(score) this near to the dominant share counts as equal to it
-EXACT = 1e-14  # of a full resource, in the continuous model
+EXACT = 1e-13  # of a full resource, in the continuous model
 MOST_STEPS = 200  # of a search for a level
 SPREAD = 600.0  # of the logarithms of prices below which exponentials do
-MANY = 2  # tasks per job from which a level is searched before single tasks are served
 
 
 class Visible(NamedTuple):
@@ -105,10 +105,10 @@ class Scratch(NamedTuple):
 
     over: F8_1  # [rows] the value of a task counts times over / under; over < 0: the job is no candidate
     under: F8_1  # [rows]
+    worth: F8_1  # [rows] value of the next task
     key: F8_1  # [rows] of heaps and orders
     heap: I8_1  # [rows]
     order: I8_1  # [rows]
-    least: F8_1  # [rows] tasks that were served before a count started
     most: F8_1  # [rows] tasks up to which a job is served
     load: F8_1  # [m]
     price: F8_1  # [m]
@@ -120,10 +120,10 @@ def make_scratch(rows: int, resources: int) -> Scratch:
     return Scratch(
         over=np.zeros(rows),
         under=np.zeros(rows),
+        worth=np.zeros(rows),
         key=np.zeros(rows),
         heap=np.zeros(rows, dtype=np.int64),
         order=np.zeros(rows, dtype=np.int64),
-        least=np.zeros(rows),
         most=np.zeros(rows),
         load=np.zeros(resources),
         price=np.zeros(resources),
@@ -225,20 +225,20 @@ def _rate(r: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
 
 
 @helper
-def _before(a: int, b: int, scratch: Scratch) -> bool:
-    """Whether the next task of row a comes before that of row b: larger key, then value, then lower row."""
+def _before(a: int, b: int, worst: bool, scratch: Scratch) -> bool:
+    """Whether row a comes before b: larger key, then larger worth, then lower row; ``worst``: reversed."""
     first = scratch.key[a]
     second = scratch.key[b]
     if first == second:
         first = scratch.worth[a]
         second = scratch.worth[b]
         if first == second:
-            return a < b
-    return first > second
+            return (a < b) != worst
+    return (first > second) != worst
 
 
 @helper
-def _sift(root: int, size: int, scratch: Scratch) -> None:
+def _sift(root: int, size: int, worst: bool, scratch: Scratch) -> None:
     """Let the row at ``root`` of the heap sink to its place."""
     heap = scratch.heap
     r = heap[root]
@@ -246,9 +246,9 @@ def _sift(root: int, size: int, scratch: Scratch) -> None:
         child = 2 * root + 1
         if child >= size:
             break
-        if child + 1 < size and _before(heap[child + 1], heap[child], scratch):
+        if child + 1 < size and _before(heap[child + 1], heap[child], worst, scratch):
             child += 1
-        if not _before(heap[child], r, scratch):
+        if not _before(heap[child], r, worst, scratch):
             break
         heap[root] = heap[child]
         root = child
@@ -265,13 +265,13 @@ def _make_heap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
             scratch.heap[size] = r
             size += 1
     for root in range(size // 2 - 1, -1, -1):
-        _sift(root, size, scratch)
+        _sift(root, size, False, scratch)
     return size
 
 
 @helper
 def _serve_best(skip: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
-    """Serve tasks by key until one does not fit; with ``skip`` pass over those. The row of the first, or -1."""
+    """Serve tasks by key until one does not fit; ``skip`` passes over those. The row of the first, or -1."""
     size = _make_heap(n, rows, scratch, x)
     misfit = -1
     while size > 0:
@@ -292,7 +292,7 @@ def _serve_best(skip: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) 
             size -= 1
             scratch.heap[0] = scratch.heap[size]
         if size > 0:
-            _sift(0, size, scratch)
+            _sift(0, size, False, scratch)
     return misfit
 
 
@@ -397,8 +397,10 @@ def _primal_dual(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
                         if rows.share[r, i] > 0.0:
                             cost += math.exp(math.log(rows.share[r, i]) + scratch.load[i] - most)
                     ratio = math.log(scratch.worth[r]) - most - math.log(cost)
-            if best < 0 or ratio > best_ratio or (
-                ratio == best_ratio and scratch.worth[r] > scratch.worth[best]
+            if (
+                best < 0
+                or ratio > best_ratio
+                or (ratio == best_ratio and scratch.worth[r] > scratch.worth[best])
             ):
                 best = r
                 best_ratio = ratio
@@ -460,7 +462,7 @@ def deadline_aware(
             size -= 1
             scratch.heap[0] = scratch.heap[size]
         if size > 0:
-            _sift(0, size, scratch)
+            _sift(0, size, False, scratch)
     if size == 0:  # there are no more than C
         return
     least = part * (total / certain)
@@ -487,7 +489,7 @@ def deadline_aware(
                     scratch.heap[size] = r
                     size += 1
         for root in range(size // 2 - 1, -1, -1):
-            _sift(root, size, scratch)
+            _sift(root, size, False, scratch)
         while size > 0 and left > 0:
             r = scratch.heap[0]
             x[r] += 1.0
@@ -499,7 +501,7 @@ def deadline_aware(
                 size -= 1
                 scratch.heap[0] = scratch.heap[size]
             if size > 0:
-                _sift(0, size, scratch)
+                _sift(0, size, False, scratch)
         first = last
 
 
@@ -574,7 +576,9 @@ def _equal_amounts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
 
 
 @pure_kernel
-def allocate_in_order(discrete: bool, n: int, order: Integers, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def allocate_in_order(
+    discrete: bool, n: int, order: Integers, rows: Visible, scratch: Scratch, x: Floats
+) -> None:
     """Let each job in order take the most that fits.
 
     Args:
@@ -647,13 +651,32 @@ def _fill_at(level: float, n: int, rows: Visible, scratch: Scratch, x: Floats) -
 
 
 @helper
-def _fill(low: float, high: float, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
-    """Raise the level from ``low``, which fits, to where a resource is full; at ``high`` one is overfull.
+def _guess_level(part: float, n: int, rows: Visible, scratch: Scratch) -> float:
+    """The level of the mean slope when every strictly concave job has this part of its cap; 1 if none has."""
+    total = 0.0
+    weight = 0.0
+    for r in range(n):
+        if rows.utility[r] != LINEAR and rows.cap[r] > 0.0:
+            amount = part * rows.cap[r]
+            need = 0.0
+            for i in range(scratch.load.shape[0]):
+                need += rows.share[r, i]
+            need *= amount
+            steep = slope(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r] + amount)
+            total += need * scratch.over[r] * steep
+            weight += need
+    return (weight / total) ** 2 if total > 0.0 else 1.0
+
+
+@helper
+def _fill(low: float, high: float, level: float, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Find the level at which a resource is full: above ``low``, which fits, below ``high``, which does not.
 
     Newton's method within this bracket.
     """
     m = scratch.load.shape[0]
-    level = low
+    if not (level > low and level < high):
+        level = 2.0 * low if high == np.inf else 0.5 * (low + high)
     for _ in range(MOST_STEPS):
         largest = _fill_at(level, n, rows, scratch, x)
         if abs(largest - 1.0) <= EXACT:
@@ -686,7 +709,7 @@ def _level_of(r: int, rows: Visible, scratch: Scratch) -> float:
 
 @helper
 def _fill_state(state: int, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
-    """The allocation at the level of linear job state / 2 (by order), with those before it, if odd with it."""
+    """The allocation at the level of linear job state / 2 (by order), with those before it; odd: with it."""
     full = (state + 1) // 2
     for a in range(scratch.heap[0]):
         r = scratch.order[a]
@@ -701,7 +724,6 @@ def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     Linear jobs come at the level of their slope, one after another by row.
     """
     count = 0
-    start = np.inf
     for r in range(n):
         x[r] = rows.cap[r]
         steep = scratch.over[r] * rows.value[r]
@@ -715,8 +737,10 @@ def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
             scratch.key[r] = 0.25 * steep * steep
         else:
             scratch.key[r] = steep * rows.exponent[r]
-    if _sum_loads(n, rows, x, scratch.load) <= 1.0 + EXACT:
+    fullest = _sum_loads(n, rows, x, scratch.load)
+    if fullest <= 1.0 + EXACT:
         return
+    guess = _guess_level(1.0 / fullest, n, rows, scratch)
     low = 0.0
     high = np.inf
     if count > 0:
@@ -742,7 +766,7 @@ def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
             low = _level_of(scratch.order[first // 2 - 1], rows, scratch)
         if first < 2 * count:
             high = _level_of(scratch.order[first // 2], rows, scratch)
-    _fill(low, high, n, rows, scratch, x)
+    _fill(low, high, guess, n, rows, scratch, x)
 
 
 # What the environment asks for ----------------------------------------------------------------
@@ -859,14 +883,14 @@ def allocate_by_priority(
     _greedy(False, single_task, n, rows, scratch, x)
 
 
-@helper
+@pure_kernel
 def decode_prices(logs: Any, prices: Floats) -> None:
     """Prices [m] from their logarithms [m]; LEAST_LOG_PRICE and below means 0."""
     for i in range(prices.shape[0]):
         prices[i] = math.exp(logs[i]) if logs[i] > LEAST_LOG_PRICE else 0.0
 
 
-@helper
+@pure_kernel
 def buy(n: int, prices: Floats, rows: Visible, x: Floats) -> None:
     """What jobs take in the continuous model at prices [m] of whole resources: until f' is below the cost.
 
@@ -890,5 +914,102 @@ def buy(n: int, prices: Floats, rows: Visible, x: Floats) -> None:
 
 
 @helper
+def _last_value(r: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Set what the last task of a row is worth, and its key: the same per dominant share."""
+    worth = task_value(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r] + x[r])
+    scratch.worth[r] = worth
+    scratch.key[r] = worth / scratch.under[r]
+
+
+@helper
 def _drop_worst(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
-    """Take last tasks away, the lowest value per dominant share first (then value, higher row), until all fit."""
+    """Take last tasks away until all fit: lowest value per dominant share, then value, then higher row."""
+    m = scratch.load.shape[0]
+    size = 0
+    for r in range(n):
+        scratch.under[r] = _dominant(r, rows)
+        if x[r] > 0.0 and scratch.under[r] > 0.0:
+            _last_value(r, rows, scratch, x)
+            scratch.heap[size] = r
+            size += 1
+    for root in range(size // 2 - 1, -1, -1):
+        _sift(root, size, True, scratch)
+    while size > 0:
+        over = 0.0  # how many tasks of the worst row are too many for the resources that it uses
+        useless = False
+        r = scratch.heap[0]
+        for i in range(m):
+            more = scratch.load[i] - (1.0 + TOLERANCE)
+            if more > 0.0:
+                if rows.share[r, i] > 0.0:
+                    over = max(over, math.ceil(more / rows.share[r, i]))
+                else:
+                    useless = True
+        if over == 0.0 and not useless:
+            break
+        amount = 1.0
+        if rows.utility[r] == LINEAR:  # its tasks follow each other
+            amount = x[r] if useless else min(max(over - 1.0, 1.0), x[r])
+        _give(r, -amount, rows, scratch, x)
+        if x[r] > 0.0:
+            _last_value(r, rows, scratch, x)
+        else:
+            size -= 1
+            scratch.heap[0] = scratch.heap[size]
+        if size > 0:
+            _sift(0, size, True, scratch)
+
+
+@pure_kernel
+def repair(discrete: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
+    """Make an allocation fit: what a job may not get is cut off, then loads above 1 are lowered.
+
+    Continuous: x_j times the least of min(1, 1 / load_i) over the resources that job j uses. Discrete: tasks
+    are dropped, the lowest value per dominant share first, until all fit.
+
+    Args:
+        discrete: whether tasks are whole.
+        n: rows.
+        rows: the active jobs.
+        scratch: work space.
+        x: [>= n] tasks, whole ones if discrete; changed.
+
+    Returns:
+        Whether x did not fit.
+    """
+    m = scratch.load.shape[0]
+    changed = False
+    for r in range(n):
+        if x[r] < -TOLERANCE or x[r] > rows.cap[r] + TOLERANCE:
+            changed = True
+        x[r] = min(max(x[r], 0.0), rows.cap[r])
+    if _sum_loads(n, rows, x, scratch.load) <= 1.0 + TOLERANCE:
+        return changed
+    if discrete:
+        _drop_worst(n, rows, scratch, x)
+        return True
+    for r in range(n):
+        part = 1.0
+        for i in range(m):
+            if rows.share[r, i] > 0.0 and scratch.load[i] > 1.0:
+                part = min(part, 1.0 / scratch.load[i])
+        x[r] *= part
+    return True
+
+
+@pure_kernel
+def unit_demand(n: int, share: Any, capacity: Any) -> bool:
+    """Whether there is one resource, of whole capacity, of which every task takes one unit.
+
+    Args:
+        n: jobs.
+        share: [>= n, m] of a task.
+        capacity: [m].
+    """
+    if capacity.shape[0] != 1 or capacity[0] < 1.0 or capacity[0] != math.floor(capacity[0]):
+        return False
+    unit = 1.0 / capacity[0]
+    for j in range(n):
+        if abs(share[j, 0] - unit) > TOLERANCE * unit:
+            return False
+    return True

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from schedgym.problems.partial_value.dynamics import GLOBAL_FEATURES, JOB_FEATURES, RESOURCE_FEATURES
 from schedgym.problems.partial_value.problem import UTILITIES, PartialValueParameters
 from schedgym.problems.partial_value.schemes import LEAST_LOG_PRICE, MOST_SCORE, RULES
-from schedgym.problems.partial_value.workload import LAST_SLOT, MOST_SIZE
+from schedgym.problems.partial_value.workload import LARGEST, LAST_SLOT
 
 __all__ = ["action_space", "make_spaces", "mask_length", "observation_space"]
 
@@ -29,7 +29,7 @@ def action_space(
     view = parameters.view
     if view == "allocation":
         dtype = np.int64 if parameters.model == "discrete" else np.float64
-        return spaces.Box(0, int(MOST_SIZE), (window,), dtype)
+        return spaces.Box(0, int(LARGEST), (window,), dtype)
     if view == "prices":
         return spaces.Box(LEAST_LOG_PRICE, -LEAST_LOG_PRICE, (resources,), np.float64)
     if view == "priority":
@@ -41,7 +41,7 @@ def observation_space(parameters: PartialValueParameters, window: int, resources
     """The observation space: named arrays in exact units, or float32 tokens."""
 
     def sizes(*shape: int) -> spaces.Box:
-        return spaces.Box(0.0, MOST_SIZE, shape, np.float64)
+        return spaces.Box(0.0, LARGEST, shape, np.float64)
 
     def slots(*shape: int) -> spaces.Box:
         return spaces.Box(0.0, LAST_SLOT, shape, np.float64)
