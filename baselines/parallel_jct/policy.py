@@ -4,11 +4,11 @@ A policy is asked again after every launch, so that each call is one iteration o
 must keep between the calls of a round is which jobs have failed.
 
 OnTaPRA plans all waiting jobs in every iteration, and launches the one that would complete first. Most of
-this work is not done here: a job takes at least its least energy over all the vCPU that one job may have, and
-if that is more than the best completion time so far, its plan does not matter. It matters only whether the
-job would have failed, and so have left the round: if a later iteration of the round has to plan the job
-after all, it is planned on what was available in the earlier ones first. So every decision is that of the
-full loop.
+this work is not done here: a job takes at least its least energy over the vCPU that a job of so many tasks
+may have, and if that is more than the best completion time so far, its plan does not matter. It matters only
+whether the job would have failed, and so have left the round: if a later iteration of the round has to plan
+the job after all, it is planned on what was available in the earlier ones first. So every decision is that of
+the full loop.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from schedgym.baselines.solvers.placement import (
     tapra_fast,
 )
 from schedgym.baselines.solvers.planning import Planner
-from schedgym.core.jit import F8_2, I4_2, I8_1, helper, pack, pure_kernel, unpacker
+from schedgym.core.jit import F8_1, F8_2, I4_2, I8_1, helper, pack, pure_kernel, unpacker
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
 
@@ -49,6 +49,7 @@ class Memory(NamedTuple):
     passed: I8_1  # [jobs] earlier iterations under which the job is known not to have failed
     out: I8_1  # [jobs] 1: has failed
     history: F8_2  # [iterations, R] the limits in each iteration
+    capacity: F8_1  # [1 + M] vCPU that a job with so many tasks (or M and more) can have, at most
     order: I8_1  # [W] rows in the order of the policy
     placement: I4_2  # [2, most tasks] of the job chosen, of the one being planned
 
@@ -56,11 +57,34 @@ class Memory(NamedTuple):
 unpack = unpacker(Membership, PlanScratch, Memory)
 
 
+@helper
+def measure_capacity(membership: Membership, scratch: PlanScratch, memory: Memory, limits: Floats) -> float:
+    """Set the memory's capacities, and return the largest.
+
+    A task has at most the least limit of its server's groups, n tasks the n largest of these.
+    """
+    whole = largest_capacity(membership, limits, scratch)
+    most = memory.capacity
+    most[0] = 0.0
+    for j in range(most.shape[0] - 1):
+        least = math.inf
+        for e in range(membership.server_start[j], membership.server_start[j + 1]):
+            least = min(least, limits[membership.server_group[e]])
+        x = j + 1
+        while x > 1 and most[x - 1] < least:
+            most[x] = most[x - 1]
+            x -= 1
+        most[x] = least
+    for x in range(1, most.shape[0]):
+        most[x] = min(most[x - 1] + most[x], whole)
+    return whole
+
+
 @pure_kernel
-def capacity_of(table: Any, limits: Floats) -> float:
-    """The vCPU that one job can have in all, at most."""
-    membership, scratch, _ = unpack(table)
-    return largest_capacity(membership, limits, scratch)
+def set_capacity(table: Any, limits: Floats) -> float:
+    """Set the memory's capacities, and return the largest."""
+    membership, scratch, memory = unpack(table)
+    return measure_capacity(membership, scratch, memory, limits)
 
 
 @helper
@@ -111,18 +135,22 @@ def shortest_job(
         memory; -1 if all have failed.
     """
     membership, scratch, memory = unpack(table)
-    capacity = largest_capacity(membership, limits, scratch)
     for k in range(limits.shape[0]):
         memory.history[iteration, k] = limits[k]
-    if capacity <= 0.0:
+    if measure_capacity(membership, scratch, memory, limits) <= 0.0:
         return -1
-    start = -1  # the smallest bound first: it rules out most others
+    most = memory.capacity.shape[0] - 1
+    start = -1  # the one with the smallest bound first: it rules out most others
+    least_bound = math.inf
     for r in range(count):
         if failed[r] or is_out(memory, round, iteration, number[r]):
             continue
         if not affords(least_energy[r], energy_cap[r]):
             memory.out[number[r]] = 1
-        elif start < 0 or least_energy[r] < least_energy[start]:
+            continue
+        bound = least_energy[r] / memory.capacity[min(tasks[r], most)]
+        if bound < least_bound:
+            least_bound = bound
             start = r
     best = math.inf
     chosen = -1
@@ -130,7 +158,7 @@ def shortest_job(
         r = start if turn < 0 else turn
         if r < 0 or turn == start or failed[r] or memory.out[number[r]]:
             continue
-        if least_energy[r] > best * (1.0 + SLACK) * capacity:
+        if least_energy[r] > best * (1.0 + SLACK) * memory.capacity[min(tasks[r], most)]:
             continue
         job = number[r]
         now = memory.placement[1]
@@ -268,6 +296,7 @@ class LaunchPolicy:
             passed=np.zeros(0, dtype=np.int64),
             out=np.zeros(0, dtype=np.int64),
             history=np.zeros((8, len(observation["limits"]))),
+            capacity=np.zeros(1 + observation["groups"].shape[1]),
             order=np.zeros(self.window, dtype=np.int64),
             placement=np.zeros((2, self.tasks), dtype=np.int32),
         )
@@ -363,15 +392,16 @@ class LaunchPolicy:
         memory, iteration = self.memory, self.iteration
         limits, least = observation["limits"], observation["least_energy"]
         memory.history[iteration] = limits
-        capacity = capacity_of(self.table, limits)
-        if capacity <= 0.0:
+        if set_capacity(self.table, limits) <= 0.0:
             return -1
+        tasks = np.minimum(observation["tasks"][:count], len(memory.capacity) - 1)
+        bounds = least[:count] / memory.capacity[tasks]
         best, chosen = math.inf, -1
-        for row in np.argsort(least[:count], kind="stable").tolist():
+        for row in np.argsort(bounds, kind="stable").tolist():
             job = int(observation["job"][row])
             if observation["failed"][row] or self.has_failed(observation, row):
                 continue
-            if least[row] > best * (1.0 + SLACK) * capacity:
+            if bounds[row] > best * (1.0 + SLACK):
                 break
             jct = 0.0
             while jct < math.inf and memory.passed[job] < iteration:

@@ -83,10 +83,26 @@ def test_job_bounds_equal_slow_ones(drc: bool) -> None:
     assert longer > 30
 
 
+def test_not_all_jobs_need_a_linear_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is left out where a solution shows that it says no more, and beyond a number of jobs."""
+    workload, parameters = drawn(jobs=40), given(False)
+    times = bounds.job_bounds(workload, parameters)
+    calls = []
+    program = bounds.relax_bound
+    monkeypatch.setattr(bounds, "relax_bound", lambda *args: calls.append(args) or program(*args))
+    assert bounds.job_bounds(workload, parameters).tolist() == times.tolist()
+    assert 0 < len(calls) < 40
+    monkeypatch.setattr(bounds, "_spread", lambda *args: math.inf)
+    assert bounds.job_bounds(workload, parameters) == pytest.approx(times, rel=1e-9)
+    monkeypatch.setattr(bounds, "MOST_PROGRAMS", 3)
+    fewer = bounds.job_bounds(workload, parameters)
+    assert (fewer <= times).all() and (fewer < times).any()
+
+
 def test_alone_with_and_without_drc_by_hand() -> None:
-    """One task of 100 on two servers of 10 of which a job may have half: 10 vCPU, but 7 of a server."""
-    limits = (oracle.Limit("server", (0,), 1), oracle.Limit("server", (1,), 0.7))
-    limits = (*limits[:1], oracle.Limit("server", (1,), 1), oracle.Limit("dc", (0, 1), 0.35))
+    """One task of 100 on two servers of 10, of which a job may hold 7 as base vCPU, and 10 with DRC."""
+    limits = (oracle.Limit("server", (0,), 1), oracle.Limit("server", (1,), 1))
+    limits += (oracle.Limit("dc", (0, 1), 0.35),)
     jobs = (oracle.Job(3.0, (100.0,), ((1.0, 0.1),)),)
     workload = make_workload(oracle.Workload(jobs, (10.0, 10.0), limits))
     assert bounds.job_bounds(workload, given(True)) == pytest.approx([10.0])

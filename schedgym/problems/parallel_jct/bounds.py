@@ -32,6 +32,7 @@ I8 = npt.NDArray[np.int64]
 INSTANT = 1e-9  # events closer than this, times max(1, t), are one
 PRICE_STEPS = 40  # of the ascent of the servers' prices
 PRICE_STEP = 0.5  # of the first of them, in nats for a server with twice the mean load
+MOST_PROGRAMS = 2000  # linear programs (some 5 ms each); further jobs have the time of their longest task
 MOST_PAIRS = 2 * 10**8  # of tasks and servers that all these steps look at
 RATE_ROUNDING = 1e-6  # relative, of the largest rate of a job (a linear program)
 STEP = 4.0  # of the first change of the weights, in nats for a difference as large as the best term
@@ -181,15 +182,20 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
 
 def _alone(needs: _Needs) -> F8:
     """The least time in the system of each job, up to the end of the episode [J]."""
-    times = np.zeros(len(needs.arrival))
-    for i in range(len(times)):
-        a, b = needs.first_task[i], needs.first_task[i + 1]
-        load, efficiency, cap = needs.load[a:b], needs.efficiency[a:b], float(needs.energy_cap[i])
-        times[i] = min(float(needs.longest[a:b].max()) * (1.0 - ROUNDING), needs.horizon[i])
-        if times[i] < min(
-            _spread(load[:, None] / efficiency, needs.matrix, needs.limits, cap), needs.horizon[i]
-        ):
-            times[i] = max(times[i], relax_bound(load, efficiency, needs.matrix, needs.limits, cap))
+    jobs, first = len(needs.arrival), needs.first_task
+    times, most = np.zeros(jobs), np.zeros(jobs)
+    for i in range(jobs):
+        a, b = first[i], first[i + 1]
+        times[i] = float(needs.longest[a:b].max()) * (1.0 - ROUNDING)
+        leq = needs.load[a:b, None] / needs.efficiency[a:b]
+        most[i] = _spread(leq, needs.matrix, needs.limits, float(needs.energy_cap[i]))
+    # the linear program where it may say most, and only where it may say more
+    gain = np.minimum(most, needs.horizon) - times
+    for i in np.argsort(-gain, kind="stable")[:MOST_PROGRAMS].tolist():
+        if gain[i] > 0.0:
+            own, cap = slice(first[i], first[i + 1]), float(needs.energy_cap[i])
+            relaxed = relax_bound(needs.load[own], needs.efficiency[own], needs.matrix, needs.limits, cap)
+            times[i] = max(times[i], relaxed)
     return np.minimum(times, needs.horizon)
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import heapq
 import importlib
 import math
+import sys
 import warnings
 from typing import Any, NamedTuple
 
@@ -462,10 +463,10 @@ def _import_cvxpy() -> Any:
         if error.name not in ("cvxpy", "clarabel"):
             raise  # installed, but broken
         missing = error.name
-    # gymnasium's class of errors is all that is needed of it, and only now: bounds do without gymnasium
-    raise importlib.import_module("gymnasium.error").DependencyNotInstalled(
-        f'the continuous offline optimum needs {missing}: pip install "schedgym[bounds]"'
-    )
+    # this room does without gymnasium, but where that is in use its error is the one to expect
+    gymnasium = sys.modules.get("gymnasium")
+    kind: type[Exception] = ImportError if gymnasium is None else gymnasium.error.DependencyNotInstalled
+    raise kind(f'the continuous offline optimum needs {missing}: pip install "schedgym[bounds]"')
 
 
 # Schedules ------------------------------------------------------------------------------------
@@ -689,11 +690,11 @@ def _dual(
                     else:
                         high = middle - 1.0
                 more = low
-            else:
-                if utility[j] == LOG:
-                    level = value[j] / cost[c] - 1.0
-                else:
-                    level = (value[j] * exponent[j] / cost[c]) ** (1.0 / (1.0 - exponent[j]))
+            elif utility[j] == LOG:
+                if value[j] < cost[c] * (1.0 + served + step):
+                    more = min(max(value[j] / cost[c] - 1.0 - served, 0.0), step)
+            elif value[j] * exponent[j] * (served + step) ** (exponent[j] - 1.0) < cost[c]:
+                level = (value[j] * exponent[j] / cost[c]) ** (1.0 / (1.0 - exponent[j]))
                 more = min(max(level - served, 0.0), step)
             served += more
             paid += cost[c] * more

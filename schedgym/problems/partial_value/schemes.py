@@ -103,13 +103,11 @@ class Visible(NamedTuple):
 class Scratch(NamedTuple):
     """Work space of this module."""
 
-    over: F8_1  # [rows] the value of a task counts times over / under; over < 0: the job is no candidate
-    under: F8_1  # [rows]
-    worth: F8_1  # [rows] value of the next task
+    weight: F8_1  # [rows] the value v in orders of tasks; below 0: the job is no candidate
     key: F8_1  # [rows] of heaps and orders
     heap: I8_1  # [rows]
     order: I8_1  # [rows]
-    most: F8_1  # [rows] tasks up to which a job is served
+    certain: F8_1  # [rows] tasks
     load: F8_1  # [m]
     price: F8_1  # [m]
     largest: F8_1  # [m]
@@ -118,13 +116,11 @@ class Scratch(NamedTuple):
 def make_scratch(rows: int, resources: int) -> Scratch:
     """Work space for up to ``rows`` jobs on ``resources`` resources."""
     return Scratch(
-        over=np.zeros(rows),
-        under=np.zeros(rows),
-        worth=np.zeros(rows),
+        weight=np.zeros(rows),
         key=np.zeros(rows),
         heap=np.zeros(rows, dtype=np.int64),
         order=np.zeros(rows, dtype=np.int64),
-        most=np.zeros(rows),
+        certain=np.zeros(rows),
         load=np.zeros(resources),
         price=np.zeros(resources),
         largest=np.zeros(resources),
@@ -217,28 +213,34 @@ def _next_value(r: int, rows: Visible, x: Floats) -> float:
 
 
 @helper
-def _rate(r: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
-    """Set what the next task of a row is worth: worth, and key = worth * over / under."""
-    worth = _next_value(r, rows, x)
-    scratch.worth[r] = worth
-    scratch.key[r] = worth * scratch.over[r] / scratch.under[r] if scratch.under[r] > 0.0 else np.inf
+def _set_key(r: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Set the key of a row: what its next task (or ``last``: its last one) is worth with the row's weight."""
+    k = rows.served[r] + x[r] + (0.0 if last else 1.0)
+    scratch.key[r] = task_value(rows.utility[r], scratch.weight[r], rows.exponent[r], k)
 
 
 @helper
-def _before(a: int, b: int, worst: bool, scratch: Scratch) -> bool:
-    """Whether row a comes before b: larger key, then larger worth, then lower row; ``worst``: reversed."""
+def _worth(r: int, last: bool, rows: Visible, x: Floats) -> float:
+    """The value of the next (or ``last``) task of a row."""
+    k = rows.served[r] + x[r] + (0.0 if last else 1.0)
+    return task_value(rows.utility[r], rows.value[r], rows.exponent[r], k)
+
+
+@helper
+def _before(a: int, b: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> bool:
+    """Whether row a comes before b: larger key, then larger value, then lower row; ``last``: reversed."""
     first = scratch.key[a]
     second = scratch.key[b]
     if first == second:
-        first = scratch.worth[a]
-        second = scratch.worth[b]
+        first = _worth(a, last, rows, x)
+        second = _worth(b, last, rows, x)
         if first == second:
-            return (a < b) != worst
-    return (first > second) != worst
+            return (a < b) != last
+    return (first > second) != last
 
 
 @helper
-def _sift(root: int, size: int, worst: bool, scratch: Scratch) -> None:
+def _sift(root: int, size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> None:
     """Let the row at ``root`` of the heap sink to its place."""
     heap = scratch.heap
     r = heap[root]
@@ -246,9 +248,9 @@ def _sift(root: int, size: int, worst: bool, scratch: Scratch) -> None:
         child = 2 * root + 1
         if child >= size:
             break
-        if child + 1 < size and _before(heap[child + 1], heap[child], worst, scratch):
+        if child + 1 < size and _before(heap[child + 1], heap[child], last, rows, scratch, x):
             child += 1
-        if not _before(heap[child], r, worst, scratch):
+        if not _before(heap[child], r, last, rows, scratch, x):
             break
         heap[root] = heap[child]
         root = child
@@ -256,16 +258,31 @@ def _sift(root: int, size: int, worst: bool, scratch: Scratch) -> None:
 
 
 @helper
+def _pop(size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> int:
+    """Take the first row off the heap; its new size."""
+    size -= 1
+    scratch.heap[0] = scratch.heap[size]
+    if size > 0:
+        _sift(0, size, last, rows, scratch, x)
+    return size
+
+
+@helper
+def _order_heap(size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    for root in range(size // 2 - 1, -1, -1):
+        _sift(root, size, last, rows, scratch, x)
+
+
+@helper
 def _make_heap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
-    """A heap of the candidates with a task left, the best first; its size."""
+    """A heap of the candidates (weight >= 0) with a task left, the best first; its size."""
     size = 0
     for r in range(n):
-        if scratch.over[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
-            _rate(r, rows, scratch, x)
+        if scratch.weight[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
+            _set_key(r, False, rows, scratch, x)
             scratch.heap[size] = r
             size += 1
-    for root in range(size // 2 - 1, -1, -1):
-        _sift(root, size, False, scratch)
+    _order_heap(size, False, rows, scratch, x)
     return size
 
 
@@ -287,31 +304,38 @@ def _serve_best(skip: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) 
             if not skip:
                 break
         if served == amount and x[r] + 1.0 <= rows.cap[r]:
-            _rate(r, rows, scratch, x)
+            _set_key(r, False, rows, scratch, x)
+            _sift(0, size, False, rows, scratch, x)
         else:
-            size -= 1
-            scratch.heap[0] = scratch.heap[size]
-        if size > 0:
-            _sift(0, size, False, scratch)
+            size = _pop(size, False, rows, scratch, x)
     return misfit
 
 
 @helper
 def _greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
-    """Tasks by value * over / under; with ``single`` the first misfit alone if it is worth more than all."""
+    """Tasks by weight * value; with ``single`` the first misfit alone if it is worth more than all others."""
     for i in range(scratch.load.shape[0]):
         scratch.load[i] = 0.0
     for r in range(n):
         x[r] = 0.0
     misfit = _serve_best(skip, n, rows, scratch, x)
     if single and misfit >= 0:
+        worth = _worth(misfit, False, rows, x)
         total = 0.0
         for r in range(n):
             total += gain(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r], x[r])
-        if _next_value(misfit, rows, x) > total:
-            for r in range(n):
-                x[r] = 0.0
-            x[misfit] = 1.0
+            if total >= worth:
+                return
+        for r in range(n):
+            x[r] = 0.0
+        x[misfit] = 1.0
+
+
+@helper
+def _weigh_values(n: int, rows: Visible, scratch: Scratch) -> None:
+    """Let tasks come by their values alone."""
+    for r in range(n):
+        scratch.weight[r] = rows.value[r] if _dominant(r, rows) <= 1.0 + TOLERANCE else -1.0
 
 
 @pure_kernel
@@ -328,95 +352,97 @@ def m_greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, 
     """
     for r in range(n):
         largest = _dominant(r, rows)
-        scratch.over[r] = 1.0 if largest <= 1.0 + TOLERANCE else -1.0
-        scratch.under[r] = largest
+        scratch.weight[r] = -1.0
+        if largest <= 1.0 + TOLERANCE:
+            scratch.weight[r] = rows.value[r] / largest if largest > 0.0 else np.inf
     _greedy(skip, single, n, rows, scratch, x)
-
-
-@helper
-def _value_order(n: int, rows: Visible, scratch: Scratch) -> None:
-    """Let tasks come by their values alone."""
-    for r in range(n):
-        scratch.over[r] = 1.0 if _dominant(r, rows) <= 1.0 + TOLERANCE else -1.0
-        scratch.under[r] = 1.0
 
 
 @pure_kernel
 def _primal_dual(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     """Algorithm 2 with prices that grow by factors; they are kept as logarithms."""
     m = scratch.load.shape[0]
+    logs = scratch.load  # of prices
+    worth = scratch.key
     largest = 0.0
     for i in range(m):
-        scratch.load[i] = 0.0  # logarithms of prices
+        logs[i] = 0.0
         scratch.largest[i] = 0.0
     for r in range(n):
         x[r] = 0.0
-        scratch.over[r] = -1.0
+        worth[r] = -1.0
         if _dominant(r, rows) <= 1.0 + TOLERANCE and rows.cap[r] >= 1.0:
-            scratch.over[r] = 1.0
-            scratch.worth[r] = _next_value(r, rows, x)
+            worth[r] = _worth(r, False, rows, x)
             for i in range(m):
                 scratch.largest[i] = max(scratch.largest[i], rows.share[r, i])
                 largest = max(largest, rows.share[r, i])
-    limit = np.inf
+    limit = np.inf  # of the logarithm of the sum of prices
     if largest > 0.0:
-        limit = 1.0 / largest - 1.0 + math.log(m)  # of the logarithm of the sum of prices
+        limit = 1.0 / largest - 1.0 + math.log(m)
     while True:
         top = -np.inf
         low = np.inf
         for i in range(m):
-            top = max(top, scratch.load[i])
-            low = min(low, scratch.load[i])
+            top = max(top, logs[i])
+            low = min(low, logs[i])
         if top == np.inf:
             break
         total = 0.0
         for i in range(m):
-            scratch.price[i] = math.exp(scratch.load[i] - top)
+            scratch.price[i] = math.exp(logs[i] - top)
             total += scratch.price[i]
         if top + math.log(total) > limit + PRICE_TOLERANCE:
             break
         plain = top - low < SPREAD  # else exponentials vanish
         best = -1
-        best_ratio = 0.0
+        highest = 0.0
         for r in range(n):
-            if not scratch.over[r] > 0.0:
+            if worth[r] < 0.0:
                 continue
+            ratio = np.inf
             cost = 0.0
             if plain:
                 for i in range(m):
                     cost += rows.share[r, i] * scratch.price[i]
-                ratio = scratch.worth[r] / cost if cost > 0.0 else np.inf
+                if cost > 0.0:
+                    ratio = worth[r] / cost
             else:
                 most = -np.inf
                 for i in range(m):
                     if rows.share[r, i] > 0.0:
-                        most = max(most, math.log(rows.share[r, i]) + scratch.load[i])
-                ratio = np.inf
+                        most = max(most, math.log(rows.share[r, i]) + logs[i])
                 if most > -np.inf:
                     for i in range(m):
                         if rows.share[r, i] > 0.0:
-                            cost += math.exp(math.log(rows.share[r, i]) + scratch.load[i] - most)
-                    ratio = math.log(scratch.worth[r]) - most - math.log(cost)
-            if (
-                best < 0
-                or ratio > best_ratio
-                or (ratio == best_ratio and scratch.worth[r] > scratch.worth[best])
-            ):
+                            cost += math.exp(math.log(rows.share[r, i]) + logs[i] - most)
+                    ratio = math.log(worth[r]) - most - math.log(cost)
+            if best < 0 or ratio > highest or (ratio == highest and worth[r] > worth[best]):
                 best = r
-                best_ratio = ratio
+                highest = ratio
         if best < 0:
             break
         x[best] += 1.0
+        worth[best] = -1.0
         if x[best] + 1.0 <= rows.cap[best]:
-            scratch.worth[best] = _next_value(best, rows, x)
-        else:
-            scratch.over[best] = -1.0
+            worth[best] = _worth(best, False, rows, x)
         for i in range(m):
             if rows.share[best, i] > 0.0:
                 if scratch.largest[i] < 1.0:
-                    scratch.load[i] += limit * rows.share[best, i] / (1.0 - scratch.largest[i])
+                    logs[i] += limit * rows.share[best, i] / (1.0 - scratch.largest[i])
                 else:
-                    scratch.load[i] = np.inf
+                    logs[i] = np.inf
+
+
+@helper
+def _serve_top(r: int, least: float, size: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+    """Serve a task of row r, which is on top of the heap; it stays while tasks have ``least``. New size."""
+    x[r] += 1.0
+    if x[r] + 1.0 <= rows.cap[r]:
+        _set_key(r, False, rows, scratch, x)
+        if scratch.key[r] >= least:
+            _sift(0, size, False, rows, scratch, x)
+            return size
+    return _pop(size, False, rows, scratch, x)
 
 
 @pure_kernel
@@ -436,72 +462,48 @@ def deadline_aware(
         scratch: work space.
         x: [>= n] written: tasks.
     """
-    _value_order(n, rows, scratch)
-    for i in range(scratch.load.shape[0]):
-        scratch.load[i] = -np.inf  # the number of tasks alone counts
+    _weigh_values(n, rows, scratch)
     for r in range(n):
         x[r] = 0.0
-        scratch.most[r] = 0.0
     size = _make_heap(n, rows, scratch, x)
     taken = 0
     total = 0.0
-    least = 0.0
-    while size > 0:  # the first C + 1 tasks
+    while size > 0 and taken < capacity:
         r = scratch.heap[0]
-        worth = scratch.worth[r]
-        if taken == capacity:
-            break
-        x[r] += 1.0
+        if taken == certain:
+            for q in range(n):
+                scratch.certain[q] = x[q]
         if taken < certain:
-            scratch.most[r] += 1.0
-            total += worth
+            total += scratch.key[r]
         taken += 1
-        if x[r] + 1.0 <= rows.cap[r]:
-            _rate(r, rows, scratch, x)
-        else:
-            size -= 1
-            scratch.heap[0] = scratch.heap[size]
-        if size > 0:
-            _sift(0, size, False, scratch)
-    if size == 0:  # there are no more than C
-        return
+        size = _serve_top(r, 0.0, size, rows, scratch, x)
     least = part * (total / certain)
-    if scratch.worth[scratch.heap[0]] <= least:
+    if size == 0 or scratch.key[scratch.heap[0]] <= least:  # the task after the first C
         return
+    if certain < capacity:
+        for r in range(n):
+            x[r] = scratch.certain[r]
     for r in range(n):
-        x[r] = scratch.most[r]
         scratch.order[r] = r
-        scratch.key[r] = rows.deadline[r]
-    _sort(scratch.order, scratch.key, n)
+    _sort(scratch.order, rows.deadline, n)
     left = capacity - certain
     first = 0
     while first < n and left > 0:
         last = first
         until = rows.deadline[scratch.order[first]]
-        while last < n and rows.deadline[scratch.order[last]] == until:
-            last += 1
         size = 0
-        for a in range(first, last):
-            r = scratch.order[a]
-            if scratch.over[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
-                _rate(r, rows, scratch, x)
-                if scratch.worth[r] >= least:
+        while last < n and rows.deadline[scratch.order[last]] == until:
+            r = scratch.order[last]
+            if scratch.weight[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
+                _set_key(r, False, rows, scratch, x)
+                if scratch.key[r] >= least:
                     scratch.heap[size] = r
                     size += 1
-        for root in range(size // 2 - 1, -1, -1):
-            _sift(root, size, False, scratch)
+            last += 1
+        _order_heap(size, False, rows, scratch, x)
         while size > 0 and left > 0:
-            r = scratch.heap[0]
-            x[r] += 1.0
             left -= 1
-            again = x[r] + 1.0 <= rows.cap[r]
-            if again:
-                _rate(r, rows, scratch, x)
-            if not (again and scratch.worth[r] >= least):
-                size -= 1
-                scratch.heap[0] = scratch.heap[size]
-            if size > 0:
-                _sift(0, size, False, scratch)
+            size = _serve_top(scratch.heap[0], least, size, rows, scratch, x)
         first = last
 
 
@@ -606,156 +608,201 @@ def allocate_in_order(
 
 
 @helper
-def _fill_at(level: float, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
-    """Serve strictly concave jobs until over * f' falls to level^(-1/2): x, loads, their derivatives.
+def _fill_at(
+    plain: bool, level: float, n: int, rows: Visible, scratch: Scratch, x: Floats
+) -> tuple[float, float]:
+    """Serve strictly concave jobs until weight / value * f' falls to level^(-1/2).
 
-    With this measure of the level square roots respond by lines, which is what the paper's jobs are. Linear
-    jobs keep their x. ``scratch.key`` holds what the level is multiplied by. The largest load is returned.
+    With this measure of the level square roots respond by lines, which is what the paper's jobs are:
+    ``plain`` says that all jobs have them. ``scratch.key`` holds what the level is multiplied by. Linear jobs
+    keep their x. x and the loads are set; the largest load is returned, and the level at which, by the
+    derivatives, a resource will be full.
     """
     m = scratch.load.shape[0]
     load = scratch.load
     change = scratch.price
-    for i in range(m):
-        load[i] = 0.0
-        change[i] = 0.0
-    root = math.sqrt(level)
-    for r in range(n):
-        kind = rows.utility[r]
-        bend = 0.0
-        if kind != LINEAR:
-            if kind == POWER:
-                if rows.exponent[r] == 0.5:
-                    bend = scratch.key[r]
-                    amount = bend * level
-                else:
-                    amount = (scratch.key[r] * root) ** (1.0 / (1.0 - rows.exponent[r]))
-                    bend = 0.5 * amount / ((1.0 - rows.exponent[r]) * level) if level > 0.0 else 0.0
-            else:
-                amount = scratch.key[r] * root - 1.0
-                bend = 0.5 * scratch.key[r] / root if level > 0.0 else 0.0
-            amount -= rows.served[r]
-            if not amount > 0.0:
-                amount = 0.0
-                bend = 0.0
-            elif amount >= rows.cap[r]:
-                amount = rows.cap[r]
-                bend = 0.0
+    if plain and m == 2:
+        load_0 = 0.0
+        load_1 = 0.0
+        change_0 = 0.0
+        change_1 = 0.0
+        for r in range(n):
+            bend = scratch.key[r]
+            amount = min(max(bend * level - rows.served[r], 0.0), rows.cap[r])
+            bend = bend if 0.0 < amount and amount < rows.cap[r] else 0.0
             x[r] = amount
+            load_0 += rows.share[r, 0] * amount
+            load_1 += rows.share[r, 1] * amount
+            change_0 += rows.share[r, 0] * bend
+            change_1 += rows.share[r, 1] * bend
+        load[0] = load_0
+        load[1] = load_1
+        change[0] = change_0
+        change[1] = change_1
+    else:
         for i in range(m):
-            load[i] += rows.share[r, i] * x[r]
-            change[i] += rows.share[r, i] * bend
+            load[i] = 0.0
+            change[i] = 0.0
+        root = math.sqrt(level)
+        for r in range(n):
+            bend = 0.0
+            if rows.utility[r] != LINEAR:
+                amount = scratch.key[r]
+                if rows.utility[r] == LOG:
+                    amount *= root
+                    bend = 0.5 * amount / level
+                    amount -= 1.0
+                elif rows.exponent[r] == 0.5:
+                    bend = amount
+                    amount *= level
+                else:
+                    power = 1.0 / (1.0 - rows.exponent[r])
+                    amount = (amount * root) ** power
+                    bend = 0.5 * power * amount / level
+                amount -= rows.served[r]
+                if not amount > 0.0:
+                    amount = 0.0
+                    bend = 0.0
+                elif amount >= rows.cap[r]:
+                    amount = rows.cap[r]
+                    bend = 0.0
+                x[r] = amount
+            for i in range(m):
+                load[i] += rows.share[r, i] * x[r]
+                change[i] += rows.share[r, i] * bend
     largest = 0.0
+    following = np.inf
     for i in range(m):
         largest = max(largest, load[i])
-    return largest
+        if change[i] > 0.0:
+            following = min(following, level + (1.0 - load[i]) / change[i])
+    return largest, following
 
 
 @helper
-def _guess_level(part: float, n: int, rows: Visible, scratch: Scratch) -> float:
-    """The level of the mean slope when every strictly concave job has this part of its cap; 1 if none has."""
-    total = 0.0
-    weight = 0.0
-    for r in range(n):
-        if rows.utility[r] != LINEAR and rows.cap[r] > 0.0:
-            amount = part * rows.cap[r]
-            need = 0.0
-            for i in range(scratch.load.shape[0]):
-                need += rows.share[r, i]
-            need *= amount
-            steep = slope(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r] + amount)
-            total += need * scratch.over[r] * steep
-            weight += need
-    return (weight / total) ** 2 if total > 0.0 else 1.0
-
-
-@helper
-def _fill(low: float, high: float, level: float, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _fill(
+    plain: bool,
+    low: float,
+    high: float,
+    level: float,
+    n: int,
+    rows: Visible,
+    scratch: Scratch,
+    x: Floats,
+) -> None:
     """Find the level at which a resource is full: above ``low``, which fits, below ``high``, which does not.
 
     Newton's method within this bracket.
     """
-    m = scratch.load.shape[0]
     if not (level > low and level < high):
         level = 2.0 * low if high == np.inf else 0.5 * (low + high)
     for _ in range(MOST_STEPS):
-        largest = _fill_at(level, n, rows, scratch, x)
+        largest, following = _fill_at(plain, level, n, rows, scratch, x)
         if abs(largest - 1.0) <= EXACT:
             break
         if largest > 1.0:
             high = level
         else:
             low = level
-        following = np.inf
-        for i in range(m):
-            if scratch.price[i] > 0.0:
-                following = min(following, level + (1.0 - scratch.load[i]) / scratch.price[i])
         if not (following > low and following < high):
-            if high == np.inf:
-                following = 16.0 * level
-            else:
-                following = 0.5 * (low + high)
+            following = 16.0 * level if high == np.inf else 0.5 * (low + high)
             if following <= low or following >= high:
-                _fill_at(low, n, rows, scratch, x)
+                _fill_at(plain, low, n, rows, scratch, x)
                 break
         level = following
 
 
 @helper
-def _level_of(r: int, rows: Visible, scratch: Scratch) -> float:
+def _level_of(r: int, scratch: Scratch) -> float:
     """The level, as in :func:`_fill_at`, at which a linear job is served."""
-    slope = scratch.over[r] * rows.value[r]
-    return 1.0 / (slope * slope)
+    return 1.0 / (scratch.weight[r] * scratch.weight[r])
 
 
 @helper
-def _fill_state(state: int, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
-    """The allocation at the level of linear job state / 2 (by order), with those before it; odd: with it."""
+def _fill_state(state: int, count: int, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
+    """The allocation at the level of linear job state / 2 (by order), with those before it; odd: with it.
+
+    The largest load is returned.
+    """
     full = (state + 1) // 2
-    for a in range(scratch.heap[0]):
+    for a in range(count):
         r = scratch.order[a]
         x[r] = rows.cap[r] if a < full else 0.0
-    return _fill_at(_level_of(scratch.order[state // 2], rows, scratch), n, rows, scratch, x)
+    largest, _ = _fill_at(False, _level_of(scratch.order[state // 2], scratch), n, rows, scratch, x)
+    return largest
+
+
+@helper
+def _guess_level(part: float, n: int, rows: Visible, scratch: Scratch) -> float:
+    """The level of the mean slope when every strictly concave job has this part of its cap."""
+    total = 0.0
+    weight = 0.0
+    for r in range(n):
+        if rows.utility[r] != LINEAR and rows.cap[r] > 0.0:
+            amount = part * rows.cap[r]
+            need = amount * _dominant(r, rows)
+            total += need * slope(
+                rows.utility[r], scratch.weight[r], rows.exponent[r], rows.served[r] + amount
+            )
+            weight += need
+    return (weight / total) ** 2 if total > 0.0 else 1.0
 
 
 @pure_kernel
 def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
-    """Serve the highest over * f' first, all to a common level, until a resource is full.
+    """Serve the highest weight / value * f' first, all to a common level, until a resource is full.
 
     Linear jobs come at the level of their slope, one after another by row.
     """
+    m = scratch.load.shape[0]
     count = 0
+    plain = True
+    for i in range(m):
+        scratch.load[i] = 0.0
+        scratch.price[i] = 0.0
+        scratch.largest[i] = 1.0
     for r in range(n):
-        x[r] = rows.cap[r]
-        steep = scratch.over[r] * rows.value[r]
-        if rows.utility[r] == LINEAR:
-            scratch.order[count] = r
-            scratch.key[r] = -steep
-            count += 1
-        elif rows.utility[r] == LOG:
-            scratch.key[r] = steep
-        elif rows.exponent[r] == 0.5:
-            scratch.key[r] = 0.25 * steep * steep
+        weight = scratch.weight[r]
+        factor = weight
+        if rows.utility[r] == POWER and rows.exponent[r] == 0.5:
+            factor = 0.25 * weight * weight
         else:
-            scratch.key[r] = steep * rows.exponent[r]
-    fullest = _sum_loads(n, rows, x, scratch.load)
+            plain = False
+            if rows.utility[r] == LINEAR:
+                scratch.order[count] = r
+                count += 1
+                factor = -weight
+            elif rows.utility[r] == POWER:
+                factor = weight * rows.exponent[r]
+        scratch.key[r] = factor
+        x[r] = rows.cap[r]
+        for i in range(m):
+            scratch.load[i] += rows.share[r, i] * rows.cap[r]
+            scratch.price[i] += rows.share[r, i] * factor
+            scratch.largest[i] += rows.share[r, i] * rows.served[r]
+    fullest = 0.0
+    guess = np.inf
+    for i in range(m):
+        fullest = max(fullest, scratch.load[i])
+        guess = min(guess, scratch.largest[i] / scratch.price[i])  # as if all were served
     if fullest <= 1.0 + EXACT:
         return
-    guess = _guess_level(1.0 / fullest, n, rows, scratch)
     low = 0.0
     high = np.inf
+    if not plain:
+        guess = _guess_level(1.0 / fullest, n, rows, scratch)
     if count > 0:
         _sort(scratch.order, scratch.key, count)
-        scratch.heap[0] = count
         first = 0  # the first state that does not fit
         last = 2 * count
         while first < last:
             middle = (first + last) // 2
-            if _fill_state(middle, n, rows, scratch, x) <= 1.0 + EXACT:
+            if _fill_state(middle, count, n, rows, scratch, x) <= 1.0 + EXACT:
                 first = middle + 1
             else:
                 last = middle
         if first % 2 == 1:
-            _fill_state(first - 1, n, rows, scratch, x)
+            _fill_state(first - 1, count, n, rows, scratch, x)
             r = scratch.order[first // 2]
             x[r] = min(rows.cap[r], _room(r, rows, scratch.load))
             return
@@ -763,10 +810,10 @@ def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
             r = scratch.order[a]
             x[r] = rows.cap[r] if a < first // 2 else 0.0
         if first > 0:
-            low = _level_of(scratch.order[first // 2 - 1], rows, scratch)
+            low = _level_of(scratch.order[first // 2 - 1], scratch)
         if first < 2 * count:
-            high = _level_of(scratch.order[first // 2], rows, scratch)
-    _fill(low, high, guess, n, rows, scratch, x)
+            high = _level_of(scratch.order[first // 2], scratch)
+    _fill(plain, low, high, guess, n, rows, scratch, x)
 
 
 # What the environment asks for ----------------------------------------------------------------
@@ -828,11 +875,11 @@ def allocate_by_rule(
         deadline_aware(certain, tasks / (2 * tasks - certain), n, rows, tasks, scratch, x)
     elif rule == S_GREEDY:
         if discrete:
-            _value_order(n, rows, scratch)
+            _weigh_values(n, rows, scratch)
             _greedy(False, False, n, rows, scratch, x)
         else:
             for r in range(n):
-                scratch.over[r] = 1.0
+                scratch.weight[r] = rows.value[r]
             _serve_by_slope(n, rows, scratch, x)
     elif rule == EQUAL_OPP:
         if discrete:
@@ -869,17 +916,18 @@ def allocate_by_priority(
     """
     if not discrete:
         for r in range(n):
-            scratch.over[r] = 1.0 if scores[r] == 0.0 else math.exp(scores[r])
+            scratch.weight[r] = rows.value[r] * (1.0 if scores[r] == 0.0 else math.exp(scores[r]))
         _serve_by_slope(n, rows, scratch, x)
         return
     for r in range(n):
         largest = _dominant(r, rows)
-        factor = 1.0 if scores[r] == 0.0 else math.exp(scores[r])
-        if abs(factor - largest) <= SAME_SCORE * largest:
-            factor = 1.0
-            largest = 1.0
-        scratch.over[r] = factor if largest <= 1.0 + TOLERANCE else -1.0
-        scratch.under[r] = largest
+        scratch.weight[r] = -1.0
+        if largest <= 1.0 + TOLERANCE:
+            factor = 1.0 if scores[r] == 0.0 else math.exp(scores[r])
+            if abs(factor - largest) <= SAME_SCORE * largest:
+                factor = 1.0
+                largest = 1.0
+            scratch.weight[r] = rows.value[r] * factor / largest if largest > 0.0 else np.inf
     _greedy(False, single_task, n, rows, scratch, x)
 
 
@@ -914,50 +962,40 @@ def buy(n: int, prices: Floats, rows: Visible, x: Floats) -> None:
 
 
 @helper
-def _last_value(r: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
-    """Set what the last task of a row is worth, and its key: the same per dominant share."""
-    worth = task_value(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r] + x[r])
-    scratch.worth[r] = worth
-    scratch.key[r] = worth / scratch.under[r]
-
-
-@helper
 def _drop_worst(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     """Take last tasks away until all fit: lowest value per dominant share, then value, then higher row."""
     m = scratch.load.shape[0]
     size = 0
     for r in range(n):
-        scratch.under[r] = _dominant(r, rows)
-        if x[r] > 0.0 and scratch.under[r] > 0.0:
-            _last_value(r, rows, scratch, x)
+        largest = _dominant(r, rows)
+        if x[r] > 0.0 and largest > 0.0:
+            scratch.weight[r] = rows.value[r] / largest
+            _set_key(r, True, rows, scratch, x)
             scratch.heap[size] = r
             size += 1
-    for root in range(size // 2 - 1, -1, -1):
-        _sift(root, size, True, scratch)
+    _order_heap(size, True, rows, scratch, x)
     while size > 0:
-        over = 0.0  # how many tasks of the worst row are too many for the resources that it uses
-        useless = False
         r = scratch.heap[0]
+        most = 0.0  # tasks of this row that have to go for the resources that it uses
+        useless = False
         for i in range(m):
-            more = scratch.load[i] - (1.0 + TOLERANCE)
-            if more > 0.0:
+            over = scratch.load[i] - (1.0 + TOLERANCE)
+            if over > 0.0:
                 if rows.share[r, i] > 0.0:
-                    over = max(over, math.ceil(more / rows.share[r, i]))
+                    most = max(most, math.ceil(over / rows.share[r, i]))
                 else:
                     useless = True
-        if over == 0.0 and not useless:
+        if most == 0.0 and not useless:
             break
         amount = 1.0
         if rows.utility[r] == LINEAR:  # its tasks follow each other
-            amount = x[r] if useless else min(max(over - 1.0, 1.0), x[r])
+            amount = x[r] if useless else min(max(most - 1.0, 1.0), x[r])
         _give(r, -amount, rows, scratch, x)
         if x[r] > 0.0:
-            _last_value(r, rows, scratch, x)
+            _set_key(r, True, rows, scratch, x)
+            _sift(0, size, True, rows, scratch, x)
         else:
-            size -= 1
-            scratch.heap[0] = scratch.heap[size]
-        if size > 0:
-            _sift(0, size, True, scratch)
+            size = _pop(size, True, rows, scratch, x)
 
 
 @pure_kernel

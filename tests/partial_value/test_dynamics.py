@@ -1,0 +1,318 @@
+"""PartialValue's dynamics against the plain-Python oracle, view against view, and by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym  # noqa: F401
+from schedgym.core.workload import save_workload
+from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
+from schedgym.problems.partial_value.metrics import metrics, validate
+from schedgym.problems.partial_value.schemes import RULES
+from schedgym.problems.partial_value.workload import make_workload
+from tests.partial_value import oracle
+from tests.partial_value.test_oracle import EXAMPLE_1, example_2
+
+ID = "schedgym/PartialValue-v0"
+
+
+def ours(instance: oracle.Instance) -> Any:
+    """The oracle's instance as one of our workloads; jobs by arrival, as our files have them."""
+    jobs = instance.jobs
+    return make_workload(
+        [job.arrival for job in jobs],
+        [job.deadline for job in jobs],
+        [job.X for job in jobs],
+        [job.Y for job in jobs],
+        [list(job.demand) for job in jobs],
+        [job.kind for job in jobs],
+        [job.v for job in jobs],
+        list(instance.capacity),
+        exponent=[job.alpha for job in jobs],
+    )
+
+
+def draw(rng: random.Random, **options: Any) -> oracle.Instance:
+    instance = oracle.random_instance(rng, **options)
+    return instance._replace(jobs=tuple(sorted(instance.jobs, key=lambda job: job.arrival)))
+
+
+def environment(instance: oracle.Instance, folder: Any, **parameters: Any) -> Any:
+    path = folder / "workload.npz"
+    save_workload(ours(instance), path)
+    given = {"window": "all", "model": "discrete" if instance.discrete else "continuous", **parameters}
+    return gym.make(ID, workload=str(path), disable_env_checker=True, **given).unwrapped
+
+
+def state_of(instance: oracle.Instance, observation: dict[str, Any]) -> tuple[oracle.State, np.ndarray]:
+    """The oracle's state, with what was served taken from the observation; and the jobs of its rows."""
+    rows = observation["job"][observation["job_mask"] == 1]
+    served = [job.Y for job in instance.jobs]  # jobs that are not shown count as done, or are not active
+    for r, job in enumerate(rows.tolist()):
+        served[job] = float(observation["served"][r])
+    return oracle.State(instance, int(observation["slot"][0]), tuple(served)), rows
+
+
+def play(env: Any, act: Any, seed: int = 0) -> tuple[dict[str, float], list[float], Any]:
+    observation, _ = env.reset(seed=seed)
+    rewards = []
+    while True:
+        observation, reward, terminated, truncated, info = env.step(act(observation))
+        rewards.append(reward)
+        if terminated or truncated:
+            break
+    record = env.record()
+    validate(record)
+    assert metrics(record).items() <= info["metrics"].items()
+    assert sum(rewards) == pytest.approx(info["metrics"]["value"], rel=1e-9, abs=1e-9)
+    return info["metrics"], rewards, record
+
+
+@pytest.mark.parametrize("name", sorted({*oracle.CONTINUOUS, *oracle.DISCRETE}))
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_whole_runs_equal_the_oracle(name: str, discrete: bool, seed: int, tmp_path: Any) -> None:
+    """The oracle's policies act from our observations: same allocations, rewards, ends and metrics."""
+    if name not in (oracle.DISCRETE if discrete else oracle.CONTINUOUS):
+        pytest.skip("not of this model")
+    rng = random.Random(f"{name} {discrete} {seed}")
+    unit = rng.choice([2, 3, 4]) if name == "deadline-aware" else None
+    kinds = (oracle.POWER, oracle.LOG) if name == "concave" else oracle.KINDS
+    instance = draw(rng, discrete=discrete, unit=unit, kinds=kinds, adversarial=bool(seed % 2))
+    env = environment(instance, tmp_path, view="allocation")
+    choose = oracle.policies(instance)[name]
+    seen: list[oracle.Allocation] = []
+
+    def act(observation: dict[str, Any]) -> np.ndarray:
+        state, rows = state_of(instance, observation)
+        assert rows.tolist() == oracle.active(instance, state.slot, state.y)
+        for r, job in enumerate(rows.tolist()):
+            assert observation["cap"][r] == oracle.slot_cap(state, job)
+            more = min(1.0, oracle.slot_cap(state, job))
+            own = instance.jobs[job]
+            gain = oracle.utility(own, state.y[job] + more) - oracle.utility(own, state.y[job])
+            assert observation["marginal"][r] == pytest.approx(gain, rel=1e-9, abs=1e-12)
+        x = choose(state)
+        seen.append(x)
+        action = np.zeros(env.action_space.shape, env.action_space.dtype)
+        action[: len(rows)] = [x[job] for job in rows.tolist()]
+        return action
+
+    expected = oracle.simulate(instance, name)
+    measured, rewards, _ = play(env, act)
+    assert len(rewards) == max(len(expected.allocation), 1)
+    np.testing.assert_allclose(seen[: len(expected.allocation)], expected.allocation, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(rewards[: len(expected.reward)], expected.reward, rtol=1e-6, atol=1e-7)
+    theirs = oracle.metrics(instance, expected)
+    assert measured["value"] == pytest.approx(theirs.value, rel=1e-7)
+    assert measured["never_served"] == theirs.never_served
+    assert measured["expired"] == theirs.expired
+    assert measured["utilization"] == pytest.approx(np.mean(theirs.utilisation), rel=1e-6, abs=1e-9)
+    assert measured["repaired"] == 0
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_view_rule_equals_the_oracle(rule: str, discrete: bool, seed: int, tmp_path: Any) -> None:
+    if rule not in (oracle.DISCRETE if discrete else oracle.CONTINUOUS):
+        pytest.skip("not of this model")
+    rng = random.Random(f"{rule} {discrete} {seed}")
+    unit = rng.choice([2, 3, 4]) if rule == "deadline-aware" else None
+    instance = draw(rng, discrete=discrete, unit=unit, adversarial=bool(seed % 2))
+    env = environment(instance, tmp_path, view="rule", window=2)
+    index = RULES.index(rule)
+    observation, _ = env.reset(seed=0)
+    allowed = {RULES[i] for i in np.flatnonzero(observation["action_mask"])}
+    expected = set(oracle.policies(instance)) & set(RULES)
+    assert allowed == (expected if unit is not None or not discrete else expected - {"deadline-aware"})
+    measured, _, _ = play(env, lambda o: index)
+    outcome = oracle.simulate(instance, rule)
+    linear = any(job.kind == oracle.LINEAR for job in instance.jobs)
+    if rule == "concave" and linear:  # the optimum of a slot need not be unique: its value is
+        return
+    assert measured["value"] == pytest.approx(outcome.value, rel=1e-7)
+    np.testing.assert_allclose(
+        env.simulator.state.served[0, : len(outcome.y)], outcome.y, rtol=1e-6, atol=1e-7
+    )
+
+
+def test_examples_of_the_paper(tmp_path: Any) -> None:
+    """Vectors 1 and 2: Algorithm 1 serves [1, .4, 0], [0, 0, 1.25], and with roots [.5, .5], [0, .75]."""
+    for instance, value, amounts in (
+        (EXAMPLE_1, 4.9, [1.0, 0.4, 1.25]),
+        (example_2(oracle.POWER), 1.825141, [0.5, 0.5, 0.75]),
+    ):
+        env = environment(instance, tmp_path, view="rule")
+        measured, _, record = play(env, lambda o: RULES.index("concave"))
+        assert measured["value"] == pytest.approx(value, rel=1e-6)
+        np.testing.assert_allclose(record.amount[:, 0], amounts, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_prices_reproduce_algorithm_1(seed: int, tmp_path: Any) -> None:
+    """The logarithms of the dual prices, sent as an action, give Algorithm 1's whole trajectory."""
+    from schedgym.baselines.solvers.dual_prices import dual_prices
+
+    rng = random.Random(seed)
+    instance = draw(rng, max_jobs=8, kinds=(oracle.POWER, oracle.LOG))
+    pricing = environment(instance, tmp_path, view="prices", window=1)
+    visible = environment(instance, tmp_path, view="allocation")
+    observation, _ = visible.reset(seed=0)
+    pricing.reset(seed=0)
+    done = False
+    while not done:
+        n = int(observation["active"][0])
+        share = observation["demand"][:n] / observation["capacity"]
+        fields = (observation[name][:n] for name in ("served", "cap"))
+        kinds = (observation[name][:n] for name in ("utility", "value", "exponent"))
+        prices = np.zeros(len(instance.capacity))
+        x = np.zeros(0)
+        if n:
+            best = dual_prices(*fields, share, *kinds)
+            prices, x = best.prices, best.x
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(prices), -50.0)
+        action = np.zeros(visible.action_space.shape)
+        action[:n] = x
+        _, reward, done, _, info = pricing.step(logs)
+        observation, expected, other, _, _ = visible.step(action)
+        assert reward == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert done == other
+    served = pricing.simulator.state.served, visible.simulator.state.served
+    np.testing.assert_allclose(served[0], served[1], rtol=1e-8, atol=1e-10)
+    assert info["metrics"]["repaired"] == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("discrete", [False, True])
+def test_scores_reproduce_the_greedy_rules(discrete: bool, seed: int, tmp_path: Any) -> None:
+    """All 0: m-greedy, and continuous s-greedy. Logarithm of the dominant share, without the comparison
+    with a single task: discrete s-greedy."""
+    instance = draw(random.Random(seed), discrete=discrete, max_jobs=8, adversarial=bool(seed % 2))
+    rule = "m-greedy" if discrete else "s-greedy"
+    by_rule = play(environment(instance, tmp_path, view="rule"), lambda o: RULES.index(rule))
+    by_score = play(environment(instance, tmp_path, view="priority"), lambda o: np.zeros(len(o["job"])))
+    assert by_rule[2].digest() == by_score[2].digest()
+    if not discrete or any(max(job.demand) == 0 for job in instance.jobs):
+        return
+
+    def dominant(observation: dict[str, Any]) -> np.ndarray:
+        share = (observation["demand"] / observation["capacity"]).max(axis=1)
+        return np.log(np.where(share > 0, share, 1.0))
+
+    plain = environment(instance, tmp_path, view="priority", single_task=False)
+    greedy = play(environment(instance, tmp_path, view="rule"), lambda o: RULES.index("s-greedy"))
+    assert play(plain, dominant)[2].digest() == greedy[2].digest()
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("discrete", [False, True])
+def test_repairs_equal_the_oracle(discrete: bool, seed: int, tmp_path: Any) -> None:
+    rng = random.Random(seed)
+    instance = draw(rng, discrete=discrete, max_jobs=6, adversarial=bool(seed % 2))
+    env = environment(instance, tmp_path, view="allocation")
+    strict = environment(instance, tmp_path, view="allocation", strict=True)
+    observation, _ = env.reset(seed=0)
+    strict.reset(seed=0)
+    done, repaired = False, 0
+    while not done:
+        state, rows = state_of(instance, observation)
+        raw = np.array([rng.choice([0.0, 0.5, 1.0, 2.0, 5.0, -1.0]) for _ in observation["job"]])
+        if discrete:
+            raw = np.round(raw)
+        clipped = [0.0] * len(instance.jobs)
+        for r, job in enumerate(rows.tolist()):
+            clipped[job] = min(max(float(raw[r]), 0.0), oracle.slot_cap(state, job))
+        fits = oracle.fits(instance, clipped) and all(
+            -1e-9 <= raw[r] <= oracle.slot_cap(state, job) + 1e-9 for r, job in enumerate(rows.tolist())
+        )
+        x = clipped if fits else oracle.repair(state, clipped)
+        action = raw.astype(env.action_space.dtype)
+        if not fits:
+            with pytest.raises(InvalidAction):
+                strict.step(action)
+        before = env.simulator.state.served[0, : len(x)].copy()
+        observation, _, done, _, info = env.step(action)
+        got = env.simulator.state.served[0, : len(x)] - before
+        np.testing.assert_allclose(got, x, rtol=1e-9, atol=1e-9)
+        assert bool(info.get("repaired", False)) == (not fits)
+        repaired += not fits
+        for r, job in enumerate(rows.tolist()):
+            action[r] = x[job]
+        strict.step(action)
+    assert info["metrics"]["repaired"] == repaired
+    validate(env.record())
+
+
+def test_hidden_jobs_and_hidden_deadlines() -> None:
+    env = gym.make(ID, window=3, deadlines="hidden", view="allocation", disable_env_checker=True).unwrapped
+    observation, _ = env.reset(seed=0)
+    assert "deadline" not in observation
+    assert observation["backlog"][0] == observation["active"][0] - 3
+    play(env, lambda o: o["cap"])
+    record = env.record()
+    assert len(np.unique(record.job[record.start == 0.0])) <= 3, "jobs beyond the window get nothing"
+    rules = gym.make(ID, deadlines="hidden", view="rule", disable_env_checker=True).unwrapped
+    mask = rules.reset(seed=0)[0]["action_mask"]
+    assert not mask[RULES.index("edf")] and mask[RULES.index("fifo")]
+    _, _, _, _, info = rules.step(RULES.index("edf"))
+    assert info["repaired"]
+
+
+def test_the_end_of_an_episode(tmp_path: Any) -> None:
+    """After the last deadline, or as soon as nothing can be served any more; empty slots are steps."""
+    job = oracle.Job
+    late = oracle.Instance((job(1, 2, 1, 1, (1.0,)), job(5, 9, 1, 1, (1.0,))), (1.0,))
+    env = environment(late, tmp_path, view="priority")
+    _, rewards, record = play(env, lambda o: np.zeros(2))
+    assert rewards == [1.0, 0.0, 0.0, 0.0, 1.0] and record.final_time == 5.0
+    starved = oracle.Instance((job(1, 3, 1, 5, (1.0,)),), (1.0,))
+    env = environment(starved, tmp_path, view="allocation")
+    _, rewards, record = play(env, lambda o: np.zeros(1))
+    assert rewards == [0.0, 0.0, 0.0] and record.final_time == 3.0
+
+
+def test_normalized_rewards_sum_to_the_share_of_the_value() -> None:
+    env = gym.make(ID, normalize=True, disable_env_checker=True).unwrapped
+    observation, _ = env.reset(seed=4)
+    total, done = 0.0, False
+    while not done:
+        observation, reward, done, _, info = env.step(np.zeros(env.action_space.shape))
+        total += reward
+    assert total == pytest.approx(info["metrics"]["value_share"], rel=1e-9)
+
+
+def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
+    job = oracle.Job
+    half = oracle.Instance((job(1, 2, 0.5, 1, (1.0, 1.0)),), (1.0, 1.0))
+    with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
+        environment(half, tmp_path, model="discrete")
+    env = gym.make(ID, single=True, disable_env_checker=True).unwrapped
+    with pytest.raises(InvalidWorkload, match="2 resources, the environment has 1"):
+        env.reset(options={"workload": ours(half)})
+    with pytest.raises(InvalidParameter, match="prices"):
+        gym.make(ID, view="prices", model="discrete")
+    discrete = gym.make(ID, model="discrete", disable_env_checker=True).unwrapped
+    with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
+        discrete.reset(options={"workload": ours(half)})
+    small = gym.make(ID, jobs=2, view="rule", disable_env_checker=True).unwrapped
+    many = oracle.Instance(tuple(job(1, 3, 1, 2, (0.1, 0.1)) for _ in range(50)), (1.0, 1.0))
+    small.reset(seed=0, options={"workload": ours(many)})  # the arrays grow
+    _, _, _, _, info = small.step(RULES.index("fifo"))
+    assert small.simulator.state.served[0].sum() == pytest.approx(10.0)
+
+
+def test_non_finite_actions_are_refused() -> None:
+    for view, shape in (("priority", 32), ("prices", 2), ("allocation", 32)):
+        env = gym.make(ID, view=view, disable_env_checker=True).unwrapped
+        env.reset(seed=0)
+        for bad in (math.nan, math.inf):
+            with pytest.raises(InvalidAction):
+                env.step(np.full(shape, bad))
