@@ -135,7 +135,8 @@ class ParallelJCTEnv(SchedulingEnv):
     or the jobs of a trace (Google 2011, SWIM).
 
     ## Deviations
-    Servers' own vCPU are limits (the paper's list forgets them; `server_caps=False` follows it). An episode
+    Servers' own vCPU are limits (the paper's list forgets them; `server_caps=False` follows it, and then a
+    server can be given more than it has, as long as its rack has something available). An episode
     has a fixed number of jobs in place of an hour of arrivals. The paper is silent on ticks, and on the order
     of simultaneous events: here arrivals, then completions, then decisions; events within 1e-9 (relative) are
     one. What is left of a server below 1e-9 of its vCPU is nothing. A draw of E_MAX counts for every job that

@@ -29,7 +29,7 @@ METRICS = (
     Metric("mean_waiting", "s", "mean time from arrival to launch", "min"),
     Metric("p95_waiting", "s", "95th percentile of the time from arrival to launch", "min"),
     Metric("mean_running", "s", "mean time from launch to completion of the jobs that completed", "min"),
-    Metric("makespan", "s", "last completion", "min"),
+    Metric("makespan", "s", "from the first arrival to the last completion", "min"),
     Metric("finished", "jobs", "jobs that completed", "max"),
     Metric("launched", "jobs", "jobs that were launched", "max"),
     Metric("utilization", "", "vCPU at work over all vCPU, mean over time", "max"),
