@@ -305,7 +305,8 @@ class LaunchPolicy:
 
     def reserve(self, jobs: int) -> None:
         """Make room for that many jobs and one iteration more."""
-        memory, more = self.memory, {}
+        memory = self.memory
+        more: dict[str, Any] = {}
         if jobs > len(memory.stamp):
             for name in ("stamp", "passed", "out"):
                 more[name] = np.zeros(max(jobs, 2 * len(memory.stamp), 64), dtype=np.int64)

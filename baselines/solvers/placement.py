@@ -85,7 +85,7 @@ class Membership(NamedTuple):
 class PlanScratch(NamedTuple):
     """Work space. The first four arrays are what :func:`evaluate` leaves behind; the others are private."""
 
-    count: I8_1  # [R] tasks in the group
+    count: I8_1  # type: ignore[assignment] # [R] tasks in the group
     group_load: F8_1  # [R] sum of their Leq; by equal shares the largest
     group_time: F8_1  # [R] T_k
     leq: F8_1  # [tasks] of each task on its server
@@ -133,7 +133,7 @@ def make_scratch(tasks: int, servers: int, groups: int) -> PlanScratch:
     """Work space for jobs of up to ``tasks`` tasks."""
     sizes = {"leq": tasks, "row_time": tasks, "row_server": tasks, "floor": servers, "share": servers}
     whole = ("count", "owner", "saved_count", "row_server")
-    arrays = [
+    arrays: list[Any] = [
         np.zeros(sizes.get(name, groups), dtype=np.int64 if name in whole else np.float64)
         for name in PlanScratch._fields
     ]

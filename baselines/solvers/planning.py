@@ -88,9 +88,13 @@ class Planner:
         self.equal = allocation == "equal-share"
         self.genetic = name in ("mm-ga", "gsa")
         self.size, self.generations = size, generations
+        self.prepared = False
 
     def prepare(self, groups: npt.ArrayLike, tasks: int) -> None:
-        """Make work space for jobs of up to ``tasks`` tasks on servers in ``groups`` [R, M]."""
+        """Make work space for up to ``tasks`` tasks on servers in ``groups`` [R, M]; keep what fits."""
+        if self.prepared and tasks == len(self.placement) and np.array_equal(self.groups, groups):
+            return
+        self.prepared = True
         self.groups = np.array(groups, dtype=np.int8)
         self.membership: Membership = make_membership(self.groups)
         self.scratch = make_scratch(tasks, self.groups.shape[1], len(self.groups))

@@ -1415,7 +1415,7 @@ def _check_figure_2c(run: Run) -> Finding:
     ratios = {name: curves.ratio(name, "m-greedy") for name in ("s-greedy", "equal-opp", "primal-dual")}
     figures = _figures(curves, heterogeneity=spreads, ratios=ratios)
     # equal-opp, which is above m-greedy nowhere, loses a little less at R = 2 than at R = 1
-    good = _rising(ratios["s-greedy"][::-1]) and _rising(ratios["equal-opp"][:1:-1])
+    good = _rising(ratios["s-greedy"][::-1]) and _rising(ratios["equal-opp"][:0:-1])
     good = good and max(ratios["equal-opp"]) < 1 and all(abs(r - 1) < 0.07 for r in ratios["primal-dual"])
     text = f"R = {spreads}, of m-greedy: " + ", ".join(f"{name} {_listed(r)}" for name, r in ratios.items())
     return Finding(HOLDS if good else MISSED, text, figures=figures)

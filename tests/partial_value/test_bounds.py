@@ -325,6 +325,22 @@ def test_the_discrete_bound_is_that_of_the_linear_program() -> None:
         assert oracle.offline_milp(instance) * (1 - 1e-9) <= certified <= exact * (1 + 2e-7)
 
 
+def test_the_discrete_bound_with_more_tasks_than_pieces() -> None:
+    rng = random.Random(12)
+    for _ in range(30):
+        jobs = []
+        for _ in range(rng.randint(1, 5)):
+            arrival, tasks, v = rng.randint(1, 3), rng.randint(9, 60), rng.uniform(1, 5)
+            demand = (rng.uniform(1, 4), rng.uniform(1, 4))
+            width = min(rng.randint(1, 30), math.floor(min(10 / demand[0], 12 / demand[1])))
+            kind, alpha = rng.choice(oracle.KINDS[1:]), rng.uniform(0.1, 0.9)
+            until = arrival + rng.randint(0, 2)
+            jobs.append(oracle.Job(arrival, until, width, tasks, demand, v, kind, alpha))
+        workload, instance = convert(oracle.Instance(tuple(jobs), (10.0, 12.0), True))
+        exact = oracle.discrete_bound(instance)
+        assert exact * (1 - 1e-9) <= bound(workload, "discrete") <= exact * (1 + 1e-7)
+
+
 def test_many_tasks_per_job() -> None:
     """The paper's jobs, with ten times as many tasks: their pieces would be 4,000."""
     workload = generate(2, 0, Source(40, tasks=1000, parallelism=200, capacity=1000.0))
@@ -366,6 +382,34 @@ def test_alike_tasks_in_long_intervals() -> None:
         assert found.value == pytest.approx(
             oracle.offline_unit(oracle.Instance(unit, (3.0,), True)), rel=1e-12
         )
+
+
+def test_alike_tasks_of_linear_jobs() -> None:
+    """They are taken many at a time, as far as a path carries them."""
+    # the last job wants three, but the first has only one task yet that can make room
+    workload = make_workload(
+        [1, 1, 1],
+        [2, 1, 1],
+        [5, 5, 3],
+        [5, 2, 3],
+        [[1.0]] * 3,
+        ["log", "linear", "linear"],
+        [2.0, 4.0, 1.0],
+        [3.0],
+    )
+    assert offline_optimum(workload, "discrete").value == pytest.approx(2 * math.log(4) + 8 + 1, rel=1e-12)
+    rng = random.Random(11)
+    for _ in range(60):
+        jobs = []
+        for _ in range(rng.randint(2, 6)):
+            arrival = rng.randint(1, 5)
+            v = float(rng.randint(1, 4))
+            tasks, width = rng.randint(1, 12), rng.randint(1, 6)
+            jobs.append(oracle.Job(arrival, rng.randint(arrival, 6), width, tasks, (1.0,), v))
+        workload, instance = convert(oracle.Instance(tuple(jobs), (float(rng.randint(2, 6)),), True))
+        found = offline_optimum(workload, "discrete")
+        assert found.value == pytest.approx(oracle.offline_unit(instance), rel=1e-12)
+        assert replayed(instance, found) == pytest.approx(found.value, rel=1e-12)
 
 
 def test_alike_tasks_of_the_papers_size() -> None:

@@ -277,7 +277,10 @@ def test_the_last_slot_is_cut() -> None:
         ({"rate": 1.0}, {"value", "demand", "tasks", "parallelism", "utility", "exponent"}),
         ({"windows": 1.0}, {"arrival", "value", "demand", "tasks", "parallelism", "utility", "exponent"}),
         ({"heterogeneity": 2.0}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
-        ({"utility": "log"}, {"arrival", "deadline", "value", "demand", "tasks", "parallelism"}),
+        (
+            {"utility": "log", "exponent": 1.0},
+            {"arrival", "deadline", "value", "demand", "tasks", "parallelism"},
+        ),
         ({"single": True}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
         ({"exponent": 0.75}, {"arrival", "deadline", "value", "demand", "utility"}),
         ({"tasks": 7, "parallelism": 3, "capacity": 9.0}, {"arrival", "deadline", "value", "demand"}),
@@ -290,7 +293,7 @@ def test_a_parameter_changes_what_it_names(changes: dict[str, Any], same: set[st
     for name in same:
         assert_array_equal(default.jobs[name], other.jobs[name], err_msg=name)
     for name, value in changes.items():
-        if name in ("tasks", "parallelism", "exponent"):
+        if name in ("tasks", "parallelism", "exponent") and name in other.jobs:
             assert (other.jobs[name] == value).all()
     own = {"rate": "arrival", "windows": "deadline", "heterogeneity": "demand", "value_min": "value"}
     for name in set(changes) & set(own):
@@ -436,7 +439,7 @@ def test_every_job_of_a_trace_can_be_done_in_time(
 
 
 def test_the_load_sets_the_capacity() -> None:
-    for wanted in (0.5, 1.5, 4.0):
+    for wanted in (0.5, 1.5, 4.0, 40.0):
         source = trace_source(load=wanted)
         assert source.windows == 4 and source.resources == 2
         for episode in range(4):

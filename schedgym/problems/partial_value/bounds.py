@@ -503,10 +503,10 @@ def _dealt(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
     """
     column, place = _unrolled(grid)
     order = np.argsort(grid.interval, kind="stable")
-    before = np.empty(len(served))
+    before = np.empty(
+        len(served)
+    )  # tasks of columns before, also in other intervals: that only turns the deal
     before[order] = np.cumsum(served[order]) - served[order]
-    floor = np.concatenate([[0.0], np.cumsum(np.bincount(grid.interval, served, len(grid.slots)))])
-    before -= floor[grid.interval]
     n = grid.slots[grid.interval][column]
 
     def dealt(tasks: F8) -> F8:  # of the first so many, how many the slot gets

@@ -83,6 +83,9 @@ LEAST_LOG_PRICE = -50.0  # the logarithm of a price that is not above it means p
 MOST_SCORE = 10.0
 SAME_SCORE = 1e-12  # a factor exp(score) this near to the dominant share counts as equal to it
 EXACT = 1e-13  # of a full resource, in the continuous model
+ABOUT = 0.01  # of a resource that is about full
+FEW = 8  # tasks for which a heap does not pay
+MOST_FACTOR = 1e200
 MOST_STEPS = 200  # of a search for a level
 SPREAD = 600.0  # of the logarithms of prices below which exponentials do
 
@@ -142,14 +145,22 @@ def _dominant(r: int, rows: Visible) -> float:
 @helper
 def _sum_loads(n: int, rows: Visible, x: Floats, load: Floats) -> float:
     """The loads under an allocation; the largest is returned."""
-    for i in range(load.shape[0]):
-        load[i] = 0.0
-    for r in range(n):
-        for i in range(load.shape[0]):
-            load[i] += rows.share[r, i] * x[r]
     largest = 0.0
+    if load.shape[0] == 2:  # in registers
+        load_0 = 0.0
+        load_1 = 0.0
+        for r in range(n):
+            load_0 += rows.share[r, 0] * x[r]
+            load_1 += rows.share[r, 1] * x[r]
+        load[0] = load_0
+        load[1] = load_1
+        return max(load_0, load_1)
     for i in range(load.shape[0]):
-        largest = max(largest, load[i])
+        total = 0.0
+        for r in range(n):
+            total += rows.share[r, i] * x[r]
+        load[i] = total
+        largest = max(largest, total)
     return largest
 
 
@@ -203,10 +214,247 @@ def _room(r: int, rows: Visible, load: Floats) -> float:
     return amount
 
 
+# Real amounts by marginal value ---------------------------------------------------------------
+
+
 @helper
-def _next_value(r: int, rows: Visible, x: Floats) -> float:
-    """The value of the next task of a row, after x."""
-    return task_value(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r] + x[r] + 1.0)
+def _fill_at(
+    plain: bool, level: float, n: int, rows: Visible, scratch: Scratch, x: Floats
+) -> tuple[float, float]:
+    """Serve strictly concave jobs until weight / value * f' falls to level^(-1/2).
+
+    With this measure of the level square roots respond by lines, which is what the paper's jobs are:
+    ``plain`` says that all jobs have them. ``scratch.key`` holds what the level is multiplied by. Linear jobs
+    keep their x. x and the loads are set; the largest load is returned, and the level at which, by the
+    derivatives, a resource will be full.
+    """
+    m = scratch.load.shape[0]
+    load = scratch.load
+    change = scratch.price
+    if plain and m == 2:
+        load_0 = 0.0
+        load_1 = 0.0
+        change_0 = 0.0
+        change_1 = 0.0
+        for r in range(n):
+            bend = scratch.key[r]
+            wish = bend * level - rows.served[r]
+            amount = min(max(wish, 0.0), rows.cap[r])
+            bend = bend if amount == wish else 0.0
+            x[r] = amount
+            load_0 += rows.share[r, 0] * amount
+            load_1 += rows.share[r, 1] * amount
+            change_0 += rows.share[r, 0] * bend
+            change_1 += rows.share[r, 1] * bend
+        load[0] = load_0
+        load[1] = load_1
+        change[0] = change_0
+        change[1] = change_1
+    else:
+        for i in range(m):
+            load[i] = 0.0
+            change[i] = 0.0
+        root = math.sqrt(level)
+        for r in range(n):
+            bend = 0.0
+            if rows.utility[r] != LINEAR:
+                amount = scratch.key[r]
+                if rows.utility[r] == LOG:
+                    amount *= root
+                    bend = 0.5 * amount / level
+                    amount -= 1.0
+                elif rows.exponent[r] == 0.5:
+                    bend = amount
+                    amount *= level
+                else:
+                    power = 1.0 / (1.0 - rows.exponent[r])
+                    amount = (amount * root) ** power
+                    bend = 0.5 * power * amount / level
+                amount -= rows.served[r]
+                if not amount > 0.0:
+                    amount = 0.0
+                    bend = 0.0
+                elif amount >= rows.cap[r]:
+                    amount = rows.cap[r]
+                    bend = 0.0
+                x[r] = amount
+            for i in range(m):
+                load[i] += rows.share[r, i] * x[r]
+                change[i] += rows.share[r, i] * bend
+    largest = 0.0
+    following = np.inf
+    for i in range(m):
+        largest = max(largest, load[i])
+        if change[i] > 0.0:
+            following = min(following, level + (1.0 - load[i]) / change[i])
+    return largest, following
+
+
+@helper
+def _fill(
+    plain: bool,
+    exact: float,
+    low: float,
+    high: float,
+    level: float,
+    n: int,
+    rows: Visible,
+    scratch: Scratch,
+    x: Floats,
+) -> float:
+    """Find the level at which a resource is full, up to ``exact``.
+
+    Newton's method between ``low``, which fits, and ``high``, which does not. The level is returned.
+    """
+    if not (level > low and level < high):
+        level = 2.0 * low if high == np.inf else 0.5 * (low + high)
+    for _ in range(MOST_STEPS):
+        largest, following = _fill_at(plain, level, n, rows, scratch, x)
+        if abs(largest - 1.0) <= exact:
+            break
+        if largest > 1.0:
+            high = level
+        else:
+            low = level
+        if not (following > low and following < high):
+            following = 16.0 * level if high == np.inf else 0.5 * (low + high)
+            if following <= low or following >= high:
+                level = low
+                _fill_at(plain, level, n, rows, scratch, x)
+                break
+        level = following
+    return level
+
+
+@helper
+def _level_of(r: int, scratch: Scratch) -> float:
+    """The level, as in :func:`_fill_at`, at which a linear job is served."""
+    return 1.0 / (scratch.weight[r] * scratch.weight[r])
+
+
+@helper
+def _fill_state(state: int, count: int, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
+    """The allocation at the level of linear job state / 2 (by order), with those before it; odd: with it.
+
+    The largest load is returned.
+    """
+    full = (state + 1) // 2
+    for a in range(count):
+        r = scratch.order[a]
+        x[r] = rows.cap[r] if a < full else 0.0
+    largest, _ = _fill_at(False, _level_of(scratch.order[state // 2], scratch), n, rows, scratch, x)
+    return largest
+
+
+@helper
+def _guess_level(part: float, n: int, rows: Visible, scratch: Scratch) -> float:
+    """The level of the mean slope when every strictly concave job has this part of its cap."""
+    total = 0.0
+    weight = 0.0
+    for r in range(n):
+        if rows.utility[r] != LINEAR and rows.cap[r] > 0.0:
+            amount = part * rows.cap[r]
+            need = amount * _dominant(r, rows)
+            total += need * slope(
+                rows.utility[r], scratch.weight[r], rows.exponent[r], rows.served[r] + amount
+            )
+            weight += need
+    return (weight / total) ** 2 if total > 0.0 else 1.0
+
+
+@helper
+def _serve_in_turn(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Serve linear jobs in the given order until a resource is full."""
+    for i in range(scratch.load.shape[0]):
+        scratch.load[i] = 0.0
+    full = False
+    for a in range(n):
+        r = scratch.order[a]
+        x[r] = 0.0
+        if not full:
+            amount = min(rows.cap[r], _room(r, rows, scratch.load))
+            full = amount < rows.cap[r]
+            _give(r, amount, rows, scratch, x)
+
+
+@helper
+def _measure(n: int, rows: Visible, scratch: Scratch, x: Floats) -> tuple[int, bool, float, float, float]:
+    """Set ``scratch.key`` for :func:`_fill_at`, x to the caps (0 of jobs with a weight below 0).
+
+    Linear jobs go to ``scratch.order``. Returns their number, whether all jobs have square roots, the largest
+    load, the number of tasks, and a first guess of the level (good if all have square roots).
+    """
+    m = scratch.load.shape[0]
+    count = 0
+    plain = True
+    tasks = 0.0
+    for r in range(n):
+        weight = scratch.weight[r]
+        factor = 0.25 * weight * weight
+        if not (rows.utility[r] == POWER and rows.exponent[r] == 0.5):
+            plain = False
+            factor = weight
+            if rows.utility[r] == LINEAR:
+                scratch.order[count] = r
+                count += 1
+                factor = -weight
+            elif rows.utility[r] == POWER:
+                factor = weight * rows.exponent[r]
+        amount = rows.cap[r] if weight >= 0.0 else 0.0
+        factor = factor if weight >= 0.0 else 0.0
+        scratch.key[r] = min(factor, MOST_FACTOR)  # without demand it is infinite
+        x[r] = amount
+        tasks += amount
+    fullest = _sum_loads(n, rows, x, scratch.load)
+    guess = 1.0
+    if plain:  # as if all were served
+        _sum_loads(n, rows, rows.served, scratch.largest)
+        _sum_loads(n, rows, scratch.key, scratch.price)
+        guess = np.inf
+        for i in range(m):
+            guess = min(guess, (1.0 + scratch.largest[i]) / scratch.price[i])
+    return count, plain, fullest, tasks, guess
+
+
+@pure_kernel
+def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Serve the highest weight / value * f' first, all to a common level, until a resource is full.
+
+    Linear jobs come at the level of their slope, one after another by row.
+    """
+    count, plain, fullest, _, guess = _measure(n, rows, scratch, x)
+    if fullest <= 1.0 + EXACT:
+        return
+    if not plain:
+        guess = _guess_level(1.0 / fullest, n, rows, scratch)
+    low = 0.0
+    high = np.inf
+    if count > 0:
+        _sort(scratch.order, scratch.key, count)
+        if count == n:
+            _serve_in_turn(n, rows, scratch, x)
+            return
+        first = 0  # the first state that does not fit
+        last = 2 * count
+        while first < last:
+            middle = (first + last) // 2
+            if _fill_state(middle, count, n, rows, scratch, x) <= 1.0 + EXACT:
+                first = middle + 1
+            else:
+                last = middle
+        if first % 2 == 1:
+            _fill_state(first - 1, count, n, rows, scratch, x)
+            r = scratch.order[first // 2]
+            x[r] = min(rows.cap[r], _room(r, rows, scratch.load))
+            return
+        for a in range(count):
+            r = scratch.order[a]
+            x[r] = rows.cap[r] if a < first // 2 else 0.0
+        if first > 0:
+            low = _level_of(scratch.order[first // 2 - 1], scratch)
+        if first < 2 * count:
+            high = _level_of(scratch.order[first // 2], scratch)
+    _fill(plain, EXACT, low, high, guess, n, rows, scratch, x)
 
 
 # Whole tasks by value -------------------------------------------------------------------------
@@ -274,24 +522,46 @@ def _order_heap(size: int, last: bool, rows: Visible, scratch: Scratch, x: Float
 
 
 @helper
-def _make_heap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
-    """A heap of the candidates (weight >= 0) with a task left, the best first; its size."""
+def _raise(size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> None:
+    """Put the first of the rows in heap[:size], in any order, on top."""
+    best = 0
+    for a in range(1, size):
+        if _before(scratch.heap[a], scratch.heap[best], last, rows, scratch, x):
+            best = a
+    r = scratch.heap[best]
+    scratch.heap[best] = scratch.heap[0]
+    scratch.heap[0] = r
+
+
+@helper
+def _list_next(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+    """Put the candidates (weight >= 0) with a task left into ``scratch.heap``, unordered; their number."""
     size = 0
     for r in range(n):
         if scratch.weight[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
             _set_key(r, False, rows, scratch, x)
             scratch.heap[size] = r
             size += 1
-    _order_heap(size, False, rows, scratch, x)
     return size
 
 
 @helper
-def _serve_best(skip: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
-    """Serve tasks by key until one does not fit; ``skip`` passes over those. The row of the first, or -1."""
-    size = _make_heap(n, rows, scratch, x)
+def _serve_best(skip: bool, few: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+    """Serve tasks by key until one does not fit; ``skip`` passes over those. The row of the first, or -1.
+
+    If ``few`` are left to serve it does without a heap.
+    """
+    size = _list_next(n, rows, scratch, x)
     misfit = -1
+    steps = 0
     while size > 0:
+        if few and steps < FEW:
+            _raise(size, False, rows, scratch, x)
+        elif steps == 0 or (few and steps == FEW):
+            _order_heap(size, False, rows, scratch, x)
+        else:
+            _sift(0, size, False, rows, scratch, x)
+        steps += 1
         r = scratch.heap[0]
         amount = 1.0
         if rows.utility[r] == LINEAR:  # its tasks follow each other
@@ -305,20 +575,116 @@ def _serve_best(skip: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) 
                 break
         if served == amount and x[r] + 1.0 <= rows.cap[r]:
             _set_key(r, False, rows, scratch, x)
-            _sift(0, size, False, rows, scratch, x)
         else:
-            size = _pop(size, False, rows, scratch, x)
+            size -= 1
+            scratch.heap[0] = scratch.heap[size]
     return misfit
+
+
+@helper
+def _drop_worst(few: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+    """Take last tasks away until all fit: lowest key, then lowest value, then highest row. The last row.
+
+    Jobs of infinite weight keep theirs.
+    """
+    m = scratch.load.shape[0]
+    size = 0
+    for r in range(n):
+        if x[r] > 0.0 and scratch.weight[r] < np.inf:
+            _set_key(r, True, rows, scratch, x)
+            scratch.heap[size] = r
+            size += 1
+    dropped = -1
+    steps = 0
+    while size > 0:
+        if few and steps < FEW:
+            _raise(size, True, rows, scratch, x)
+        elif steps == 0 or (few and steps == FEW):
+            _order_heap(size, True, rows, scratch, x)
+        else:
+            _sift(0, size, True, rows, scratch, x)
+        steps += 1
+        r = scratch.heap[0]
+        most = 0.0  # tasks of this row that have to go for the resources that it uses
+        useless = False
+        for i in range(m):
+            over = scratch.load[i] - (1.0 + TOLERANCE)
+            if over > 0.0:
+                if rows.share[r, i] > 0.0:
+                    most = max(most, math.ceil(over / rows.share[r, i]))
+                else:
+                    useless = True
+        if most == 0.0 and not useless:
+            break
+        amount = 1.0
+        if rows.utility[r] == LINEAR:  # its tasks follow each other
+            amount = x[r] if useless else min(max(most - 1.0, 1.0), x[r])
+        _give(r, -amount, rows, scratch, x)
+        dropped = r
+        if x[r] > 0.0:
+            _set_key(r, True, rows, scratch, x)
+        else:
+            size -= 1
+            scratch.heap[0] = scratch.heap[size]
+    return dropped
+
+
+@helper
+def _tasks_until(r: int, level: float, rows: Visible, scratch: Scratch) -> float:
+    """How many tasks of a strictly concave job, served ones included, have a key above level^(-1/2)."""
+    factor = scratch.weight[r] * math.sqrt(level)
+    if not factor > 0.0:
+        return 0.0
+    if rows.utility[r] == LOG:
+        return math.ceil(1.0 / math.expm1(1.0 / factor)) - 1.0
+    if rows.exponent[r] == 0.5:
+        half = 0.5 * (factor + 1.0 / factor)
+        return max(math.ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
+    count = math.floor((rows.exponent[r] * factor) ** (1.0 / (1.0 - rows.exponent[r])) + 0.5)
+    while count >= 1.0 and not task_value(POWER, factor, rows.exponent[r], count) > 1.0:
+        count -= 1.0
+    while task_value(POWER, factor, rows.exponent[r], count + 1.0) > 1.0:
+        count += 1.0
+    return count
+
+
+@helper
+def _leap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
+    """Serve all tasks with keys above a level at which a resource is about full. False if none were served.
+
+    These are the first in the order of keys. They may be a few too many, or a few may be left.
+    """
+    count, plain, fullest, tasks, guess = _measure(n, rows, scratch, x)
+    if fullest <= 1.0 + TOLERANCE:
+        return True
+    for r in range(n):
+        x[r] = 0.0
+    for i in range(scratch.load.shape[0]):
+        scratch.load[i] = 0.0
+    if count > 0 or tasks < FEW * fullest:  # tasks of linear jobs are served together, or there are few
+        return False
+    if not plain:
+        guess = _guess_level(1.0 / fullest, n, rows, scratch)
+    level = _fill(plain, ABOUT, 0.0, np.inf, guess, n, rows, scratch, x)
+    for r in range(n):
+        x[r] = min(max(_tasks_until(r, level, rows, scratch) - rows.served[r], 0.0), rows.cap[r])
+    _sum_loads(n, rows, x, scratch.load)
+    return True
 
 
 @helper
 def _greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     """Tasks by weight * value; with ``single`` the first misfit alone if it is worth more than all others."""
+    few = _leap(n, rows, scratch, x)
+    over = False
     for i in range(scratch.load.shape[0]):
-        scratch.load[i] = 0.0
-    for r in range(n):
-        x[r] = 0.0
-    misfit = _serve_best(skip, n, rows, scratch, x)
+        if scratch.load[i] > 1.0 + TOLERANCE:
+            over = True
+    misfit = -1
+    if over:
+        misfit = _drop_worst(True, n, rows, scratch, x)
+    if skip or not over:
+        misfit = _serve_best(skip, few, n, rows, scratch, x)
     if single and misfit >= 0:
         worth = _worth(misfit, False, rows, x)
         total = 0.0
@@ -465,7 +831,8 @@ def deadline_aware(
     _weigh_values(n, rows, scratch)
     for r in range(n):
         x[r] = 0.0
-    size = _make_heap(n, rows, scratch, x)
+    size = _list_next(n, rows, scratch, x)
+    _order_heap(size, False, rows, scratch, x)
     taken = 0
     total = 0.0
     while size > 0 and taken < capacity:
@@ -602,218 +969,6 @@ def allocate_in_order(
         else:
             amount = min(amount, _room(r, rows, scratch.load))
         _give(r, amount, rows, scratch, x)
-
-
-# Real amounts by marginal value ---------------------------------------------------------------
-
-
-@helper
-def _fill_at(
-    plain: bool, level: float, n: int, rows: Visible, scratch: Scratch, x: Floats
-) -> tuple[float, float]:
-    """Serve strictly concave jobs until weight / value * f' falls to level^(-1/2).
-
-    With this measure of the level square roots respond by lines, which is what the paper's jobs are:
-    ``plain`` says that all jobs have them. ``scratch.key`` holds what the level is multiplied by. Linear jobs
-    keep their x. x and the loads are set; the largest load is returned, and the level at which, by the
-    derivatives, a resource will be full.
-    """
-    m = scratch.load.shape[0]
-    load = scratch.load
-    change = scratch.price
-    if plain and m == 2:
-        load_0 = 0.0
-        load_1 = 0.0
-        change_0 = 0.0
-        change_1 = 0.0
-        for r in range(n):
-            bend = scratch.key[r]
-            amount = min(max(bend * level - rows.served[r], 0.0), rows.cap[r])
-            bend = bend if 0.0 < amount and amount < rows.cap[r] else 0.0
-            x[r] = amount
-            load_0 += rows.share[r, 0] * amount
-            load_1 += rows.share[r, 1] * amount
-            change_0 += rows.share[r, 0] * bend
-            change_1 += rows.share[r, 1] * bend
-        load[0] = load_0
-        load[1] = load_1
-        change[0] = change_0
-        change[1] = change_1
-    else:
-        for i in range(m):
-            load[i] = 0.0
-            change[i] = 0.0
-        root = math.sqrt(level)
-        for r in range(n):
-            bend = 0.0
-            if rows.utility[r] != LINEAR:
-                amount = scratch.key[r]
-                if rows.utility[r] == LOG:
-                    amount *= root
-                    bend = 0.5 * amount / level
-                    amount -= 1.0
-                elif rows.exponent[r] == 0.5:
-                    bend = amount
-                    amount *= level
-                else:
-                    power = 1.0 / (1.0 - rows.exponent[r])
-                    amount = (amount * root) ** power
-                    bend = 0.5 * power * amount / level
-                amount -= rows.served[r]
-                if not amount > 0.0:
-                    amount = 0.0
-                    bend = 0.0
-                elif amount >= rows.cap[r]:
-                    amount = rows.cap[r]
-                    bend = 0.0
-                x[r] = amount
-            for i in range(m):
-                load[i] += rows.share[r, i] * x[r]
-                change[i] += rows.share[r, i] * bend
-    largest = 0.0
-    following = np.inf
-    for i in range(m):
-        largest = max(largest, load[i])
-        if change[i] > 0.0:
-            following = min(following, level + (1.0 - load[i]) / change[i])
-    return largest, following
-
-
-@helper
-def _fill(
-    plain: bool,
-    low: float,
-    high: float,
-    level: float,
-    n: int,
-    rows: Visible,
-    scratch: Scratch,
-    x: Floats,
-) -> None:
-    """Find the level at which a resource is full: above ``low``, which fits, below ``high``, which does not.
-
-    Newton's method within this bracket.
-    """
-    if not (level > low and level < high):
-        level = 2.0 * low if high == np.inf else 0.5 * (low + high)
-    for _ in range(MOST_STEPS):
-        largest, following = _fill_at(plain, level, n, rows, scratch, x)
-        if abs(largest - 1.0) <= EXACT:
-            break
-        if largest > 1.0:
-            high = level
-        else:
-            low = level
-        if not (following > low and following < high):
-            following = 16.0 * level if high == np.inf else 0.5 * (low + high)
-            if following <= low or following >= high:
-                _fill_at(plain, low, n, rows, scratch, x)
-                break
-        level = following
-
-
-@helper
-def _level_of(r: int, scratch: Scratch) -> float:
-    """The level, as in :func:`_fill_at`, at which a linear job is served."""
-    return 1.0 / (scratch.weight[r] * scratch.weight[r])
-
-
-@helper
-def _fill_state(state: int, count: int, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
-    """The allocation at the level of linear job state / 2 (by order), with those before it; odd: with it.
-
-    The largest load is returned.
-    """
-    full = (state + 1) // 2
-    for a in range(count):
-        r = scratch.order[a]
-        x[r] = rows.cap[r] if a < full else 0.0
-    largest, _ = _fill_at(False, _level_of(scratch.order[state // 2], scratch), n, rows, scratch, x)
-    return largest
-
-
-@helper
-def _guess_level(part: float, n: int, rows: Visible, scratch: Scratch) -> float:
-    """The level of the mean slope when every strictly concave job has this part of its cap."""
-    total = 0.0
-    weight = 0.0
-    for r in range(n):
-        if rows.utility[r] != LINEAR and rows.cap[r] > 0.0:
-            amount = part * rows.cap[r]
-            need = amount * _dominant(r, rows)
-            total += need * slope(
-                rows.utility[r], scratch.weight[r], rows.exponent[r], rows.served[r] + amount
-            )
-            weight += need
-    return (weight / total) ** 2 if total > 0.0 else 1.0
-
-
-@pure_kernel
-def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
-    """Serve the highest weight / value * f' first, all to a common level, until a resource is full.
-
-    Linear jobs come at the level of their slope, one after another by row.
-    """
-    m = scratch.load.shape[0]
-    count = 0
-    plain = True
-    for i in range(m):
-        scratch.load[i] = 0.0
-        scratch.price[i] = 0.0
-        scratch.largest[i] = 1.0
-    for r in range(n):
-        weight = scratch.weight[r]
-        factor = weight
-        if rows.utility[r] == POWER and rows.exponent[r] == 0.5:
-            factor = 0.25 * weight * weight
-        else:
-            plain = False
-            if rows.utility[r] == LINEAR:
-                scratch.order[count] = r
-                count += 1
-                factor = -weight
-            elif rows.utility[r] == POWER:
-                factor = weight * rows.exponent[r]
-        scratch.key[r] = factor
-        x[r] = rows.cap[r]
-        for i in range(m):
-            scratch.load[i] += rows.share[r, i] * rows.cap[r]
-            scratch.price[i] += rows.share[r, i] * factor
-            scratch.largest[i] += rows.share[r, i] * rows.served[r]
-    fullest = 0.0
-    guess = np.inf
-    for i in range(m):
-        fullest = max(fullest, scratch.load[i])
-        guess = min(guess, scratch.largest[i] / scratch.price[i])  # as if all were served
-    if fullest <= 1.0 + EXACT:
-        return
-    low = 0.0
-    high = np.inf
-    if not plain:
-        guess = _guess_level(1.0 / fullest, n, rows, scratch)
-    if count > 0:
-        _sort(scratch.order, scratch.key, count)
-        first = 0  # the first state that does not fit
-        last = 2 * count
-        while first < last:
-            middle = (first + last) // 2
-            if _fill_state(middle, count, n, rows, scratch, x) <= 1.0 + EXACT:
-                first = middle + 1
-            else:
-                last = middle
-        if first % 2 == 1:
-            _fill_state(first - 1, count, n, rows, scratch, x)
-            r = scratch.order[first // 2]
-            x[r] = min(rows.cap[r], _room(r, rows, scratch.load))
-            return
-        for a in range(count):
-            r = scratch.order[a]
-            x[r] = rows.cap[r] if a < first // 2 else 0.0
-        if first > 0:
-            low = _level_of(scratch.order[first // 2 - 1], scratch)
-        if first < 2 * count:
-            high = _level_of(scratch.order[first // 2], scratch)
-    _fill(plain, low, high, guess, n, rows, scratch, x)
 
 
 # What the environment asks for ----------------------------------------------------------------
@@ -961,43 +1116,6 @@ def buy(n: int, prices: Floats, rows: Visible, x: Floats) -> None:
         x[r] = amount
 
 
-@helper
-def _drop_worst(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
-    """Take last tasks away until all fit: lowest value per dominant share, then value, then higher row."""
-    m = scratch.load.shape[0]
-    size = 0
-    for r in range(n):
-        largest = _dominant(r, rows)
-        if x[r] > 0.0 and largest > 0.0:
-            scratch.weight[r] = rows.value[r] / largest
-            _set_key(r, True, rows, scratch, x)
-            scratch.heap[size] = r
-            size += 1
-    _order_heap(size, True, rows, scratch, x)
-    while size > 0:
-        r = scratch.heap[0]
-        most = 0.0  # tasks of this row that have to go for the resources that it uses
-        useless = False
-        for i in range(m):
-            over = scratch.load[i] - (1.0 + TOLERANCE)
-            if over > 0.0:
-                if rows.share[r, i] > 0.0:
-                    most = max(most, math.ceil(over / rows.share[r, i]))
-                else:
-                    useless = True
-        if most == 0.0 and not useless:
-            break
-        amount = 1.0
-        if rows.utility[r] == LINEAR:  # its tasks follow each other
-            amount = x[r] if useless else min(max(most - 1.0, 1.0), x[r])
-        _give(r, -amount, rows, scratch, x)
-        if x[r] > 0.0:
-            _set_key(r, True, rows, scratch, x)
-            _sift(0, size, True, rows, scratch, x)
-        else:
-            size = _pop(size, True, rows, scratch, x)
-
-
 @pure_kernel
 def repair(discrete: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
     """Make an allocation fit: what a job may not get is cut off, then loads above 1 are lowered.
@@ -1024,7 +1142,10 @@ def repair(discrete: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -
     if _sum_loads(n, rows, x, scratch.load) <= 1.0 + TOLERANCE:
         return changed
     if discrete:
-        _drop_worst(n, rows, scratch, x)
+        for r in range(n):
+            largest = _dominant(r, rows)
+            scratch.weight[r] = rows.value[r] / largest if largest > 0.0 else np.inf
+        _drop_worst(False, n, rows, scratch, x)
         return True
     for r in range(n):
         part = 1.0

@@ -327,7 +327,7 @@ class Source:
         count = 0 if trace is None else len(trace.arrival) // jobs
         self.jobs = jobs
         if trace is None:
-            last = LAST_SLOT / 100  # beyond it, draws might reach LAST_SLOT, where they are cut
+            last = LAST_SLOT / 100  # an exponential draw is less than 37 times its mean
             if jobs / rate > last:
                 raise InvalidParameter(
                     f"rate: {jobs} jobs at {rate:g} per slot take more than {last:g} slots"
@@ -555,14 +555,13 @@ def draw_synthetic(
     deadlines = stream(seed, episode, DEADLINES)
     demands = stream(seed, episode, DEMANDS)
     clock = 0.0
-    last = float(LAST_SLOT)
     for j in range(source.jobs):
         # the numbers of arrivals in unit intervals are Poisson
         arrivals, gap = exponential(arrivals)
         clock += gap / source.rate
         deadlines, time = exponential(deadlines)
-        arrival[b, j] = min(1.0 + math.floor(clock), last)
-        deadline[b, j] = min(arrival[b, j] + math.floor(time * source.window), last)
+        arrival[b, j] = 1.0 + math.floor(clock)
+        deadline[b, j] = arrival[b, j] + math.floor(time * source.window)
         tasks[b, j] = source.tasks
         for r in range(demand.shape[2]):
             demand[b, j, r] = 1.0
