@@ -38,10 +38,10 @@ def action_masks(
         num_envs: n.
 
     Returns:
-        bool [n, choices], a new array. Of a MultiDiscrete space the masks of the components stand side by side.
-        A choice is open if it is part of some feasible action, so that two open choices need not go
-        together: of the pairs (task, server) of QueueDelay's view placement, each with the closing task
-        W, which is always open; servers are all open when no task fits.
+        bool [n, choices], a new array. Of a MultiDiscrete space (QueueDelay's view placement: W + 1 tasks,
+        then M servers) the masks of the components stand side by side. A choice is open if some feasible
+        pair has it, so that an open task and an open server need not go together; task W, which closes the
+        epoch, is always open, and all servers are when no task fits.
 
     Raises:
         InvalidParameter: for a Box.
@@ -66,9 +66,9 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
     """A native vector environment behind the interface of stable-baselines3.
 
     Episodes are reset in the step that ends them. ``infos[i]`` always has ``TimeLimit.truncated``, and
-    ``repaired`` where the action was; at the end of an episode also ``metrics``, ``terminal_observation``, and
-    ``episode`` as ``Monitor`` gives it: ``r`` (sum of the rewards), ``l`` (steps), ``t`` (seconds since the
-    environment was made). Observations are copies, rewards float32.
+    ``repaired`` where the action was; at the end of an episode also ``metrics``, ``terminal_observation``,
+    and ``episode`` as ``Monitor`` gives it: ``r`` (sum of the rewards), ``l`` (steps), ``t`` (seconds since
+    the environment was made). Observations are copies, rewards float32.
 
     Args:
         env: made with ``autoreset_mode="SameStep"`` and copies of observations.
@@ -104,12 +104,10 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         else:
             observation, _ = env.reset(seed=seeds)
             for i in (i for i, own in enumerate(options) if own):
-                mask = np.arange(self.num_envs) == i
-                again = [seed if j == i else None for j, seed in enumerate(seeds)]
-                given = {**options[i], "reset_mask": mask}
-                if again[i] is None:  # the reset of all took the episode that is now asked for
+                if seeds[i] is None:  # the reset of all took the episode that is now asked for
                     env.simulator.episodes[i] -= 1
-                observation, _ = env.reset(seed=again, options=given)
+                mask = np.arange(self.num_envs) == i
+                observation, _ = env.reset(seed=seeds, options={**options[i], "reset_mask": mask})
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [{} for _ in range(self.num_envs)]
@@ -187,7 +185,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         """Whether every environment has this attribute; ``action_masks`` where actions are discrete."""
         if attr_name == "action_masks":
             return self._masked
-        return hasattr(self, f"single_{attr_name}") or hasattr(self.env, attr_name)
+        return hasattr(self.env, attr_name)
 
     def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
         """The attribute of each environment, which but for ``action_masks`` is that of the vector."""
@@ -228,7 +226,9 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             return [pictures[i] for i in chosen]
         raise AttributeError(f"{type(self.env).__name__} has no method {method_name!r} of one environment")
 
-    def env_is_wrapped(self, wrapper_class: type[Any], indices: int | Iterable[int] | None = None) -> list[bool]:
+    def env_is_wrapped(
+        self, wrapper_class: type[Any], indices: int | Iterable[int] | None = None
+    ) -> list[bool]:
         """Whether each environment is in this wrapper: only in ``Monitor``, whose infos it gives."""
         monitor = require("stable_baselines3.common.monitor", "agents").Monitor
         return [wrapper_class is monitor for _ in self._chosen(indices)]

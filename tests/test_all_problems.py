@@ -80,7 +80,7 @@ OTHER = {
         {"window": 1, "running_window": 1},
         {"rounds": "events", "server_caps": False, "max_moves": 2},
         {"reading": "x70", "most_tasks": None, "running_window": "all", "jobs": 3},
-        {"max_time": 15.0, "tick": 4.0},
+        {"max_time": 60.0, "tick": 4.0},
     ],
     "partial-value": [
         {"normalize": True, "utility": "log"},
@@ -126,7 +126,7 @@ SB3_ALLOWED["single-job"] = [
 ]
 
 SB3_ALLOWED["parallel-jct"] = [
-    *(SHAPE.format(k) for k in ("efficiency", "jobs", "servers", "groups")),
+    *(SHAPE.format(k) for k in ("efficiency", "jobs", "servers")),
     *(text.format("moves").replace("int32", "float32") for text in IMAGE),
     r"^The minimal resolution for an image is 36x36",
     r"^We recommend you to use a symmetric and normalized Box action space",

@@ -19,7 +19,6 @@ from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
 from schedgym.problems.parallel_jct.metrics import validate
 from schedgym.problems.parallel_jct.workload import energy_draw_python, toy
-from schedgym.testing import check_policy
 from tests.parallel_jct import oracle
 from tests.parallel_jct.test_dynamics import ALL, ID, environment, ours
 
@@ -346,11 +345,6 @@ def test_a_round_under_way_is_pickled(name: str) -> None:
         observation, _, terminated, truncated, _ = env.step(policy(observation))
         done = terminated or truncated
     assert env.record().digest() == expected
-
-
-@pytest.mark.parametrize(("name", "view"), [("ontapra", "plan"), ("ontapra", "pick"), ("fcfs-tapra", "plan")])
-def test_the_public_check(name: str, view: str) -> None:
-    check_policy(f"parallel-jct/{name}", view=view, jobs=5, arity=2, most_tasks=4, reading="shape-half")
 
 
 # Refused --------------------------------------------------------------------------------------

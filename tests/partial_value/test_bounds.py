@@ -10,12 +10,14 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.partial_value import bounds
@@ -499,6 +501,31 @@ def test_large_workloads_have_wider_bounds(
     served = own.value * np.sqrt(np.minimum(100, 20 * (own.deadline - own.arrival + 1)))
     assert fine * (1 - CLOSE) <= coarse < 0.97 * served.sum()
     assert coarse <= fine * {60: 1.5, 400: 1.2, 2000: 1.1}[variables]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{}, {"utility": "linear"}, {"model": "discrete", "single": True}],
+    ids=["concave", "linear", "alike"],
+)
+def test_the_environment_can_play_the_optimum(chosen: dict[str, Any]) -> None:
+    env = gym.make("schedgym/PartialValue-v0", view="allocation", window="all", **chosen)
+    observation, _ = env.reset(seed=7)
+    simulator = env.unwrapped.simulator  # type: ignore[attr-defined]
+    workload = simulator.workload(0)
+    found = offline_optimum(workload, simulator.parameters.model)
+    total, ended = 0.0, False
+    while not ended:
+        now = found.slot == observation["slot"][0]
+        action = np.zeros(env.action_space.shape, dtype=env.action_space.dtype)  # type: ignore[arg-type]
+        visible = observation["job"][: observation["active"][0]]
+        for job, amount in zip(found.job[now], found.amount[now], strict=True):
+            action[np.flatnonzero(visible == job)] = amount
+        observation, reward, ended, _, info = env.step(action)
+        total += float(reward)
+    assert info["metrics"]["repaired"] == 0
+    assert total == pytest.approx(found.value, rel=1e-9)
+    assert total <= upper_bound(workload, simulator.parameters)
 
 
 # Failures -------------------------------------------------------------------------------------

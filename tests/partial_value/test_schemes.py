@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,9 +69,7 @@ def by_rule(rule: str, case: Case) -> list[float]:
     x = np.full(len(case.rows.cap), math.nan)
     dual = make_dual_scratch(len(x), m)
     discrete = case.state.instance.discrete
-    schemes.allocate_by_rule(
-        RULES.index(rule), discrete, n, case.rows, case.capacity, case.scratch, dual, x
-    )
+    schemes.allocate_by_rule(RULES.index(rule), discrete, n, case.rows, case.capacity, case.scratch, dual, x)
     assert np.isnan(x[n:]).all()
     return case.full(x)
 
@@ -128,7 +125,7 @@ def same(found: list[float], expected: list[float], exactly: bool) -> None:
     "rule", ["m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo", "m-greedy-skip"]
 )
 def test_discrete_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> None:
-    for number, state in enumerate(instances(150, 1, discrete=True, kinds=kinds)):
+    for number, state in enumerate(instances(80, 1, discrete=True, kinds=kinds)):
         case = case_of(state, spare=number % 3)
         expected = oracle.DISCRETE[rule](state)
         if rule == "m-greedy-skip":
@@ -142,14 +139,14 @@ def test_discrete_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> No
 @pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
 @pytest.mark.parametrize("rule", ["s-greedy", "equal-opp", "edf", "fifo"])
 def test_continuous_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> None:
-    for number, state in enumerate(instances(100, 2, kinds=kinds)):
+    for number, state in enumerate(instances(60, 2, kinds=kinds)):
         case = case_of(state, spare=number % 3)
         same(by_rule(rule, case), oracle.CONTINUOUS[rule](state), False)
 
 
 @pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
 def test_concave_is_the_best_of_a_slot(kinds: tuple[str, ...]) -> None:
-    for number, state in enumerate(instances(40, 3, kinds=kinds)):
+    for number, state in enumerate(instances(30, 3, kinds=kinds)):
         case = case_of(state, spare=number % 3)
         found = by_rule("concave", case)
         oracle.check(state, found)
@@ -161,3 +158,280 @@ def test_concave_is_the_best_of_a_slot(kinds: tuple[str, ...]) -> None:
             if np.isfinite(oracle.slot_bound(state, list(case.scratch.price))):
                 bound = oracle.slot_bound(state, list(case.scratch.price))
                 assert bound - best <= CLOSE * max(1.0, best)
+
+
+# Whole tasks ----------------------------------------------------------------------------------
+
+
+def one_slot(jobs: list[Job], capacity: tuple[float, ...] = (1.0,), discrete: bool = True) -> Case:
+    """The first slot of jobs that arrive at once."""
+    return case_of(State(Instance(tuple(jobs), capacity, discrete), 1, (0.0,) * len(jobs)))
+
+
+def test_a_single_task_may_replace_the_rest() -> None:
+    jobs = [Job(1, 1, 1, 1, (0.1,), 1.0), Job(1, 1, 1, 1, (1.0,), 5.0)]
+    case = one_slot(jobs)
+    assert by_rule("m-greedy", case) == [0.0, 1.0]
+    assert by_priority(case, [0.0, 0.0]) == [0.0, 1.0]
+    assert by_priority(case, [0.0, 0.0], single_task=False) == [1.0, 0.0]
+
+
+def test_m_greedy_stops_at_a_misfit_or_skips_it() -> None:
+    jobs = [Job(1, 1, 1, 1, (0.6,), 6.0), Job(1, 1, 1, 1, (0.5,), 4.0), Job(1, 1, 9, 9, (0.1,), 0.5)]
+    case = one_slot(jobs)
+    assert by_rule("m-greedy", case) == [1.0, 0.0, 0.0]
+    x = np.zeros(3)
+    schemes.m_greedy(True, True, 3, case.rows, case.scratch, x)
+    assert list(x) == [1.0, 0.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("job", "tasks"),
+    [
+        (Job(1, 1, 5, 5, (0.3,)), 3),
+        (Job(1, 1, 5, 5, (0.25,)), 4),
+        (Job(1, 1, 9, 9, (0.2, 0.1)), 4),
+    ],
+)
+def test_primal_dual_vectors(job: Job, tasks: int) -> None:
+    assert by_rule("primal-dual", one_slot([job], (1.0,) * len(job.demand))) == [tasks]
+
+
+@pytest.mark.parametrize("resources", [1, 2])
+def test_primal_dual_with_tiny_tasks(resources: int) -> None:
+    """e^(B - 1) overflows, and the prices of two resources lie too far apart for numbers."""
+    jobs = [
+        Job(1, 1, 2000, 2000, (0.001, 0.0)[:resources], 1.0, POWER),
+        Job(1, 1, 2000, 2000, (0.0009, 0.00001)[:resources], 1.1, LOG),
+        Job(1, 1, 2000, 2000, (0.0002, 0.0005)[:resources], 0.001, LINEAR),
+    ]
+    case = one_slot(jobs, (1.0,) * resources)
+    found = by_rule("primal-dual", case)
+    assert found == oracle.primal_dual(case.state)
+    assert sum(found) > 900
+
+
+def unit_states(count: int, seed: int) -> Iterator[State]:
+    rng = random.Random(seed)
+    for number in range(count):
+        instance = oracle.random_instance(
+            rng, discrete=True, unit=rng.randint(1, 7), max_jobs=8, adversarial=number % 2 == 0
+        )
+        jobs = tuple(sorted(instance.jobs, key=lambda job: job.arrival))
+        yield from states(instance._replace(jobs=jobs), number)
+
+
+def test_deadline_aware_is_the_oracles() -> None:
+    changed = 0
+    for state in unit_states(300, 4):
+        found = by_rule("deadline-aware", case_of(state, spare=1))
+        assert found == oracle.deadline_aware(state)
+        changed += found != oracle.s_greedy_discrete(state)
+    assert changed > 100
+
+
+@pytest.mark.parametrize(
+    ("capacity", "jobs", "value"),
+    [
+        (2, [(1, 1, 2, 5, 1), (1, 2, 1, 1, 1.001), (1, 2, 1, 1, 1.51)], 2.511),
+        (3, [(1, 1, 3, 4, 1.499), (1, 3, 1, 1, 1.5001), (1, 3, 2, 2, 2)], 5.5001),
+    ],
+)
+def test_deadline_aware_vectors(capacity: int, jobs: list[tuple[float, ...]], value: float) -> None:
+    made = tuple(Job(a, d, most, tasks, (1.0,), v) for a, d, most, tasks, v in jobs)
+    instance = Instance(made, (float(capacity),), True)
+    outcome = oracle.simulate(instance, lambda state: by_rule("deadline-aware", case_of(state)))
+    assert abs(outcome.value - value) < 1e-9
+
+
+@pytest.mark.parametrize("certain", [1, 2, 3])
+def test_deadline_aware_with_other_numbers(certain: int) -> None:
+    """p of the most valuable tasks, then the most urgent of those worth rho of their mean."""
+    deadlines, values = [9, 2, 5, 1, 7], [5.0, 4.0, 3.0, 2.0, 2.9]
+    case = one_slot([Job(1, d, 1, 1, (1.0,), v) for d, v in zip(deadlines, values, strict=True)], (3.0,))
+    x = np.zeros(5)
+    schemes.deadline_aware(certain, 0.6, 5, case.rows, 3, case.scratch, x)
+    order = sorted(range(5), key=lambda j: -values[j])
+    mean = sum(values[j] for j in order[:certain]) / certain
+    near = sorted((j for j in order[certain:] if values[j] >= 0.6 * mean), key=lambda j: deadlines[j])
+    assert sorted(np.flatnonzero(x)) == sorted(order[:certain] + near[: 3 - certain])
+
+
+def test_unit_demand() -> None:
+    for capacity, share, expected in [
+        ([4.0], [[0.25], [0.25]], True),
+        ([4.0], [[0.25], [0.5]], False),
+        ([2.5], [[0.4]], False),
+        ([0.5], [[2.0]], False),
+        ([1.0, 1.0], [[1.0, 1.0]], False),
+    ]:
+        assert schemes.unit_demand(len(share), np.array(share), np.array(capacity)) == expected
+
+
+# Priorities -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
+def test_scores_contain_the_greedy_rules(kinds: tuple[str, ...]) -> None:
+    for number, state in enumerate(instances(80, 5, discrete=True, kinds=kinds)):
+        case = case_of(state, spare=number % 2)
+        n = len(case.ids)
+        assert by_priority(case, np.zeros(n)) == by_rule("m-greedy", case)
+        largest = case.rows.share[:n].max(axis=1, initial=0.0)
+        if (largest > 0.0).all():  # else no finite score puts a job behind others
+            assert by_priority(case, np.log(largest), single_task=False) == by_rule("s-greedy", case)
+    for number, state in enumerate(instances(60, 6, kinds=kinds)):
+        case = case_of(state, spare=number % 2)
+        assert by_priority(case, np.zeros(len(case.ids))) == by_rule("s-greedy", case)
+
+
+def scaled(state: State, factors: dict[int, float]) -> State:
+    """The state with the values of jobs multiplied."""
+    jobs = tuple(job._replace(v=job.v * factors.get(j, 1.0)) for j, job in enumerate(state.instance.jobs))
+    return state._replace(instance=state.instance._replace(jobs=jobs))
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_a_score_multiplies_the_value(discrete: bool) -> None:
+    rng = np.random.default_rng(7)
+    for state in instances(80, 8, discrete=discrete):
+        case = case_of(state)
+        scores = rng.normal(0.0, 2.0, len(case.ids))
+        other = scaled(state, dict(zip(case.ids, np.exp(scores), strict=True)))
+        if discrete:
+            order = by_priority(case, scores, single_task=False)
+            assert order == by_priority(case_of(other), np.zeros(len(scores)), single_task=False)
+        else:
+            same(by_priority(case, scores), oracle.s_greedy_continuous(other), False)
+
+
+def large_case(seed: int, kind: str, discrete: bool, alpha: float = 0.5, n: int = 60) -> Case:
+    """A slot with hundreds of tasks, in which whole levels of tasks are served at a time."""
+    rng = np.random.default_rng(seed)
+    jobs, y = [], []
+    for _ in range(n):
+        y.append(float(rng.integers(0, 40)) if rng.random() < 0.6 else 0.0)
+        need = (rng.uniform(1, 8), 1.0) if rng.random() < 0.5 else (1.0, rng.uniform(1, 8))
+        if rng.random() < 0.05:
+            need = (0.0, 0.0)
+        v = float(rng.choice([1.0, 2.0, rng.uniform(1, 5)]))
+        jobs.append(Job(0, 9, 20, 100, need, v, kind, alpha))
+    if seed % 3 == 0:  # equal jobs
+        jobs[n // 2 :] = jobs[: n - n // 2]
+    scale = float(rng.choice([100.0, 1000.0, 3000.0]))
+    return case_of(State(Instance(tuple(jobs), (scale, scale), discrete), 1, tuple(y)))
+
+
+@pytest.mark.parametrize(("kind", "alpha"), [(POWER, 0.5), (POWER, 0.3), (LOG, 0.5), (LINEAR, 0.5)])
+def test_many_tasks_are_served_in_order(kind: str, alpha: float) -> None:
+    for seed in range(12):
+        case = large_case(seed, kind, True, alpha)
+        for rule in ("m-greedy", "s-greedy", "equal-opp"):
+            assert by_rule(rule, case) == oracle.DISCRETE[rule](case.state), (seed, rule)
+
+
+# Prices ---------------------------------------------------------------------------------------
+
+
+def bought(case: Case, prices: Any) -> list[float]:
+    x = np.full(len(case.rows.cap), math.nan)
+    schemes.buy(len(case.ids), np.array(prices), case.rows, x)
+    return case.full(x)
+
+
+def test_jobs_buy_what_pays() -> None:
+    rng = np.random.default_rng(9)
+    for state in instances(80, 10):
+        case = case_of(state, spare=1)
+        for _ in range(4):
+            prices = rng.exponential(3.0, len(case.capacity)) * (rng.random(len(case.capacity)) < 0.8)
+            expected = oracle.buy_all(state, list(prices))
+            assert np.allclose(bought(case, prices), expected, rtol=0.0, atol=CLOSE)
+
+
+def test_a_linear_job_buys_nothing_at_its_own_price() -> None:
+    case = one_slot([Job(1, 1, 2, 3, (0.5,), 1.0)], discrete=False)
+    assert [bought(case, [price])[0] for price in (1.9, 2.0, 2.1, 0.0)] == [2.0, 0.0, 0.0, 2.0]
+
+
+def test_prices_come_as_logarithms() -> None:
+    prices = np.zeros(4)
+    schemes.decode_prices(np.array([0.0, -50.0, -49.9, 50.0]), prices)
+    assert prices[0] == 1.0 and prices[1] == 0.0 and prices[2] > 0.0 and math.isfinite(prices[3])
+
+
+# Repair ---------------------------------------------------------------------------------------
+
+
+def repaired(case: Case, wanted: Any) -> tuple[list[float], bool]:
+    x = np.full(len(case.rows.cap), math.nan)
+    x[: len(case.ids)] = wanted
+    changed = schemes.repair(case.state.instance.discrete, len(case.ids), case.rows, case.scratch, x)
+    return case.full(x), changed
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_repair_is_the_oracles(discrete: bool) -> None:
+    rng = np.random.default_rng(11)
+    seen = {False: 0, True: 0}
+    for state in instances(150, 12, discrete=discrete):
+        case = case_of(state, spare=1)
+        cap = case.rows.cap[: len(case.ids)]
+        for _ in range(3):
+            wanted = rng.integers(0, cap.astype(int) + 1) if discrete else rng.random(len(cap)) * cap
+            wanted = wanted * (rng.random(len(cap)) < 0.8)
+            found, changed = repaired(case, wanted)
+            full = case.full(wanted)
+            same(found, oracle.repair(state, full), discrete)
+            oracle.check(state, found)
+            assert changed == (not oracle.fits(state.instance, full))
+            seen[changed] += 1
+    assert min(seen.values()) > 50
+
+
+def test_repair_clips() -> None:
+    case = one_slot([Job(1, 1, 2, 3, (0.1,)), Job(1, 1, 2, 1, (0.1,))], discrete=False)
+    assert repaired(case, [-1.0, 9.0]) == ([0.0, 1.0], True)
+    assert repaired(case, [-1e-12, 1.0 + 1e-12]) == ([0.0, 1.0], False)
+    assert repaired(case, [2.0, 1.0]) == ([2.0, 1.0], False)
+
+
+@pytest.mark.parametrize(("kind", "alpha"), [(POWER, 0.5), (POWER, 0.3), (LOG, 0.5), (LINEAR, 0.5)])
+def test_repair_of_many_tasks(kind: str, alpha: float) -> None:
+    rng = np.random.default_rng(13)
+    for seed in range(4):
+        case = large_case(seed, kind, True, alpha, n=20)
+        wanted = rng.integers(0, case.rows.cap.astype(int) + 1)
+        assert repaired(case, wanted)[0] == oracle.repair(case.state, case.full(wanted))
+
+
+def test_huge_counts_are_served_and_repaired_at_once() -> None:
+    """A thousand jobs with a million tasks each: one by one this would take minutes."""
+    n = 1000
+    jobs = [Job(1, 1, 10**6, 10**6, (1.0,), 1.0 + 0.001 * j, POWER) for j in range(n)]
+    case = one_slot(jobs, (1e8,))
+    found = by_rule("m-greedy", case)
+    assert sum(found) == 1e8
+    assert repaired(case, case.rows.cap)[0] == found
+
+
+# Orders ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_any_order_can_be_served(discrete: bool) -> None:
+    rng = np.random.default_rng(14)
+    for state in instances(60, 15, discrete=discrete):
+        case = case_of(state, spare=2)
+        order = rng.permutation(len(case.ids))
+        x = np.full(len(case.rows.cap), math.nan)
+        schemes.allocate_in_order(discrete, len(order), order, case.rows, case.scratch, x)
+        same(case.full(x), oracle.in_order(state, [case.ids[r] for r in order]), discrete)
+
+
+def test_no_jobs_get_nothing() -> None:
+    case = case_of(State(Instance((Job(5, 6, 1, 1, (1.0,)),), (1.0,), True), 1, (0.0,)), spare=2)
+    for rule in RULES:
+        assert by_rule(rule, case) == [0.0]
+    assert by_priority(case, []) == [0.0]
+    assert repaired(case, []) == ([0.0], False)

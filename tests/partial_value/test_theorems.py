@@ -130,7 +130,7 @@ def linear(*jobs: tuple[float, float, float, float, float], capacity: float = 1.
 # Theorem III.1 ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=3000)
+@settings(max_examples=100)
 @given(workloads())
 def test_algorithm_1_is_2_competitive(workload: Workload) -> None:
     optimum = offline_optimum(workload)
@@ -149,7 +149,7 @@ def test_the_factor_of_two_is_tight() -> None:
 # Theorem III.2 ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=3000)
+@settings(max_examples=100)
 @given(workloads(resources=1, common=True, bounded=False))
 def test_algorithm_1_is_optimal_with_a_common_deadline(workload: Workload) -> None:
     """One resource, and no bound on parallelism, which the theorem as printed forgets."""
@@ -202,7 +202,7 @@ def primal_dual_factor(b: float, m: int) -> float:
     return math.e * b / (b - 1) * m ** (1 / (b - 1))
 
 
-@settings(max_examples=3000)
+@settings(max_examples=100)
 @given(workloads(whole=True))
 def test_algorithm_2_with_exact_slots_is_2_competitive(workload: Workload) -> None:
     optimum = offline_optimum(workload, "discrete")
@@ -211,7 +211,7 @@ def test_algorithm_2_with_exact_slots_is_2_competitive(workload: Workload) -> No
     assert optimum.value <= 2 * own * (1 + CLOSE)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=100)
 @given(st.one_of(workloads(whole=True), workloads(whole=True, most_share=0.4)))
 def test_algorithm_2_with_local_greedy(workload: Workload) -> None:
     m = len(workload.cluster["capacity"])
@@ -223,7 +223,7 @@ def test_algorithm_2_with_local_greedy(workload: Workload) -> None:
         assert optimum <= (1 + theta) * own * (1 + CLOSE)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=100)
 @given(workloads(whole=True, most_share=0.4))
 def test_algorithm_2_with_local_primal_dual(workload: Workload) -> None:
     b, m = 1 / largest_share(workload), len(workload.cluster["capacity"])
@@ -233,7 +233,7 @@ def test_algorithm_2_with_local_primal_dual(workload: Workload) -> None:
     assert optimum <= (1 + primal_dual_factor(b, m)) * own * (1 + CLOSE)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=100)
 @given(workloads(whole=True), st.sampled_from(("m-greedy", "primal-dual", "s-greedy", "edf")))
 def test_the_factor_of_each_slot_is_that_of_the_whole(workload: Workload, name: str) -> None:
     """Theorem IV.1 for any rule, theta measured slot by slot along its own way."""
@@ -271,7 +271,7 @@ def test_the_factor_of_each_slot_is_that_of_the_whole(workload: Workload, name: 
 # Theorem IV.2 -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=5000)
+@settings(max_examples=200)
 @given(st.integers(1, 5).flatmap(lambda c: workloads(whole=True, unit=c)))
 def test_algorithm_3(workload: Workload) -> None:
     """1.8-competitive for even C; for odd C the bound is larger than the paper's."""
@@ -307,7 +307,7 @@ def test_instances_of_algorithm_3(c: int, jobs: Any, got: float, best: float) ->
 # Fractional and whole tasks ---------------------------------------------------------------------
 
 
-@settings(max_examples=2000)
+@settings(max_examples=40)
 @given(workloads(whole=True))
 def test_the_fractional_optimum_bounds_the_whole_one(workload: Workload) -> None:
     fractional = offline_optimum(workload)

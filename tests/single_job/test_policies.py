@@ -14,7 +14,6 @@ from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.core.workload import save_workload
 from schedgym.errors import InvalidParameter
 from schedgym.problems.single_job.metrics import validate
-from schedgym.testing import check_policy
 from tests.parallel_jct import oracle
 from tests.single_job.test_dynamics import instances, make, of, workload_of
 
@@ -192,11 +191,6 @@ def test_a_plan_under_way_is_pickled() -> None:
         policy = pickle.loads(pickle.dumps(policy))
         observation, _, done, _, _ = env.step(policy(observation))
     assert env.record().digest() == expected
-
-
-@pytest.mark.parametrize("name", ["tapra", "tapra-fast", "gsa-equal", "random"])
-def test_the_public_check(name: str) -> None:
-    check_policy(f"single-job/{name}", tasks=6, arity=4)
 
 
 @pytest.mark.parametrize(

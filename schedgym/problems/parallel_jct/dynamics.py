@@ -423,12 +423,23 @@ def open_round(config: Any, jobs: Jobs, state: State, b: int) -> Any:
 
 
 @helper
+def skip_ticks(config: Any, state: State, b: int) -> None:
+    """Pass over the ticks before the clock, which nobody waited for."""
+    s = state.scalars[b]
+    if s.ticks * config.tick < s.clock:
+        s.ticks = int(math.floor(s.clock / config.tick)) - 1
+        while s.ticks * config.tick < s.clock:
+            s.ticks += 1
+
+
+@helper
 def run_on(
     config: Any, jobs: Jobs, state: State, log: Log, membership: Membership, b: int, changed: bool
 ) -> None:
     """Let time pass until a decision is due, the episode ends, or the log is short of rows.
 
-    ``changed``: whether tasks were launched or completed since the shares of DRC were computed.
+    ``changed``: whether tasks were launched or completed since the shares of DRC were computed; what is
+    reserved has been counted again.
     """
     s = state.scalars[b]
     s.deciding = 0
@@ -438,7 +449,6 @@ def run_on(
             if s.logged + s.running > log.task.shape[1]:
                 s.short = 1
                 return
-            recount(jobs, state, membership, b)
             distribute(config, jobs, state, log, b)
         if s.completed == s.jobs:
             s.finished = 1
@@ -455,6 +465,10 @@ def run_on(
             now = exact
         if now > config.max_time:
             s.charged += work_until(state, log, b, config.max_time)
+            skip_ticks(config, state, b)
+            s.was_arrival = 0
+            s.was_completion = 0
+            s.was_tick = 0
             s.finished = 1
             s.truncated = 1
             return
@@ -468,20 +482,17 @@ def run_on(
             s.arrived += 1
             s.was_arrival = 1
         s.was_completion = complete_tasks(state, b) > 0
-        if s.ticks * config.tick < now:  # ticks that nobody waited for
-            s.ticks = int(math.floor(now / config.tick)) - 1
-            while s.ticks * config.tick < now:
-                s.ticks += 1
+        skip_ticks(config, state, b)
         s.was_tick = config.rounds != ON_EVENTS and s.ticks * config.tick == now
         if s.was_tick:
             s.ticks += 1
         changed = s.was_completion != 0
+        if changed:
+            recount(jobs, state, membership, b)
         due = s.was_tick != 0 if config.rounds == ON_TICKS else s.was_arrival != 0 or changed
         if config.rounds == ON_ALL:
             due = due or s.was_tick != 0
         if due and s.waiting > 0 and now < config.max_time:
-            if changed:
-                recount(jobs, state, membership, b)
             if open_round(config, jobs, state, b):
                 s.deciding = 1
                 return
@@ -1013,16 +1024,8 @@ def write_plan(config: Any, jobs: Jobs, state: State, observation: Observation, 
 
 
 @helper
-def begin(
-    config: Any,
-    jobs: Jobs,
-    state: State,
-    log: Log,
-    observation: Observation,
-    membership: Membership,
-    b: int,
-) -> None:
-    """Start an episode on the loaded workload, at its first decision."""
+def begin(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+    """Start an episode on the loaded workload, at time 0 before any event."""
     s = state.scalars[b]
     s.capacity = 0.0
     for j in range(jobs.cpu.shape[1]):
@@ -1066,8 +1069,6 @@ def begin(
     s.failures = 0
     s.rounds = 0
     s.repaired = 0
-    recount(jobs, state, membership, b)
-    run_on(config, jobs, state, log, membership, b, False)
 
 
 @pure_kernel
@@ -1087,28 +1088,31 @@ def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
         if command[b] == SKIP:
             continue
         s = state.scalars[b]
-        if command[b] == RESUME:
-            run_on(config, jobs, state, log, membership, b, True)
-        else:
+        launched = False
+        runs = True  # until the next decision
+        if command[b] != RESUME:
             exchange.terminated[b] = False
             exchange.truncated[b] = False
             if command[b] == BEGIN:
                 exchange.repaired[b] = False
-                begin(config, jobs, state, log, observation, membership, b)
+                begin(config, jobs, state, observation, b)
+                launched = True
             else:
                 s.acted = 1
                 s.repaired += exchange.repaired[b]
                 if s.decision == LAUNCH:
                     launch(jobs, state, b)
-                    recount(jobs, state, membership, b)
+                    launched = True
                 elif s.decision == FAIL:
                     state.failed[b, state.queue[b, s.row]] = 1
                     s.failures += 1
-                over = s.decision == END
+                runs = s.decision == END
                 if s.decision == LAUNCH or s.decision == FAIL:
-                    over = not has_candidate(config, state, b)
-                if over:
-                    run_on(config, jobs, state, log, membership, b, True)
+                    runs = not has_candidate(config, state, b)
+            if launched:
+                recount(jobs, state, membership, b)
+        if runs:
+            run_on(config, jobs, state, log, membership, b, command[b] != BEGIN)
         if s.short:
             short = True
             continue

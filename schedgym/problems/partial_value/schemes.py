@@ -83,7 +83,7 @@ LEAST_LOG_PRICE = -50.0  # the logarithm of a price that is not above it means p
 MOST_SCORE = 10.0
 SAME_SCORE = 1e-12  # a factor exp(score) this near to the dominant share counts as equal to it
 EXACT = 1e-13  # of a full resource, in the continuous model
-ABOUT = 0.01  # of a resource that is about full
+ABOUT = 0.03  # of a resource that is about full
 FEW = 8  # tasks for which a heap does not pay
 MOST_FACTOR = 1e200
 MOST_STEPS = 200  # of a search for a level
@@ -110,6 +110,7 @@ class Scratch(NamedTuple):
     key: F8_1  # [rows] of heaps and orders
     heap: I8_1  # [rows]
     order: I8_1  # [rows]
+    bend: F8_1  # [rows] how amounts change with a level
     certain: F8_1  # [rows] tasks
     load: F8_1  # [m]
     price: F8_1  # [m]
@@ -123,6 +124,7 @@ def make_scratch(rows: int, resources: int) -> Scratch:
         key=np.zeros(rows),
         heap=np.zeros(rows, dtype=np.int64),
         order=np.zeros(rows, dtype=np.int64),
+        bend=np.zeros(rows),
         certain=np.zeros(rows),
         load=np.zeros(resources),
         price=np.zeros(resources),
@@ -191,7 +193,7 @@ def _fitting(r: int, amount: float, rows: Visible, load: Floats) -> float:
     for i in range(load.shape[0]):
         need = rows.share[r, i]
         if load[i] + amount * need > 1.0 + TOLERANCE:
-            amount = max(math.floor((1.0 + TOLERANCE - load[i]) / need), 0.0)
+            amount = max(np.floor((1.0 + TOLERANCE - load[i]) / need), 0.0)
             if amount > 0.0 and load[i] + amount * need > 1.0 + TOLERANCE:
                 amount -= 1.0
     return amount
@@ -240,8 +242,11 @@ def _fill_at(
             bend = scratch.key[r]
             wish = bend * level - rows.served[r]
             amount = min(max(wish, 0.0), rows.cap[r])
-            bend = bend if amount == wish else 0.0
+            scratch.bend[r] = bend if amount == wish else 0.0
             x[r] = amount
+        for r in range(n):  # apart from the first loop, which becomes one of vectors
+            amount = x[r]
+            bend = scratch.bend[r]
             load_0 += rows.share[r, 0] * amount
             load_1 += rows.share[r, 1] * amount
             change_0 += rows.share[r, 0] * bend
@@ -582,12 +587,11 @@ def _serve_best(skip: bool, few: bool, n: int, rows: Visible, scratch: Scratch, 
 
 
 @helper
-def _drop_worst(few: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
-    """Take last tasks away until all fit: lowest key, then lowest value, then highest row. The last row.
+def _take_back(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+    """Take the last tasks in the order of keys back until all fit: the row of the last one taken, or -1.
 
-    Jobs of infinite weight keep theirs.
+    Jobs are strictly concave; those of infinite weight keep their tasks.
     """
-    m = scratch.load.shape[0]
     size = 0
     for r in range(n):
         if x[r] > 0.0 and scratch.weight[r] < np.inf:
@@ -597,36 +601,34 @@ def _drop_worst(few: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -
     dropped = -1
     steps = 0
     while size > 0:
-        if few and steps < FEW:
+        over = False
+        for i in range(scratch.load.shape[0]):
+            if scratch.load[i] > 1.0 + TOLERANCE:
+                over = True
+        if not over:
+            break
+        if steps < FEW:
             _raise(size, True, rows, scratch, x)
-        elif steps == 0 or (few and steps == FEW):
+        elif steps == FEW:
             _order_heap(size, True, rows, scratch, x)
         else:
             _sift(0, size, True, rows, scratch, x)
         steps += 1
-        r = scratch.heap[0]
-        most = 0.0  # tasks of this row that have to go for the resources that it uses
-        useless = False
-        for i in range(m):
-            over = scratch.load[i] - (1.0 + TOLERANCE)
-            if over > 0.0:
-                if rows.share[r, i] > 0.0:
-                    most = max(most, math.ceil(over / rows.share[r, i]))
-                else:
-                    useless = True
-        if most == 0.0 and not useless:
-            break
-        amount = 1.0
-        if rows.utility[r] == LINEAR:  # its tasks follow each other
-            amount = x[r] if useless else min(max(most - 1.0, 1.0), x[r])
-        _give(r, -amount, rows, scratch, x)
-        dropped = r
-        if x[r] > 0.0:
-            _set_key(r, True, rows, scratch, x)
+        dropped = scratch.heap[0]
+        _give(dropped, -1.0, rows, scratch, x)
+        if x[dropped] > 0.0:
+            _set_key(dropped, True, rows, scratch, x)
         else:
             size -= 1
             scratch.heap[0] = scratch.heap[size]
     return dropped
+
+
+@helper
+def _square_root_tasks(factor: float) -> float:
+    """How many k = 1, 2, ... have factor * (sqrt(k) - sqrt(k - 1)) > 1."""
+    half = 0.5 * (factor + 1.0 / factor)
+    return max(np.ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
 
 
 @helper
@@ -636,11 +638,11 @@ def _tasks_until(r: int, level: float, rows: Visible, scratch: Scratch) -> float
     if not factor > 0.0:
         return 0.0
     if rows.utility[r] == LOG:
-        return math.ceil(1.0 / math.expm1(1.0 / factor)) - 1.0
+        return np.ceil(1.0 / math.expm1(1.0 / factor)) - 1.0
     if rows.exponent[r] == 0.5:
-        half = 0.5 * (factor + 1.0 / factor)
-        return max(math.ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
-    count = math.floor((rows.exponent[r] * factor) ** (1.0 / (1.0 - rows.exponent[r])) + 0.5)
+        return _square_root_tasks(factor)
+    power = 1.0 / (1.0 - rows.exponent[r])
+    count = np.floor((rows.exponent[r] * factor) ** power + 0.5)  # about
     while count >= 1.0 and not task_value(POWER, factor, rows.exponent[r], count) > 1.0:
         count -= 1.0
     while task_value(POWER, factor, rows.exponent[r], count + 1.0) > 1.0:
@@ -654,20 +656,27 @@ def _leap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
 
     These are the first in the order of keys. They may be a few too many, or a few may be left.
     """
-    count, plain, fullest, tasks, guess = _measure(n, rows, scratch, x)
+    linear, plain, fullest, tasks, guess = _measure(n, rows, scratch, x)
     if fullest <= 1.0 + TOLERANCE:
         return True
     for r in range(n):
         x[r] = 0.0
     for i in range(scratch.load.shape[0]):
         scratch.load[i] = 0.0
-    if count > 0 or tasks < FEW * fullest:  # tasks of linear jobs are served together, or there are few
+    if linear > 0 or tasks < FEW * fullest:  # tasks of linear jobs are served together, or there are few
         return False
     if not plain:
         guess = _guess_level(1.0 / fullest, n, rows, scratch)
     level = _fill(plain, ABOUT, 0.0, np.inf, guess, n, rows, scratch, x)
-    for r in range(n):
-        x[r] = min(max(_tasks_until(r, level, rows, scratch) - rows.served[r], 0.0), rows.cap[r])
+    if plain:
+        root = math.sqrt(level)
+        for r in range(n):
+            count = _square_root_tasks(scratch.weight[r] * root)
+            x[r] = min(max(count - rows.served[r], 0.0), rows.cap[r])
+    else:
+        for r in range(n):
+            count = _tasks_until(r, level, rows, scratch)
+            x[r] = min(max(count - rows.served[r], 0.0), rows.cap[r])
     _sum_loads(n, rows, x, scratch.load)
     return True
 
@@ -676,14 +685,8 @@ def _leap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
 def _greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     """Tasks by weight * value; with ``single`` the first misfit alone if it is worth more than all others."""
     few = _leap(n, rows, scratch, x)
-    over = False
-    for i in range(scratch.load.shape[0]):
-        if scratch.load[i] > 1.0 + TOLERANCE:
-            over = True
-    misfit = -1
-    if over:
-        misfit = _drop_worst(True, n, rows, scratch, x)
-    if skip or not over:
+    misfit = _take_back(n, rows, scratch, x) if few else -1
+    if skip or misfit < 0:
         misfit = _serve_best(skip, few, n, rows, scratch, x)
     if single and misfit >= 0:
         worth = _worth(misfit, False, rows, x)
@@ -891,7 +894,7 @@ def _equal_counts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     low = 0.0
     high += 1.0  # rounds that do not all fit, or are one too many
     while high - low > 1.0:
-        middle = math.floor(0.5 * (low + high))
+        middle = np.floor(0.5 * (low + high))
         for a in range(count):
             r = scratch.order[a]
             x[r] = min(rows.cap[r], middle)
@@ -1128,7 +1131,7 @@ def repair(discrete: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -
         n: rows.
         rows: the active jobs.
         scratch: work space.
-        x: [>= n] tasks, whole ones if discrete; changed.
+        x: [>= n] tasks, whole ones if discrete; changed. Not an array of ``scratch``.
 
     Returns:
         Whether x did not fit.
@@ -1145,7 +1148,18 @@ def repair(discrete: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -
         for r in range(n):
             largest = _dominant(r, rows)
             scratch.weight[r] = rows.value[r] / largest if largest > 0.0 else np.inf
-        _drop_worst(False, n, rows, scratch, x)
+            scratch.certain[r] = x[r]
+        wanted_rows = Visible(
+            arrival=rows.arrival,
+            deadline=rows.deadline,
+            served=rows.served,
+            cap=scratch.certain,
+            share=rows.share,
+            utility=rows.utility,
+            value=rows.value,
+            exponent=rows.exponent,
+        )
+        _greedy(False, False, n, wanted_rows, scratch, x)  # the tasks before the first that does not fit
         return True
     for r in range(n):
         part = 1.0
@@ -1165,7 +1179,7 @@ def unit_demand(n: int, share: Any, capacity: Any) -> bool:
         share: [>= n, m] of a task.
         capacity: [m].
     """
-    if capacity.shape[0] != 1 or capacity[0] < 1.0 or capacity[0] != math.floor(capacity[0]):
+    if capacity.shape[0] != 1 or capacity[0] < 1.0 or capacity[0] != np.floor(capacity[0]):
         return False
     unit = 1.0 / capacity[0]
     for j in range(n):

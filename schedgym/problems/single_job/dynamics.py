@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.solvers.placement import (
+    ENERGY_SLACK,
     Membership,
     PlanScratch,
     add_load,
@@ -479,7 +480,9 @@ def observe_features(config: Any, jobs: Jobs, state: State, observation: Observa
     values[b, 1] = scaled(s.jct, s.pooled)
     values[b, 2] = min(state.energy[b, 0] / jobs.energy_cap[b], 1.0)
     spare = jobs.energy_cap[b] - state.energy[b, 0] - rest
-    values[b, 3] = part(max(spare, 0.0), jobs.energy_cap[b] - jobs.least_energy[b])
+    if spare <= ENERGY_SLACK * jobs.energy_cap[b]:
+        spare = 0.0  # or rounding
+    values[b, 3] = part(spare, jobs.energy_cap[b] - jobs.least_energy[b])
     values[b, 4] = min(rest / jobs.least_energy[b], 1.0)
     values[b, 5] = scaled(n, COUNT_SCALE)
 
@@ -535,7 +538,7 @@ def decode_plan(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
         energy = 0.0
         for i in range(n):
             server = exchange.actions[b, i, 0]
-            nearest = min(max(math.floor(server + 0.5), 0.0), servers - 1.0)
+            nearest = math.floor(min(max(server, 0.0), servers - 1.0) + 0.5)
             fits &= nearest == server
             draft[i] = int(nearest)
             energy += load[i] / efficiency[i, draft[i]]
