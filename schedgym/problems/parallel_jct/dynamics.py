@@ -210,7 +210,8 @@ class State(NamedTuple):
     alive: I1_2  # [B, M] whether all groups of the server have something available
     placement: I4_2  # [B, most tasks] of the job that is decided on
     vcpu: F8_2  # [B, most tasks]
-    rest: F8_2  # [B, most tasks + 1] least energy of the tasks from here on
+    least: F8_2  # [B, most tasks] view place: least energy of each task on servers with something available
+    rest: F8_2  # [B, most tasks + 1] their sum from a task on
     count: I8_2  # [B, R] tasks of the job being placed
     group_load: F8_2  # [B, R]
 
@@ -603,11 +604,14 @@ def all_alive(state: State, b: int) -> Any:
 
 @helper
 def can_place(jobs: Jobs, state: State, b: int, job: int, task: int, server: int) -> Any:
-    """Whether the task may go to the server (view place)."""
+    """Whether the task may go to the server (view place). To where it needs least it always may: what has
+    been placed left enough for it, whatever the rounding of another sum says.
+    """
     q = jobs.first_task[b, job] + task
     leq = jobs.load[b, q] / jobs.efficiency[b, q, server]
-    total = state.scalars[b].energy + leq + state.rest[b, task + 1]
-    return affords(total, state.cap[b, job]) and state.alive[b, server] != 0
+    whole = state.scalars[b].energy + leq + state.rest[b, task + 1]
+    fits = affords(whole, state.cap[b, job]) or leq <= state.least[b, task]
+    return fits and state.alive[b, server] != 0
 
 
 @helper
@@ -649,7 +653,8 @@ def start_planning(
         for j in range(jobs.cpu.shape[1]):
             if jobs.efficiency[b, q, j] > best and state.alive[b, j]:
                 best = jobs.efficiency[b, q, j]
-        state.rest[b, i] = state.rest[b, i + 1] + jobs.load[b, q] / best
+        state.least[b, i] = jobs.load[b, q] / best
+        state.rest[b, i] = state.rest[b, i + 1] + state.least[b, i]
 
 
 @helper
@@ -752,8 +757,7 @@ def show_servers(
     for j in range(jobs.cpu.shape[1]):
         efficiency = jobs.efficiency[b, q, j]
         leq = jobs.load[b, q] / efficiency
-        legal = affords(s.energy + leq + state.rest[b, s.next_task + 1], state.cap[b, job])
-        legal = legal and state.alive[b, j] != 0
+        legal = can_place(jobs, state, b, job, s.next_task, j)
         if config.mask:
             observation.action_mask[b, config.window + 1 + j] = legal
         if config.features:
@@ -1131,10 +1135,12 @@ def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
 
 
 @helper
-def may_launch(state: State, exchange: Exchange, config: Any, b: int, r: int) -> Any:
+def may_launch(config: Any, state: State, b: int, r: int) -> Any:
     """Whether row r is a visible waiting job that has not failed in this round."""
-    count = min(state.scalars[b].waiting, config.window)
-    return 0 <= r < count and not state.failed[b, state.queue[b, r]]
+    s = state.scalars[b]
+    if s.deciding == 0 or r < 0 or r >= min(s.waiting, config.window):
+        return False  # nothing is decided in an episode that was over before its first round
+    return state.failed[b, state.queue[b, r]] == 0
 
 
 @pure_kernel
@@ -1153,7 +1159,7 @@ def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
             r = exchange.choices[b, 0]
             if r < 0 or r > config.window:
                 return -(b + 1)
-            if config.strict and r < config.window and not may_launch(state, exchange, config, b, r):
+            if config.strict and r < config.window and not may_launch(config, state, b, r):
                 return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] != ACT:
@@ -1161,7 +1167,7 @@ def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
         s = state.scalars[b]
         r = exchange.choices[b, 0]
         s.decision = END
-        exchange.repaired[b] = r < config.window and not may_launch(state, exchange, config, b, r)
+        exchange.repaired[b] = r < config.window and not may_launch(config, state, b, r)
         if r == config.window or exchange.repaired[b]:
             continue
         job = state.queue[b, r]
@@ -1199,7 +1205,7 @@ def place_fits(
         return can_place(jobs, state, b, job, s.next_task, choice - window - 1)
     if choice >= window:
         return choice == window
-    if not may_launch(state, exchange, config, b, choice):
+    if not may_launch(config, state, b, choice):
         return False
     job = state.queue[b, choice]
     whole = all_alive(state, b)
@@ -1330,7 +1336,7 @@ def search_fits(
     window = config.window
     servers = jobs.cpu.shape[1]
     if s.open_row < 0:
-        return choice == window or may_launch(state, exchange, config, b, choice)
+        return choice == window or may_launch(config, state, b, choice)
     if choice <= window:
         return False
     move = choice - window - 1
@@ -1470,7 +1476,7 @@ def plan_fits(
     r = chosen_row(exchange, config, b)
     if r == config.window:
         return True
-    if not may_launch(state, exchange, config, b, r):
+    if not may_launch(config, state, b, r):
         return False
     job = state.queue[b, r]
     count = tasks_of(jobs, b, job)
@@ -1519,7 +1525,7 @@ def decode_plan(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
         exchange.repaired[b] = not fits
         s.decision = END
         r = chosen_row(exchange, config, b)
-        if r == config.window or not may_launch(state, exchange, config, b, r):
+        if r == config.window or not may_launch(config, state, b, r):
             continue
         job = state.queue[b, r]
         count = tasks_of(jobs, b, job)

@@ -178,6 +178,7 @@ class ParallelJCTSimulator(Simulator):
             alive=i1(m),
             placement=i4(self.most_tasks),
             vcpu=f8(self.most_tasks),
+            least=f8(self.most_tasks),
             rest=f8(self.most_tasks + 1),
             count=i8(r),
             group_load=f8(r),

@@ -1,0 +1,67 @@
+"""Algorithm 3: the most valuable tasks, and of nearly as valuable ones the urgent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from schedgym.baselines.partial_value.policy import ValuePolicy
+from schedgym.baselines.solvers.dual_prices import DualScratch
+from schedgym.core.policy import Interface, register_policy
+from schedgym.errors import InvalidParameter
+from schedgym.problems.partial_value.schemes import Scratch, Visible, deadline_aware
+
+__all__ = ["DeadlineAware"]
+
+
+@register_policy(
+    "partial-value/deadline-aware",
+    source="paper 002, Algorithm 3",
+    deviations="Odd capacities C, for which the paper's p = C / 2 is no whole number: p = (C + 1) / 2 and "
+    "rho = C / (2 C - p). Ties: larger value, earlier arrival, lower task.",
+    knows=("value", "deadline"),
+    views=("allocation", "rule"),
+    needs={"model": "discrete", "single": True, "deadlines": "shown"},
+)
+class DeadlineAware(ValuePolicy):
+    """The p most valuable tasks, then of those worth rho times their mean the most urgent.
+
+    For one resource of whole capacity C of which every task needs one unit (discrete model).
+
+    Args:
+        p: tasks that are served for their value; None: C / 2, rounded up.
+        rho: share of their mean value from which others are served by deadline; None: C / (2 C - p).
+    """
+
+    def __init__(self, p: int | None = None, rho: float | None = None) -> None:
+        if p is not None and (isinstance(p, bool) or not isinstance(p, int) or p < 1):
+            raise InvalidParameter(f"p: must be a whole number from 1, or none, got {p!r}")
+        number = isinstance(rho, (int, float)) and not isinstance(rho, bool)
+        if rho is not None and not (number and 0.0 < rho <= 1.0):
+            raise InvalidParameter(f"rho: must be in (0, 1], or none, got {rho!r}")
+        plain = p is None and rho is None
+        super().__init__(
+            "deadline-aware", ("allocation", "rule") if plain else ("allocation",), "discrete", urgent=True
+        )
+        self.p, self.rho = p, rho
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        """See :class:`schedgym.core.policy.Policy`; it refuses more than one resource."""
+        super().reset(interface, rng)
+        if self.resources != 1:
+            raise InvalidParameter(
+                f"deadline-aware needs single=True, the environment has {self.resources} resources"
+            )
+
+    def allocate(
+        self, observation: dict[str, Any], count: int, rows: Visible, scratch: Scratch, dual: DualScratch
+    ) -> None:
+        """The tasks of this slot; InvalidParameter if a task needs more or less than one unit."""
+        capacity = float(observation["capacity"][0])
+        if capacity != round(capacity) or (observation["demand"][:count] != 1.0).any():
+            raise InvalidParameter("deadline-aware needs a whole capacity, and one unit of it per task")
+        tasks = round(capacity)
+        certain = min(self.p or (tasks + 1) // 2, tasks)
+        rho = self.rho if self.rho is not None else tasks / (2 * tasks - certain)
+        deadline_aware(certain, rho, count, rows, tasks, scratch, self.x)

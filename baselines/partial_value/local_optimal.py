@@ -1,0 +1,68 @@
+"""Algorithm 2 with an exact local problem: the most valuable whole tasks that fit in a slot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from schedgym.baselines.partial_value.policy import ValuePolicy
+from schedgym.baselines.solvers.dual_prices import DualScratch
+from schedgym.core.policy import register_policy
+from schedgym.problems.partial_value.problem import UTILITIES
+from schedgym.problems.partial_value.schemes import TOLERANCE, Scratch, Visible
+
+__all__ = ["LocalOptimal"]
+
+
+@register_policy(
+    "partial-value/local-optimal",
+    source="paper 002, Algorithm 2 with an optimal solution of the local problem",
+    deviations="None; which of several optima is served is the solver's choice.",
+    knows=("value",),
+    views=("allocation",),
+    needs={"model": "discrete"},
+)
+class LocalOptimal(ValuePolicy):
+    """The most valuable tasks of this slot, by integer programming: slow, for small instances."""
+
+    def __init__(self) -> None:
+        super().__init__("local-optimal", ("allocation",), "discrete")
+
+    def allocate(
+        self, observation: dict[str, Any], count: int, rows: Visible, scratch: Scratch, dual: DualScratch
+    ) -> None:
+        """The tasks of this slot; ArithmeticError if the solver does not end with an optimum."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        self.x[:count] = 0.0
+        fits = (rows.share[:count] <= 1.0 + TOLERANCE).all(axis=1)
+        most = np.where(fits, rows.cap[:count], 0.0).astype(np.int64)
+        if not most.sum():
+            return
+        job = np.repeat(np.arange(count), most)
+        number = np.arange(len(job)) - np.repeat(np.cumsum(most) - most, most)
+        value = _task_values(rows, job, rows.served[job] + number + 1.0)
+        result = milp(
+            -value,
+            constraints=LinearConstraint(rows.share[job].T, ub=np.ones(self.resources)),
+            integrality=np.ones(len(job)),
+            bounds=Bounds(0, 1),
+            options={"mip_rel_gap": 0.0},
+        )
+        if result.status != 0:
+            raise ArithmeticError(f"local-optimal: {result.message}")
+        # tasks of a job need the same and are worth ever less: how many are served is all that matters
+        np.add.at(self.x, job, np.round(result.x))
+
+
+def _task_values(rows: Visible, job: Any, k: Any) -> Any:
+    """Value of whole task k of each job."""
+    value, exponent = rows.value[job], rows.exponent[job]
+    kind = rows.utility[job]
+    power = k**exponent - (k - 1.0) ** exponent
+    log = np.log1p(k) - np.log1p(k - 1.0)
+    choices = {"linear": np.ones_like(k), "power": power, "log": log}
+    return value * np.select(
+        [kind == i for i in range(len(UTILITIES))], [choices[name] for name in UTILITIES]
+    )

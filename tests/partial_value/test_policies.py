@@ -1,0 +1,118 @@
+"""PartialValue's policies through the environment, against the oracle's."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schedgym.core.policy import make_policy
+from schedgym.errors import InvalidParameter
+from tests.partial_value import oracle
+from tests.partial_value.test_dynamics import draw, environment, play
+
+POLICIES = {
+    name: ("partial-value/" + name.removesuffix("-skip")) for name in oracle.DISCRETE | oracle.CONTINUOUS
+}
+
+
+def run(env: Any, policy: Any, seed: int = 0) -> Any:
+    env.reset(seed=seed)
+    policy.reset(env.interface, np.random.default_rng(0))
+    return play(env, policy, seed)
+
+
+CASES = [
+    (name, discrete)
+    for discrete, names in ((False, oracle.CONTINUOUS), (True, oracle.DISCRETE))
+    for name in sorted(names)
+]
+
+
+@pytest.mark.parametrize(("name", "discrete"), CASES)
+@pytest.mark.parametrize("seed", range(10))
+def test_policies_equal_the_oracle(name: str, discrete: bool, seed: int, tmp_path: Any) -> None:
+    rng = random.Random(f"policy {name} {discrete} {seed}")
+    unit = rng.choice([2, 3, 4, 5]) if name == "deadline-aware" else None
+    instance = draw(rng, discrete=discrete, unit=unit, adversarial=bool(seed % 2), max_jobs=8)
+    options = {"skip": True} if name.endswith("-skip") else {}
+    policy = make_policy(POLICIES[name], **options)
+    measured, _, record = run(environment(instance, tmp_path, view="allocation"), policy)
+    expected = oracle.simulate(instance, name)
+    assert measured["repaired"] == 0
+    linear = any(job.kind == oracle.LINEAR for job in instance.jobs)
+    if name == "local-optimal" or (name == "concave" and linear):
+        rows = np.zeros((oracle.horizon(instance), len(instance.jobs)))
+        rows[record.start.astype(int), record.job] = record.amount[:, 0]
+        gaps = oracle.slot_gaps(instance, rows.tolist())  # optima need not be unique: their values are
+        assert max(gaps, default=0.0) <= 1e-7 * max(1.0, measured["value"])
+        return
+    assert measured["value"] == pytest.approx(expected.value, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    "name", ["concave", "m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo"]
+)
+def test_every_view_gives_the_same_schedule(name: str, tmp_path: Any) -> None:
+    for seed in range(4):
+        for discrete in (False, True):
+            policy = make_policy("partial-value/" + name)
+            if policy.model not in (None, "discrete" if discrete else "continuous"):
+                continue
+            kinds = (oracle.POWER, oracle.LOG) if name == "concave" else oracle.KINDS
+            instance = draw(random.Random(seed), discrete=discrete, max_jobs=8, kinds=kinds)
+            values = {}
+            for view in policy.views:
+                single = name != "s-greedy"
+                env = environment(instance, tmp_path, view=view, single_task=single)
+                values[view] = run(env, policy)[0]["value"]
+            assert len(values) > 1
+            assert max(values.values()) == pytest.approx(min(values.values()), rel=1e-9)
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Any) -> None:
+    plain = draw(random.Random(0), resources=2)
+    discrete = draw(random.Random(0), discrete=True, resources=2)
+    cases = (
+        ("m-greedy", plain, {}, "m-greedy needs model='discrete'"),
+        ("concave", discrete, {}, "concave needs model='continuous'"),
+        ("edf", plain, {"deadlines": "hidden"}, "edf needs deadlines='shown'"),
+        ("deadline-aware", discrete, {}, "deadline-aware needs single=True"),
+        ("random", plain, {"view": "rule"}, "random cannot be expressed in view 'rule'"),
+        ("fifo", plain, {"observation": "features"}, "fifo reads exact units"),
+        ("s-greedy", discrete, {"view": "priority"}, "s-greedy needs single_task=False"),
+    )
+    for name, instance, parameters, message in cases:
+        env = environment(instance, tmp_path, **{"view": "allocation", **parameters})
+        policy = make_policy("partial-value/" + name)
+        with pytest.raises(InvalidParameter, match=message):
+            policy.reset(env.interface, np.random.default_rng(0))
+    job = oracle.Job
+    two = oracle.Instance((job(1, 2, 1, 1, (2.0,)),), (4.0,), discrete=True)
+    env = environment(two, tmp_path, view="allocation")
+    policy = make_policy("partial-value/deadline-aware")
+    policy.reset(env.interface, np.random.default_rng(0))
+    with pytest.raises(InvalidParameter, match="one unit of it per task"):
+        policy(env.reset(seed=0)[0])
+    for options in ({"p": 0}, {"p": 1.5}, {"rho": 0.0}, {"rho": 2.0}):
+        with pytest.raises(InvalidParameter):
+            make_policy("partial-value/deadline-aware", **options)
+
+
+def test_concave_with_many_jobs_is_certified() -> None:
+    """A slot of the paper's kind with 3000 active jobs: nothing repaired, a resource is full."""
+    import gymnasium as gym
+
+    env = gym.make(
+        "schedgym/PartialValue-v0",
+        jobs=3000,
+        rate=3000.0,
+        view="allocation",
+        window="all",
+        disable_env_checker=True,
+    ).unwrapped
+    measured, _, record = run(env, make_policy("partial-value/concave"))
+    assert measured["repaired"] == 0 and measured["full_slots"] > 0.5
+    assert len(np.unique(record.job)) > 100
