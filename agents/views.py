@@ -232,7 +232,9 @@ def make_layout(
         features=features,
         size=size,
         low=action_space.low.reshape(-1).astype(np.float32) if isinstance(action_space, spaces.Box) else None,
-        high=action_space.high.reshape(-1).astype(np.float32) if isinstance(action_space, spaces.Box) else None,
+        high=action_space.high.reshape(-1).astype(np.float32)
+        if isinstance(action_space, spaces.Box)
+        else None,
         transform=row.transform,
         shape=shape,
     )

@@ -48,6 +48,36 @@ GOLDEN = {
         ("amf", "gamf", "sig-amf", "sig-gamf", "opt-gamf", "imf", "srpt"),
         (0, 1, 2),
     ),
+    "single_job": (
+        "schedgym/SingleJob-v0",
+        {"tasks": 20, "arity": 4},
+        ("tapra-fast", "min-min", "mm-ga", "gsa", "min-min-equal"),  # an LP has many optima: no tapra
+        (0, 1, 2),
+    ),
+    "parallel_jct": (
+        "schedgym/ParallelJCT-v0",
+        {"jobs": 20, "arity": 4, "rate": 0.5},
+        ("ontapra", "slf", "fcfs", "llf", "fcfs-mar", "slf-min-min"),
+        (0, 1, 2),
+    ),
+    "partial_value": (
+        "schedgym/PartialValue-v0",
+        {"jobs": 40},
+        ("concave", "s-greedy", "equal-opp", "edf", "fifo"),
+        (0, 1, 2),
+    ),
+    "partial_value_discrete": (
+        "schedgym/PartialValue-v0",
+        {"jobs": 40, "model": "discrete"},
+        ("m-greedy", "primal-dual", "s-greedy", "equal-opp"),
+        (0, 1, 2),
+    ),
+    "partial_value_single": (
+        "schedgym/PartialValue-v0",
+        {"jobs": 40, "single": True},
+        ("deadline-aware", "m-greedy"),
+        (0, 1, 2),
+    ),
     "flowtime": (
         "schedgym/FlowtimePacking-v0",
         {"jobs": 80, "servers": "8+4+2"},

@@ -694,9 +694,7 @@ def _check_theorem_3_2(run: Run) -> Finding:
     }
     if free or bound > 1 + CLOSE or short > ROUGH:
         return Finding(MISSED, f"not optimal without bounds in {free}, bound {bound}", figures=figures)
-    text = (
-        f"false with bounds on parallelism, by up to 4/3 ({float(ratios[1000]):.4f} with values 1.001 and 1);"
-    )
+    text = f"false with bounds on parallelism, in the limit by 4/3 ({float(ratios[1000]):.4f} with values 1.001 and 1);"
     text += f" without, exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual"
     text += f" solution (that of the proof, repaired) is feasible and at most {bound - 1:.0e} above"
     return _against(CORRECTED, searched, text, **figures)

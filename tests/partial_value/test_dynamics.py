@@ -295,7 +295,7 @@ def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
     half = oracle.Instance((job(1, 2, 0.5, 1, (1.0, 1.0)),), (1.0, 1.0))
     with pytest.raises(InvalidWorkload, match=r"jobs\.parallelism\[0\]"):
         environment(half, tmp_path, model="discrete")
-    env = gym.make(ID, single=True, disable_env_checker=True).unwrapped
+    env = gym.make(ID, single=True, model="continuous", disable_env_checker=True).unwrapped
     with pytest.raises(InvalidWorkload, match="2 resources, the environment has 1"):
         env.reset(options={"workload": ours(half)})
     with pytest.raises(InvalidParameter, match="prices"):

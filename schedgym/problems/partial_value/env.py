@@ -21,8 +21,8 @@ class PartialValueEnv(SchedulingEnv):
     at most 1 for each resource. A job that got y tasks is worth f_j(y), concave, non-decreasing, f_j(0) = 0:
     `linear` v y, `power` v y^exponent, `log` v log(1 + y). The aim is the largest total value.
 
-    `model="continuous"`: tasks can be cut at will. `model="discrete"`: tasks are whole, and task k of a job
-    is worth f(k) - f(k - 1).
+    `model="continuous"`: tasks can be cut at will. `model="discrete"` (the default with `single=True`): tasks
+    are whole, and task k of a job is worth f(k) - f(k - 1).
 
     ```python
     import gymnasium as gym

@@ -39,7 +39,9 @@ METRICS = (
 class PartialValueParameters(Parameters):
     """Keyword arguments of ``schedgym/PartialValue-v0``."""
 
-    model: str = parameter("continuous", "tasks can be cut at will, or are whole", choices=MODELS)
+    model: str | None = parameter(
+        None, "tasks can be cut at will, or are whole (none: whole with single, else cut)", choices=MODELS
+    )
     jobs: int | str = parameter(
         100, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
@@ -79,6 +81,8 @@ class PartialValueParameters(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.model is None:
+            object.__setattr__(self, "model", "discrete" if self.single else "continuous")
         if self.workload is not None and self.trace is not None:
             raise InvalidParameter("workload and trace: give one of them, not both")
         if self.nodes is not None and self.trace is None:
@@ -128,7 +132,7 @@ PROBLEM = Problem(
         "small": {"jobs": 20, "rate": 4.0},
         "paper": {},
         "paper-discrete": {"model": "discrete"},
-        "paper-single": {"model": "discrete", "single": True},
+        "paper-single": {"single": True},
         "trace": {"jobs": 200},
     },
     statements=(

@@ -122,7 +122,7 @@ SCHEMA = Schema(
 )
 
 
-def check_model(workload: Workload, model: str) -> None:
+def check_model(workload: Workload, model: str | None) -> None:
     """Raise InvalidWorkload unless the workload suits the model: "discrete" has whole tasks only."""
     if model != "discrete":
         return
