@@ -76,15 +76,16 @@ class ValuePolicy:
         count = int(observation["active"][0]) - int(observation["backlog"][0])
         if count > self.rows or self.work is None:
             self.rows = min(max(count, 2 * self.rows, 64), self.window)
-            shape = {"share": (self.rows, self.resources)}
             # copies of its own: kernels would be compiled once more for arrays that cannot be written to
             self.seen = Visible(
-                **{
-                    name: np.zeros(
-                        shape.get(name, self.rows), dtype=np.int64 if name == "utility" else np.float64
-                    )
-                    for name in Visible._fields
-                }
+                arrival=np.zeros(self.rows),
+                deadline=np.zeros(self.rows),
+                served=np.zeros(self.rows),
+                cap=np.zeros(self.rows),
+                share=np.zeros((self.rows, self.resources)),
+                utility=np.zeros(self.rows, dtype=np.int64),
+                value=np.zeros(self.rows),
+                exponent=np.zeros(self.rows),
             )
             self.x = np.zeros(self.rows)
             self.work = (

@@ -812,10 +812,9 @@ def dual_prices(
     r = np.array(share, dtype=np.float64)
     if y.ndim != 1 or u.shape != y.shape or r.ndim != 2 or len(r) != len(y):
         raise InvalidParameter("served, cap, share: must have the shapes [n], [n] and [n, m]")
-    kind, v, alpha = (
-        np.ascontiguousarray(np.broadcast_to(np.asarray(array, dtype=dtype), y.shape))
-        for array, dtype in ((utility, np.int64), (value, np.float64), (exponent, np.float64))
-    )
+    kind = np.array(np.broadcast_to(np.asarray(utility, dtype=np.int64), y.shape))
+    v = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), y.shape))
+    alpha = np.array(np.broadcast_to(np.asarray(exponent, dtype=np.float64), y.shape))
     for name, array in (("served", y), ("cap", u), ("share", r)):
         if not np.isfinite(array).all() or (array < 0.0).any():
             raise InvalidParameter(f"{name}: must be finite and at least 0")

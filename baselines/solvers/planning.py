@@ -95,7 +95,7 @@ class Planner:
         if self.prepared and tasks == len(self.placement) and np.array_equal(self.groups, groups):
             return
         self.prepared = True
-        self.groups = np.array(groups, dtype=np.int8)
+        self.groups: npt.NDArray[np.int8] = np.array(groups, dtype=np.int8)
         self.membership: Membership = make_membership(self.groups)
         self.scratch = make_scratch(tasks, self.groups.shape[1], len(self.groups))
         self.placement: Places = np.zeros(tasks, dtype=np.int32)

@@ -325,6 +325,8 @@ def test_theorem_4_2(results) -> None:
     assert 1.817 < ratio < float(_aware_bound(3)) == pytest.approx(oracle.deadline_aware_factor(3))
     assert finding.figures["family"][2][100_000] == pytest.approx(1.8, abs=2e-5)
     assert finding.figures["beyond_corrected_bound"] == 0
+    # rho = 2/3 as printed, and p rounded down
+    assert finding.figures["C_3_with_p_1_and_rho_2/3"] == pytest.approx(13 / 7, abs=0.002)
 
 
 @pytest.mark.parametrize("c", [1, 2, 3, 4, 5])

@@ -85,7 +85,7 @@ MATRIX = {"arity": None, "groups": [[1, 1], [1, 0]], "beta": [0.5, 0.25]}
         ({"job": [0, -1, 1]}, "tasks.job[1]: must be >= 0 (job), got -1"),
         ({"job": [0, 0.5, 1]}, "tasks.job[1]: must be a whole number, got 0.5"),
         ({"job": [0, 1]}, "tasks.load: must have one value per task: 2 as in tasks.job, got 3"),
-        ({"load": [4.0, 0.0, 1.0]}, "tasks.load[1]: must be > 0 (vCPU s), got 0"),
+        ({"load": [4.0, 0.0, 1.0]}, "tasks.load[1]: must be >= 1e-30 (vCPU s), got 0"),
         ({"load": [4.0, math.nan, 1.0]}, "tasks.load[1]: must be finite, got nan"),
         ({"load": [4.0, 1e13, 1.0]}, "tasks.load[1]: must be <= 1e+12 (vCPU s), got 1e+13"),
         (
@@ -117,6 +117,10 @@ MATRIX = {"arity": None, "groups": [[1, 1], [1, 0]], "beta": [0.5, 0.25]}
         ({"energy_seed": 0.5}, "parameters.energy_seed: must be a whole number, got 0.5"),
         ({"energy_seed": 2**54}, "parameters.energy_seed: must be <= 9.0072e+15 (), got 1.80144e+16"),
         ({"cpu": [2.0, 0.0]}, "cluster.cpu[1]: must be > 0 (vCPU), got 0"),
+        (
+            {"cpu": [2.0, 1e-30]},
+            "jobs: the longest possible time of job [0] alone must be <= 1e+30 s, got 4e+31",
+        ),
         ({"arity": 5}, "cluster.arity: must be even, got 5"),
         ({"arity": 4}, "cluster.cpu: a fat tree of arity 4 has 16 servers, got 2"),
         ({"arity": None}, "cluster: must have arity or groups, and not both"),

@@ -1,4 +1,4 @@
-"""The slot rules against the oracle: in every state of random instances, and in cases made for one rule."""
+"""The slot rules against the oracle, in every state of random instances, and in cases made for one."""
 
 from __future__ import annotations
 
@@ -215,7 +215,12 @@ def unit_states(count: int, seed: int) -> Iterator[State]:
     rng = random.Random(seed)
     for number in range(count):
         instance = oracle.random_instance(
-            rng, discrete=True, unit=rng.randint(1, 7), max_jobs=8, adversarial=number % 2 == 0
+            rng,
+            discrete=True,
+            unit=rng.randint(2, 4),
+            max_jobs=9,
+            adversarial=number % 4 == 0,
+            kinds=(LINEAR,) if number % 2 else KINDS,
         )
         jobs = tuple(sorted(instance.jobs, key=lambda job: job.arrival))
         yield from states(instance._replace(jobs=jobs), number)
@@ -223,11 +228,11 @@ def unit_states(count: int, seed: int) -> Iterator[State]:
 
 def test_deadline_aware_is_the_oracles() -> None:
     changed = 0
-    for state in unit_states(300, 4):
+    for state in unit_states(400, 4):
         found = by_rule("deadline-aware", case_of(state, spare=1))
         assert found == oracle.deadline_aware(state)
         changed += found != oracle.s_greedy_discrete(state)
-    assert changed > 100
+    assert changed > 30
 
 
 @pytest.mark.parametrize(
@@ -305,7 +310,7 @@ def test_a_score_multiplies_the_value(discrete: bool) -> None:
             same(by_priority(case, scores), oracle.s_greedy_continuous(other), False)
 
 
-def large_case(seed: int, kind: str, discrete: bool, alpha: float = 0.5, n: int = 30) -> Case:
+def large_case(seed: int, kind: str, discrete: bool, alpha: float = 0.5, n: int = 16) -> Case:
     """A slot with hundreds of tasks, in which whole levels of tasks are served at a time."""
     rng = np.random.default_rng(seed)
     jobs, y = [], []
@@ -315,10 +320,10 @@ def large_case(seed: int, kind: str, discrete: bool, alpha: float = 0.5, n: int 
         if rng.random() < 0.05:
             need = (0.0, 0.0)
         v = float(rng.choice([1.0, 2.0, rng.uniform(1, 5)]))
-        jobs.append(Job(0, 9, 20, 100, need, v, kind, alpha))
+        jobs.append(Job(0, 9, 12, 100, need, v, kind, alpha))
     if seed % 3 == 0:  # equal jobs
         jobs[n // 2 :] = jobs[: n - n // 2]
-    scale = float(rng.choice([100.0, 200.0, 500.0]))
+    scale = float(rng.choice([50.0, 100.0, 200.0]))
     return case_of(State(Instance(tuple(jobs), (scale, scale), discrete), 1, tuple(y)))
 
 
@@ -400,7 +405,7 @@ def test_repair_clips() -> None:
 def test_repair_of_many_tasks(kind: str, alpha: float) -> None:
     rng = np.random.default_rng(13)
     for seed in range(4):
-        case = large_case(seed, kind, True, alpha, n=20)
+        case = large_case(seed, kind, True, alpha)
         wanted = rng.integers(0, case.rows.cap.astype(int) + 1)
         assert repaired(case, wanted)[0] == oracle.repair(case.state, case.full(wanted))
 

@@ -226,8 +226,9 @@ LIMIT = {"arity": None, "groups": [[1, 1], [1, 0]], "limit": [4.0, 2.0]}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"load": [4.0, 0.0]}, "jobs.load[1]: must be > 0 (vCPU s), got 0"),
-        ({"load": [-4.0, 1.0]}, "jobs.load[0]: must be > 0 (vCPU s), got -4"),
+        ({"load": [4.0, 0.0]}, "jobs.load[1]: must be >= 1e-30 (vCPU s), got 0"),
+        ({"load": [-4.0, 1.0]}, "jobs.load[0]: must be >= 1e-30 (vCPU s), got -4"),
+        ({"load": [4.0, 5e-324]}, "jobs.load[1]: must be >= 1e-30 (vCPU s), got 4.94066e-324"),
         ({"load": [4.0, math.nan]}, "jobs.load[1]: must be finite, got nan"),
         ({"load": [4.0, 1e13]}, "jobs.load[1]: must be <= 1e+12 (vCPU s), got 1e+13"),
         ({"load": []}, "jobs.load: must not be empty"),

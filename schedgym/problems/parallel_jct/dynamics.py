@@ -212,7 +212,7 @@ class State(NamedTuple):
     vcpu: F8_2  # [B, most tasks]
     least: F8_2  # [B, most tasks] view place: least energy of each task on servers with something available
     rest: F8_2  # [B, most tasks + 1] their sum from a task on
-    count: I8_2  # [B, R] tasks of the job being placed
+    placed: I8_2  # [B, R] tasks of the job being placed
     group_load: F8_2  # [B, R]
 
 
@@ -339,6 +339,7 @@ def distribute(config: Any, jobs: Jobs, state: State, log: Log, b: int) -> None:
             log.task[b, run] = state.task[b, q]
             log.server[b, run] = j
             log.start[b, run] = s.clock
+            log.end[b, run] = s.clock
             log.base[b, run] = state.base[b, q]
             log.extra[b, run] = extra
             s.logged = run + 1
@@ -604,8 +605,10 @@ def all_alive(state: State, b: int) -> Any:
 
 @helper
 def can_place(jobs: Jobs, state: State, b: int, job: int, task: int, server: int) -> Any:
-    """Whether the task may go to the server (view place). To where it needs least it always may: what has
-    been placed left enough for it, whatever the rounding of another sum says.
+    """Whether the task may go to the server (view place).
+
+    To where it needs least it always may: what has been placed left enough for it, whatever the rounding of
+    another sum says.
     """
     q = jobs.first_task[b, job] + task
     leq = jobs.load[b, q] / jobs.efficiency[b, q, server]
@@ -641,8 +644,8 @@ def start_planning(
         return
     s.energy = 0.0
     s.jct = 0.0
-    for k in range(state.count.shape[1]):
-        state.count[b, k] = 0
+    for k in range(state.placed.shape[1]):
+        state.placed[b, k] = 0
         state.group_load[b, k] = 0.0
     for i in range(count):
         state.placement[b, i] = -1
@@ -1260,7 +1263,7 @@ def decode_place(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
         state.placement[b, s.next_task] = server
         s.energy += leq
         s.jct = max(s.jct, time_on(server, leq, membership, state.limits[b], state.group_load[b]))
-        add_load(server, leq, membership, state.count[b], state.group_load[b])
+        add_load(server, leq, membership, state.placed[b], state.group_load[b])
         s.next_task += 1
         s.decision = OPEN
         if s.next_task == tasks_of(jobs, b, job):
@@ -1455,10 +1458,10 @@ def vcpu_fit(state: State, membership: Membership, exchange: Exchange, b: int, c
 
 @helper
 def take_servers(exchange: Exchange, state: State, b: int, count: int, servers: int) -> None:
-    """The placement that an action of view plan names, rounded down and clipped."""
+    """The placement that an action of view plan names, rounded and clipped."""
     for i in range(count):
         server = exchange.actions[b, 1 + i, 0]
-        state.placement[b, i] = int(min(max(server, 0.0), servers - 1.0))
+        state.placement[b, i] = int(math.floor(min(max(server, 0.0), servers - 1.0) + 0.5))
 
 
 @helper
@@ -1502,9 +1505,9 @@ def plan_fits(
 def decode_plan(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     """View plan: (row or W, 0), then (server, vCPU) of each task; all vCPU 0: those of Eq. 16.
 
-    Repair: a row that cannot be launched ends the round; servers are rounded down and clipped; energy above
-    the cap is reduced by REC (if that fails the job has failed in this round); infeasible vCPU become those
-    of Eq. 16.
+    Repair: a row that cannot be launched ends the round; servers are rounded and clipped; energy above the
+    cap is reduced by REC (if that fails the job has failed in this round); infeasible vCPU become those of
+    Eq. 16.
     """
     constants, jobs, state, log, observation, exchange = unpack(table)
     membership, scratch = unpack_tools(tools)

@@ -69,11 +69,11 @@ class ParallelJCTEnv(SchedulingEnv):
     job has failed in this round.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: a
-    row that is no job, or one that has failed, ends the round; servers of a plan are rounded down and
-    clipped, energy above E_MAX is reduced by the paper's REC (the job fails if that cannot be done), vCPU
-    beyond a limit become those of Eq. 16; a server that cannot take the next task becomes the one that can
-    with the least equivalent load; an illegal move launches. With `strict=True` they raise InvalidAction and
-    nothing changes. Malformed actions (shape, type, NaN) always raise.
+    row that is no job, or one that has failed, ends the round; servers of a plan are rounded and clipped,
+    energy above E_MAX is reduced by the paper's REC (the job fails if that cannot be done), vCPU beyond a
+    limit become those of Eq. 16; a server that cannot take the next task becomes the one that can with the
+    least equivalent load; an illegal move launches. With `strict=True` they raise InvalidAction and nothing
+    changes. Malformed actions (shape, type, NaN) always raise.
 
     ## Observation Space
     `observation="dict"`, in exact units, with R groups, T rows for tasks of visible waiting jobs, and the
@@ -96,7 +96,7 @@ class ParallelJCTEnv(SchedulingEnv):
     | `running` | (1,) | running tasks in all |
     | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
     | `run_leq`, `run_remaining` | (S,) | equivalent load: in all, remaining [vCPU s] |
-    | `run_base`, `run_extra` | (S,) | vCPU reserved, and lent since the last event |
+    | `run_base`, `run_extra` | (S,) | vCPU reserved, and lent up to now (a round takes it back) |
     | `open_job`, `next_task` | Discrete | views `place`, `search`: row being planned (W: none), its task |
     | `placement`, `energy` | (N,), (1,) | the same: servers of its tasks (-1: none yet), their energy |
     | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |

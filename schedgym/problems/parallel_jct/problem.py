@@ -55,33 +55,31 @@ class ParallelJCTParameters(Parameters):
     most_tasks: int | None = parameter(
         None, "of a job (none: 70 for x70, 200 else; of a trace any)", minimum=1, maximum=10**6
     )
-    rate: float = parameter(0.15, "arrivals per second", minimum=0, exclusive=True)
-    load_max: float = parameter(1000.0, "drawn loads are U(0, load_max] vCPU s", minimum=0, exclusive=True)
-    efficiency_min: float = parameter(
-        0.1, "efficiencies are U[efficiency_min, 1]", minimum=0, maximum=1, exclusive=True
-    )
-    cpu: float = parameter(10.0, "vCPU of a server", minimum=0, exclusive=True)
+    rate: float = parameter(0.15, "arrivals per second", minimum=1e-6, maximum=1e9)
+    load_max: float = parameter(1000.0, "drawn loads are U(0, load_max] vCPU s", minimum=1e-6, maximum=1e9)
+    efficiency_min: float = parameter(0.1, "efficiencies are U[efficiency_min, 1]", minimum=1e-3, maximum=1)
+    cpu: float = parameter(10.0, "vCPU of a server", minimum=1e-6, maximum=1e9)
     arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=24)
     rack_share: float = parameter(
-        0.3, "of a rack's available vCPU that a job may use", minimum=0, maximum=1, exclusive=True
+        0.3, "of a rack's available vCPU that a job may use", minimum=1e-6, maximum=1
     )
-    pod_share: float = parameter(
-        0.2, "of a pod's available vCPU that a job may use", minimum=0, maximum=1, exclusive=True
-    )
+    pod_share: float = parameter(0.2, "of a pod's available vCPU that a job may use", minimum=1e-6, maximum=1)
     data_centre_share: float = parameter(
-        0.2, "of all available vCPU that a job may use", minimum=0, maximum=1, exclusive=True
+        0.2, "of all available vCPU that a job may use", minimum=1e-6, maximum=1
     )
     server_caps: bool = parameter(True, "whether servers' own vCPU are limits (the paper's list lacks them)")
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     drc: bool = parameter(True, "whether running tasks share what no job has reserved (DRC)")
-    tick: float = parameter(10.0, "time between ticks [s]", minimum=0, exclusive=True)
+    tick: float = parameter(10.0, "time between ticks [s]", minimum=1e-3, maximum=1e12)
     rounds: str = parameter(
         "ticks",
         "when decisions are asked for: at ticks, at arrivals and completions, or both",
         choices=ROUNDS,
     )
-    max_time: float = parameter(100_000.0, "the episode is cut off here [s]", minimum=0, exclusive=True)
+    max_time: float = parameter(
+        100_000.0, "the episode is cut off here [s]", minimum=0, maximum=1e13, exclusive=True
+    )
     max_moves: int = parameter(
         200, "view search: moves after which a job is launched", minimum=1, maximum=10**6
     )

@@ -10,23 +10,22 @@ from schedgym.problems.parallel_jct.simulator import ParallelJCTSimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]
 
-PARTS = 100  # of a server that a bar tells apart
-
 
 def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
     state, jobs = simulator.state, simulator.jobs
     s = state.scalars[index]
     running, waiting = int(s["running"]), int(s["waiting"])
     server, job = state.server[index, :running], state.job[index, :running]
-    speed = state.base[index, :running] + state.extra[index, :running]
+    speed = state.base[index, :running].copy()
+    if not s["deciding"]:  # a round takes back what was lent
+        speed += state.extra[index, :running]
     bars = []
     for j in range(simulator.servers):
         here = np.flatnonzero(server == j)
         parts: dict[int, float] = {}
         for q in here.tolist():
             parts[int(job[q])] = parts.get(int(job[q]), 0.0) + float(speed[q])
-        scale = PARTS / float(jobs.cpu[index, j])
-        bars.append(Bar(PARTS, [(name, int(scale * vcpu)) for name, vcpu in parts.items()]))
+        bars.append(Bar(float(jobs.cpu[index, j]), list(parts.items())))
     lines = []
     clock = float(s["clock"])
     for r in range(waiting):
@@ -34,10 +33,8 @@ def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
         tasks = int(np.diff(jobs.first_task[index, name : name + 2])[0])
         load = float(jobs.total_load[index, name])
         age = clock - float(jobs.arrival[index, name])
-        note = "  failed in this round" if state.failed[index, name] else ""
-        lines.append(
-            Line(name, tasks, load, f"tasks {tasks:4d}  load {load:9.0f} vCPU s  age {age:7.0f} s{note}")
-        )
+        note = "  failed" if state.failed[index, name] else ""
+        lines.append(Line(name, 0.0, load, f"{tasks:3d} tasks {load:6.0f} vCPU s {age:5.0f} s{note}"))
     event = ", ".join(
         text
         for name, text in (("was_arrival", "arrival"), ("was_completion", "completion"), ("was_tick", "tick"))
@@ -57,6 +54,8 @@ def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
         bars=bars,
         lines=lines,
         rows=simulator.window,
+        legend="load of the waiting ones",
+        whole=1.5 * max((line.waiting for line in lines), default=1.0),
     )
 
 
@@ -68,7 +67,8 @@ def render_ansi(simulator: ParallelJCTSimulator, index: int) -> str:
 def render_rgb_array(simulator: ParallelJCTSimulator, index: int) -> npt.NDArray[np.uint8]:
     """The state of environment ``index`` as an image, uint8 [height, width, 3].
 
-    Left the servers' vCPU by job (reserved and lent), right the waiting jobs in order of arrival.
+    Left the servers' vCPU by job, reserved and lent (in a round only reserved), right the waiting jobs in
+    order of arrival with their loads.
 
     Raises:
         DependencyNotInstalled: without Pillow (extra ``render``).

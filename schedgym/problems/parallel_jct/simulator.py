@@ -38,6 +38,15 @@ DECODERS: dict[str, Callable[..., int]] = {
 }
 RECORDED = sum(metric.recorded for metric in METRICS)
 PIECES_PER_TASK = 4  # rows of the log that an episode takes at first; it grows
+#: what an observation tells in exact units: of the instant, waiting jobs and their tasks, running tasks, and
+#: the job being planned
+INSTANT = ("clock", "event", "time_to_tick")
+WAITING = (
+    *("job", "arrival", "age", "tasks", "first_task", "total_load", "least_energy", "energy_cap"),
+    *("failed", "job_mask", "waiting", "backlog", "load", "efficiency"),
+)
+RUNNING = ("running", "run_job", "run_server", "run_leq", "run_remaining", "run_base", "run_extra")
+PLANNED = ("open_job", "next_task", "placement", "energy")
 
 
 class ParallelJCTSimulator(Simulator):
@@ -180,7 +189,7 @@ class ParallelJCTSimulator(Simulator):
             vcpu=f8(self.most_tasks),
             least=f8(self.most_tasks),
             rest=f8(self.most_tasks + 1),
-            count=i8(r),
+            placed=i8(r),
             group_load=f8(r),
         )
         self.log = self._log(PIECES_PER_TASK * tasks)
@@ -258,19 +267,15 @@ class ParallelJCTSimulator(Simulator):
             if self.parameters.view == "search":
                 self.observation["moves"] = buffers.move_tokens.reshape((b, -1, self.servers, 3))
         else:
-            names = ("clock", "event", "time_to_tick")
-            self.observation = {name: getattr(buffers, name) for name in names}
+            self.observation = {name: getattr(buffers, name) for name in INSTANT}
             self.observation["capacity"] = self.jobs.cpu
             self.observation["available"] = self.state.available
             self.observation["groups"] = np.tile(self.matrix, (b, 1, 1))
             self.observation["limits"] = self.state.limits
-            names = ("job", "arrival", "age", "tasks", "first_task", "total_load", "least_energy")
-            names += ("energy_cap", "failed", "job_mask", "waiting", "backlog", "load", "efficiency")
-            names += ("running", "run_job", "run_server", "run_leq", "run_remaining", "run_base", "run_extra")
+            self.observation |= {name: getattr(buffers, name) for name in (*WAITING, *RUNNING)}
             if self.parameters.view in views.TASK_VIEWS:
-                names += ("open_job", "next_task", "placement", "energy")
+                self.observation |= {name: getattr(buffers, name) for name in PLANNED}
                 self.scalars = ("open_job", "next_task")
-            self.observation |= {name: getattr(buffers, name) for name in names}
         if buffers.action_mask.shape[1]:
             self.observation["action_mask"] = buffers.action_mask
 

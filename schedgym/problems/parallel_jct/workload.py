@@ -23,8 +23,9 @@ from schedgym.problems.single_job.topology import (
     check_cluster,
     cluster_groups,
     fat_tree_groups,
+    group_limits,
 )
-from schedgym.problems.single_job.workload import MOST_ENERGY, MOST_LOAD
+from schedgym.problems.single_job.workload import LEAST_LOAD, LONGEST, MOST_ENERGY, MOST_LOAD
 
 if TYPE_CHECKING:
     from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
@@ -83,7 +84,7 @@ ARRIVALS, SIZES, LOADS, EFFICIENCIES, CAPS, WINDOWS = range(6)  # random streams
 
 
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
-    """What must hold between fields: jobs have tasks, the tree fits its servers, and numbers stay bounded."""
+    """What must hold between fields: jobs have tasks, the tree fits its servers, and times are finite."""
     jobs, tasks = sections["jobs"], sections["tasks"]
     check_cluster(sections["cluster"], prefix)
     count, job = len(jobs["arrival"]), tasks["job"]
@@ -102,6 +103,17 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
             f"{prefix}jobs: the largest possible energy of job [{i}] must be <= {MOST_ENERGY:g} vCPU s, "
             f"got {most[i]:g}"
         )
+    groups = cluster_groups(sections["cluster"])
+    least = group_limits(groups.matrix, groups.share, sections["cluster"]["cpu"]).min()
+    with np.errstate(over="ignore", divide="ignore"):
+        longest = most / least
+    beyond = ~(longest <= LONGEST)
+    if beyond.any():
+        i = int(np.argmax(beyond))
+        raise InvalidWorkload(
+            f"{prefix}jobs: the longest possible time of job [{i}] alone must be <= {LONGEST:g} s, "
+            f"got {longest[i]:g}"
+        )
 
 
 SCHEMA = Schema(
@@ -112,7 +124,7 @@ SCHEMA = Schema(
     ),
     tasks=(
         Field("job", "job", ("task",), kind="int", ascending=True),
-        Field("load", "vCPU s", ("task",), exclusive=True, maximum=MOST_LOAD),
+        Field("load", "vCPU s", ("task",), minimum=LEAST_LOAD, maximum=MOST_LOAD),
         Field("efficiency", "share of the load", ("task", "server"), exclusive=True, maximum=1.0),
     ),
     cluster=CLUSTER,

@@ -479,16 +479,24 @@ def _worth(r: int, last: bool, rows: Visible, x: Floats) -> float:
     return task_value(rows.utility[r], rows.value[r], rows.exponent[r], k)
 
 
+@pure_kernel
+def _worth_more(a: int, b: int, last: bool, rows: Visible, x: Floats) -> bool:
+    """Whether, with equal keys, row a comes before b: larger value, then lower row.
+
+    By itself, because it is rarely needed: it would be half of the code of every heap.
+    """
+    first = _worth(a, last, rows, x)
+    second = _worth(b, last, rows, x)
+    return first > second or (first == second and a < b)
+
+
 @helper
 def _before(a: int, b: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> bool:
     """Whether row a comes before b: larger key, then larger value, then lower row; ``last``: reversed."""
     first = scratch.key[a]
     second = scratch.key[b]
     if first == second:
-        first = _worth(a, last, rows, x)
-        second = _worth(b, last, rows, x)
-        if first == second:
-            return (a < b) != last
+        return _worth_more(a, b, last, rows, x) != last
     return (first > second) != last
 
 
@@ -681,7 +689,7 @@ def _leap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
     return True
 
 
-@helper
+@pure_kernel
 def _greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     """Tasks by weight * value; with ``single`` the first misfit alone if it is worth more than all others."""
     few = _leap(n, rows, scratch, x)
@@ -707,6 +715,16 @@ def _weigh_values(n: int, rows: Visible, scratch: Scratch) -> None:
         scratch.weight[r] = rows.value[r] if _dominant(r, rows) <= 1.0 + TOLERANCE else -1.0
 
 
+@helper
+def _weigh_by_share(n: int, rows: Visible, scratch: Scratch) -> None:
+    """Let tasks come by value per dominant share."""
+    for r in range(n):
+        largest = _dominant(r, rows)
+        scratch.weight[r] = -1.0
+        if largest <= 1.0 + TOLERANCE:
+            scratch.weight[r] = rows.value[r] / largest if largest > 0.0 else np.inf
+
+
 @pure_kernel
 def m_greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     """Algorithm 2: tasks by value per dominant share, up to the first misfit, or that one alone.
@@ -719,11 +737,7 @@ def m_greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, 
         scratch: work space.
         x: [>= n] written: tasks.
     """
-    for r in range(n):
-        largest = _dominant(r, rows)
-        scratch.weight[r] = -1.0
-        if largest <= 1.0 + TOLERANCE:
-            scratch.weight[r] = rows.value[r] / largest if largest > 0.0 else np.inf
+    _weigh_by_share(n, rows, scratch)
     _greedy(skip, single, n, rows, scratch, x)
 
 
@@ -977,23 +991,6 @@ def allocate_in_order(
 # What the environment asks for ----------------------------------------------------------------
 
 
-@helper
-def _concave(n: int, rows: Visible, scratch: Scratch, dual: DualScratch, x: Floats) -> None:
-    """Algorithm 1: the allocation that gains most in this slot."""
-    solve_slot(
-        n,
-        rows.served,
-        rows.cap,
-        rows.share,
-        rows.utility,
-        rows.value,
-        rows.exponent,
-        dual,
-        scratch.price,
-        x,
-    )
-
-
 @pure_kernel
 def allocate_by_rule(
     rule: int,
@@ -1022,9 +1019,24 @@ def allocate_by_rule(
     p = ceil(C / 2) and rho = C / (2 C - p); jobs of which a single task does not fit are left out.
     """
     if rule == CONCAVE:
-        _concave(n, rows, scratch, dual, x)
-    elif rule == M_GREEDY:
-        m_greedy(False, True, n, rows, scratch, x)
+        solve_slot(
+            n,
+            rows.served,
+            rows.cap,
+            rows.share,
+            rows.utility,
+            rows.value,
+            rows.exponent,
+            dual,
+            scratch.price,
+            x,
+        )
+    elif rule == M_GREEDY or (rule == S_GREEDY and discrete):
+        if rule == M_GREEDY:
+            _weigh_by_share(n, rows, scratch)
+        else:
+            _weigh_values(n, rows, scratch)
+        _greedy(False, rule == M_GREEDY, n, rows, scratch, x)
     elif rule == PRIMAL_DUAL:
         _primal_dual(n, rows, scratch, x)
     elif rule == DEADLINE_AWARE:
@@ -1032,13 +1044,9 @@ def allocate_by_rule(
         certain = (tasks + 1) // 2
         deadline_aware(certain, tasks / (2 * tasks - certain), n, rows, tasks, scratch, x)
     elif rule == S_GREEDY:
-        if discrete:
-            _weigh_values(n, rows, scratch)
-            _greedy(False, False, n, rows, scratch, x)
-        else:
-            for r in range(n):
-                scratch.weight[r] = rows.value[r]
-            _serve_by_slope(n, rows, scratch, x)
+        for r in range(n):
+            scratch.weight[r] = rows.value[r]
+        _serve_by_slope(n, rows, scratch, x)
     elif rule == EQUAL_OPP:
         if discrete:
             _equal_counts(n, rows, scratch, x)

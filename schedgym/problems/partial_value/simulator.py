@@ -40,8 +40,10 @@ DECODERS: dict[str, Callable[..., int]] = {
 }
 ROWS_PER_JOB = 8  # of the log that an episode takes at first; it grows
 #: what an observation tells of each visible job
-NAMES = ("job", "arrival", "deadline", "parallelism", "tasks", "served", "cap", "marginal", "value")
-NAMES += ("exponent", "utility", "demand")
+NAMES = (
+    *("job", "arrival", "deadline", "parallelism", "tasks", "served", "cap", "marginal"),
+    *("value", "exponent", "utility", "demand"),
+)
 
 
 class PartialValueSimulator(Simulator):
@@ -282,7 +284,9 @@ class PartialValueSimulator(Simulator):
             jobs.value,
             jobs.exponent,
             state.load,
-            *(np.ascontiguousarray(scalars[name]) for name in ("full", "slots", "horizon")),
+            np.ascontiguousarray(scalars["full"]),
+            np.ascontiguousarray(scalars["slots"]),
+            np.ascontiguousarray(scalars["horizon"]),
             self.measured,
         )
         self.measured[:, -1] = scalars["repaired"]

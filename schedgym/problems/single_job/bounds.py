@@ -72,9 +72,7 @@ def whole_task_bound(workload: Workload) -> float:
     return min(high, float(steps[b]) * (1.0 - ROUNDING))
 
 
-def alone_times(
-    load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: F8, energy_cap: float
-) -> F8:
+def alone_times(load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: F8, energy_cap: float) -> F8:
     """The least execution time [s] of each task on each server, [N, M], with the rest of its job elsewhere.
 
     The equivalent load over the least limit of the server's groups; inf where the energy cap does not allow

@@ -43,21 +43,15 @@ class SingleJobParameters(Parameters):
 
     tasks: int = parameter(40, "tasks of the job", minimum=1, maximum=10**5)
     arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=24)
-    cpu_max: float = parameter(10.0, "servers have U(0, cpu_max] vCPU", minimum=0, exclusive=True)
-    load_max: float = parameter(3600.0, "loads are U(0, load_max] vCPU s", minimum=0, exclusive=True)
-    efficiency_min: float = parameter(
-        0.1, "efficiencies are U[efficiency_min, 1]", minimum=0, maximum=1, exclusive=True
+    cpu_max: float = parameter(10.0, "servers have U(0, cpu_max] vCPU", minimum=1e-6, maximum=1e9)
+    load_max: float = parameter(3600.0, "loads are U(0, load_max] vCPU s", minimum=1e-6, maximum=1e9)
+    efficiency_min: float = parameter(0.1, "efficiencies are U[efficiency_min, 1]", minimum=1e-3, maximum=1)
+    energy_ratio: float = parameter(
+        1.1, "the energy cap is U[1, energy_ratio] times the load", minimum=1, maximum=1e3
     )
-    energy_ratio: float = parameter(1.1, "the energy cap is U[1, energy_ratio] times the load", minimum=1)
-    rack_share: float = parameter(
-        0.3, "of a rack's vCPU that the job may use", minimum=0, maximum=1, exclusive=True
-    )
-    pod_share: float = parameter(
-        0.2, "of a pod's vCPU that the job may use", minimum=0, maximum=1, exclusive=True
-    )
-    data_centre_share: float = parameter(
-        0.2, "of all vCPU that the job may use", minimum=0, maximum=1, exclusive=True
-    )
+    rack_share: float = parameter(0.3, "of a rack's vCPU that the job may use", minimum=1e-6, maximum=1)
+    pod_share: float = parameter(0.2, "of a pod's vCPU that the job may use", minimum=1e-6, maximum=1)
+    data_centre_share: float = parameter(0.2, "of all vCPU that the job may use", minimum=1e-6, maximum=1)
     server_caps: bool = parameter(True, "whether servers' own vCPU are limits (the paper's list lacks them)")
     workload: str | None = parameter(None, "workload file that every episode uses")
     reward: str = parameter(

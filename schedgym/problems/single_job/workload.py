@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENERGY_SLACK",
+    "LEAST_LOAD",
     "LONGEST",
     "MOST_CPU",
     "MOST_DRAWS",
@@ -60,10 +61,11 @@ Bits = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-#: most load of a task, and most energy that a job may use or be allowed [vCPU s]
+#: least and most load of a task, and most energy that a job may use or be allowed [vCPU s]
+LEAST_LOAD = 1e-30
 MOST_LOAD = 1e12
 MOST_ENERGY = 1e18
-#: longest time that a placement may need [s], so that all times are finite
+#: longest time that a placement may need [s], so that all times and vCPU are finite and more than 0
 LONGEST = 1e30
 #: an energy is within its cap up to this, relative
 ENERGY_SLACK = 1e-12
@@ -116,7 +118,7 @@ def _limits(cluster: Any) -> Floats:
 SCHEMA = Schema(
     problem="single-job",
     jobs=(
-        Field("load", "vCPU s", ("task",), exclusive=True, maximum=MOST_LOAD),
+        Field("load", "vCPU s", ("task",), minimum=LEAST_LOAD, maximum=MOST_LOAD),
         Field("efficiency", "share of the load", ("task", "server"), exclusive=True, maximum=1.0),
         Field("energy_cap", "vCPU s", (), exclusive=True, maximum=MOST_ENERGY),
     ),
