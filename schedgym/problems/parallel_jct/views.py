@@ -85,7 +85,7 @@ def observation_space(
             "limits": reals(MOST_CPU * servers, groups),
             "job": counts(MOST_JOBS, window),
             "arrival": reals(LAST_TIME, window),
-            "age": reals(LAST_TIME, window),
+            "age": reals(max(LAST_TIME, parameters.max_time), window),
             "tasks": counts(MOST_JOBS, window),
             "first_task": counts(MOST_JOBS, window),
             "total_load": reals(MOST_ENERGY, window),
