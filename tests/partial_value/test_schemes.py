@@ -307,7 +307,12 @@ def test_a_score_multiplies_the_value(discrete: bool) -> None:
             order = by_priority(case, scores, single_task=False)
             assert order == by_priority(case_of(other), np.zeros(len(scores)), single_task=False)
         else:
-            same(by_priority(case, scores), oracle.s_greedy_continuous(other), False)
+            found, expected = by_priority(case, scores), oracle.s_greedy_continuous(other)
+            if not np.allclose(found, expected, rtol=0.0, atol=CLOSE):
+                # jobs at their caps have filled a resource: how far the level falls then is left open
+                assert max(oracle.load(other.instance, found)) >= 1.0 - CLOSE
+                gains = [oracle.gain(other, x) for x in (found, expected)]
+                assert gains[0] == pytest.approx(gains[1], rel=1e-3)
 
 
 def large_case(seed: int, kind: str, discrete: bool, alpha: float = 0.5, n: int = 16) -> Case:

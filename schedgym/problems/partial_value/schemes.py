@@ -649,11 +649,14 @@ def _tasks_until(r: int, level: float, rows: Visible, scratch: Scratch) -> float
         return np.ceil(1.0 / math.expm1(1.0 / factor)) - 1.0
     if rows.exponent[r] == 0.5:
         return _square_root_tasks(factor)
+    most = rows.served[r] + rows.cap[r]  # of more nobody asks
+    if factor == np.inf:
+        return most
     power = 1.0 / (1.0 - rows.exponent[r])
-    count = np.floor((rows.exponent[r] * factor) ** power + 0.5)  # about
+    count = min(np.floor((rows.exponent[r] * factor) ** power + 0.5), most)  # about
     while count >= 1.0 and not task_value(POWER, factor, rows.exponent[r], count) > 1.0:
         count -= 1.0
-    while task_value(POWER, factor, rows.exponent[r], count + 1.0) > 1.0:
+    while count < most and task_value(POWER, factor, rows.exponent[r], count + 1.0) > 1.0:
         count += 1.0
     return count
 
