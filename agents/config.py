@@ -1,0 +1,262 @@
+"""The configuration of a training as data: YAML read without executing anything, every value checked.
+
+A file names the environment and the algorithm, and in sections the options of what the algorithm uses:
+
+```yaml
+id: schedgym/PartialValue-v0
+algorithm: cma
+view: priority
+parameters: {window: all}
+scorer: {hidden: 0, skip: {job: {log total demand: -1.0}}}
+search: {population: 16, episodes: 16}
+```
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.resources
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from schedgym.agents.linear import ScorerOptions
+from schedgym.agents.options import EvaluationOptions, ImitationOptions, NetworkOptions, PPOOptions
+from schedgym.agents.views import VIEWS
+from schedgym.core.problem import Parameters, get_problem, parameter
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation import require
+
+__all__ = [
+    "ALGORITHMS",
+    "Config",
+    "SearchOptions",
+    "list_configs",
+    "load_config",
+    "make_config",
+    "shipped_config",
+]
+
+ALGORITHMS = ("cma", "ppo", "maskable-ppo")
+FITNESS = ("ratio", "difference")
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions(Parameters):
+    """The options of the gradient-free training; see :mod:`schedgym.agents.search`."""
+
+    population: int = parameter(16, "candidates of a generation", minimum=4, maximum=1024)
+    episodes: int = parameter(16, "that each candidate plays in a generation", minimum=1, maximum=4096)
+    generations: int = parameter(100, "at most", minimum=0, maximum=10**6)
+    sigma: float = parameter(
+        0.3,
+        "spread of the first candidates, in standard deviations of the columns",
+        minimum=0,
+        exclusive=True,
+    )
+    bias_scale: float = parameter(
+        1.0, "spread of constants and of what the whole observation weighs, over sigma", minimum=0
+    )
+    diagonal: bool = parameter(False, "adapt variances only, no covariances (for many parameters)")
+    fitness: str = parameter(
+        "ratio",
+        "mean over episodes of the change of the objective from the start's: each over the start's own, or "
+        "all over their mean",
+        choices=FITNESS,
+    )
+    validate_every: int = parameter(5, "generations from one validation to the next", minimum=1)
+    validation_episodes: int = parameter(64, "held-out episodes of a validation", minimum=2, maximum=10**5)
+    patience: int = parameter(20, "validations without improvement after which it stops", minimum=1)
+
+
+#: section -> (its options, the algorithms that use it)
+_GRADIENT = ("ppo", "maskable-ppo")
+_SECTIONS: dict[str, tuple[type[Parameters], tuple[str, ...]]] = {
+    "scorer": (ScorerOptions, ("cma",)),
+    "search": (SearchOptions, ("cma",)),
+    "network": (NetworkOptions, _GRADIENT),
+    "ppo": (PPOOptions, _GRADIENT),
+    "imitation": (ImitationOptions, _GRADIENT),
+    "evaluation": (EvaluationOptions, _GRADIENT),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """A training.
+
+    Attributes:
+        id: environment id.
+        algorithm: one of ALGORITHMS.
+        view: action view.
+        parameters: of the environment, as far as they differ from the id's; observation="features" is added.
+        seed: of the training.
+        steps: environment steps of a training with gradients.
+        num_envs: environments of a training with gradients.
+        checkpoint: steps (cma: generations) from one checkpoint to the next.
+        scorer, search: of algorithm cma.
+        network, ppo, evaluation: of the algorithms with gradients.
+        imitation: the same; None: no cloning.
+
+    Raises:
+        UnknownName, InvalidParameter: naming the field.
+    """
+
+    id: str
+    algorithm: str
+    view: str
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    seed: int = 0
+    steps: int = 1_000_000
+    num_envs: int = 16
+    checkpoint: int | None = None
+    scorer: ScorerOptions = dataclasses.field(default_factory=ScorerOptions)
+    search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
+    network: NetworkOptions = dataclasses.field(default_factory=NetworkOptions)
+    ppo: PPOOptions = dataclasses.field(default_factory=PPOOptions)
+    imitation: ImitationOptions | None = None
+    evaluation: EvaluationOptions = dataclasses.field(default_factory=EvaluationOptions)
+
+    def __post_init__(self) -> None:
+        problem = get_problem(self.id)
+        if self.id not in problem.ids:
+            raise UnknownName("environment id", self.id, problem.ids)
+        if self.algorithm not in ALGORITHMS:
+            raise UnknownName("algorithm", self.algorithm, ALGORITHMS)
+        known = [view for name, view in VIEWS if name == problem.name]
+        if self.view not in known:
+            raise UnknownName(f"view of {problem.name} for agents", self.view, known)
+        for name in ("view", "observation", "action_mask"):
+            if name in self.parameters:
+                raise InvalidParameter(f"parameters: {name} is not one of a configuration's")
+        problem.build(self.id, self.environment)
+        for name, least, most in (("seed", 0, 2**32), ("steps", 1, 10**12), ("num_envs", 1, 10**6)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise InvalidParameter(
+                    f"{name}: must be a whole number from {least} to {most}, got {value!r}"
+                )
+        every = self.checkpoint
+        if every is not None and (not isinstance(every, int) or isinstance(every, bool) or every < 1):
+            raise InvalidParameter(f"checkpoint: must be a whole number from 1, got {every!r}")
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """The keyword arguments of the environment that the agent acts in."""
+        return {**self.parameters, "view": self.view, "observation": "features"}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, of which :func:`make_config` makes an equal configuration."""
+        data: dict[str, Any] = {"id": self.id, "algorithm": self.algorithm, "view": self.view}
+        data |= {"parameters": _plain(self.parameters), "seed": self.seed}
+        if self.algorithm in _GRADIENT:
+            data |= {"steps": self.steps, "num_envs": self.num_envs}
+        if self.checkpoint is not None:
+            data["checkpoint"] = self.checkpoint
+        for name, (_, algorithms) in _SECTIONS.items():
+            section = getattr(self, name)
+            if self.algorithm in algorithms and section is not None:
+                data[name] = _plain({f.name: getattr(section, f.name) for f in dataclasses.fields(section)})
+        return data
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise InvalidParameter(f"{where}: must be a mapping of names to values, got {value!r}")
+    return dict(value)
+
+
+def make_config(data: Mapping[str, Any]) -> Config:
+    """A configuration from plain data.
+
+    Raises:
+        UnknownName, InvalidParameter: naming the field, as "section.field" in a section.
+    """
+    given = _mapping(data, "configuration")
+    known = [field.name for field in dataclasses.fields(Config)]
+    for name in given:
+        if name not in known:
+            raise UnknownName("field of a configuration", name, known)
+    for name in ("id", "algorithm", "view"):
+        if not isinstance(given.get(name), str):
+            raise InvalidParameter(f"{name}: a configuration must name it, got {given.get(name)!r}")
+    given["parameters"] = _mapping(given.get("parameters"), "parameters")
+    for name, (kind, algorithms) in _SECTIONS.items():
+        if name not in given:
+            continue
+        if given["algorithm"] not in algorithms:
+            raise InvalidParameter(f"{name}: has no effect on algorithm {given['algorithm']!r}: leave it out")
+        if given[name] is None and name == "imitation":
+            continue
+        try:
+            given[name] = kind.build(**_mapping(given[name], name))
+        except UnknownName as error:
+            raise UnknownName(f"{name}: {error.kind}", error.name, error.known) from None
+        except InvalidParameter as error:
+            raise InvalidParameter(f"{name}.{error}") from None
+    return Config(**given)
+
+
+def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> Config:
+    """The configuration in a YAML file.
+
+    Args:
+        path: of the file, or the name of one that is shipped ("queue-delay-placement").
+        changes: "field", "section.field" or "parameters.name" -> value as text (of a command line).
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        InvalidParameter, UnknownName: in one line, with the file's name.
+    """
+    yaml = require("yaml", "agents")
+    source = Path(path)
+    if not source.exists() and str(path) in list_configs():
+        source = shipped_config(str(path))
+    try:
+        data = yaml.safe_load(source.read_text(encoding="utf-8"))
+        given = _mapping(data, "configuration")
+        for name, text in (changes or {}).items():
+            section, _, field = name.rpartition(".")
+            target = given
+            if section:
+                target = given[section] = _mapping(given.get(section), section)
+            target[field] = yaml.safe_load(text)
+        return make_config(given)
+    except yaml.YAMLError as error:
+        raise InvalidParameter(f"{source.name}: not YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError:
+        raise InvalidParameter(f"{source.name}: not YAML: not UTF-8") from None
+    except UnknownName as error:
+        raise UnknownName(f"{error.kind} in {source.name}", error.name, error.known) from None
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{source.name}: {error}") from None
+
+
+def _folder() -> Path:
+    return Path(str(importlib.resources.files("schedgym.agents"))) / "configs"
+
+
+def list_configs() -> list[str]:
+    """Names of the configurations that are shipped."""
+    return sorted(path.stem for path in _folder().glob("*.yaml"))
+
+
+def shipped_config(name: str) -> Path:
+    """The file of a shipped configuration.
+
+    Raises:
+        UnknownName: proposing the nearest one.
+    """
+    if name not in list_configs():
+        raise UnknownName("configuration", name, list_configs())
+    return _folder() / f"{name}.yaml"

@@ -1,0 +1,349 @@
+"""Behaviour cloning: a network learns to decide as a named policy decides, from that policy's trajectories.
+
+The policy reads exact units, the network tokens: both play the same episode in the same view, each in an
+environment of its own that shows it what it reads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+import schedgym  # noqa: F401  (registers the ids)
+from schedgym.agents.options import ImitationOptions
+from schedgym.agents.views import Layout, make_layout
+from schedgym.core.policy import make_policy
+from schedgym.core.problem import get_problem
+from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.envs import SchedulingEnv
+from schedgym.errors import InvalidAction
+from schedgym.evaluation import require
+
+__all__ = ["Cloning", "Demonstration", "clone", "demonstrate", "held_out"]
+
+torch: Any = require("torch", "agents")
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+LEAST_WEIGHT = 1e-9  # below this share of the largest, weights are all the same to the environment
+HELD_BACK = 0.1  # share of the decisions that tell how well the others were learned
+ABSENT = -1e8
+
+
+@dataclasses.dataclass(frozen=True)
+class Demonstration:
+    """The decisions of a policy, one after the other, and what a network would have seen.
+
+    Attributes:
+        layout: of the view.
+        observations: name -> array [T, ...] ("features").
+        targets: of kind choice and pairs the index of the score that the decision is, int64 [T]; of kind
+            scores the action, float32 [T, size].
+        rewards: float32 [T].
+        starts: the first decision of each episode, int64 [episodes].
+        metrics: of each episode.
+    """
+
+    layout: Layout
+    observations: Arrays
+    targets: npt.NDArray[Any]
+    rewards: npt.NDArray[np.float64]
+    starts: npt.NDArray[np.int64]
+    metrics: list[dict[str, float]]
+
+    def returns(self, gamma: float = 1.0) -> npt.NDArray[np.float64]:
+        """The discounted sum of the rewards from each decision to the end of its episode, [T]."""
+        found, ends = np.empty_like(self.rewards), {*self.starts.tolist(), len(self.rewards)}
+        total = 0.0
+        for i in range(len(found) - 1, -1, -1):
+            total = self.rewards[i] + (0.0 if i + 1 in ends else gamma * total)
+            found[i] = total
+        return found
+
+    def sums(self, gamma: float = 1.0) -> npt.NDArray[np.float64]:
+        """The sums of the rewards so far, of which earlier ones count gamma less each time, [T]."""
+        found, starts = np.empty_like(self.rewards), set(self.starts.tolist())
+        total = 0.0
+        for i, reward in enumerate(self.rewards.tolist()):
+            total = reward + (0.0 if i in starts else gamma * total)
+            found[i] = total
+        return found
+
+    def decisive(self) -> npt.NDArray[np.int64]:
+        """The decisions between several open choices."""
+        layout = self.layout
+        if layout.kind == "scores":
+            mask = layout.segments[0].tokens[0].mask
+            if mask is None:
+                return np.arange(len(self.targets))
+            return np.flatnonzero(self.observations[mask].sum(axis=1) > 1)
+        mask = layout.mask(self.observations)
+        return np.arange(len(self.targets)) if mask is None else np.flatnonzero(mask.sum(axis=1) > 1)
+
+
+def _make(id: str, parameters: Mapping[str, Any], observation: str) -> SchedulingEnv:
+    values = {**parameters, "observation": observation, "strict": True}
+    return cast(SchedulingEnv, gym.make(id, disable_env_checker=True, copy=False, **values).unwrapped)
+
+
+def demonstrate(
+    id: str,
+    policy: Any,
+    episodes: int,
+    seed: int = 0,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Demonstration:
+    """Let a policy play episodes 0, 1, ... of a seed.
+
+    Args:
+        id: environment id.
+        policy: name (full or short), or an object.
+        episodes: how many.
+        seed: of the environment, and of the policy's random numbers.
+        parameters: of the environment, ``view`` among them; what ``observation`` says is ignored.
+        options: of the policy, if it is a name.
+
+    Raises:
+        InvalidParameter: if the policy cannot act in the view.
+        UnknownName: for an unknown policy, or a view that scores cannot decide.
+    """
+    given = dict(parameters or {})
+    shown, seen = _make(id, given, "dict"), _make(id, given, "features")
+    interface = seen.interface
+    layout = make_layout(interface.problem, interface.view, seen.observation_space, seen.action_space)
+    if isinstance(policy, str):
+        policy = make_policy(policy, interface.problem, **(options or {}))
+    rows: dict[str, list[Any]] = {name: [] for name in cast(Any, seen.observation_space).spaces}
+    targets, rewards, starts, metrics = [], [], [], []
+    for episode in range(episodes):
+        observation, _ = shown.reset(seed=seed, options={"episode": episode})
+        features, _ = seen.reset(seed=seed, options={"episode": episode})
+        policy.reset(shown.interface, np.random.default_rng([seed, episode]))
+        starts.append(len(rewards))
+        done = False
+        while not done:
+            action = policy(observation)
+            for name, array in features.items():
+                rows[name].append(array.copy())
+            targets.append(_target(layout, action))
+            observation, reward, terminated, truncated, info = shown.step(action)
+            features = seen.step(action)[0]
+            rewards.append(reward)
+            done = terminated or truncated
+        metrics.append(info["metrics"])
+    return Demonstration(
+        layout,
+        {name: np.array(arrays) for name, arrays in rows.items()},
+        np.array(targets),
+        np.array(rewards),
+        np.array(starts),
+        metrics,
+    )
+
+
+def _target(layout: Layout, action: Any) -> Any:
+    if layout.kind == "choice":
+        return int(action)
+    if layout.kind == "pairs":
+        assert layout.shape is not None
+        return min(int(action[0]) * layout.shape[1] + int(action[1]), layout.size - 1)
+    return np.array(action, dtype=np.float32).reshape(-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cloning:
+    """How a cloning went.
+
+    Attributes:
+        losses: mean loss of the actor in each epoch.
+        agreement: share of the decisions held back that are the policy's (of scores: whose first is).
+        decisions: number of decisions that were learned from.
+    """
+
+    losses: list[float]
+    agreement: float
+    decisions: int
+
+
+def clone(
+    network: Any,
+    demonstration: Demonstration,
+    options: ImitationOptions,
+    seed: int = 0,
+    *,
+    gamma: float = 1.0,
+    scale: float = 1.0,
+) -> Cloning:
+    """Train a network to decide as the demonstration does.
+
+    Choices are learned by cross-entropy; scores of which a view uses only the order by the likelihood of that
+    order (Plackett and Luce); prices, and scores that multiply a value, by the squared error; weights by that
+    of their logarithms about their mean.
+
+    Args:
+        network: a policy of :mod:`schedgym.agents.networks`; changed.
+        demonstration: in its view.
+        options: number of passes, learning rate; whether the critic learns the returns.
+        seed: of the order of the samples.
+        gamma: discount of the returns.
+        scale: the critic's returns are divided by it.
+    """
+    layout, rng = demonstration.layout, np.random.default_rng(seed)
+    order = rng.permutation(demonstration.decisive())
+    back = order[: int(HELD_BACK * len(order))]
+    learned = order[len(back) :]
+    loss = _losses(layout, demonstration)
+    returns = torch.as_tensor(demonstration.returns(gamma) / scale, dtype=torch.float32)
+    observations = {name: torch.as_tensor(array) for name, array in demonstration.observations.items()}
+    optimizer = torch.optim.Adam(network.parameters(), lr=options.learning_rate, eps=1e-5)
+    batches = -(-len(learned) // options.batch_size)
+    steps = max(options.epochs * batches, 1)
+    network.set_training_mode(True)
+    losses = []
+    step = 0
+    for _ in range(options.epochs):
+        total = 0.0
+        for batch in np.array_split(rng.permutation(learned), batches) if batches else ():
+            optimizer.param_groups[0]["lr"] = options.learning_rate * (1.0 - step / steps)
+            scores = _scores(network, {name: array[batch] for name, array in observations.items()})
+            error = loss(scores, batch)
+            total += error.item() * len(batch)
+            if options.critic:
+                some = rng.integers(len(returns), size=len(batch))  # also where there was but one choice
+                given = {name: array[some] for name, array in observations.items()}
+                values = network.predict_values(_floats(given))[:, 0]
+                error = error + torch.nn.functional.mse_loss(values, returns[some])
+            optimizer.zero_grad()
+            error.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            step += 1
+        losses.append(total / max(len(learned), 1))
+    network.set_training_mode(False)
+    return Cloning(losses, _agreement(network, demonstration, observations, back), len(learned))
+
+
+def _floats(observation: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: array.float() for name, array in observation.items()}
+
+
+def _scores(network: Any, observation: Mapping[str, Any]) -> Any:
+    return network.pi_features_extractor(_floats(observation))[:, : network.layout.size]
+
+
+def _losses(layout: Layout, demonstration: Demonstration) -> Callable[[Any, npt.NDArray[np.int64]], Any]:
+    """The function (scores [B, size], numbers of the decisions [B]) -> loss."""
+    if layout.kind != "scores":
+        targets = torch.as_tensor(demonstration.targets)
+        return lambda scores, batch: torch.nn.functional.cross_entropy(scores, targets[batch])
+    wanted, there = _wanted(demonstration)
+    there_ = torch.as_tensor(there)
+    count = there_.sum(dim=1).clamp(min=1)
+    if layout.transform != "squash":
+        aims = torch.as_tensor(wanted)
+
+        def squared(scores: Any, batch: npt.NDArray[np.int64]) -> Any:
+            kept, number = there_[batch], count[batch]
+            error = torch.where(kept, scores - aims[batch], 0.0)
+            if layout.transform == "weight":
+                error = error - (error.sum(dim=1) / number)[:, None]
+            return (torch.where(kept, error, 0.0) ** 2).sum(dim=1).div(number).mean()
+
+        return squared
+    order = torch.as_tensor(np.argsort(np.where(there, -wanted, np.inf), axis=1, kind="stable"))
+
+    def ranking(scores: Any, batch: npt.NDArray[np.int64]) -> Any:
+        kept = there_[batch].gather(1, order[batch])
+        ranked = torch.where(kept, scores.gather(1, order[batch]), ABSENT)
+        rest = ranked.flip(1).logcumsumexp(dim=1).flip(1)
+        return torch.where(kept, rest - ranked, 0.0).sum(dim=1).div(count[batch]).mean()
+
+    return ranking
+
+
+def _wanted(demonstration: Demonstration) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """The scores that make the actions, and which tokens are there, [T, size]."""
+    layout, wanted = demonstration.layout, demonstration.targets
+    mask = layout.segments[0].tokens[0].mask
+    there = np.ones(wanted.shape, dtype=bool)
+    if mask is not None:
+        there = demonstration.observations[mask].astype(bool)
+    if layout.transform == "weight":
+        top = np.where(there, wanted, 0.0).max(axis=1, keepdims=True)
+        top = np.where(top > 0.0, top, 1.0)
+        wanted = np.log(np.maximum(wanted / top, LEAST_WEIGHT)).astype(np.float32)
+    return wanted, there
+
+
+def _agreement(
+    network: Any, demonstration: Demonstration, observations: Mapping[str, Any], back: npt.NDArray[np.int64]
+) -> float:
+    if not len(back):
+        return float("nan")
+    with torch.no_grad():
+        scores = _scores(network, {name: array[back] for name, array in observations.items()}).numpy()
+    targets = demonstration.targets[back]
+    if demonstration.layout.kind == "scores":
+        wanted, there = _wanted(demonstration)
+        targets = np.where(there, wanted, -np.inf)[back].argmax(axis=1)
+        scores = np.where(there[back], scores, -np.inf)
+    return float((scores.argmax(axis=1) == targets).mean())
+
+
+def held_out(
+    id: str,
+    act: Callable[[Arrays], Any],
+    episodes: int,
+    seed: int,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    num_envs: int = 64,
+) -> list[dict[str, float]]:
+    """The metrics of episodes 0, 1, ... of a seed, played side by side.
+
+    Args:
+        id: environment id.
+        act: batch of observations [n, ...] ("features", lent: not to be kept) -> actions [n, ...].
+        episodes: how many.
+        seed: of the environment.
+        parameters: of the environment.
+        num_envs: how many at a time, at most.
+    """
+    problem = get_problem(id)
+    values = {**(parameters or {}), "observation": "features"}
+    simulator = problem.room("simulator").make_simulator(
+        problem.build(id, values), min(num_envs, episodes), id
+    )
+    found: list[dict[str, float]] = []
+    for first in range(0, episodes, simulator.num_envs):
+        live = np.arange(simulator.num_envs) < episodes - first
+        for i in np.flatnonzero(live).tolist():
+            simulator.seed(i, seed)
+            simulator.episodes[i] = first + i
+        rows: dict[int, dict[str, float]] = {}
+        simulator.prepare(live)
+        simulator.step(np.where(live, np.int8(BEGIN), np.int8(SKIP)))
+        while live.any():
+            actions = np.asarray(act(simulator.observation))
+            if simulator.continuous:
+                simulator.actions[...] = actions.reshape(simulator.actions.shape)
+            else:
+                simulator.actions[:, : len(simulator.action_sizes)] = actions.reshape(len(live), -1)
+            ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
+            if ended < 0:
+                raise InvalidAction(f"actions[{-ended - 1}]: is refused")
+            if ended:
+                done = live & (simulator.terminated | simulator.truncated)
+                measured = simulator.measure(done)
+                for i in np.flatnonzero(done).tolist():
+                    rows[i] = dict(zip(simulator.metric_names, measured[i].tolist(), strict=True))
+                live &= ~done
+        found += [rows[i] for i in sorted(rows)]
+    return found

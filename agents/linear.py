@@ -1,0 +1,312 @@
+"""Scorer: a small numpy network that scores tokens one by one, for gradient-free training and for shipping.
+
+The score of a token with columns x (see :mod:`schedgym.agents.features`), in an environment with context c,
+
+    score = skip . x  +  w . z  +  v . tanh(U z + A d + b),     z, d: x and c brought to mean 0, variance 1,
+
+is the same function for every token, so permuted tokens have permuted scores. Scores that the whole
+observation decides are skip . c + w . d + bias. ``skip`` is constant: with all parameters 0, at the start of
+a training, the scorer is a heuristic. All parameters of a scorer are one flat vector.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.agents.features import CONTEXTS, Encoder, Rows
+from schedgym.agents.views import Layout
+from schedgym.core.problem import Parameters, parameter
+from schedgym.errors import InvalidParameter, UnknownName
+
+__all__ = ["Scorer", "ScorerOptions"]
+
+F4 = npt.NDArray[np.float32]
+Observation = Mapping[str, npt.NDArray[Any]]
+
+FLAT = 1e-6  # columns whose standard deviation is less are constants
+BIAS = "bias"
+
+
+@dataclasses.dataclass(frozen=True)
+class ScorerOptions(Parameters):
+    """The form of a scorer.
+
+    ``skip``: segment -> column -> constant weight ("bias": added). ``columns``: segment -> the columns that
+    parameters weigh; a segment that is left out: all.
+    """
+
+    hidden: int = parameter(0, "hidden units; 0: a linear scorer", minimum=0, maximum=256)
+    context: str = parameter("globals", "what depends on the whole observation", choices=CONTEXTS)
+    skip: dict = dataclasses.field(default_factory=dict)  # type: ignore[type-arg]
+    columns: dict = dataclasses.field(default_factory=dict)  # type: ignore[type-arg]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for segment, weights in self.skip.items():
+            numbers = isinstance(weights, dict) and all(
+                isinstance(w, (int, float)) and not isinstance(w, bool) and math.isfinite(w)
+                for w in weights.values()
+            )
+            if not numbers:
+                raise InvalidParameter(f"skip: {segment} must map columns to numbers, got {weights!r}")
+        for segment, names in self.columns.items():
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise InvalidParameter(f"columns: {segment} must be a list of names, got {names!r}")
+
+
+@dataclasses.dataclass
+class _Part:
+    """The parameters of one segment, by their places in the flat vector."""
+
+    skip: F4
+    skip_bias: float
+    used: npt.NDArray[np.int64]
+    context_used: npt.NDArray[np.int64]
+    places: dict[str, slice]
+    shapes: dict[str, tuple[int, ...]]
+
+    def get(self, theta: F4, name: str) -> F4 | None:
+        place = self.places.get(name)
+        return None if place is None else theta[place].reshape(self.shapes[name])
+
+
+class Scorer:
+    """Scores the tokens of a batch of observations, for one vector of parameters or several at once.
+
+    Args:
+        layout: of the environment.
+        options: the form.
+        statistics: what :meth:`statistics_of` gave: means and standard deviations of the columns. None:
+            0 and 1.
+
+    Attributes:
+        size: length of the vector of parameters.
+
+    Raises:
+        UnknownName: for a segment or a column that does not exist.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        options: ScorerOptions | None = None,
+        statistics: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> None:
+        self.layout, self.options = layout, options or ScorerOptions()
+        self.encoder = Encoder(layout, self.options.context)
+        self.statistics = {name: np.asarray(v, dtype=np.float32) for name, v in (statistics or {}).items()}
+        names = [segment.name for segment in layout.segments]
+        for given in (self.options.skip, self.options.columns):
+            for name in given:
+                if name not in names:
+                    raise UnknownName("segment", name, names)
+        self._parts: list[_Part] = []
+        self.size = 0
+        for index, segment in enumerate(layout.segments):
+            self._parts.append(self._part(index, segment.name, bool(segment.tokens)))
+
+    def _part(self, index: int, name: str, tokens: bool) -> _Part:
+        columns = self.encoder.columns[index] if tokens else self.encoder.context_columns
+        skip = np.zeros(len(columns), dtype=np.float32)
+        bias = 0.0
+        for column, weight in self.options.skip.get(name, {}).items():
+            if column == BIAS:
+                bias = float(weight)
+            else:
+                skip[_find(columns, column)] = weight
+        _, scale = self._scale(f"columns {index}" if tokens else "context", len(columns))
+        chosen = self.options.columns.get(name)
+        wanted = range(len(columns)) if chosen is None else [_find(columns, column) for column in chosen]
+        used = np.array([i for i in wanted if scale[i] > FLAT], dtype=np.int64)
+        _, context_scale = self._scale("context", len(self.encoder.context_columns))
+        context_used = np.flatnonzero(context_scale > FLAT)
+        count, hidden = self.layout.segments[index].count, self.options.hidden
+        shapes: dict[str, tuple[int, ...]] = {}
+        if tokens:
+            shapes["w"] = (len(used),)
+            # a constant changes nothing where all scores have it
+            if len(self.layout.segments) > 1 or self.layout.transform == "clip":
+                shapes["bias"] = (1,)
+            if hidden:
+                shapes |= {"U": (hidden, len(used)), "A": (hidden, len(context_used))}
+                shapes |= {"b": (hidden,), "v": (hidden,)}
+        else:
+            shapes |= {"w": (count, len(used)), "bias": (count,)}
+        places = {}
+        for key, shape in shapes.items():
+            length = int(np.prod(shape))
+            places[key] = slice(self.size, self.size + length)
+            self.size += length
+        return _Part(skip, bias, used, context_used, places, shapes)
+
+    def _scale(self, name: str, count: int) -> tuple[F4, F4]:
+        mean = self.statistics.get(f"{name} mean", np.zeros(count, dtype=np.float32))
+        scale = self.statistics.get(f"{name} scale", np.ones(count, dtype=np.float32))
+        if mean.shape != (count,) or scale.shape != (count,):
+            raise InvalidParameter(f"statistics: {name} must have {count} columns, got {mean.shape}")
+        return mean, scale
+
+    def start(self, seed: int = 0) -> F4:
+        """The parameters with which a training starts: the skip connection alone decides.
+
+        First-layer weights are drawn, so that the hidden units differ; their output weights are 0.
+        """
+        theta = np.zeros(self.size, dtype=np.float32)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(b"scorer")))
+        for part in self._parts:
+            for name in ("U", "A"):
+                if name in part.places and part.shapes[name][1]:
+                    fan = len(part.used) + len(part.context_used)
+                    values = rng.standard_normal(part.shapes[name]) / np.sqrt(fan)
+                    theta[part.places[name]] = values.ravel()
+        return theta
+
+    def spread(self, bias_scale: float = 1.0) -> npt.NDArray[np.float64]:
+        """Relative spread of the parameters in a search: ``bias_scale`` for those that tokens share."""
+        spread = np.ones(self.size)
+        for part, segment in zip(self._parts, self.layout.segments, strict=True):
+            for name, place in part.places.items():
+                if name == "bias" or not segment.tokens:
+                    spread[place] = bias_scale
+        return spread
+
+    def statistics_of(self, batches: Sequence[tuple[Observation, npt.NDArray[np.bool_]]]) -> dict[str, F4]:
+        """Means and standard deviations of the columns, from (observations, wanted scores) of batches."""
+        found: dict[str, F4] = {}
+        rows = [self._rows(observation, wanted) for observation, wanted in batches]
+        for index, segment in enumerate(self.layout.segments):
+            if segment.tokens:
+                _measure(found, f"columns {index}", [own[index].x for own in rows])
+        pairs = zip(batches, rows, strict=True)
+        parts = [self.encoder.context(o, own)[:, wanted.any(axis=1)] for (o, wanted), own in pairs]
+        _measure(found, "context", parts)
+        return found
+
+    def _rows(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> list[Any]:
+        found: list[Rows | None] = []
+        at = 0
+        for index, segment in enumerate(self.layout.segments):
+            here = wanted[:, at : at + segment.count]
+            found.append(self.encoder.rows(index, observation, here) if segment.tokens else None)
+            at += segment.count
+        return found
+
+    def wanted(
+        self, observation: Observation, live: npt.NDArray[np.bool_] | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Which scores matter, [B, size]: of open actions where there are several, of tokens that are there.
+
+        Args:
+            observation: of a batch.
+            live: which environments matter, [B]; None: all.
+        """
+        mask = self.layout.mask(observation)
+        if mask is None:
+            count = len(observation["globals"])
+            mask = np.ones((count, self.layout.size), dtype=bool)
+            at = 0
+            for segment in self.layout.segments:
+                if len(segment.tokens) == 1 and segment.tokens[0].mask is not None:
+                    there = np.asarray(observation[segment.tokens[0].mask]).astype(bool)
+                    mask[:, at : at + segment.count] = there
+                at += segment.count
+        if self.layout.kind != "scores":
+            mask &= (mask.sum(axis=1) > 1)[:, np.newaxis]
+        if live is not None:
+            mask &= live[:, np.newaxis]
+        return mask
+
+    def scores(self, theta: F4, observation: Observation, wanted: npt.NDArray[np.bool_] | None = None) -> F4:
+        """Scores [B, size]; 0 where they are not wanted.
+
+        Args:
+            theta: [size], or [P, size]: the first B / P environments are scored by the first row, and so on.
+            observation: of a batch.
+            wanted: of :meth:`wanted`; None: it is called.
+        """
+        wanted = self.wanted(observation) if wanted is None else wanted
+        table = np.atleast_2d(theta)
+        count = len(wanted)
+        share, rest = divmod(count, len(table))
+        if rest:
+            raise InvalidParameter(f"theta: {len(table)} rows do not divide {count} environments")
+        result = np.zeros((count, self.layout.size), dtype=np.float32)
+        found = self._rows(observation, wanted)
+        context = self.encoder.context(observation, found)
+        mean, scale = self._scale("context", len(context))
+        normal = (context - mean[:, np.newaxis]) / np.where(scale > FLAT, scale, 1.0)[:, np.newaxis]
+        at = 0
+        for index, (segment, part) in enumerate(zip(self.layout.segments, self._parts, strict=True)):
+            here = slice(at, at + segment.count)
+            at += segment.count
+            if segment.tokens:
+                rows = found[index]
+                if len(rows.env):
+                    values = self._token_scores(index, part, table, share, rows, normal)
+                    result[rows.env, here.start + rows.slot] = values
+                continue
+            for p, own in enumerate(table):
+                envs = slice(p * share, (p + 1) * share)
+                weight, bias = part.get(own, "w"), part.get(own, "bias")
+                assert weight is not None and bias is not None
+                value = weight @ normal[part.used, envs] + (bias + np.float32(part.skip_bias))[:, np.newaxis]
+                result[envs, here] = (value + part.skip @ context[:, envs]).T
+        return result
+
+    def _token_scores(self, index: int, part: _Part, table: F4, share: int, rows: Rows, context: F4) -> F4:
+        mean, scale = self._scale(f"columns {index}", len(rows.x))
+        z = (rows.x[part.used] - mean[part.used, np.newaxis]) / scale[part.used, np.newaxis]
+        result = part.skip @ rows.x + np.float32(part.skip_bias)
+        ends = np.searchsorted(rows.env, np.arange(1, len(table) + 1) * share)
+        begin = 0
+        for p, (own, end) in enumerate(zip(table, ends.tolist(), strict=True)):
+            if end == begin:
+                continue
+            here = slice(begin, end)
+            weight = part.get(own, "w")
+            assert weight is not None
+            result[here] += weight @ z[:, here]
+            bias = part.get(own, "bias")
+            if bias is not None:
+                result[here] += bias[0]
+            first, output, shift = part.get(own, "U"), part.get(own, "v"), part.get(own, "b")
+            if first is not None and output is not None and shift is not None:
+                hidden = first @ z[:, here]
+                envs = slice(p * share, (p + 1) * share)
+                given = shift[:, np.newaxis] + np.zeros((1, share), dtype=np.float32)
+                second = part.get(own, "A")
+                if second is not None:
+                    given = given + second @ context[part.context_used, envs]
+                hidden += given[:, rows.env[here] - p * share]
+                result[here] += output @ np.tanh(hidden)
+            begin = end
+        return result
+
+    def act(
+        self,
+        theta: F4,
+        observation: Observation,
+        live: npt.NDArray[np.bool_] | None = None,
+    ) -> Any:
+        """The deterministic actions of a batch of observations, as the environment takes them."""
+        wanted = self.wanted(observation, live)
+        return self.layout.decode(self.scores(theta, observation, wanted), observation)
+
+
+def _find(columns: Sequence[str], name: str) -> int:
+    if name not in columns:
+        raise UnknownName("column", name, columns)
+    return columns.index(name)
+
+
+def _measure(found: dict[str, F4], name: str, parts: Sequence[F4]) -> None:
+    x = np.concatenate(parts, axis=1).astype(np.float64)
+    if x.shape[1]:
+        found[f"{name} mean"] = x.mean(axis=1).astype(np.float32)
+        found[f"{name} scale"] = x.std(axis=1).astype(np.float32)

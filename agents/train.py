@@ -1,0 +1,555 @@
+"""Training with gradients: PPO and MaskablePPO of stable-baselines3, from a configuration to an agent file.
+
+A checkpoint holds everything that the training goes on from: weights, the optimizer's moments, the scale of
+the returns, the random generators, and for every environment its episode and the actions since that began,
+which are played again. So a training that was killed and goes on from its last checkpoint ends, on one
+machine, with the same weights as one that was not. It holds arrays and a JSON text, and no code.
+
+Seeds. Environment i of a training with seed s plays the episodes 0, 1, ... of the environment's seed
+TRAINING_SEEDS + s SPACING + i; demonstrations are episodes of DEMONSTRATION_SEEDS + s; validations are those
+of the gradient-free search. Evaluations take seeds below 2^32, so no episode is met twice (where episodes are
+drawn: those of a trace or a workload file are the same for every seed).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+import schedgym  # noqa: F401  (registers the ids)
+from schedgym.agents.config import Config
+from schedgym.agents.files import Agent, save_agent, versions, write_atomically
+from schedgym.agents.imitate import Cloning, clone, demonstrate, held_out
+from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
+from schedgym.agents.search import VALIDATION_SEED
+from schedgym.agents.vecenv import make_vec_env
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation import require
+
+__all__ = [
+    "DEMONSTRATION_SEEDS",
+    "SPACING",
+    "TRAINING_SEEDS",
+    "Point",
+    "TrainingResult",
+    "learn",
+    "load_torch_policy",
+    "metadata_of",
+    "train",
+]
+
+torch: Any = require("torch", "agents")
+_sb3: Any = require("stable_baselines3", "agents")
+_vec: Any = require("stable_baselines3.common.vec_env", "agents")
+_Callback: Any = require("stable_baselines3.common.callbacks", "agents").BaseCallback
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+SPACING = 2**20  # more than the environments of a training
+TRAINING_SEEDS = 2**53
+DEMONSTRATION_SEEDS = 2**54
+FORMAT = 1
+WARM_UP = 4  # episodes per environment that set the scale of the returns, at most ...
+WARM_UP_STEPS = 20_000  # ... or environment steps
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """One validation.
+
+    Attributes:
+        steps: environment steps of the training before it.
+        seconds: since the start of the training.
+        objective: mean over the validation episodes, in the objective's unit.
+    """
+
+    steps: int
+    seconds: float
+    objective: float
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingResult:
+    """What a training came to.
+
+    Attributes:
+        weights: of the agent file, the critic's too.
+        curve: the validations; the first is of the network that the training starts with.
+        best: the one whose weights these are (of ``keep: last`` the last).
+        returns: mean, variance and count of the sums of rewards that scale the critic's values; of
+            ``normalize_returns: false`` empty.
+        cloning: how the imitation went; None: there was none.
+        steps: environment steps.
+        seconds: that it took, all parts of a resumed training together.
+    """
+
+    weights: dict[str, npt.NDArray[np.float32]]
+    curve: tuple[Point, ...]
+    best: Point
+    returns: tuple[float, ...]
+    cloning: Cloning | None
+    steps: int
+    seconds: float
+
+
+class _Trace:
+    """What a training has come to so far, in memory and in its checkpoint."""
+
+    def __init__(self, config: Config, path: Path | None) -> None:
+        self.path, self.config = path, config
+        self.settings = {"format": FORMAT, **config.to_dict()}
+        self.curve: list[Point] = []
+        self.best_index = 0
+        self.best: Arrays = {}
+        self.saved = 0  # steps at the last checkpoint
+        self.loaded: Arrays | None = None
+        self.cloning: Cloning | None = None
+        self.began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def save(self, model: Any, normalizer: Any) -> None:
+        """Write the checkpoint: the training goes on from here as if it had never been away."""
+        self.saved = model.num_timesteps
+        if self.path is None:
+            return
+        arrays = {f"weights/{name}": array for name, array in model.policy.get_weights().items()}
+        arrays |= {f"best/{name}": array for name, array in self.best.items()}
+        arrays |= _optimizer_arrays(model.policy)
+        arrays |= _course_arrays(model, normalizer)
+        text = {
+            "settings": self.settings,
+            "versions": versions(),
+            "steps": model.num_timesteps,
+            "updates": model._n_updates,
+            "curve": [dataclasses.astuple(point) for point in self.curve],
+            "best": self.best_index,
+            "cloning": None if self.cloning is None else dataclasses.asdict(self.cloning),
+            "seconds": self.seconds,
+        }
+        arrays["text"] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
+        write_atomically(self.path, arrays)
+
+    def load(self, model: Any, normalizer: Any) -> bool:
+        """Take over the checkpoint; whether there was one.
+
+        Raises:
+            InvalidParameter: if it is of another configuration, or not a checkpoint.
+        """
+        if self.path is None or not self.path.exists():
+            return False
+        try:
+            with np.load(self.path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            text = json.loads(arrays["text"].tobytes().decode())
+            settings = text["settings"]
+        except Exception as error:
+            raise InvalidParameter(f"{self.path.name}: not a checkpoint of a training: {error}") from None
+        for name in sorted({*settings, *self.settings}):
+            mine, theirs = self.settings.get(name), settings.get(name)
+            if name == "steps" and isinstance(theirs, int) and theirs <= mine:
+                continue  # a training may be made longer
+            if mine != theirs:
+                raise InvalidParameter(
+                    f"{self.path.name}: the checkpoint of another configuration: {name} is {theirs!r} "
+                    f"there, and {mine!r} here"
+                )
+        self.curve = [Point(int(steps), *rest) for steps, *rest in text["curve"]]
+        self.best_index, self.loaded = text["best"], arrays
+        self.best = _strip(arrays, "best/")
+        self.cloning = None if text["cloning"] is None else Cloning(**text["cloning"])
+        self.began -= text["seconds"]
+        self.saved = model.num_timesteps = text["steps"]
+        model._n_updates = text["updates"]
+        model.policy.set_weights(_strip(arrays, "weights/"))
+        _restore_optimizer(model.policy, arrays)
+        if normalizer is not None:
+            _set_moments(normalizer, arrays["moments"].tolist())
+        return True
+
+
+def _strip(arrays: Arrays, prefix: str) -> Arrays:
+    return {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
+
+
+def _optimizer_arrays(policy: Any) -> Arrays:
+    found: Arrays = {}
+    for name, parameter in policy.named_weights():
+        state = policy.optimizer.state.get(parameter)
+        if state:
+            found[f"optimizer/step/{name}"] = np.array(float(state["step"]))
+            for moment in MOMENTS:
+                found[f"optimizer/{moment}/{name}"] = state[moment].numpy().copy()
+    return found
+
+
+def _restore_optimizer(policy: Any, arrays: Arrays) -> None:
+    for name, parameter in policy.named_weights():
+        if f"optimizer/step/{name}" in arrays:
+            state = {"step": torch.tensor(float(arrays[f"optimizer/step/{name}"]))}
+            for moment in MOMENTS:
+                state[moment] = torch.as_tensor(arrays[f"optimizer/{moment}/{name}"]).clone()
+            policy.optimizer.state[parameter] = state
+
+
+def _course_arrays(model: Any, normalizer: Any) -> Arrays:
+    """Where the environments and the random generators are."""
+    found = {f"environments/{n}": array for n, array in model.get_env().unwrapped.get_state().items()}
+    found["starts"] = np.array(model._last_episode_starts)
+    found["random/torch"] = torch.get_rng_state().numpy().copy()
+    _, keys, *rest = np.random.get_state()  # noqa: NPY002  (stable-baselines3 draws from it)
+    found["random/keys"], found["random/rest"] = np.array(keys), np.array(rest, dtype=np.float64)
+    if normalizer is not None:
+        found["moments"], found["returns"] = np.array(_moments(normalizer)), normalizer.returns.copy()
+    return found
+
+
+def _restore_course(model: Any, normalizer: Any, arrays: Arrays) -> None:
+    model._last_obs = model.get_env().unwrapped.set_state(_strip(arrays, "environments/"))
+    model._last_episode_starts = arrays["starts"]
+    torch.set_rng_state(torch.as_tensor(arrays["random/torch"]))
+    position, has_gauss, cached = arrays["random/rest"].tolist()
+    state = ("MT19937", arrays["random/keys"], int(position), int(has_gauss), cached)
+    np.random.set_state(state)  # noqa: NPY002
+    if normalizer is not None:
+        normalizer.returns[:] = arrays["returns"]
+
+
+def _moments(normalizer: Any) -> tuple[float, ...]:
+    statistics = normalizer.ret_rms
+    return float(statistics.mean), float(statistics.var), float(statistics.count)
+
+
+def _set_moments(normalizer: Any, moments: list[float]) -> None:
+    statistics = normalizer.ret_rms
+    statistics.mean, statistics.var, statistics.count = (np.float64(value) for value in moments)
+
+
+class _Course(_Callback):  # type: ignore[misc]
+    """What happens between the updates: validations and checkpoints."""
+
+    def __init__(
+        self,
+        trace: _Trace,
+        normalizer: Any,
+        report: Callable[[Point], None] | None,
+    ) -> None:
+        super().__init__()
+        config = trace.config
+        self.trace, self.normalizer, self.report = trace, normalizer, report
+        self.every, self.interval = config.evaluation.every, config.checkpoint or config.evaluation.every
+        problem = get_problem(config.id)
+        self.metric = problem.metric(problem.objective_of(problem.build(config.id, config.environment)))
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_start(self) -> None:
+        self.begun = False
+
+    def _on_rollout_start(self) -> None:
+        trace, steps = self.trace, self.model.num_timesteps
+        if not self.begun:
+            self.begin()
+        if not trace.curve or steps - trace.curve[-1].steps >= self.every:
+            self.validate()
+        rollout = self.model.n_steps * self.model.n_envs
+        if not steps or (steps > trace.saved and steps + rollout > trace.saved + self.interval):
+            trace.save(self.model, self.normalizer)
+
+    def _on_training_end(self) -> None:
+        trace = self.trace
+        if trace.curve[-1].steps < self.model.num_timesteps:
+            self.validate()
+        if trace.saved < self.model.num_timesteps:
+            trace.save(self.model, self.normalizer)
+
+    def begin(self) -> None:
+        """Bring environments and random generators to where the training starts, or goes on."""
+        model, trace = self.model, self.trace
+        self.begun = True
+        model.get_env().unwrapped.recording = trace.path is not None
+        if trace.loaded is not None:
+            _restore_course(model, self.normalizer, trace.loaded)
+            trace.loaded = None
+            return
+        require("stable_baselines3.common.utils", "agents").set_random_seed(trace.config.seed)
+        model.get_env().seed(TRAINING_SEEDS + trace.config.seed * SPACING)
+        model._last_obs = model.get_env().reset()
+        model._last_episode_starts = np.ones(model.n_envs, dtype=bool)
+
+    def validate(self) -> None:
+        """Play the validation episodes, and keep the weights if they are the best so far."""
+        trace, policy, config = self.trace, self.model.policy, self.trace.config
+        rows = held_out(
+            config.id,
+            lambda observation: policy.predict(observation, deterministic=True)[0],
+            config.evaluation.episodes,
+            VALIDATION_SEED,
+            parameters=config.environment,
+        )
+        objective = float(np.mean([row[self.metric.name] for row in rows]))
+        point = Point(int(self.model.num_timesteps), trace.seconds, objective)
+        trace.curve.append(point)
+        best = trace.curve[trace.best_index].objective
+        better = objective > best if self.metric.better == "max" else objective < best
+        if better or not trace.best or config.evaluation.keep == "last":
+            trace.best_index = len(trace.curve) - 1
+            trace.best = policy.get_weights()
+        self.logger.record(f"validation/{self.metric.name}", objective)
+        self.logger.dump(self.model.num_timesteps)
+        if self.report is not None:
+            self.report(point)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """These networks are too small to share: one thread is fastest, and always adds in the same order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _model(config: Config, log_dir: str | Path | None) -> tuple[Any, Any]:
+    """The algorithm, and the wrapper of its environments that scales rewards (or None)."""
+    options, network = config.ppo, config.network
+    rollout = options.n_steps * config.num_envs
+    if rollout < options.batch_size:
+        raise InvalidParameter(
+            f"ppo.batch_size: {options.batch_size} is more than n_steps times num_envs, {rollout}"
+        )
+    if log_dir is not None:
+        require("tensorboard", "agents")
+    env: Any = make_vec_env(config.id, config.num_envs, **config.environment)
+    env.truncations = False  # the last reward of a truncated episode charges all that was left
+    if config.algorithm == "maskable-ppo" and not env.has_attr("action_masks"):
+        raise InvalidParameter(f"algorithm: maskable-ppo needs discrete actions, view {config.view} has none")
+    normalizer = None
+    if options.normalize_returns:
+        env = normalizer = _vec.VecNormalize(
+            env, norm_obs=False, norm_reward=True, clip_reward=np.inf, gamma=options.gamma
+        )
+    masked = config.algorithm == "maskable-ppo"
+    kind = require("sb3_contrib", "agents").MaskablePPO if masked else _sb3.PPO
+
+    def learning_rate(remaining: float) -> float:
+        last = options.final_learning_rate
+        return last + (options.learning_rate - last) * remaining
+
+    model = kind(
+        MaskableTokenPolicy if masked else TokenPolicy,
+        env,
+        learning_rate=learning_rate,
+        n_steps=options.n_steps,
+        batch_size=options.batch_size,
+        n_epochs=options.n_epochs,
+        gamma=options.gamma,
+        gae_lambda=options.gae_lambda,
+        clip_range=options.clip_range,
+        ent_coef=options.ent_coef,
+        vf_coef=options.vf_coef,
+        max_grad_norm=options.max_grad_norm,
+        target_kl=options.target_kl,
+        tensorboard_log=None if log_dir is None else str(log_dir),
+        policy_kwargs={
+            "problem": get_problem(config.id).name,
+            "view": config.view,
+            "width": network.width,
+            "rounds": network.rounds,
+            "log_std": network.log_std,
+        },
+        seed=config.seed,
+        device="cpu",
+    )
+    return model, normalizer
+
+
+def _start(config: Config, model: Any, normalizer: Any) -> Cloning | None:
+    """Set the scale of the returns, and clone the policy that the configuration names."""
+    seed = DEMONSTRATION_SEEDS + config.seed
+    parameters = {n: v for n, v in config.environment.items() if n != "observation"}
+    if config.imitation is None:
+        if normalizer is not None:
+            _warm_up(config, model, normalizer)
+        return None
+    options = config.imitation
+    shown = demonstrate(config.id, options.policy, options.episodes, seed, parameters=parameters)
+    scale = 1.0
+    if normalizer is not None:
+        sums = shown.sums(config.ppo.gamma)
+        _set_moments(normalizer, [float(sums.mean()), float(sums.var()), float(len(sums))])
+        scale = _scale(normalizer)
+    return clone(model.policy, shown, options, config.seed, gamma=config.ppo.gamma, scale=scale)
+
+
+def _scale(normalizer: Any) -> float:
+    return float(np.sqrt(normalizer.ret_rms.var + normalizer.epsilon))
+
+
+def _warm_up(config: Config, model: Any, normalizer: Any) -> None:
+    """Let the first policy play a little, to know the scale of the returns before anything is learned."""
+    normalizer.seed(DEMONSTRATION_SEEDS + config.seed * SPACING)
+    observation = normalizer.reset()
+    ended = 0
+    for _ in range(max(WARM_UP_STEPS // config.num_envs, 1)):
+        actions, _ = model.policy.predict(observation)
+        observation, _, done, _ = normalizer.step(actions)
+        ended += int(done.sum())
+        if ended >= WARM_UP * config.num_envs:
+            break
+
+
+def learn(
+    config: Config,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    report: Callable[[Point], None] | None = None,
+    log_dir: str | Path | None = None,
+) -> TrainingResult:
+    """Train a network.
+
+    Args:
+        config: of algorithm "ppo" or "maskable-ppo".
+        checkpoint: file that is rewritten at least every ``config.checkpoint`` steps (None: as often as it
+            validates), but only between updates.
+        resume: go on from that file if it is there.
+        report: is shown each validation.
+        log_dir: folder for TensorBoard; None: no logs.
+
+    Raises:
+        InvalidParameter: for a configuration of another algorithm, or a checkpoint of another configuration.
+        gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
+    """
+    if config.algorithm not in ("ppo", "maskable-ppo"):
+        raise InvalidParameter(f"algorithm: must be 'ppo' or 'maskable-ppo', got {config.algorithm!r}")
+    with _one_thread():
+        trace = _Trace(config, None if checkpoint is None else Path(checkpoint))
+        model, normalizer = _model(config, log_dir)
+        resumed = resume and trace.load(model, normalizer)
+        if not resumed:
+            trace.cloning = _start(config, model, normalizer)
+        if model.num_timesteps < config.steps:
+            model.learn(
+                config.steps - model.num_timesteps,
+                callback=_Course(trace, normalizer, report),
+                tb_log_name=config.algorithm,
+                reset_num_timesteps=not resumed,
+            )
+        model.get_env().close()
+    return TrainingResult(
+        weights=dict(trace.best),
+        curve=tuple(trace.curve),
+        best=trace.curve[trace.best_index],
+        returns=() if normalizer is None else _moments(normalizer),
+        cloning=trace.cloning,
+        steps=int(model.num_timesteps),
+        seconds=trace.seconds,
+    )
+
+
+def train(
+    config: Config,
+    path: str | Path,
+    command: str = "",
+    resume: bool = False,
+    report: Callable[[Point], None] | None = None,
+    log_dir: str | Path | None = None,
+) -> TrainingResult:
+    """Train a network and write its agent file.
+
+    Args:
+        config: of algorithm "ppo" or "maskable-ppo".
+        path: of the agent file; the checkpoint stands beside it with the suffix ".checkpoint", and goes when
+            the file is written.
+        command: that repeats the training, for the file.
+        resume: go on from the checkpoint if there is one.
+        report: is shown each validation.
+        log_dir: folder for TensorBoard; None: no logs.
+    """
+    path = Path(path)
+    checkpoint = path.with_suffix(".checkpoint")
+    result = learn(config, checkpoint, resume, report, log_dir)
+    save_agent(path, result.weights, metadata_of(config, result, command))
+    checkpoint.unlink(missing_ok=True)
+    return result
+
+
+def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:
+    """What the agent file tells of a training."""
+    data = config.to_dict()
+    names = ("mean", "variance", "count")
+    return {
+        "id": config.id,
+        "problem": get_problem(config.id).name,
+        "view": config.view,
+        "observation": "features",
+        "parameters": data["parameters"],
+        "network": {"form": "tokens", "width": config.network.width, "rounds": config.network.rounds},
+        "config": data,
+        "versions": versions(),
+        "command": command,
+        "training": {
+            "seed": config.seed,
+            "environment_seed": TRAINING_SEEDS + config.seed * SPACING,
+            "demonstration_seed": DEMONSTRATION_SEEDS + config.seed,
+            "validation_seed": VALIDATION_SEED,
+            "steps": result.steps,
+            "seconds": result.seconds,
+            "returns": dict(zip(names, result.returns, strict=False)),
+            "imitation": _finite(result.cloning),
+            "best": dataclasses.asdict(result.best),
+            "curve": [dataclasses.asdict(point) for point in result.curve],
+        },
+    }
+
+
+def _finite(cloning: Cloning | None) -> dict[str, Any] | None:
+    """How the imitation went as JSON data, which knows no NaN."""
+    if cloning is None:
+        return None
+    return {n: None if v != v else v for n, v in dataclasses.asdict(cloning).items()}
+
+
+def load_torch_policy(agent: Agent, parameters: Mapping[str, Any] | None = None) -> TokenPolicy:
+    """The torch policy of an agent file, built from what the file says and its arrays: nothing is unpickled.
+
+    Args:
+        agent: as :func:`~schedgym.agents.files.load_agent` gives it, with a network of form "tokens".
+        parameters: of the environment, over those of the training.
+
+    Raises:
+        InvalidParameter: for an agent of another form, or weights that do not fit.
+    """
+    network = agent.metadata["network"]
+    if network.get("form") != "tokens":
+        raise InvalidParameter(f"{agent.name}: a network of form {network.get('form')!r} is not for torch")
+    values = {**agent.environment, **(parameters or {})}
+    env = gym.make(agent.id, disable_env_checker=True, **values).unwrapped
+    policy = TokenPolicy(
+        env.observation_space,
+        env.action_space,
+        lambda _: 0.0,
+        problem=agent.metadata["problem"],
+        view=agent.view,
+        width=network["width"],
+        rounds=network["rounds"],
+    )
+    policy.set_weights(agent.weights)
+    policy.set_training_mode(False)
+    return policy

@@ -1,0 +1,331 @@
+"""SB3VecEnv: the native vector face as the ``VecEnv`` of stable-baselines3.
+
+Its steps equal those of a ``DummyVecEnv`` of scalar environments wrapped in ``Monitor``, at the speed of the
+compiled kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+import schedgym  # noqa: F401  (registers the ids)
+from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.envs import SchedulingVectorEnv
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation import require
+
+__all__ = ["SB3VecEnv", "action_masks", "make_vec_env"]
+
+FORGET = 256  # every so many steps, recorded actions of finished episodes are dropped
+
+_VecEnv: Any = require("stable_baselines3.common.vec_env", "agents").VecEnv
+
+
+def action_masks(
+    space: spaces.Space[Any], observation: dict[str, Any], num_envs: int
+) -> npt.NDArray[np.bool_]:
+    """The masks of a batch of observations in the form of sb3-contrib; all true where there are none.
+
+    Args:
+        space: of one action: Discrete or MultiDiscrete.
+        observation: name -> array [n, ...].
+        num_envs: n.
+
+    Returns:
+        bool [n, choices], a new array. Of a MultiDiscrete space (QueueDelay's view placement: W + 1 tasks,
+        then M servers) the masks of the components stand side by side. A choice is open if some feasible
+        pair has it, so that an open task and an open server need not go together; task W, which closes the
+        epoch, is always open, and all servers are when no task fits.
+
+    Raises:
+        InvalidParameter: for a Box.
+    """
+    mask = observation.get("action_mask")
+    if isinstance(space, spaces.Discrete):
+        if mask is None:
+            return np.ones((num_envs, int(space.n)), dtype=bool)
+        return mask.astype(bool)
+    if not isinstance(space, spaces.MultiDiscrete):
+        raise InvalidParameter(f"action_masks: needs a view with discrete actions, this one has {space}")
+    if mask is None:
+        return np.ones((num_envs, int(space.nvec.sum())), dtype=bool)
+    pairs = mask.astype(bool)
+    closing = np.ones((num_envs, 1), dtype=bool)
+    servers = pairs.any(axis=1)
+    servers |= ~servers.any(axis=1, keepdims=True)
+    return np.concatenate([pairs.any(axis=2), closing, servers], axis=1)
+
+
+class SB3VecEnv(_VecEnv):  # type: ignore[misc]
+    """A native vector environment behind the interface of stable-baselines3.
+
+    Episodes are reset in the step that ends them. ``infos[i]`` always has ``TimeLimit.truncated``, and
+    ``repaired`` where the action was; at the end of an episode also ``metrics``, ``terminal_observation``,
+    and ``episode`` as ``Monitor`` gives it: ``r`` (sum of the rewards), ``l`` (steps), ``t`` (seconds since
+    the environment was made). Observations are copies, rewards float32.
+
+    Args:
+        env: made with ``autoreset_mode="SameStep"`` and copies of observations.
+
+    Attributes:
+        truncations: whether ``TimeLimit.truncated`` marks truncations, so that algorithms add the value of
+            the last observation to the reward. Here rewards of a truncated episode sum to the whole
+            objective, too: set it to False to have every end taken for what it is.
+        recording: whether the actions of unfinished episodes are kept for :meth:`get_state`; set it before
+            :meth:`reset`.
+
+    Raises:
+        InvalidParameter: for another mode, or lent observations.
+    """
+
+    def __init__(self, env: SchedulingVectorEnv) -> None:
+        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise InvalidParameter(
+                f"autoreset_mode: stable-baselines3 needs 'SameStep', got {env.autoreset_mode.value!r}"
+            )
+        if not env.copy:
+            raise InvalidParameter("copy: stable-baselines3 keeps observations, which needs copies")
+        self.env = env
+        self.truncations = True
+        self.recording = False
+        self._played: list[npt.NDArray[Any]] = []
+        self._since = np.zeros(env.num_envs, dtype=np.int64)
+        self._actions: Any = None
+        self._began = time.time()
+        self._returns = np.zeros(env.num_envs)
+        self._lengths = np.zeros(env.num_envs, dtype=np.int64)
+        self._masked = not isinstance(env.single_action_space, spaces.Box)
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self.metadata = env.metadata
+
+    def reset(self) -> dict[str, npt.NDArray[Any]]:
+        """Start an episode in every environment, by the seeds and options that were set for this call.
+
+        Environment i begins with episode 0 of its seed, or goes on to the next episode if none was set.
+        """
+        env, seeds, options = self.env, self._seeds, self._options
+        if all(own is options[0] or own == options[0] for own in options):
+            observation, _ = env.reset(seed=seeds, options=dict(options[0]))
+        else:
+            observation, _ = env.reset(seed=seeds)
+            for i in (i for i, own in enumerate(options) if own):
+                if seeds[i] is None:  # the reset of all took the episode that is now asked for
+                    env.simulator.episodes[i] -= 1
+                mask = np.arange(self.num_envs) == i
+                observation, _ = env.reset(seed=seeds, options={**options[i], "reset_mask": mask})
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self._returns[:] = 0.0
+        self._lengths[:] = 0
+        self._played.clear()
+        self._since[:] = 0
+        return observation
+
+    def get_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Where every environment is, as arrays: its seed, its episode, and the actions since that began.
+
+        Workloads given as options are not part of it. Needs ``recording``.
+        """
+        first = int(self._since.min())
+        played = self._played[first:]
+        shape = (0, self.num_envs, *(self.action_space.shape or ()))
+        return {
+            "seeds": self.env.simulator.seeds.copy(),
+            "episodes": self.env.simulator.episodes.copy(),
+            "since": self._since - first,
+            "actions": np.array(played) if played else np.zeros(shape, dtype=self.action_space.dtype),
+            "returns": self._returns.copy(),
+        }
+
+    def set_state(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """Bring every environment to where it was in :meth:`get_state`, by playing those actions again.
+
+        Returns:
+            the observations.
+        """
+        self.reset()
+        simulator, n = self.env.simulator, self.num_envs
+        simulator.seeds[:] = state["seeds"]
+        simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
+        simulator.prepare(np.ones(n, dtype=bool))
+        simulator.step(np.full(n, BEGIN, dtype=np.int8))
+        for i, actions in enumerate(state["actions"]):
+            if simulator.continuous:
+                simulator.actions[...] = actions.reshape(simulator.actions.shape)
+            else:
+                simulator.actions[:, : len(simulator.action_sizes)] = actions.reshape(n, -1)
+            simulator.step(np.where(state["since"] <= i, np.int8(ACT), np.int8(SKIP)))
+        self._played = list(state["actions"])
+        self._since[:] = state["since"]
+        self._lengths[:] = len(self._played) - self._since
+        self._returns[:] = state["returns"]
+        return {name: buffer.copy() for name, buffer in simulator.observation.items()}
+
+    def step_async(self, actions: npt.NDArray[Any]) -> None:
+        """Set the actions of the next :meth:`step_wait`, [n, ...]."""
+        self._actions = actions
+
+    def step_wait(
+        self,
+    ) -> tuple[
+        dict[str, npt.NDArray[Any]], npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]
+    ]:
+        """Carry out one decision in every environment.
+
+        Returns:
+            observations [n, ...], rewards float32 [n], dones bool [n], infos. Where done, the observation is
+            the first of the next episode.
+
+        Raises:
+            InvalidAction: for a malformed action, or with ``strict=True`` an infeasible one.
+        """
+        observation, rewards, terminated, truncated, extra = self.env.step(self._actions)
+        self._returns += rewards
+        self._lengths += 1
+        if self.recording:
+            self._played.append(np.array(self._actions))
+            if len(self._played) % FORGET == 0:
+                first = int(self._since.min())
+                del self._played[:first]
+                self._since -= first
+        infos: list[dict[str, Any]] = [{"TimeLimit.truncated": False} for _ in range(self.num_envs)]
+        if extra:
+            if "repaired" in extra:
+                for i in np.flatnonzero(extra["repaired"]).tolist():
+                    infos[i]["repaired"] = True
+            if "final_obs" in extra:
+                self._finish(terminated, truncated, extra, infos)
+        return observation, rewards.astype(np.float32), terminated | truncated, infos
+
+    def _finish(
+        self,
+        terminated: npt.NDArray[np.bool_],
+        truncated: npt.NDArray[np.bool_],
+        extra: dict[str, Any],
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Add to the infos of finished episodes what belongs to their ends."""
+        done, last = extra["_final_obs"], extra["final_info"]
+        names = self.env.simulator.metric_names
+        rows = zip(*(last["metrics"][name][done].tolist() for name in names), strict=True)
+        repaired = last.get("repaired", np.zeros_like(done))
+        seconds = round(time.time() - self._began, 6)
+        for i, row in zip(np.flatnonzero(done).tolist(), rows, strict=True):
+            info = infos[i]
+            info["metrics"] = dict(zip(names, row, strict=True))
+            if repaired[i]:
+                info["repaired"] = True
+            info["TimeLimit.truncated"] = bool(self.truncations and truncated[i] and not terminated[i])
+            info["terminal_observation"] = extra["final_obs"][i]
+            total, steps = round(self._returns.item(i), 6), self._lengths.item(i)
+            info["episode"] = {"r": total, "l": steps, "t": seconds}
+        self._returns[done] = 0.0
+        self._lengths[done] = 0
+        self._since[done] = len(self._played)
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """The masks of the current observations, bool [n, choices]; see :func:`action_masks`."""
+        return action_masks(self.action_space, self.env.simulator.observation, self.num_envs)
+
+    def _mask(self, index: int) -> npt.NDArray[np.bool_]:
+        return self.action_masks()[index]
+
+    def close(self) -> None:
+        """Close the vector environment."""
+        self.env.close()
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether every environment has this attribute; ``action_masks`` where actions are discrete."""
+        if attr_name == "action_masks":
+            return self._masked
+        return hasattr(self.env, attr_name)
+
+    def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
+        """The attribute of each environment, which but for ``action_masks`` is that of the vector."""
+        chosen = self._chosen(indices)
+        if attr_name == "action_masks" and self._masked:
+            return [functools.partial(self._mask, i) for i in chosen]
+        name = f"single_{attr_name}" if attr_name in ("observation_space", "action_space") else attr_name
+        if attr_name == "action_masks" or not hasattr(self.env, name):
+            raise AttributeError(f"{type(self.env).__name__} has no attribute {attr_name!r}")
+        return [getattr(self.env, name) for _ in chosen]
+
+    def set_attr(self, attr_name: str, value: Any, indices: int | Iterable[int] | None = None) -> None:
+        """Set an attribute of the vector; InvalidParameter if ``indices`` leave an environment out."""
+        if sorted(self._chosen(indices)) != list(range(self.num_envs)):
+            raise InvalidParameter(f"set_attr: {attr_name} is shared: set it for all environments")
+        setattr(self.env, attr_name, value)
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: int | Iterable[int] | None = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """Call ``action_masks()``, ``record()`` or ``render()`` of each environment.
+
+        Raises:
+            AttributeError: for another method: environments of a vector are not stepped one by one.
+        """
+        chosen = self._chosen(indices)
+        if method_name == "action_masks" and self._masked:
+            masks = self.action_masks(*method_args, **method_kwargs)
+            return [masks[i] for i in chosen]
+        if method_name == "record":
+            return [self.env.record(i, *method_args, **method_kwargs) for i in chosen]
+        if method_name == "render":
+            pictures = self.env.render(*method_args, **method_kwargs) or (None,) * self.num_envs
+            return [pictures[i] for i in chosen]
+        raise AttributeError(f"{type(self.env).__name__} has no method {method_name!r} of one environment")
+
+    def env_is_wrapped(
+        self, wrapper_class: type[Any], indices: int | Iterable[int] | None = None
+    ) -> list[bool]:
+        """Whether each environment is in this wrapper: only in ``Monitor``, whose infos it gives."""
+        monitor = require("stable_baselines3.common.monitor", "agents").Monitor
+        return [wrapper_class is monitor for _ in self._chosen(indices)]
+
+    def get_images(self) -> Sequence[Any]:
+        """A picture of each environment, uint8 [height, width, 3]; None without ``"rgb_array"``."""
+        if self.render_mode != "rgb_array":
+            return [None] * self.num_envs
+        return list(self.env.render() or ())
+
+    def _chosen(self, indices: int | Iterable[int] | None) -> list[int]:
+        return [range(self.num_envs)[i] for i in self._get_indices(indices)]
+
+
+def make_vec_env(id: str, num_envs: int = 1, seed: int | None = None, **parameters: Any) -> SB3VecEnv:
+    """``num_envs`` environments for stable-baselines3.
+
+    Args:
+        id: environment id.
+        num_envs: how many.
+        seed: environment i begins with episode 0 of seed + i; None: of a random one.
+        parameters: of the environment, and ``render_mode``.
+
+    Raises:
+        UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
+    """
+    env = gym.make_vec(
+        id,
+        num_envs=num_envs,
+        vectorization_mode="vector_entry_point",
+        autoreset_mode="SameStep",
+        **parameters,
+    )
+    made = SB3VecEnv(env.unwrapped)  # type: ignore[arg-type]
+    if seed is not None:
+        made.seed(seed)
+    return made

@@ -1,0 +1,220 @@
+"""Behaviour cloning: what is shown, what is learned from it, and how well."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from schedgym.core.policy import make_policy
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidParameter, UnknownName
+from tests.test_all_problems import small
+
+pytest.importorskip("stable_baselines3", reason="needs the extra agents")
+pytest.importorskip("sb3_contrib", reason="needs the extra agents")
+import torch
+
+from schedgym.agents.imitate import clone, demonstrate, held_out
+from schedgym.agents.networks import TokenPolicy
+from schedgym.agents.options import ImitationOptions
+
+QUEUE = {"tasks": 40, "servers": 3, "window": 12}
+FLOWTIME = {"jobs": 16, "servers": "8+4+4+2", "window": 12}
+GEO = {"jobs": 14, "sites": 4, "choices": 2, "window": 12}
+#: one problem at least per kind of action: id, parameters, policy, episodes, epochs
+CLONES = {
+    "choice": ("schedgym/QueueDelay-v0", {"view": "pick", **QUEUE}, "bf-exec", 80, 15),
+    "choice of servers": ("schedgym/QueueDelay-v0", {"view": "route", **QUEUE}, "bf-exec", 80, 25),
+    "pairs": ("schedgym/QueueDelay-v0", {"view": "placement", **QUEUE}, "bf-exec", 80, 15),
+    "order": ("schedgym/FlowtimePacking-v0", {"view": "priority", **FLOWTIME}, "srvf", 80, 30),
+    "weights": ("schedgym/GeoFair-v0", {"view": "weights", **GEO}, "gamf", 10, 10),
+    "rule": ("schedgym/GeoAssign-v0", {"view": "rule", **GEO}, "ata-greedy", 10, 10),
+}
+HELD_OUT = 2**40
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def network(id: str, parameters: dict[str, object], seed: int = 0) -> TokenPolicy:
+    env = gym.make(id, disable_env_checker=True, **parameters, observation="features").unwrapped
+    torch.manual_seed(seed)
+    problem = get_problem(id).name
+    spaces = env.observation_space, env.action_space
+    return TokenPolicy(*spaces, lambda _: 1e-3, problem=problem, view=parameters["view"])
+
+
+def mean(id: str, parameters: dict[str, object], rows: list[dict[str, float]]) -> float:
+    problem = get_problem(id)
+    name = problem.objective_of(problem.build(id, parameters))
+    return float(np.mean([row[name] for row in rows]))
+
+
+@pytest.mark.parametrize("name", CLONES)
+def test_the_clone_reaches_the_score_of_its_policy(name: str) -> None:
+    id, parameters, policy, episodes, epochs = CLONES[name]
+    shown = demonstrate(id, policy, episodes, 5, parameters=parameters)
+    student = network(id, parameters)
+    options = ImitationOptions(policy=policy, epochs=epochs, batch_size=128, learning_rate=3e-3)
+    result = clone(student, shown, options, 0, scale=float(shown.sums().std()) or 1.0)
+    assert result.losses[-1] <= result.losses[0]
+    count = 100
+    mine = held_out(
+        id, lambda seen: student.predict(seen, deterministic=True)[0], count, HELD_OUT, parameters=parameters
+    )
+    theirs = demonstrate(id, policy, count, HELD_OUT, parameters=parameters).metrics
+    assert mean(id, parameters, mine) == pytest.approx(mean(id, parameters, theirs), rel=0.02)
+
+
+def test_a_network_that_learned_nothing_does_not() -> None:
+    id, parameters, policy, *_ = CLONES["choice"]
+    student = network(id, parameters)
+    rows = held_out(id, lambda seen: student.predict(seen)[0], 60, HELD_OUT, parameters=parameters)
+    theirs = demonstrate(id, policy, 60, HELD_OUT, parameters=parameters).metrics
+    assert mean(id, parameters, rows) > 1.1 * mean(id, parameters, theirs)
+
+
+@pytest.mark.parametrize("name", CLONES)
+def test_what_is_shown_is_what_the_policy_did(name: str) -> None:
+    """Features, decisions and rewards are those of the same episode, played again."""
+    id, parameters, policy, *_ = CLONES[name]
+    shown = demonstrate(id, policy, 3, 7, parameters=parameters)
+    layout = shown.layout
+    env = gym.make(id, **parameters, observation="features").unwrapped
+    step = 0
+    for episode, start in enumerate(shown.starts.tolist()):
+        assert step == start
+        observation, _ = env.reset(seed=7, options={"episode": episode})
+        done = False
+        while not done:
+            for field, array in observation.items():
+                assert np.array_equal(shown.observations[field][step], array)
+            target = shown.targets[step]
+            action = layout.split(target) if layout.kind == "pairs" else target
+            observation, reward, terminated, truncated, info = env.step(action)
+            assert reward == shown.rewards[step]
+            done = terminated or truncated
+            step += 1
+        for metric, value in info["metrics"].items():
+            assert shown.metrics[episode][metric] == pytest.approx(value, rel=1e-6), metric
+    assert step == len(shown.targets) == len(shown.rewards)
+    returns, sums = shown.returns(), shown.sums()
+    ends = np.append(shown.starts[1:], step) - 1
+    totals = np.add.reduceat(shown.rewards, shown.starts)
+    np.testing.assert_allclose(returns[shown.starts], totals, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums[ends], totals, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(returns[ends], shown.rewards[ends])
+    discounted = shown.returns(0.5)
+    inner = np.setdiff1d(np.arange(step), ends)
+    np.testing.assert_allclose(discounted[inner], shown.rewards[inner] + 0.5 * discounted[inner + 1])
+    np.testing.assert_allclose(
+        shown.sums(0.5)[inner + 1], shown.rewards[inner + 1] + 0.5 * shown.sums(0.5)[inner]
+    )
+
+
+def test_only_decisions_between_several_choices_are_learned() -> None:
+    id, parameters, policy, *_ = CLONES["choice"]
+    shown = demonstrate(id, policy, 4, 7, parameters=parameters)
+    mask = shown.observations["action_mask"].astype(bool)
+    decisive = shown.decisive()
+    assert 0 < len(decisive) < len(mask)
+    assert (mask[decisive].sum(axis=1) > 1).all()
+    assert (mask[np.setdiff1d(np.arange(len(mask)), decisive)].sum(axis=1) == 1).all()
+    options = ImitationOptions(policy=policy, epochs=1)
+    result = clone(network(id, parameters), shown, options)
+    assert result.decisions == len(decisive) - int(0.1 * len(decisive))
+
+
+def test_the_critic_learns_the_returns() -> None:
+    id, parameters, policy, *_ = CLONES["choice"]
+    shown = demonstrate(id, policy, 30, 7, parameters=parameters)
+    scale = float(shown.sums().std())
+    wanted = shown.returns() / scale
+    errors = []
+    for critic in (False, True):
+        student = network(id, parameters)
+        options = ImitationOptions(policy=policy, epochs=60, learning_rate=3e-3, critic=critic)
+        clone(student, shown, options, scale=scale)
+        with torch.no_grad():
+            values = student.predict_values(student.obs_to_tensor(shown.observations)[0])[:, 0].numpy()
+        errors.append(float(((values - wanted) ** 2).mean()))
+    assert errors[1] < 0.6 * wanted.var() and errors[1] < 0.6 * errors[0]
+
+
+def test_one_seed_twice_gives_equal_clones() -> None:
+    id, parameters, policy, *_ = CLONES["choice"]
+    found = []
+    for seed in (1, 1, 2):
+        student = network(id, parameters, 3)
+        shown = demonstrate(id, policy, 4, 7, parameters=parameters)
+        clone(student, shown, ImitationOptions(policy=policy, epochs=2), seed)
+        found.append(student.get_weights())
+    assert all(np.array_equal(found[0][name], found[1][name]) for name in found[0])
+    assert any(not np.array_equal(found[0][name], found[2][name]) for name in found[0])
+
+
+def test_prices_are_learned() -> None:
+    """No policy of the package need act in this view: an object of one's own can be cloned."""
+
+    class Prices:
+        def reset(self, interface, rng):
+            pass
+
+        def __call__(self, observation):
+            load = (observation["demand"] * observation["cap"][:, None]).sum(axis=0) / observation["capacity"]
+            return np.log1p(load) - 3.0
+
+    id = "schedgym/PartialValue-v0"
+    parameters = small(id, view="prices", jobs=20, window=12)
+    shown = demonstrate(id, Prices(), 40, 1, parameters=parameters)
+    student = network(id, parameters)
+    options = ImitationOptions(policy="own", epochs=30, batch_size=64, learning_rate=3e-3)
+    result = clone(student, shown, options)
+    assert result.losses[-1] < 0.05 * result.losses[0]
+
+
+def test_held_out_episodes_are_those_of_single_environments() -> None:
+    id, parameters, *_ = CLONES["choice"]
+
+    def first(observation):
+        return observation["action_mask"].argmax(axis=-1)
+
+    env = gym.make(id, **parameters, observation="features").unwrapped
+    expected = []
+    for episode in range(5):
+        observation, _ = env.reset(seed=11, options={"episode": episode})
+        done = False
+        while not done:
+            observation, _, terminated, truncated, info = env.step(int(first(observation)))
+            done = terminated or truncated
+        expected.append(info["metrics"])
+    for num_envs in (1, 2, 5, 64):
+        assert held_out(id, first, 5, 11, parameters=parameters, num_envs=num_envs) == expected
+    boxes = {"view": "priority", **FLOWTIME}
+    rows = [
+        held_out(
+            "schedgym/FlowtimePacking-v0",
+            lambda seen: -seen["jobs"][:, :, 4],
+            5,
+            11,
+            parameters=boxes,
+            num_envs=num_envs,
+        )
+        for num_envs in (2, 5)
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_what_cannot_be_cloned_is_refused() -> None:
+    id = "schedgym/QueueDelay-v0"
+    with pytest.raises(InvalidParameter, match="rule"):
+        demonstrate(id, "bf-exec", 1, parameters={"view": "pick", "rule": "first", **QUEUE})
+    with pytest.raises(UnknownName, match="did you mean"):
+        demonstrate(id, "bf-exe", 1, parameters={"view": "pick", **QUEUE})
+    with pytest.raises(UnknownName, match="plan"):
+        demonstrate("schedgym/SingleJob-v0", "tapra", 1, parameters={"view": "plan"})
+    shown = demonstrate(id, make_policy("queue-delay/bf-exec"), 1, parameters={"view": "pick", **QUEUE})
+    assert len(shown.metrics) == 1
