@@ -308,15 +308,26 @@ def _search_pairs(tokens: _Tokens) -> Columns:
 
 def _parallel_jobs(tokens: _Tokens) -> Columns:
     age, tasks, load, energy, failed, bound, _ = tokens["jobs"]
+    servers, env = tokens.observation["servers"], tokens.env
+    # of all vCPU: what n tasks can have at most on n servers
+    free = servers[:, :, 0] * servers[:, :, 1] / servers[:, :, 0].sum(axis=1, keepdims=True)
+    most = np.cumsum(-np.sort(-free, axis=1), axis=1)
+    number = np.rint(_count(tasks, 32.0)).astype(np.int64)
+    own = most[env, np.clip(number, 1, most.shape[1]) - 1]
+    log_bound, log_load = _log(bound), _log(load)
+    alone = np.maximum(log_bound, log_load - np.log(own + EDGE))
+    waited = np.log1p(_count(age, 100.0))
     return [
-        ("log bound", _log(bound)),
-        ("log load", _log(load)),
+        ("log bound", log_bound),
+        ("log time", alone),
+        ("log load", log_load),
         ("log tasks", _log(tasks)),
-        ("log age", np.log1p(_count(age, 100.0))),
+        ("log age", waited),
         ("age", age),
         ("energy", energy),
-        ("log slowdown", np.log1p(_count(age, 100.0)) - _log(bound)),
-        ("failed", failed),
+        ("log slowdown", waited - alone),
+        ("available * log time", tokens["globals"][3] * alone),
+        ("available * log load", tokens["globals"][3] * log_load),
     ]
 
 

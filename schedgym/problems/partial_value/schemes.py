@@ -82,6 +82,7 @@ PRICE_TOLERANCE = 1e-12  # of the stopping rule of primal-dual, in logarithms
 LEAST_LOG_PRICE = -50.0  # the logarithm of a price that is not above it means price 0
 MOST_SCORE = 10.0
 SAME_SCORE = 1e-12  # a factor exp(score) this near to the dominant share counts as equal to it
+ALMOST = 1.0 - 1e-12  # of its cap: a job with more does not grow
 EXACT = 1e-13  # of a full resource, in the continuous model
 ABOUT = 0.03  # of a resource that is about full
 FEW = 8  # tasks for which a heap does not pay
@@ -227,8 +228,8 @@ def _fill_at(
 
     With this measure of the level square roots respond by lines, which is what the paper's jobs are:
     ``plain`` says that all jobs have them. ``scratch.key`` holds what the level is multiplied by. Linear jobs
-    keep their x. x and the loads are set; the largest load is returned, and the level at which, by the
-    derivatives, a resource will be full.
+    keep their x. x and the loads are set. Returns the largest load, and the level at which a resource will be
+    full by the derivatives to the right: where jobs at their caps fill one, others may go on.
     """
     m = scratch.load.shape[0]
     load = scratch.load
@@ -241,9 +242,9 @@ def _fill_at(
         for r in range(n):
             bend = scratch.key[r]
             wish = bend * level - rows.served[r]
-            amount = min(max(wish, 0.0), rows.cap[r])
-            scratch.bend[r] = bend if amount == wish else 0.0
-            x[r] = amount
+            cap = rows.cap[r]
+            scratch.bend[r] = bend if wish >= 0.0 and wish < ALMOST * cap else 0.0
+            x[r] = min(max(wish, 0.0), cap)
         for r in range(n):  # apart from the first loop, which becomes one of vectors
             amount = x[r]
             bend = scratch.bend[r]
@@ -276,13 +277,9 @@ def _fill_at(
                     amount = (amount * root) ** power
                     bend = 0.5 * power * amount / level
                 amount -= rows.served[r]
-                if not amount > 0.0:
-                    amount = 0.0
+                if not (amount >= 0.0 and amount < ALMOST * rows.cap[r]):
                     bend = 0.0
-                elif amount >= rows.cap[r]:
-                    amount = rows.cap[r]
-                    bend = 0.0
-                x[r] = amount
+                x[r] = min(max(amount, 0.0), rows.cap[r])
             for i in range(m):
                 load[i] += rows.share[r, i] * x[r]
                 change[i] += rows.share[r, i] * bend
@@ -315,9 +312,9 @@ def _fill(
         level = 2.0 * low if high == np.inf else 0.5 * (low + high)
     for _ in range(MOST_STEPS):
         largest, following = _fill_at(plain, level, n, rows, scratch, x)
-        if abs(largest - 1.0) <= exact:
+        if largest > 1.0 - exact and abs(following - level) <= exact * level:
             break
-        if largest > 1.0:
+        if largest > 1.0 + EXACT:
             high = level
         else:
             low = level
@@ -953,8 +950,6 @@ def _equal_amounts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
         for i in range(scratch.load.shape[0]):
             if scratch.price[i] > 0.0:
                 least = min(least, (1.0 - scratch.load[i]) / scratch.price[i])
-            elif scratch.load[i] >= 1.0:
-                least = 0.0
         if least == np.inf:
             for r in range(n):
                 x[r] = rows.cap[r]

@@ -1,0 +1,307 @@
+"""The best division of a slot: a conic solver, certificates in exact formulas, cases with a known answer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedgym.baselines.solvers.dual_prices import (
+    LINEAR,
+    LOG,
+    POWER,
+    SlotOptimum,
+    dual_prices,
+    make_dual_scratch,
+    solve_slot,
+)
+from schedgym.errors import InvalidParameter
+from tests.partial_value import oracle
+
+CLOSE = 1e-8
+CERTIFIED = 1e-9
+NAMES = {LINEAR: oracle.LINEAR, POWER: oracle.POWER, LOG: oracle.LOG}
+
+
+class Slot(NamedTuple):
+    """The arguments of dual_prices."""
+
+    served: Any
+    cap: Any
+    share: Any
+    utility: Any
+    value: Any
+    exponent: Any
+
+
+def gained(kind: int, v: float, alpha: float, y: float, x: float) -> float:
+    """f(y + x) - f(y)."""
+    if x <= 0.0:
+        return 0.0
+    if kind == LINEAR:
+        return v * x
+    if kind == LOG:
+        return v * math.log1p(x / (1.0 + y))
+    if y == 0.0 or x > y:
+        return v * ((y + x) ** alpha - y**alpha)
+    return v * y**alpha * math.expm1(alpha * math.log1p(x / y))
+
+
+def wanted(kind: int, v: float, alpha: float, y: float, u: float, price: float) -> float:
+    """What a job buys at a price; of a linear job at its own price nothing."""
+    if price <= 0.0:
+        return u
+    if kind == LINEAR:
+        return u if price < v else 0.0
+    stop = v / price - 1.0 if kind == LOG else math.exp(math.log(v * alpha / price) / (1.0 - alpha))
+    return min(max(stop - y, 0.0), u)
+
+
+def worth(slot: Slot, x: Any) -> float:
+    return sum(
+        gained(int(k), v, a, y, amount)
+        for k, v, a, y, amount in zip(slot.utility, slot.value, slot.exponent, slot.served, x, strict=True)
+    )
+
+
+def bound(slot: Slot, prices: Any) -> float:
+    """No allocation of the slot is worth more, whatever the prices."""
+    total = float(prices.sum())
+    for j in range(len(slot.cap)):
+        price = float(slot.share[j] @ prices)
+        args = (int(slot.utility[j]), slot.value[j], slot.exponent[j], slot.served[j])
+        amount = wanted(*args, slot.cap[j], price)
+        total += gained(*args, amount) - price * amount
+    return total
+
+
+def certify(slot: Slot) -> SlotOptimum:
+    """Solve; the result must be feasible, and near its bound by these formulas and by its own account."""
+    found = dual_prices(*slot)
+    assert (found.x >= 0.0).all() and (found.x <= slot.cap).all()
+    assert (found.x @ slot.share <= 1.0 + 1e-12).all()
+    assert (found.prices >= 0.0).all() and np.isfinite(found.prices).all()
+    value = worth(slot, found.x)
+    assert abs(found.value - value) <= 1e-12 * value
+    assert 0.0 <= found.gap <= CERTIFIED
+    assert bound(slot, found.prices) - value <= CERTIFIED * max(value, float(found.prices.sum()))
+    return found
+
+
+def conic_optimum(slot: Slot) -> float:
+    """The optimum by Clarabel."""
+    cp = pytest.importorskip("cvxpy")
+    pytest.importorskip("clarabel")
+    n = len(slot.cap)
+    x, level = cp.Variable(n), cp.Variable(n)
+    ends = [x >= 0.0, x <= slot.cap, slot.share.T @ x <= 1.0]
+    start = 0.0
+    for j in range(n):
+        y, v, alpha = slot.served[j], slot.value[j], slot.exponent[j]
+        if slot.utility[j] == LINEAR:
+            ends.append(level[j] == v * x[j])
+        elif slot.utility[j] == LOG:
+            ends.append(level[j] <= v * cp.log(1.0 + y + x[j]))
+            start += v * math.log1p(y)
+        else:  # (y + x)^alpha >= level / v
+            ends.append(cp.PowCone3D(y + x[j], 1.0, level[j] / v, alpha))
+            start += v * y**alpha
+    problem = cp.Problem(cp.Maximize(cp.sum(level)), ends)
+    tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "tol_ktratio": 1e-9}
+    problem.solve(solver=cp.CLARABEL, **tight)
+    assert problem.status in ("optimal", "optimal_inaccurate")
+    return float(problem.value) - start
+
+
+@st.composite
+def slots(draw: Any, kinds: tuple[int, ...] = (LINEAR, POWER, LOG)) -> Slot:
+    """Slots of sane sizes, with ties, zeros and caps that bind or do not."""
+    n = draw(st.integers(1, 8))
+    m = draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    tied = draw(st.booleans())
+    size = draw(st.sampled_from([0.1, 0.5, 1.0]))
+    share = rng.choice([0.0, 0.1, 0.25, 0.5, 1.0], (n, m)) if tied else rng.uniform(0.02, 1.0, (n, m))
+    return Slot(
+        served=rng.choice([0.0, 0.0, 1.0, 4.0], n)
+        if tied
+        else rng.uniform(0.0, 5.0, n) * rng.integers(0, 2, n),
+        cap=rng.choice([0.5, 1.0, 2.0], n) if tied else rng.uniform(0.1, 5.0, n),
+        share=share * size,
+        utility=rng.choice(draw(st.sampled_from([kinds[:1], kinds[1:2], kinds[-1:], kinds])), n),
+        value=rng.choice([1.0, 2.0, 3.0], n) if tied else rng.uniform(1.0, 5.0, n),
+        exponent=rng.choice([0.25, 0.5, 0.75], n),
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@settings(max_examples=80)
+@given(slots())
+def test_a_conic_solver_finds_nothing_better(slot: Slot) -> None:
+    value = certify(slot).value
+    exact = conic_optimum(slot)
+    assert abs(exact - value) <= CLOSE * max(value, exact)
+
+
+@settings(max_examples=300)
+@given(slots())
+def test_every_slot_is_certified(slot: Slot) -> None:
+    certify(slot)
+
+
+@st.composite
+def extreme_slots(draw: Any) -> Slot:
+    """Numbers of any magnitude."""
+    n = draw(st.integers(1, 30))
+    m = draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    reach = draw(st.sampled_from([1.0, 3.0, 6.0]))
+
+    def magnitudes(*shape: int) -> Any:
+        return 10.0 ** rng.uniform(-reach, reach, shape)
+
+    return Slot(
+        served=magnitudes(n) * (rng.random(n) < 0.7),
+        cap=magnitudes(n),
+        share=np.minimum(magnitudes(n, m), 1.0) * (rng.random((n, m)) < 0.8),
+        utility=rng.integers(0, 3, n),
+        value=magnitudes(n),
+        exponent=rng.uniform(0.02, 0.98, n),
+    )
+
+
+@settings(max_examples=300)
+@given(extreme_slots())
+def test_slots_of_any_magnitude_are_certified(slot: Slot) -> None:
+    certify(slot)
+
+
+@pytest.mark.parametrize("kind", [LINEAR, POWER, LOG, -1])
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_many_jobs_are_certified(kind: int, m: int) -> None:
+    rng = np.random.default_rng(m)
+    n = 5000
+    kinds = rng.integers(0, 3, n) if kind < 0 else np.full(n, kind)
+    slot = Slot(
+        served=rng.uniform(0.0, 80.0, n) * (rng.random(n) < 0.6),
+        cap=rng.uniform(0.0, 20.0, n),
+        share=rng.uniform(1.0, 8.0, (n, m)) / 1e4,
+        utility=kinds,
+        value=rng.uniform(1.0, 5.0, n),
+        exponent=np.full(n, 0.5),
+    )
+    found = certify(slot)
+    assert found.x @ slot.share @ np.ones(m) > 0.9
+
+
+@settings(max_examples=100)
+@given(slots(kinds=(POWER, POWER, LOG)))
+def test_strictly_concave_jobs_get_what_the_oracle_gives(slot: Slot) -> None:
+    """The unique optimum, by nested root finding."""
+    jobs = tuple(
+        oracle.Job(0, 1, u, math.inf, tuple(r), v, NAMES[int(k)], a)
+        for u, r, v, k, a in zip(slot.cap, slot.share, slot.value, slot.utility, slot.exponent, strict=True)
+    )
+    ones = (1.0,) * slot.share.shape[1]
+    state = oracle.State(oracle.Instance(jobs, ones), 1, tuple(slot.served))
+    found = certify(slot)
+    assert np.allclose(found.x, oracle.concave(state), rtol=1e-6, atol=1e-6)
+    assert abs(oracle.slot_bound(state, list(found.prices)) - found.value) <= CLOSE * max(1.0, found.value)
+
+
+def make(served: Any, cap: Any, share: Any, utility: Any, value: Any, exponent: Any = 0.5) -> Slot:
+    n = len(cap)
+    kinds, values, powers = (np.broadcast_to(a, n).copy() for a in (utility, value, exponent))
+    return Slot(np.array(served, float), np.array(cap, float), np.array(share, float), kinds, values, powers)
+
+
+def test_example_1() -> None:
+    """The first two slots of the paper's example."""
+    found = certify(make([0, 0], [1, 2], [[0.2, 0.8], [0.5, 0.5]], LINEAR, [2.0, 1.0]))
+    assert np.allclose(found.x, [1.0, 0.4], atol=1e-12)
+    found = certify(make([0.4, 0], [1.6, 2], [[0.5, 0.5], [0.8, 0.2]], LINEAR, [1.0, 2.0]))
+    assert np.allclose(found.x, [0.0, 1.25], atol=1e-12)
+
+
+def test_what_fits_is_served_at_price_0() -> None:
+    found = certify(make([0, 3], [1, 2], [[0.5, 0.1], [0.25, 0.0]], [LINEAR, LOG], [2.0, 1.0]))
+    assert list(found.x) == [1.0, 2.0]
+    assert list(found.prices) == [0.0, 0.0]
+    assert found.gap == 0.0
+
+
+def test_a_free_resource_has_price_0() -> None:
+    found = certify(make([0, 0], [5, 5], [[0.5, 0.1], [0.25, 0.1]], POWER, [2.0, 1.0]))
+    assert found.prices[1] == 0.0 < found.prices[0]
+    assert abs(found.x @ [0.5, 0.25] - 1.0) <= 1e-12
+
+
+def test_jobs_without_demand_get_all() -> None:
+    found = certify(make([0, 1, 9], [5, 5, 2], [[0.0], [0.5], [0.0]], [LINEAR, LOG, POWER], 1.0))
+    assert np.allclose(found.x, [5.0, 2.0, 2.0])
+
+
+def test_equal_linear_jobs_share_the_rest() -> None:
+    """A linear program whose x is not unique, but its value and price are."""
+    found = certify(make([0] * 5, [1] * 5, [[0.4]] * 5, LINEAR, [3.0, 2.0, 2.0, 2.0, 1.0]))
+    assert abs(found.value - (3.0 + 2.0 * 1.5)) <= 1e-12
+    assert abs(found.prices[0] - 5.0) <= 1e-9
+
+
+def test_linear_beside_strictly_concave() -> None:
+    """The linear job's slope is the price; the other buys at it, and the linear one gets the rest."""
+    found = certify(make([0, 0], [10, 10], [[0.1], [0.1]], [LINEAR, POWER], [1.0, 4.0]))
+    assert np.allclose(found.x, [6.0, 4.0], atol=1e-9)
+    assert abs(found.prices[0] - 10.0) <= 1e-9
+
+
+def test_a_cap_that_fills_a_resource_exactly() -> None:
+    found = certify(make([0, 0, 0], [1, 1, 3], [[0.5, 0], [0.5, 0], [0.1, 0.5]], LINEAR, [3.0, 2.0, 0.1]))
+    assert np.allclose(found.x, [1.0, 1.0, 0.0], atol=1e-12)
+
+
+def test_proportional_resources() -> None:
+    """Loads that go together: prices are not unique, the division is."""
+    share = np.array([[0.3, 0.3, 0.15], [0.2, 0.2, 0.1], [0.5, 0.5, 0.25]])
+    found = certify(make([0, 1, 2], [9, 9, 9], share, [POWER, LOG, POWER], [3.0, 2.0, 1.0]))
+    assert abs(found.x @ share[:, 0] - 1.0) <= 1e-12
+
+
+def test_rows_behind_do_not_count() -> None:
+    slot = make([0, 1], [9, 9], [[0.3], [0.2]], POWER, [3.0, 2.0])
+    expected = dual_prices(*slot)
+    longer = [np.concatenate([array, np.full((3, *array.shape[1:]), -1, array.dtype)]) for array in slot]
+    x, prices = np.full(5, math.nan), np.zeros(1)
+    assert solve_slot(2, *longer, make_dual_scratch(5, 1), prices, x) == expected.gap
+    assert list(x[:2]) == list(expected.x) and np.isnan(x[2:]).all()
+    assert list(prices) == list(expected.prices)
+
+
+def test_nothing_to_divide() -> None:
+    found = dual_prices([], [], np.zeros((0, 2)), [], [])
+    assert found.value == found.gap == 0.0 and list(found.prices) == [0.0, 0.0]
+    found = dual_prices([1.0], [0.0], [[2.0]], POWER, 1.0)
+    assert found.x[0] == found.value == found.gap == 0.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"served": [1.0]}, "shapes"),
+        ({"share": [[0.1, 0.1]]}, "shapes"),
+        ({"cap": [-1.0, 1.0]}, "cap: must be finite"),
+        ({"share": [[math.nan], [0.1]]}, "share: must be finite"),
+        ({"value": [0.0, 1.0]}, "value: must be finite and positive"),
+        ({"utility": [0, 3]}, "utility"),
+        ({"utility": POWER, "exponent": 1.0}, "exponent"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], message: str) -> None:
+    good = {"served": [0.0, 0.0], "cap": [1.0, 1.0], "share": [[0.1], [0.1]], "utility": 0, "value": 1.0}
+    dual_prices(**good)
+    with pytest.raises(InvalidParameter, match=message):
+        dual_prices(**{**good, **change})
