@@ -344,6 +344,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self._components = len(self.simulator.action_sizes)
         self._shape = (self.num_envs, *self.simulator.action_shape)
         self._all = np.ones(self.num_envs, dtype=bool)
+        self._metric_masks = tuple(f"_{name}" for name in self.simulator.metric_names)
         self._act = np.full(self.num_envs, ACT, dtype=np.int8)
         self._ended = np.zeros(self.num_envs, dtype=bool)
         self._none_ended = True
@@ -488,10 +489,13 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _metrics(self, done: npt.NDArray[np.bool_]) -> dict[str, Any]:
         names = self.simulator.metric_names
-        values = np.where(done, self.simulator.measure(done).T, 0.0)
-        masks = np.tile(done, (len(names), 1))
+        values = np.zeros((len(names), self.num_envs))
+        index = np.flatnonzero(done)
+        values[:, index] = self.simulator.measure(done)[index].T
+        masks = np.empty((len(names), self.num_envs), dtype=bool)
+        masks[...] = done
         table: dict[str, Any] = dict(zip(names, values, strict=True))
-        table.update(zip((f"_{name}" for name in names), masks, strict=True))
+        table.update(zip(self._metric_masks, masks, strict=True))
         return {"metrics": table, "_metrics": done.copy()}
 
     def _finish_same_step(self, done: npt.NDArray[np.bool_], infos: dict[str, Any]) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class Jobs(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The active jobs, as rules and observations take them; arrays that are not needed have length 0."""
+    """The active jobs, as rules and observations take them; those that are only shown may have length 0."""
 
     job: I8_2  # [B, N]
     arrival: F8_2  # [B, N]
@@ -173,6 +173,7 @@ class State(NamedTuple):
     load: F8_2  # [B, m] summed over the slots
     now: F8_2  # [B, m] of a slot
     prices: F8_2  # [B, m] view prices
+    tokens: F4_3  # [B, N, JOB_FEATURES + m] by job, but for the slots left; observation features
 
 
 class Log(NamedTuple):
@@ -213,57 +214,96 @@ unpack_tools = unpacker(Scratch, DualScratch)
 
 
 @helper
-def set_row(config: Any, rows: Rows, b: int, r: int) -> None:
+def set_row(config: Any, jobs: Jobs, rows: Rows, state: State, b: int, r: int) -> None:
     """Write what follows from how far a row was served."""
-    left = rows.tasks[b, r] - rows.served[b, r]
-    rows.cap[b, r] = min(rows.parallelism[b, r], left)
-    if config.discrete:
-        rows.cap[b, r] = min(rows.parallelism[b, r], math.floor(left + 0.5))
-    rows.marginal[b, r] = gain(
-        rows.utility[b, r],
-        rows.value[b, r],
-        rows.exponent[b, r],
-        rows.served[b, r],
-        min(1.0, rows.cap[b, r]),
-    )
+    job = rows.job[b, r]
+    served = rows.served[b, r]
+    tasks = jobs.tasks[b, job]
+    left = tasks - served
+    cap = min(jobs.parallelism[b, job], math.floor(left + 0.5) if config.discrete else left)
+    marginal = gain(rows.utility[b, r], rows.value[b, r], rows.exponent[b, r], served, min(1.0, cap))
+    rows.cap[b, r] = cap
+    if not config.features:
+        rows.marginal[b, r] = marginal
+        return
+    dominant = 0.0
+    for i in range(rows.share.shape[2]):
+        dominant = max(dominant, rows.share[b, r, i])
+    state.tokens[b, job, 1] = min(served / tasks, 1.0)
+    state.tokens[b, job, 2] = cap / (cap + TASK_SCALE)
+    state.tokens[b, job, 4] = marginal / (marginal + 1.0)
+    state.tokens[b, job, 5] = marginal / (marginal + DENSITY_SCALE * dominant)
+    state.tokens[b, job, 6] = min(dominant * cap, 1.0)
 
 
 @helper
-def move_row(rows: Rows, b: int, source: int, target: int) -> None:
+def enter_row(config: Any, jobs: Jobs, rows: Rows, state: State, b: int, r: int, job: int) -> None:
+    """Make a row that of a job of which nothing was served."""
+    rows.job[b, r] = job
+    rows.arrival[b, r] = jobs.arrival[b, job]
+    rows.deadline[b, r] = jobs.deadline[b, job]
+    rows.served[b, r] = 0.0
+    rows.value[b, r] = jobs.value[b, job]
+    rows.exponent[b, r] = jobs.exponent[b, job]
+    rows.utility[b, r] = jobs.utility[b, job]
+    for i in range(rows.share.shape[2]):
+        rows.share[b, r, i] = jobs.share[b, job, i]
+    if config.features:
+        value = rows.value[b, r]
+        state.tokens[b, job, 0] = value / (value + VALUE_SCALE)
+        for kind in range(3):
+            state.tokens[b, job, 7 + kind] = rows.utility[b, r] == kind
+        for i in range(rows.share.shape[2]):
+            share = rows.share[b, r, i]
+            state.tokens[b, job, JOB_FEATURES + i] = share / (share + SHARE_SCALE)
+    else:
+        rows.parallelism[b, r] = jobs.parallelism[b, job]
+        rows.tasks[b, r] = jobs.tasks[b, job]
+        for i in range(rows.demand.shape[2]):
+            rows.demand[b, r, i] = jobs.demand[b, job, i]
+    set_row(config, jobs, rows, state, b, r)
+
+
+@helper
+def move_row(config: Any, rows: Rows, b: int, source: int, target: int) -> None:
     """Copy a row."""
     rows.job[b, target] = rows.job[b, source]
     rows.arrival[b, target] = rows.arrival[b, source]
     rows.deadline[b, target] = rows.deadline[b, source]
-    rows.parallelism[b, target] = rows.parallelism[b, source]
-    rows.tasks[b, target] = rows.tasks[b, source]
     rows.served[b, target] = rows.served[b, source]
     rows.cap[b, target] = rows.cap[b, source]
-    rows.marginal[b, target] = rows.marginal[b, source]
     rows.value[b, target] = rows.value[b, source]
     rows.exponent[b, target] = rows.exponent[b, source]
     rows.utility[b, target] = rows.utility[b, source]
     for i in range(rows.share.shape[2]):
         rows.share[b, target, i] = rows.share[b, source, i]
-        rows.demand[b, target, i] = rows.demand[b, source, i]
+    if not config.features:
+        rows.parallelism[b, target] = rows.parallelism[b, source]
+        rows.tasks[b, target] = rows.tasks[b, source]
+        rows.marginal[b, target] = rows.marginal[b, source]
+        for i in range(rows.demand.shape[2]):
+            rows.demand[b, target, i] = rows.demand[b, source, i]
 
 
 @helper
-def clear_row(rows: Rows, b: int, r: int) -> None:
+def clear_row(config: Any, rows: Rows, b: int, r: int) -> None:
     """Set a row to zero."""
     rows.job[b, r] = 0
     rows.arrival[b, r] = 0.0
     rows.deadline[b, r] = 0.0
-    rows.parallelism[b, r] = 0.0
-    rows.tasks[b, r] = 0.0
     rows.served[b, r] = 0.0
     rows.cap[b, r] = 0.0
-    rows.marginal[b, r] = 0.0
     rows.value[b, r] = 0.0
     rows.exponent[b, r] = 0.0
     rows.utility[b, r] = 0
     for i in range(rows.share.shape[2]):
         rows.share[b, r, i] = 0.0
-        rows.demand[b, r, i] = 0.0
+    if not config.features:
+        rows.parallelism[b, r] = 0.0
+        rows.tasks[b, r] = 0.0
+        rows.marginal[b, r] = 0.0
+        for i in range(rows.demand.shape[2]):
+            rows.demand[b, r, i] = 0.0
 
 
 @helper
@@ -272,39 +312,27 @@ def open_slot(config: Any, jobs: Jobs, rows: Rows, state: State, b: int) -> None
     s = state.scalars[b]
     kept = 0
     for r in range(s.active):
-        over = rows.deadline[b, r] < s.slot or rows.served[b, r] >= rows.tasks[b, r] - TOLERANCE
-        if over:
+        tasks = jobs.tasks[b, rows.job[b, r]]
+        if rows.deadline[b, r] < s.slot or rows.served[b, r] >= tasks - TOLERANCE:
             continue
         if kept < r:
-            move_row(rows, b, r, kept)
+            move_row(config, rows, b, r, kept)
         kept += 1
     for r in range(kept, s.active):
-        clear_row(rows, b, r)
+        clear_row(config, rows, b, r)
     while s.arrived < s.jobs and jobs.arrival[b, s.arrived] <= s.slot:
         job = s.arrived
         s.arrived += 1
         if jobs.deadline[b, job] < s.slot:
             continue
-        rows.job[b, kept] = job
-        rows.arrival[b, kept] = jobs.arrival[b, job]
-        rows.deadline[b, kept] = jobs.deadline[b, job]
-        rows.parallelism[b, kept] = jobs.parallelism[b, job]
-        rows.tasks[b, kept] = jobs.tasks[b, job]
-        rows.served[b, kept] = 0.0
-        rows.value[b, kept] = jobs.value[b, job]
-        rows.exponent[b, kept] = jobs.exponent[b, job]
-        rows.utility[b, kept] = jobs.utility[b, job]
-        for i in range(rows.share.shape[2]):
-            rows.share[b, kept, i] = jobs.share[b, job, i]
-            rows.demand[b, kept, i] = jobs.demand[b, job, i]
-        set_row(config, rows, b, kept)
+        enter_row(config, jobs, rows, state, b, kept, job)
         kept += 1
     s.active = kept
     s.finished = s.slot > s.horizon or (s.arrived == s.jobs and kept == 0)
 
 
 @helper
-def serve(config: Any, rows: Rows, state: State, log: Log, b: int) -> float:
+def serve(config: Any, jobs: Jobs, rows: Rows, state: State, log: Log, b: int) -> float:
     """Serve the tasks ``state.x`` in this slot; returns the value gained."""
     s = state.scalars[b]
     resources = rows.share.shape[2]
@@ -320,7 +348,7 @@ def serve(config: Any, rows: Rows, state: State, log: Log, b: int) -> float:
         total += gain(rows.utility[b, r], rows.value[b, r], rows.exponent[b, r], rows.served[b, r], x)
         rows.served[b, r] += x
         state.served[b, rows.job[b, r]] = rows.served[b, r]
-        set_row(config, rows, b, r)
+        set_row(config, jobs, rows, state, b, r)
         log.job[b, s.logged] = rows.job[b, r]
         log.slot[b, s.logged] = s.slot
         log.amount[b, s.logged] = x
@@ -341,28 +369,35 @@ def write_tokens(config: Any, rows: Rows, state: State, observation: Observation
     s = state.scalars[b]
     resources = rows.share.shape[2]
     tokens = observation.job_tokens
-    for i in range(resources):
-        state.now[b, i] = 0.0
     for r in range(count):
-        dominant = 0.0
-        cap = rows.cap[b, r]
-        for i in range(resources):
-            share = rows.share[b, r, i]
-            dominant = max(dominant, share)
-            state.now[b, i] += share * cap
-            tokens[b, r, JOB_FEATURES + i] = share / (share + SHARE_SCALE)
-        value = rows.value[b, r]
-        marginal = rows.marginal[b, r]
-        tokens[b, r, 0] = value / (value + VALUE_SCALE)
-        tokens[b, r, 1] = min(rows.served[b, r] / rows.tasks[b, r], 1.0)
-        tokens[b, r, 2] = cap / (cap + TASK_SCALE)
+        own = state.tokens[b, rows.job[b, r]]
         left = rows.deadline[b, r] - s.slot
+        value = own[0]
+        served = own[1]
+        cap = own[2]
+        marginal = own[4]
+        density = own[5]
+        dominant = own[6]
+        linear = own[7]
+        power = own[8]
+        log = own[9]
+        tokens[b, r, 0] = value
+        tokens[b, r, 1] = served
+        tokens[b, r, 2] = cap
         tokens[b, r, 3] = 0.0 if config.hidden else left / (left + SLOT_SCALE)
-        tokens[b, r, 4] = marginal / (marginal + 1.0)
-        tokens[b, r, 5] = marginal / (marginal + DENSITY_SCALE * dominant)
-        tokens[b, r, 6] = min(dominant * cap, 1.0)
-        for kind in range(3):
-            tokens[b, r, 7 + kind] = rows.utility[b, r] == kind
+        tokens[b, r, 4] = marginal
+        tokens[b, r, 5] = density
+        tokens[b, r, 6] = dominant
+        tokens[b, r, 7] = linear
+        tokens[b, r, 8] = power
+        tokens[b, r, 9] = log
+        for i in range(JOB_FEATURES, tokens.shape[2]):
+            tokens[b, r, i] = own[i]
+    for i in range(resources):
+        seen = 0.0
+        for r in range(count):
+            seen += rows.share[b, r, i] * rows.cap[b, r]
+        state.now[b, i] = seen
     for r in range(count, s.shown):
         for f in range(tokens.shape[2]):
             tokens[b, r, f] = 0.0
@@ -457,13 +492,16 @@ def begin(config: Any, jobs: Jobs, rows: Rows, state: State, observation: Observ
     """Start an episode on the loaded workload, in slot 1."""
     s = state.scalars[b]
     for r in range(s.active):
-        clear_row(rows, b, r)
+        clear_row(config, rows, b, r)
     last = 1.0
-    most = 0.0
+    most = 0.0  # that can be gained
     for job in range(s.jobs):
         state.served[b, job] = 0.0
         last = max(last, jobs.deadline[b, job])
-        most += gain(jobs.utility[b, job], jobs.value[b, job], jobs.exponent[b, job], 0.0, jobs.tasks[b, job])
+        if config.normalize:
+            most += gain(
+                jobs.utility[b, job], jobs.value[b, job], jobs.exponent[b, job], 0.0, jobs.tasks[b, job]
+            )
     for i in range(state.load.shape[1]):
         state.load[b, i] = 0.0
     s.reward_scale = 1.0 / most if config.normalize else 1.0
@@ -507,7 +545,7 @@ def step(table: Any, command: npt.NDArray[np.int8]) -> int:
             begin(config, jobs, rows, state, observation, b)
         else:
             s.repaired += exchange.repaired[b]
-            exchange.reward[b] = serve(config, rows, state, log, b) * s.reward_scale
+            exchange.reward[b] = serve(config, jobs, rows, state, log, b) * s.reward_scale
             open_slot(config, jobs, rows, state, b)
             if s.finished:
                 exchange.terminated[b] = True

@@ -100,7 +100,10 @@ class PartialValueSimulator(Simulator):
         b, m = self.num_envs, self.resources
         arrays: dict[str, npt.NDArray[Any]] = {name: np.zeros((b, length)) for name in NAMES}
         arrays |= {name: np.zeros((b, length), dtype=np.int64) for name in ("job", "utility")}
-        arrays |= {name: np.zeros((b, length, m)) for name in ("demand", "share")}
+        arrays["share"] = np.zeros((b, length, m))
+        shown = length if self.parameters.observation == "dict" else 0
+        arrays |= {name: np.zeros((b, shown)) for name in ("parallelism", "tasks", "marginal")}
+        arrays["demand"] = np.zeros((b, shown, m))
         return dynamics.Rows(**arrays)
 
     def _log(self, length: int) -> dynamics.Log:
@@ -131,6 +134,7 @@ class PartialValueSimulator(Simulator):
             capacity=np.ones((b, m)),
         )
         self.row_arrays = self._rows(jobs)
+        units = self.parameters.observation == "dict"
         self.state = dynamics.State(
             scalars=np.zeros(b, dtype=dynamics.SCALARS),
             served=f8(jobs),
@@ -139,9 +143,9 @@ class PartialValueSimulator(Simulator):
             load=f8(m),
             now=f8(m),
             prices=f8(m),
+            tokens=np.zeros((b, 0 if units else jobs, dynamics.JOB_FEATURES + m), np.float32),
         )
         self.log = self._log(ROWS_PER_JOB * jobs)
-        units = self.parameters.observation == "dict"
         self.buffers = dynamics.Observation(
             slot=np.zeros((b, 1), dtype=np.int64),
             active=np.zeros((b, 1), dtype=np.int64),
