@@ -14,9 +14,12 @@ search: {population: 16, episodes: 16}
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import importlib.resources
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ __all__ = [
     "ALGORITHMS",
     "Config",
     "SearchOptions",
+    "config_for",
     "list_configs",
     "load_config",
     "make_config",
@@ -39,6 +43,7 @@ __all__ = [
 
 ALGORITHMS = ("cma", "ppo", "maskable-ppo")
 FITNESS = ("ratio", "difference")
+SUFFIXES = (".yaml", ".yml")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +60,10 @@ class SearchOptions(Parameters):
         exclusive=True,
     )
     bias_scale: float = parameter(
-        1.0, "spread of constants and of what the whole observation weighs, over sigma", minimum=0
+        1.0,
+        "spread of constants and of what the whole observation weighs, over sigma",
+        minimum=0,
+        exclusive=True,
     )
     diagonal: bool = parameter(False, "adapt variances only, no covariances (for many parameters)")
     fitness: str = parameter(
@@ -69,8 +77,10 @@ class SearchOptions(Parameters):
     patience: int = parameter(20, "validations without improvement after which it stops", minimum=1)
 
 
-#: section -> (its options, the algorithms that use it)
 _GRADIENT = ("ppo", "maskable-ppo")
+#: fields that have no effect on a search
+_STEPS = ("steps", "num_envs")
+#: section -> (its options, the algorithms that use it)
 _SECTIONS: dict[str, tuple[type[Parameters], tuple[str, ...]]] = {
     "scorer": (ScorerOptions, ("cma",)),
     "search": (SearchOptions, ("cma",)),
@@ -129,8 +139,9 @@ class Config:
         for name in ("view", "observation", "action_mask"):
             if name in self.parameters:
                 raise InvalidParameter(f"parameters: {name} is not one of a configuration's")
-        problem.build(self.id, self.environment)
-        for name, least, most in (("seed", 0, 2**32), ("steps", 1, 10**12), ("num_envs", 1, 10**6)):
+        with _named("parameters"):
+            problem.build(self.id, self.environment)
+        for name, least, most in (("seed", 0, 2**32 - 1), ("steps", 1, 10**12), ("num_envs", 1, 10**6)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise InvalidParameter(
@@ -150,7 +161,7 @@ class Config:
         data: dict[str, Any] = {"id": self.id, "algorithm": self.algorithm, "view": self.view}
         data |= {"parameters": _plain(self.parameters), "seed": self.seed}
         if self.algorithm in _GRADIENT:
-            data |= {"steps": self.steps, "num_envs": self.num_envs}
+            data |= {name: getattr(self, name) for name in _STEPS}
         if self.checkpoint is not None:
             data["checkpoint"] = self.checkpoint
         for name, (_, algorithms) in _SECTIONS.items():
@@ -158,6 +169,17 @@ class Config:
             if self.algorithm in algorithms and section is not None:
                 data[name] = _plain({f.name: getattr(section, f.name) for f in dataclasses.fields(section)})
         return data
+
+
+@contextlib.contextmanager
+def _named(section: str) -> Iterator[None]:
+    """Errors about a field name its section, too."""
+    try:
+        yield
+    except UnknownName as error:
+        raise UnknownName(f"{error.kind} of {section}", error.name, error.known) from None
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{section}.{error}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -190,7 +212,12 @@ def make_config(data: Mapping[str, Any]) -> Config:
     for name in ("id", "algorithm", "view"):
         if not isinstance(given.get(name), str):
             raise InvalidParameter(f"{name}: a configuration must name it, got {given.get(name)!r}")
+    if given["algorithm"] not in ALGORITHMS:
+        raise UnknownName("algorithm", given["algorithm"], ALGORITHMS)
     given["parameters"] = _mapping(given.get("parameters"), "parameters")
+    for name in _STEPS:
+        if name in given and given["algorithm"] not in _GRADIENT:
+            raise InvalidParameter(f"{name}: has no effect on algorithm {given['algorithm']!r}: leave it out")
     for name, (kind, algorithms) in _SECTIONS.items():
         if name not in given:
             continue
@@ -198,13 +225,77 @@ def make_config(data: Mapping[str, Any]) -> Config:
             raise InvalidParameter(f"{name}: has no effect on algorithm {given['algorithm']!r}: leave it out")
         if given[name] is None and name == "imitation":
             continue
-        try:
-            given[name] = kind.build(**_mapping(given[name], name))
-        except UnknownName as error:
-            raise UnknownName(f"{name}: {error.kind}", error.name, error.known) from None
-        except InvalidParameter as error:
-            raise InvalidParameter(f"{name}.{error}") from None
+        section = _mapping(given[name], name)
+        with _named(name):
+            given[name] = kind.build(**section)
     return Config(**given)
+
+
+@functools.cache
+def _loader() -> Any:
+    """YAML's safe loader: 1e-4 is a number, nothing is said twice, and nothing stands for something else."""
+    yaml = require("yaml", "agents")
+    base: Any = yaml.SafeLoader
+
+    class Loader(base):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.composer.ComposerError(
+                    None, None, "aliases are not read", self.peek_event().start_mark
+                )
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            names = set()
+            for key, _ in node.value:
+                name = (key.tag, repr(key.value))
+                if name in names:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{key.value!r} is there twice", key.start_mark
+                    )
+                names.add(name)
+            return super().construct_mapping(node, deep)
+
+        def construct_yaml_int(self, node: Any) -> int:
+            value = int(super().construct_yaml_int(node))
+            if abs(value) >= 2**63:
+                raise yaml.constructor.ConstructorError(None, None, "number out of range", node.start_mark)
+            return value
+
+    number = "tag:yaml.org,2002:"
+    Loader.add_constructor(f"{number}int", Loader.construct_yaml_int)
+    exponent = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+    Loader.add_implicit_resolver(f"{number}float", exponent, list("-+0123456789"))
+    return Loader
+
+
+def _parse(text: str, where: str) -> Any:
+    """Data of a YAML text; nothing is executed.
+
+    Raises:
+        InvalidParameter: if it is not YAML, or has tags, aliases or doubled names.
+    """
+    yaml, loader = require("yaml", "agents"), _loader()
+    try:
+        return yaml.load(text, loader)
+    except Exception as error:  # besides YAMLError, what constructors of dates, numbers, ... let pass
+        raise InvalidParameter(
+            f"{where}: not YAML that is read here: {' '.join(str(error).split())}"
+        ) from None
+
+
+def _change(given: dict[str, Any], name: str, text: str) -> None:
+    """Set "field" or "section.field" to what the text says."""
+    section, _, field = name.rpartition(".")
+    if not section:
+        given[field] = _parse(text, name)
+        return
+    target = given[section] = _mapping(given.get(section), section)
+    if section == "parameters" and isinstance(given.get("id"), str):
+        with _named(section):
+            target[field] = get_problem(given["id"]).parameters.parse(field, text)
+    else:
+        target[field] = _parse(text, name)
 
 
 def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> Config:
@@ -218,24 +309,19 @@ def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> C
         FileNotFoundError: if there is no such file.
         InvalidParameter, UnknownName: in one line, with the file's name.
     """
-    yaml = require("yaml", "agents")
     source = Path(path)
-    if not source.exists() and str(path) in list_configs():
+    if not source.is_file() and source.suffix not in SUFFIXES:
         source = shipped_config(str(path))
     try:
-        data = yaml.safe_load(source.read_text(encoding="utf-8"))
-        given = _mapping(data, "configuration")
-        for name, text in (changes or {}).items():
-            section, _, field = name.rpartition(".")
-            target = given
-            if section:
-                target = given[section] = _mapping(given.get(section), section)
-            target[field] = yaml.safe_load(text)
+        text = source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidParameter(f"{source.name}: not UTF-8: byte {error.start}") from None
+    given = _mapping(_parse(text, source.name), source.name)
+    try:
+        # the id first: it says what the parameters are
+        for name in sorted(changes or {}, key=lambda name: "." in name):
+            _change(given, name, (changes or {})[name])
         return make_config(given)
-    except yaml.YAMLError as error:
-        raise InvalidParameter(f"{source.name}: not YAML: {' '.join(str(error).split())}") from None
-    except UnicodeDecodeError:
-        raise InvalidParameter(f"{source.name}: not YAML: not UTF-8") from None
     except UnknownName as error:
         raise UnknownName(f"{error.kind} in {source.name}", error.name, error.known) from None
     except InvalidParameter as error:
@@ -260,3 +346,19 @@ def shipped_config(name: str) -> Path:
     if name not in list_configs():
         raise UnknownName("configuration", name, list_configs())
     return _folder() / f"{name}.yaml"
+
+
+def config_for(id: str, algorithm: str | None = None) -> str:
+    """The name of the shipped configuration for an environment id, of an algorithm (None: the first).
+
+    Raises:
+        InvalidParameter: if there is none.
+    """
+    for wanted in ALGORITHMS if algorithm is None else (algorithm,):
+        for name in list_configs():
+            config = load_config(name)
+            if config.id == id and config.algorithm == wanted:
+                return name
+    raise InvalidParameter(
+        f"{id}: no configuration{f' of {algorithm}' if algorithm else ''} is shipped for it"
+    )

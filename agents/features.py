@@ -286,6 +286,18 @@ def _search_pairs(tokens: _Tokens) -> Columns:
     load, best, mean, near, _, longest, own, own_time = tokens["jobs"]
     limit, server_time, _ = tokens["servers"][:3]
     spare = tokens["globals"][3]
+    # a move's energy for what it takes from the longest group: own over new efficiency, less 1
+    size, loss = _log(load), np.log((own + EDGE) / (efficiency + EDGE))
+    # times over that of the job, before and after the move, where the task is and where it goes; the mean
+    levels = np.minimum(_count(tokens.observation["servers"][:, :, 1], 1.0), 2.0)
+    mean_level = levels.mean(axis=1)[tokens.env]
+    there, after = levels[tokens.env, tokens.places["servers"][1]], np.minimum(_count(time, 1.0), 2.0)
+    here = np.minimum(_count(own_time, 1.0), 2.0)
+    left = np.maximum(here - (after - there) * efficiency / (own + EDGE), 0.0)
+    # of the job's time over what it would be if all limits were used evenly; log
+    excess = np.clip(_log(tokens["globals"][1]), 0.0, 2.0)
+    uneven = (left - mean_level) ** 2 + (after - mean_level) ** 2
+    evener = (here - mean_level) ** 2 + (there - mean_level) ** 2 - uneven
     return [
         ("longest", longest),
         ("time", time),
@@ -303,6 +315,15 @@ def _search_pairs(tokens: _Tokens) -> Columns:
         ("limit", limit),
         ("load", load),
         ("own time", own_time),
+        ("log load", size),
+        ("log inefficiency", loss),
+        ("longest * log inefficiency", longest * loss),
+        ("longest * log load", longest * size),
+        ("evener", evener),
+        ("longest * evener", longest * evener),
+        ("longest * evener * spare", longest * evener * spare),
+        ("longest * log load * excess", longest * size * excess),
+        ("longest * log inefficiency * excess", longest * loss * excess),
     ]
 
 
@@ -391,7 +412,7 @@ class Encoder:
                 counts[tokens.key] = 1
         arrays = {}
         for key, features in self.layout.features.items():
-            shape = (1, features) if key == "globals" else (1, 1, features)
+            shape: tuple[int, ...] = (1, features) if key == "globals" else (1, 1, features)
             if key in ("pairs", "moves"):
                 shape = (1, 1, 1, features)
             arrays[key] = np.full(shape, 0.5, dtype=np.float32)

@@ -12,23 +12,27 @@ import hashlib
 import importlib.metadata
 import importlib.resources
 import json
-import os
 import platform
-import tempfile
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.files import atomic_write
+from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+
+if TYPE_CHECKING:
+    from schedgym.agents.config import Config
 
 __all__ = [
     "Agent",
     "InvalidAgentFile",
+    "checkpoint_path",
+    "describe",
     "list_pretrained",
     "load_agent",
     "load_pretrained",
@@ -43,6 +47,7 @@ KINDS = "fiub"  # of numbers: arrays of anything else are refused
 #: whose versions a file tells
 PACKAGES = ("schedgym", "numpy", "numba", "gymnasium", "cma", "torch", "stable-baselines3", "sb3-contrib")
 TEXT, CHECKSUM, PREFIX = "metadata", "sha256", "weights/"
+CHECKPOINT = ".checkpoint"
 #: what the text must hold: name -> type
 REQUIRED: dict[str, type] = {
     "id": str,
@@ -75,12 +80,27 @@ class Agent:
             ``training`` (seeds, seconds, curve, ...).
         sha256: checksum of both.
         name: of the file, without its suffix.
+
+    Raises:
+        InvalidAgentFile: if something is missing in ``metadata``, or a weight is not a finite number.
     """
 
     weights: dict[str, npt.NDArray[Any]]
     metadata: dict[str, Any]
     sha256: str
     name: str = "agent"
+
+    def __post_init__(self) -> None:
+        for name, kind in REQUIRED.items():
+            if not isinstance(self.metadata.get(name), kind):
+                what = "is missing" if name not in self.metadata else f"must be a {kind.__name__}"
+                raise InvalidAgentFile(f"{self.name}: metadata: {name} {what}")
+        for name, array in self.weights.items():
+            if array.dtype.kind not in KINDS:
+                raise InvalidAgentFile(f"{self.name}: weights: {name} must be numbers, not {array.dtype}")
+            if not np.isfinite(array).all():
+                at = np.argwhere(~np.isfinite(array))[0].tolist()
+                raise InvalidAgentFile(f"{self.name}: weights: {name}{at} is not finite")
 
     @property
     def id(self) -> str:
@@ -97,6 +117,16 @@ class Agent:
         """Keyword arguments of the environment in which it acts."""
         return {**self.metadata["parameters"], "view": self.view, "observation": self.metadata["observation"]}
 
+    def check(self, id: str | None = None, view: str | None = None, observation: str | None = None) -> None:
+        """Raise InvalidParameter if the agent is for another environment id, view or kind of observation."""
+        wanted = {"environment": id, "view": view, "observation": observation}
+        own = {"environment": self.id, "view": self.view, "observation": self.metadata["observation"]}
+        for what, name in wanted.items():
+            if name is not None and name != own[what]:
+                raise InvalidParameter(
+                    f"{self.name}: this agent is for {what} {own[what]!r}, not for {name!r}"
+                )
+
 
 def versions() -> dict[str, str]:
     """Versions of what a training depends on."""
@@ -109,29 +139,61 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _digest(weights: Arrays, text: str) -> str:
-    checksum = hashlib.sha256(text.encode())
+def _digest(weights: Arrays, text: bytes) -> bytes:
+    checksum = hashlib.sha256(text)
     for name in sorted(weights):
         array = np.ascontiguousarray(weights[name])
         checksum.update(json.dumps([name, array.dtype.str, list(array.shape)]).encode())
         checksum.update(array.tobytes())
-    return checksum.hexdigest()
+    return checksum.hexdigest().encode()
+
+
+def describe(
+    config: Config, network: Mapping[str, Any], training: Mapping[str, Any], command: str
+) -> dict[str, Any]:
+    """The metadata of an agent file.
+
+    Args:
+        config: of the training.
+        network: form and sizes.
+        training: how it went: seeds, seconds, curve, ...
+        command: that repeats it.
+    """
+    data = config.to_dict()
+    return {
+        "id": config.id,
+        "problem": get_problem(config.id).name,
+        "view": config.view,
+        "observation": "features",
+        "parameters": data["parameters"],
+        "network": dict(network),
+        "config": data,
+        "versions": versions(),
+        "command": command,
+        "training": {"seed": config.seed, **training},
+    }
 
 
 def write_atomically(path: str | Path, arrays: Arrays) -> None:
     """Write a numpy archive so that the file is the old one or the new one, whatever happens meanwhile."""
+    with atomic_write(path, "wb") as stream:
+        np.savez_compressed(stream, **dict(arrays))  # type: ignore[arg-type]
+
+
+def checkpoint_path(path: str | Path) -> Path:
+    """Where the checkpoints of a training stand that will write the agent file ``path``: beside it.
+
+    Raises:
+        InvalidParameter: if ``path`` cannot become an agent file: found before the training, not after it.
+    """
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, **dict(arrays))  # type: ignore[arg-type]
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    if path.suffix == CHECKPOINT:
+        raise InvalidParameter(f"{path.name}: {CHECKPOINT} is the suffix of checkpoints, not of agent files")
+    if path.is_dir():
+        raise InvalidParameter(f"{path}: is a folder, not an agent file")
+    if not path.parent.is_dir():
+        raise InvalidParameter(f"{path}: there is no folder {path.parent}")
+    return path.with_suffix(CHECKPOINT)
 
 
 def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -> str:
@@ -146,41 +208,33 @@ def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -
         the SHA-256.
 
     Raises:
-        InvalidParameter: if something is missing in ``metadata`` or cannot be written.
+        InvalidAgentFile: if something is missing in ``metadata``, or a weight is not a finite number.
+        InvalidParameter: if ``metadata`` is not JSON data.
     """
-    for name, kind in REQUIRED.items():
-        if not isinstance(metadata.get(name), kind):
-            raise InvalidParameter(f"metadata: {name} must be a {kind.__name__}, got {metadata.get(name)!r}")
-    for name, array in weights.items():
-        if array.dtype.kind not in KINDS or not np.isfinite(array).all():
-            raise InvalidParameter(f"weights: {name} must be finite numbers")
+    Agent(dict(weights), dict(metadata), "", Path(path).stem)
     try:
-        text = json.dumps({"format": FORMAT, **metadata}, sort_keys=True, allow_nan=False)
+        text = json.dumps({"format": FORMAT, **metadata}, sort_keys=True, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise InvalidParameter(f"metadata: not JSON data: {error}") from None
     checksum = _digest(weights, text)
     arrays: dict[str, npt.NDArray[Any]] = {f"{PREFIX}{name}": array for name, array in weights.items()}
-    arrays[TEXT] = np.frombuffer(text.encode(), dtype=np.uint8)
-    arrays[CHECKSUM] = np.frombuffer(checksum.encode(), dtype=np.uint8)
+    arrays[TEXT] = np.frombuffer(text, dtype=np.uint8)
+    arrays[CHECKSUM] = np.frombuffer(checksum, dtype=np.uint8)
     write_atomically(path, arrays)
-    return checksum
+    return checksum.decode()
 
 
 def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
-    try:
-        size = path.stat().st_size
-        if size > LARGEST:
-            raise InvalidAgentFile(f"{path.name}: {size} bytes are more than an agent file's {LARGEST}")
-        with zipfile.ZipFile(path) as archive:
-            inside = sum(entry.file_size for entry in archive.infolist())
-            if inside > LARGEST:
-                raise InvalidAgentFile(f"{path.name}: holds {inside} bytes, more than {LARGEST}")
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError, RuntimeError) as error:
-        if isinstance(error, (FileNotFoundError, IsADirectoryError, PermissionError, InvalidAgentFile)):
-            raise
-        raise InvalidAgentFile(f"{path.name}: not an agent file, or a damaged one") from None
+    with path.open("rb") as stream:  # what cannot be opened is no damaged file
+        try:
+            inside = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
+            if inside <= LARGEST:
+                stream.seek(0)
+                with np.load(stream, allow_pickle=False) as archive:
+                    return {name: archive[name] for name in archive.files}
+        except Exception:  # of zipfile, zlib and numpy, which raise many kinds on damaged bytes
+            raise InvalidAgentFile(f"{path.name}: not an agent file, or a damaged one") from None
+    raise InvalidAgentFile(f"{path.name}: holds {inside} bytes, more than {LARGEST}")
 
 
 def load_agent(path: str | Path, id: str | None = None, view: str | None = None) -> Agent:
@@ -198,29 +252,23 @@ def load_agent(path: str | Path, id: str | None = None, view: str | None = None)
     """
     path = Path(path)
     arrays = _read(path)
-    if not {TEXT, CHECKSUM} <= arrays.keys():
-        raise InvalidAgentFile(f"{path.name}: not an agent file: it has no {TEXT} or no {CHECKSUM}")
     weights = {name.removeprefix(PREFIX): a for name, a in arrays.items() if name.startswith(PREFIX)}
-    try:
-        text = arrays[TEXT].tobytes().decode()
-        written = arrays[CHECKSUM].tobytes().decode()
-    except UnicodeDecodeError:
-        raise InvalidAgentFile(f"{path.name}: damaged: its text is not UTF-8") from None
-    if any(array.dtype.kind not in KINDS for array in weights.values()) or _digest(weights, text) != written:
+    strange = sorted({TEXT, CHECKSUM} ^ {name for name in arrays if not name.startswith(PREFIX)})
+    if strange:
+        what = "no" if strange[0] in (TEXT, CHECKSUM) else "an unknown"
+        raise InvalidAgentFile(f"{path.name}: not an agent file: it has {what} entry {strange[0]!r}")
+    text, written = (arrays[name].tobytes() for name in (TEXT, CHECKSUM))
+    if _digest(weights, text) != written:
         raise InvalidAgentFile(f"{path.name}: was changed since it was written: its SHA-256 does not fit")
     try:
         metadata = json.loads(text)
-    except json.JSONDecodeError:
-        raise InvalidAgentFile(f"{path.name}: damaged: its text is not JSON") from None
+    except (ValueError, RecursionError):
+        raise InvalidAgentFile(f"{path.name}: its metadata is not JSON") from None
     if not isinstance(metadata, dict) or metadata.pop("format", None) != FORMAT:
         raise InvalidAgentFile(f"{path.name}: of another format than {FORMAT}")
-    for name, kind in REQUIRED.items():
-        if not isinstance(metadata.get(name), kind):
-            raise InvalidAgentFile(f"{path.name}: its {name} is missing")
-    for what, wanted, own in (("environment", id, metadata["id"]), ("view", view, metadata["view"])):
-        if wanted is not None and wanted != own:
-            raise InvalidParameter(f"{path.name}: this agent is for {what} {own!r}, not for {wanted!r}")
-    return Agent(weights, metadata, written, path.stem)
+    agent = Agent(weights, metadata, written.decode(), path.stem)
+    agent.check(id, view)
+    return agent
 
 
 def _pretrained() -> Path:

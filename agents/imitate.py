@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.options import ImitationOptions
+from schedgym.agents.tokens import NEVER
 from schedgym.agents.views import Layout, make_layout
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
@@ -32,7 +33,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 LEAST_WEIGHT = 1e-9  # below this share of the largest, weights are all the same to the environment
 HELD_BACK = 0.1  # share of the decisions that tell how well the others were learned
-ABSENT = -1e8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,11 +78,10 @@ class Demonstration:
         """The decisions between several open choices."""
         layout = self.layout
         if layout.kind == "scores":
-            mask = layout.segments[0].tokens[0].mask
-            if mask is None:
-                return np.arange(len(self.targets))
-            return np.flatnonzero(self.observations[mask].sum(axis=1) > 1)
-        mask = layout.mask(self.observations)
+            key = layout.segments[0].tokens[0].mask
+            mask = None if key is None else self.observations[key]
+        else:
+            mask = layout.mask(self.observations)
         return np.arange(len(self.targets)) if mask is None else np.flatnonzero(mask.sum(axis=1) > 1)
 
 
@@ -121,7 +120,10 @@ def demonstrate(
     if isinstance(policy, str):
         policy = make_policy(policy, interface.problem, **(options or {}))
     rows: dict[str, list[Any]] = {name: [] for name in cast(Any, seen.observation_space).spaces}
-    targets, rewards, starts, metrics = [], [], [], []
+    targets: list[Any] = []
+    rewards: list[float] = []
+    starts: list[int] = []
+    metrics: list[dict[str, float]] = []
     for episode in range(episodes):
         observation, _ = shown.reset(seed=seed, options={"episode": episode})
         features, _ = seen.reset(seed=seed, options={"episode": episode})
@@ -261,7 +263,7 @@ def _losses(layout: Layout, demonstration: Demonstration) -> Callable[[Any, npt.
 
     def ranking(scores: Any, batch: npt.NDArray[np.int64]) -> Any:
         kept = there_[batch].gather(1, order[batch])
-        ranked = torch.where(kept, scores.gather(1, order[batch]), ABSENT)
+        ranked = torch.where(kept, scores.gather(1, order[batch]), NEVER)
         rest = ranked.flip(1).logcumsumexp(dim=1).flip(1)
         return torch.where(kept, rest - ranked, 0.0).sum(dim=1).div(count[batch]).mean()
 

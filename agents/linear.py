@@ -12,7 +12,6 @@ a training, the scorer is a heuristic. All parameters of a scorer are one flat v
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,12 +23,13 @@ from schedgym.agents.views import Layout
 from schedgym.core.problem import Parameters, parameter
 from schedgym.errors import InvalidParameter, UnknownName
 
-__all__ = ["Scorer", "ScorerOptions"]
+__all__ = ["Scorer", "ScorerOptions", "statistics_of"]
 
 F4 = npt.NDArray[np.float32]
 Observation = Mapping[str, npt.NDArray[Any]]
 
 FLAT = 1e-6  # columns whose standard deviation is less are constants
+LARGEST = 1e6  # absolute weight of the skip connection: more would drown the rest in float32
 BIAS = "bias"
 
 
@@ -49,15 +49,21 @@ class ScorerOptions(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         for segment, weights in self.skip.items():
-            numbers = isinstance(weights, dict) and all(
-                isinstance(w, (int, float)) and not isinstance(w, bool) and math.isfinite(w)
-                for w in weights.values()
-            )
-            if not numbers:
-                raise InvalidParameter(f"skip: {segment} must map columns to numbers, got {weights!r}")
+            if not isinstance(segment, str) or not isinstance(weights, dict):
+                raise InvalidParameter(f"skip: must map segments to columns, got {segment!r}: {weights!r}")
+            for column, weight in weights.items():
+                number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+                if not isinstance(column, str) or not number or not abs(weight) <= LARGEST:
+                    what = f"must map columns to numbers of at most {LARGEST:g}"
+                    raise InvalidParameter(f"skip: {segment}: {what}, got {column!r}: {weight!r}")
         for segment, names in self.columns.items():
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise InvalidParameter(f"columns: {segment} must be a list of names, got {names!r}")
+            fits = isinstance(segment, str) and isinstance(names, list)
+            if not fits or not all(isinstance(name, str) for name in names):
+                raise InvalidParameter(
+                    f"columns: must map segments to lists of names, got {segment!r}: {names!r}"
+                )
+            if len(set(names)) < len(names):
+                raise InvalidParameter(f"columns: {segment}: a column is named twice in {names!r}")
 
 
 @dataclasses.dataclass
@@ -82,7 +88,7 @@ class Scorer:
     Args:
         layout: of the environment.
         options: the form.
-        statistics: what :meth:`statistics_of` gave: means and standard deviations of the columns. None:
+        statistics: what :func:`statistics_of` gave: means and standard deviations of the columns. None:
             0 and 1.
 
     Attributes:
@@ -152,6 +158,13 @@ class Scorer:
             raise InvalidParameter(f"statistics: {name} must have {count} columns, got {mean.shape}")
         return mean, scale
 
+    @property
+    def inputs(self) -> dict[str, list[str]]:
+        """Names of the columns of each segment with tokens, and of "context"."""
+        pairs = zip(self.layout.segments, self.encoder.columns, strict=True)
+        found = {segment.name: list(names) for segment, names in pairs if segment.tokens}
+        return found | {"context": list(self.encoder.context_columns)}
+
     def start(self, seed: int = 0) -> F4:
         """The parameters with which a training starts: the skip connection alone decides.
 
@@ -176,19 +189,16 @@ class Scorer:
                     spread[place] = bias_scale
         return spread
 
-    def statistics_of(self, batches: Sequence[tuple[Observation, npt.NDArray[np.bool_]]]) -> dict[str, F4]:
-        """Means and standard deviations of the columns, from (observations, wanted scores) of batches."""
-        found: dict[str, F4] = {}
-        rows = [self._rows(observation, wanted) for observation, wanted in batches]
-        for index, segment in enumerate(self.layout.segments):
-            if segment.tokens:
-                _measure(found, f"columns {index}", [own[index].x for own in rows])
-        pairs = zip(batches, rows, strict=True)
-        parts = [self.encoder.context(o, own)[:, wanted.any(axis=1)] for (o, wanted), own in pairs]
-        _measure(found, "context", parts)
-        return found
+    def columns(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> dict[str, F4]:
+        """What the scorer sees of a batch: "columns i" of segment i [F, rows], "context" [C, environments].
 
-    def _rows(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> list[Any]:
+        Of environments in which nothing is wanted there is no context.
+        """
+        rows = self._rows(observation, wanted)
+        found = {f"columns {index}": own.x for index, own in enumerate(rows) if own is not None}
+        return found | {"context": self.encoder.context(observation, rows)[:, wanted.any(axis=1)]}
+
+    def _rows(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> list[Rows | None]:
         found: list[Rows | None] = []
         at = 0
         for index, segment in enumerate(self.layout.segments):
@@ -205,9 +215,16 @@ class Scorer:
         Args:
             observation: of a batch.
             live: which environments matter, [B]; None: all.
+
+        Raises:
+            InvalidParameter: for observations without the mask of actions that the view has.
         """
         mask = self.layout.mask(observation)
-        if mask is None:
+        if self.layout.kind != "scores":
+            if mask is None:
+                raise InvalidParameter("observation: has no action_mask, which agents need")
+            mask &= (mask.sum(axis=1) > 1)[:, np.newaxis]
+        else:
             count = len(observation["globals"])
             mask = np.ones((count, self.layout.size), dtype=bool)
             at = 0
@@ -216,14 +233,12 @@ class Scorer:
                     there = np.asarray(observation[segment.tokens[0].mask]).astype(bool)
                     mask[:, at : at + segment.count] = there
                 at += segment.count
-        if self.layout.kind != "scores":
-            mask &= (mask.sum(axis=1) > 1)[:, np.newaxis]
         if live is not None:
             mask &= live[:, np.newaxis]
         return mask
 
     def scores(self, theta: F4, observation: Observation, wanted: npt.NDArray[np.bool_] | None = None) -> F4:
-        """Scores [B, size]; 0 where they are not wanted.
+        """Scores [B, size]; of tokens, those that are not wanted are 0.
 
         Args:
             theta: [size], or [P, size]: the first B / P environments are scored by the first row, and so on.
@@ -240,14 +255,15 @@ class Scorer:
         found = self._rows(observation, wanted)
         context = self.encoder.context(observation, found)
         mean, scale = self._scale("context", len(context))
-        normal = (context - mean[:, np.newaxis]) / np.where(scale > FLAT, scale, 1.0)[:, np.newaxis]
+        scale = np.where(scale > FLAT, scale, 1.0).astype(np.float32)
+        normal = (context - mean[:, np.newaxis]) / scale[:, np.newaxis]
         at = 0
         for index, (segment, part) in enumerate(zip(self.layout.segments, self._parts, strict=True)):
             here = slice(at, at + segment.count)
             at += segment.count
             if segment.tokens:
                 rows = found[index]
-                if len(rows.env):
+                if rows is not None and len(rows.env):
                     values = self._token_scores(index, part, table, share, rows, normal)
                     result[rows.env, here.start + rows.slot] = values
                 continue
@@ -288,16 +304,6 @@ class Scorer:
             begin = end
         return result
 
-    def act(
-        self,
-        theta: F4,
-        observation: Observation,
-        live: npt.NDArray[np.bool_] | None = None,
-    ) -> Any:
-        """The deterministic actions of a batch of observations, as the environment takes them."""
-        wanted = self.wanted(observation, live)
-        return self.layout.decode(self.scores(theta, observation, wanted), observation)
-
 
 def _find(columns: Sequence[str], name: str) -> int:
     if name not in columns:
@@ -305,8 +311,12 @@ def _find(columns: Sequence[str], name: str) -> int:
     return columns.index(name)
 
 
-def _measure(found: dict[str, F4], name: str, parts: Sequence[F4]) -> None:
-    x = np.concatenate(parts, axis=1).astype(np.float64)
-    if x.shape[1]:
-        found[f"{name} mean"] = x.mean(axis=1).astype(np.float32)
-        found[f"{name} scale"] = x.std(axis=1).astype(np.float32)
+def statistics_of(seen: Sequence[Mapping[str, F4]]) -> dict[str, F4]:
+    """Means and standard deviations of the columns, from what :meth:`Scorer.columns` gave of batches."""
+    found: dict[str, F4] = {}
+    for name in seen[0]:
+        x = np.concatenate([batch[name] for batch in seen], axis=1).astype(np.float64)
+        if x.shape[1]:
+            found[f"{name} mean"] = x.mean(axis=1).astype(np.float32)
+            found[f"{name} scale"] = x.std(axis=1).astype(np.float32)
+    return found

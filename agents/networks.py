@@ -64,7 +64,7 @@ class TokenExtractor(_Extractor):  # type: ignore[misc]
     Args:
         observation_space: of one environment.
         layout: of its view.
-        weights: name -> array of the part.
+        weights: name -> array, of both parts.
         critic: which part.
 
     The actor gives scores [B, size], of a Box followed by which of them belong to a token (0 or 1) [B, size];
@@ -78,7 +78,8 @@ class TokenExtractor(_Extractor):  # type: ignore[misc]
         super().__init__(observation_space, features_dim=1 if critic else size)
         self.layout, self.critic = layout, critic
         for name, array in weights.items():
-            self.register_parameter(name, torch.nn.Parameter(torch.tensor(array)))
+            if name.startswith("critic/") is critic:
+                self.register_parameter(name, torch.nn.Parameter(torch.tensor(array)))
 
     def forward(self, observation: dict[str, Tensor]) -> Tensor:
         """Scores or values of a batch."""
@@ -241,12 +242,7 @@ class _TokenPolicy:
         layout = make_layout(problem, view, observation_space, action_space)
         rng = np.random.default_rng(int(torch.randint(2**62, ())))  # follows the seed of the training
         weights = tokens.initial(layout, rng, width, rounds, log_std)
-        parts: tuple[dict[str, F4], dict[str, F4]] = ({}, {})
-        for name, array in weights.items():
-            parts[name.startswith("critic/")][name] = array
-        self._made = [
-            {"layout": layout, "weights": parts[critic], "critic": bool(critic)} for critic in (0, 1)
-        ]
+        self._made = [TokenExtractor(observation_space, layout, weights, critic) for critic in (False, True)]
         super().__init__(  # type: ignore[call-arg]
             observation_space,
             action_space,
@@ -263,7 +259,7 @@ class _TokenPolicy:
 
     def make_features_extractor(self) -> TokenExtractor:
         """The networks of the actor and then of the critic, as stable-baselines3 asks for them in turn."""
-        return TokenExtractor(self.observation_space, **self._made.pop(0))  # type: ignore[attr-defined]
+        return self._made.pop(0)
 
     def _build(self, lr_schedule: Any) -> None:
         self.mlp_extractor = _Parts()

@@ -7,6 +7,7 @@ the environment that it acts in.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.agents import tokens
 from schedgym.agents.files import Agent, InvalidAgentFile, load_agent, load_pretrained
 from schedgym.agents.linear import Scorer, ScorerOptions
+from schedgym.agents.options import NetworkOptions
+from schedgym.agents.search import TRAINING_SEEDS
 from schedgym.agents.views import Layout, layout_of
 from schedgym.core.policy import Interface
+from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, SchedgymError
-from schedgym.evaluation import require
-from schedgym.evaluation.runner import evaluate, resolve_id
+from schedgym.evaluation.runner import default_policies, evaluate, resolve_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,9 +33,12 @@ __all__ = ["ACTING", "OWN", "AgentPolicy", "evaluate_agents", "make_agent"]
 
 Observation = Mapping[str, npt.NDArray[Any]]
 
+STATISTICS = "statistics/"
+
 #: parameters that are an agent's way to see and to act, whatever an evaluation says ...
 OWN = ("view", "observation")
-#: ... and those that may be, unless an evaluation says otherwise; all others say what the problem is
+#: ... and those that are, unless an evaluation says otherwise: what is visible, when it is asked, and how its
+#: view makes decisions of its actions. All others say what the problem is, and are never an agent's
 ACTING = (
     *("window", "running_window", "rule", "scope", "order", "placement", "dispatch_sites", "packing"),
     *("rounds", "max_moves", "single_task", "aggressive", "work_conserving"),
@@ -61,40 +68,55 @@ class AgentPolicy:
         self._layout: Layout | None = None
         self._scorer: Scorer | None = None
 
+    def acting_parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters under which it acts where ``given`` are those of an evaluation.
+
+        It sees and acts in its own way (OWN), and in the details that are no part of the problem (ACTING) as
+        it was trained where ``given`` says nothing of them.
+
+        Raises:
+            UnknownName, InvalidParameter: if this version refuses the parameters that it was trained with.
+        """
+        trained = vars(get_problem(self.agent.id).build(self.agent.id, self.environment))
+        acting = {name: trained[name] for name in ACTING if name in trained}
+        return {**acting, **given, "action_mask": True, **{name: trained[name] for name in OWN}}
+
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`.
 
         Raises:
             InvalidParameter: in another environment id or view, or without tokens.
         """
-        agent = self.agent
-        for what, wanted, given in (
-            ("environment", agent.id, interface.id),
-            ("view", agent.view, interface.view),
-            ("observation", agent.metadata["observation"], interface.observation),
-        ):
-            if wanted != given:
-                raise InvalidParameter(f"{self.name}: this agent is for {what} {wanted!r}, not for {given!r}")
+        self.agent.check(interface.id, interface.view, interface.observation)
+        if not interface.parameters["action_mask"]:
+            raise InvalidParameter(f"{self.name}: agents need action_mask=True")
         self._layout = self._scorer = None
 
     def _prepare(self, observation: Observation) -> Layout:
         """The layout, at the first decision of an episode: its sizes are those of the environment."""
-        layout = layout_of(self.agent.metadata["problem"], self.agent.view, observation)
-        if self.form == "scorer":
-            given = {n: v for n, v in self.agent.metadata["network"].items() if n != "form"}
-            prefix = "statistics/"
+        agent = self.agent
+        layout = layout_of(agent.metadata["problem"], agent.view, observation)
+        network = {name: value for name, value in agent.metadata["network"].items() if name != "form"}
+        try:
+            if self.form == "tokens":
+                options = NetworkOptions.build(**network)
+                shapes = tokens.shapes(layout, options.width, options.rounds)
+                if shapes != {name: a.shape for name, a in agent.weights.items() if name in shapes}:
+                    raise InvalidParameter("its weights have other names or shapes")
+                return layout
+            inputs = network.pop("inputs", None)
             statistics = {
-                name.removeprefix(prefix): array
-                for name, array in self.agent.weights.items()
-                if name.startswith(prefix)
+                name.removeprefix(STATISTICS): array
+                for name, array in agent.weights.items()
+                if name.startswith(STATISTICS)
             }
-            try:
-                scorer = Scorer(layout, ScorerOptions.build(**given), statistics)
-            except SchedgymError as error:
-                raise InvalidAgentFile(f"{self.name}: does not fit this version: {error}") from None
-            if self.agent.weights["theta"].shape != (scorer.size,):
-                raise InvalidAgentFile(f"{self.name}: does not fit this version or these sizes")
-            self._scorer = scorer
+            scorer = Scorer(layout, ScorerOptions.build(**network), statistics)
+            theta = agent.weights.get("theta")
+            if inputs not in (None, scorer.inputs) or theta is None or theta.shape != (scorer.size,):
+                raise InvalidParameter("it sees other columns")
+        except SchedgymError as error:
+            raise InvalidAgentFile(f"{self.name}: does not fit this version: {error}") from None
+        self._scorer = scorer
         return layout
 
     def scores(self, observation: Observation) -> npt.NDArray[np.float32]:
@@ -104,8 +126,6 @@ class AgentPolicy:
         batch = {name: np.asarray(value)[np.newaxis] for name, value in observation.items()}
         if self._scorer is not None:
             return self._scorer.scores(self.agent.weights["theta"], batch)[0]
-        from schedgym.agents import tokens
-
         return np.asarray(tokens.forward(self._layout, self.agent.weights, batch)[0], dtype=np.float32)
 
     def __call__(self, observation: Observation) -> Any:
@@ -128,12 +148,8 @@ def make_agent(source: str | Path | Agent, id: str) -> AgentPolicy:
         InvalidAgentFile, UnknownName, FileNotFoundError: if there is no such agent.
     """
     if isinstance(source, Agent):
-        agent = source
-        if agent.id != id:
-            raise InvalidParameter(
-                f"{agent.name}: this agent is for environment {agent.id!r}, not for {id!r}"
-            )
-        return AgentPolicy(agent)
+        source.check(id)
+        return AgentPolicy(source)
     if str(source) == "pretrained":
         return AgentPolicy(load_pretrained(id), "pretrained")
     return AgentPolicy(load_agent(source, id=id))
@@ -156,7 +172,7 @@ def evaluate_agents(
         agents: label -> agent.
         policies: as for :func:`~schedgym.evaluation.runner.evaluate`.
         episodes: the same.
-        seed: the same; training takes seeds from 2^40.
+        seed: the same, below :data:`~schedgym.agents.search.TRAINING_SEEDS`.
         parameters: of the environment, for all. Of those that an agent was trained with, only OWN and
             ACTING are its own.
         options: further arguments of ``evaluate``.
@@ -165,24 +181,24 @@ def evaluate_agents(
         the frame of ``evaluate``, agents last.
 
     Raises:
-        InvalidParameter: for a label that is a policy's, too, and what ``evaluate`` raises.
+        InvalidParameter: for a label that is a policy's, too, a seed of trainings, an agent for another id,
+            and what ``evaluate`` raises.
     """
-    pandas = require("pandas")
-    _, id = resolve_id(env_id)
-    given = dict(parameters or {})
-    frame = evaluate(id, policies, episodes, seed, parameters=given, **options)
-    taken = set(frame["policy"])
-    count = int(frame.attrs["episodes"]) if options.get("workloads") is None else episodes
-    parts, views = [frame], dict(frame.attrs.get("views", {}))
-    for label, agent in agents.items():
-        if label in taken:
-            raise InvalidParameter(f"agents: {label!r} is the name of a policy, too")
-        own = agent.environment
-        acting = {name: value for name, value in own.items() if name in ACTING}
-        acting |= {**given, "action_mask": True, **{name: own[name] for name in OWN}}
-        rest = {name: value for name, value in options.items() if name != "options"}
-        parts.append(evaluate(id, {label: agent}, count, seed, parameters=acting, **rest))
-        views[label] = agent.agent.view
-    whole = pandas.concat(parts, ignore_index=True)
-    whole.attrs = {**frame.attrs, "views": views}
-    return whole
+    problem, id = resolve_id(env_id)
+    if isinstance(seed, int) and seed >= TRAINING_SEEDS:
+        raise InvalidParameter(f"seed: must be below {TRAINING_SEEDS}: from there on agents were trained")
+    for agent in agents.values():
+        agent.agent.check(id)
+    if policies is None:
+        policies = default_policies(problem, id, [dict(parameters or {})], options.get("options") or ())
+    named = {label: copy.copy(agent) for label, agent in agents.items()}
+    for label, agent in named.items():
+        agent.name = label
+    if isinstance(policies, Mapping):
+        for label in named:
+            if label in policies:
+                raise InvalidParameter(f"policies: {label!r} is named twice; give labels in a dict")
+        together: Any = {**policies, **named}
+    else:
+        together = [*(policies if isinstance(policies, (list, tuple)) else [policies]), *named.values()]
+    return evaluate(id, together, episodes, seed, parameters=parameters, **options)

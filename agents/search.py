@@ -5,9 +5,11 @@ so does the start (the heuristic of the skip connection), which their results ar
 the mean of the search distribution plays the validation episodes; the best of these becomes the agent, and
 the start itself if none is better.
 
-Seeds. Generation g of a training with seed s plays episodes g E, g E + 1, ... of the environment's seed
-TRAINING_SEEDS + s; the first E measure the columns. Validations play episodes of VALIDATION_SEED. Evaluations
-and training with gradients take seeds below 2^32, so no episode is met twice.
+Seeds. Generation g = 1, 2, ... of a training with seed s plays episodes g E, g E + 1, ... of the seed
+TRAINING_SEEDS + s of the environment, of which the first ones also measure the columns. Validations play
+episodes of VALIDATION_SEED. Evaluations take seeds below, and training with gradients takes seeds above, so
+no episode is met twice (where episodes are drawn: those of a trace or a workload file are the same for every
+seed).
 
 A checkpoint holds what the candidates scored. From it the search is repeated up to where it was, without
 playing: so it holds no code, and a training that was killed goes on as if it had not been. It loses at most
@@ -16,7 +18,9 @@ the generations since the last checkpoint.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -29,8 +33,8 @@ import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.config import Config
-from schedgym.agents.files import save_agent, versions, write_atomically
-from schedgym.agents.linear import Scorer
+from schedgym.agents.files import checkpoint_path, describe, save_agent, write_atomically
+from schedgym.agents.linear import Scorer, statistics_of
 from schedgym.agents.views import make_layout
 from schedgym.core.simulator import ACT, BEGIN, SKIP
 from schedgym.errors import InvalidParameter
@@ -56,6 +60,8 @@ VALIDATION_SEED = 2**41
 
 SAMPLES = 8  # every so many decisions the columns are measured
 FORMAT = 1
+#: settings in which a training may differ from its checkpoint: they only say when to stop, and to save
+LIMITS = {"checkpoint", "search.generations", "search.patience"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +91,7 @@ class SearchResult:
         weights: of the agent file: the parameters, and the statistics of the columns.
         curve: the validations; the first is the start.
         best: the one whose parameters these are.
+        inputs: names of the columns that the scorer sees; see :attr:`Scorer.inputs`.
         stopped: why it ended.
         seconds: that it took.
         decisions: environment steps that were played.
@@ -93,6 +100,7 @@ class SearchResult:
     weights: dict[str, npt.NDArray[Any]]
     curve: tuple[Point, ...]
     best: Point
+    inputs: dict[str, list[str]]
     stopped: str
     seconds: float
     decisions: int
@@ -185,27 +193,28 @@ class _Trace:
 
     def __init__(self, config: Config, path: Path | None) -> None:
         self.path = path
-        self.settings = json.dumps({"format": FORMAT, **config.to_dict()}, sort_keys=True)
+        self.settings: dict[str, Any] = {"format": FORMAT, **config.to_dict()}
         self.statistics: dict[str, npt.NDArray[Any]] = {}
         self.fitness: list[F8] = []
         self.curve: list[Point] = []
         self.best_index = 0
         self.best_theta: F4 | None = None
         self.mean: F8 | None = None  # of the search distribution, to see that it was repeated
-        self.seconds = 0.0
-        self.decisions = 0
+        self.seconds = 0.0  # of the runs before this one
+        self.decisions = 0  # the same
 
-    def save(self) -> None:
+    def save(self, seconds: float, decisions: int) -> None:
+        """Write the checkpoint: ``seconds`` of all runs, ``decisions`` of this one."""
         if self.path is None or self.best_theta is None or self.mean is None:
             return
         arrays: dict[str, npt.NDArray[Any]] = {
-            "settings": np.frombuffer(self.settings.encode(), dtype=np.uint8),
+            "settings": np.frombuffer(json.dumps(self.settings).encode(), dtype=np.uint8),
             "fitness": np.array(self.fitness, dtype=np.float64),
             "curve": np.array([dataclasses.astuple(point) for point in self.curve]),
             "best_theta": self.best_theta,
             "mean": self.mean,
-            "counts": np.array([self.best_index, self.decisions]),
-            "seconds": np.array(self.seconds),
+            "counts": np.array([self.best_index, self.decisions + decisions]),
+            "seconds": np.array(seconds),
         }
         arrays |= {f"statistics/{name}": array for name, array in self.statistics.items()}
         write_atomically(self.path, arrays)
@@ -221,28 +230,35 @@ class _Trace:
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
-            settings = arrays["settings"].tobytes().decode()
+            settings = _flat(json.loads(arrays["settings"].tobytes()))
             self.fitness = list(arrays["fitness"])
             self.curve = [Point(int(row[0]), *row[1:].tolist()) for row in arrays["curve"]]
             self.best_theta, self.mean = arrays["best_theta"], arrays["mean"]
             self.best_index, self.decisions = (int(value) for value in arrays["counts"])
             self.seconds = float(arrays["seconds"])
-        except Exception as error:
-            raise InvalidParameter(f"{self.path.name}: not a checkpoint of a search: {error}") from None
-        if _without_limits(settings) != _without_limits(self.settings):
-            raise InvalidParameter(f"{self.path.name}: the checkpoint of another configuration")
+        except Exception as error:  # of zipfile, numpy, json: all say that it is damaged
+            raise InvalidParameter(f"{self.path.name}: not a checkpoint of a search: {error!r}") from None
+        mine = _flat(self.settings)
+        for name in sorted({*settings, *mine} - LIMITS):
+            if settings.get(name) != mine.get(name):
+                raise InvalidParameter(
+                    f"{self.path.name}: the checkpoint of another configuration: {name} is "
+                    f"{settings.get(name)!r} there, and {mine.get(name)!r} here"
+                )
         prefix = "statistics/"
         self.statistics = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         return True
 
 
-def _without_limits(settings: str) -> Any:
-    """A configuration but for what only says when to stop."""
-    data = json.loads(settings)
-    data.pop("checkpoint", None)
-    for name in ("generations", "patience"):
-        data["search"].pop(name, None)
-    return data
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those of sections named as "section.field"."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found |= {f"{name}.{field}": own for field, own in value.items()}
+        else:
+            found[name] = value
+    return found
 
 
 def search(
@@ -268,9 +284,23 @@ def search(
     if config.algorithm != "cma":
         raise InvalidParameter(f"algorithm: a search is 'cma', got {config.algorithm!r}")
     cma = require("cma", "agents")
-    writer: Any = None
-    if log_dir is not None:
-        writer = require("torch.utils.tensorboard", "agents").SummaryWriter(str(log_dir))
+    with contextlib.ExitStack() as stack:
+        writer: Any = None
+        if log_dir is not None:
+            require("tensorboard", "agents")
+            writer = require("torch.utils.tensorboard", "agents").SummaryWriter(str(log_dir))
+            stack.callback(writer.close)
+        return _search(cma, config, checkpoint, resume, report, writer)
+
+
+def _search(
+    cma: Any,
+    config: Config,
+    checkpoint: str | Path | None,
+    resume: bool,
+    report: Callable[[Point], None] | None,
+    writer: Any,
+) -> SearchResult:
     options = config.search
     trace = _Trace(config, None if checkpoint is None else Path(checkpoint))
     resumed = resume and trace.load()
@@ -281,14 +311,10 @@ def search(
     if not resumed:
         trace.statistics = _statistics(config, court, seed)
     scorer = Scorer(arena.layout, config.scorer, trace.statistics)
+    if scorer.size < 2:
+        raise InvalidParameter(f"scorer: a search needs 2 parameters or more, this one has {scorer.size}")
     start = scorer.start(config.seed)
     reference = court.play(scorer, start[np.newaxis], VALIDATION_SEED, 0)[0]
-
-    def validate(generation: int, theta: F4, sigma: float) -> Point:
-        values = court.play(scorer, theta[np.newaxis], VALIDATION_SEED, 0)[0]
-        change = float(_fitness(options.fitness, court.sign, values, reference))
-        seconds = time.perf_counter() - began
-        return Point(generation, seconds, float(values.mean()), change, sigma)
 
     def show(point: Point) -> None:
         if report is not None:
@@ -302,18 +328,15 @@ def search(
         trace.curve = [Point(0, time.perf_counter() - began, float(reference.mean()), 0.0, options.sigma)]
         trace.best_theta = start
         show(trace.curve[0])
-    stopped = "generations"
-    if scorer.size == 0:
-        raise InvalidParameter("scorer: has no parameters to search")
     strategy = _strategy(cma, config, scorer, start)
     for fitness in trace.fitness:  # repeat what was played
         strategy.tell(strategy.ask(), fitness)
-    if resumed and trace.mean is not None and not np.array_equal(strategy.mean, trace.mean):
-        raise InvalidParameter("checkpoint: another version of pycma or numpy repeats it differently")
-    every = config.checkpoint or 1
+    if trace.path is not None and trace.mean is not None and not np.array_equal(strategy.mean, trace.mean):
+        why = "damaged, or of another version of pycma or numpy"
+        raise InvalidParameter(f"{trace.path.name}: the search is not repeated as it was: {why}")
+    stopped = "generations"
     for generation in range(len(trace.fitness) + 1, options.generations + 1):
-        found = len(trace.curve) - 1 - trace.best_index
-        if found >= options.patience:
+        if len(trace.curve) - 1 - trace.best_index >= options.patience:
             stopped = "patience"
             break
         candidates = strategy.ask()
@@ -324,28 +347,26 @@ def search(
         trace.fitness.append(fitness)
         if generation % options.validate_every == 0 or generation == options.generations:
             theta = np.asarray(strategy.mean, dtype=np.float32)
-            point = validate(generation, theta, float(strategy.sigma))
+            values = court.play(scorer, theta[np.newaxis], VALIDATION_SEED, 0)[0]
+            change = float(_fitness(options.fitness, court.sign, values, reference))
+            spent = time.perf_counter() - began
+            point = Point(generation, spent, float(values.mean()), change, float(strategy.sigma))
             trace.curve.append(point)
             if point.change < trace.curve[trace.best_index].change:
                 trace.best_index, trace.best_theta = len(trace.curve) - 1, theta
             show(point)
-        trace.mean = np.array(strategy.mean)
-        trace.seconds = time.perf_counter() - began
-        trace.decisions += arena.decisions + court.decisions
-        arena.decisions = court.decisions = 0
-        if generation % every == 0 or generation == options.generations:
-            trace.save()
-    if writer is not None:
-        writer.close()
+        if generation % (config.checkpoint or 1) == 0 or generation == options.generations:
+            trace.mean = np.array(strategy.mean)
+            trace.save(time.perf_counter() - began, arena.decisions + court.decisions)
     assert trace.best_theta is not None
-    weights = {"theta": trace.best_theta} | {f"statistics/{n}": a for n, a in trace.statistics.items()}
     return SearchResult(
-        weights=weights,
+        weights={"theta": trace.best_theta} | {f"statistics/{n}": a for n, a in trace.statistics.items()},
         curve=tuple(trace.curve),
         best=trace.curve[trace.best_index],
+        inputs=scorer.inputs,
         stopped=stopped,
         seconds=time.perf_counter() - began,
-        decisions=trace.decisions,
+        decisions=trace.decisions + arena.decisions + court.decisions,
     )
 
 
@@ -353,15 +374,15 @@ def _statistics(config: Config, arena: Arena, seed: int) -> dict[str, npt.NDArra
     """Those of the columns along the start's trajectories."""
     plain = dataclasses.replace(config.scorer, hidden=0)
     scorer = Scorer(arena.layout, plain)
-    batches: list[tuple[dict[str, Any], npt.NDArray[np.bool_]]] = []
-    turn = iter(range(10**9))
+    seen: list[dict[str, F4]] = []
+    turn = itertools.count()
 
     def watch(observation: dict[str, Any], wanted: npt.NDArray[np.bool_]) -> None:
         if next(turn) % SAMPLES == 0:
-            batches.append(({name: array.copy() for name, array in observation.items()}, wanted.copy()))
+            seen.append(scorer.columns(observation, wanted))
 
     arena.play(scorer, np.zeros((1, scorer.size), dtype=np.float32), seed, 0, watch)
-    return scorer.statistics_of(batches)
+    return statistics_of(seen)
 
 
 def _strategy(cma: Any, config: Config, scorer: Scorer, start: F4) -> Any:
@@ -373,11 +394,7 @@ def _strategy(cma: Any, config: Config, scorer: Scorer, start: F4) -> Any:
         "randn": lambda *shape: rng.standard_normal(shape),
         "CMA_diagonal": options.diagonal,
         "CMA_stds": scorer.spread(options.bias_scale),
-        "verbose": -9,
-        "maxiter": np.inf,
-        "tolfun": 0,
-        "tolx": 0,
-        "tolstagnation": np.inf,
+        "verbose": -9,  # no output, and no files
     }
     return cma.CMAEvolutionStrategy(start.astype(np.float64), options.sigma, given)
 
@@ -400,9 +417,11 @@ def train_search(
         resume: go on from the checkpoint if there is one.
         report: is shown each validation.
         log_dir: folder for TensorBoard; None: no logs.
+
+    Raises:
+        InvalidParameter: if there can be no such file, and what :func:`search` raises.
     """
-    path = Path(path)
-    checkpoint = path.with_suffix(".checkpoint")
+    checkpoint = checkpoint_path(path)
     result = search(config, checkpoint, resume, report, log_dir)
     save_agent(path, result.weights, metadata_of(config, result, command))
     checkpoint.unlink(missing_ok=True)
@@ -411,27 +430,14 @@ def train_search(
 
 def metadata_of(config: Config, result: SearchResult, command: str) -> dict[str, Any]:
     """What the agent file tells of a training."""
-    from schedgym.core.problem import get_problem
-
-    data = config.to_dict()
-    return {
-        "id": config.id,
-        "problem": get_problem(config.id).name,
-        "view": config.view,
-        "observation": "features",
-        "parameters": data["parameters"],
-        "network": {"form": "scorer", **data["scorer"]},
-        "config": data,
-        "versions": versions(),
-        "command": command,
-        "training": {
-            "seed": config.seed,
-            "environment_seed": TRAINING_SEEDS + config.seed,
-            "validation_seed": VALIDATION_SEED,
-            "seconds": result.seconds,
-            "decisions": result.decisions,
-            "stopped": result.stopped,
-            "best": dataclasses.asdict(result.best),
-            "curve": [dataclasses.asdict(point) for point in result.curve],
-        },
+    training = {
+        "environment_seed": TRAINING_SEEDS + config.seed,
+        "validation_seed": VALIDATION_SEED,
+        "seconds": result.seconds,
+        "decisions": result.decisions,
+        "stopped": result.stopped,
+        "best": dataclasses.asdict(result.best),
+        "curve": [dataclasses.asdict(point) for point in result.curve],
     }
+    network = {"form": "scorer", **config.to_dict()["scorer"], "inputs": result.inputs}
+    return describe(config, network, training, command)

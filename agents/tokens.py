@@ -121,7 +121,7 @@ def _parts(layout: Layout, segment: Segment) -> list[tuple[str, str]]:
     if len(segment.tokens) == 1 and segment.tokens[0].key in _AXES:
         key = segment.tokens[0].key
         axes = zip(("row", "column"), _AXES[key], strict=True)
-        return [("token", key), *((name, axis) for name, axis in axes if axis in layout.features)]
+        return [("token", key), *((name, axis) for name, axis in axes if axis and axis in layout.features)]
     return list(zip(("token", "other"), (sequence.key for sequence in segment.tokens), strict=False))
 
 

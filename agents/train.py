@@ -5,6 +5,10 @@ the returns, the random generators, and for every environment its episode and th
 which are played again. So a training that was killed and goes on from its last checkpoint ends, on one
 machine, with the same weights as one that was not. It holds arrays and a JSON text, and no code.
 
+Normalisation. Rewards are divided by the standard deviation of the returns so far, whose moments stand in the
+checkpoint and in the agent file. Observations are scaled by constants of the environments and of the network:
+there are no statistics of them to save.
+
 Seeds. Environment i of a training with seed s plays the episodes 0, 1, ... of the environment's seed
 TRAINING_SEEDS + s SPACING + i; demonstrations are episodes of DEMONSTRATION_SEEDS + s; validations are those
 of the gradient-free search. Evaluations take seeds below 2^32, so no episode is met twice (where episodes are
@@ -19,7 +23,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -27,7 +31,14 @@ import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.config import Config
-from schedgym.agents.files import Agent, save_agent, versions, write_atomically
+from schedgym.agents.files import (
+    Agent,
+    checkpoint_path,
+    describe,
+    save_agent,
+    versions,
+    write_atomically,
+)
 from schedgym.agents.imitate import Cloning, clone, demonstrate, held_out
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
 from schedgym.agents.search import VALIDATION_SEED
@@ -154,25 +165,25 @@ class _Trace:
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
-            text = json.loads(arrays["text"].tobytes().decode())
-            settings = text["settings"]
-        except Exception as error:
-            raise InvalidParameter(f"{self.path.name}: not a checkpoint of a training: {error}") from None
-        for name in sorted({*settings, *self.settings}):
+            text = json.loads(arrays["text"].tobytes())
+            settings, steps = dict(text["settings"]), int(text["steps"])
+        except Exception as error:  # of zipfile, numpy, json: all say that it is damaged
+            raise InvalidParameter(f"{self.path.name}: not a checkpoint of a training: {error!r}") from None
+        # a training may be made longer, and its checkpoints rarer
+        limits = {"checkpoint", "steps"} if settings.get("steps", 0) <= self.config.steps else {"checkpoint"}
+        for name in sorted({*settings, *self.settings} - limits):
             mine, theirs = self.settings.get(name), settings.get(name)
-            if name == "steps" and isinstance(theirs, int) and theirs <= mine:
-                continue  # a training may be made longer
             if mine != theirs:
                 raise InvalidParameter(
                     f"{self.path.name}: the checkpoint of another configuration: {name} is {theirs!r} "
                     f"there, and {mine!r} here"
                 )
-        self.curve = [Point(int(steps), *rest) for steps, *rest in text["curve"]]
+        self.curve = [Point(*point) for point in text["curve"]]
         self.best_index, self.loaded = text["best"], arrays
         self.best = _strip(arrays, "best/")
         self.cloning = None if text["cloning"] is None else Cloning(**text["cloning"])
         self.began -= text["seconds"]
-        self.saved = model.num_timesteps = text["steps"]
+        self.saved = model.num_timesteps = steps
         model._n_updates = text["updates"]
         model.policy.set_weights(_strip(arrays, "weights/"))
         _restore_optimizer(model.policy, arrays)
@@ -482,8 +493,7 @@ def train(
         report: is shown each validation.
         log_dir: folder for TensorBoard; None: no logs.
     """
-    path = Path(path)
-    checkpoint = path.with_suffix(".checkpoint")
+    checkpoint = checkpoint_path(path)
     result = learn(config, checkpoint, resume, report, log_dir)
     save_agent(path, result.weights, metadata_of(config, result, command))
     checkpoint.unlink(missing_ok=True)
@@ -492,31 +502,19 @@ def train(
 
 def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:
     """What the agent file tells of a training."""
-    data = config.to_dict()
-    names = ("mean", "variance", "count")
-    return {
-        "id": config.id,
-        "problem": get_problem(config.id).name,
-        "view": config.view,
-        "observation": "features",
-        "parameters": data["parameters"],
-        "network": {"form": "tokens", "width": config.network.width, "rounds": config.network.rounds},
-        "config": data,
-        "versions": versions(),
-        "command": command,
-        "training": {
-            "seed": config.seed,
-            "environment_seed": TRAINING_SEEDS + config.seed * SPACING,
-            "demonstration_seed": DEMONSTRATION_SEEDS + config.seed,
-            "validation_seed": VALIDATION_SEED,
-            "steps": result.steps,
-            "seconds": result.seconds,
-            "returns": dict(zip(names, result.returns, strict=False)),
-            "imitation": _finite(result.cloning),
-            "best": dataclasses.asdict(result.best),
-            "curve": [dataclasses.asdict(point) for point in result.curve],
-        },
+    training = {
+        "environment_seed": TRAINING_SEEDS + config.seed * SPACING,
+        "demonstration_seed": DEMONSTRATION_SEEDS + config.seed,
+        "validation_seed": VALIDATION_SEED,
+        "steps": result.steps,
+        "seconds": result.seconds,
+        "returns": dict(zip(("mean", "variance", "count"), result.returns, strict=False)),
+        "imitation": _finite(result.cloning),
+        "best": dataclasses.asdict(result.best),
+        "curve": [dataclasses.asdict(point) for point in result.curve],
     }
+    network = {"form": "tokens", "width": config.network.width, "rounds": config.network.rounds}
+    return describe(config, network, training, command)
 
 
 def _finite(cloning: Cloning | None) -> dict[str, Any] | None:
@@ -540,9 +538,9 @@ def load_torch_policy(agent: Agent, parameters: Mapping[str, Any] | None = None)
     if network.get("form") != "tokens":
         raise InvalidParameter(f"{agent.name}: a network of form {network.get('form')!r} is not for torch")
     values = {**agent.environment, **(parameters or {})}
-    env = gym.make(agent.id, disable_env_checker=True, **values).unwrapped
+    env = gym.make(agent.id, disable_env_checker=True, **values)
     policy = TokenPolicy(
-        env.observation_space,
+        cast(gym.spaces.Dict, env.observation_space),
         env.action_space,
         lambda _: 0.0,
         problem=agent.metadata["problem"],

@@ -124,7 +124,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
                 observation, _ = env.reset(seed=seeds, options={**options[i], "reset_mask": mask})
         self._reset_seeds()
         self._reset_options()
-        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._returns[:] = 0.0
         self._lengths[:] = 0
         self._played.clear()

@@ -1,4 +1,4 @@
-"""The command line: list, describe, compare, run, trace, claims, bench.
+"""The command line: list, describe, compare, run, train, agents, trace, claims, bench.
 
 typer, rich and everything behind them are imported when a command needs them. An error of the user's
 making is one line on stderr and exit code 2, and no file is written; any other exception keeps its
@@ -15,6 +15,7 @@ import itertools
 import json
 import math
 import os
+import shlex
 import sys
 import textwrap
 import time
@@ -121,6 +122,8 @@ def _application() -> Any:
     )
     trace = typer.Typer(help="Public cluster traces.", rich_markup_mode=None)
     app.add_typer(trace, name="trace")
+    agents = typer.Typer(help="Trained agents.", rich_markup_mode=None)
+    app.add_typer(agents, name="agents")
     option, argument = typer.Option, typer.Argument
 
     id_type = Annotated[str, argument(help="Environment id, e.g. schedgym/QueueDelay-v0.")]
@@ -148,6 +151,10 @@ def _application() -> Any:
         id: id_type,
         policies: Annotated[
             str | None, option("--policies", metavar="A,B", help="Names; default: the id's.")
+        ] = None,
+        agents_: Annotated[
+            str | None,
+            option("--agents", metavar="A,B", help="Agent files, or pretrained: the shipped one."),
         ] = None,
         episodes: Annotated[
             int | None, option("--episodes", help="Per policy; default: 20, or all windows of a trace.")
@@ -178,6 +185,7 @@ def _application() -> Any:
         _compare(
             id,
             policies=policies,
+            agents=agents_,
             episodes=episodes,
             seed=seed,
             preset=preset,
@@ -210,6 +218,46 @@ def _application() -> Any:
     ) -> None:
         """Schedule one workload and tell every job's fate."""
         _run(id, policy, workload, option_ or [], set_ or [], seed, json_)
+
+    @app.command("train")  # type: ignore[untyped-decorator]
+    def train_command(
+        id: id_type,
+        algorithm: Annotated[
+            str | None, option("--algo", metavar="NAME", help="cma, ppo or maskable-ppo; default: any.")
+        ] = None,
+        config: Annotated[
+            str | None,
+            option("--config", metavar="FILE", help="YAML, or the name of a shipped one; default: the id's."),
+        ] = None,
+        set_: Annotated[
+            list[str] | None,
+            option("--set", metavar="NAME=VALUE", help="A field, section.field, or parameters.name."),
+        ] = None,
+        seed: Annotated[int | None, option("--seed", help="Of the training; default: the file's.")] = None,
+        output: Annotated[
+            Path | None, option("--output", "-o", metavar="FILE", help="The agent file (.npz).")
+        ] = None,
+        resume: Annotated[bool, option("--resume", help="Go on from the checkpoint.")] = False,
+        restart: Annotated[bool, option("--restart", help="Begin again, whatever checkpoint.")] = False,
+        logs: Annotated[Path | None, option("--logs", metavar="FOLDER", help="For TensorBoard.")] = None,
+    ) -> None:
+        """Train an agent from a configuration, and write its file.
+
+        The curve is that of validation episodes. While it runs, a checkpoint stands beside the agent file.
+        """
+        _train(id, algorithm, config, set_ or [], seed, output, resume, restart, logs)
+
+    @agents.command("list")  # type: ignore[untyped-decorator]
+    def agents_list_command() -> None:
+        """The agents and the configurations that are shipped."""
+        _list_agents()
+
+    @agents.command("show")  # type: ignore[untyped-decorator]
+    def agents_show_command(
+        agent: Annotated[str, argument(help="An agent file, or the id of a shipped agent.")],
+    ) -> None:
+        """What an agent file says of itself, as JSON."""
+        _show_agent(agent)
 
     @trace.command("inspect")  # type: ignore[untyped-decorator]
     def inspect_command(
@@ -598,6 +646,7 @@ def _compare(
     name: str,
     *,
     policies: str | None,
+    agents: str | None,
     episodes: int | None,
     seed: int,
     preset: str | None,
@@ -648,11 +697,18 @@ def _compare(
             problem, id, combinations, [key.rpartition(".")[0] for key in _pairs(options, "--option")]
         )
     )
-    labels = []
+    acting: dict[str, Any] = {}
     for policy in names:
-        full = resolve_policy_name(policy, problem.name)
-        labels.append(full.removeprefix(f"{problem.name}/"))
-    chosen = _split_options(options, problem, labels)
+        label = resolve_policy_name(policy, problem.name).removeprefix(f"{problem.name}/")
+        if label in acting:
+            raise InvalidParameter(f"policies: {label!r} is named twice")
+        acting[label] = label
+    chosen = _split_options(options, problem, list(acting))
+    for label, agent in _agents(agents, id).items():
+        if label in acting:
+            raise InvalidParameter(f"--agents: {label!r} is the name of a policy, too: rename the file")
+        acting[label] = agent
+    labels = list(acting)
     if reference is None:
         reference = variant.reference if variant.reference in labels else labels[0]
     reference = reference.removeprefix(f"{problem.name}/")
@@ -662,7 +718,7 @@ def _compare(
     _check_output(csv_path)
     _check_output(plot_path, FORMATS)
 
-    frame = sweep(id, labels, grid, episodes, seed, parameters=fixed, n_jobs=n_jobs, options=chosen)
+    frame = sweep(id, acting, grid, episodes, seed, parameters=fixed, n_jobs=n_jobs, options=chosen)
     context = _context(problem, id, fixed, grid, frame, seed)
     seconds = time.monotonic() - began
     _print_comparison(problem, frame, reference, f"{context} · {seconds:.1f} s")
@@ -677,6 +733,20 @@ def _compare(
     written = [str(path) for path in (plot_path, csv_path, json_path) if path is not None]
     if written:
         _console().print(_escape(f"wrote {', '.join(written)}"), soft_wrap=True)
+
+
+def _agents(text: str | None, id: str) -> dict[str, Any]:
+    """Label -> policy, of the agents that a comma list names."""
+    found: dict[str, Any] = {}
+    if text is None:
+        return found
+    make_agent = importlib.import_module("schedgym.agents.policy").make_agent
+    for source in (part.strip() for part in text.split(",")):
+        agent = make_agent(source, id)
+        if agent.name in found:
+            raise InvalidParameter(f"--agents: two are called {agent.name!r}")
+        found[agent.name] = agent
+    return found
 
 
 def _split_options(options: list[str], problem: Problem, labels: list[str]) -> dict[str, dict[str, Any]]:
@@ -965,6 +1035,116 @@ def _run(
         }
         _write_json(content, json_path)
         console.print(_escape(f"wrote {json_path}"), soft_wrap=True)
+
+
+# train, agents -------------------------------------------------------------------------------------
+
+
+def _train(
+    name: str,
+    algorithm: str | None,
+    source: str | None,
+    settings: list[str],
+    seed: int | None,
+    output: Path | None,
+    resume: bool,
+    restart: bool,
+    logs: Path | None,
+) -> None:
+    from schedgym.evaluation.runner import resolve_id
+
+    configs = importlib.import_module("schedgym.agents.config")
+    files = importlib.import_module("schedgym.agents.files")
+    problem, id = resolve_id(name)
+    if algorithm is not None and algorithm not in configs.ALGORITHMS:
+        raise UnknownName("algorithm", algorithm, configs.ALGORITHMS)
+    changes = _pairs(settings, "--set")
+    if seed is not None:
+        if "seed" in changes:
+            raise InvalidParameter("--seed: is set by --set, too")
+        changes["seed"] = str(seed)
+    source = configs.config_for(id, algorithm) if source is None else source
+    config = configs.load_config(source, changes)
+    for what, wanted, given in (("id", id, config.id), ("algorithm", algorithm, config.algorithm)):
+        if wanted is not None and wanted != given:
+            raise InvalidParameter(f"--config: {source} is for {what} {given!r}, not {wanted!r}")
+    path = output or Path(f"{Path(source).stem}.npz")
+    if path.suffix != ".npz":
+        raise InvalidParameter(f"{path}: must end in .npz")
+    _check_output(path)
+    checkpoint = files.checkpoint_path(path)
+    if resume and restart:
+        raise InvalidParameter("--resume and --restart exclude each other")
+    if checkpoint.exists() and not (resume or restart):
+        raise InvalidParameter(
+            f"{checkpoint}: a training was cut off: --resume goes on, --restart begins again"
+        )
+    words = ["schedgym", "train", id, "--config", source]
+    words += [word for text in settings for word in ("--set", text)]
+    words += [] if seed is None else ["--seed", str(seed)]
+    command = shlex.join([*words, "-o", path.name])
+    gradient = config.algorithm != "cma"
+    module = importlib.import_module(f"schedgym.agents.{'train' if gradient else 'search'}")
+    metric = problem.metric(problem.objective_of(problem.build(id, config.environment)))
+    unit = f" [{metric.unit}]" if metric.unit else ""
+    console = _console()
+    console.print(
+        _escape(f"{id}, view {config.view}, {config.algorithm}: mean {metric.name}{unit} of validations"),
+        soft_wrap=True,
+    )
+
+    def report(point: Any) -> None:
+        done = f"{point.steps:>10,} steps" if gradient else f"generation {point.generation:>5}"
+        console.print(f"{done}  {point.seconds:7.0f} s  {_round(point.objective)}", soft_wrap=True)
+
+    run = module.train if gradient else module.train_search
+    result = run(config, path, command, resume=resume, report=report, log_dir=logs)
+    first, best = result.curve[0].objective, result.best.objective
+    size = path.stat().st_size / 1024
+    console.print(
+        _escape(
+            f"{metric.name} {_round(first)} -> {_round(best)} in {result.seconds:.0f} s; wrote {path} "
+            f"({size:.0f} KiB); schedgym compare {id} --agents {path}"
+        ),
+        soft_wrap=True,
+    )
+
+
+def _list_agents() -> None:
+    configs = importlib.import_module("schedgym.agents.config")
+    files = importlib.import_module("schedgym.agents.files")
+    table = _table("shipped agents")
+    for heading in ("id", "view", "algorithm", "objective at first", "trained", "minutes", "sha256"):
+        table.add_column(heading)
+    for path in files.list_pretrained().values():
+        agent = files.load_agent(path)
+        training = agent.metadata["training"]
+        curve = [float(point["objective"]) for point in training["curve"]]
+        table.add_row(
+            agent.id,
+            agent.view,
+            agent.metadata["config"]["algorithm"],
+            _round(curve[0]),
+            _round(float(training["best"]["objective"])),
+            f"{training['seconds'] / 60:.1f}",
+            agent.sha256[:12],
+        )
+    console = _console()
+    console.print(table)
+    table = _table("shipped configurations")
+    for heading in ("name", "id", "view", "algorithm"):
+        table.add_column(heading)
+    for name in configs.list_configs():
+        config = configs.load_config(name)
+        table.add_row(name, config.id, config.view, config.algorithm)
+    console.print(table)
+    console.print("objectives are means of the validation episodes; `schedgym agents show ID` tells all")
+
+
+def _show_agent(source: str) -> None:
+    files = importlib.import_module("schedgym.agents.files")
+    agent = files.load_pretrained(source) if source in files.list_pretrained() else files.load_agent(source)
+    print(json.dumps({**agent.metadata, "sha256": agent.sha256}, indent=2))
 
 
 # trace ---------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ EPISODES = 20  # with the generator
 RELATIVE_TOLERANCE = 1e-9
 CLOCK_TOLERANCE = 1e-12  # rounding of sums of times, as a share of the workload's largest number
 SLOW = 2.0  # s before a progress bar shows
+HOUR = 3600.0  # s over which it takes the speed: units may last minutes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +79,7 @@ def resolve_id(name: str) -> tuple[Problem, str]:
     return problem, name if name in problem.ids else next(iter(problem.ids))
 
 
-def _baseline(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+def baseline(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**problem.ids[id].baseline_parameters, **(parameters or {})}
 
 
@@ -88,9 +89,13 @@ def acting_parameters(
     """The parameters under which a policy is evaluated.
 
     These are ``parameters``; where they choose no view, and ``policy`` (a name or an object of a registered
-    one) cannot act in that of the id's ``baseline_parameters``, with the first view that it can act in.
+    one) cannot act in that of the id's ``baseline_parameters``, with the first view that it can act in. A
+    policy with a method ``acting_parameters`` (a trained agent) says by it what it makes of them.
     """
     values = dict(parameters or {})
+    own = getattr(policy, "acting_parameters", None)
+    if own is not None:
+        return dict(own(values))
     name = policy if isinstance(policy, str) else getattr(policy, "name", None)
     preferred = problem.ids[id].baseline_parameters.get("view")
     if "view" in values or preferred is None or not isinstance(name, str):
@@ -114,7 +119,7 @@ def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> Scheduling
         UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
     """
     problem, id = resolve_id(id)
-    values = _baseline(problem, id, parameters)
+    values = baseline(problem, id, parameters)
     problem.build(id, values)  # refuses before Gymnasium wraps anything
     env = gym.make(id, disable_env_checker=True, copy=False, **values).unwrapped
     return cast(SchedulingEnv, env)
@@ -179,7 +184,7 @@ def _slack(workload: Workload) -> float:
     return CLOCK_TOLERANCE * max((float(np.abs(array).sum()) for array in arrays), default=0.0)
 
 
-def _gap(metric: Metric, bound: float, objective: float, slack: float, where: str) -> float:
+def checked_gap(metric: Metric, bound: float, objective: float, slack: float, where: str) -> float:
     gap = bound - objective if metric.better == "max" else objective - bound
     if not gap >= -RELATIVE_TOLERANCE * max(abs(bound), abs(objective)) - slack:
         raise RuntimeError(f"{where}: {metric.name} {objective!r} beats the bound {bound!r}")
@@ -192,7 +197,7 @@ def check_bound(metric: Metric, workload: Workload, bound: float, objective: flo
     Raises:
         RuntimeError: when the objective beats the bound: one of them is wrong.
     """
-    return _gap(metric, bound, objective, _slack(workload), where)
+    return checked_gap(metric, bound, objective, _slack(workload), where)
 
 
 def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) -> float | None:
@@ -219,7 +224,7 @@ def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) ->
 
 
 @dataclasses.dataclass(frozen=True)
-class _Job:
+class Job:
     """Episodes of one policy (None: the bounds) in one setting: what a process is handed at once."""
 
     run: str
@@ -234,7 +239,7 @@ class _Job:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Result:
+class Result:
     setting: int
     label: str | None
     episode: int
@@ -242,36 +247,37 @@ class _Result:
     seconds: float = 0.0
 
 
-class _Environments:
-    """Those of the setting used last, one per view: a process reads a trace once, not once per job."""
+class Environments:
+    """Those of the setting used last: a process reads a trace once for each way to act, not once per job."""
 
-    key: str = ""
-    envs: ClassVar[dict[Any, SchedulingEnv]] = {}
+    most = 8  # with workloads every episode has one of its own
+    setting: tuple[str, int] = ("", 0)
+    envs: ClassVar[dict[str, SchedulingEnv]] = {}
 
     @classmethod
-    def get(cls, run: str, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
-        setting = {name: value for name, value in parameters.items() if name != "view"}
-        key = f"{run} {id} {json.dumps(setting, sort_keys=True, default=repr)}"
-        if cls.key != key:
+    def get(cls, run: str, setting: int, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
+        if cls.setting != (run, setting):
             cls.clear()
-            cls.key = key
-        view = parameters.get("view")
-        if view not in cls.envs:
-            cls.envs[view] = make_env(id, parameters)
-        return cls.envs[view]
+            cls.setting = run, setting
+        key = json.dumps(parameters, sort_keys=True, default=repr)
+        env = cls.envs.pop(key, None) or make_env(id, parameters)
+        cls.envs[key] = env  # the one used last is the last
+        if len(cls.envs) > cls.most:
+            del cls.envs[next(iter(cls.envs))]
+        return env
 
     @classmethod
     def clear(cls) -> None:
-        cls.key = ""
+        cls.setting = "", 0
         cls.envs.clear()
 
 
-def _episodes(job: _Job) -> Iterator[_Result]:
+def _episodes(job: Job) -> Iterator[Result]:
     for episode in job.episodes:
         parameters = job.parameters
         if job.files:
             parameters = {**parameters, "workload": job.files[episode]}
-        env = _Environments.get(job.run, job.id, parameters)
+        env = Environments.get(job.run, job.setting, job.id, parameters)
         if job.label is None:
             env.reset(seed=job.seed, options={"episode": episode})
             workload = env.simulator.workload(0)
@@ -282,14 +288,14 @@ def _episodes(job: _Job) -> Iterator[_Result]:
             outcome = play(env, job.policy, seed=job.seed, episode=episode, label=job.label)
             values = {**outcome.metrics, "truncated": float(outcome.truncated)}
             seconds = outcome.seconds
-        yield _Result(job.setting, job.label, episode, values, seconds)
+        yield Result(job.setting, job.label, episode, values, seconds)
 
 
-def _chunk(job: _Job) -> list[_Result]:
+def run_job(job: Job) -> list[Result]:
     return list(_episodes(job))
 
 
-class _Progress:
+class Progress:
     """A bar on stderr that appears once a run has taken two seconds.
 
     Args:
@@ -320,6 +326,7 @@ class _Progress:
                 progress.TimeRemainingColumn(),
                 console=self.console,
                 transient=True,
+                speed_estimate_period=HOUR,
             )
             self.bar.start()
             self.task = self.bar.add_task("episodes", total=self.total)
@@ -427,18 +434,18 @@ def sweep(
     """
     pandas = require("pandas")
     problem, id = resolve_id(env_id)
-    settings = _settings(grid)
-    given = _resolve_policies(problem, id, policies, options or {}, parameters or {}, settings)
-    jobs_at_once = _processes(n_jobs)
-    _check_counts(episodes, seed)
-    objective = _objective(problem, id, [{**(parameters or {}), **setting} for setting in settings])
+    settings = expand_grid(grid)
+    given = resolve_policies(problem, id, policies, options or {}, parameters or {}, settings)
+    jobs_at_once = count_processes(n_jobs)
+    check_counts(episodes, seed)
+    objective = shared_objective(problem, id, [{**(parameters or {}), **setting} for setting in settings])
     run = uuid.uuid4().hex
     folder = tempfile.TemporaryDirectory(prefix="schedgym-") if workloads is not None else None
     try:
         files: tuple[str, ...] = ()
         if folder is not None and workloads is not None:
             files = _store(problem, workloads, Path(folder.name))
-        jobs: list[_Job] = []
+        jobs: list[Job] = []
         counts: list[int] = []
         distinct: list[int] = []
         for index, setting in enumerate(settings):
@@ -446,7 +453,7 @@ def sweep(
             if files and own.get("workload") is not None:
                 raise InvalidParameter("workloads: the parameters name a workload file already")
             acting = {label: acting_parameters(problem, id, own, given[label]) for label in given}
-            count, different = _count(id, own, acting, files, episodes, run, given)
+            count, different = _count(id, own, acting, files, episodes, (run, index), given)
             counts.append(count)
             distinct.append(different)
             units = count * (len(given) + 1)
@@ -456,17 +463,19 @@ def sweep(
                     chunk = tuple(range(first, min(first + size, count)))
                     policy = given[label] if label is not None else None
                     used = acting[label] if label is not None else own
-                    jobs.append(_Job(run, index, id, used, files, seed, label, policy, chunk))
+                    jobs.append(Job(run, index, id, used, files, seed, label, policy, chunk))
         results = list(_run(jobs, jobs_at_once, progress))
     finally:
-        _Environments.clear()
+        Environments.clear()
         if folder is not None:
             folder.cleanup()
     frame = _tabulate(pandas, objective, settings, counts, list(given), seed, results)
     base = parameters or {}
     views = {label: acting_parameters(problem, id, base, given[label]).get("view") for label in given}
-    if "view" in base or "view" in grid:
-        views = {}
+    usual = (None,) if "view" not in grid else (None, *grid["view"])
+    if "view" in base:
+        usual = (base["view"],)
+    views = {label: view for label, view in views.items() if view not in usual}
     frame.attrs = {
         "problem": problem.name,
         "id": id,
@@ -476,19 +485,19 @@ def sweep(
         "distinct": min(distinct),
         "swept": list(grid),
         "parameters": dict(parameters or {}),
-        "views": {label: view for label, view in views.items() if view is not None},
+        "views": views,
         "policy_seconds": _policy_seconds(settings, list(given), results),
     }
     return cast("pd.DataFrame", frame)
 
 
-def _processes(n_jobs: int) -> int:
+def count_processes(n_jobs: int) -> int:
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise InvalidParameter(f"n_jobs: must be a number of processes, or -1 for all cores, got {n_jobs!r}")
     return 1 if n_jobs == 1 else int(require("joblib").effective_n_jobs(n_jobs))
 
 
-def _check_counts(episodes: int | None, seed: int) -> None:
+def check_counts(episodes: int | None, seed: int) -> None:
     for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
         if name == "episodes" and value is None:
             continue
@@ -496,16 +505,16 @@ def _check_counts(episodes: int | None, seed: int) -> None:
             raise InvalidParameter(f"{name}: must be a whole number from {least}, got {value!r}")
 
 
-def _objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
+def shared_objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
     """The one objective of all settings."""
-    checked = [problem.build(id, _baseline(problem, id, setting)) for setting in settings]
+    checked = [problem.build(id, baseline(problem, id, setting)) for setting in settings]
     names = {problem.objective_of(parameters) for parameters in checked}
     if len(names) > 1:
         raise InvalidParameter(f"objective: a sweep has one, got {', '.join(sorted(names))}")
     return problem.metric(names.pop())
 
 
-def _settings(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def expand_grid(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Every combination of the swept parameters' values."""
     for name, values in grid.items():
         if isinstance(values, str) or not len(values):
@@ -517,7 +526,7 @@ def default_policies(
     problem: Problem, id: str, settings: Iterable[Mapping[str, Any]], options: Iterable[str] = ()
 ) -> list[str]:
     """The id's default policies, without those that refuse one of the settings (and have no ``options``)."""
-    complete = [vars(problem.build(id, _baseline(problem, id, setting))) for setting in settings]
+    complete = [vars(problem.build(id, baseline(problem, id, setting))) for setting in settings]
     named = [name.removeprefix(f"{problem.name}/") for name in options]
     kept = []
     for name in problem.ids[id].policies:
@@ -527,7 +536,7 @@ def default_policies(
     return kept
 
 
-def _resolve_policies(
+def resolve_policies(
     problem: Problem,
     id: str,
     policies: Any,
@@ -594,7 +603,7 @@ def _count(
     acting: Mapping[str, Mapping[str, Any]],
     files: tuple[str, ...],
     episodes: int | None,
-    run: str,
+    setting: tuple[str, int],
     policies: Mapping[str, Any],
 ) -> tuple[int, int]:
     """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
@@ -606,9 +615,9 @@ def _count(
         if episodes is not None and episodes > len(files):
             raise InvalidParameter(f"episodes: {episodes} are more than the {len(files)} workloads")
         first = {"workload": files[0]}
-    env = _Environments.get(run, id, {**parameters, **first})
+    env = Environments.get(*setting, id, {**parameters, **first})
     for label, policy in policies.items():
-        own = _Environments.get(run, id, {**acting[label], **first})
+        own = Environments.get(*setting, id, {**acting[label], **first})
         copy.copy(policy).reset(own.interface, policy_rng(0, 0, label))
     if files:
         count = len(files) if episodes is None else episodes
@@ -620,9 +629,9 @@ def _count(
     return count, min(count, windows or count)
 
 
-def _run(jobs: list[_Job], processes: int, progress: bool | None) -> Iterable[_Result]:
-    bar = _Progress(sum(len(job.episodes) for job in jobs), progress)
-    results: list[_Result] = []
+def _run(jobs: list[Job], processes: int, progress: bool | None) -> Iterable[Result]:
+    bar = Progress(sum(len(job.episodes) for job in jobs), progress)
+    results: list[Result] = []
     try:
         if processes == 1:
             for job in jobs:
@@ -634,7 +643,7 @@ def _run(jobs: list[_Job], processes: int, progress: bool | None) -> Iterable[_R
             parallel = joblib.Parallel(
                 n_jobs=processes, backend="loky", batch_size=1, return_as="generator_unordered"
             )
-            for chunk in parallel(joblib.delayed(_chunk)(job) for job in jobs):
+            for chunk in parallel(joblib.delayed(run_job)(job) for job in jobs):
                 results.extend(chunk)
                 bar.advance(len(chunk))
     finally:
@@ -643,7 +652,7 @@ def _run(jobs: list[_Job], processes: int, progress: bool | None) -> Iterable[_R
 
 
 def _policy_seconds(
-    settings: list[dict[str, Any]], labels: list[str], results: Iterable[_Result]
+    settings: list[dict[str, Any]], labels: list[str], results: Iterable[Result]
 ) -> list[dict[str, Any]]:
     """Time per episode that each policy took to decide [s], one entry per setting and policy.
 
@@ -666,7 +675,7 @@ def _tabulate(
     counts: list[int],
     labels: list[str],
     seed: int,
-    results: Iterable[_Result],
+    results: Iterable[Result],
 ) -> Any:
     found = {(r.setting, r.label, r.episode): r.values for r in results}
     columns: dict[str, list[Any]] = {name: [] for setting in settings[:1] for name in setting}
@@ -679,7 +688,7 @@ def _tabulate(
                 if certificate:
                     bound, value = certificate["bound"], values[objective.name]
                     where = f"{label}, {setting}, seed {seed}, episode {episode}"
-                    gap = _gap(objective, bound, value, certificate["slack"], where)
+                    gap = checked_gap(objective, bound, value, certificate["slack"], where)
                     values |= {"bound": bound, "gap": gap}
                 size = len(values)
                 for name, value in setting.items():

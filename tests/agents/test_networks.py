@@ -7,7 +7,8 @@ import pytest
 
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, UnknownName
-from tests.test_all_problems import IDS, small
+from tests.agents import cases
+from tests.test_all_problems import small
 
 pytest.importorskip("stable_baselines3", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
@@ -19,7 +20,12 @@ from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.agents.views import VIEWS, make_layout
 
-CASES = [(id, view) for id in IDS for problem, view in VIEWS if problem == get_problem(id).name]
+#: of each problem the first id: those of one problem have the same views
+CASES = [
+    (id, view)
+    for id, view in cases.CASES
+    if id == next(own for own, _ in cases.CASES if get_problem(own) is get_problem(id))
+]
 DISCRETE = [(id, view) for id, view in CASES if VIEWS[get_problem(id).name, view].kind != "scores"]
 ID = "schedgym/QueueDelay-v0"
 
@@ -54,12 +60,7 @@ def make_policy(env, layout, kind=TokenPolicy, **extra: object):
 
 def observations(env, layout, count: int = 12):
     """Batches of observations of random play: features, [B, ...]."""
-    observation = env.reset()
-    rng = np.random.default_rng(0)
-    for _ in range(count):
-        yield observation
-        scores = rng.normal(size=(env.num_envs, layout.size))
-        observation, *_ = env.step(layout.decode(scores, observation))
+    return cases.observations(env.env, layout, count)
 
 
 def scores_of(policy, observation) -> np.ndarray:
@@ -85,42 +86,6 @@ def exact(policy):
     return policy.double()
 
 
-def permute(layout, observation, rng):
-    """The observation with the tokens of each set permuted, and the order of scores that belongs to it."""
-    orders = {}
-    given = dict(observation)
-    for sequence in layout.context:
-        order = orders[sequence.key] = rng.permutation(given[sequence.key].shape[1])
-        for name in (sequence.key, sequence.mask):
-            if name is not None:
-                given[name] = given[name][:, order]
-    index, start = [], 0
-    for segment in layout.segments:
-        own = np.arange(start, start + segment.count)
-        keys = [sequence.key for sequence in segment.tokens]
-        if keys and keys[0] in ("pairs", "moves"):
-            rows, columns = given[keys[0]].shape[1:3]
-            row = orders["jobs"] if keys[0] == "pairs" else rng.permutation(rows)
-            column = orders["servers"]
-            given[keys[0]] = given[keys[0]][:, row][:, :, column]
-            own = own.reshape(rows, columns)[row][:, column].ravel()
-        elif len(keys) == 2:
-            rows, columns = (len(orders[key]) for key in keys)
-            own = own.reshape(rows, columns)[orders[keys[0]]][:, orders[keys[1]]].ravel()
-        elif keys:
-            own = own[orders[keys[0]]]
-        index.append(own)
-        start += segment.count
-    order = np.concatenate(index)
-    mask = given.get("action_mask")
-    if mask is not None and layout.kind == "choice":
-        given["action_mask"] = mask[:, order]
-    elif mask is not None and layout.kind == "pairs":
-        task, server = (sequence.key for sequence in layout.segments[0].tokens)
-        given["action_mask"] = mask[:, orders[task]][:, :, orders[server]]
-    return given, order
-
-
 @pytest.mark.parametrize(("id", "view"), CASES)
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_permuted_tokens_have_permuted_scores(id: str, view: str, rounds: int) -> None:
@@ -129,7 +94,7 @@ def test_permuted_tokens_have_permuted_scores(id: str, view: str, rounds: int) -
     rng = np.random.default_rng(1)
     spread = 0.0
     for observation in observations(env, layout):
-        permuted, order = permute(layout, observation, rng)
+        permuted, order = cases.permute(layout, observation, rng)
         scores = scores_of(policy, observation)
         assert np.abs(scores_of(policy, permuted) - scores[:, order]).max() < 1e-9
         assert np.abs(values_of(policy, permuted) - values_of(policy, observation)).max() < 1e-9
@@ -151,7 +116,7 @@ def test_the_check_of_equivariance_finds_a_fault(monkeypatch) -> None:
     rng = np.random.default_rng(1)
     worst = 0.0
     for observation in observations(env, layout, 3):
-        permuted, order = permute(layout, observation, rng)
+        permuted, order = cases.permute(layout, observation, rng)
         scores = scores_of(policy, observation)
         worst = max(worst, np.abs(scores_of(policy, permuted) - scores[:, order]).max())
     assert worst > 0.1
@@ -253,7 +218,7 @@ def test_sampled_actions_are_open_and_follow_their_probabilities(view: str) -> N
     env, layout = make(ID, view, num_envs=1)
     policy = make_policy(env, layout)
     observation = next(iter(observations(env, layout, 1)))
-    many = {name: np.repeat(array, 20000, axis=0) for name, array in observation.items()}
+    many = {name: np.repeat(array, 5000, axis=0) for name, array in observation.items()}
     with torch.no_grad():
         actions, _, log_prob = policy.forward(policy.obs_to_tensor(many)[0])
         distribution = policy.get_distribution(policy.obs_to_tensor(observation)[0])
@@ -263,7 +228,7 @@ def test_sampled_actions_are_open_and_follow_their_probabilities(view: str) -> N
     assert open_[index].all()
     probabilities = distribution.logits.exp().numpy()[0]
     assert probabilities[~open_].sum() == 0.0
-    np.testing.assert_allclose(np.bincount(index, minlength=layout.size) / 20000, probabilities, atol=0.02)
+    np.testing.assert_allclose(np.bincount(index, minlength=layout.size) / 5000, probabilities, atol=0.03)
     np.testing.assert_allclose(log_prob, np.log(probabilities[index]), rtol=1e-4, atol=1e-5)
     kept = probabilities[probabilities > 0]
     assert distribution.entropy().item() == pytest.approx(-(kept * np.log(kept)).sum(), rel=1e-4)
@@ -285,11 +250,9 @@ def test_absent_tokens_are_closed_without_a_mask_of_actions(id: str, view: str) 
             start += segment.count
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", sorted({id for id, _ in DISCRETE}))
 def test_given_masks_close_further_actions(id: str) -> None:
-    view = next((v for i, v in DISCRETE if i == id), None)
-    if view is None:
-        pytest.skip("no discrete view")
+    view = next(v for i, v in DISCRETE if i == id)
     env, layout = make(id, view)
     policy = make_policy(env, layout, MaskableTokenPolicy)
     observation = env.reset()

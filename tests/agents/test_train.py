@@ -203,7 +203,7 @@ def test_checkpoints_of_other_trainings_are_refused(tmp_path) -> None:
         learn(dataclasses.replace(small, seed=3), path, resume=True)
     with pytest.raises(InvalidParameter, match="steps is 256 there, and 100 here"):
         learn(dataclasses.replace(small, steps=100), path, resume=True)
-    longer = learn(dataclasses.replace(small, steps=512), path, resume=True)
+    longer = learn(dataclasses.replace(small, steps=512, checkpoint=1000), path, resume=True)
     assert longer.steps == 512 and [p.steps for p in longer.curve] == [0, 256, 512]
     again = learn(dataclasses.replace(small, steps=512), path, resume=True)  # there is nothing left to do
     assert not unlike(again.weights, longer.weights)
@@ -286,18 +286,15 @@ def test_the_agent_file(tmp_path, uninterrupted) -> None:
         ("maskable-ppo", "schedgym/SingleJob-v0", "place", {"tasks": 6, "arity": 4}),
     ],
 )
-def test_save_and_load_give_equal_actions(algorithm, id, view, parameters, tmp_path) -> None:
+def test_save_and_load_give_equal_actions(algorithm, id, view, parameters, monkeypatch, tmp_path) -> None:
     config = configuration(
         algorithm=algorithm, id=id, view=view, parameters=parameters, imitation=None, steps=512
     )
     path = tmp_path / "agent.npz"
     models = []
     original = module._model
-    module._model = lambda *given: models.append(original(*given)) or models[-1]
-    try:
-        train(dataclasses.replace(config, evaluation=config.evaluation), path)
-    finally:
-        module._model = original
+    monkeypatch.setattr(module, "_model", lambda *given: models.append(original(*given)) or models[-1])
+    train(config, path)
     policy = models[0][0].policy
     policy.set_weights(load_agent(path).weights)
     loaded = load_torch_policy(load_agent(path))

@@ -1,0 +1,165 @@
+"""PPO of RLlib (new API stack) in any environment with discrete actions: registration, and masked actions.
+
+``python -m schedgym.agents.examples.rllib_ppo --id schedgym/QueueDelay-v0 --view pick``
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import schedgym  # noqa: F401  (registers the ids)
+from schedgym.agents import tokens
+from schedgym.agents.networks import TokenExtractor
+from schedgym.agents.views import VIEWS, make_layout
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation import require
+
+NAME = "schedgym"  # under which the environments are registered
+
+
+def make_env(context: Mapping[str, Any]) -> Any:
+    """The environment that RLlib's ``env_config`` describes; what ``ray.tune.register_env`` wants.
+
+    Args:
+        context: ``id`` and parameters; with ``num_envs`` it is a native vector environment.
+    """
+    parameters = dict(context)
+    id, num_envs = parameters.pop("id"), parameters.pop("num_envs", None)
+    if num_envs is None:
+        return gym.make(id, **parameters)
+    return gym.make_vec(id, num_envs=num_envs, vectorization_mode="vector_entry_point", **parameters)
+
+
+@functools.cache
+def token_module() -> Any:
+    """The class of RLModules that score tokens by the networks of :mod:`~schedgym.agents.networks`.
+
+    Closed actions have probability 0. Its ``model_config`` has ``problem``, ``view``, ``width`` and ``seed``.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: without the extra ``ray``.
+    """
+    torch_module: Any = require("ray.rllib.core.rl_module.torch", "ray").TorchRLModule
+    value_function: Any = require("ray.rllib.core.rl_module.apis", "ray").ValueFunctionAPI
+    columns: Any = require("ray.rllib.core.columns", "ray").Columns
+
+    class TokenModule(torch_module, value_function):  # type: ignore[misc]
+        def setup(self) -> None:
+            given, space = self.model_config, self.observation_space
+            layout = make_layout(given["problem"], given["view"], space, self.action_space)
+            weights = tokens.initial(layout, np.random.default_rng(given["seed"]), given["width"])
+            self.actor = TokenExtractor(space, layout, weights, critic=False)
+            self.critic = TokenExtractor(space, layout, weights, critic=True)
+
+        def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+            return {columns.ACTION_DIST_INPUTS: self.actor(batch[columns.OBS])}
+
+        def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
+            return self.critic(batch[columns.OBS])[:, 0]
+
+    return TokenModule
+
+
+def configuration(
+    id: str, parameters: Mapping[str, Any], *, num_envs: int = 16, workers: int = 0, seed: int = 0
+) -> Any:
+    """A ``PPOConfig`` for an environment; change it as you like, then ``build_algo()``.
+
+    Args:
+        id: environment id.
+        parameters: of the environment, ``view`` among them; observations are features.
+        num_envs: environments of a worker, in one native vector environment.
+        workers: processes that play; 0: the one that learns plays, too.
+        seed: of the training.
+
+    Raises:
+        UnknownName, InvalidParameter: for an id or parameters that do not exist, or a view that has no
+            Discrete actions.
+        gymnasium.error.DependencyNotInstalled: without the extra ``ray``.
+    """
+    given = {**parameters, "observation": "features"}
+    problem = get_problem(id)
+    built: Any = problem.build(id, given)
+    view = built.view
+    row = VIEWS.get((problem.name, view))
+    if row is None or row.kind != "choice":
+        known = [name for (own, name), one in VIEWS.items() if own == problem.name and one.kind == "choice"]
+        raise InvalidParameter(f"view: {view!r} has no Discrete actions; those that have: {', '.join(known)}")
+    require("ray.tune", "ray").register_env(NAME, make_env)
+    config = require("ray.rllib.algorithms.ppo", "ray").PPOConfig()
+    spec = require("ray.rllib.core.rl_module.rl_module", "ray").RLModuleSpec(
+        module_class=token_module(),
+        model_config={"problem": problem.name, "view": view, "width": 32, "seed": seed},
+    )
+    return (
+        config.environment(NAME, env_config={"id": id, **given})
+        .env_runners(
+            num_env_runners=workers,
+            num_envs_per_env_runner=num_envs,
+            gym_env_vectorize_mode=gym.VectorizeMode.VECTOR_ENTRY_POINT,
+        )
+        .learners(num_learners=0)
+        .rl_module(rl_module_spec=spec)
+        .training(
+            lr=1e-3,
+            gamma=1.0,
+            lambda_=0.95,
+            train_batch_size_per_learner=num_envs * 128,
+            minibatch_size=256,
+            num_epochs=4,
+            vf_clip_param=float("inf"),
+            entropy_coeff=0.0,
+        )
+        .debugging(seed=seed)
+    )
+
+
+def main(
+    id: str = "schedgym/QueueDelay-v0",
+    view: str = "pick",
+    iterations: int = 20,
+    seed: int = 0,
+    parameters: Mapping[str, Any] | None = None,
+    report: Callable[[str], Any] | None = print,
+) -> list[float]:
+    """Train.
+
+    Args:
+        id: environment id.
+        view: with Discrete actions.
+        iterations: of sampling and learning.
+        seed: of the training.
+        parameters: of the environment, but for the view.
+        report: is told after each iteration how it went.
+
+    Returns:
+        the mean return of the episodes that ended in each iteration; NaN where none did.
+    """
+    config = configuration(id, {**(parameters or {}), "view": view}, seed=seed)
+    found = []
+    with require("ray", "ray").init(include_dashboard=False, logging_level="warning"):
+        algorithm = config.build_algo()
+        for i in range(iterations):
+            runners = algorithm.train()["env_runners"]
+            found.append(float(runners.get("episode_return_mean", math.nan)))
+            if report is not None:
+                report(f"iteration {i + 1}: mean return {found[-1]:.3f}")
+        algorithm.stop()
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="PPO of RLlib.")
+    parser.add_argument("--id", default="schedgym/QueueDelay-v0", help="environment id")
+    parser.add_argument("--view", default="pick", help="a view with discrete actions")
+    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,127 @@
+"""The commands train, agents and compare --agents."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from schedgym import cli
+from schedgym.agents.files import load_agent
+
+ID = "schedgym/FlowtimePacking-v0"
+SMALL = """
+id: schedgym/FlowtimePacking-v0
+algorithm: cma
+view: priority
+parameters: {window: all, jobs: 12, servers: "3"}
+scorer: {hidden: 0, context: none, skip: {job: {log work left: -1.0}}}
+search: {population: 4, episodes: 2, generations: 4, validate_every: 2, validation_episodes: 4}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(SMALL, encoding="utf-8")
+    return tmp_path
+
+
+def refused(capsys, *arguments: str) -> str:
+    assert cli.main(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("error: ") and captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_train_show_and_compare(capsys, folder) -> None:
+    train = ["train", ID, "--config", "small.yaml", "--set", "search.sigma=0.2", "--seed", "3"]
+    assert cli.main([*train, "-o", "mine.npz"]) == 0
+    told = capsys.readouterr().out
+    assert "generation     4" in told and "wrote mine.npz" in told
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.npz", "small.yaml"]
+    agent = load_agent(folder / "mine.npz")
+    command = f"schedgym train {ID} --config small.yaml --set search.sigma=0.2 --seed 3 -o mine.npz"
+    assert agent.metadata["command"] == command
+    assert agent.metadata["config"]["seed"] == 3 and agent.metadata["config"]["search"]["sigma"] == 0.2
+
+    assert cli.main(["agents", "show", "mine.npz"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["sha256"] == agent.sha256 and shown["command"] == command
+
+    # the recorded command, run again, gives the same agent
+    assert cli.main([*command.split()[1:-1], "again.npz"]) == 0
+    assert (load_agent(folder / "again.npz").weights["theta"] == agent.weights["theta"]).all()
+
+    compare = ["compare", ID, "--policies", "srvf", "--agents", "mine.npz, again.npz", "--episodes", "2"]
+    compare += ["--jobs", "8,12", "--servers", "3", "--plot", "none", "--json", "r.json"]
+    assert cli.main(compare) == 0
+    report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    assert report["views"] == {"mine": "priority", "again": "priority"}
+    rows = {(row["jobs"], row["policy"]): row for row in report["summary"]}
+    for jobs in (8, 12):
+        mine = rows[jobs, "mine"]
+        assert mine["mean"] == rows[jobs, "again"]["mean"] >= mine["bound"] == rows[jobs, "srvf"]["bound"]
+
+
+def test_a_training_that_was_cut_off(capsys, folder) -> None:
+    train = ["train", ID, "--config", "small.yaml", "-o", "mine.npz"]
+    assert cli.main(train) == 0
+    whole = load_agent(folder / "mine.npz")
+    (folder / "mine.npz").unlink()
+    from schedgym.agents.config import load_config
+    from schedgym.agents.files import checkpoint_path
+    from schedgym.agents.search import search
+
+    checkpoint = checkpoint_path(folder / "mine.npz")
+    search(load_config("small.yaml", {"search.generations": "2"}), checkpoint)
+    capsys.readouterr()
+    assert "--resume goes on, --restart begins again" in refused(capsys, *train)
+    assert "exclude each other" in refused(capsys, *train, "--resume", "--restart")
+    assert checkpoint.exists()
+    assert cli.main([*train, "--resume"]) == 0
+    assert "generation     2" not in capsys.readouterr().out, "it began again"
+    assert (load_agent(folder / "mine.npz").weights["theta"] == whole.weights["theta"]).all()
+    assert not checkpoint.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", ID, "--algo", "dqn"], "unknown algorithm 'dqn'"),
+        (["train", ID, "--config", "none.yaml"], "none.yaml: No such file"),
+        (["train", "schedgym/QueueDelay-v0", "--config", "small.yaml"], "is for id"),
+        (["train", ID, "--config", "small.yaml", "--algo", "ppo"], "is for algorithm 'cma'"),
+        (["train", ID, "--config", "small.yaml", "--set", "search.sigmas=1"], "unknown .*'sigmas'"),
+        (
+            ["train", ID, "--config", "small.yaml", "--set", "seed=1", "--seed", "2"],
+            "--seed: is set by --set",
+        ),
+        (["train", ID, "--config", "small.yaml", "-o", "mine.zip"], "must end in .npz"),
+        (["train", ID, "--config", "small.yaml", "-o", "no/mine.npz"], "there is no folder 'no'"),
+        (["agents", "show", "small.yaml"], "small.yaml: "),
+        (["agents", "show", "none.npz"], "none.npz: No such file"),
+        (["compare", ID, "--agents", "none.npz"], "none.npz: No such file"),
+    ],
+)
+def test_refusals(arguments, message, capsys, folder) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    assert re.search(message, refused(capsys, *arguments))
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_agents_and_policies_of_one_name(capsys, folder) -> None:
+    assert cli.main(["train", ID, "--config", "small.yaml", "-o", "srvf.npz"]) == 0
+    capsys.readouterr()
+    refusal = refused(capsys, "compare", ID, "--agents", "srvf.npz", "--policies", "srvf")
+    assert "'srvf' is the name of a policy, too" in refusal
+    assert "two are called" in refused(
+        capsys, "compare", ID, "--agents", "srvf.npz,srvf.npz", "--policies", "fifo"
+    )
+
+
+def test_agents_list(capsys) -> None:
+    assert cli.main(["agents", "list"]) == 0
+    told = capsys.readouterr().out
+    assert "flowtime-priority" in told and "maskable-ppo" in told

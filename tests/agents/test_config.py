@@ -1,0 +1,241 @@
+"""Configurations are data: what is wrong is named, nothing is executed, and what is written is read back."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schedgym.errors import InvalidParameter, UnknownName
+
+pytest.importorskip("yaml", reason="needs the extra agents")
+import yaml
+
+from schedgym.agents.config import Config, config_for, list_configs, load_config, make_config, shipped_config
+
+CMA: dict[str, Any] = {
+    "id": "schedgym/PartialValue-v0",
+    "algorithm": "cma",
+    "view": "priority",
+    "parameters": {"window": "all"},
+    "scorer": {"hidden": 0, "skip": {"job": {"log total demand": -1.0}}},
+    "search": {"population": 16},
+}
+PPO: dict[str, Any] = {
+    "id": "schedgym/GeoAssign-v0",
+    "algorithm": "maskable-ppo",
+    "view": "pick",
+    "steps": 1000,
+    "num_envs": 4,
+    "checkpoint": 10,
+    "network": {"width": 8},
+    "ppo": {"target_kl": 0.1},
+    "imitation": {"policy": "swag"},
+}
+
+
+def write(folder: Path, data: Any) -> Path:
+    path = folder / "config.yaml"
+    path.write_text(data if isinstance(data, str) else yaml.safe_dump(data))
+    return path
+
+
+@pytest.mark.parametrize("data", [CMA, PPO])
+def test_what_is_written_is_read_back(data: dict[str, Any], tmp_path: Path) -> None:
+    config = make_config(data)
+    assert make_config(config.to_dict()) == config
+    assert load_config(write(tmp_path, config.to_dict())) == config == load_config(write(tmp_path, data))
+    assert config.environment == {
+        **data.get("parameters", {}), "view": data["view"], "observation": "features"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list_configs())
+def test_shipped_configurations(name: str) -> None:
+    config = load_config(name)
+    assert make_config(config.to_dict()) == config
+    assert load_config(shipped_config(name)) == config
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": "geo"}, "unknown environment id 'geo'"),
+        ({"id": "schedgym/PartialValues-v0"}, "'schedgym/PartialValues-v0'; did you mean 'schedgym/Partial"),
+        ({"id": 3}, "id: a configuration must name it, got 3"),
+        ({"algorithm": "cmaes"}, "unknown algorithm 'cmaes'; did you mean 'cma'"),
+        (
+            {"view": "prioriti"},
+            "unknown view of partial-value for agents 'prioriti'; did you mean 'priority'",
+        ),
+        ({"view": None}, "view: a configuration must name it, got None"),
+        ({"view": "allocation"}, "unknown view of partial-value for agents 'allocation'"),
+        ({"serch": {}}, "unknown field of a configuration 'serch'; did you mean 'search'"),
+        ({"seed": -1}, "seed: must be a whole number from 0 to 4294967295, got -1"),
+        ({"seed": 2**32}, "seed: must be a whole number"),
+        ({"seed": True}, "seed: must be a whole number"),
+        ({"seed": 1.0}, "seed: must be a whole number"),
+        ({"checkpoint": 0}, "checkpoint: must be a whole number from 1, got 0"),
+        ({"steps": 10}, "steps: has no effect on algorithm 'cma': leave it out"),
+        ({"ppo": {}}, "ppo: has no effect on algorithm 'cma': leave it out"),
+        ({"parameters": [1]}, r"parameters: must be a mapping of names to values, got \[1\]"),
+        ({"parameters": {1: 2}}, "parameters: must be a mapping of names to values"),
+        ({"parameters": {"windo": 3}}, "unknown parameter of parameters 'windo'; did you mean 'window'"),
+        ({"parameters": {"window": 0}}, "parameters.window: must be >= 1, got 0"),
+        ({"parameters": {"view": "rule"}}, "parameters: view is not one of a configuration's"),
+        ({"parameters": {"action_mask": False}}, "parameters: action_mask is not one of a configuration's"),
+        ({"scorer": {"hiden": 1}}, "unknown parameter of scorer 'hiden'; did you mean 'hidden'"),
+        ({"scorer": {"context": "al"}}, "unknown context of scorer 'al'"),
+        ({"search": {"sigma": 0}}, "search.sigma: must be > 0, got 0"),
+        ({"search": {"bias_scale": 0}}, "search.bias_scale: must be > 0, got 0"),
+        ({"search": {"population": 2}}, "search.population: must be >= 4, got 2"),
+        ({"search": {"fitness": "rank"}}, "unknown fitness of search 'rank'"),
+        ({"search": 3}, "search: must be a mapping of names to values, got 3"),
+    ],
+)
+def test_what_is_wrong_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    data = {**CMA, **changes}
+    with pytest.raises((InvalidParameter, UnknownName), match=message) as caught:
+        make_config(data)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(type(caught.value), match="config.yaml"):
+        load_config(write(tmp_path, data))
+
+
+def test_what_gradients_need() -> None:
+    with pytest.raises(InvalidParameter, match="search: has no effect on algorithm 'maskable-ppo'"):
+        make_config({**PPO, "search": {}})
+    with pytest.raises(InvalidParameter, match="steps: must be a whole number from 1"):
+        make_config({**PPO, "steps": 0})
+    assert make_config({**PPO, "imitation": None}).imitation is None
+
+
+def test_changes_of_a_command_line(tmp_path: Path) -> None:
+    path = write(tmp_path, CMA)
+    config = load_config(
+        path,
+        {
+            "search.sigma": "1e-3",
+            "seed": "7",
+            "parameters.jobs": "20",
+            "parameters.window": "16",
+            "scorer.skip": "{job: {served: 2}}",
+        },
+    )
+    assert (config.search.sigma, config.seed) == (1e-3, 7)
+    assert config.parameters == {"window": 16, "jobs": 20}
+    assert config.scorer.skip == {"job": {"served": 2}}
+    # a text of the environment's stays one, though it looks like a number
+    other = load_config(
+        path, {"id": "schedgym/FlowtimePacking-v0", "parameters.servers": "16", "scorer": "{}"}
+    )
+    assert other.parameters["servers"] == "16"
+    for changes, message in (
+        ({"search.sigma": "x"}, "search.sigma: must be float, got 'x'"),
+        ({"search.sigma": "[1"}, "search.sigma: not YAML"),
+        ({"parameters.jobs": "x"}, "unknown jobs of parameters in config.yaml 'x'"),
+        ({"parameters.jbs": "3"}, "unknown parameter of parameters in config.yaml 'jbs'"),
+        ({"a.b.c": "3"}, "unknown field of a configuration in config.yaml 'a.b'"),
+        ({"sed": "3"}, "unknown field of a configuration in config.yaml 'sed'"),
+    ):
+        with pytest.raises((InvalidParameter, UnknownName), match=message):
+            load_config(path, changes)
+
+
+def test_numbers_as_people_write_them(tmp_path: Path) -> None:
+    for text, value in (("1e-4", 1e-4), ("3E-2", 0.03), ("+2.5e1", 25.0), ("0.5", 0.5), ("2", 2)):
+        path = write(tmp_path, f"{yaml.safe_dump(CMA)}\nseed: 0\n".replace("16", f"16\n  sigma: {text}"))
+        assert load_config(path).search.sigma == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: !!python/object/apply:os.mkdir [MARK]",
+        "!!python/object/new:os.mkdir [MARK]",
+        "a: !!python/name:os.mkdir",
+        "a: !!python/module:os",
+        'a: !!python/object/apply:eval [\'__import__("os").mkdir("MARK")\']',
+        "a: &b [1]\nc: *b",
+        "id: a\nid: b",
+        "search: {sigma: 1, sigma: 2}",
+        "[",
+        "a: 2001-99-99",
+        "a: !!bool maybe",
+        "a: " + "9" * 30,
+        "[" * 5000,
+        "a: \0",
+        "? [1]\n: 2",
+    ],
+)
+def test_what_is_not_read(text: str, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with pytest.raises(InvalidParameter, match="config.yaml: not YAML that is read here") as caught:
+        load_config(write(tmp_path, text.replace("MARK", str(mark))))
+    assert "\n" not in str(caught.value)
+    assert not mark.exists()
+
+
+def test_other_files(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load_config(tmp_path / "nothing.yaml")
+    with pytest.raises(UnknownName, match="unknown configuration 'flowtime-prority'; did you mean"):
+        load_config("flowtime-prority")
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b"id: \xff")
+    with pytest.raises(InvalidParameter, match="latin.yaml: not UTF-8: byte 4"):
+        load_config(path)
+    for text in ("", "3", "[1, 2]", "a"):
+        with pytest.raises(InvalidParameter, match="config.yaml: "):
+            load_config(write(tmp_path, text))
+
+
+@pytest.mark.parametrize("data", [CMA, PPO])
+def test_mutated_files_raise_nothing_but_what_is_named(data: dict[str, Any], tmp_path: Path) -> None:
+    whole = yaml.safe_dump(make_config(data).to_dict())
+    rng = np.random.default_rng(0)
+    pieces = [
+        *"[]{}:,-&*!|>'\"%@`# \n\t0123456789.eE",
+        "null",
+        "true",
+        ".nan",
+        "-.inf",
+        "1e999",
+        "!!set ",
+        "<<: ",
+    ]
+    refused = 0
+    for _ in range(300):
+        text = whole
+        for _ in range(int(rng.integers(1, 4))):
+            at, length = int(rng.integers(len(text) + 1)), int(rng.integers(4))
+            text = text[:at] + str(rng.choice(pieces)) + text[at + length :]
+        try:
+            config = load_config(write(tmp_path, text))
+        except (InvalidParameter, UnknownName) as error:
+            refused += 1
+            assert "config.yaml" in str(error) and "\n" not in str(error)
+        else:
+            assert isinstance(config, Config)
+            assert make_config(config.to_dict()) == config
+    assert refused > 100
+
+
+def test_the_configuration_for_an_id() -> None:
+    for name in list_configs():
+        own = load_config(name)
+        found = load_config(config_for(own.id, own.algorithm))
+        assert (found.id, found.algorithm) == (own.id, own.algorithm)
+    with pytest.raises(InvalidParameter, match="schedgym/Nothing-v0: no configuration of cma is shipped"):
+        config_for("schedgym/Nothing-v0", "cma")
+
+
+def test_sections_are_frozen() -> None:
+    config = make_config(CMA)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.seed = 3  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.search.sigma = 3.0  # type: ignore[misc]

@@ -1,0 +1,111 @@
+"""The examples of other libraries run, and what they train gets better."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from gymnasium.error import DependencyNotInstalled
+
+from schedgym.errors import InvalidParameter
+
+pytest.importorskip("torch", reason="needs the extra agents")
+pytest.importorskip("stable_baselines3", reason="needs the extra agents")
+pytest.importorskip("sb3_contrib", reason="needs the extra agents")
+import torch
+
+from schedgym.agents.examples import cleanrl_ppo, rllib_ppo
+from schedgym.agents.imitate import held_out
+
+HELD_OUT = 2**20  # seed of episodes that are not trained on
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def mean_delay(act) -> float:
+    rows = held_out(cleanrl_ppo.ID, act, 100, HELD_OUT, parameters=cleanrl_ppo.PARAMETERS)
+    return float(np.mean([row["mean_delay"] for row in rows]))
+
+
+def test_cleanrl_learns() -> None:
+    """Its tasks wait less than at random; that nothing infeasible is done, the strict environments see to."""
+    told: list[str] = []
+    agent, delays = cleanrl_ppo.main(steps=6144, seed=1, report=told.append)
+    assert told and len(delays) > 40
+    rng = np.random.default_rng(0)
+
+    def at_random(observation):
+        scores = rng.random(observation["action_mask"].shape)
+        return np.where(observation["action_mask"] != 0, scores, -1.0).argmax(axis=-1)
+
+    assert mean_delay(agent.act) < 0.8 * mean_delay(at_random)
+    again, _ = cleanrl_ppo.main(steps=1024, seed=1, report=None)
+    twice, _ = cleanrl_ppo.main(steps=1024, seed=1, report=None)
+    for one, other in zip(again.parameters(), twice.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_cleanrl_needs_an_update() -> None:
+    with pytest.raises(InvalidParameter, match="at least 1024, got 1000"):
+        cleanrl_ppo.main(steps=1000)
+
+
+def test_cleanrl_scores_tasks_in_any_order() -> None:
+    env = cleanrl_ppo.gym.make(cleanrl_ppo.ID, **cleanrl_ppo.PARAMETERS)
+    agent = cleanrl_ppo.Agent(env.observation_space)
+    observation, _ = env.reset(seed=3)
+    window = len(observation["tasks"])
+    rng = np.random.default_rng(0)
+    observation["tasks"] = rng.random((window, 5)).astype(np.float32)
+    observation["task_mask"][:] = np.arange(window) < 5
+    observation["action_mask"][:] = 1
+    order = rng.permutation(window)
+    permuted = {name: array.copy() for name, array in observation.items()}
+    for name in ("tasks", "task_mask"):
+        permuted[name] = observation[name][order]
+    with torch.no_grad():
+        (scores, value), (other, same) = (
+            agent(cleanrl_ppo.tensors({name: array[None] for name, array in one.items()}))
+            for one in (observation, permuted)
+        )
+    assert scores.std() > 1e-4
+    assert torch.allclose(other[0], scores[0, [*order, window]], atol=1e-5)
+    assert torch.allclose(value, same, atol=1e-5)
+
+
+def test_rllib_trains_with_masks() -> None:
+    pytest.importorskip(
+        "ray.rllib",
+        reason="needs ray[rllib], which pins another gymnasium than the tested one",
+        exc_type=ImportError,
+    )
+    parameters = {"tasks": 30, "servers": 3, "window": 8, "strict": True}
+    returns = rllib_ppo.main(iterations=3, parameters=parameters, report=None)
+    assert len(returns) == 3 and np.isfinite(returns).all() and max(returns) < 0.0
+
+
+def test_rllib_of_views_that_it_cannot_act_in() -> None:
+    with pytest.raises(InvalidParameter, match="'priority' has no Discrete actions; those that have: pick"):
+        rllib_ppo.configuration("schedgym/FlowtimePacking-v0", {"view": "priority"})
+
+
+def test_rllib_without_ray_says_what_to_install(monkeypatch) -> None:
+    rllib_ppo.token_module.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ray"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(DependencyNotInstalled, match=r"schedgym\[ray\]"):
+        rllib_ppo.configuration("schedgym/QueueDelay-v0", {"view": "pick"})
+
+
+@pytest.mark.parametrize("num_envs", [None, 3])
+def test_rllib_makes_what_is_registered(num_envs: int | None) -> None:
+    context = {"id": "schedgym/QueueDelay-v0", "view": "pick", "tasks": 8}
+    env = rllib_ppo.make_env(context if num_envs is None else context | {"num_envs": num_envs})
+    assert getattr(env, "num_envs", None) == num_envs
+    assert "id" in context, "what is given must stay as it is"
+    assert env.unwrapped.interface.view == "pick"

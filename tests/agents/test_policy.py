@@ -1,0 +1,301 @@
+"""Agents as policies: their actions, what they act from, and evaluations in which nothing but they differ."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from schedgym.agents import tokens
+from schedgym.agents.files import Agent, InvalidAgentFile, list_pretrained, load_agent, save_agent
+from schedgym.agents.policy import ACTING, OWN, AgentPolicy, evaluate_agents, make_agent
+from schedgym.agents.search import TRAINING_SEEDS
+from schedgym.core.problem import get_problem, list_problems
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.runner import evaluate, make_env
+from tests.agents.cases import CASES, fitted, vector
+from tests.test_all_problems import IDS, busy, small
+
+ID = "schedgym/QueueDelay-v0"
+
+
+def make(id: str, view: str, seed: int = 0, **parameters: Any) -> Agent:
+    """An agent that nobody has trained: its parameters are drawn."""
+    env, layout = vector(id, view)
+    scorer, _ = fitted(env, layout, hidden=2, context="pooled")
+    rng = np.random.default_rng(seed)
+    weights = {f"statistics/{name}": array for name, array in scorer.statistics.items()}
+    weights["theta"] = rng.normal(size=scorer.size).astype(np.float32)
+    metadata = {
+        "id": id,
+        "problem": get_problem(id).name,
+        "view": view,
+        "observation": "features",
+        "parameters": small(id, **parameters),
+        "network": {"form": "scorer", "hidden": 2, "context": "pooled", "inputs": scorer.inputs},
+        "config": {},
+        "versions": {},
+        "command": "none",
+        "training": {},
+    }
+    return Agent(weights, metadata, "", "drawn")
+
+
+def changed(agent: Agent, weights: dict[str, Any] | None = None, **network: Any) -> Agent:
+    data = copy.deepcopy(agent.metadata)
+    data["network"] |= network
+    return dataclasses.replace(agent, metadata=data, weights={**agent.weights, **(weights or {})})
+
+
+def play(env: Any, policy: AgentPolicy, most: int | None = None, **reset: Any) -> list[Any]:
+    """The actions of an episode, or the first ones of it."""
+    observation, _ = env.reset(**reset)
+    policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+    actions, done = [], False
+    while not done and len(actions) != most:
+        before = copy.deepcopy(observation)
+        action = policy(observation)
+        assert all(np.array_equal(observation[name], before[name]) for name in before)
+        assert np.shape(action) == env.action_space.shape
+        assert env.action_space.contains(
+            action if np.shape(action) == () else np.asarray(action, dtype=env.action_space.dtype)
+        )
+        actions.append(np.array(action))
+        observation, _, terminated, truncated, info = env.step(action)
+        done = terminated or truncated
+    assert not done or info["metrics"]["repaired"] == 0
+    return actions
+
+
+def same(first: list[Any], second: list[Any]) -> bool:
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
+
+
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_actions(id: str, view: str, tmp_path: Path) -> None:
+    """Open ones only; the same from its file, unpickled, after other episodes."""
+    agent = make(id, view, strict=True)
+    env = gym.make(id, disable_env_checker=True, **agent.environment)
+    policy = AgentPolicy(agent)
+    actions = [play(env, policy, seed=seed) for seed in range(2)]
+    save_agent(tmp_path / "agent.npz", agent.weights, agent.metadata)
+    loaded = make_agent(tmp_path / "agent.npz", id)
+    assert same(play(env, loaded, seed=0), actions[0])
+    assert same(play(env, pickle.loads(pickle.dumps(loaded)), seed=1), actions[1])
+    assert same(play(env, policy, seed=0), actions[0])
+    lent = gym.make(id, disable_env_checker=True, copy=False, **agent.environment)
+    assert same(play(lent, policy, seed=0), actions[0])
+
+
+def test_one_agent_in_environments_of_other_sizes() -> None:
+    policy = AgentPolicy(make(ID, "placement"))
+    for servers, window in ((3, 4), (5, 4), (2, 7), (3, 4)):
+        values = {**policy.environment, "servers": servers, "window": window, "arrival_rate": 99.0}
+        actions = play(gym.make(ID, disable_env_checker=True, **values), policy, seed=0)
+        used = {int(server) for _, server in actions}
+        assert len(used) > 1 and used <= set(range(servers))
+
+
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_agents_do_not_see_the_future(id: str, view: str) -> None:
+    shuffle = getattr(get_problem(id).room("workload"), "shuffle_future", None)
+    if shuffle is None:
+        assert get_problem(id).name == "single-job"  # whose job is there from the beginning
+        return
+    parameters = busy(id)
+    if get_problem(id).name == "parallel-jct":  # so that some arrive after the first decisions
+        parameters |= {"rate": 0.05}
+    agent = make(id, view, **parameters)
+    values = {**agent.environment}
+    env = gym.make(id, disable_env_checker=True, **values)
+    policy = AgentPolicy(agent)
+    actions = play(env, policy, seed=3)
+    workload = env.unwrapped.simulator.workload(0)
+    exact = gym.make(id, disable_env_checker=True, **{**values, "observation": "dict"})
+    observation, _ = exact.reset(options={"workload": workload})
+    clocks = []
+    for action in actions:
+        clocks.append(float(np.ravel(observation["slot" if "slot" in observation else "clock"])[0]))
+        observation, *_ = exact.step(action)
+    rng = np.random.default_rng(0)
+    compared = 0
+    for share in (0.1, 0.25, 0.5):
+        time = clocks[int(share * (len(clocks) - 1))]
+        other = shuffle(workload, time, rng)
+        count = sum(clock <= time for clock in clocks)
+        if other != workload:
+            assert same(play(env, policy, count, options={"workload": other}), actions[:count])
+            compared += count
+    assert compared
+
+
+def test_parameters_of_acting_are_no_part_of_the_problem() -> None:
+    """Whatever they are, (seed, episode) draws the same jobs, with the same bound on the optimum."""
+    seen = set()
+    for problem in list_problems().values():
+        fields = {field.name: field for field in dataclasses.fields(problem.parameters)}
+        for id in problem.ids:
+            values = small(id, **problem.ids[id].baseline_parameters)
+            values.pop("view", None)
+            usual = make_env(id, values)
+            usual.reset(seed=5, options={"episode": 2})
+            for name in (*ACTING, *OWN):
+                if name not in fields:
+                    continue
+                seen.add(name)
+                kind = problem.parameters.kinds()[name]
+                others: list[Any] = [
+                    view.name for view in problem.views
+                ] if name == "view" else list(fields[name].metadata.get("choices") or ())  # fmt: skip
+                others += [True, False] if kind is bool else [1, 3] if kind in (int, int | str) else []
+                assert others
+                for other in others:
+                    env = make_env(id, {**values, name: other})
+                    env.reset(seed=5, options={"episode": 2})
+                    assert env.simulator.workload(0) == usual.simulator.workload(0), (id, name, other)
+                    mine, theirs = env.simulator.parameters, usual.simulator.parameters
+                    assert problem.objective_of(mine) == problem.objective_of(theirs)
+    assert seen == {*ACTING, *OWN}
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_agents_and_policies_play_the_same_episodes(id: str) -> None:
+    view = next(view for own, view in CASES if own == id)
+    agents = {"first": AgentPolicy(make(id, view)), "second": AgentPolicy(make(id, view, seed=1))}
+    names = list(get_problem(id).ids[id].policies[-2:])
+    parameters = small(id)
+    parameters.pop("window", None)
+    frame = evaluate_agents(id, agents, names, 3, 8, parameters=parameters)
+    alone = evaluate(id, names, 3, 8, parameters=parameters)
+    assert list(dict.fromkeys(frame["policy"])) == [*names, "first", "second"]
+    before = frame[~frame["policy"].isin(agents)]
+    assert before.reset_index(drop=True).equals(alone), "agents change what policies come to"
+    assert {label: frame.attrs["views"][label] for label in agents} == dict.fromkeys(agents, view)
+    theirs, mine = make_env(id, parameters), make_env(id, agents["first"].acting_parameters(parameters))
+    assert mine.interface.view == view and mine.interface.observation != theirs.interface.observation
+    for episode in range(3):
+        for env in (theirs, mine):
+            env.reset(seed=8, options={"episode": episode})
+        assert mine.simulator.workload(0) == theirs.simulator.workload(0)
+    # labels in a dict, and what an agent comes to alone
+    again = evaluate_agents(id, {"first": agents["first"]}, {"other": names[0]}, 3, 8, parameters=parameters)
+    for label, known in (("first", "first"), ("other", names[0])):
+        values = again[again["policy"] == label]["value"].to_numpy()
+        np.testing.assert_array_equal(values, frame[frame["policy"] == known]["value"].to_numpy())
+
+
+def test_whose_parameters_hold() -> None:
+    agent = make(ID, "pick", window=4, rule="first", arrival_rate=99.0, tasks=33)
+    own = AgentPolicy(agent).acting_parameters({"tasks": 20, "view": "placement", "action_mask": False})
+    assert (own["view"], own["observation"], own["action_mask"]) == ("pick", "features", True)
+    assert (own["window"], own["rule"], own["scope"]) == (4, "first", "released")
+    assert own["tasks"] == 20 and "arrival_rate" not in own, "the problem is the evaluation's"
+    assert AgentPolicy(agent).acting_parameters({"window": 9})["window"] == 9
+    # what was left at its default is kept, too, also where baselines act otherwise
+    jct = AgentPolicy(make("schedgym/ParallelJCT-v0", "pick"))
+    assert jct.acting_parameters({})["rounds"] == "ticks"
+    assert jct.acting_parameters({"rounds": "all"})["rounds"] == "all"
+
+
+def test_refusals(tmp_path: Path) -> None:
+    agent = make(ID, "pick")
+    policy = AgentPolicy(agent)
+    with pytest.raises(
+        InvalidParameter, match="drawn: this agent is for environment 'schedgym/QueueDelay-v0'"
+    ):
+        make_agent(agent, "schedgym/GeoFair-v0")
+    save_agent(tmp_path / "agent.npz", agent.weights, agent.metadata)
+    with pytest.raises(InvalidParameter, match="agent: this agent is for environment"):
+        make_agent(tmp_path / "agent.npz", "schedgym/GeoFair-v0")
+    with pytest.raises(UnknownName, match="pretrained agent 'schedgym/Nothing-v0'"):
+        make_agent("pretrained", "schedgym/Nothing-v0")
+    for changes, message in (
+        ({"view": "route"}, "drawn: this agent is for view 'pick', not for 'route'"),
+        ({"observation": "dict"}, "drawn: this agent is for observation 'features', not for 'dict'"),
+        ({"action_mask": False}, "drawn: agents need action_mask=True"),
+    ):
+        env = gym.make(ID, disable_env_checker=True, **{**agent.environment, **changes})
+        with pytest.raises(InvalidParameter, match=message):
+            policy.reset(env.unwrapped.interface, np.random.default_rng(0))
+    for arguments, message in (
+        ((ID, {"bf-exec": policy}, None, 1), "'bf-exec' is named twice"),
+        ((ID, {"a": policy}, {"a": "bf-exec"}, 1), "'a' is named twice"),
+        (("schedgym/GeoFair-v0", {"a": policy}, None, 1), "this agent is for environment"),
+        ((ID, {"a": policy}, None, 1, TRAINING_SEEDS), "seed: must be below 1099511627776"),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            evaluate_agents(*arguments, parameters=small(ID))
+
+
+@pytest.mark.parametrize("id", list_pretrained())
+def test_shipped_agents_fit_this_version(id: str) -> None:
+    policy = make_agent("pretrained", id)
+    env = make_env(id, policy.acting_parameters(small(id, strict=True, window="all")))
+    assert play(env, policy, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "network", "message"),
+    [
+        ({"theta": np.zeros(3)}, {}, "does not fit this version"),
+        ({"theta": np.zeros((1, 3))}, {}, "does not fit this version"),
+        ({"statistics/context mean": np.zeros(99)}, {}, "statistics: context must have"),
+        ({}, {"hidden": 5}, "does not fit this version"),
+        ({}, {"hidden": "x"}, "hidden: must be int"),
+        ({}, {"deeper": 1}, "unknown parameter 'deeper'"),
+        ({}, {"inputs": {"task": ["other"]}}, "it sees other columns"),
+        ({}, {"skip": {"job": {}}}, "unknown segment 'job'"),
+    ],
+)
+def test_agents_that_do_not_fit(weights: dict[str, Any], network: dict[str, Any], message: str) -> None:
+    agent = changed(make(ID, "pick"), weights, **network)
+    env = gym.make(ID, disable_env_checker=True, **agent.environment)
+    with pytest.raises(InvalidAgentFile, match=f"^drawn: .*{message}"):
+        play(env, AgentPolicy(agent), seed=0)
+
+
+def test_networks(tmp_path: Path) -> None:
+    """Agents of the other form act through the same door, and are checked there, too."""
+    _, layout = vector(ID, "pick")
+    weights = tokens.initial(layout, np.random.default_rng(0), 8, 2)
+    agent = dataclasses.replace(changed(make(ID, "pick"), form="tokens"), weights=weights)
+    agent.metadata["network"] = {"form": "tokens", "width": 8, "rounds": 2}
+    env = gym.make(ID, disable_env_checker=True, **agent.environment)
+    save_agent(tmp_path / "agent.npz", agent.weights, agent.metadata)
+    actions = play(env, AgentPolicy(agent), seed=0)
+    assert same(play(env, make_agent(tmp_path / "agent.npz", ID), seed=0), actions)
+    for network, more, message in (
+        ({"width": 9}, {}, "other names or shapes"),
+        ({"rounds": 3}, {}, "rounds: must be <= 2"),
+        ({"width": None}, {}, "width: must be int"),
+        ({"depth": 1}, {}, "unknown parameter 'depth'"),
+        ({}, {"score/task/bias": np.zeros(3)}, "other names or shapes"),
+    ):
+        with pytest.raises(InvalidAgentFile, match=f"^drawn: does not fit this version: .*{message}"):
+            play(env, AgentPolicy(changed(agent, more, **network)), seed=0)
+
+
+def test_unknown_forms() -> None:
+    with pytest.raises(InvalidAgentFile, match="drawn: unknown form of network 'oracle'"):
+        AgentPolicy(changed(make(ID, "pick"), form="oracle"))
+
+
+def test_no_parameters() -> None:
+    agent = make(ID, "pick")
+    weights = {name: array for name, array in agent.weights.items() if name != "theta"}
+    env = gym.make(ID, disable_env_checker=True, **agent.environment)
+    with pytest.raises(InvalidAgentFile, match="does not fit"):
+        play(env, AgentPolicy(dataclasses.replace(agent, weights=weights)), seed=0)
+
+
+def test_the_file_that_was_saved_is_the_one_that_acts(tmp_path: Path) -> None:
+    agent = make(ID, "pick")
+    checksum = save_agent(tmp_path / "agent.npz", agent.weights, agent.metadata)
+    assert load_agent(tmp_path / "agent.npz").sha256 == checksum
+    assert make_agent(load_agent(tmp_path / "agent.npz"), ID).name == "agent"

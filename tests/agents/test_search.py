@@ -1,0 +1,363 @@
+"""The gradient-free training: plays what evaluations play, repeats itself, outlives being killed, learns."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schedgym.agents import search as module
+from schedgym.agents.config import Config, make_config
+from schedgym.agents.files import Agent, load_agent
+from schedgym.agents.policy import AgentPolicy
+from schedgym.agents.search import TRAINING_SEEDS, VALIDATION_SEED, Arena, Point, search, train_search
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation.runner import make_env, play
+from tests.agents.cases import CASES, fitted, vector
+from tests.test_all_problems import small
+
+pytest.importorskip("cma", reason="needs the extra agents")
+
+ID = "schedgym/FlowtimePacking-v0"
+SMALL = {"population": 6, "episodes": 4, "generations": 6, "validate_every": 2, "validation_episodes": 12}
+
+
+def configuration(changes: dict[str, Any] | None = None, **more: Any) -> Config:
+    data: dict[str, Any] = {
+        "id": ID,
+        "algorithm": "cma",
+        "view": "priority",
+        "parameters": {"jobs": 12, "servers": "4+2+2", "window": "all"},
+        "checkpoint": 2,
+        "scorer": {"hidden": 2, "columns": {"job": ["log work left", "log processing", "age"]}},
+    }
+    return make_config({**data, **more, "search": {**SMALL, **(changes or {})}})
+
+
+@pytest.fixture(scope="module")
+def uninterrupted() -> module.SearchResult:
+    """A training that nothing disturbed."""
+    return search(configuration())
+
+
+def same(first: module.SearchResult, second: module.SearchResult) -> bool:
+    assert first.weights.keys() == second.weights.keys()
+    return all(np.array_equal(first.weights[name], second.weights[name]) for name in first.weights)
+
+
+def points(result: module.SearchResult) -> list[Point]:
+    return [dataclasses.replace(point, seconds=0.0) for point in result.curve]
+
+
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_it_plays_the_episodes_that_an_evaluation_plays(id: str, view: str) -> None:
+    """Candidates side by side do what each would do alone, episode by episode, in the faces users see."""
+    env, layout = vector(id, view)
+    scorer, _ = fitted(env, layout, hidden=2)
+    rng = np.random.default_rng(0)
+    thetas = rng.normal(size=(3, scorer.size)).astype(np.float32)
+    # an agent that nobody has trained may close slot after slot: such episodes are cut off early
+    own = small(id, **({"gamma": 20.0} if get_problem(id).name == "flowtime" else {}))
+    arena = Arena(id, {**own, "view": view, "observation": "features"}, 6)
+    values = arena.play(scorer, thetas, 11, 4)
+    assert values.shape == (3, 2)
+    problem = get_problem(id)
+    metadata = {
+        "id": id,
+        "problem": problem.name,
+        "view": view,
+        "observation": "features",
+        "parameters": own,
+        "network": {"form": "scorer", "hidden": 2},
+        "config": {},
+        "versions": {},
+        "command": "",
+        "training": {},
+    }
+    statistics = {f"statistics/{name}": array for name, array in scorer.statistics.items()}
+    for theta, row in zip(thetas, values, strict=True):
+        policy = AgentPolicy(Agent({"theta": theta, **statistics}, metadata, ""))
+        single = make_env(id, policy.acting_parameters(own))
+        for episode, value in zip((4, 5), row, strict=True):
+            outcome = play(single, policy, seed=11, episode=episode)
+            assert outcome.metrics[arena.objective] == pytest.approx(value, rel=1e-6), (id, view, episode)
+    np.testing.assert_array_equal(arena.play(scorer, thetas, 11, 4), values)
+    assert not np.array_equal(arena.play(scorer, thetas, 11, 6), values) or not values.any()
+
+
+def test_fitness() -> None:
+    start, values = np.array([2.0, 4.0]), np.array([[1.0, 4.0], [2.0, 8.0]])
+    for kind, expected in (("ratio", [-0.25, 0.5]), ("difference", [-1 / 6, 4 / 6])):
+        np.testing.assert_allclose(module._fitness(kind, 1.0, values, start), expected)
+        np.testing.assert_allclose(module._fitness(kind, -1.0, values, start), -np.array(expected))
+    np.testing.assert_allclose(module._fitness("ratio", 1.0, np.array([[3.0]]), np.array([0.0])), [3.0])
+
+
+def test_one_seed_twice_gives_equal_weights(uninterrupted: module.SearchResult) -> None:
+    np.random.seed(4321)  # noqa: NPY002
+    state = np.random.get_state()[1].tolist()  # noqa: NPY002
+    again = search(configuration())
+    assert same(again, uninterrupted)
+    assert points(again) == points(uninterrupted)
+    assert again.decisions == uninterrupted.decisions
+    assert not same(search(configuration(seed=1)), uninterrupted)
+    assert np.random.get_state()[1].tolist() == state, "the global generator was used"  # noqa: NPY002
+
+
+def test_the_course_of_a_training(uninterrupted: module.SearchResult) -> None:
+    curve = uninterrupted.curve
+    assert [point.generation for point in curve] == [0, 2, 4, 6]
+    assert curve[0].change == 0.0
+    assert uninterrupted.best == min(curve, key=lambda point: point.change)
+    assert uninterrupted.stopped == "generations"
+    assert uninterrupted.decisions > 6 * 7 * 4
+    # the weights are those of the best point: played again, they come to the same
+    config = configuration()
+    court = Arena(ID, config.environment, 12)
+    weights = uninterrupted.weights
+    statistics = {n.removeprefix("statistics/"): a for n, a in weights.items() if n != "theta"}
+    scorer = module.Scorer(court.layout, config.scorer, statistics)
+    values = court.play(scorer, weights["theta"][np.newaxis], VALIDATION_SEED, 0)
+    assert values.mean() == uninterrupted.best.objective
+
+
+def test_it_learns() -> None:
+    """From an order by age alone it finds that short jobs go first."""
+    columns = {"job": ["log work left", "age"]}
+    scorer = {"hidden": 0, "columns": columns, "skip": {"job": {"age": 1.0}}}
+    result = search(configuration({"generations": 12, "population": 8, "sigma": 0.5}, scorer=scorer))
+    assert result.best.change < -0.1
+    assert result.best.generation > 0
+    assert result.weights["theta"][0] < 0  # less work left, higher score
+
+
+def test_a_start_that_nothing_beats_stays() -> None:
+    result = search(configuration({"generations": 0}))
+    assert result.best.generation == 0 and result.decisions > 0
+    scorer = module.Scorer(
+        Arena(ID, configuration().environment, 1).layout, configuration().scorer,
+        {n.removeprefix("statistics/"): a for n, a in result.weights.items() if n != "theta"},
+    )  # fmt: skip
+    np.testing.assert_array_equal(result.weights["theta"], scorer.start(0))
+    patient = search(configuration({"generations": 50, "patience": 1, "validate_every": 1, "sigma": 1e-9}))
+    assert patient.stopped == "patience" and len(patient.curve) < 50
+
+
+def test_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training, validation and evaluation never meet; every generation has episodes of its own."""
+    played: list[tuple[int, int, int]] = []
+    original = Arena.play
+
+    def spy(self: Arena, scorer: Any, thetas: Any, seed: int, first: int, watch: Any = None) -> Any:
+        played.append((seed, first, self.num_envs // len(thetas)))
+        return original(self, scorer, thetas, seed, first, watch)
+
+    monkeypatch.setattr(Arena, "play", spy)
+    search(configuration(seed=5))
+    training = [first for seed, first, count in played if seed == TRAINING_SEEDS + 5 and count == 4]
+    assert training == [4 * generation for generation in range(1, 7)]
+    assert {seed for seed, *_ in played} == {TRAINING_SEEDS + 5, VALIDATION_SEED}
+    assert TRAINING_SEEDS + 2**32 < VALIDATION_SEED
+
+
+def test_candidates_are_compared_with_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the same episodes of the same generation, and the strategy is told of each in its order."""
+    games: list[tuple[Any, Any]] = []
+    compared: list[tuple[Any, Any, Any]] = []
+    play, fitness = Arena.play, module._fitness
+
+    def spy(self: Arena, scorer: Any, thetas: Any, *rest: Any) -> Any:
+        values = play(self, scorer, thetas, *rest)
+        games.append((thetas, values))
+        return values
+
+    def spy_fitness(kind: str, sign: float, values: Any, start: Any) -> Any:
+        found = fitness(kind, sign, values, start)
+        compared.append((values, start, found))
+        return found
+
+    monkeypatch.setattr(Arena, "play", spy)
+    monkeypatch.setattr(module, "_fitness", spy_fitness)
+    config = configuration()
+    search(config)
+    side_by_side = [(thetas, values) for thetas, values in games if len(thetas) > 1]
+    told = [own for own in compared if own[0].ndim == 2]
+    assert len(side_by_side) == len(told) == 6
+    start = games[1][0][0]  # which plays the first validation
+    for (thetas, values), (against, reference, found) in zip(side_by_side, told, strict=True):
+        np.testing.assert_array_equal(thetas[0], start)
+        np.testing.assert_array_equal(reference, values[0])
+        np.testing.assert_array_equal(against, values[1:])
+        assert found.shape == (6,)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.agents.test_search import configuration
+from schedgym.agents import files, search
+
+written = 0
+write = search.write_atomically
+
+def count(path, arrays):
+    global written
+    write(path, arrays)
+    written += 1
+
+search.write_atomically = count
+play = search.Arena.play
+
+def kill(self, *rest):
+    if written == 2:  # in the middle of generation 5, of whose play nothing is saved
+        os.kill(os.getpid(), signal.SIGKILL)
+    return play(self, *rest)
+
+search.Arena.play = kill
+search.train_search(configuration(), sys.argv[1], "command")
+"""
+
+
+def test_a_killed_training_goes_on(
+    uninterrupted: module.SearchResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.npz"
+    root = str(Path(__file__).resolve().parents[2])
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == -signal.SIGKILL, run.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["agent.checkpoint"]
+    generations: list[int] = []
+    original = Arena.play
+
+    def spy(self: Arena, scorer: Any, thetas: Any, seed: int, first: int, watch: Any = None) -> Any:
+        if seed == TRAINING_SEEDS:
+            generations.append(first // 4)
+        return original(self, scorer, thetas, seed, first, watch)
+
+    monkeypatch.setattr(Arena, "play", spy)
+    result = train_search(configuration(), path, "command", resume=True)
+    assert generations == [5, 6], "it plays again what it has saved"
+    assert same(result, uninterrupted)
+    assert points(result) == points(uninterrupted)
+    agent = load_agent(path, ID, "priority")
+    assert all(np.array_equal(agent.weights[n], uninterrupted.weights[n]) for n in agent.weights)
+    assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
+
+
+def test_an_agent_file_says_how_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = configuration(seed=9)
+    shown: list[Point] = []
+    result = train_search(config, tmp_path / "agent.npz", "schedgym train it", report=shown.append)
+    assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
+    metadata = load_agent("agent.npz").metadata
+    assert make_config(metadata["config"]) == config
+    assert metadata["command"] == "schedgym train it"
+    assert metadata["parameters"] == config.parameters
+    training = metadata["training"]
+    assert training["seed"] == 9 and training["environment_seed"] == TRAINING_SEEDS + 9
+    assert training["validation_seed"] == VALIDATION_SEED
+    assert training["curve"] == [dataclasses.asdict(point) for point in result.curve]
+    assert training["best"] == dataclasses.asdict(result.best)
+    assert shown == list(result.curve)
+    assert {"python", "numpy", "numba", "cma"} <= set(metadata["versions"])
+    assert metadata["network"]["inputs"]["job"][0] == "log work left"
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    path = tmp_path / "a.checkpoint"
+    search(configuration({"generations": 2}), path)
+    return path
+
+
+def test_checkpoints_of_other_configurations(checkpoint: Path, uninterrupted: module.SearchResult) -> None:
+    before = checkpoint.read_bytes()
+    for changes, more, message in (
+        ({"sigma": 0.4}, {}, "search.sigma is 0.3 there, and 0.4 here"),
+        ({}, {"seed": 3}, "seed is 0 there, and 3 here"),
+        ({}, {"parameters": {"jobs": 13}}, "parameters.jobs is 12 there, and 13 here"),
+    ):
+        with pytest.raises(InvalidParameter, match=f"a.checkpoint: .* another configuration: {message}"):
+            search(configuration(changes, **more), checkpoint, resume=True)
+    assert checkpoint.read_bytes() == before
+    # but it may be made longer
+    assert same(search(configuration({"patience": 7}), checkpoint, resume=True), uninterrupted)
+
+
+def test_damaged_checkpoints(checkpoint: Path) -> None:
+    whole = checkpoint.read_bytes()
+    with np.load(checkpoint) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    rng = np.random.default_rng(0)
+    trace = module._Trace(configuration(), checkpoint)
+    refused = 0
+    for i in range(200):
+        data = bytearray(whole[: int(rng.integers(len(whole)))] if i % 2 else whole)
+        if i % 2 == 0:
+            data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
+        checkpoint.write_bytes(data)
+        try:
+            trace.load()
+        except InvalidParameter as error:
+            assert str(error).startswith("a.checkpoint: ") and "\n" not in str(error)
+            refused += 1
+    assert refused > 120
+    for name in arrays:
+        if not name.startswith("statistics/"):
+            module.write_atomically(checkpoint, {key: a for key, a in arrays.items() if key != name})
+            with pytest.raises(InvalidParameter, match="not a checkpoint of a search"):
+                trace.load()
+    module.write_atomically(checkpoint, {**arrays, "fitness": arrays["fitness"][:, ::-1]})
+    with pytest.raises(InvalidParameter, match="a.checkpoint: the search is not repeated as it was"):
+        search(configuration(), checkpoint, resume=True)
+
+
+def test_what_cannot_be_trained_is_refused_before_anything_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*rest: Any) -> None:
+        raise AssertionError("it plays")
+
+    monkeypatch.setattr(Arena, "play", never)
+    with pytest.raises(InvalidParameter, match="there is no folder"):
+        train_search(configuration(), tmp_path / "no" / "agent.npz")
+    with pytest.raises(InvalidParameter, match="algorithm: a search is 'cma', got 'ppo'"):
+        search(make_config({"id": ID, "algorithm": "ppo", "view": "priority"}))
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_parameter_is_too_few() -> None:
+    with pytest.raises(InvalidParameter, match="needs 2 parameters or more, this one has 1"):
+        search(configuration(scorer={"columns": {"job": ["age"]}}))
+
+
+def test_prices_of_resources() -> None:
+    """Partial-value's other view: one score per resource, the logarithm of its price."""
+    config = make_config(
+        {
+            "id": "schedgym/PartialValue-v0",
+            "algorithm": "cma",
+            "view": "prices",
+            "parameters": {"jobs": 20, "rate": 4.0, "window": "all"},
+            "scorer": {"skip": {"resource": {"bias": 0.5}}},
+            "search": {**SMALL, "population": 8, "episodes": 8, "generations": 16},
+        }
+    )
+    result = search(config)
+    assert result.inputs["resource"][0] == "log load"
+    assert result.best.change < -0.03 and result.best.objective > 1.03 * result.curve[0].objective
