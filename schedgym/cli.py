@@ -300,11 +300,15 @@ def _application() -> Any:
             str | None, argument(metavar="[ID]", help="An environment id or a problem; default: all.")
         ] = None,
         quick: Annotated[bool, option("--quick", help="A shorter run.")] = False,
+        growth: Annotated[
+            bool, option("--growth", help="How episodes' times grow with jobs and servers.")
+        ] = False,
         json_: json_type = None,
     ) -> None:
-        """Steps per second of both faces, and their ratio to CartPole."""
+        """Steps per second of both faces, and their ratio to CartPole; or the growth of times."""
         _check_output(json_)
-        importlib.import_module("schedgym.evaluation.bench").main(name, quick=quick, json=json_)
+        room = "growth" if growth else "bench"
+        importlib.import_module(f"schedgym.evaluation.{room}").main(name, quick=quick, json=json_)
 
     return typer.main.get_command(app)
 

@@ -136,6 +136,10 @@ class _Program:
         self.start = np.concatenate([[0], np.cumsum(self.degree)])
         self.chosen = np.zeros(leq.shape, dtype=np.bool_)
         self.choose(leq, FIRST_COLUMNS)
+        # of every server the task that it suits best: else, among many servers, those without a column have
+        # price 0, and columns come in by a few at a time
+        best = (leq / leq.min(axis=1, keepdims=True)).argmin(axis=0)
+        self.chosen[best, np.arange(self.servers)] = True
 
     def choose(self, cost: Floats, most: int) -> bool:
         """Add each task's cheapest columns with a finite cost; whether there were any."""

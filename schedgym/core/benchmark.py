@@ -1,4 +1,7 @@
-"""Benchmark: one line of ``schedgym bench``, as a problem's room ``bench`` lists them in ``CASES``."""
+"""Benchmark and Growth: what ``schedgym bench`` measures, as a problem's room ``bench`` lists it.
+
+The room has ``CASES``, and in ``GROWTH`` what can grow.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Benchmark"]
+__all__ = ["Benchmark", "Growth"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,3 +39,25 @@ class Benchmark:
     policy: str = ""
     target: str = "-"
     slow: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Growth:
+    """One way in which an environment's episodes can grow: a table of ``schedgym bench --growth``.
+
+    Attributes:
+        id: environment id.
+        name: what grows.
+        sizes: from small to large.
+        parameters: of the environment, for a size; over the id's baseline parameters.
+        expected: policy -> the exponents that the seconds of its decisions, and of everything else, should
+            have at most; "" stands for all others.
+        why: what stays the same, and where the exponents come from.
+    """
+
+    id: str
+    name: str
+    sizes: tuple[int, ...]
+    parameters: Callable[[int], Mapping[str, Any]]
+    expected: Mapping[str, tuple[float, float]]
+    why: str

@@ -84,6 +84,8 @@ SOLVERS = next(
     (root / "baselines" / "solvers" for root in (PACKAGE, PACKAGE.parent) if (root / "baselines").is_dir()),
     PACKAGE / "baselines" / "solvers",
 )
+#: rooms of a problem that no kernel is made of
+UPPER_ROOMS = ("bench", "env", "render")
 COMPILED = not _numba.config.DISABLE_JIT
 MOST_DIMENSIONS = 3
 
@@ -91,7 +93,8 @@ MOST_DIMENSIONS = 3
 @functools.cache
 def source_stamp(folder: Path) -> tuple[tuple[str, float, int], ...]:
     """Names, times and sizes of the sources that a kernel in ``folder`` may be made of."""
-    shared = (*(PACKAGE / "core").glob("*.py"), *(PACKAGE / "problems").rglob("*.py"))
+    rooms = (path for path in (PACKAGE / "problems").rglob("*.py") if path.stem not in UPPER_ROOMS)
+    shared = (*(PACKAGE / "core").glob("*.py"), *rooms)
     solvers = (*SOLVERS.glob("*.py"),)
     files = sorted({*shared, *solvers, *folder.glob("*.py")})
     return tuple((str(f), (s := f.stat()).st_mtime, s.st_size) for f in files)

@@ -155,7 +155,7 @@ class Parameters:
             rules = field.metadata
             if rules.get("choices") and isinstance(value, str) and value not in rules["choices"]:
                 raise UnknownName(field.name, value, rules["choices"])
-            if number and not math.isfinite(value):
+            if isinstance(value, float) and not math.isfinite(value):
                 raise InvalidParameter(f"{field.name}: must be finite, got {value!r}")
             low, high = rules.get("minimum"), rules.get("maximum")
             if number and low is not None and (value < low or (rules["exclusive"] and value == low)):

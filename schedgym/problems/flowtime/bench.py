@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark
+from schedgym.core.benchmark import Benchmark, Growth
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "GROWTH"]
 
 ID = "schedgym/FlowtimePacking-v0"
 ENVS = 256
@@ -66,5 +66,24 @@ CASES = (
             ("ocorp+", "1d", "<= 6"),
             ("ocorp+m", "2d", "<= 10"),
         )
+    ),
+)
+
+GROWTH = (
+    Growth(
+        id=ID,
+        name="jobs",
+        sizes=(100, 1000, 10_000, 100_000),
+        parameters=lambda size: {"jobs": size, "load": 0.7},
+        expected={"": (1, 1)},
+        why="load 0.7: as many jobs are in the system at any time (at 0.95 their number grows, too)",
+    ),
+    Growth(
+        id=ID,
+        name="servers",
+        sizes=(10, 100, 1000, 10_000),
+        parameters=lambda size: {"jobs": 1000, "servers": "+".join(["8"] * size)},
+        expected={"": (2, 1)},
+        why="1000 jobs, the same load: more of them at a time; for each the next largest server is sought",
     ),
 )

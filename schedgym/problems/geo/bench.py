@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark
+from schedgym.core.benchmark import Benchmark, Growth
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "GROWTH"]
 
 ASSIGN, FAIR = "schedgym/GeoAssign-v0", "schedgym/GeoFair-v0"
 ENVS = 256
@@ -78,4 +78,30 @@ CASES = (
         for policy in policies
         if FACEBOOK.is_file()
     ),
+)
+
+GROWTH = tuple(
+    growth
+    for id, jobs, sites in (
+        (ASSIGN, {"swag": (1.5, 1), "btawj-swag": (2, 1)}, (1.25, 1.5)),
+        (FAIR, {}, (1.5, 1.5)),
+    )
+    for growth in (
+        Growth(
+            id=id,
+            name="jobs",
+            sizes=(100, 1000, 10_000, 100_000),
+            parameters=lambda size: {"jobs": size},
+            expected={"": (1, 1), **jobs},
+            why="the same utilisation; swag orders all jobs in the system, ever more by heavy tails",
+        ),
+        Growth(
+            id=id,
+            name="sites",
+            sizes=(10, 100, 1000),
+            parameters=lambda size: {"jobs": 200, "sites": size},
+            expected={"": sites},
+            why="200 jobs, ever more of them at a time: as many rows, with a number per site",
+        ),
+    )
 )

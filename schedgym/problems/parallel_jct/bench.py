@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedgym.core.benchmark import Benchmark
+from schedgym.core.benchmark import Benchmark, Growth
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "GROWTH"]
 
 ID = "schedgym/ParallelJCT-v0"
 ENVS = 256
@@ -51,5 +51,27 @@ CASES = (
             slow=True,
         )
         for policy, target in (("ontapra", "<= 15"), ("slf", "-"), ("fcfs", "-"))
+    ),
+)
+
+#: servers of a fat tree -> its arity
+_ARITIES = {arity**3 // 4: arity for arity in (4, 8, 12, 16, 24)}
+
+GROWTH = (
+    Growth(
+        id=ID,
+        name="jobs",
+        sizes=(100, 1000, 10_000),
+        parameters=lambda size: {"jobs": size, "rate": 0.03},
+        expected={"": (1.25, 1.5)},
+        why="3 jobs in 100 s, which 54 servers can take: above that rate the queue, and the work, grow, too",
+    ),
+    Growth(
+        id=ID,
+        name="servers",
+        sizes=tuple(_ARITIES),
+        parameters=lambda size: {"jobs": 50, "arity": _ARITIES[size]},
+        expected={"": (1, 1), "ontapra-tapra": (2, 1)},
+        why="50 jobs on fat trees: every plan looks at all servers; tapra solves a linear program each time",
     ),
 )

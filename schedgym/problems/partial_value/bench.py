@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark
+from schedgym.core.benchmark import Benchmark, Growth
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "GROWTH"]
 
 ID = "schedgym/PartialValue-v0"
 ENVS = 256
@@ -66,5 +66,24 @@ CASES = (
             ("primal-dual", "discrete", 100, 10.0, "-"),
             ("concave", "continuous", 10000, 10000.0, "-"),
         )
+    ),
+)
+
+GROWTH = (
+    Growth(
+        id=ID,
+        name="jobs",
+        sizes=(100, 1000, 10_000, 100_000),
+        parameters=lambda size: {"jobs": size},
+        expected={"": (1, 1)},
+        why="the same rate: as many slots more",
+    ),
+    Growth(
+        id=ID,
+        name="jobs a slot",
+        sizes=(10, 100, 1000, 10_000),
+        parameters=lambda size: {"jobs": 10 * size, "rate": float(size), "capacity": 10.0 * size},
+        expected={"": (1, 1)},
+        why="ten slots of arrivals, capacity in proportion: a slot is divided in linear time",
     ),
 )

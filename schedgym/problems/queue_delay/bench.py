@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedgym.core.benchmark import Benchmark
+from schedgym.core.benchmark import Benchmark, Growth
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "GROWTH"]
 
 ID = "schedgym/QueueDelay-v0"
 QUEUE: dict[str, Any] = {"tasks": 200, "servers": 8, "window": 32, "view": "pick"}
@@ -59,5 +59,24 @@ CASES = (
             (24024, 40, 1.0, "load 1", "<= 2"),
             (24024, 40, None, "10/s", "<= 2"),
         )
+    ),
+)
+
+GROWTH = (
+    Growth(
+        id=ID,
+        name="tasks",
+        sizes=(100, 1000, 10_000, 100_000),
+        parameters=lambda size: {"tasks": size, "load": 0.9},
+        expected={"": (1, 1), "fcfs": (1, 2)},
+        why="8 servers at load 0.9: queues keep their length, but for fcfs, whose head blocks all others",
+    ),
+    Growth(
+        id=ID,
+        name="servers",
+        sizes=(10, 100, 1000, 10_000),
+        parameters=lambda size: {"tasks": 5000, "servers": size, "load": 0.9},
+        expected={"": (1, 1)},
+        why="5000 tasks: each looks at all servers once",
     ),
 )

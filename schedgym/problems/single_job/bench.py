@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark
+from schedgym.core.benchmark import Benchmark, Growth
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "GROWTH"]
 
 ID = "schedgym/SingleJob-v0"
 ENVS = 256
@@ -69,5 +69,27 @@ CASES = (
             target=target,
         )
         for policy, target in (("tapra-fast", "<= 0.001"), ("tapra", "<= 0.15"), ("min-min", "<= 0.2"))
+    ),
+)
+
+#: servers of a fat tree -> its arity
+_ARITIES = {arity**3 // 4: arity for arity in (4, 8, 12, 16, 24)}
+
+GROWTH = (
+    Growth(
+        id=ID,
+        name="tasks",
+        sizes=(100, 1000, 10_000, 100_000),
+        parameters=lambda size: {"tasks": size},
+        expected={"": (2, 1), "tapra": (1.5, 1)},
+        why="54 servers: searches move each task, and look at all others for it; tapra has a linear program",
+    ),
+    Growth(
+        id=ID,
+        name="servers",
+        sizes=tuple(_ARITIES),
+        parameters=lambda size: {"tasks": 100, "arity": _ARITIES[size]},
+        expected={"": (1.25, 1), "tapra": (2, 1)},
+        why="100 tasks on fat trees: every move looks at all servers; the linear program has a row for each",
     ),
 )

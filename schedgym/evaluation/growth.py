@@ -1,0 +1,170 @@
+"""How the time of an episode grows with its size: what ``schedgym bench --growth`` measures and prints.
+
+Which sizes grow, the problems' rooms ``bench`` list in ``GROWTH``, with the exponents that the algorithms
+lead one to expect. A policy's time is that of its decisions; the environment's is all else: reset, steps,
+observations. The exponent is the slope of log time over log size, fitted to the larger half of the sizes:
+small ones show what does not grow. One process, one core; of short episodes the fastest of three counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedgym.core.benchmark import Growth
+from schedgym.core.files import atomic_write
+from schedgym.core.policy import make_policy
+from schedgym.core.problem import Problem, get_problem, list_problems
+from schedgym.evaluation.runner import acting_parameters, default_policies, make_env
+
+__all__ = ["LIMIT", "MARGIN", "Point", "axes", "exponent", "grow", "main"]
+
+LIMIT = 10.0  # s that an episode may take
+MARGIN = 0.3  # by which a fitted exponent may exceed the expected one
+SHORT = 1.0  # s below which an episode is repeated
+REPETITIONS = 3
+LEAST = 2e-3  # s that the last time must reach for an exponent to mean anything
+
+
+class Point(NamedTuple):
+    """One episode.
+
+    Attributes:
+        size: what grows.
+        steps: decisions.
+        policy: seconds of the policy's decisions.
+        env: seconds of everything else.
+    """
+
+    size: int
+    steps: int
+    policy: float
+    env: float
+
+
+def axes(problem: Problem, id: str) -> list[Growth]:
+    """What grows in an environment id."""
+    return [growth for growth in getattr(problem.room("bench"), "GROWTH", ()) if growth.id == id]
+
+
+def _episode(env: Any, policy: Any, size: int) -> Point:
+    """The first episode of seed 0."""
+    begin = perf_counter()
+    observation, _ = env.reset(seed=0, options={"episode": 0})
+    policy.reset(env.interface, np.random.default_rng(0))
+    deciding, steps, done = 0.0, 0, False
+    while not done:
+        before = perf_counter()
+        action = policy(observation)
+        deciding += perf_counter() - before
+        observation, _, terminated, truncated, _ = env.step(action)
+        done = terminated or truncated
+        steps += 1
+    return Point(size, steps, deciding, perf_counter() - begin - deciding)
+
+
+def grow(growth: Growth, policy: str, limit: float = LIMIT) -> Iterator[Point]:
+    """Episodes of ever larger size, as long as the next should take at most ``limit`` seconds.
+
+    Args:
+        growth: what grows.
+        policy: name of a policy of the problem.
+        limit: by the slope of the last two times.
+    """
+    problem = get_problem(growth.id)
+    last: Point | None = None
+    slope = 1.0
+    for size in growth.sizes:
+        if last is not None and (last.policy + last.env) * (size / last.size) ** slope > limit:
+            return
+        acting = make_policy(policy, problem.name)
+        parameters = acting_parameters(problem, growth.id, growth.parameters(size), acting)
+        env = make_env(growth.id, parameters)
+        if last is None:
+            _episode(env, acting, size)  # compiles
+        points = [_episode(env, acting, size)]
+        while points[0].policy + points[0].env < SHORT and len(points) < REPETITIONS:
+            points.append(_episode(env, acting, size))
+        point = min(points, key=lambda own: own.policy + own.env)
+        if last is not None:
+            ratio = (point.policy + point.env) / (last.policy + last.env)
+            slope = max(1.0, math.log(ratio) / math.log(size / last.size))
+        yield point
+        last = point
+
+
+def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
+    """The slope of log seconds over log size, of the larger half of the sizes, at least two; NaN of fewer."""
+    count = max(2, (len(sizes) + 1) // 2)
+    if len(sizes) < 2:
+        return math.nan
+    return float(np.polyfit(np.log(sizes[-count:]), np.log(seconds[-count:]), 1)[0])
+
+
+def _verdict(points: Sequence[Point], expected: tuple[float, float]) -> tuple[float, float, str]:
+    """The exponents of policy and environment, and what is to be said of them."""
+    sizes = [point.size for point in points]
+    policy, env = (exponent(sizes, [point[i] for point in points]) for i in (2, 3))
+    if len(points) < 2:
+        return policy, env, "too slow to tell"
+    above = [
+        name
+        for name, found, least, limit in (
+            ("policy", policy, points[-1].policy, expected[0]),
+            ("environment", env, points[-1].env, expected[1]),
+        )
+        if least >= LEAST and found > limit + MARGIN
+    ]
+    return policy, env, f"above: {', '.join(above)}" if above else "as expected"
+
+
+def main(name: str | None = None, quick: bool = False, json: str | Path | None = None) -> dict[str, Any]:
+    """Measure, print a table per axis, and write JSON if a file is named.
+
+    Args:
+        name: an environment id or a problem; None: all of them.
+        quick: episodes of a second at most.
+        json: file for the results.
+
+    Returns:
+        {"growth": rows}, a row per axis and policy, with its points.
+
+    Raises:
+        UnknownName: for a name that is neither.
+    """
+    import json as json_module
+
+    problems = list(list_problems().values()) if name is None else [get_problem(name)]
+    limit = LIMIT / 10 if quick else LIMIT
+    rows: list[dict[str, Any]] = []
+    print(f"one process, one core; exponents of seconds per episode; sizes up to {limit:g} s an episode")
+    for problem in problems:
+        for id in [name] if name is not None and name in problem.ids else problem.ids:
+            for growth in axes(problem, id):
+                print(f"\n{id}, {growth.name}: {growth.why}")
+                print(
+                    f"{'policy':<16}{'policy':>8}{'expected':>10}{'env':>8}{'expected':>10}   largest episode"
+                )
+                for policy in default_policies(problem, id, [growth.parameters(growth.sizes[0])]):
+                    expected = growth.expected.get(policy, growth.expected[""])
+                    points = list(grow(growth, policy, limit))
+                    found, env, verdict = _verdict(points, expected)
+                    last = points[-1]
+                    print(
+                        f"{policy:<16}{found:>8.2f}{expected[0]:>10g}{env:>8.2f}{expected[1]:>10g}   "
+                        f"{last.size:,}: {last.policy:.3g} + {last.env:.3g} s   {verdict}",
+                        flush=True,
+                    )
+                    row = {"id": id, "axis": growth.name, "policy": policy, "expected": expected}
+                    row |= {"policy_exponent": found, "env_exponent": env, "verdict": verdict}
+                    rows.append(row | {"points": [point._asdict() for point in points]})
+    result = {"growth": rows}
+    if json is not None:
+        with atomic_write(json) as stream:
+            json_module.dump(result, stream, indent=1)
+    return result
