@@ -1,16 +1,14 @@
 """AgentPolicy: a trained agent as a policy, which evaluations run like any other.
 
-It acts in its own view on observations of tokens; ``policy.environment`` says with which
-parameters it was trained. :func:`evaluate_agents` runs agents and baselines on the same episodes, each in
-the environment that it acts in.
+It acts in its own view on observations of tokens; ``policy.environment`` says with which parameters it was
+trained. :func:`schedgym.evaluate` asks it for those that it acts under.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +17,12 @@ from schedgym.agents import tokens
 from schedgym.agents.files import Agent, InvalidAgentFile, load_agent, load_pretrained
 from schedgym.agents.linear import Scorer, ScorerOptions
 from schedgym.agents.options import NetworkOptions
-from schedgym.agents.search import TRAINING_SEEDS
 from schedgym.agents.views import Layout, layout_of
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, SchedgymError
-from schedgym.evaluation.runner import default_policies, evaluate, resolve_id
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["ACTING", "OWN", "AgentPolicy", "evaluate_agents", "make_agent"]
+__all__ = ["ACTING", "OWN", "AgentPolicy", "make_agent"]
 
 Observation = Mapping[str, npt.NDArray[Any]]
 
@@ -68,15 +61,16 @@ class AgentPolicy:
         self._layout: Layout | None = None
         self._scorer: Scorer | None = None
 
-    def acting_parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters under which it acts where ``given`` are those of an evaluation.
+    def acting_parameters(self, id: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters under which it acts where ``given`` are those of an evaluation of ``id``.
 
         It sees and acts in its own way (OWN), and in the details that are no part of the problem (ACTING) as
         it was trained where ``given`` says nothing of them.
 
         Raises:
-            UnknownName, InvalidParameter: if this version refuses the parameters that it was trained with.
+            UnknownName, InvalidParameter: for another id, or what this version refuses of its training.
         """
+        self.agent.check(id)
         trained = vars(get_problem(self.agent.id).build(self.agent.id, self.environment))
         acting = {name: trained[name] for name in ACTING if name in trained}
         return {**acting, **given, "action_mask": True, **{name: trained[name] for name in OWN}}
@@ -153,52 +147,3 @@ def make_agent(source: str | Path | Agent, id: str) -> AgentPolicy:
     if str(source) == "pretrained":
         return AgentPolicy(load_pretrained(id), "pretrained")
     return AgentPolicy(load_agent(source, id=id))
-
-
-def evaluate_agents(
-    env_id: str,
-    agents: Mapping[str, AgentPolicy],
-    policies: Any = None,
-    episodes: int | None = None,
-    seed: int = 0,
-    *,
-    parameters: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> pd.DataFrame:
-    """Run agents and policies on the same episodes, each in the environment that it acts in.
-
-    Args:
-        env_id: environment id, or the problem's name.
-        agents: label -> agent.
-        policies: as for :func:`~schedgym.evaluation.runner.evaluate`.
-        episodes: the same.
-        seed: the same, below :data:`~schedgym.agents.search.TRAINING_SEEDS`.
-        parameters: of the environment, for all. Of those that an agent was trained with, only OWN and
-            ACTING are its own.
-        options: further arguments of ``evaluate``.
-
-    Returns:
-        the frame of ``evaluate``, agents last.
-
-    Raises:
-        InvalidParameter: for a label that is a policy's, too, a seed of trainings, an agent for another id,
-            and what ``evaluate`` raises.
-    """
-    problem, id = resolve_id(env_id)
-    if isinstance(seed, int) and seed >= TRAINING_SEEDS:
-        raise InvalidParameter(f"seed: must be below {TRAINING_SEEDS}: from there on agents were trained")
-    for agent in agents.values():
-        agent.agent.check(id)
-    if policies is None:
-        policies = default_policies(problem, id, [dict(parameters or {})], options.get("options") or ())
-    named = {label: copy.copy(agent) for label, agent in agents.items()}
-    for label, agent in named.items():
-        agent.name = label
-    if isinstance(policies, Mapping):
-        for label in named:
-            if label in policies:
-                raise InvalidParameter(f"policies: {label!r} is named twice; give labels in a dict")
-        together: Any = {**policies, **named}
-    else:
-        together = [*(policies if isinstance(policies, (list, tuple)) else [policies]), *named.values()]
-    return evaluate(id, together, episodes, seed, parameters=parameters, **options)

@@ -39,6 +39,7 @@ from schedgym.agents.views import make_layout
 from schedgym.core.simulator import ACT, BEGIN, SKIP
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import require
+from schedgym.evaluation.runner import EVALUATION_SEEDS
 
 __all__ = [
     "TRAINING_SEEDS",
@@ -55,7 +56,7 @@ F4 = npt.NDArray[np.float32]
 F8 = npt.NDArray[np.float64]
 
 #: the environment's seed in training is this plus the training's seed, which is below 2^32
-TRAINING_SEEDS = 2**40
+TRAINING_SEEDS = EVALUATION_SEEDS
 VALIDATION_SEED = 2**41
 
 SAMPLES = 8  # every so many decisions the columns are measured

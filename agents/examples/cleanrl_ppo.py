@@ -21,6 +21,8 @@ from schedgym.evaluation import require
 torch: Any = require("torch", "agents")
 nn: Any = torch.nn
 
+__all__ = ["Agent", "main"]
+
 ID = "schedgym/QueueDelay-v0"
 #: strict: an infeasible action raises, so that the masks are seen to work
 PARAMETERS: dict[str, Any] = {

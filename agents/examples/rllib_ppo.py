@@ -22,6 +22,8 @@ from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import require
 
+__all__ = ["configuration", "main", "make_env", "token_module"]
+
 NAME = "schedgym"  # under which the environments are registered
 
 

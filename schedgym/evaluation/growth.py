@@ -160,8 +160,9 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
                         f"{last.size:,}: {last.policy:.3g} + {last.env:.3g} s   {verdict}",
                         flush=True,
                     )
-                    row = {"id": id, "axis": growth.name, "policy": policy, "expected": expected}
-                    row |= {"policy_exponent": found, "env_exponent": env, "verdict": verdict}
+                    row: dict[str, Any] = {"id": id, "axis": growth.name, "policy": policy}
+                    row |= {"policy_exponent": found, "env_exponent": env}
+                    row |= {"expected": expected, "verdict": verdict}
                     rows.append(row | {"points": [point._asdict() for point in points]})
     result = {"growth": rows}
     if json is not None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "EVALUATION_SEEDS",
     "Outcome",
     "acting_parameters",
     "check_bound",
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 EPISODES = 20  # with the generator
+EVALUATION_SEEDS = 2**40  # evaluations take seeds below, trainings and their validations those from here
 RELATIVE_TOLERANCE = 1e-9
 CLOCK_TOLERANCE = 1e-12  # rounding of sums of times, as a share of the workload's largest number
 SLOW = 2.0  # s before a progress bar shows
@@ -80,6 +82,7 @@ def resolve_id(name: str) -> tuple[Problem, str]:
 
 
 def baseline(problem: Problem, id: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``parameters`` over the id's ``baseline_parameters``."""
     return {**problem.ids[id].baseline_parameters, **(parameters or {})}
 
 
@@ -95,7 +98,7 @@ def acting_parameters(
     values = dict(parameters or {})
     own = getattr(policy, "acting_parameters", None)
     if own is not None:
-        return dict(own(values))
+        return dict(own(id, values))
     name = policy if isinstance(policy, str) else getattr(policy, "name", None)
     preferred = problem.ids[id].baseline_parameters.get("view")
     if "view" in values or preferred is None or not isinstance(name, str):
@@ -185,6 +188,7 @@ def _slack(workload: Workload) -> float:
 
 
 def checked_gap(metric: Metric, bound: float, objective: float, slack: float, where: str) -> float:
+    """:func:`check_bound` where the workload's rounding ``slack`` is known."""
     gap = bound - objective if metric.better == "max" else objective - bound
     if not gap >= -RELATIVE_TOLERANCE * max(abs(bound), abs(objective)) - slack:
         raise RuntimeError(f"{where}: {metric.name} {objective!r} beats the bound {bound!r}")
@@ -240,6 +244,8 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
+    """What one episode of a job came to; of the bounds, "bound" and "slack", or nothing."""
+
     setting: int
     label: str | None
     episode: int
@@ -256,6 +262,7 @@ class Environments:
 
     @classmethod
     def get(cls, run: str, setting: int, id: str, parameters: Mapping[str, Any]) -> SchedulingEnv:
+        """The environment of a run's setting with these parameters."""
         if cls.setting != (run, setting):
             cls.clear()
             cls.setting = run, setting
@@ -268,6 +275,7 @@ class Environments:
 
     @classmethod
     def clear(cls) -> None:
+        """Forget them."""
         cls.setting = "", 0
         cls.envs.clear()
 
@@ -292,6 +300,7 @@ def _episodes(job: Job) -> Iterator[Result]:
 
 
 def run_job(job: Job) -> list[Result]:
+    """All episodes of a job."""
     return list(_episodes(job))
 
 
@@ -314,6 +323,7 @@ class Progress:
                 self.console = console
 
     def advance(self, episodes: int) -> None:
+        """Count episodes that have ended."""
         self.done += episodes
         if self.console is None:
             return
@@ -334,6 +344,7 @@ class Progress:
             self.bar.update(self.task, completed=self.done)
 
     def close(self) -> None:
+        """Take the bar away."""
         if self.bar is not None:
             self.bar.stop()
 
@@ -362,7 +373,7 @@ def evaluate(
             None runs the id's default policies. Objects must forget the last episode in ``reset``.
         episodes: number of episodes per policy; None means 20 of the generator, all windows of a trace,
             all ``workloads``, or 1 where ``parameters`` names a workload file.
-        seed: number from 0.
+        seed: number from 0, below EVALUATION_SEEDS.
         parameters: of the environment.
         workloads: instances that take the generator's place.
         n_jobs: processes; -1 means one per core. The result does not depend on it.
@@ -437,8 +448,8 @@ def sweep(
     settings = expand_grid(grid)
     given = resolve_policies(problem, id, policies, options or {}, parameters or {}, settings)
     jobs_at_once = count_processes(n_jobs)
-    check_counts(episodes, seed)
-    objective = shared_objective(problem, id, [{**(parameters or {}), **setting} for setting in settings])
+    _check_counts(episodes, seed)
+    objective = _objective(problem, id, [{**(parameters or {}), **setting} for setting in settings])
     run = uuid.uuid4().hex
     folder = tempfile.TemporaryDirectory(prefix="schedgym-") if workloads is not None else None
     try:
@@ -492,20 +503,23 @@ def sweep(
 
 
 def count_processes(n_jobs: int) -> int:
+    """How many processes ``n_jobs`` means; -1: one per core."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise InvalidParameter(f"n_jobs: must be a number of processes, or -1 for all cores, got {n_jobs!r}")
     return 1 if n_jobs == 1 else int(require("joblib").effective_n_jobs(n_jobs))
 
 
-def check_counts(episodes: int | None, seed: int) -> None:
+def _check_counts(episodes: int | None, seed: int) -> None:
     for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
         if name == "episodes" and value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise InvalidParameter(f"{name}: must be a whole number from {least}, got {value!r}")
+    if seed >= EVALUATION_SEEDS:
+        raise InvalidParameter(f"seed: must be below {EVALUATION_SEEDS}: from there on agents are trained")
 
 
-def shared_objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
+def _objective(problem: Problem, id: str, settings: Iterable[Mapping[str, Any]]) -> Metric:
     """The one objective of all settings."""
     checked = [problem.build(id, baseline(problem, id, setting)) for setting in settings]
     names = {problem.objective_of(parameters) for parameters in checked}

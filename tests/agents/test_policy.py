@@ -14,7 +14,7 @@ import pytest
 
 from schedgym.agents import tokens
 from schedgym.agents.files import Agent, InvalidAgentFile, list_pretrained, load_agent, save_agent
-from schedgym.agents.policy import ACTING, OWN, AgentPolicy, evaluate_agents, make_agent
+from schedgym.agents.policy import ACTING, OWN, AgentPolicy, make_agent
 from schedgym.agents.search import TRAINING_SEEDS
 from schedgym.core.problem import get_problem, list_problems
 from schedgym.errors import InvalidParameter, UnknownName
@@ -171,20 +171,20 @@ def test_agents_and_policies_play_the_same_episodes(id: str) -> None:
     names = list(get_problem(id).ids[id].policies[-2:])
     parameters = small(id)
     parameters.pop("window", None)
-    frame = evaluate_agents(id, agents, names, 3, 8, parameters=parameters)
+    frame = evaluate(id, {**dict(zip(names, names, strict=True)), **agents}, 3, 8, parameters=parameters)
     alone = evaluate(id, names, 3, 8, parameters=parameters)
     assert list(dict.fromkeys(frame["policy"])) == [*names, "first", "second"]
     before = frame[~frame["policy"].isin(agents)]
     assert before.reset_index(drop=True).equals(alone), "agents change what policies come to"
     assert {label: frame.attrs["views"][label] for label in agents} == dict.fromkeys(agents, view)
-    theirs, mine = make_env(id, parameters), make_env(id, agents["first"].acting_parameters(parameters))
+    theirs, mine = make_env(id, parameters), make_env(id, agents["first"].acting_parameters(id, parameters))
     assert mine.interface.view == view and mine.interface.observation != theirs.interface.observation
     for episode in range(3):
         for env in (theirs, mine):
             env.reset(seed=8, options={"episode": episode})
         assert mine.simulator.workload(0) == theirs.simulator.workload(0)
     # labels in a dict, and what an agent comes to alone
-    again = evaluate_agents(id, {"first": agents["first"]}, {"other": names[0]}, 3, 8, parameters=parameters)
+    again = evaluate(id, {"other": names[0], "first": agents["first"]}, 3, 8, parameters=parameters)
     for label, known in (("first", "first"), ("other", names[0])):
         values = again[again["policy"] == label]["value"].to_numpy()
         np.testing.assert_array_equal(values, frame[frame["policy"] == known]["value"].to_numpy())
@@ -192,15 +192,15 @@ def test_agents_and_policies_play_the_same_episodes(id: str) -> None:
 
 def test_whose_parameters_hold() -> None:
     agent = make(ID, "pick", window=4, rule="first", arrival_rate=99.0, tasks=33)
-    own = AgentPolicy(agent).acting_parameters({"tasks": 20, "view": "placement", "action_mask": False})
+    own = AgentPolicy(agent).acting_parameters(ID, {"tasks": 20, "view": "placement", "action_mask": False})
     assert (own["view"], own["observation"], own["action_mask"]) == ("pick", "features", True)
     assert (own["window"], own["rule"], own["scope"]) == (4, "first", "released")
     assert own["tasks"] == 20 and "arrival_rate" not in own, "the problem is the evaluation's"
-    assert AgentPolicy(agent).acting_parameters({"window": 9})["window"] == 9
+    assert AgentPolicy(agent).acting_parameters(ID, {"window": 9})["window"] == 9
     # what was left at its default is kept, too, also where baselines act otherwise
     jct = AgentPolicy(make("schedgym/ParallelJCT-v0", "pick"))
-    assert jct.acting_parameters({})["rounds"] == "ticks"
-    assert jct.acting_parameters({"rounds": "all"})["rounds"] == "all"
+    assert jct.acting_parameters(jct.agent.id, {})["rounds"] == "ticks"
+    assert jct.acting_parameters(jct.agent.id, {"rounds": "all"})["rounds"] == "all"
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -224,19 +224,18 @@ def test_refusals(tmp_path: Path) -> None:
         with pytest.raises(InvalidParameter, match=message):
             policy.reset(env.unwrapped.interface, np.random.default_rng(0))
     for arguments, message in (
-        ((ID, {"bf-exec": policy}, None, 1), "'bf-exec' is named twice"),
-        ((ID, {"a": policy}, {"a": "bf-exec"}, 1), "'a' is named twice"),
-        (("schedgym/GeoFair-v0", {"a": policy}, None, 1), "this agent is for environment"),
-        ((ID, {"a": policy}, None, 1, TRAINING_SEEDS), "seed: must be below 1099511627776"),
+        ((ID, [policy, policy], 1), "'drawn' is named twice"),
+        (("schedgym/GeoFair-v0", {"a": policy}, 1), "this agent is for environment"),
+        ((ID, {"a": policy}, 1, TRAINING_SEEDS), "seed: must be below 1099511627776"),
     ):
         with pytest.raises(InvalidParameter, match=message):
-            evaluate_agents(*arguments, parameters=small(ID))
+            evaluate(*arguments, parameters=small(arguments[0]))
 
 
 @pytest.mark.parametrize("id", list_pretrained())
 def test_shipped_agents_fit_this_version(id: str) -> None:
     policy = make_agent("pretrained", id)
-    env = make_env(id, policy.acting_parameters(small(id, strict=True, window="all")))
+    env = make_env(id, policy.acting_parameters(id, small(id, strict=True, window="all")))
     assert play(env, policy, seed=0)
 
 

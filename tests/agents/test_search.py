@@ -85,7 +85,7 @@ def test_it_plays_the_episodes_that_an_evaluation_plays(id: str, view: str) -> N
     statistics = {f"statistics/{name}": array for name, array in scorer.statistics.items()}
     for theta, row in zip(thetas, values, strict=True):
         policy = AgentPolicy(Agent({"theta": theta, **statistics}, metadata, ""))
-        single = make_env(id, policy.acting_parameters(own))
+        single = make_env(id, policy.acting_parameters(id, own))
         for episode, value in zip((4, 5), row, strict=True):
             outcome = play(single, policy, seed=11, episode=episode)
             assert outcome.metrics[arena.objective] == pytest.approx(value, rel=1e-6), (id, view, episode)

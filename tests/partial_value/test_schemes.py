@@ -447,3 +447,32 @@ def test_no_jobs_get_nothing() -> None:
         assert by_rule(rule, case) == [0.0]
     assert by_priority(case, []) == [0.0]
     assert repaired(case, []) == ([0.0], False)
+
+
+def test_a_resource_is_full_but_never_over_however_steep_the_responses() -> None:
+    """Magnitudes and scores that make loads jump between neighbouring levels."""
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        n, m = int(rng.integers(2, 12)), int(rng.integers(1, 4))
+        reach = float(rng.choice([1.0, 3.0, 5.0]))
+
+        def sizes(*shape: int, rng: Any = rng, reach: float = reach) -> Any:
+            return 10.0 ** rng.uniform(-reach, reach, shape)
+
+        rows = schemes.Visible(
+            arrival=np.zeros(n),
+            deadline=np.full(n, 9.0),
+            served=sizes(n) * (rng.random(n) < 0.7),
+            cap=sizes(n),
+            share=np.minimum(sizes(n, m) * 1e-2, 1.0),
+            utility=np.ones(n, dtype=np.int64),
+            value=sizes(n),
+            exponent=np.full(n, 0.5),
+        )
+        x = np.zeros(n)
+        scores = rng.uniform(-10.0, 10.0, n)
+        schemes.allocate_by_priority(False, True, n, scores, rows, schemes.make_scratch(n, m), x)
+        assert (x >= 0.0).all() and (x <= rows.cap).all()
+        load = float((x @ rows.share).max())
+        assert load <= 1.0 + 1e-12, seed
+        assert load >= 1.0 - 1e-9 or np.allclose(x, rows.cap), seed

@@ -312,8 +312,9 @@ def _fill(
         level = 2.0 * low if high == np.inf else 0.5 * (low + high)
     for _ in range(MOST_STEPS):
         largest, following = _fill_at(plain, level, n, rows, scratch, x)
-        if largest > 1.0 - exact and abs(following - level) <= exact * level:
-            break
+        fits = largest <= 1.0 + max(exact, EXACT)
+        if fits and largest > 1.0 - exact and abs(following - level) <= exact * level:
+            return level
         if largest > 1.0 + EXACT:
             high = level
         else:
@@ -321,11 +322,11 @@ def _fill(
         if not (following > low and following < high):
             following = 16.0 * level if high == np.inf else 0.5 * (low + high)
             if following <= low or following >= high:
-                level = low
-                _fill_at(plain, level, n, rows, scratch, x)
                 break
         level = following
-    return level
+    # the last level that fits: between it and the next one the load jumps
+    _fill_at(plain, low, n, rows, scratch, x)
+    return low
 
 
 @helper
