@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import importlib.resources
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,7 @@ from schedgym.agents.options import EvaluationOptions, ImitationOptions, Network
 from schedgym.agents.views import VIEWS
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import require
+from schedgym.evaluation.documents import parse_yaml, read_yaml
 
 __all__ = [
     "ALGORITHMS",
@@ -231,71 +229,18 @@ def make_config(data: Mapping[str, Any]) -> Config:
     return Config(**given)
 
 
-@functools.cache
-def _loader() -> Any:
-    """YAML's safe loader: 1e-4 is a number, nothing is said twice, and nothing stands for something else."""
-    yaml = require("yaml", "agents")
-    base: Any = yaml.SafeLoader
-
-    class Loader(base):  # type: ignore[misc]
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.composer.ComposerError(
-                    None, None, "aliases are not read", self.peek_event().start_mark
-                )
-            return super().compose_node(parent, index)
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            names = set()
-            for key, _ in node.value:
-                name = (key.tag, repr(key.value))
-                if name in names:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{key.value!r} is there twice", key.start_mark
-                    )
-                names.add(name)
-            return super().construct_mapping(node, deep)
-
-        def construct_yaml_int(self, node: Any) -> int:
-            value = int(super().construct_yaml_int(node))
-            if abs(value) >= 2**63:
-                raise yaml.constructor.ConstructorError(None, None, "number out of range", node.start_mark)
-            return value
-
-    number = "tag:yaml.org,2002:"
-    Loader.add_constructor(f"{number}int", Loader.construct_yaml_int)
-    exponent = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
-    Loader.add_implicit_resolver(f"{number}float", exponent, list("-+0123456789"))
-    return Loader
-
-
-def _parse(text: str, where: str) -> Any:
-    """Data of a YAML text; nothing is executed.
-
-    Raises:
-        InvalidParameter: if it is not YAML, or has tags, aliases or doubled names.
-    """
-    yaml, loader = require("yaml", "agents"), _loader()
-    try:
-        return yaml.load(text, loader)
-    except Exception as error:  # besides YAMLError, what constructors of dates, numbers, ... let pass
-        raise InvalidParameter(
-            f"{where}: not YAML that is read here: {' '.join(str(error).split())}"
-        ) from None
-
-
 def _change(given: dict[str, Any], name: str, text: str) -> None:
     """Set "field" or "section.field" to what the text says."""
     section, _, field = name.rpartition(".")
     if not section:
-        given[field] = _parse(text, name)
+        given[field] = parse_yaml(text, name)
         return
     target = given[section] = _mapping(given.get(section), section)
     if section == "parameters" and isinstance(given.get("id"), str):
         with _named(section):
             target[field] = get_problem(given["id"]).parameters.parse(field, text)
     else:
-        target[field] = _parse(text, name)
+        target[field] = parse_yaml(text, name)
 
 
 def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> Config:
@@ -312,11 +257,7 @@ def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> C
     source = Path(path)
     if not source.is_file() and source.suffix not in SUFFIXES:
         source = shipped_config(str(path))
-    try:
-        text = source.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidParameter(f"{source.name}: not UTF-8: byte {error.start}") from None
-    given = _mapping(_parse(text, source.name), source.name)
+    given = _mapping(read_yaml(source), source.name)
     try:
         # the id first: it says what the parameters are
         for name in sorted(changes or {}, key=lambda name: "." in name):

@@ -1,4 +1,4 @@
-"""The command line: list, describe, compare, run, train, agents, trace, claims, bench.
+"""The command line: list, describe, compare, run, train, agents, sweep, report, export, trace, claims, bench.
 
 typer, rich and everything behind them are imported when a command needs them. An error of the user's
 making is one line on stderr and exit code 2, and no file is written; any other exception keeps its
@@ -258,6 +258,64 @@ def _application() -> Any:
     ) -> None:
         """What an agent file says of itself, as JSON."""
         _show_agent(agent)
+
+    @app.command("sweep")  # type: ignore[untyped-decorator]
+    def sweep_command(
+        spec: Annotated[Path, argument(metavar="FILE", help="What is run (YAML).")],
+        output: Annotated[
+            Path | None, option("--output", "-o", metavar="FILE", help="The store; default: FILE with .db.")
+        ] = None,
+        engine: Annotated[
+            str, option("--engine", metavar="local|ray", help="Processes here, or a Ray cluster.")
+        ] = "local",
+        n_jobs: Annotated[int, option("--n-jobs", help="Processes; -1: one per core.")] = -1,
+        retry_failed: Annotated[
+            bool, option("--retry-failed", help="Run again what has failed before.")
+        ] = False,
+    ) -> int:
+        """Run all that a specification names, and store each result as it ends.
+
+        What the store holds is not run again: a sweep that was cut off goes on. The exit code is 1 if units
+        have failed.
+        """
+        return _sweep(spec, output, engine, n_jobs, retry_failed)
+
+    store_type = Annotated[Path, argument(metavar="STORE", help="Of `schedgym sweep`.")]
+    code_type = Annotated[
+        str | None, option("--code", metavar="VERSION", help="Of the results; default: the newest.")
+    ]
+
+    @app.command("report")  # type: ignore[untyped-decorator]
+    def report_command(
+        store: store_type,
+        output: Annotated[
+            Path | None, option("--output", "-o", metavar="FILE", help="Default: STORE with .html.")
+        ] = None,
+        policy: Annotated[str | None, option("--policy", help="Whose schedule is drawn.")] = None,
+        episode: Annotated[int | None, option("--episode", help="That is drawn.")] = None,
+        seed: Annotated[int | None, option("--seed", help="Of that episode.")] = None,
+        title: Annotated[str | None, option("--title", help="Default: the store's name.")] = None,
+        confidence: Annotated[float, option("--confidence", help="Of all intervals.")] = 0.95,
+        code: code_type = None,
+    ) -> None:
+        """Write one HTML file that needs no network: leaderboards, plots, a schedule, the manifest."""
+        _report_store(store, output, policy, episode, seed, title, confidence, code)
+
+    @app.command("export")  # type: ignore[untyped-decorator]
+    def export_command(
+        store: store_type,
+        output: Annotated[Path, option("--output", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+        table: Annotated[
+            str, option("--table", metavar="episodes|leaderboard", help="A row per value, or per policy.")
+        ] = "episodes",
+        id: Annotated[str | None, option("--id", help="Only this environment id.")] = None,
+        code: code_type = None,
+    ) -> None:
+        """Write what a store holds as a table."""
+        _check_output(output)
+        export = importlib.import_module("schedgym.evaluation.export").export
+        rows = export(store, output, table=table, id=id, code=code)
+        print(f"wrote {output} ({rows:,} rows)")
 
     @trace.command("inspect")  # type: ignore[untyped-decorator]
     def inspect_command(
@@ -1149,6 +1207,54 @@ def _show_agent(source: str) -> None:
     files = importlib.import_module("schedgym.agents.files")
     agent = files.load_pretrained(source) if source in files.list_pretrained() else files.load_agent(source)
     print(json.dumps({**agent.metadata, "sha256": agent.sha256}, indent=2))
+
+
+# sweep, report -------------------------------------------------------------------------------------
+
+
+def _sweep(spec: Path, output: Path | None, engine: str, n_jobs: int, retry_failed: bool) -> int:
+    sweeps = importlib.import_module("schedgym.evaluation.sweeps")
+    wanted = sweeps.load_spec(spec)
+    store = output or spec.with_suffix(".db")
+    _check_output(store)
+    result = sweeps.run_sweep(wanted, store, engine=engine, n_jobs=n_jobs, retry_failed=retry_failed)
+    console = _console()
+    known = f", {result.skipped:,} were there" if result.skipped else ""
+    console.print(_escape(f"{result.done:,} units in {result.seconds:.1f} s{known}; {store}"), soft_wrap=True)
+    for unit in result.failed:
+        last = unit["error"].strip().splitlines()[-1]
+        text = f"{unit['id']} {unit['policy'] or 'bounds'}, seed {unit['seed']}, {unit['setting']}: {last}"
+        console.print(_escape(f"failed: {text}"), soft_wrap=True)
+    if result.failed:
+        console.print(f"{len(result.failed)} units failed; --retry-failed runs them again")
+    return 1 if result.failed else 0
+
+
+def _report_store(
+    store: Path,
+    output: Path | None,
+    policy: str | None,
+    episode: int | None,
+    seed: int | None,
+    title: str | None,
+    confidence: float,
+    code: str | None,
+) -> None:
+    path = output or store.with_suffix(".html")
+    _check_output(path)
+    remarks = importlib.import_module("schedgym.evaluation.report").write_report(
+        store,
+        path,
+        policy=policy,
+        episode=episode,
+        seed=seed,
+        title=title,
+        confidence=confidence,
+        code=code,
+    )
+    for remark in remarks:
+        print(remark, file=sys.stderr)
+    print(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
 
 
 # trace ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ __all__ = [
     "InvalidAction",
     "InvalidParameter",
     "InvalidSchedule",
+    "InvalidStore",
     "InvalidWorkload",
     "SchedgymError",
     "TraceFormatError",
@@ -40,6 +41,10 @@ class InfeasibleInstance(SchedgymError, ValueError):
 
 class InvalidSchedule(SchedgymError, ValueError):
     """A schedule breaks a constraint of its problem (capacity, release dates, completeness)."""
+
+
+class InvalidStore(SchedgymError, ValueError):
+    """A results store cannot be read or written: no store, damaged, of a newer version, disk full, ..."""
 
 
 class TraceFormatError(SchedgymError, ValueError):

@@ -14,30 +14,45 @@ from gymnasium.error import DependencyNotInstalled
 if TYPE_CHECKING:
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
+    from schedgym.evaluation.report import write_report
     from schedgym.evaluation.runner import evaluate, play, sweep
     from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
+    from schedgym.evaluation.store import ResultsStore
+    from schedgym.evaluation.sweeps import SweepSpec, load_spec, make_spec, run_sweep
 
 __all__ = [
+    "ResultsStore",
+    "SweepSpec",
     "bootstrap_interval",
     "evaluate",
+    "load_spec",
     "make_manifest",
+    "make_spec",
     "paired_differences",
     "play",
     "plot_comparison",
     "require",
+    "run_sweep",
     "summarize",
     "sweep",
+    "write_report",
 ]
 
 _LAZY = {
+    "ResultsStore": "store",
+    "SweepSpec": "sweeps",
     "bootstrap_interval": "statistics",
     "evaluate": "runner",
+    "load_spec": "sweeps",
     "make_manifest": "manifest",
+    "make_spec": "sweeps",
     "paired_differences": "statistics",
     "play": "runner",
     "plot_comparison": "plot",
+    "run_sweep": "sweeps",
     "summarize": "statistics",
     "sweep": "runner",
+    "write_report": "report",
 }
 
 

@@ -1,8 +1,13 @@
-"""Statistics of paired runs: bootstrap intervals, summaries, differences to a reference.
+"""Statistics of paired runs: bootstrap intervals, summaries, differences to a reference, aggregates.
 
 Episodes are the units that are resampled: the policies of one episode met the same workload, so their
-differences are taken within the episode first. Intervals are bias-corrected and accelerated (BCa; Efron
-1987), because delays are skewed.
+differences are taken within the episode first. Intervals of means are bias-corrected and accelerated (BCa;
+Efron 1987), because delays are skewed.
+
+Where agents are trained, the training seed is the unit: more episodes of one agent say nothing of the next
+training. A table [training seeds, episodes] is resampled on both levels. Aggregates over settings are
+interquartile means and performance profiles, resampled within each setting (stratified; Agarwal et al. 2021,
+"Deep RL at the edge of the statistical precipice"); their intervals are percentiles.
 """
 
 from __future__ import annotations
@@ -23,12 +28,17 @@ if TYPE_CHECKING:
 __all__ = [
     "bootstrap_interval",
     "episode_table",
+    "interquartile_mean",
     "paired_differences",
+    "performance_profile",
+    "performance_ratios",
     "plain",
     "ratio_interval",
     "setting_columns",
     "split_settings",
+    "stratified_interval",
     "summarize",
+    "two_level_interval",
 ]
 
 F8 = npt.NDArray[np.float64]
@@ -98,10 +108,7 @@ def _interval(
     rng: np.random.Generator | None,
 ) -> tuple[float, float]:
     """BCa interval of a function of the column means of ``table`` [episodes, columns]."""
-    if not 0.0 < confidence < 1.0:
-        raise InvalidParameter(f"confidence: must lie between 0 and 1, got {confidence!r}")
-    if resamples < 1:
-        raise InvalidParameter(f"resamples: must be at least 1, got {resamples!r}")
+    _check_bootstrap(confidence, resamples)
     count = len(table)
     if count < 2 or not np.isfinite(table).all():
         return float("nan"), float("nan")
@@ -132,6 +139,241 @@ def _interval(
     shares = ndtr(bias + z / (1.0 - acceleration * z))
     low, high = np.quantile(drawn, shares)
     return float(low), float(high)
+
+
+def interquartile_mean(values: Sequence[float] | F8, axis: int | None = None) -> Any:
+    """Mean of the middle half: a quarter of the values, rounded down, is left out at each end.
+
+    Args:
+        values: numbers, of any shape.
+        axis: to average over; None: all.
+
+    Returns:
+        a float, or an array without that axis, in the unit of the values. Infinite values count as extreme:
+        they matter only if more than a quarter are; nan if there is a nan, or nothing.
+    """
+    from scipy.stats import trim_mean
+
+    array = np.asarray(values, dtype=float)
+    if array.size == 0:
+        return float("nan")
+    with np.errstate(invalid="ignore"):
+        result = trim_mean(array, 0.25, axis=axis)
+    return float(result) if np.ndim(result) == 0 else np.asarray(result)
+
+
+def stratified_interval(
+    strata: Sequence[Sequence[float] | F8],
+    statistic: Callable[..., Any] = interquartile_mean,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    rng: np.random.Generator | None = None,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of a statistic of all values, resampled within each stratum.
+
+    Args:
+        strata: one per setting: its episodes' numbers, or a table [training seeds, episodes] of agents that
+            met the same episodes, which is resampled on both levels.
+        statistic: of an array along ``axis``; also ``numpy.mean``.
+        confidence: between 0 and 1.
+        resamples: number of bootstrap samples.
+        rng: None: a generator with a fixed seed.
+
+    Returns:
+        (low, high) in the unit of the values; (nan, nan) where no stratum has two units (episodes; training
+        seeds of a table), where a value is nan, or where an end is not finite.
+
+    Raises:
+        InvalidParameter: for a confidence or a number of resamples out of range, or strata of another shape.
+    """
+    _check_bootstrap(confidence, resamples)
+    arrays = _strata(strata)
+    if max(map(len, arrays), default=0) < 2 or any(np.isnan(array).any() for array in arrays):
+        return float("nan"), float("nan")
+    rng = rng or np.random.default_rng(0)
+    drawn = np.empty(resamples)
+    rows = max(1, BATCH // sum(array.size for array in arrays))
+    for first in range(0, resamples, rows):
+        size = min(rows, resamples - first)
+        sample = np.concatenate([_resample(array, size, rng) for array in arrays], axis=1)
+        drawn[first : first + size] = statistic(sample, axis=-1)
+    return _percentiles(drawn, confidence)
+
+
+def _strata(strata: Sequence[Sequence[float] | F8]) -> list[F8]:
+    arrays = [np.asarray(stratum, dtype=float) for stratum in strata]
+    if any(array.ndim not in (1, 2) for array in arrays):
+        raise InvalidParameter("strata: each is a list, or a table of training seeds and episodes")
+    return [array for array in arrays if array.size]
+
+
+def _check_bootstrap(confidence: float, resamples: int) -> None:
+    if not 0.0 < confidence < 1.0:
+        raise InvalidParameter(f"confidence: must lie between 0 and 1, got {confidence!r}")
+    if resamples < 1:
+        raise InvalidParameter(f"resamples: must be at least 1, got {resamples!r}")
+
+
+def _resample(array: F8, size: int, rng: np.random.Generator) -> F8:
+    """Bootstrap samples [size, values] of a stratum; of a table, rows and columns are drawn."""
+    if array.ndim == 1:
+        return np.asarray(array[rng.integers(len(array), size=(size, len(array)))])
+    seeds, episodes = array.shape
+    rows = rng.integers(seeds, size=(size, seeds, 1))
+    columns = rng.integers(episodes, size=(size, 1, episodes))
+    return np.asarray(array[rows, columns].reshape(size, -1))
+
+
+def _multiplicities(units: int, size: int, rng: np.random.Generator) -> F8:
+    """How often each unit is in each of some bootstrap samples, [size, units]."""
+    return np.asarray(rng.multinomial(units, np.full(units, 1 / units), size=size), dtype=float)
+
+
+def _percentiles(drawn: F8, confidence: float) -> tuple[float, float]:
+    shares = [(1 - confidence) / 2, (1 + confidence) / 2]
+    with np.errstate(invalid="ignore"):
+        low, high = np.quantile(drawn, shares) if not np.isnan(drawn).any() else (np.nan, np.nan)
+    if not np.isfinite([low, high]).all():
+        return float("nan"), float("nan")
+    return float(low), float(high)
+
+
+def two_level_interval(
+    table: Sequence[Sequence[float]] | F8,
+    over: Sequence[float] | F8 | None = None,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    rng: np.random.Generator | None = None,
+) -> tuple[float, float]:
+    """Interval of the mean of agents that were trained with several seeds and met the same episodes.
+
+    Training seeds and episodes are drawn with replacement, independently (Owen 2007, "The pigeonhole
+    bootstrap"): the interval tells what another training would come to on other episodes. Percentiles; with
+    fewer than about ten seeds it is too narrow, as every bootstrap of so few.
+
+    Args:
+        table: one number per training seed and episode, [seeds, episodes].
+        over: of the same episodes, [episodes]; given, the interval is of the ratio of the two means.
+        confidence: between 0 and 1.
+        resamples: number of bootstrap samples.
+        rng: None: a generator with a fixed seed.
+
+    Returns:
+        (low, high); (nan, nan) for a single training seed, however many episodes it met, for a value that is
+        not finite, or where the mean of ``over`` may be 0.
+
+    Raises:
+        InvalidParameter: for arguments out of range, or of another shape.
+    """
+    _check_bootstrap(confidence, resamples)
+    values = np.asarray(table, dtype=float)
+    if values.ndim != 2:
+        raise InvalidParameter(f"table: must be [training seeds, episodes], got {values.ndim} dimensions")
+    seeds, episodes = values.shape
+    base = np.ones(episodes) if over is None else np.asarray(over, dtype=float)
+    if base.shape != (episodes,):
+        raise InvalidParameter(f"over: must have one number per episode: {episodes}, got {base.shape}")
+    finite = np.isfinite(values).all() and np.isfinite(base).all()
+    if seeds < 2 or episodes < 1 or not finite:
+        return float("nan"), float("nan")
+    rng = rng or np.random.default_rng(0)
+    drawn = np.empty(resamples)
+    rows = max(1, BATCH // (seeds + episodes))
+    for first in range(0, resamples, rows):
+        size = min(rows, resamples - first)
+        by_seed = _multiplicities(seeds, size, rng) / seeds
+        by_episode = _multiplicities(episodes, size, rng) / episodes
+        means = ((by_seed @ values) * by_episode).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drawn[first : first + size] = means / (by_episode @ base) if over is not None else means
+    return _percentiles(drawn, confidence) if np.isfinite(drawn).all() else (float("nan"), float("nan"))
+
+
+def performance_ratios(table: F8, better: str = "min") -> F8:
+    """By what factor each policy is worse than the best one of the episode (Dolan and Moré 2002).
+
+    Args:
+        table: values >= 0 of a metric, [episodes, policies]; nan: not run.
+        better: "min" or "max".
+
+    Returns:
+        an array of the same shape: the value over the episode's least (of "max": the episode's largest over
+        the value). At least 1; 1 for 0 where 0 is the best, infinite for others beside it; nan stays.
+
+    Raises:
+        InvalidParameter: for a negative value or another ``better``.
+    """
+    values = np.asarray(table, dtype=float)
+    if better not in ("min", "max"):
+        raise InvalidParameter(f"better: must be 'min' or 'max', got {better!r}")
+    if (values < 0).any():
+        raise InvalidParameter("table: ratios need values from 0")
+    if values.size == 0:
+        return values.copy()
+    best = (np.fmin if better == "min" else np.fmax).reduce(values, axis=1, keepdims=True)
+    above, below = (values, best) if better == "min" else (best, values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = above / np.broadcast_to(below, values.shape)
+    return np.where(values == best, 1.0, ratios)
+
+
+def performance_profile(
+    strata: Sequence[Sequence[float] | F8],
+    thresholds: Sequence[float] | F8,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    rng: np.random.Generator | None = None,
+) -> tuple[F8, F8, F8]:
+    """Share of a policy's episodes whose ratio is at most a threshold, with a pointwise band.
+
+    Args:
+        strata: ratios of :func:`performance_ratios` of one policy, as for :func:`stratified_interval`.
+        thresholds: increasing, [thresholds].
+        confidence: of the band.
+        resamples: number of bootstrap samples.
+        rng: None: a generator with a fixed seed.
+
+    Returns:
+        (share, low, high), each [thresholds], between 0 and 1; the band is nan where
+        :func:`stratified_interval` has none.
+
+    Raises:
+        InvalidParameter: as :func:`stratified_interval`, and without any value.
+    """
+    _check_bootstrap(confidence, resamples)
+    arrays = _strata(strata)
+    total = sum(array.size for array in arrays)
+    if not total:
+        raise InvalidParameter("strata: a profile needs at least one value")
+    levels = np.asarray(thresholds, dtype=float)
+    reached = [array[..., np.newaxis] <= levels for array in arrays]
+    counts = np.sum([r.sum(axis=tuple(range(r.ndim - 1))) for r in reached], axis=0)
+    share = counts / total
+    if max(map(len, arrays)) < 2 or any(np.isnan(array).any() for array in arrays):
+        return share, np.full(share.shape, np.nan), np.full(share.shape, np.nan)
+    rng = rng or np.random.default_rng(0)
+    drawn = np.zeros((resamples, len(levels)))
+    for array, met in zip(arrays, reached, strict=True):
+        if array.ndim == 1 and len(array) > len(levels):
+            # how many values of a sample lie between two thresholds is multinomial, too
+            passed = met.sum(axis=0)
+            counts = np.diff(passed, prepend=0, append=len(array))
+            drawn += rng.multinomial(len(array), counts / len(array), size=resamples)[:, :-1].cumsum(axis=1)
+            continue
+        hits = met.astype(float)
+        rows = max(1, BATCH // (max(array.shape) * max(len(levels), 1)))
+        for first in range(0, resamples, rows):
+            size = min(rows, resamples - first)
+            weights = _multiplicities(array.shape[-1], size, rng)
+            if array.ndim == 1:
+                drawn[first : first + size] += weights @ hits
+            else:
+                by_seed = _multiplicities(array.shape[0], size, rng)
+                drawn[first : first + size] += np.einsum(
+                    "rs,re,set->rt", by_seed, weights, hits, optimize=True
+                )
+    low, high = np.quantile(drawn / total, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return share, low, high
 
 
 def setting_columns(frame: pd.DataFrame) -> list[str]:

@@ -1,5 +1,6 @@
 """Bootstrap intervals against scipy's, coverage, degenerate inputs, and the tables made of them."""
 
+import itertools
 import math
 import warnings
 
@@ -11,9 +12,14 @@ import scipy.stats
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.statistics import (
     bootstrap_interval,
+    interquartile_mean,
     paired_differences,
+    performance_profile,
+    performance_ratios,
     ratio_interval,
+    stratified_interval,
     summarize,
+    two_level_interval,
 )
 
 
@@ -149,3 +155,171 @@ def test_settings_are_kept_apart():
     differences = paired_differences(made, "ref").set_index("servers")
     assert differences["relative"].tolist() == [1.0, 1.0]
     assert differences["difference"].tolist() == [1.5, 7.5]
+
+
+# aggregates ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 101])
+def test_the_interquartile_mean_is_scipys_and_by_hand(count):
+    values = np.random.default_rng(count).lognormal(size=count)
+    cut = count // 4
+    middle = sorted(values)[cut : count - cut]
+    assert interquartile_mean(values) == pytest.approx(sum(middle) / len(middle), rel=1e-14)
+    assert interquartile_mean(values) == scipy.stats.trim_mean(values, 0.25)
+
+
+def test_the_interquartile_mean_leaves_out_what_is_extreme():
+    assert interquartile_mean([1, 2, 3, 1e9]) == 2.5
+    assert interquartile_mean([0, 2, 4, math.inf]) == 3
+    assert interquartile_mean([1, 2, math.inf, math.inf]) == math.inf
+    assert math.isnan(interquartile_mean([1, 2, 3, math.nan]))
+    assert math.isnan(interquartile_mean([]))
+    table = np.arange(12.0).reshape(3, 4)
+    assert interquartile_mean(table, axis=1).tolist() == [1.5, 5.5, 9.5]
+    assert interquartile_mean(table) == 5.5
+
+
+def exact(outcomes, confidence):
+    """Quantiles of equally likely outcomes, and the slack that two neighbours leave a sample's quantile."""
+    ordered = np.sort(outcomes)
+    shares = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(ordered, shares - 0.01) - 1e-9, np.quantile(ordered, shares + 0.01) + 1e-9
+    return low, high
+
+
+@pytest.mark.parametrize("statistic", [interquartile_mean, np.mean])
+def test_the_stratified_bootstrap_against_every_sample_there_is(statistic):
+    strata = [[1.0, 4.0, 9.0], [20.0, 50.0], [7.0]]
+    draws = [itertools.product(stratum, repeat=len(stratum)) for stratum in strata]
+    outcomes = [statistic(np.concatenate(sample)) for sample in itertools.product(*draws)]
+    assert len(outcomes) == 27 * 4
+    low, high = exact(outcomes, 0.8)
+    interval = stratified_interval(strata, statistic, 0.8, resamples=20_000)
+    assert (low <= interval).all() and (interval <= high).all()
+
+
+def test_the_two_level_bootstrap_against_every_sample_there_is():
+    table = np.array([[1.0, 5.0, 2.0], [4.0, 9.0, 7.0], [0.0, 3.0, 1.0]])
+    base = np.array([1.0, 3.0, 2.0])
+    means, ratios = [], []
+    for seeds in itertools.product(range(3), repeat=3):
+        for episodes in itertools.product(range(3), repeat=3):
+            sample = table[list(seeds)][:, list(episodes)]
+            means.append(sample.mean())
+            ratios.append(sample.mean() / base[list(episodes)].mean())
+    for outcomes, interval in (
+        (means, two_level_interval(table, confidence=0.8, resamples=40_000)),
+        (ratios, two_level_interval(table, base, confidence=0.8, resamples=40_000)),
+        (means, stratified_interval([table], np.mean, 0.8, resamples=40_000)),
+    ):
+        low, high = exact(outcomes, 0.8)
+        assert (low <= interval).all() and (interval <= high).all()
+
+
+def test_one_stratum_is_scipys_percentile_bootstrap():
+    values = np.random.default_rng(3).lognormal(size=40)
+    ours = stratified_interval([values], interquartile_mean, resamples=20_000)
+    theirs = scipy.stats.bootstrap(
+        (values,),
+        lambda x, axis: scipy.stats.trim_mean(x, 0.25, axis=axis),
+        n_resamples=20_000,
+        method="percentile",
+        rng=np.random.default_rng(1),
+    ).confidence_interval
+    assert ours == pytest.approx((theirs.low, theirs.high), abs=0.05 * (theirs.high - theirs.low))
+
+
+def test_the_training_seed_is_the_unit():
+    """Where trainings differ, episodes as units cover the mean of all trainings far too rarely."""
+    rng = np.random.default_rng(5)
+    naive = ours = 0
+    for _ in range(200):
+        table = rng.normal(size=(12, 1)) + 0.5 * rng.normal(size=30) + 0.3 * rng.normal(size=(12, 30))
+        low, high = bootstrap_interval(table.ravel(), resamples=500, rng=rng)
+        naive += low <= 0.0 <= high
+        low, high = two_level_interval(table, resamples=500, rng=rng)
+        ours += low <= 0.0 <= high
+    assert naive / 200 < 0.4
+    assert 0.87 <= ours / 200 <= 0.99
+
+
+def test_more_episodes_are_no_more_trainings():
+    rng = np.random.default_rng(6)
+    seeds = rng.normal(size=(5, 1))
+    widths = []
+    for episodes in (10, 1000):
+        low, high = two_level_interval(seeds + 0.01 * rng.normal(size=(5, episodes)))
+        widths.append(high - low)
+    assert widths[1] == pytest.approx(widths[0], rel=0.1)
+    assert all(math.isnan(x) for x in two_level_interval(rng.normal(size=(1, 1000))))
+    assert two_level_interval([[2.0] * 4] * 3) == pytest.approx((2.0, 2.0))
+
+
+def test_degenerate_aggregates():
+    nothing = [[[1.0]], [], [[1.0], [2.0]], [[1.0, math.nan]], [np.ones((1, 9))]]
+    for strata in nothing:
+        assert all(math.isnan(x) for x in stratified_interval(strata))
+    assert stratified_interval([[3.0, 3.0], [3.0]]) == (3.0, 3.0)
+    assert all(math.isnan(x) for x in stratified_interval([[1.0, math.inf, math.inf]], np.mean))
+    assert all(math.isnan(x) for x in two_level_interval([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0]))
+    assert all(math.isnan(x) for x in two_level_interval([[1.0, math.nan], [3.0, 4.0]]))
+    values = np.arange(9.0)
+    assert stratified_interval([values]) == stratified_interval([list(values)])
+    for bad in ({"confidence": 1.0}, {"resamples": 0}):
+        for call in (stratified_interval, two_level_interval):
+            with pytest.raises(InvalidParameter):
+                call([[1.0, 2.0], [2.0, 3.0]], **bad)
+    with pytest.raises(InvalidParameter, match="table"):
+        two_level_interval([1.0, 2.0])
+    with pytest.raises(InvalidParameter, match="over"):
+        two_level_interval([[1.0, 2.0], [2.0, 3.0]], [1.0])
+    with pytest.raises(InvalidParameter, match="strata"):
+        stratified_interval([np.ones((2, 2, 2))])
+
+
+def test_ratios_to_the_best_of_each_episode():
+    table = np.array([[2.0, 1.0, 4.0], [0.0, 0.0, 3.0], [5.0, math.nan, 5.0]])
+    expected = [[2, 1, 4], [1, 1, math.inf], [1, math.nan, 1]]
+    assert np.array_equal(performance_ratios(table), expected, equal_nan=True)
+    expected = [[2, 4, 1], [math.inf, math.inf, 1], [1, math.nan, 1]]
+    assert np.array_equal(performance_ratios(table, "max"), expected, equal_nan=True)
+    assert performance_ratios(np.zeros((2, 2)), "max").tolist() == [[1, 1], [1, 1]]
+    assert performance_ratios(np.empty((0, 3))).shape == (0, 3)
+    with pytest.raises(InvalidParameter, match="from 0"):
+        performance_ratios(np.array([[-1.0, 2.0]]))
+    with pytest.raises(InvalidParameter, match="better"):
+        performance_ratios(table, "low")
+
+
+def test_profiles_are_shares_by_hand():
+    rng = np.random.default_rng(7)
+    strata = [1 + rng.exponential(size=9), 1 + rng.exponential(size=(3, 4)), [math.inf]]
+    thresholds = np.array([0.9, 1.0, 1.5, 2.0, 8.0, 1e9])
+    share, low, high = performance_profile(strata, thresholds)
+    everything = np.concatenate([np.ravel(stratum) for stratum in strata])
+    by_hand = [sum(x <= t for x in everything) / len(everything) for t in thresholds]
+    assert share == pytest.approx(by_hand)
+    assert (low <= share).all() and (share <= high).all()
+    assert (low >= 0).all() and (high <= 1).all() and (np.diff(low) >= 0).all()
+    assert low[3] < share[3] < high[3]
+
+
+@pytest.mark.parametrize("thresholds", [[1.8], np.linspace(1.0, 2.6, 61)])
+def test_the_band_of_a_profile_is_the_bootstrap_of_a_share(thresholds):
+    """Also with more thresholds than values, which takes another way."""
+    rng = np.random.default_rng(8)
+    ratios, table = 1 + rng.exponential(size=40), 1 + rng.exponential(size=(6, 1)) + rng.random(size=(6, 20))
+    _, low, high = performance_profile([ratios, table], thresholds, 0.9, resamples=20_000)
+    middle = len(thresholds) // 2
+    met = [(values <= thresholds[middle]).astype(float) for values in (ratios, table)]
+    expected = stratified_interval(met, np.mean, 0.9, resamples=20_000)
+    assert (low[middle], high[middle]) == pytest.approx(expected, abs=0.013)
+    assert (np.diff(low) >= 0).all() and (np.diff(high) >= 0).all()
+
+
+def test_profiles_without_a_band():
+    share, low, high = performance_profile([[1.0], [3.0]], [1.0, 2.0, 3.0])
+    assert share.tolist() == [0.5, 0.5, 1.0] and np.isnan(low).all() and np.isnan(high).all()
+    with pytest.raises(InvalidParameter, match="at least one"):
+        performance_profile([[]], [1.0])

@@ -1,0 +1,93 @@
+"""YAML as data: a safe subset, in which nothing is executed and nothing is said twice."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation import require
+
+__all__ = ["parse_yaml", "read_yaml"]
+
+LARGEST = 2**18  # bytes: the parser reads some 100 kB in a second
+
+
+@functools.cache
+def _loader() -> Any:
+    """YAML's safe loader: 1e-4 is a number, nothing is said twice, and nothing stands for something else."""
+    yaml = require("yaml")
+
+    base: Any = yaml.SafeLoader
+
+    class Loader(base):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.composer.ComposerError(
+                    None, None, "aliases are not read", self.peek_event().start_mark
+                )
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            names = set()
+            for key, _ in node.value:
+                name = (key.tag, repr(key.value))
+                if name in names:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{key.value!r} is there twice", key.start_mark
+                    )
+                names.add(name)
+            return super().construct_mapping(node, deep)
+
+        def construct_yaml_int(self, node: Any) -> int:
+            value = int(super().construct_yaml_int(node))
+            if abs(value) >= 2**63:
+                raise yaml.constructor.ConstructorError(None, None, "number out of range", node.start_mark)
+            return value
+
+    number = "tag:yaml.org,2002:"
+    Loader.add_constructor(f"{number}int", Loader.construct_yaml_int)
+    exponent = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+    Loader.add_implicit_resolver(f"{number}float", exponent, list("-+0123456789"))
+    return Loader
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """Data of a YAML text; nothing is executed.
+
+    Args:
+        text: of at most 256 KiB.
+        where: its name in messages.
+
+    Raises:
+        InvalidParameter: if it is not YAML, or has tags, aliases or doubled names.
+        gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
+    """
+    yaml, loader = require("yaml"), _loader()
+    if len(text) > LARGEST:
+        raise InvalidParameter(f"{where}: longer than {LARGEST} characters")
+    try:
+        return yaml.load(text, loader)  # noqa: S506  (a safe one)
+    except Exception as error:  # besides YAMLError, what constructors of dates, numbers, ... let pass
+        raise InvalidParameter(
+            f"{where}: not YAML that is read here: {' '.join(str(error).split())}"
+        ) from None
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Data of a YAML file.
+
+    Raises:
+        OSError: if it cannot be read.
+        InvalidParameter: as :func:`parse_yaml`, and if it is not UTF-8.
+    """
+    path = Path(path)
+    if path.stat().st_size > LARGEST:
+        raise InvalidParameter(f"{path.name}: longer than {LARGEST} bytes")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidParameter(f"{path.name}: not UTF-8: byte {error.start}") from None
+    return parse_yaml(text, path.name)

@@ -1,0 +1,250 @@
+"""Engines: where the units of a sweep run, and what becomes of those whose worker dies.
+
+An engine calls a function on each unit and yields what came of it as soon as it is there. What a unit
+raises comes back as text. A unit whose worker dies is tried once more, alone, when all others are done.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import os
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation import require
+from schedgym.evaluation.runner import count_processes
+
+__all__ = ["ENGINES", "Engine", "Failure", "make_engine"]
+
+U = TypeVar("U")
+R = TypeVar("R")
+
+DIED = "worker died"
+IDLE = 10.0  # s after which a worker without work ends, also when nobody is left to tell it
+#: threads of a worker's libraries: as many as there are cores for each
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """What stands for the result of a unit that has none.
+
+    Attributes:
+        error: the traceback, or that its worker died.
+    """
+
+    error: str
+
+
+class Engine(Protocol):
+    """Runs a function on units."""
+
+    def run(
+        self, function: Callable[[U], R], units: Iterable[U]
+    ) -> Generator[tuple[U, R | Failure], None, None]:
+        """Yield (unit, result) in the order in which they end; to close the iterator ends all work."""
+
+
+class WorkerDied(Exception):
+    """A process ended in the middle of a unit."""
+
+
+class _Pool(Protocol):
+    """Workers, each of which runs one unit at a time."""
+
+    slots: int
+
+    def submit(self, function: Callable[[Any], Any], unit: Any) -> Any: ...
+
+    def wait(self, handles: list[Any]) -> list[Any]:
+        """Those of the handles that are done: one at least."""
+
+    def result(self, handle: Any) -> Any:
+        """What came of it; raises WorkerDied."""
+
+    def close(self) -> None: ...
+
+
+def _guarded(function: Callable[[U], R], unit: U) -> R | Failure:
+    try:
+        return function(unit)
+    except (Exception, SystemExit):
+        return Failure(traceback.format_exc())
+
+
+def _drain(
+    pool: _Pool, function: Callable[[U], R], units: Iterable[U]
+) -> Generator[tuple[U, R | Failure], None, None]:
+    """Keep a pool busy until no unit is left."""
+    running: dict[Any, U] = {}
+    died: list[U] = []
+    left = iter(units)
+    try:
+        _fill(pool, function, left, running, pool.slots)
+        while running:
+            ended = []
+            for handle in pool.wait(list(running)):
+                unit = running.pop(handle)
+                try:
+                    ended.append((unit, pool.result(handle)))
+                except WorkerDied:
+                    died.append(unit)
+            _fill(pool, function, left, running, pool.slots)  # before whoever takes results takes time
+            yield from ended
+        for unit in died:
+            handle = pool.submit(function, unit)
+            pool.wait([handle])
+            try:
+                result = pool.result(handle)
+            except WorkerDied as error:
+                result = Failure(f"{DIED}, also when tried again alone: {' '.join(str(error).split())}")
+            yield unit, result
+    finally:
+        pool.close()
+
+
+def _fill(
+    pool: _Pool, function: Callable[[U], R], units: Iterator[U], running: dict[Any, U], slots: int
+) -> None:
+    while len(running) < slots:
+        try:
+            unit = next(units)
+        except StopIteration:
+            return
+        running[pool.submit(function, unit)] = unit
+
+
+@dataclasses.dataclass(frozen=True)
+class _Local:
+    """Processes of this machine; one means this very process, which dies with a unit that dies."""
+
+    processes: int
+
+    def run(
+        self, function: Callable[[U], R], units: Iterable[U]
+    ) -> Generator[tuple[U, R | Failure], None, None]:
+        if self.processes == 1:
+            return ((unit, _guarded(function, unit)) for unit in units)
+        return _drain(_Processes(self.processes), function, units)
+
+
+class _Processes:
+    """Loky's processes, each in a pool of its own: the death of one tells which unit it was, and no more."""
+
+    def __init__(self, processes: int) -> None:
+        self.slots = processes
+        self.idle: list[Any] = []
+        self.busy: dict[Any, Any] = {}
+        self.loky = require("joblib.externals.loky")
+        threads = str(max(1, (os.cpu_count() or 1) // processes))
+        self.environment = {name: os.environ.get(name, threads) for name in THREADS}
+
+    def submit(self, function: Callable[[Any], Any], unit: Any) -> Any:
+        while self.idle:
+            pool = self.idle.pop()
+            with contextlib.suppress(concurrent.futures.BrokenExecutor):  # it died of boredom
+                return self._submit(pool, function, unit)
+        pool = self.loky.ProcessPoolExecutor(max_workers=1, timeout=IDLE, env=self.environment)
+        return self._submit(pool, function, unit)
+
+    def _submit(self, pool: Any, function: Callable[[Any], Any], unit: Any) -> Any:
+        handle = pool.submit(_guarded, function, unit)
+        self.busy[handle] = pool
+        return handle
+
+    def wait(self, handles: list[Any]) -> list[Any]:
+        return list(concurrent.futures.wait(handles, return_when=concurrent.futures.FIRST_COMPLETED).done)
+
+    def result(self, handle: Any) -> Any:
+        pool = self.busy.pop(handle)
+        try:
+            result = handle.result()
+        except concurrent.futures.BrokenExecutor as error:
+            pool.shutdown(wait=False)
+            raise WorkerDied(error) from None
+        except Exception:  # a unit or a result that cannot be sent
+            result = Failure(traceback.format_exc())
+        self.idle.append(pool)
+        return result
+
+    def close(self) -> None:
+        for pool in (*self.idle, *self.busy.values()):
+            pool.shutdown(wait=True, kill_workers=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class _RayEngine:
+    """Tasks of a Ray cluster: that of RAY_ADDRESS, the one running on this machine, or a new local one."""
+
+    tasks: int
+
+    def run(
+        self, function: Callable[[U], R], units: Iterable[U]
+    ) -> Generator[tuple[U, R | Failure], None, None]:
+        return _drain(_Ray(self.tasks), function, units)
+
+
+class _Ray:
+    def __init__(self, tasks: int) -> None:
+        self.ray = require("ray", "ray")
+        self.own = not self.ray.is_initialized()
+        if self.own:
+            self.ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+        # one more task than there are cores: it waits where it will run
+        self.slots = tasks if tasks > 0 else int(self.ray.cluster_resources().get("CPU", 1)) + 1
+        self.remote = self.ray.remote(max_retries=0, num_cpus=1)(_guarded)
+
+    def submit(self, function: Callable[[Any], Any], unit: Any) -> Any:
+        return self.remote.remote(function, unit)
+
+    def wait(self, handles: list[Any]) -> list[Any]:
+        return list(self.ray.wait(handles, num_returns=1)[0])
+
+    def result(self, handle: Any) -> Any:
+        try:
+            return self.ray.get(handle)
+        except self.ray.exceptions.RayTaskError as error:  # a unit or a result that cannot be sent
+            return Failure(str(error))
+        except self.ray.exceptions.RayError as error:
+            raise WorkerDied(error) from None
+
+    def close(self) -> None:
+        if self.own:
+            self.ray.shutdown()
+
+
+def _make_local(n_jobs: int) -> Engine:
+    return _Local(count_processes(n_jobs))
+
+
+def _make_ray(n_jobs: int) -> Engine:
+    require("ray", "ray")
+    if n_jobs != -1 and n_jobs < 1:
+        raise InvalidParameter(f"n_jobs: must be a number of tasks, or -1 for one per core, got {n_jobs!r}")
+    return _RayEngine(n_jobs)
+
+
+#: name -> maker
+ENGINES: dict[str, Callable[[int], Engine]] = {"local": _make_local, "ray": _make_ray}
+
+
+def make_engine(name: str, n_jobs: int = -1) -> Engine:
+    """An engine.
+
+    Args:
+        name: "local" (processes of this machine) or "ray" (tasks of a Ray cluster, on which schedgym and the
+            files that parameters name must be installed at the same places).
+        n_jobs: units at once; -1: one per core, of the cluster. With 1 and "local" all runs in this process.
+
+    Raises:
+        UnknownName: for another name.
+        InvalidParameter: for a bad ``n_jobs``.
+        gymnasium.error.DependencyNotInstalled: without the extra ``eval`` or ``ray``.
+    """
+    if name not in ENGINES:
+        raise UnknownName("engine", name, ENGINES)
+    return ENGINES[name](n_jobs)

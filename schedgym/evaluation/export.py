@@ -1,0 +1,239 @@
+"""Exports of a results store: every episode's metrics, or the leaderboard with intervals; CSV or Parquet.
+
+Episodes are written setting by setting, so that a store may be larger than the memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from schedgym.core.files import atomic_write
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation import require
+from schedgym.evaluation.standings import Board, Estimate, read_boards
+from schedgym.evaluation.store import ResultsStore, Setting, canonical
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SUFFIXES", "TABLES", "export", "leaderboard_frame"]
+
+SUFFIXES = (".csv", ".parquet")
+TABLES = ("episodes", "leaderboard")
+#: of the columns of both tables; a parameter of the same name gets "parameter." in front
+RESERVED = frozenset(
+    (
+        *(
+            "id",
+            "policy",
+            "training_seed",
+            "seed",
+            "episode",
+            "metric",
+            "value",
+            "objective",
+            "unit",
+            "better",
+        ),
+        *("trainings", "episodes", "bound", "reference", "won", "tied"),
+        "seconds",
+        *(
+            f"{name}{end}"
+            for name in ("mean", "iqm", "gap", "relative_gap", "difference", "relative")
+            for end in ("", "_low", "_high")
+        ),
+    )
+)
+
+
+def export(
+    store_path: str | Path,
+    path: str | Path,
+    *,
+    table: str = "episodes",
+    id: str | None = None,
+    code: str | None = None,
+    confidence: float = 0.95,
+) -> int:
+    """Write what a store holds into one file.
+
+    Both tables have a column per parameter that any setting gives; it is empty where another id's setting
+    does not, and text (JSON) where values are not of one kind.
+
+    Args:
+        store_path: the results store.
+        path: ``.csv``, or ``.parquet`` (whose metadata hold the manifests); replaced in one step.
+        table: "episodes": a row per policy, episode and metric (also "bound" and "gap"), with the columns id,
+            parameters, policy, training_seed, seed, episode, metric, value. "leaderboard": see
+            :func:`leaderboard_frame`.
+        id: only this environment id.
+        code: version of the code; None: the newest.
+        confidence: of the leaderboard's intervals.
+
+    Returns:
+        the number of rows.
+
+    Raises:
+        InvalidParameter: for another kind of file, or a store without finished units.
+        UnknownName: for a table, id or version that is not there.
+        InvalidStore: for a store that cannot be read.
+        gymnasium.error.DependencyNotInstalled: for Parquet without pyarrow (extra ``report``).
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidParameter(f"{path}: an export ends in {' or '.join(SUFFIXES)}")
+    if table not in TABLES:
+        raise UnknownName("table", table, TABLES)
+    parquet = path.suffix.lower() == ".parquet"
+    if parquet:
+        require("pyarrow.parquet", "report")
+    with ResultsStore(store_path, "r") as store:
+        settings = [s for s in store.settings(code) if id in (None, s.id)]
+        if id is not None and not settings:
+            raise UnknownName("environment id in the store", id, {s.id for s in store.settings(code)})
+        if not settings:
+            raise InvalidParameter(f"{store_path}: nothing to export: the store has no finished unit")
+        names = list(dict.fromkeys(name for setting in settings for name in setting.parameters))
+        if table == "episodes":
+            frames = _episodes(store, settings, names)
+        else:
+            boards = read_boards(store, code=code, confidence=confidence, most_settings=len(settings))
+            frames = iter([leaderboard_frame([board for board in boards if id in (None, board.id)])])
+        metadata = {"code": settings[0].code, "manifests": json.dumps(store.manifests())}
+        with atomic_write(path, "wb" if parquet else "w") as stream:
+            if parquet:
+                return _write_parquet(stream, frames, metadata)
+            return _write_csv(stream, frames)
+
+
+def _column(name: str) -> str:
+    return f"parameter.{name}" if name in RESERVED else name
+
+
+def _kinds(settings: Sequence[Any], names: Sequence[str]) -> dict[str, str]:
+    """Of each parameter, the pandas type that holds all its values: numbers stay numbers, else text."""
+    found = {}
+    for name in names:
+        values = [s.parameters[name] for s in settings if s.parameters.get(name) is not None]
+        types = {type(value) for value in values}
+        if types == {bool}:
+            found[name] = "boolean"
+        elif types == {int} and max(map(abs, values)) < 2**63:
+            found[name] = "Int64"
+        elif types and types <= {int, float}:
+            found[name] = "Float64"
+        else:
+            found[name] = "string"
+    return found
+
+
+def _value(value: Any, kind: str) -> Any:
+    if value is None:
+        return None
+    return value if kind != "string" or isinstance(value, str) else canonical(value)
+
+
+def _episodes(
+    store: ResultsStore, settings: Sequence[Setting], names: Sequence[str]
+) -> Iterator[pd.DataFrame]:
+    """A frame per setting, all with the same columns and types."""
+    pandas = require("pandas")
+    kinds = _kinds(settings, names)
+    for setting in settings:
+        given = {name: _value(setting.parameters.get(name), kind) for name, kind in kinds.items()}
+        parts = []
+        for policy, training_seed, table in store.tables(setting):
+            rows, columns = np.nonzero(table.kept)
+            part = {
+                "id": setting.id,
+                **{_column(n): pandas.array([given[n]], k).repeat(len(rows)) for n, k in kinds.items()},
+                "policy": policy,
+                "training_seed": pandas.array([training_seed], "Int64").repeat(len(rows)),
+                "seed": table.seeds[rows],
+                "episode": table.episodes[rows],
+                "metric": np.array(table.names, dtype=object)[columns],
+                "value": table.values[rows, columns],
+            }
+            parts.append(pandas.DataFrame(part).astype(dict.fromkeys(("id", "policy", "metric"), "string")))
+        if parts:
+            yield pandas.concat(parts, ignore_index=True)
+
+
+def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
+    """The statistics of boards: a row per id, setting and policy, the best mean of a setting first.
+
+    Returns:
+        a frame with the columns id, parameters, policy, objective, unit, better, trainings (0: not trained),
+        episodes, mean, iqm (interquartile mean), bound, gap, relative_gap (over the bound), reference,
+        difference, relative (both to the reference, paired), won, tied, seconds (of decisions, per episode);
+        estimates are followed by the ends of their intervals, ``_low`` and ``_high``.
+    """
+    pandas = require("pandas")
+    settings = [setting for board in boards for setting in board.settings]
+    names = list(dict.fromkeys(name for setting in settings for name in setting.parameters))
+    kinds = _kinds(settings, names)
+    rows: list[dict[str, Any]] = []
+    for board in boards:
+        for setting in board.settings:
+            for entry in setting.entries:
+                bounds = entry.bounds[entry.complete]
+                row: dict[str, Any] = {"id": board.id}
+                row |= {_column(n): _value(setting.parameters.get(n), k) for n, k in kinds.items()}
+                row |= {
+                    "policy": entry.policy,
+                    "objective": board.metric.name,
+                    "unit": board.metric.unit,
+                    "better": board.metric.better,
+                    "trainings": len(entry.trainings),
+                    "episodes": entry.episodes,
+                    **_ends("mean", entry.mean),
+                    **_ends("iqm", entry.middle),
+                    "bound": float(bounds.mean()) if bounds.size else float("nan"),
+                    **_ends("gap", entry.gap),
+                    **_ends("relative_gap", entry.relative_gap),
+                    "reference": board.reference,
+                    **_ends("difference", entry.difference),
+                    **_ends("relative", entry.relative),
+                    "won": entry.won,
+                    "tied": entry.tied,
+                    "seconds": entry.seconds,
+                }
+                rows.append(row)
+    frame: pd.DataFrame = pandas.DataFrame(rows)
+    texts = ("id", "policy", "objective", "unit", "better", "reference")
+    return frame.astype({**{_column(n): k for n, k in kinds.items()}, **dict.fromkeys(texts, "string")})
+
+
+def _ends(name: str, estimate: Estimate) -> dict[str, float]:
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def _write_csv(stream: IO[Any], frames: Iterator[pd.DataFrame]) -> int:
+    rows = 0
+    for number, frame in enumerate(frames):
+        frame.to_csv(stream, index=False, header=number == 0, lineterminator="\n")
+        rows += len(frame)
+    return rows
+
+
+def _write_parquet(stream: IO[Any], frames: Iterator[pd.DataFrame], metadata: Mapping[str, str]) -> int:
+    arrow, parquet = require("pyarrow", "report"), require("pyarrow.parquet", "report")
+    rows, writer, schema = 0, None, None
+    try:
+        for frame in frames:
+            table = arrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            if writer is None:
+                own = {f"schedgym.{name}": text for name, text in metadata.items()}
+                schema = table.schema.with_metadata({**(table.schema.metadata or {}), **own})
+                writer = parquet.ParquetWriter(stream, schema, compression="zstd")
+            writer.write_table(table.cast(schema))
+            rows += table.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows

@@ -1,0 +1,829 @@
+"""Interactive figures of a board and of a schedule, as plotly's plain dicts.
+
+Colours are names ("@0": the first policy's, "@bound/0.4": the bound's, 40 % opaque) that the page replaces by
+those of its light or dark theme. Every text that comes from a store passes through :func:`plain_text`.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Schema
+from schedgym.drawing import JOB_COLOURS, short_time
+from schedgym.evaluation.standings import Board, Entry, Estimate, Setting
+
+__all__ = [
+    "COLOURS",
+    "Figure",
+    "difference_figure",
+    "effort_figure",
+    "gantt_figure",
+    "gap_figure",
+    "mean_figure",
+    "number",
+    "plain_text",
+    "profile_figure",
+    "sweep_figures",
+]
+
+Figure = dict[str, Any]
+F8 = npt.NDArray[np.float64]
+
+COLOURS = 7  # of policies; further ones have another mark
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x")
+DASHES = ("solid", "dash", "dot", "dashdot")
+MOST_POINTS = 200  # episodes drawn of a policy
+MOST_PIECES = 4000  # bars of a schedule
+MOST_LANES = 240
+MOST_GAPS = 12  # settings of an id in the figure of gaps
+MOST_ROWS = 40  # servers, or jobs
+DECADE = 10.0
+
+
+def plain_text(text: object) -> str:
+    """``text`` as plotly shows it letter by letter: its labels understand some HTML."""
+    return html.escape(str(text), quote=False)
+
+
+def number(value: float, like: float | None = None, digits: int = 4) -> str:
+    """Some digits of a number; given ``like``, as many decimals as the larger one of the two has."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    size = max(abs(value), abs(like or 0.0))
+    if size == 0:
+        return "0"
+    if size >= 1e7 or size < 1e-4:
+        return f"{value:.3e}".replace("-", "−")
+    decimals = max(0, min(6, digits - 1 - math.floor(math.log10(size))))
+    return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def _interval(estimate: Estimate, factor: float = 1.0, unit: str = "") -> str:
+    text = number(estimate.value * factor) + unit
+    if math.isfinite(estimate.low):
+        low, high = (number(end * factor, estimate.value * factor) for end in (estimate.low, estimate.high))
+        text += f" [{low}, {high}]{unit}"
+    return text
+
+
+def _colour(board: Board, policy: str, opacity: float | None = None) -> str:
+    token = f"@{board.policies.index(policy) % COLOURS}"
+    return token if opacity is None else f"{token}/{opacity:g}"
+
+
+def _symbol(board: Board, policy: str) -> str:
+    return SYMBOLS[(board.policies.index(policy) // COLOURS + board.policies.index(policy)) % len(SYMBOLS)]
+
+
+def _dash(board: Board, policy: str) -> str:
+    return DASHES[(board.policies.index(policy) // COLOURS) % len(DASHES)]
+
+
+def _axis(title: str, **more: Any) -> dict[str, Any]:
+    return {
+        "title": {"text": plain_text(title)},
+        "automargin": True,
+        "exponentformat": "none",
+        "separatethousands": True,
+        **more,
+    }
+
+
+def _logarithmic(values: Iterable[float]) -> bool:
+    known = [value for value in values if math.isfinite(value)]
+    return bool(known) and min(known) > 0 and max(known) > 4 * DECADE * min(known)
+
+
+def _log_axis(
+    title: str, values: Iterable[float], texts: Callable[[float], str] | None = None
+) -> dict[str, Any]:
+    """A logarithmic axis with ticks at powers of ten, and at 2 and 5 times these where few are in sight."""
+    known = [value for value in values if math.isfinite(value) and value > 0]
+    low, high = math.log10(min(known)), math.log10(max(known))
+    margin = max(0.06 * (high - low), 0.05)
+    low, high = low - margin, high + margin
+    steps: tuple[float, ...] = (1, 2, 5) if high - low < 2.5 else (1,)
+    if high - low < 0.5:
+        steps = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
+    every = 1 + int((high - low) // 9)
+    powers = range(math.floor(low), math.ceil(high) + 1, every)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    text = texts or (lambda value: f"{value:,.12g}" if 1e-4 <= value < 1e7 else f"{value:.0e}")
+    return _axis(
+        title,
+        type="log",
+        range=[low, high],
+        tickvals=ticks,
+        ticktext=[text(t) for t in ticks],
+        zeroline=False,
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= 0.999 * size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def _value_axis(title: str, values: Iterable[float]) -> dict[str, Any]:
+    """Logarithmic where the values differ by much, else from 0."""
+    values = list(values)
+    if _logarithmic(values):
+        return _log_axis(title, values)
+    return _axis(title, rangemode="tozero", zeroline=False)
+
+
+def _label(board: Board, mean: bool = False) -> str:
+    unit = f" [{board.metric.unit}]" if board.metric.unit else ""
+    name = board.metric.name.replace("_", " ")
+    return ("mean " if mean and "mean" not in name else "") + name + unit
+
+
+def _layout(height: float, **more: Any) -> dict[str, Any]:
+    return {
+        "height": height,
+        "margin": {"l": 8, "r": 16, "t": 28, "b": 8},
+        "showlegend": False,
+        "hovermode": "closest",
+        **more,
+    }
+
+
+def _policy_axis(entries: Sequence[Entry]) -> dict[str, Any]:
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(entries))),
+        "ticktext": [f"{plain_text(entry.policy)} " for entry in entries],
+        "range": [len(entries) - 0.4, -0.6],
+        "showgrid": False,
+        "zeroline": False,
+        "automargin": True,
+        "fixedrange": True,
+    }
+
+
+def _error(estimates: Sequence[Estimate], factor: float = 1.0) -> dict[str, Any]:
+    def length(value: float) -> float | None:
+        return value * factor if math.isfinite(value) else None
+
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [length(e.high - e.value) for e in estimates],
+        "arrayminus": [length(e.value - e.low) for e in estimates],
+        "thickness": 2,
+        "width": 5,
+        "color": "@ink",
+    }
+
+
+def _spread(values: F8) -> F8:
+    """Offsets between -1 and 1 that keep near values apart, the same at every call."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return np.asarray((ranks * 0.6180339887498949) % 1.0 * 2.0 - 1.0)
+
+
+def _height(entries: Sequence[Entry], more: int = 0) -> float:
+    return 96.0 + 34.0 * (len(entries) + more)
+
+
+def mean_figure(board: Board, setting: Setting) -> Figure:
+    """Each policy's episodes, its mean and interval, and the mean bound."""
+    entries = setting.entries
+    data: list[dict[str, Any]] = []
+    everything: list[float] = []
+    for y, entry in enumerate(entries):
+        values = entry.table.ravel()
+        named = [
+            f"seed {seed}, episode {episode}"
+            + (f", training seed {training}" if training is not None else "")
+            for training in (entry.trainings or (None,))
+            for seed, episode in setting.episodes
+        ]
+        kept = np.flatnonzero(~np.isnan(values))
+        if len(kept) > MOST_POINTS:
+            kept = kept[np.linspace(0, len(kept) - 1, MOST_POINTS).astype(int)]
+        values = values[kept]
+        everything += values.tolist()
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": values.tolist(),
+                "y": (y + 0.26 * _spread(values)).tolist(),
+                "text": [f"{plain_text(entry.policy)}, {named[i]}" for i in kept],
+                "hovertemplate": "%{text}<br>%{x:.5g}<extra></extra>",
+                "marker": {"size": 5, "color": _colour(board, entry.policy, 0.5)},
+            }
+        )
+    data.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [entry.mean.value for entry in entries],
+            "y": list(range(len(entries))),
+            "error_x": _error([entry.mean for entry in entries]),
+            "text": [
+                f"<b>{plain_text(e.policy)}</b><br>mean {_interval(e.mean)}"
+                f"<br>interquartile mean {_interval(e.middle)}"
+                for e in entries
+            ],
+            "hovertemplate": "%{text}<extra></extra>",
+            "marker": {
+                "size": 11,
+                "symbol": "diamond",
+                "color": [_colour(board, entry.policy) for entry in entries],
+                "line": {"color": "@paper", "width": 1.5},
+            },
+        }
+    )
+    shapes: list[dict[str, Any]] = []
+    notes: list[dict[str, Any]] = []
+    if math.isfinite(setting.bound):
+        everything.append(setting.bound)
+        shapes, notes = _bound_line(board, setting.bound, len(entries))
+    log = _logarithmic(everything)
+    if log:
+        for note in notes:
+            note["x"] = math.log10(note["x"])
+    layout = _layout(
+        _height(entries),
+        xaxis=_value_axis(_label(board), everything),
+        yaxis=_policy_axis(entries),
+        shapes=shapes,
+        annotations=notes,
+    )
+    return {"data": data, "layout": layout}
+
+
+def _bound_line(board: Board, bound: float, rows: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    side = "upper" if board.metric.better == "max" else "lower"
+    line = {"color": "@bound", "dash": "dash", "width": 1.5}
+    shape = {"type": "line", "xref": "x", "yref": "paper", "x0": bound, "x1": bound, "y0": 0, "y1": 1}
+    note = {
+        "x": bound,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "xanchor": "right" if side == "upper" else "left",
+        "showarrow": False,
+        "text": f"mean {side} bound {number(bound)}",
+        "font": {"size": 11, "color": "@bound"},
+    }
+    return [{**shape, "line": line, "layer": "below"}], [note]
+
+
+def difference_figure(board: Board, setting: Setting) -> Figure | None:
+    """Each policy's mean paired difference to the reference; None without one."""
+    base = setting.entry(board.reference)
+    entries = [e for e in setting.entries if math.isfinite(e.difference.value) or e is base]
+    if base is None or len(entries) < 2:
+        return None
+    relative = all(math.isfinite(e.relative.value) for e in entries if e is not base)
+    factor = 100.0 if relative else 1.0
+    shown = [Estimate(0.0) if e is base else (e.relative if relative else e.difference) for e in entries]
+    unit = "%" if relative else (f" {board.metric.unit}" if board.metric.unit else "")
+    texts = []
+    for entry, estimate in zip(entries, shown, strict=True):
+        name = plain_text(entry.policy)
+        if entry is base:
+            texts.append(f"<b>{name}</b><br>the reference")
+            continue
+        texts.append(
+            f"<b>{name}</b><br>{_interval(estimate, factor, unit)}"
+            f"<br>better in {entry.won:.0%} of the episodes, equal in {entry.tied:.0%}"
+        )
+    better = "more" if board.metric.better == "max" else "less"
+    title = f"difference to {board.reference} [{'%' if relative else board.metric.unit or '1'}]"
+    return {
+        "data": [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [estimate.value * factor for estimate in shown],
+                "y": list(range(len(entries))),
+                "error_x": _error(shown, factor),
+                "text": texts,
+                "hovertemplate": "%{text}<extra></extra>",
+                "marker": {
+                    "size": 11,
+                    "symbol": ["diamond-open" if e is base else "diamond" for e in entries],
+                    "color": [_colour(board, e.policy) for e in entries],
+                    "line": {"color": "@paper", "width": 1.5},
+                },
+            }
+        ],
+        "layout": _layout(
+            _height(entries),
+            xaxis=_axis(
+                f"{title} ({better} is better)", zeroline=True, zerolinecolor="@ink", zerolinewidth=1
+            ),
+            yaxis=_policy_axis(entries),
+        ),
+    }
+
+
+def profile_figure(board: Board, settings: Sequence[Setting], confidence: float) -> Figure | None:
+    """Performance profiles: the share of episodes within a factor of the episode's best policy."""
+    ratios = [
+        entry.ratios[np.isfinite(entry.ratios)]
+        for setting in settings
+        for entry in setting.entries
+        if entry.ratios is not None
+    ]
+    everything = np.concatenate(ratios) if ratios else np.empty(0)
+    if not everything.size:
+        return None
+    largest = float(np.quantile(everything, 0.99)) * 1.02
+    largest = max(largest, 1.02)
+    log = largest > 5.0
+    thresholds = np.geomspace(1.0, largest, 120) if log else np.linspace(1.0, largest, 120)
+    data: list[dict[str, Any]] = []
+    for policy in board.policies:
+        profile = board.profile(policy, thresholds, confidence, settings)
+        if profile is None:
+            continue
+        share, low, high = profile
+        name = plain_text(policy)
+        if np.isfinite(low).all():
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": [*thresholds.tolist(), *thresholds[::-1].tolist()],
+                    "y": [*high.tolist(), *low[::-1].tolist()],
+                    "fill": "toself",
+                    "fillcolor": _colour(board, policy, 0.12),
+                    "line": {"width": 0, "color": _colour(board, policy)},
+                    "hoverinfo": "skip",
+                    "legendgroup": name,
+                    "showlegend": False,
+                }
+            )
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": name,
+                "legendgroup": name,
+                "x": thresholds.tolist(),
+                "y": share.tolist(),
+                "line": {
+                    "color": _colour(board, policy),
+                    "width": 2,
+                    "dash": _dash(board, policy),
+                    "shape": "hv",
+                },
+                "text": [name] * len(thresholds),
+                "hovertemplate": "%{text}: %{y:.0%} of the episodes<extra></extra>",
+            }
+        )
+    if not data:
+        return None
+    title = "factor to the best policy of the episode"
+    axis = _log_axis(title, thresholds) if log else _axis(title, zeroline=False)
+    axis |= {"hoverformat": ".4g"}
+    layout = _layout(
+        400,
+        xaxis=axis,
+        yaxis=_axis("share of episodes within it", range=[0, 1.04], tickformat=".0%", zeroline=False),
+        showlegend=True,
+        hovermode="x unified",
+        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
+    )
+    return {"data": data, "layout": layout}
+
+
+def effort_figure(board: Board, setting: Setting) -> Figure | None:
+    """The objective over the time that a policy takes for its decisions; None without times."""
+    entries = [e for e in setting.entries if e.seconds > 0 and math.isfinite(e.mean.value)]
+    if len(entries) < 2:
+        return None
+    data = [
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "x": [entry.seconds],
+            "y": [entry.mean.value],
+            "text": [f" {plain_text(entry.policy)}"],
+            "textposition": "middle right",
+            "textfont": {"size": 11, "color": "@muted"},
+            "hovertemplate": f"<b>%{{text}}</b><br>{_interval(entry.mean)}<br>%{{x:.3g}} s per episode"
+            "<extra></extra>",
+            "cliponaxis": False,
+            "marker": {
+                "size": 11,
+                "symbol": _symbol(board, entry.policy),
+                "color": _colour(board, entry.policy),
+                "line": {"color": "@paper", "width": 1.5},
+            },
+        }
+        for entry in entries
+    ]
+    shapes = []
+    if math.isfinite(setting.bound):
+        line = {"color": "@bound", "dash": "dash", "width": 1.5}
+        shapes = [
+            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": setting.bound, "y1": setting.bound}
+            | {"line": line, "layer": "below"}
+        ]
+    means = [e.mean.value for e in entries]
+    if math.isfinite(setting.bound) and 0.5 * min(means) <= setting.bound <= 2 * max(means):
+        means.append(setting.bound)
+    title = _label(board, mean=True)
+    layout = _layout(
+        400,
+        xaxis=_log_axis("decision time per episode", [e.seconds for e in entries], _duration),
+        yaxis=_log_axis(title, means) if _logarithmic(means) else _axis(title, zeroline=False),
+        shapes=shapes if len(means) > len(entries) else [],
+    )
+    layout["margin"]["r"] = 90
+    return {"data": data, "layout": layout}
+
+
+def sweep_figures(board: Board) -> dict[str, Figure]:
+    """Means with bands over a swept parameter: the first with several numbers, else the first.
+
+    Returns:
+        text of the other parameters ("" if there are none) -> figure; empty for a single setting.
+    """
+    if len(board.settings) < 2 or not board.swept:
+        return {}
+
+    def values(name: str) -> list[Any]:
+        return list(dict.fromkeys(_hashable(s.parameters.get(name)) for s in board.settings))
+
+    numeric = [name for name in board.swept if all(_is_number(value) for value in values(name))]
+    name = numeric[0] if numeric else board.swept[0]
+    slices: dict[str, list[Setting]] = {}
+    for setting in board.settings:
+        others = [n for n in board.swept if n != name and n in setting.parameters]
+        text = ", ".join(f"{n} = {_value_text(setting.parameters[n])}" for n in others)
+        slices.setdefault(text, []).append(setting)
+    found = {}
+    for text, settings in slices.items():
+        if len(settings) > 1 or len(slices) == 1:
+            if name in numeric:
+                settings = sorted(settings, key=lambda s: float(s.parameters[name]))
+            found[text] = _sweep_figure(board, name, name in numeric, settings)
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
+
+
+def _value_text(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
+    return text.rsplit("/", 1)[-1]
+
+
+def _sweep_figure(board: Board, name: str, numeric: bool, settings: list[Setting]) -> Figure:
+    data: list[dict[str, Any]] = []
+    means: list[float] = []
+
+    def place(setting: Setting) -> Any:
+        value = setting.parameters.get(name)
+        return value if numeric else plain_text(_value_text(value))
+
+    for policy in board.policies:
+        found = [(s, e) for s in settings if (e := s.entry(policy)) is not None]
+        x = [place(setting) for setting, _ in found]
+        estimates = [entry.mean for _, entry in found]
+        means += [e.value for e in estimates]
+        label = plain_text(policy)
+        banded = [(at, e) for at, e in zip(x, estimates, strict=True) if math.isfinite(e.low)]
+        if len(banded) > 1:
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": [at for at, _ in banded] + [at for at, _ in reversed(banded)],
+                    "y": [e.high for _, e in banded] + [e.low for _, e in reversed(banded)],
+                    "fill": "toself",
+                    "fillcolor": _colour(board, policy, 0.13),
+                    "line": {"width": 0, "color": _colour(board, policy)},
+                    "hoverinfo": "skip",
+                    "legendgroup": label,
+                    "showlegend": False,
+                }
+            )
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": label,
+                "legendgroup": label,
+                "x": x,
+                "y": [e.value for e in estimates],
+                "text": [f"{label}: {_interval(e)}" for e in estimates],
+                "hovertemplate": "%{text}<extra></extra>",
+                "line": {"color": _colour(board, policy), "width": 2, "dash": _dash(board, policy)},
+                "marker": {
+                    "size": 9,
+                    "symbol": _symbol(board, policy),
+                    "line": {"color": "@paper", "width": 1},
+                },
+            }
+        )
+    bounds = [setting.bound for setting in settings]
+    if any(math.isfinite(bound) for bound in bounds):
+        side = "upper" if board.metric.better == "max" else "lower"
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": f"{side} bound",
+                "x": [place(setting) for setting in settings],
+                "y": [bound if math.isfinite(bound) else None for bound in bounds],
+                "line": {"color": "@bound", "dash": "dash", "width": 1.5},
+                "hovertemplate": f"{side} bound: %{{y:.5g}}<extra></extra>",
+            }
+        )
+    axis = _axis(name.replace("_", " "), zeroline=False)
+    if numeric:
+        places = [float(place(setting)) for setting in settings]
+        ticks = sorted(set(places))
+        axis |= {"tickvals": ticks, "ticktext": [f"{value:g}" for value in ticks]}
+        if len(ticks) > 2 and min(ticks) > 0 and max(ticks) >= 4 * min(ticks):
+            axis["type"] = "log"
+    else:
+        axis["type"] = "category"
+    layout = _layout(
+        430,
+        xaxis=axis,
+        yaxis=_value_axis(_label(board, mean=True), means),
+        showlegend=True,
+        hovermode="x unified",
+        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
+    )
+    return {"data": data, "layout": layout}
+
+
+def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> Figure | None:
+    """Every policy's mean gap to the bound, a row per board (of these names) and setting.
+
+    None if nothing is bounded.
+    """
+    rows: list[str] = []
+    data: list[dict[str, Any]] = []
+    for board, name in zip(boards, names, strict=True):
+        for setting in board.settings[:MOST_GAPS]:
+            entries = [e for e in setting.entries if math.isfinite(e.relative_gap.value)]
+            if not entries:
+                continue
+            y = len(rows)
+            rows.append(f"{plain_text(name)}" + (f", {plain_text(setting.label)}" if setting.label else ""))
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "x": [100 * e.relative_gap.value for e in entries],
+                    "y": [y] * len(entries),
+                    "text": [
+                        f"<b>{plain_text(e.policy)}</b><br>{rows[y]}<br>"
+                        f"gap {_interval(e.relative_gap, 100, '%')}"
+                        for e in entries
+                    ],
+                    "hovertemplate": "%{text}<extra></extra>",
+                    "marker": {
+                        "size": 12,
+                        "color": [_colour(board, e.policy) for e in entries],
+                        "symbol": [_symbol(board, e.policy) for e in entries],
+                        "opacity": 0.9,
+                        "line": {"color": "@paper", "width": 1},
+                    },
+                }
+            )
+    if not rows:
+        return None
+    gaps = [x for trace in data for x in trace["x"]]
+    axis = _value_axis("mean gap to the bound [% of the bound]", gaps)
+    return {
+        "data": data,
+        "layout": _layout(
+            96 + 34 * len(rows),
+            xaxis=axis,
+            yaxis={
+                "tickmode": "array",
+                "tickvals": list(range(len(rows))),
+                "ticktext": [f"{row} " for row in rows],
+                "range": [len(rows) - 0.4, -0.6],
+                "zeroline": False,
+                "automargin": True,
+                "fixedrange": True,
+            },
+        ),
+    }
+
+
+# schedules -----------------------------------------------------------------------------------------
+
+
+def gantt_figure(record: ScheduleRecord, schema: Schema) -> tuple[Figure, str]:
+    """The Gantt chart of a schedule: a row per server (site), or per job where a problem has no servers.
+
+    Pieces of work that share a server lie in lanes of its row. Jobs have the colours of the environments'
+    own pictures. A long schedule is cut to its first pieces, a large cluster to its busiest servers.
+
+    Args:
+        record: of an episode.
+        schema: of its workload: names and units.
+
+    Returns:
+        the figure, and a sentence on what it shows, and what it leaves out.
+    """
+    unit = next((field.unit for field in schema.jobs if field.name == "arrival"), "s")
+    job_word = "task" if schema.jobs[0].dimensions == ("task",) else "job"
+    what = schema.cluster[0].dimensions[0]
+    by_job = what not in ("server", "site")
+    if by_job:
+        what = job_word
+    row = (record.job if by_job else record.server).astype(np.int64)
+    servers = len(record.workload.cluster[schema.cluster[0].name])
+    order = np.lexsort((record.job, record.start))
+    notes = []
+    total_rows = len(np.unique(row))
+    if total_rows > MOST_ROWS:
+        used = np.bincount(row, weights=record.end - record.start)
+        if by_job:
+            kept_rows = np.unique(row)[:MOST_ROWS]
+            notes.append(f"the first {MOST_ROWS} of {total_rows} {what}s")
+        else:
+            kept_rows = np.sort(np.argsort(-used, kind="stable")[:MOST_ROWS])
+            notes.append(f"the {MOST_ROWS} busiest of {total_rows} {what}s in use")
+        order = order[np.isin(row[order], kept_rows)]
+    if len(order) > MOST_PIECES:
+        notes.append(f"the first {MOST_PIECES:,} of {len(order):,} pieces of work")
+        order = order[:MOST_PIECES]
+    lanes = _lanes(row, record.start, record.end, order)
+    rows = sorted({int(row[i]) for i in order})
+    deep = {r: 1 for r in rows}
+    for i, lane in zip(order, lanes, strict=True):
+        deep[int(row[i])] = max(deep[int(row[i])], lane + 1)
+    begin, base = {}, 0.0
+    tick, shapes = [], []
+    for number_, r in enumerate(rows):
+        begin[r] = base
+        tick.append(base + deep[r] / 2)
+        if number_ % 2:
+            shape = {
+                "type": "rect",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": base - 0.1,
+                "y1": base + deep[r] + 0.1,
+            }
+            shapes.append({**shape, "fillcolor": "@ink/0.05", "line": {"width": 0}, "layer": "below"})
+        base += deep[r] + 0.2
+    data = _windows(record.workload, rows, begin) if by_job else []
+    owner = _owners(record, schema)
+    groups: dict[int, list[int]] = {}
+    for place, i in enumerate(order):
+        groups.setdefault(int(owner[i]) % len(JOB_COLOURS), []).append(place)
+    height = float(np.clip(90 + 15 * base, 220, 900))
+    edge = 0.4 if height > 90 + 8 * base else 0.0
+    details = _details(record, owner, schema, unit, job_word, "" if by_job else what)
+    for colour, places in sorted(groups.items()):
+        chosen = order[places]
+        data.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "base": record.start[chosen].tolist(),
+                "x": (record.end - record.start)[chosen].tolist(),
+                "y": [begin[int(row[order[p]])] + lanes[p] + 0.5 for p in places],
+                "width": [0.92] * len(places),
+                "text": [details(int(i)) for i in chosen],
+                "textposition": "none",
+                "hovertemplate": "%{text}<extra></extra>",
+                "marker": {"color": f"@job{colour}", "line": {"color": "@paper", "width": edge}},
+            }
+        )
+    every = max(1, len(rows) // 40)
+    layout = _layout(
+        height,
+        barmode="overlay",
+        bargap=0,
+        xaxis=_axis(f"time [{unit}]", zeroline=False, rangemode="tozero"),
+        yaxis={
+            "tickmode": "array",
+            "tickvals": tick[::every],
+            "ticktext": [f"{plain_text(what)} {r} " for r in rows[::every]],
+            "range": [base, -0.2],
+            "showgrid": False,
+            "zeroline": False,
+            "automargin": True,
+        },
+        shapes=shapes,
+    )
+    jobs = len(np.unique(owner[order]))
+    text = f"Drawn: {len(order):,} pieces of work of {jobs:,} {job_word}{'' if jobs == 1 else 's'}"
+    if not by_job:
+        of = f" of {servers:,}" if len(rows) < servers else ""
+        text += f" on {len(rows):,}{of} {what}{'' if (servers if of else len(rows)) == 1 else 's'}"
+    elif data and data[0].get("hoverinfo") == "skip":
+        text += "; shaded: from arrival to deadline"
+    if notes:
+        text += "; these are " + ", ".join(notes)
+    return {"data": data, "layout": layout}, text + "."
+
+
+def _lanes(row: npt.NDArray[np.int64], start: F8, end: F8, order: npt.NDArray[Any]) -> list[int]:
+    """The first free lane of its row for each piece, taken in ``order`` (by start)."""
+    free: dict[int, list[float]] = {}
+    lanes = []
+    for i in order:
+        ends = free.setdefault(int(row[i]), [])
+        slack = 1e-9 * max(abs(float(start[i])), 1.0)
+        lane = next((k for k, until in enumerate(ends) if until <= start[i] + slack), len(ends))
+        if lane == len(ends):
+            if lane < MOST_LANES:
+                ends.append(0.0)
+            else:
+                lane = int(np.argmin(ends))
+        ends[lane] = float(end[i])
+        lanes.append(lane)
+    return lanes
+
+
+def _owners(record: ScheduleRecord, schema: Schema) -> npt.NDArray[np.int64]:
+    """The job of each row of the record, whose ``job`` numbers tasks where workloads always list these."""
+    if any(field.name == "job" and not field.optional for field in schema.tasks):
+        return np.asarray(record.workload.tasks["job"], dtype=np.int64)[record.job]
+    return record.job
+
+
+def _windows(workload: Any, rows: Sequence[int], begin: Mapping[int, float]) -> list[dict[str, Any]]:
+    """A light bar from each job's arrival to its deadline, where the workload has these."""
+    arrival, deadline = workload.jobs.get("arrival"), workload.jobs.get("deadline")
+    if arrival is None or deadline is None:
+        return []
+    return [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "base": [float(arrival[r]) for r in rows],
+            "x": [float(deadline[r] - arrival[r]) for r in rows],
+            "y": [begin[r] + 0.5 for r in rows],
+            "width": [0.92] * len(rows),
+            "hoverinfo": "skip",
+            "marker": {"color": "@ink/0.10", "line": {"width": 0}},
+        }
+    ]
+
+
+def _details(
+    record: ScheduleRecord,
+    owner: npt.NDArray[np.int64],
+    schema: Schema,
+    unit: str,
+    job_word: str,
+    server_word: str,
+) -> Callable[[int], str]:
+    """What a bar's tooltip says, by row of the record."""
+    arrival = record.workload.jobs.get("arrival")
+    held = [
+        field
+        for field in schema.cluster
+        if field.dimensions == (server_word,) and field.name in record.workload.cluster
+    ]
+    names = [f"{field.name} {{}}{_short_unit(field.unit)}" for field in held]
+    if len(names) != record.amount.shape[1]:
+        names = ["amount {}" if k == 0 else "and {}" for k in range(record.amount.shape[1])]
+
+    def text(i: int) -> str:
+        job = int(owner[i])
+        begin, end = float(record.start[i]), float(record.end[i])
+        lines = [f"<b>{job_word} {job}</b>"]
+        if owner is not record.job:
+            lines[0] += f", task {int(record.job[i])}"
+        if server_word:
+            lines.append(f"{server_word} {int(record.server[i])}")
+        length = short_time(end - begin) if unit == "s" else f"{number(end - begin)} {unit}"
+        lines.append(f"{number(begin)} – {number(end)} {unit}, {length}")
+        if arrival is not None:
+            lines.append(f"arrived {number(float(arrival[job]))}")
+        amounts = record.amount[i].tolist()
+        lines.append(", ".join(name.format(number(a)) for name, a in zip(names, amounts, strict=True)))
+        return "<br>".join(lines)
+
+    return text
+
+
+def _short_unit(unit: str) -> str:
+    return f" {unit}" if unit and len(unit) <= 6 else ""

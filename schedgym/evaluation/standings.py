@@ -1,0 +1,356 @@
+"""Standings: what a results store says of each problem's policies, with intervals and gaps.
+
+A board has the units of one environment id and objective; in each of its settings, every policy is an entry
+with its values on the episodes that all met. Where agents were trained with several seeds, the training seed
+is the unit of all intervals; a single agent's are over episodes, and say nothing of another training.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.problem import Metric, Problem, Variant, get_problem
+from schedgym.errors import InvalidStore
+from schedgym.evaluation.statistics import (
+    bootstrap_interval,
+    interquartile_mean,
+    performance_profile,
+    performance_ratios,
+    ratio_interval,
+    stratified_interval,
+    two_level_interval,
+)
+from schedgym.evaluation.store import ResultsStore, canonical
+from schedgym.evaluation.store import Setting as Stored
+
+__all__ = ["Board", "Entry", "Estimate", "Setting", "read_boards", "setting_text"]
+
+F8 = npt.NDArray[np.float64]
+Episode = tuple[int, int]
+#: (id, setting, policy) -> options, seconds per episode
+Facts = Mapping[tuple[str, str, str], tuple[dict[str, Any], float]]
+
+DRAWS = 1_000_000  # numbers drawn for one interval, as far as LEAST_RESAMPLES allow
+LEAST_RESAMPLES, MOST_RESAMPLES = 400, 10_000
+NAN = float("nan")
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A number and its interval; nan where there is none."""
+
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+
+
+@dataclasses.dataclass
+class Entry:
+    """One policy in one setting.
+
+    Attributes:
+        policy: its label.
+        table: the objective, [trainings, episodes]; one row if it is not trained, or once; nan: not run.
+        trainings: seeds of the trainings; empty if it is not trained.
+        bounds: on the optimum of each episode, [episodes]; nan: none.
+        options: of the policy, with its name; of an agent, its checksum.
+        seconds: mean time that the policy took for its decisions, per episode [s].
+        mean, middle: of the objective: mean and interquartile mean.
+        gap: distance of the mean from the bound, in the objective's unit; from 0.
+        relative_gap: that over the mean bound.
+        difference, relative: to the reference on the same episodes; nan for the reference itself.
+        won, tied: shares of the episodes in which it is better than the reference, or equal.
+        ratios: by what factor it is worse than the episode's best, as ``table``; None if a value is negative.
+    """
+
+    policy: str
+    table: F8
+    trainings: tuple[int, ...]
+    bounds: F8
+    options: dict[str, Any]
+    seconds: float = NAN
+    mean: Estimate = Estimate()
+    middle: Estimate = Estimate()
+    gap: Estimate = Estimate()
+    relative_gap: Estimate = Estimate()
+    difference: Estimate = Estimate()
+    relative: Estimate = Estimate()
+    won: float = NAN
+    tied: float = NAN
+    ratios: F8 | None = None
+
+    @property
+    def complete(self) -> npt.NDArray[np.bool_]:
+        """Which episodes every training ran, [episodes]."""
+        return np.asarray(~np.isnan(self.table).any(axis=0))
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes every training ran."""
+        return int(self.complete.sum())
+
+
+@dataclasses.dataclass
+class Setting:
+    """One combination of parameters.
+
+    Attributes:
+        parameters: that the sweep gave or swept.
+        label: of those that differ between the board's settings; "" if there is one setting.
+        episodes: (seed, episode) of each column of the entries' tables.
+        entries: the best mean first.
+        bound: mean bound of the episodes; nan: none.
+    """
+
+    parameters: dict[str, Any]
+    label: str
+    episodes: list[Episode]
+    entries: list[Entry]
+    bound: float = NAN
+
+    def entry(self, policy: str) -> Entry | None:
+        """The entry of a policy."""
+        return next((entry for entry in self.entries if entry.policy == policy), None)
+
+
+@dataclasses.dataclass
+class Board:
+    """All of one environment id and objective.
+
+    Attributes:
+        id: environment id.
+        problem, variant: what the package knows of it; None if it knows neither.
+        metric: the objective.
+        settings: in the order of the store.
+        swept: names of the parameters that differ between settings.
+        common: the other parameters.
+        policies: every label, in order of appearance.
+        reference: label that differences refer to.
+        hidden: settings that were left out, as there are too many.
+    """
+
+    id: str
+    problem: Problem | None
+    variant: Variant | None
+    metric: Metric
+    settings: list[Setting]
+    swept: list[str]
+    common: dict[str, Any]
+    policies: list[str]
+    reference: str
+    hidden: int = 0
+
+    def strata(self, policy: str) -> list[F8]:
+        """A policy's ratios to the best of each episode in every setting that it ran in."""
+        found = []
+        for setting in self.settings:
+            entry = setting.entry(policy)
+            if entry is not None and entry.ratios is not None and entry.episodes:
+                ratios = entry.ratios[:, entry.complete]
+                found.append(ratios if len(ratios) > 1 else ratios[0])
+        return found
+
+    def overall(self, policy: str, confidence: float) -> Estimate:
+        """Interquartile mean of :meth:`strata`, resampled within each setting."""
+        strata = self.strata(policy)
+        if not strata:
+            return Estimate()
+        values = np.concatenate([np.ravel(stratum) for stratum in strata])
+        resamples = min(2000, _resamples(len(values)))
+        value = interquartile_mean(values)
+        return Estimate(value, *stratified_interval(strata, confidence=confidence, resamples=resamples))
+
+    def profile(
+        self, policy: str, thresholds: F8, confidence: float, settings: Iterable[Setting] | None = None
+    ) -> tuple[F8, F8, F8] | None:
+        """(share, low, high) of :func:`performance_profile`; None without values."""
+        chosen = self if settings is None else dataclasses.replace(self, settings=list(settings))
+        strata = chosen.strata(policy)
+        if not strata:
+            return None
+        resamples = min(1000, _resamples(sum(stratum.size for stratum in strata)))
+        return performance_profile(strata, thresholds, confidence, resamples)
+
+
+def setting_text(parameters: Mapping[str, Any]) -> str:
+    """Parameters in one line; of a path, its last part."""
+
+    def text(value: Any) -> str:
+        value = "none" if value is None else value
+        if isinstance(value, float):
+            return f"{value:g}"
+        return Path(value).name if isinstance(value, str) and "/" in value else str(value)
+
+    return ", ".join(f"{name} = {text(value)}" for name, value in parameters.items())
+
+
+def read_boards(
+    store: ResultsStore, *, code: str | None = None, confidence: float = 0.95, most_settings: int = 60
+) -> list[Board]:
+    """The boards of a store, in the order in which their ids first appear.
+
+    Args:
+        store: open for reading.
+        code: version of the code; None: the newest.
+        confidence: of all intervals.
+        most_settings: read of each id and objective; further ones are counted in ``hidden``.
+
+    Raises:
+        UnknownName: for a version that is not there.
+        InvalidStore: for a damaged store.
+    """
+    groups: dict[tuple[str, str], list[Stored]] = {}
+    for stored in store.settings(code):
+        groups.setdefault((stored.id, stored.objective), []).append(stored)
+    table = store.leaderboard(code)
+    facts = {
+        (row["id"], row["setting"], row["policy"]): (_options(store, row["options"]), float(row["seconds"]))
+        for row in table.to_dict("records")
+    }
+    boards = []
+    for found in groups.values():
+        board = _board(store, found[:most_settings], facts, confidence)
+        if board.settings:
+            board.hidden = max(0, len(found) - most_settings)
+            boards.append(board)
+    return boards
+
+
+def _options(store: ResultsStore, text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except (ValueError, TypeError):
+        raise InvalidStore(f"{store.path}: damaged: options are no object: {text!r}") from None
+
+
+def _metric(stored: Stored) -> Metric:
+    try:
+        return get_problem(stored.problem).metric(stored.objective)
+    except LookupError:
+        return Metric(stored.objective, "", "", stored.better)
+
+
+def _board(store: ResultsStore, found: Sequence[Stored], facts: Facts, confidence: float) -> Board:
+    id, metric = found[0].id, _metric(found[0])
+    try:
+        problem = get_problem(found[0].problem)
+    except LookupError:
+        problem = None
+    variant = problem.ids.get(id) if problem else None
+    names = list(dict.fromkeys(name for stored in found for name in stored.parameters))
+    missing = object()
+    swept = []
+    for name in names:
+        values = [stored.parameters.get(name, missing) for stored in found]
+        if any(value != values[0] for value in values):
+            swept.append(name)
+    common = {name: found[0].parameters[name] for name in names if name not in swept}
+    settings = []
+    for stored in found:
+        own = {name: stored.parameters[name] for name in swept if name in stored.parameters}
+        settings.append(_setting(store, stored, setting_text(own), metric, facts))
+    settings = [setting for setting in settings if setting.entries]
+    policies = list(dict.fromkeys(entry.policy for setting in settings for entry in setting.entries))
+    reference = policies[0] if policies else ""
+    if variant is not None and variant.reference in policies:
+        reference = variant.reference
+    sign = -1.0 if metric.better == "max" else 1.0
+    for setting in settings:
+        _compare(setting.entries, metric, reference, confidence)
+        setting.entries.sort(key=lambda entry: (np.isnan(entry.mean.value), sign * entry.mean.value))
+    return Board(id, problem, variant, metric, settings, swept, common, policies, reference)
+
+
+def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric, facts: Facts) -> Setting:
+    """What a store holds of a setting, without statistics."""
+    bounds: dict[Episode, float] = {}
+    values: dict[str, dict[int | None, dict[Episode, float]]] = {}
+    for policy, training_seed, table in store.tables(stored):
+        if metric.name not in table.names:
+            raise InvalidStore(f"{store.path}: damaged: {policy} has no {metric.name}")
+        at = list(zip(table.seeds.tolist(), table.episodes.tolist(), strict=True))
+        own = table.values[:, table.names.index(metric.name)].tolist()
+        values.setdefault(policy, {})[training_seed] = dict(zip(at, own, strict=True))
+        bounds |= zip(at, table.values[:, table.names.index("bound")].tolist(), strict=True)
+    order = sorted({episode for runs in values.values() for run in runs.values() for episode in run})
+    column = {episode: i for i, episode in enumerate(order)}
+    bound = np.array([bounds[episode] for episode in order])
+    entries = []
+    text = canonical(dict(stored.parameters))
+    for policy, runs in values.items():
+        seeds = sorted(seed for seed in runs if seed is not None)
+        array = np.full((len(runs), len(order)), NAN)
+        for row, seed in enumerate(seeds or [None]):
+            for episode, value in runs[seed].items():
+                array[row, column[episode]] = value
+        options, seconds = facts.get((stored.id, text, policy), ({}, NAN))
+        entries.append(Entry(policy, array, tuple(seeds), bound, options, seconds))
+    known = bound[~np.isnan(bound)]
+    return Setting(dict(stored.parameters), label, order, entries, float(known.mean()) if known.size else NAN)
+
+
+def _resamples(values: int) -> int:
+    return int(np.clip(DRAWS // max(values, 1), LEAST_RESAMPLES, MOST_RESAMPLES))
+
+
+def _estimate(table: F8, confidence: float, over: F8 | None = None) -> Estimate:
+    """The mean of a table [trainings, episodes], or its ratio to the mean of ``over``, and the interval."""
+    if not table.size:
+        return Estimate()
+    resamples = _resamples(table.size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(table.mean() if over is None else table.mean() / over.mean())
+    if not np.isfinite(value):
+        return Estimate()
+    if len(table) > 1:
+        return Estimate(value, *two_level_interval(table, over, confidence, resamples))
+    if over is None:
+        return Estimate(value, *bootstrap_interval(table[0], confidence, resamples))
+    return Estimate(value, *ratio_interval(table[0], over, confidence, resamples))
+
+
+def _compare(entries: list[Entry], metric: Metric, reference: str, confidence: float) -> None:
+    """Fill in the statistics of one setting's entries."""
+    sign = -1.0 if metric.better == "max" else 1.0
+    base = next((entry for entry in entries if entry.policy == reference), None)
+    columns = np.concatenate([entry.table for entry in entries]) if entries else np.empty((0, 0))
+    ratios = None
+    if not (columns < 0).any():
+        ratios = performance_ratios(columns.T, metric.better or "min").T
+    first = 0
+    for entry in entries:
+        last = first + len(entry.table)
+        entry.ratios = ratios[first:last] if ratios is not None else None
+        first = last
+        ran = entry.complete
+        table = entry.table[:, ran]
+        entry.mean = _estimate(table, confidence)
+        stratum = table if len(table) > 1 else table[0]
+        resamples = min(2000, _resamples(table.size))
+        interval = stratified_interval([stratum], confidence=confidence, resamples=resamples)
+        entry.middle = Estimate(interquartile_mean(table), *interval)
+        bounded = ran & ~np.isnan(entry.bounds)
+        if bounded.any() and bounded.sum() == ran.sum():
+            gaps = sign * (table - entry.bounds[ran])
+            entry.gap = _estimate(gaps, confidence)
+            if entry.bounds[ran].mean() > 0:
+                entry.relative_gap = _estimate(gaps, confidence, entry.bounds[ran])
+        if base is None or entry is base:
+            continue
+        both = ran & base.complete
+        if not both.any():
+            continue
+        rival = base.table[:, both].mean(axis=0)
+        differences = entry.table[:, both] - rival
+        entry.difference = _estimate(differences, confidence)
+        if rival.mean() != 0:
+            entry.relative = _estimate(differences, confidence, np.sign(rival.mean()) * rival)
+        entry.won = float((sign * differences < 0).mean())
+        entry.tied = float((differences == 0).mean())

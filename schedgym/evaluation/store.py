@@ -1,0 +1,744 @@
+"""The results store: a SQLite file with one row per finished unit of a sweep.
+
+A *setting* is what is compared in: an environment id with parameters, under one version of the code. A *line*
+is who is compared in it: a policy, one training of an agent, or the bounds. A *unit* is a line's episodes
+``first`` to ``first + episodes - 1`` of a seed; no episode of a line is stored twice. Each unit is written in
+one transaction, with its bound and after the check that it does not beat it, so that a store is complete
+whenever its writer dies. It has one writer at a time; others may read meanwhile.
+
+The view ``units`` shows all of it to those who speak SQL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import hashlib
+import json
+import os
+import sqlite3
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidStore, SchedgymError, UnknownName
+from schedgym.evaluation import require
+from schedgym.evaluation.runner import checked_gap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Line", "ResultsStore", "Setting", "Table", "Unit", "canonical"]
+
+APPLICATION = 0x5C4ED6  # SQLite's application_id of our files
+SCHEMA = 1
+PATIENCE = 30.0  # s to wait for a reader that holds the file
+BOUNDS = ("bound", "slack")  # the metrics of the bounds' line; nan: no bound is known
+
+F8 = npt.NDArray[np.float64]
+
+TABLES = """
+CREATE TABLE settings(
+    setting INTEGER PRIMARY KEY, problem TEXT NOT NULL, id TEXT NOT NULL, parameters TEXT NOT NULL,
+    objective TEXT NOT NULL, better TEXT NOT NULL, code TEXT NOT NULL, UNIQUE(id, parameters, code)
+) STRICT;
+CREATE TABLE lines(
+    line INTEGER PRIMARY KEY, setting INTEGER NOT NULL REFERENCES settings, policy TEXT,
+    options TEXT NOT NULL, training_seed INTEGER, digest TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE UNIQUE INDEX contenders ON lines(setting, ifnull(policy, ''), ifnull(training_seed, -1));
+CREATE TABLE results(
+    unit INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, line INTEGER NOT NULL REFERENCES lines,
+    seed INTEGER NOT NULL, first INTEGER NOT NULL, episodes INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'failed')), mean REAL, bound REAL,
+    seconds REAL NOT NULL, policy_seconds REAL NOT NULL, error TEXT, finished REAL NOT NULL
+) STRICT;
+CREATE INDEX board ON results(line, status, seed, first, episodes, mean, bound, policy_seconds);
+CREATE TABLE outcomes(unit INTEGER PRIMARY KEY REFERENCES results, metrics TEXT NOT NULL, data BLOB NOT NULL)
+    STRICT;
+CREATE TABLE manifests(created REAL NOT NULL, manifest TEXT NOT NULL) STRICT;
+CREATE VIEW units AS SELECT
+    key, problem, id, parameters AS setting, policy, options, seed, first, episodes, status, objective,
+    better, mean, bound, seconds, policy_seconds, code, training_seed, error, finished
+    FROM results JOIN lines USING (line) JOIN settings USING (setting);
+"""
+
+# the sums of each line come from one pass over the index; few lines are left to be joined
+LEADERBOARD = """
+SELECT problem, id, parameters, policy, options, objective, better,
+    count(*) AS trainings, sum(n) AS episodes,
+    CASE WHEN count(total) = count(*) THEN sum(total) / sum(n) END AS mean,
+    CASE WHEN count(bounds) = count(*) THEN sum(bounds) / sum(n) END AS bound,
+    sum(spent) / sum(n) AS seconds
+FROM (
+    SELECT line, sum(episodes) AS n, sum(policy_seconds) AS spent,
+        CASE WHEN count(mean) = count(*) THEN sum(mean * episodes) END AS total,
+        CASE WHEN count(bound) = count(*) THEN sum(bound * episodes) END AS bounds
+    FROM results INDEXED BY board WHERE status = 'done' GROUP BY line
+) JOIN lines USING (line) JOIN settings USING (setting)
+WHERE code = ? AND policy IS NOT NULL
+GROUP BY setting, policy ORDER BY setting, min(line)
+"""
+
+
+def canonical(data: Any) -> str:
+    """JSON text that is the same for equal data.
+
+    Raises:
+        TypeError, ValueError: for what is no JSON data.
+    """
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What is compared in.
+
+    Attributes:
+        problem: its name.
+        id: environment id.
+        parameters: those that were given, JSON data.
+        objective: name of the metric.
+        better: "min" or "max".
+        code: version of the code.
+    """
+
+    problem: str
+    id: str
+    parameters: Mapping[str, Any]
+    objective: str
+    better: str
+    code: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Who is compared.
+
+    Attributes:
+        setting: in which.
+        policy: the label; None: the bounds.
+        options: of the policy; of an agent, its checksum.
+        training_seed: of an agent.
+        digest: of all that the line's results depend on, but seed and episodes.
+    """
+
+    setting: Setting
+    policy: str | None
+    options: Mapping[str, Any]
+    training_seed: int | None
+    digest: str
+
+    def clashes(self, training_seed: int | None) -> bool:
+        """Whether another line of this setting and label, with this training seed, cannot stand beside it."""
+        return training_seed == self.training_seed or None in (training_seed, self.training_seed)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unit:
+    """Episodes ``first`` to ``first + episodes - 1`` of a seed, of one line."""
+
+    line: Line
+    seed: int
+    first: int
+    episodes: int
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of all that the unit's results depend on."""
+        return hashlib.sha256(
+            canonical([self.line.digest, self.seed, self.first, self.episodes]).encode()
+        ).hexdigest()
+
+    def __str__(self) -> str:
+        setting = ", ".join(f"{name}={value}" for name, value in self.line.setting.parameters.items())
+        who = self.line.policy or "the bounds"
+        last = self.first + self.episodes - 1
+        which = f"episode {last}" if last == self.first else f"episodes {self.first}-{last}"
+        return f"{self.line.setting.id}{f' ({setting})' if setting else ''}, {who}, seed {self.seed}, {which}"
+
+
+class ResultsStore:
+    """The results of sweeps in a SQLite file.
+
+    Args:
+        path: of the file.
+        mode: "r", or "w", which makes the file if there is none.
+
+    Raises:
+        FileNotFoundError: if there is none to read.
+        InvalidStore: in one line, if it is no store, of a newer version, read-only, being written by another
+            process, ...
+    """
+
+    def __init__(self, path: str | Path, mode: str = "r") -> None:
+        if mode not in ("r", "w"):
+            raise ValueError(f"mode: must be 'r' or 'w', got {mode!r}")
+        self.path, self.mode = Path(path), mode
+        self._lock_path = Path(f"{self.path.absolute()}.lock")
+        self._lock: int | None = None
+        self._lines: dict[str, tuple[int, int]] = {}  # digest -> line, setting
+        if mode == "r" and not self.path.exists():
+            raise FileNotFoundError(errno.ENOENT, "there is no results store", str(path))
+        if self.path.is_dir():
+            raise InvalidStore(f"{self.path}: is a folder, not a results store")
+        if mode == "w":
+            self._take_lock()
+        try:
+            with self._errors():
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> ResultsStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        mode = "rwc" if self.mode == "w" else "ro"
+        name = urllib.parse.quote(str(self.path.absolute()))
+        self._connection = sqlite3.connect(
+            f"file:{name}?mode={mode}", PATIENCE, isolation_level=None, uri=True
+        )
+        run = self._connection.execute
+        run("PRAGMA trusted_schema = OFF")
+        run("PRAGMA cell_size_check = ON")
+        empty = run("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
+        application = run("PRAGMA application_id").fetchone()[0]
+        if not (application == APPLICATION or (empty and application == 0 and self.mode == "w")):
+            raise InvalidStore(f"{self.path}: not a results store")
+        schema = run("PRAGMA user_version").fetchone()[0]
+        if schema > SCHEMA:
+            raise InvalidStore(
+                f"{self.path}: written by a newer schedgym (schema {schema}; this version knows {SCHEMA})"
+            )
+        if schema < 1 and not empty:
+            raise InvalidStore(f"{self.path}: damaged: schema {schema}")
+        if self.mode == "r":
+            return
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = FULL")
+        with self._transaction():
+            if empty:
+                for statement in TABLES.split(";"):
+                    run(statement)
+                run(f"PRAGMA application_id = {APPLICATION}")
+            run(f"PRAGMA user_version = {SCHEMA}")  # at least this is written: a read-only file shows now
+
+    def close(self) -> None:
+        """Leave one plain file behind, without a journal, which can be read where nothing can be written."""
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            if self.mode == "w":
+                with contextlib.suppress(sqlite3.Error):  # readers are there, or the disk is full
+                    connection.execute("PRAGMA busy_timeout = 100")
+                    connection.execute("PRAGMA journal_mode = DELETE")
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+        if self._lock is not None:
+            with contextlib.suppress(OSError):
+                self._lock_path.unlink()
+            os.close(self._lock)
+            self._lock = None
+
+    def _take_lock(self) -> None:
+        """A lock that dies with its owner, on a file of its own: closing the store's would undo SQLite's."""
+        import fcntl
+
+        while self._lock is None:
+            try:
+                handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    same = os.path.samestat(os.fstat(handle), os.stat(self._lock_path))
+                except FileNotFoundError:
+                    same = False
+                except BaseException:
+                    os.close(handle)
+                    raise
+            except BlockingIOError:
+                raise InvalidStore(f"{self.path}: another process is writing to it") from None
+            except OSError as error:
+                raise InvalidStore(f"{self.path}: cannot be written: {error.strerror}") from None
+            if same:
+                self._lock = handle
+            else:  # its last owner removed it meanwhile
+                os.close(handle)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What SQLite says, and what damaged content leads to, in one line."""
+        try:
+            yield
+        except SchedgymError:
+            raise
+        except sqlite3.OperationalError as error:
+            done = "written" if self.mode == "w" else "read"
+            raise InvalidStore(f"{self.path}: cannot be {done}: {_one_line(error)}") from None
+        except sqlite3.DatabaseError as error:
+            if "not a database" in str(error):
+                raise InvalidStore(f"{self.path}: not a results store") from None
+            raise InvalidStore(f"{self.path}: damaged: {_one_line(error)}") from None
+        except (ValueError, TypeError, LookupError, OverflowError, MemoryError, RecursionError) as error:
+            raise InvalidStore(f"{self.path}: damaged: {_one_line(error)}") from None
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        run = self._connection.execute
+        run("BEGIN IMMEDIATE")
+        try:
+            yield
+            run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                run("ROLLBACK")
+            self._lines.clear()
+            raise
+
+    # writing -----------------------------------------------------------------------------------
+
+    def add(
+        self,
+        unit: Unit,
+        names: Sequence[str],
+        values: F8,
+        *,
+        seconds: float = 0.0,
+        policy_seconds: float = 0.0,
+    ) -> list[str]:
+        """Store a finished unit, in one transaction, and check it against the bounds if both are there.
+
+        A unit that beats its bound is stored as failed instead.
+
+        Args:
+            unit: of which no episode is stored yet, unless as failed.
+            names: of the metrics, of which the setting's objective is one; BOUNDS for the bounds' line.
+            values: [episodes, metrics].
+            seconds: that the unit took.
+            policy_seconds: of them, for the policy's decisions.
+
+        Returns:
+            what failed: lines of text.
+
+        Raises:
+            InvalidStore: if it cannot be written, or episodes of it are there already.
+        """
+        table = np.ascontiguousarray(values, dtype="<f8")
+        if table.shape != (unit.episodes, len(names)):
+            raise ValueError(f"values: must be [{unit.episodes}, {len(names)}], got {list(table.shape)}")
+        main = "bound" if unit.line.policy is None else unit.line.setting.objective
+        mean = float(table[:, list(names).index(main)].mean())
+        with self._errors(), self._transaction():
+            row = self._insert(unit, "done", mean, seconds, policy_seconds, None)
+            self._connection.execute(
+                "INSERT INTO outcomes VALUES (?, ?, ?)", (row, canonical(list(names)), table.tobytes())
+            )
+            return self._certify(unit, row)
+
+    def fail(self, unit: Unit, error: str, *, seconds: float = 0.0) -> None:
+        """Store a unit that failed, with its traceback."""
+        with self._errors(), self._transaction():
+            self._insert(unit, "failed", None, seconds, 0.0, error)
+
+    def add_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Store what a sweep was made with."""
+        with self._errors(), self._transaction():
+            self._connection.execute(
+                "INSERT INTO manifests VALUES (?, ?)", (time.time(), json.dumps(manifest, default=repr))
+            )
+
+    def _find(self, line: Line) -> int | None:
+        """The row of a line, if it is there.
+
+        Raises:
+            InvalidStore: if its label means something else in this store.
+        """
+        setting = line.setting
+        for row, digest, other in self._connection.execute(
+            "SELECT line, digest, training_seed FROM settings JOIN lines USING (setting) "
+            "WHERE id = ? AND parameters = ? AND code = ? AND ifnull(policy, '') = ?",
+            (setting.id, canonical(dict(setting.parameters)), setting.code, line.policy or ""),
+        ).fetchall():
+            if digest == line.digest:
+                return int(row)
+            if line.clashes(other):
+                raise InvalidStore(
+                    f"{self.path}: holds results of {line.policy or 'the bounds'} that were run with other "
+                    f"options or files in {setting.id}: give it another label, or take another store"
+                )
+        return None
+
+    def _line(self, line: Line) -> tuple[int, int]:
+        """The rows of a line and of its setting, made if they are not there."""
+        if line.digest not in self._lines:
+            run, setting = self._connection.execute, line.setting
+            parameters = canonical(dict(setting.parameters))
+            row = self._find(line)
+            if row is None:
+                run(
+                    "INSERT OR IGNORE INTO settings VALUES (NULL, ?, ?, ?, ?, ?, ?)",
+                    (setting.problem, setting.id, parameters)
+                    + (setting.objective, setting.better, setting.code),
+                )
+                row = run(
+                    "INSERT INTO lines SELECT NULL, setting, ?, ?, ?, ? FROM settings "
+                    "WHERE id = ? AND parameters = ? AND code = ?",
+                    (line.policy, canonical(dict(line.options)), line.training_seed, line.digest)
+                    + (setting.id, parameters, setting.code),
+                ).lastrowid
+            place = run("SELECT setting FROM lines WHERE line = ?", (row,)).fetchone()[0]
+            self._lines[line.digest] = cast(int, row), place
+        return self._lines[line.digest]
+
+    def _insert(
+        self,
+        unit: Unit,
+        status: str,
+        mean: float | None,
+        seconds: float,
+        policy_seconds: float,
+        error: str | None,
+    ) -> int:
+        line, _ = self._line(unit.line)
+        run = self._connection.execute
+        span = (line, unit.seed, unit.first + unit.episodes, unit.first)
+        overlap = "line = ? AND status = '{}' AND seed = ? AND first < ? AND first + episodes > ?"
+        if run(f"SELECT 1 FROM results WHERE {overlap.format('done')} LIMIT 1", span).fetchone():
+            raise InvalidStore(f"{self.path}: holds {unit} already")
+        run(f"DELETE FROM results WHERE {overlap.format('failed')}", span)
+        cursor = run(
+            "INSERT INTO results VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)",
+            (unit.key, *(line, unit.seed, unit.first, unit.episodes), status)
+            + (mean, seconds, policy_seconds, error, time.time()),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def _certify(self, unit: Unit, row: int) -> list[str]:
+        """Join a new unit's bound, or with new bounds the units that waited for them."""
+        _, setting = self._line(unit.line)
+        metric = get_problem(unit.line.setting.id).metric(unit.line.setting.objective)
+        pairs = [(row, unit.line.policy, unit.first, unit.episodes)]
+        if unit.line.policy is None:
+            pairs = self._connection.execute(
+                "SELECT unit, policy, first, episodes FROM lines JOIN results USING (line) "
+                "WHERE setting = ? AND policy IS NOT NULL AND status = 'done' AND seed = ? "
+                "AND first < ? AND first + episodes > ?",
+                (setting, unit.seed, unit.first + unit.episodes, unit.first),
+            ).fetchall()
+        failed = []
+        for row, policy, first, episodes in pairs:
+            bounds = self._bounds(setting, unit.seed, first, episodes)
+            if bounds is None:
+                continue
+            names, values = self._outcome(row, episodes)
+            objective = values[:, names.index(metric.name)]
+            try:
+                for episode, (value, (bound, slack)) in enumerate(zip(objective, bounds, strict=True), first):
+                    if np.isfinite(bound):
+                        where = f"{policy}, seed {unit.seed}, episode {episode}"
+                        checked_gap(metric, float(bound), float(value), float(slack), where)
+            except RuntimeError as error:
+                failed.append(str(error))
+                run = self._connection.execute
+                run("DELETE FROM outcomes WHERE unit = ?", (row,))
+                run(
+                    "UPDATE results SET status = 'failed', mean = NULL, error = ? WHERE unit = ?",
+                    (f"{type(error).__name__}: {error}", row),
+                )
+                continue
+            mean = float(bounds[:, 0].mean())
+            self._connection.execute("UPDATE results SET bound = ? WHERE unit = ?", (mean, row))
+        return failed
+
+    def _bounds(self, setting: int, seed: int, first: int, episodes: int) -> F8 | None:
+        """Bound and slack of a span, [episodes, 2]; None if they are not all there yet."""
+        found = np.full((episodes, 2), np.nan)
+        left = episodes
+        for row, start, count in self._connection.execute(
+            "SELECT unit, first, episodes FROM lines JOIN results USING (line) "
+            "WHERE setting = ? AND policy IS NULL AND status = 'done' AND seed = ? "
+            "AND first < ? AND first + episodes > ?",
+            (setting, seed, first + episodes, first),
+        ).fetchall():
+            _, values = self._outcome(row, count)
+            low, high = max(start, first), min(start + count, first + episodes)
+            found[low - first : high - first] = values[low - start : high - start]
+            left -= high - low
+        return found if left == 0 else None
+
+    # reading -----------------------------------------------------------------------------------
+
+    def _outcome(self, row: int, episodes: int) -> tuple[list[str], F8]:
+        """Names and values [episodes, metrics] of a unit that is done."""
+        metrics, data = self._connection.execute(
+            "SELECT metrics, data FROM outcomes WHERE unit = ?", (row,)
+        ).fetchone()
+        names = [str(name) for name in json.loads(metrics)]
+        return names, np.frombuffer(data, dtype="<f8").reshape(episodes, len(names))
+
+    def has(self, key: str) -> bool:
+        """Whether the unit with this key is there, and did not fail."""
+        with self._errors():
+            query = "SELECT 1 FROM results WHERE key = ? AND status = 'done'"
+            return self._connection.execute(query, (key,)).fetchone() is not None
+
+    def spans(self, line: Line, status: str = "done") -> dict[int, list[tuple[int, int]]]:
+        """Of a line: seed -> (first, episodes) of each unit that is "done" or "failed".
+
+        Raises:
+            InvalidStore: if the line's label means something else in this store.
+        """
+        found: dict[int, list[tuple[int, int]]] = {}
+        with self._errors():
+            row = self._find(line)
+            query = "SELECT seed, first, episodes FROM results WHERE line = ? AND status = ?"
+            for seed, first, episodes in self._connection.execute(query, (row, status)):
+                found.setdefault(seed, []).append((first, episodes))
+        return found
+
+    def failed(self, code: str | None = None) -> list[dict[str, Any]]:
+        """The units that failed.
+
+        Args:
+            code: version of the code; None: the newest.
+
+        Returns:
+            dicts with id, setting (its parameters), policy (None: the bounds), training_seed, seed, first,
+            episodes, error; in the order in which they failed.
+        """
+        columns = "id setting policy training_seed seed first episodes error".split()
+        query = (
+            f"SELECT {', '.join(columns)} FROM units WHERE status = 'failed' AND code = ? ORDER BY finished"
+        )
+        with self._errors():
+            rows = self._connection.execute(query, (self._code(code),)).fetchall()
+            found = [dict(zip(columns, row, strict=True)) for row in rows]
+            return [{**row, "setting": json.loads(row["setting"])} for row in found]
+
+    def codes(self) -> list[str]:
+        """The versions of the code that results are of, the newest first."""
+        with self._errors():
+            query = "SELECT code FROM settings GROUP BY code ORDER BY max(setting) DESC"
+            return [str(code) for (code,) in self._connection.execute(query)]
+
+    def _code(self, code: str | None) -> str:
+        known = self.codes()
+        if code is None:
+            return known[0] if known else ""
+        if code not in known:
+            raise UnknownName("version of the code", code, known)
+        return code
+
+    def settings(self, code: str | None = None) -> list[Setting]:
+        """The settings of one version of the code (None: the newest), in the order in which they came."""
+        columns = "problem, id, parameters, objective, better, code"
+        with self._errors():
+            query = f"SELECT {columns} FROM settings WHERE code = ? ORDER BY setting"
+            rows = self._connection.execute(query, (self._code(code),)).fetchall()
+            return [Setting(p, i, json.loads(text), o, b, c) for p, i, text, o, b, c in rows]
+
+    def manifests(self) -> list[dict[str, Any]]:
+        """The manifests of all sweeps, in the order in which they began."""
+        with self._errors():
+            rows = self._connection.execute("SELECT manifest FROM manifests ORDER BY rowid").fetchall()
+            return [dict(json.loads(text)) for (text,) in rows]
+
+    def leaderboard(self, code: str | None = None) -> pd.DataFrame:
+        """Means per setting and policy.
+
+        Args:
+            code: version of the code; None: the newest.
+
+        Returns:
+            a frame with the columns problem, id, setting (JSON), policy, options (JSON), objective, better,
+            trainings (of an agent, else 1), episodes (of all trainings), mean, bound (mean over the same
+            episodes; nan where one is not known), gap (from 0), seconds (of an episode's decisions).
+        """
+        pandas = require("pandas")
+        names = (
+            "problem id setting policy options objective better trainings episodes mean bound seconds".split()
+        )
+        with self._errors():
+            rows = self._connection.execute(LEADERBOARD, (self._code(code),)).fetchall()
+            frame = pandas.DataFrame(rows, columns=names)
+            frame = frame.astype(
+                {"trainings": int, "episodes": int, "mean": float, "bound": float, "seconds": float}
+            )
+        sign = np.where(frame["better"] == "max", -1.0, 1.0)
+        frame.insert(names.index("seconds"), "gap", sign * (frame["mean"] - frame["bound"]))
+        return cast("pd.DataFrame", frame)
+
+    def frame(
+        self, id: str | None = None, *, metrics: Sequence[str] | None = None, code: str | None = None
+    ) -> pd.DataFrame:
+        """Every episode's metrics, as :func:`~schedgym.evaluation.runner.sweep` gives them.
+
+        Args:
+            id: environment id; None: all.
+            metrics: None: all; "bound", "gap" and "truncated" are some, too.
+            code: version of the code; None: the newest.
+
+        Returns:
+            a tidy frame with the columns id, a column per parameter that has several values in an id, policy,
+            training_seed (only if agents are there; missing for others), episode, seed, metric, value. Of one
+            id, ``attrs`` holds problem, id, objective, swept and parameters as the frame of ``sweep``.
+
+        Raises:
+            UnknownName: for an id, metric or version that is not there.
+        """
+        pandas = require("pandas")
+        settings = [s for s in self.settings(code) if id in (None, s.id)]
+        if id is not None and not settings:
+            raise UnknownName("environment id in the store", id, {s.id for s in self.settings(code)})
+        swept = _swept(settings)
+        columns: dict[str, list[Any]] = {}
+        parts: dict[str, list[npt.NDArray[Any]]] = {
+            name: [] for name in ("episode", "seed", "metric", "value")
+        }
+        owners: list[tuple[Any, ...]] = []
+        counts: list[int] = []
+        known: dict[str, None] = {}
+        with self._errors():
+            for setting in settings:
+                for policy, training_seed, table in self._contenders(setting):
+                    known |= dict.fromkeys(table.names)
+                    chosen = [i for i, name in enumerate(table.names) if metrics is None or name in metrics]
+                    numbers = table.values[:, chosen]
+                    kept = table.kept[:, chosen].ravel()
+                    size = int(kept.sum())
+                    parts["episode"].append(np.repeat(table.episodes, len(chosen))[kept])
+                    parts["seed"].append(np.repeat(table.seeds, len(chosen))[kept])
+                    named = np.array([table.names[i] for i in chosen], dtype=object)
+                    parts["metric"].append(np.tile(named, len(numbers))[kept])
+                    parts["value"].append(numbers.ravel()[kept])
+                    own = [setting.parameters.get(name) for name in swept]
+                    owners.append((setting.id, *own, policy, training_seed))
+                    counts.append(size)
+        for name in metrics or ():
+            if name not in known:
+                raise UnknownName("metric", name, known)
+        heads = ["id", *swept, "policy", "training_seed"]
+        for place, name in enumerate(heads):
+            values = [owner[place] for owner in owners]
+            if name == "training_seed":
+                if all(value is None for value in values):
+                    continue
+                columns[name] = pandas.array(values, dtype="Int64").repeat(counts)
+            else:
+                columns[name] = pandas.Series(values, dtype=None if values else object).repeat(counts).array
+        joined = {name: np.concatenate(arrays) if arrays else np.empty(0) for name, arrays in parts.items()}
+        frame = pandas.DataFrame({**columns, **joined})
+        frame.attrs = {"swept": swept}
+        if len({s.id for s in settings}) == 1:
+            first = settings[0]
+            frame.attrs |= {"problem": first.problem, "id": first.id}
+            frame.attrs["parameters"] = {n: v for n, v in first.parameters.items() if n not in swept}
+            if len({s.objective for s in settings}) == 1:
+                frame.attrs["objective"] = first.objective
+        return cast("pd.DataFrame", frame)
+
+    def tables(self, setting: Setting) -> Iterator[tuple[str, int | None, Table]]:
+        """(policy, training seed, its episodes with "bound" and "gap") of a setting of :meth:`settings`."""
+        with self._errors():
+            yield from self._contenders(setting)
+
+    def _contenders(self, setting: Setting) -> Iterator[tuple[str, int | None, Table]]:
+        """(policy, training seed, its episodes) of a setting."""
+        rows = self._connection.execute(
+            "SELECT line, policy, training_seed, seed, first, episodes, metrics, data FROM settings "
+            "JOIN lines USING (setting) JOIN results USING (line) JOIN outcomes USING (unit) "
+            "WHERE id = ? AND parameters = ? AND code = ? AND status = 'done' ORDER BY line, seed, first",
+            (setting.id, canonical(dict(setting.parameters)), setting.code),
+        )
+        lines: dict[int, tuple[Any, Any, list[tuple[Any, ...]]]] = {}
+        for line, policy, training_seed, *unit in rows:
+            lines.setdefault(line, (policy, training_seed, []))[2].append(tuple(unit))
+        bounds: dict[tuple[int, int], float] = {}
+        for policy, _, units in lines.values():
+            if policy is None:
+                table = _table(units)
+                spans = zip(table.seeds.tolist(), table.episodes.tolist(), strict=True)
+                bounds |= zip(spans, table.values[:, table.names.index("bound")].tolist(), strict=True)
+        for policy, training_seed, units in lines.values():
+            if policy is not None:
+                yield str(policy), training_seed, _certified(_table(units), bounds, setting)
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Episodes of a line.
+
+    Attributes:
+        names: of the metrics.
+        seeds, episodes: [episodes].
+        values: [episodes, metrics].
+        kept: which of the values there are, [episodes, metrics].
+    """
+
+    names: list[str]
+    seeds: npt.NDArray[np.int64]
+    episodes: npt.NDArray[np.int64]
+    values: F8
+    kept: npt.NDArray[np.bool_]
+
+
+def _table(units: list[tuple[Any, ...]]) -> Table:
+    """The table of (seed, first, episodes, metrics, data) of each of a line's units."""
+    names = list(dict.fromkeys(name for text in {unit[3] for unit in units} for name in json.loads(text)))
+    seeds, episodes, values, kept = [], [], [], []
+    for seed, first, count, metrics, data in units:
+        own = json.loads(metrics)
+        part = np.frombuffer(data, dtype="<f8").reshape(count, len(own))
+        there = [names.index(name) for name in own]
+        whole, mask = np.full((count, len(names)), np.nan), np.zeros((count, len(names)), dtype=bool)
+        whole[:, there], mask[:, there] = part, True
+        seeds.append(np.full(count, seed, dtype=np.int64))
+        episodes.append(np.arange(first, first + count, dtype=np.int64))
+        values.append(whole)
+        kept.append(mask)
+    return Table(names, *map(np.concatenate, (seeds, episodes, values, kept)))
+
+
+def _certified(table: Table, bounds: Mapping[tuple[int, int], float], setting: Setting) -> Table:
+    """With "bound" and "gap" where the bound is known."""
+    spans = zip(table.seeds.tolist(), table.episodes.tolist(), strict=True)
+    bound = np.array([bounds.get(span, np.nan) for span in spans])
+    sign = -1.0 if setting.better == "max" else 1.0
+    gap = sign * (table.values[:, table.names.index(setting.objective)] - bound)
+    there = np.isfinite(bound)
+    return Table(
+        [*table.names, "bound", "gap"],
+        table.seeds,
+        table.episodes,
+        np.column_stack([table.values, bound, gap]),
+        np.column_stack([table.kept, there, there]),
+    )
+
+
+def _swept(settings: Sequence[Setting]) -> list[str]:
+    """The parameters that have several values in one id, a missing one being another value."""
+    missing = object()
+    found: dict[str, None] = {}
+    by_id: dict[str, list[Setting]] = {}
+    for setting in settings:
+        by_id.setdefault(setting.id, []).append(setting)
+    for group in by_id.values():
+        for name in dict.fromkeys(name for setting in group for name in setting.parameters):
+            values = [setting.parameters.get(name, missing) for setting in group]
+            if any(value != values[0] for value in values):
+                found[name] = None
+    return list(found)

@@ -1,0 +1,550 @@
+"""Sweeps: ids x parameters x policies x seeds, run to the end however often they are cut off.
+
+A specification says in YAML, or in Python, what is run:
+
+```yaml
+name: load
+seeds: [0, 1, 2]
+episodes: 20
+experiments:
+  - id: schedgym/QueueDelay-v0
+    preset: small
+    parameters: {servers: [4, 8], load: 0.9}
+    policies: [bf-exec, fcfs]
+    agents: {ppo: [ppo-0.npz, ppo-1.npz], shipped: pretrained}
+```
+
+Every unit (a policy's episodes of one seed in one setting, or their bounds) is run by the code that
+:func:`~schedgym.evaluation.runner.evaluate` runs, and stored as soon as it ends. What a store holds is not
+run again, unless the code, the options, or a file that is named has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import importlib
+import inspect
+import itertools
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym._version import __version__
+from schedgym.core.policy import get_policy_spec
+from schedgym.core.problem import Problem, get_problem
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation import runner
+from schedgym.evaluation.documents import read_yaml
+from schedgym.evaluation.engines import Failure, make_engine
+from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.runner import EPISODES, EVALUATION_SEEDS, Job
+from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit, canonical
+
+__all__ = ["Experiment", "SweepResult", "SweepSpec", "code_version", "load_spec", "make_spec", "run_sweep"]
+
+#: parameters that name files: a result depends on what is in them
+FILES = ("workload", "trace", "nodes")
+PACKAGES = ("schedgym", "schedgym.baselines", "schedgym.agents")
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """What is run in one environment id.
+
+    Attributes:
+        id: environment id, or the problem's name.
+        parameters: name -> value, or a list of values: the product of all lists is run.
+        preset: named parameters, over which ``parameters`` are laid.
+        policies: names, or label -> name; None: the id's own.
+        options: label of a policy -> its options.
+        agents: label -> "pretrained", an agent file, or a list of those that one method trained with
+            different seeds.
+    """
+
+    id: str
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    preset: str | None = None
+    policies: Sequence[str] | Mapping[str, str] | None = None
+    options: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    agents: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            raise InvalidParameter(f"id: an experiment must name it, got {self.id!r}")
+        get_problem(self.id)
+        for name in ("parameters", "options", "agents"):
+            _check_mapping(getattr(self, name), name)
+        for label, values in self.options.items():
+            _check_mapping(values, f"options of {label}")
+        if self.preset is not None and not isinstance(self.preset, str):
+            raise InvalidParameter(f"preset: must be a name, got {self.preset!r}")
+        if self.policies is not None:
+            if not isinstance(self.policies, (list, tuple, Mapping)):
+                raise InvalidParameter(f"policies: must be a list of names, got {self.policies!r}")
+            named = self.policies.values() if isinstance(self.policies, Mapping) else ()
+            if not all(isinstance(name, str) for name in (*self.policies, *named)):
+                raise InvalidParameter(f"policies: must be names, got {self.policies!r}")
+        for label, source in self.agents.items():
+            sources = [source] if isinstance(source, str) else source
+            if not isinstance(sources, (list, tuple)) or not sources:
+                raise InvalidParameter(f"agents: {label}: must be a path or a list of paths, got {source!r}")
+            if not all(isinstance(path, str) for path in sources):
+                raise InvalidParameter(f"agents: {label}: must be paths, got {source!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepSpec:
+    """What a sweep runs.
+
+    Attributes:
+        name: of the sweep.
+        experiments: one at least.
+        seeds: of the workloads, below EVALUATION_SEEDS; the same in every setting.
+        episodes: of each seed.
+        chunk: episodes that are run and stored at once; None: all of a seed.
+    """
+
+    name: str
+    experiments: Sequence[Experiment]
+    seeds: Sequence[int] = (0,)
+    episodes: int = EPISODES
+    chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidParameter(f"name: a sweep must have one, got {self.name!r}")
+        if not isinstance(self.experiments, (list, tuple)) or not self.experiments:
+            raise InvalidParameter("experiments: must be a list of one at least")
+        for experiment in self.experiments:
+            if not isinstance(experiment, Experiment):
+                raise InvalidParameter(f"experiments: must be of class Experiment, got {experiment!r}")
+        if not isinstance(self.seeds, (list, tuple, range)) or not self.seeds:
+            raise InvalidParameter(f"seeds: must be a list of one at least, got {self.seeds!r}")
+        if len(set(map(repr, self.seeds))) < len(self.seeds):
+            raise InvalidParameter("seeds: one is there twice")
+        numbers = [("seeds", seed, 0) for seed in self.seeds]
+        numbers += [("episodes", self.episodes, 1)]
+        numbers += [("chunk", self.chunk, 1)] if self.chunk is not None else []
+        for name, value, least in numbers:
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or not least <= value < EVALUATION_SEEDS:
+                most = EVALUATION_SEEDS - 1
+                raise InvalidParameter(f"{name}: whole numbers from {least} to {most}, got {value!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepResult:
+    """What a sweep came to.
+
+    Attributes:
+        done: units that were run and stored.
+        skipped: units that the store held before.
+        failed: the sweep's units that have failed, now or before: dicts with id, setting, policy,
+            training_seed, seed, first, episodes, error.
+        seconds: that it took.
+    """
+
+    done: int
+    skipped: int
+    failed: list[dict[str, Any]]
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class _Contender:
+    """A line, and how it is run."""
+
+    line: Line
+    index: int  # of the setting
+    parameters: dict[str, Any]
+    policy: Any
+
+
+def _check_mapping(value: Any, where: str) -> None:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise InvalidParameter(f"{where}: must be a mapping of names to values, got {value!r}")
+
+
+def _fields(kind: type[Any], data: Any, where: str) -> dict[str, Any]:
+    _check_mapping(data, where)
+    known = [field.name for field in dataclasses.fields(kind)]
+    for name in data:
+        if name not in known:
+            raise UnknownName(f"field of {where}", name, known)
+    for field in dataclasses.fields(kind):
+        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if needed and data.get(field.name) is None:
+            raise InvalidParameter(f"{where}: {field.name} is missing")
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def make_spec(data: Any) -> SweepSpec:
+    """A specification from plain data, e.g. of a YAML text.
+
+    Raises:
+        UnknownName, InvalidParameter: naming the field.
+    """
+    given = _fields(SweepSpec, data, "the sweep")
+    experiments = given["experiments"]
+    if not isinstance(experiments, (list, tuple)):
+        raise InvalidParameter("experiments: must be a list of one at least")
+    made = []
+    for i, experiment in enumerate(experiments):
+        own = _fields(Experiment, experiment, f"experiments[{i}]")
+        with _named(f"experiments[{i}]"):
+            made.append(Experiment(**own))
+    return SweepSpec(**{**given, "experiments": made})
+
+
+@contextlib.contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Errors say where in the specification."""
+    try:
+        yield
+    except UnknownName as error:
+        raise UnknownName(f"{error.kind} in {place}", error.name, error.known) from None
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{place}: {error}") from None
+
+
+def load_spec(path: str | Path) -> SweepSpec:
+    """The specification in a YAML file; nothing in it is executed.
+
+    Raises:
+        OSError: if it cannot be read.
+        InvalidParameter, UnknownName: in one line, with the file's name.
+    """
+    data = read_yaml(path)
+    with _named(Path(path).name):
+        return make_spec(data)
+
+
+# what a result depends on --------------------------------------------------------------------------
+
+
+@functools.cache
+def code_version() -> str:
+    """Version and digest of the package's code, of which a result is one."""
+    digest = hashlib.sha256()
+    for package in PACKAGES:
+        folder = Path(importlib.import_module(package).__path__[0])
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{package}/{path.relative_to(folder).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+@functools.cache
+def _file_digest(path: Path, size: int, changed: int) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _content(path: str | Path) -> Any:
+    """Digest of a file, or of all files in a folder."""
+    path = Path(path)
+    if path.is_dir():
+        return {str(p.relative_to(path)): _content(p) for p in sorted(path.rglob("*")) if p.is_file()}
+    try:
+        status = path.stat()
+        return _file_digest(path.resolve(), status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise InvalidParameter(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _foreign_code(name: str, problem: str) -> str | None:
+    """Digest of the file of a policy of another package."""
+    factory = get_policy_spec(name, problem).factory
+    if factory.__module__.startswith("schedgym."):
+        return None
+    source = inspect.getsourcefile(factory)
+    return None if source is None else str(_content(source))
+
+
+def _line(
+    setting: Setting,
+    problem: Problem,
+    acting: Mapping[str, Any],
+    label: str | None,
+    options: Mapping[str, Any],
+    training_seed: int | None,
+    code: str | None,
+) -> Line:
+    complete = vars(problem.build(setting.id, runner.baseline(problem, setting.id, acting)))
+    depends = {
+        "id": setting.id,
+        "code": setting.code,
+        "given": setting.parameters,
+        "parameters": complete,
+        "files": {name: _content(complete[name]) for name in FILES if complete.get(name) is not None},
+        "policy": label,
+        "options": options,
+        "source": code,
+    }
+    try:
+        digest = hashlib.sha256(canonical(depends).encode()).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"{label or setting.id}: not JSON data: {error}") from None
+    return Line(setting, label, options, training_seed, digest)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter's value, or list of values, without what numpy makes of them."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
+    """All that an experiment compares, the bounds of each setting first; everything is checked."""
+    problem, id = runner.resolve_id(experiment.id)
+    fixed: dict[str, Any] = {}
+    if experiment.preset is not None:
+        if experiment.preset not in problem.presets:
+            raise UnknownName("preset", experiment.preset, problem.presets)
+        fixed |= problem.presets[experiment.preset]
+    given = {name: _plain(value) for name, value in {**fixed, **experiment.parameters}.items()}
+    grid = {name: value for name, value in given.items() if isinstance(value, list)}
+    base = {name: value for name, value in given.items() if name not in grid}
+    for name, values in grid.items():
+        if len(set(map(repr, values))) < len(values):
+            raise InvalidParameter(f"{name}: a value is there twice")
+    combinations = runner.expand_grid(grid)
+    policies: dict[str, Any] = {}
+    if experiment.policies is None or experiment.policies or not experiment.agents:
+        policies = runner.resolve_policies(
+            problem, id, experiment.policies, experiment.options, base, combinations
+        )
+    elif experiment.options:
+        raise UnknownName("policy in options", next(iter(experiment.options)), ())
+    agents = _agents(experiment, id)
+    for label, _ in agents:
+        if label in policies:
+            raise InvalidParameter(f"agents: {label!r} is a policy, too: give another label")
+    options = {name.removeprefix(f"{problem.name}/"): dict(own) for name, own in experiment.options.items()}
+    for number, combination in enumerate(combinations, index):
+        own = {**base, **combination}
+        complete = problem.build(id, runner.baseline(problem, id, own))
+        metric = problem.metric(problem.objective_of(complete))
+        setting = Setting(problem.name, id, own, metric.name, metric.better, code_version())
+        yield _Contender(_line(setting, problem, own, None, {}, None, None), number, own, None)
+        for label, policy in policies.items():
+            acting = runner.acting_parameters(problem, id, own, policy)
+            chosen = {"policy": policy.name, **options.get(label, {})}
+            code = _foreign_code(policy.name, problem.name)
+            line = _line(setting, problem, acting, label, chosen, None, code)
+            yield _Contender(line, number, acting, policy)
+        for label, policy in agents:
+            acting = runner.acting_parameters(problem, id, own, policy)
+            training = policy.agent.metadata["training"].get("seed")
+            chosen = {"agent": policy.agent.sha256}
+            line = _line(setting, problem, acting, label, chosen, training, None)
+            yield _Contender(line, number, acting, policy)
+
+
+def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:
+    """(label, policy) of each agent file."""
+    found: list[tuple[str, Any]] = []
+    if not experiment.agents:
+        return found
+    make_agent = importlib.import_module("schedgym.agents.policy").make_agent
+    for label, source in experiment.agents.items():
+        seeds = set()
+        for path in [source] if isinstance(source, str) else source:
+            policy = make_agent(path, id)
+            policy.name = label
+            seed = policy.agent.metadata["training"].get("seed")
+            if seed in seeds:
+                raise InvalidParameter(
+                    f"agents: {label}: two are of training seed {seed}: give another label"
+                )
+            seeds.add(seed)
+            found.append((label, policy))
+    return found
+
+
+def _plan(spec: SweepSpec) -> list[list[_Contender]]:
+    """The contenders of each setting."""
+    settings: dict[int, list[_Contender]] = {}
+    known: set[str] = set()
+    labels: dict[tuple[str, str, str | None], list[Line]] = {}
+    for number, experiment in enumerate(spec.experiments):
+        with _named(f"experiments[{number}]"):
+            for contender in _contenders(experiment, max(settings, default=-1) + 1):
+                line = contender.line
+                if line.digest in known:
+                    continue  # of an earlier experiment, too
+                known.add(line.digest)
+                place = line.setting.id, canonical(dict(line.setting.parameters)), line.policy
+                for other in labels.setdefault(place, []):
+                    if line.clashes(other.training_seed):
+                        raise InvalidParameter(
+                            f"{line.policy}: has other options in another experiment: give another label"
+                        )
+                labels[place].append(line)
+                settings.setdefault(contender.index, []).append(contender)
+    return list(settings.values())
+
+
+# running -------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ran:
+    """What a unit came to: values [episodes, metrics], and the code that ran it."""
+
+    names: tuple[str, ...]
+    values: npt.NDArray[np.float64]
+    seconds: float
+    policy_seconds: float
+    code: str
+
+
+def _execute(task: tuple[Unit, Job]) -> _Ran:
+    """Run a unit: what an engine's worker does."""
+    began = time.perf_counter()
+    results = runner.run_job(task[1])
+    named = dict.fromkeys(name for result in results for name in result.values)
+    names = BOUNDS if task[1].label is None else tuple(named)
+    values = np.array([[result.values.get(name, np.nan) for name in names] for result in results])
+    spent = sum(result.seconds for result in results)
+    return _Ran(names, values, time.perf_counter() - began, spent, code_version())
+
+
+def _missing(episodes: int, chunk: int | None, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
+    """The episodes below ``episodes`` that no span (first, count) has, in runs that no chunk's end is in."""
+    there = np.zeros(episodes + 1, dtype=bool)
+    there[episodes] = True
+    for first, count in spans:
+        there[first : first + count] = True
+    first = 0
+    while first < episodes:
+        if there[first]:
+            first += 1
+            continue
+        end = episodes if chunk is None else min(episodes, (first // chunk + 1) * chunk)
+        end = first + int(np.argmax(there[first : end + 1])) if there[first : end + 1].any() else end
+        yield range(first, end)
+        first = end
+
+
+def _units(
+    settings: list[list[_Contender]], spec: SweepSpec, store: ResultsStore, retry_failed: bool
+) -> tuple[list[tuple[Unit, _Contender]], int]:
+    """What is left to run, and how many units the store has done."""
+    left: list[tuple[Unit, _Contender]] = []
+    skipped = 0
+    for contenders in settings:
+        done = [store.spans(contender.line) for contender in contenders]
+        failed = [{} if retry_failed else store.spans(contender.line, "failed") for contender in contenders]
+        for seed in spec.seeds:
+            for contender, ours, theirs in zip(contenders, done, failed, strict=True):
+                mine = [span for span in ours.get(seed, []) if span[0] < spec.episodes]
+                skipped += len(mine)
+                for run in _missing(spec.episodes, spec.chunk, itertools.chain(mine, theirs.get(seed, []))):
+                    left.append((Unit(contender.line, seed, run.start, len(run)), contender))
+    return left, skipped
+
+
+def run_sweep(
+    spec: SweepSpec,
+    store_path: str | Path,
+    *,
+    engine: str = "local",
+    n_jobs: int = -1,
+    retry_failed: bool = False,
+    progress: bool | None = None,
+) -> SweepResult:
+    """Run what a store does not hold yet, and store each unit as it ends.
+
+    Args:
+        spec: what is run.
+        store_path: the results store; made if there is none.
+        engine: "local" or "ray"; see :func:`~schedgym.evaluation.engines.make_engine`.
+        n_jobs: units at once; -1: one per core. No result depends on it.
+        retry_failed: whether units that failed before are run again.
+        progress: whether a bar with the time left shows on stderr; None: if it is a terminal.
+
+    Returns:
+        how many units were run and skipped, and those that failed: an error in a unit ends no sweep.
+
+    Raises:
+        UnknownName, InvalidParameter: for what cannot run; before anything runs.
+        InvalidStore: if the store cannot be written, or holds other results under the same labels.
+    """
+    began = time.monotonic()
+    workers = make_engine(engine, n_jobs)
+    settings = _plan(spec)
+    done = 0
+    with ResultsStore(store_path, "w") as store:
+        left, skipped = _units(settings, spec, store, retry_failed)
+        if left:
+            store.add_manifest(
+                make_manifest(
+                    seeds=spec.seeds, sweep=dataclasses.asdict(spec), code=code_version(), engine=engine
+                )
+            )
+            run = uuid.uuid4().hex
+            bar = runner.Progress(sum(unit.episodes for unit, _ in left), progress)
+            tasks = ((unit, _job(run, unit, contender)) for unit, contender in left)
+            with contextlib.closing(workers.run(_execute, tasks)) as results:
+                try:
+                    for (unit, _), outcome in results:
+                        done += _keep(store, unit, outcome)
+                        bar.advance(unit.episodes)
+                finally:
+                    bar.close()
+                    runner.Environments.clear()
+        failed = _failed(store, settings, spec)
+    return SweepResult(done, skipped, failed, time.monotonic() - began)
+
+
+def _job(run: str, unit: Unit, contender: _Contender) -> Job:
+    episodes = tuple(range(unit.first, unit.first + unit.episodes))
+    parameters = dict(contender.parameters)
+    for name in FILES:  # a worker may stand in another folder
+        if parameters.get(name) is not None:
+            parameters[name] = os.path.abspath(parameters[name])
+    line = unit.line
+    return Job(
+        *(run, contender.index, line.setting.id, parameters, ()),
+        *(unit.seed, line.policy, contender.policy, episodes),
+    )
+
+
+def _keep(store: ResultsStore, unit: Unit, outcome: _Ran | Failure) -> int:
+    """Store what came of a unit; by how many the units that are done have become more."""
+    if isinstance(outcome, _Ran) and outcome.code != unit.line.setting.code:
+        outcome = Failure(f"the worker has version {outcome.code}, not {unit.line.setting.code}")
+    if isinstance(outcome, Failure):
+        store.fail(unit, outcome.error)
+        return 0
+    failed = store.add(
+        unit, outcome.names, outcome.values, seconds=outcome.seconds, policy_seconds=outcome.policy_seconds
+    )
+    return 1 - len(failed)
+
+
+def _failed(store: ResultsStore, settings: list[list[_Contender]], spec: SweepSpec) -> list[dict[str, Any]]:
+    """The sweep's own failures in a store that may hold other sweeps'."""
+    own = {
+        (c.line.setting.id, canonical(dict(c.line.setting.parameters)), c.line.policy, c.line.training_seed)
+        for contenders in settings
+        for c in contenders
+    }
+    return [
+        row
+        for row in store.failed(code_version())
+        if (row["id"], canonical(row["setting"]), row["policy"], row["training_seed"]) in own
+        and row["seed"] in spec.seeds
+        and row["first"] < spec.episodes
+    ]

@@ -1,0 +1,163 @@
+"""Engines: every unit comes back once, with its result or its error, whatever happens to its worker."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from gymnasium.error import DependencyNotInstalled
+
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation import engines
+from schedgym.evaluation.engines import Failure, make_engine
+
+
+def work(unit):
+    """Square a number; -1 raises, -2 exits, -3 kills its process, ("once", path) does that the first time."""
+    if unit == -1:
+        raise ZeroDivisionError("minus one")
+    if unit == -2:
+        raise SystemExit(3)
+    if unit == -3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if isinstance(unit, tuple):
+        if not Path(unit[1]).exists():
+            Path(unit[1]).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "at last"
+    return unit * unit
+
+
+def check_results(engine, tmp_path):
+    again = ("once", str(tmp_path / "tried"))
+    units = [*range(8), -3, -1, again, -2, *range(8, 12)]
+    results = list(engine.run(work, units))
+    assert len(results) == len(units) and {unit for unit, _ in results} == set(units)
+    found = dict(results)
+    assert all(found[n] == n * n for n in range(12))
+    assert isinstance(found[-1], Failure) and found[-1].error.startswith("Traceback")
+    assert "ZeroDivisionError: minus one" in found[-1].error
+    assert isinstance(found[-2], Failure) and "SystemExit: 3" in found[-2].error
+    assert isinstance(found[-3], Failure) and found[-3].error.startswith("worker died")
+    assert found[again] == "at last"
+
+
+def test_two_processes_and_one_that_dies(tmp_path):
+    check_results(make_engine("local", 2), tmp_path)
+
+
+def test_a_worker_that_waited_too_long_is_replaced(monkeypatch):
+    """A worker that ended by itself, and one that was killed while it had nothing to do."""
+    monkeypatch.setattr(engines, "IDLE", 0.2)
+    pool = engines._Processes(2)
+    worker = pool.submit(sleep, 0.0)
+    pool.wait([worker])
+    time.sleep(2.0)
+    again = pool.submit(sleep, 0.0)
+    assert pool.result(again) != pool.result(worker)
+    os.kill(pool.result(pool.submit(sleep, 0.0)), signal.SIGKILL)
+    time.sleep(1.0)
+    assert pool.result(pool.submit(sleep, 0.0)) > 0
+    pool.close()
+
+
+def test_what_cannot_be_sent_is_a_failure():
+    results = dict(make_engine("local", 2).run(send, ["lock", 3]))
+    assert results[3] == 3
+    assert "cannot pickle" in results["lock"].error
+
+
+def send(unit):
+    return threading.Lock() if unit == "lock" else unit
+
+
+def test_one_process_is_this_one():
+    results = dict(make_engine("local", 1).run(lambda unit: (unit, os.getpid()), [1, 2]))
+    assert results == {1: (1, os.getpid()), 2: (2, os.getpid())}
+    assert "ZeroDivisionError" in dict(make_engine("local", 1).run(work, [-1]))[-1].error
+
+
+def test_units_are_taken_when_there_is_room_for_them():
+    taken = []
+    units = (taken.append(n) or n for n in range(100))
+    results = make_engine("local", 2).run(work, units)
+    next(results)
+    assert len(taken) <= 4
+    results.close()
+    assert len(taken) <= 4
+
+
+def sleep(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def test_to_close_the_iterator_ends_the_workers():
+    results = make_engine("local", 2).run(sleep, [0.0, 60.0, 60.0])
+    _, worker = next(results)
+    began = time.monotonic()
+    results.close()
+    assert time.monotonic() - began < 20
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def test_what_is_refused(monkeypatch):
+    with pytest.raises(UnknownName, match="did you mean 'local'"):
+        make_engine("locale")
+    for n_jobs in (0, True, 1.5):
+        with pytest.raises(InvalidParameter, match="n_jobs"):
+            make_engine("local", n_jobs)
+
+
+def test_ray_says_what_to_install_where_it_is_missing(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(DependencyNotInstalled, match=r"schedgym\[ray\]"):
+        make_engine("ray")
+
+
+@pytest.fixture
+def cluster():
+    """A Ray cluster of two cores on this machine, started and stopped here."""
+    ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()
+    assert not ray.is_initialized()
+
+
+def test_a_ray_cluster(cluster, tmp_path):
+    check_results(make_engine("ray"), tmp_path)
+    assert cluster.is_initialized()  # not ours to stop
+    with pytest.raises(InvalidParameter, match="n_jobs"):
+        make_engine("ray", 0)
+    check_results(make_engine("ray", 1), tmp_path / "..")
+
+
+def test_a_sweep_on_a_ray_cluster(cluster, tmp_path):
+    from schedgym.evaluation.store import ResultsStore
+    from schedgym.evaluation.sweeps import make_spec, run_sweep
+
+    spec = make_spec(
+        {
+            "name": "ray",
+            "seeds": [0, 1],
+            "episodes": 2,
+            "experiments": [
+                {
+                    "id": "schedgym/QueueDelay-v0",
+                    "parameters": {"tasks": [20, 40], "servers": 3},
+                    "policies": ["bf-exec", "fcfs"],
+                }
+            ],
+        }
+    )
+    assert run_sweep(spec, tmp_path / "ray.db", engine="ray").done == 12
+    assert run_sweep(spec, tmp_path / "local.db", n_jobs=1).done == 12
+    keys = ["tasks", "policy", "seed", "episode", "metric"]
+    frames = [ResultsStore(tmp_path / name).frame().sort_values(keys) for name in ("ray.db", "local.db")]
+    assert frames[0].reset_index(drop=True).equals(frames[1].reset_index(drop=True))

@@ -1,0 +1,318 @@
+"""Faults: killed sweeps, dying workers, full disks and bad files lose nothing and end in one clear error."""
+
+import contextlib
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from schedgym.errors import InvalidStore
+from schedgym.evaluation import sweeps
+from schedgym.evaluation.store import SCHEMA, Line, ResultsStore, Setting, Unit
+from schedgym.evaluation.sweeps import make_spec, run_sweep
+
+KILLS = 20
+
+
+def spec(episodes=40, chunk=1):
+    return make_spec(
+        {
+            **{"name": "tiny", "seeds": [0, 1, 2], "episodes": episodes, "chunk": chunk},
+            "experiments": [
+                {
+                    "id": "schedgym/QueueDelay-v0",
+                    "parameters": {"tasks": [4, 6], "servers": 2},
+                    "policies": ["bf-exec", "fcfs"],
+                }
+            ],
+        }
+    )
+
+
+def content(path):
+    """Every unit of a store, by its key: what it is and all its numbers."""
+    connection = sqlite3.connect(path)
+    rows = connection.execute(
+        "SELECT key, policy, parameters, seed, first, episodes, status, mean, bound, metrics, data "
+        "FROM results JOIN lines USING (line) JOIN settings USING (setting) LEFT JOIN outcomes USING (unit)"
+    ).fetchall()
+    connection.close()
+    assert len({row[0] for row in rows}) == len(rows)
+    return {row[0]: row[1:] for row in rows}
+
+
+# killed --------------------------------------------------------------------------------------------
+
+
+KILLING = """
+import os, random, signal, sys, time
+from schedgym.evaluation.store import ResultsStore
+from schedgym.evaluation.sweeps import run_sweep
+from tests.evaluation.test_faults import spec
+
+path, kills = sys.argv[1], int(sys.argv[2])
+run_sweep(spec(episodes=1), path + ".warm", n_jobs=1)  # everything is imported and compiled: forks are quick
+draw, told, hits = random.Random(8), set(), 0
+for number in range(kills):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        real = ResultsStore.add
+        def add(self, unit, *given, **more):
+            real(self, unit, *given, **more)
+            os.write(writer, (unit.key + chr(10)).encode())
+            return []
+        ResultsStore.add = add
+        run_sweep(spec(), path, n_jobs=1)
+        os._exit(0)
+    os.close(writer)
+    heard = b""
+    if number % 4:  # at some unit, else wherever: reading the store, planning, the first one
+        for _ in range(draw.randrange(1, 30)):
+            heard += os.read(reader, 65)
+    time.sleep(draw.uniform(0, 0.02))
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    hits += os.WIFSIGNALED(status)
+    with os.fdopen(reader, "rb") as stream:
+        heard += stream.read()
+    told |= set(heard.decode().split())
+    if told:
+        store = ResultsStore(path)
+        lost = [key for key in told if not store.has(key)]
+        assert not lost, (number, lost)
+        store.close()
+print(hits, len(told))
+"""
+
+
+def script(text, *arguments, **more):
+    command = [sys.executable, "-c", text, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], **more)
+
+
+def test_killed_at_random_points_a_sweep_loses_nothing_and_duplicates_nothing(tmp_path):
+    path = tmp_path / "killed.db"
+    result = script(KILLING, path, KILLS, timeout=300)
+    assert result.returncode == 0, result.stderr
+    hits, told = map(int, result.stdout.split())
+    assert hits == KILLS and told > KILLS
+    before = content(path)
+    assert told <= len(before) <= told + KILLS  # of each run one unit at most was stored and not told
+    last = run_sweep(spec(), path, n_jobs=1)
+    assert last.skipped == len(before) and last.done == 2 * 3 * 3 * 40 - len(before)
+    assert last.failed == []
+    run_sweep(spec(), tmp_path / "whole.db", n_jobs=1)
+    assert content(path) == content(tmp_path / "whole.db")
+
+
+PARALLEL = """
+import sys
+from schedgym.evaluation.sweeps import run_sweep
+from tests.evaluation.test_faults import spec
+run_sweep(spec(episodes=400), sys.argv[1], n_jobs=2)
+"""
+
+
+def test_killed_with_its_workers_at_work(tmp_path):
+    path = tmp_path / "killed.db"
+    sweep = subprocess.Popen([sys.executable, "-c", PARALLEL, str(path)], cwd=Path(__file__).parents[2])
+    began = time.monotonic()
+    while not path.exists() or not counted(path):
+        assert time.monotonic() - began < 120 and sweep.poll() is None
+        time.sleep(0.05)
+    workers = children(sweep.pid)
+    assert workers
+    sweep.kill()
+    sweep.wait()
+    before = content(path)
+    last = run_sweep(spec(), path, n_jobs=1)  # at once: the lock died with its owner
+    assert last.skipped == sum(row[3] < 40 for row in before.values())
+    run_sweep(spec(), tmp_path / "whole.db", n_jobs=1)
+    whole, found = content(tmp_path / "whole.db"), content(path)
+    assert all(found[key] == whole[key] for key in whole)
+    while any(map(alive, workers)):
+        assert time.monotonic() - began < 180, "workers outlive the sweep"
+        time.sleep(0.2)
+
+
+def counted(path):
+    with contextlib.suppress(sqlite3.Error, InvalidStore), ResultsStore(path) as store:
+        return store._connection.execute("SELECT count(*) FROM results").fetchone()[0]
+    return 0
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def deadly(task):
+    """Run a unit, but die in the second seed of one policy, always, and once in the third."""
+    unit, _ = task
+    if unit.line.policy == "fcfs" and unit.seed == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    once = Path(os.environ["SCHEDGYM_TEST_ONCE"])
+    if unit.line.policy == "fcfs" and unit.seed == 2 and not once.exists():
+        once.touch()
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return execute(task)
+
+
+execute = sweeps._execute
+
+
+def test_a_worker_that_dies_is_reported_and_the_sweep_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCHEDGYM_TEST_ONCE", str(tmp_path / "once"))
+    monkeypatch.setattr(sweeps, "_execute", deadly)
+    result = run_sweep(spec(2, None), tmp_path / "r.db", n_jobs=2)
+    assert [(row["policy"], row["seed"]) for row in result.failed] == [("fcfs", 1)] * 2
+    assert all(row["error"].startswith("worker died") for row in result.failed)
+    assert all("\n" not in row["error"] for row in result.failed)
+    assert (tmp_path / "once").exists() and result.done == 2 * 3 * 3 - 2
+    monkeypatch.undo()
+    again = run_sweep(spec(2, None), tmp_path / "r.db", n_jobs=1, retry_failed=True)
+    assert (again.done, again.failed) == (2, [])
+
+
+# stores that cannot be -----------------------------------------------------------------------------
+
+
+SETTING = Setting("queue-delay", "schedgym/QueueDelay-v0", {}, "mean_delay", "min", "1")
+LINE = Line(SETTING, "fcfs", {}, None, "digest")
+
+
+def fill(store, count, start=0, episodes=50):
+    for seed in range(start, start + count):
+        store.add(Unit(LINE, seed, 0, episodes), ["mean_delay"], np.full((episodes, 1), float(seed)))
+
+
+@contextlib.contextmanager
+def refused(message):
+    with pytest.raises(InvalidStore, match=message) as caught:
+        yield
+    assert "\n" not in str(caught.value) and ".db" in str(caught.value)
+
+
+def test_a_full_disk(tmp_path):
+    path = tmp_path / "r.db"
+    store = ResultsStore(path, "w")
+    fill(store, 5)
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+    with refused("cannot be written: database or disk is full"):
+        fill(store, 500, 5)
+    stored = store.leaderboard()["episodes"].sum() / 50
+    assert stored >= 5
+    store.close()
+    with ResultsStore(path, "w") as store:
+        fill(store, 1, int(stored))
+        assert store.leaderboard()["episodes"].sum() == (stored + 1) * 50
+
+
+def test_a_disk_that_fills_up_under_a_sweep(tmp_path):
+    path = tmp_path / "r.db"
+    run_sweep(spec(1), tmp_path / "warm.db", n_jobs=1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
+    try:
+        with refused("cannot be written"):
+            run_sweep(spec(), path, n_jobs=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    before = content(path)
+    last = run_sweep(spec(), path, n_jobs=1)
+    assert 0 < last.skipped == len(before) and last.done == 2 * 3 * 3 * 40 - len(before)
+
+
+@contextlib.contextmanager
+def unprivileged():
+    """As somebody whom permissions bind, where the tests run as root."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.fixture
+def folder():
+    """A folder that everybody can reach."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+        Path(name).chmod(0o777)
+
+
+def test_a_read_only_store(folder):
+    path = folder / "r.db"
+    with ResultsStore(path, "w") as store:
+        fill(store, 2)
+    path.chmod(0o444)
+    with unprivileged(), refused("cannot be written: attempt to write a readonly database"):
+        ResultsStore(path, "w")
+    folder.chmod(0o555)
+    with unprivileged():
+        with refused("cannot be written: Permission denied"):
+            ResultsStore(path, "w")
+        with refused("cannot be written: Permission denied"):
+            ResultsStore(folder / "new.db", "w")
+        with ResultsStore(path) as store:  # where nothing can be written there is yet reading
+            assert len(store.leaderboard()) == 1 and len(store.frame()) == 100
+
+
+def test_a_store_of_a_newer_schema(tmp_path):
+    path = tmp_path / "r.db"
+    with ResultsStore(path, "w") as store:
+        fill(store, 1)
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    connection.close()
+    for mode in "rw":
+        with refused(f"written by a newer schedgym .schema {SCHEMA + 1}; this version knows {SCHEMA}"):
+            ResultsStore(path, mode)
+    with refused("newer schedgym"):
+        run_sweep(spec(1), path, n_jobs=1)
+
+
+def test_files_that_are_no_stores(tmp_path):
+    text, other, empty = tmp_path / "text.db", tmp_path / "other.db", tmp_path / "empty.db"
+    text.write_text("name,value\n" * 500)
+    empty.touch()
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE units(key)")
+    connection.close()
+    for path, modes in ((text, "rw"), (other, "rw"), (empty, "r")):
+        before = path.read_bytes()
+        for mode in modes:
+            with refused("not a results store"):
+                ResultsStore(path, mode)
+        assert path.read_bytes() == before
+    for mode in "rw":
+        (tmp_path / "folder.db").mkdir(exist_ok=True)
+        with refused("is a folder"):
+            ResultsStore(tmp_path / "folder.db", mode)
+    with pytest.raises(FileNotFoundError, match="there is no results store"):
+        ResultsStore(tmp_path / "missing.db")
+    with refused("cannot be written: No such file or directory"):
+        ResultsStore(tmp_path / "no" / "r.db", "w")
+    with ResultsStore(empty, "w") as store:
+        fill(store, 1)
+    assert {p.name for p in tmp_path.iterdir()} == {"text.db", "other.db", "empty.db", "folder.db"}

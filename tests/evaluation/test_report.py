@@ -1,0 +1,571 @@
+"""The report: one file, its figures, its numbers, hostile names, and how it behaves in a real browser."""
+
+import base64
+import functools
+import hashlib
+import html.parser
+import json
+import math
+import shutil
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from gymnasium.error import DependencyNotInstalled
+
+from schedgym.core.policy import make_policy
+from schedgym.core.problem import list_problems
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation import figures
+from schedgym.evaluation.report import write_report
+from schedgym.evaluation.runner import acting_parameters, make_env, play, sweep
+from schedgym.evaluation.standings import Estimate, read_boards
+from schedgym.evaluation.statistics import (
+    interquartile_mean,
+    paired_differences,
+    performance_ratios,
+    stratified_interval,
+    summarize,
+    two_level_interval,
+)
+from schedgym.evaluation.store import Line, ResultsStore, Unit
+from schedgym.evaluation.sweeps import make_spec, run_sweep
+
+QUEUE, PARTIAL = "schedgym/QueueDelay-v0", "schedgym/PartialValue-v0"
+SETTINGS = {"tasks": 40, "servers": [2, 3], "arrival_rate": 10.0}
+HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=2> %{x} \"quoted' & <b>bold</b>"
+SEEDS, EPISODES = (0, 1), 4
+TRAININGS = (3, 5, 8)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A store: a real sweep, an agent trained three times and a hostile name, both made up, and a failure."""
+    folder = tmp_path_factory.mktemp("report")
+    spec = {
+        "name": "test",
+        "seeds": list(SEEDS),
+        "episodes": EPISODES,
+        "experiments": [
+            {"id": QUEUE, "parameters": SETTINGS, "policies": ["bf-exec", "fcfs"]},
+            {"id": PARTIAL, "parameters": {"jobs": 8}, "policies": ["concave", "edf"]},
+        ],
+    }
+    assert not run_sweep(make_spec(spec), folder / "results.db", n_jobs=1, progress=False).failed
+    rng = np.random.default_rng(0)
+    with ResultsStore(folder / "results.db", "w") as store:
+        for number, setting in enumerate(s for s in store.settings() if s.id == QUEUE):
+            lines = [Line(setting, HOSTILE, {"policy": HOSTILE}, None, f"hostile {number}")]
+            lines += [
+                Line(setting, "agent", {"agent": "0" * 64}, training, f"agent {number} {training}")
+                for training in TRAININGS
+            ]
+            for line in lines:
+                for seed in SEEDS:
+                    values = 1e3 + rng.exponential(1e3, size=(EPISODES, 1))
+                    store.add(Unit(line, seed, 0, EPISODES), ["mean_delay"], values, policy_seconds=0.01)
+            broken = Line(setting, "broken", {"policy": "fcfs"}, None, f"broken {number}")
+            store.fail(Unit(broken, 0, 0, EPISODES), "Traceback <i>x</i>\nValueError: <u>no</u>")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(folder):
+    """The report's path and remarks."""
+    pytest.importorskip("plotly")
+    remarks = write_report(folder / "results.db", folder / "report.html")
+    return folder / "report.html", remarks
+
+
+class Elements(html.parser.HTMLParser):
+    """Start tags with their attributes, and the text of each script."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.scripts, self.texts, self.inside = [], [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = tag in ("script", "style")
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside and self.tags[-1][0] == "script":
+            self.scripts[-1] += data
+        elif not self.inside:
+            self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def page(made):
+    return Elements(made[0].read_text(encoding="utf-8"))
+
+
+def plots(page):
+    return json.loads(page.scripts[0])["plots"]
+
+
+# the file ------------------------------------------------------------------------------------------
+
+
+def test_one_file_that_needs_nothing_else(made, page):
+    text = made[0].read_text(encoding="utf-8")
+    assert len(page.scripts) == 3
+    assert sum("Plotly, Inc." in script and "plotly.js v" in script[:200] for script in page.scripts) == 1
+    assert text.count("* plotly.js v") == 1
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "action", "data", "srcset", "poster"):
+            assert attributes.get(name, "data:,") == "data:,", (tag, name)
+        assert tag not in ("iframe", "object", "embed", "base", "form")
+        assert not [name for name in attributes if name.startswith("on")], tag
+    assert 4_000_000 < len(text) < 8_000_000
+
+
+def test_only_our_scripts_may_run(page):
+    policy = next(a["content"] for t, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    hashes = [
+        "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
+        for script in page.scripts[1:]
+    ]
+    scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))
+    assert scripts.split()[1:] == hashes
+    assert "default-src 'none'" in policy and "unsafe-eval" not in policy
+
+
+def test_text_of_a_store_is_text(page):
+    assert {tag for tag, _ in page.tags} >= {"table", "svg", "section"}
+    assert not {"img", "i", "u"} & {tag for tag, _ in page.tags}
+    text = "".join(page.texts)
+    assert HOSTILE in text and "Traceback <i>x</i>" in text and "ValueError: <u>no</u>" in text
+    shown = [t for p in plots(page).values() for v in p for t in texts_of(v["figure"])]
+    assert any("&lt;script&gt;" in text for text in shown)
+    assert not any("<script" in text or "<img" in text for text in shown)
+    # a name in a template would be taken for one of its places
+    assert not any("%{x}" in t["hovertemplate"] for t in traces(page) if "quoted" in t["hovertemplate"])
+
+
+def texts_of(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from texts_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts_of(item)
+
+
+def traces(page):
+    for variants in plots(page).values():
+        for variant in variants:
+            for trace in variant["figure"]["data"]:
+                yield {"hovertemplate": "", **trace}
+
+
+def painted(value):
+    if isinstance(value, str):
+        return "#123456" if value.startswith("@") else value
+    if isinstance(value, dict):
+        return {name: painted(item) for name, item in value.items()}
+    return [painted(item) for item in value] if isinstance(value, list) else value
+
+
+def test_plotly_knows_every_property_of_the_figures(page):
+    graph_objects = pytest.importorskip("plotly.graph_objects")
+    found = plots(page)
+    kinds = {name.rstrip("0123456789") for name in found}
+    assert kinds == {"gaps", "sweep", "means", "differences", "profile", "effort", "schedule"}
+    for variants in found.values():
+        for variant in variants:
+            graph_objects.Figure(painted(variant["figure"]))  # raises for a property that it does not know
+
+
+def test_settings_can_be_chosen(page):
+    found = plots(page)
+    index = next(i for i in range(2) if len(found[f"means{i}"]) == 2)
+    assert len(found[f"profile{index}"]) == 3  # all settings, and each
+    assert len(found[f"means{1 - index}"]) == 1
+    assert f"sweep{1 - index}" not in found
+
+
+def test_remarks_say_what_is_not_shown(made):
+    # made up, the agent is the worst: only real policies are played again
+    assert made[1] == []
+
+
+# numbers -------------------------------------------------------------------------------------------
+
+
+def boards(folder):
+    with ResultsStore(folder / "results.db") as store:
+        return {board.id: board for board in read_boards(store)}
+
+
+def test_the_numbers_are_those_of_a_comparison(folder):
+    """Means, intervals, gaps and differences equal what the statistics say of the same runs."""
+    board = boards(folder)[QUEUE]
+    assert board.swept == ["servers"] and board.common == {"tasks": 40, "arrival_rate": 10.0}
+    fixed = {"tasks": 40, "arrival_rate": 10.0}
+    for setting in board.settings:
+        parts = []
+        for seed in SEEDS:
+            servers = {"servers": [setting.parameters["servers"]]}
+            part = sweep(QUEUE, ["bf-exec", "fcfs"], servers, EPISODES, seed, parameters=fixed)
+            attrs, part = part.attrs, part.drop(columns="servers")
+            part["episode"] += 1000 * seed
+            parts.append(part)
+        frame = pd.concat(parts, ignore_index=True)
+        frame.attrs = attrs
+        means = summarize(frame).set_index("policy")
+        differences = paired_differences(frame, "bf-exec").set_index("policy")
+        for policy in ("bf-exec", "fcfs"):
+            entry, row = setting.entry(policy), means.loc[policy]
+            assert (entry.mean.value, entry.mean.low, entry.mean.high) == pytest.approx(
+                (row["mean"], row["low"], row["high"]), rel=1e-12
+            )
+            assert entry.gap.value == pytest.approx(row["mean"] - row["bound"])
+            assert entry.episodes == row["episodes"] == 8
+        entry, row = setting.entry("fcfs"), differences.loc["fcfs"]
+        assert (entry.difference.value, entry.difference.low, entry.difference.high) == pytest.approx(
+            (row["difference"], row["low"], row["high"]), rel=1e-12
+        )
+        assert (entry.relative.value, entry.relative.high) == pytest.approx(
+            (row["relative"], row["relative_high"]), rel=1e-12, nan_ok=True
+        )
+        assert (entry.won, entry.tied) == (row["won"], row["tied"])
+
+
+def test_trainings_are_the_units_of_an_agent(folder):
+    board = boards(folder)[QUEUE]
+    setting = board.settings[0]
+    agent = setting.entry("agent")
+    assert agent.trainings == TRAININGS and agent.table.shape == (3, 8) and agent.episodes == 8
+    assert (agent.mean.low, agent.mean.high) == two_level_interval(agent.table)
+    assert (agent.middle.low, agent.middle.high) == stratified_interval([agent.table])
+    assert agent.middle.value == interquartile_mean(agent.table)
+    rival = setting.entry("bf-exec").table[0]
+    assert (agent.difference.low, agent.difference.high) == two_level_interval(agent.table - rival)
+
+
+def test_ratios_are_to_the_best_of_the_episode(folder):
+    board = boards(folder)[PARTIAL]
+    setting = board.settings[0]
+    columns = np.concatenate([entry.table for entry in setting.entries])
+    expected = performance_ratios(columns.T, "max").T
+    assert np.array_equal(np.concatenate([entry.ratios for entry in setting.entries]), expected)
+    assert setting.entries[0].mean.value >= setting.entries[1].mean.value
+    assert setting.bound >= setting.entries[0].mean.value
+    assert all(entry.gap.value >= -1e-9 for entry in setting.entries)
+
+
+def test_missing_episodes_are_left_out_of_both(tmp_path, folder):
+    shutil.copy(folder / "results.db", tmp_path / "results.db")
+    with ResultsStore(tmp_path / "results.db", "w") as store:
+        setting = next(s for s in store.settings() if s.id == PARTIAL)
+        line = Line(setting, "part", {"policy": "edf"}, None, "part")
+        store.add(Unit(line, 0, 0, 2), ["value"], np.zeros((2, 1)))
+        for training in (0, 1):  # two trainings that met no episode in common
+            line = Line(setting, "apart", {"agent": "x"}, training, f"apart {training}")
+            store.add(Unit(line, training, 0, 2), ["value"], np.zeros((2, 1)))
+    setting = boards(tmp_path)[PARTIAL].settings[0]
+    entry, rival = setting.entry("part"), setting.entry("concave").table[0, :2]
+    assert entry.episodes == 2 and len(setting.episodes) == 8
+    assert entry.difference.value == pytest.approx(-rival.mean())
+    apart = setting.entries[-1]
+    assert apart.policy == "apart" and apart.episodes == 0 and math.isnan(apart.mean.value)
+    pytest.importorskip("plotly")
+    assert write_report(tmp_path / "results.db", tmp_path / "r.html", schedules=False) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "like", "digits", "text"),
+    [
+        (1234.5678, None, 4, "1,235"),
+        (0.012347, None, 4, "0.01235"),
+        (0.1, 1234.0, 4, "0"),
+        (-3.14159, None, 3, "−3.14"),
+        (0.0, None, 4, "0"),
+        (math.nan, None, 4, "–"),
+        (math.inf, None, 4, "∞"),
+        (2.5e9, None, 4, "2.500e+09"),
+    ],
+)
+def test_numbers_are_short(value, like, digits, text):
+    assert figures.number(value, like, digits) == text
+
+
+# schedules -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(list_problems()))
+def test_the_gantt_chart_is_the_schedule(name):
+    """Every piece of work is a bar of its length, and no two bars of a lane overlap."""
+    problem = list_problems()[name]
+    id, variant = next(iter(problem.ids.items()))
+    parameters = problem.presets.get("small", {})
+    policy = make_policy(variant.reference, name)
+    env = make_env(id, acting_parameters(problem, id, parameters, policy))
+    play(env, policy, seed=0, episode=0)
+    record = env.record()
+    figure, note = figures.gantt_figure(record, problem.schema)
+    bars = [bar for trace in figure["data"] if trace.get("hoverinfo") != "skip" for bar in bars_of(trace)]
+    assert len(bars) == len(record.job)
+    assert f"{len(record.job):,} pieces of work" in note
+    expected = sorted(zip(record.start.tolist(), (record.end - record.start).tolist(), strict=True))
+    assert sorted((base, length) for base, length, _, _ in bars) == expected
+    by_lane = {}
+    for base, length, lane, _ in bars:
+        by_lane.setdefault(lane, []).append((base, base + length))
+    for pieces in by_lane.values():
+        pieces.sort()
+        for (_, end), (start, _) in zip(pieces, pieces[1:], strict=False):
+            assert end <= start + 1e-6 * max(1.0, abs(start))
+    assert all("<b>" in text and "arrived" in text or name == "single-job" for *_, text in bars)
+
+
+def bars_of(trace):
+    return zip(trace["base"], trace["x"], trace["y"], trace["text"], strict=True)
+
+
+def test_long_schedules_are_cut_and_say_so():
+    problem = list_problems()["queue-delay"]
+    env = make_env(QUEUE, {"tasks": 4500, "servers": 60, "arrival_rate": 100.0})
+    policy = make_policy("bf-exec", "queue-delay")
+    play(env, policy)
+    figure, note = figures.gantt_figure(env.record(), problem.schema)
+    drawn = sum(len(trace["x"]) for trace in figure["data"])
+    assert drawn <= figures.MOST_PIECES
+    assert "busiest of 60 servers" in note
+    assert len(figure["layout"]["yaxis"]["tickvals"]) == figures.MOST_ROWS
+
+
+def test_what_was_played_again_is_compared_with_the_store(folder, page, tmp_path):
+    notes = [variant["note"] for name, v in plots(page).items() if "schedule" in name for variant in v]
+    assert len(notes) >= 2 and all(", as stored." in note for note in notes)
+    shutil.copy(folder / "results.db", tmp_path / "results.db")
+    with ResultsStore(tmp_path / "results.db", "w") as store:
+        setting = next(s for s in store.settings() if s.id == PARTIAL)
+        line = Line(setting, "forged", {"policy": "edf"}, None, "forged")
+        store.add(Unit(line, 0, 0, 2), ["value"], np.ones((2, 1)))
+    remarks = write_report(tmp_path / "results.db", tmp_path / "r.html", policy="forged", episode=1)
+    assert len(remarks) == 1 and "but the store says 1.000" in remarks[0]
+
+
+def test_a_policy_and_an_episode_can_be_chosen(folder, tmp_path):
+    path = tmp_path / "r.html"
+    assert write_report(folder / "results.db", path, policy="fcfs", episode=2, seed=1) == []
+    found = plots(Elements(path.read_text(encoding="utf-8")))
+    (schedule,) = [v for name, v in found.items() if "schedule" in name]
+    assert len(schedule) == 1 and schedule[0]["note"].startswith(
+        "Seed 1, episode 2, servers = 2; played again"
+    )
+    assert write_report(folder / "results.db", path, schedules=False, title="A <title>") == []
+    text = path.read_text(encoding="utf-8")
+    assert "<title>A &lt;title&gt;</title>" in text and "Schedule of an episode" not in text
+
+
+def test_what_cannot_be_played_again_is_a_remark(folder, tmp_path):
+    remarks = write_report(folder / "results.db", tmp_path / "r.html", policy="agent")
+    assert (
+        len(remarks) == 1 and "cannot be played again: agent agent: no manifest names its file" in remarks[0]
+    )
+    remarks = write_report(folder / "results.db", tmp_path / "r.html", policy=HOSTILE)
+    assert len(remarks) == 1 and "unknown policy" in remarks[0] and "\n" not in remarks[0]
+
+
+# errors --------------------------------------------------------------------------------------------
+
+
+def test_errors(folder, tmp_path, monkeypatch):
+    store, path = folder / "results.db", tmp_path / "r.html"
+    for arguments, error, match in (
+        ({"output": tmp_path / "r.pdf"}, InvalidParameter, "ends in .html"),
+        ({"confidence": 1.0}, InvalidParameter, "confidence"),
+        ({"policy": "bf-exce"}, UnknownName, "did you mean 'bf-exec'"),
+        ({"episode": 99}, UnknownName, "episode"),
+        ({"seed": 7}, UnknownName, "seed"),
+        ({"code": "x"}, UnknownName, "version"),
+        ({"store_path": tmp_path / "none.db"}, FileNotFoundError, "no results store"),
+    ):
+        with pytest.raises(error, match=match):
+            write_report(**{"store_path": store, "output": path, **arguments})
+    ResultsStore(tmp_path / "empty.db", "w").close()
+    with pytest.raises(InvalidParameter, match="nothing to report"):
+        write_report(tmp_path / "empty.db", path)
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(DependencyNotInstalled, match=r"schedgym\[report\]"):
+        write_report(store, path)
+    assert not path.exists()
+
+
+def test_a_store_of_failures_only(folder, tmp_path):
+    with ResultsStore(folder / "results.db") as store:
+        setting = store.settings()[0]
+    with ResultsStore(tmp_path / "f.db", "w") as store:
+        store.fail(Unit(Line(setting, "fcfs", {}, None, "x"), 0, 0, 3), "KeyError: 'gone'")
+    assert write_report(tmp_path / "f.db", tmp_path / "f.html") == []
+    text = "".join(Elements((tmp_path / "f.html").read_text(encoding="utf-8")).texts)
+    assert "1 unit failed" in text and "KeyError: 'gone'" in text and "episodes 0–2" in text
+
+
+def test_estimates_without_an_interval():
+    assert math.isnan(Estimate().low)
+    assert figures._interval(Estimate(2.0)) == "2.000"
+    assert figures._interval(Estimate(2.0, 1.0, 3.0)) == "2.000 [1.000, 3.000]"
+
+
+# a real browser ------------------------------------------------------------------------------------
+
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    "--window-size=1300,1000",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield browser
+    browser.quit()
+
+
+def wait(browser, condition, seconds=20):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(browser, seconds, 0.05).until(lambda driver: driver.execute_script(condition))
+
+
+@pytest.fixture
+def opened(browser, made):
+    """A fresh view of the report; afterwards nothing may have been complained of, or fetched."""
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get(made[0].as_uri())
+    wait(browser, "return document.documentElement.dataset.ready === '1'")
+    yield browser
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert browser.execute_script("return window.hacked === undefined")
+
+
+def panel(browser):
+    return browser.execute_script(
+        "const open = [...document.querySelectorAll('section.panel')].filter(p => p.offsetParent !== null);"
+        "return open.map(p => p.id)"
+    )
+
+
+def open_tab(browser, name):
+    tab = browser.find_element("css selector", f'[role="tab"][data-name="{name}"]')
+    tab.click()
+    section = tab.get_attribute("aria-controls")
+    wait(browser, f"return [...document.querySelectorAll('#{section} .plot')].every(p => p.dataset.drawn)")
+    return section
+
+
+def test_tabs(opened):
+    assert panel(opened) == ["panel0"]
+    section = open_tab(opened, "QueueDelay")
+    assert panel(opened) == [section]
+    drawn = opened.execute_script(f"return document.querySelectorAll('#{section} .main-svg').length")
+    assert drawn >= 6
+    names = opened.execute_script(f"return document.querySelector('#{section} .plot').textContent")
+    assert "<script>" in names and "bold" in names  # the name is shown letter by letter
+    selected = opened.find_elements("css selector", '[role="tab"][aria-selected="true"]')
+    assert [tab.text for tab in selected] == ["QueueDelay"]
+    selected[0].send_keys("\ue012")  # arrow left
+    assert panel(opened) == ["panel0"]
+    opened.execute_script("location.hash = '#manifest'")
+    wait(opened, "return document.querySelector('section.panel.open h2')?.textContent === 'Manifest'")
+
+
+def test_tooltips(opened):
+    from selenium.webdriver import ActionChains
+
+    section = open_tab(opened, "PartialValue")
+    heading = opened.find_element("css selector", f"#{section} th button[data-tip*='Rank']")
+    ActionChains(opened).move_to_element(heading).perform()
+    wait(opened, "return document.getElementById('tip').classList.contains('on')")
+    tip = opened.find_element("id", "tip")
+    assert tip.text == "Rank of the mean in its setting." and tip.is_displayed()
+    ActionChains(opened).move_to_element(opened.find_element("css selector", "h1")).perform()
+    wait(opened, "return !document.getElementById('tip').classList.contains('on')")
+
+
+def test_the_plots_answer_the_mouse(opened):
+    from selenium.webdriver import ActionChains
+
+    section = open_tab(opened, "PartialValue")
+    bar = opened.find_element(
+        "css selector", f"#{section} .plot[data-plot^=schedule] .barlayer .trace:last-child .point"
+    )
+    opened.execute_script("arguments[0].scrollIntoView({block: 'center'})", bar)
+    ActionChains(opened).move_to_element(bar).perform()
+    wait(opened, "return document.querySelectorAll('.hoverlayer .hovertext').length > 0")
+    text = opened.execute_script("return document.querySelector('.hovertext').textContent")
+    assert "job" in text and "slots" in text
+
+
+def test_tables_are_sorted_and_settings_chosen(opened):
+    section = open_tab(opened, "QueueDelay")
+    rows = f"return [...document.querySelectorAll('#{section} tbody')][0].rows"
+    shown = f"{rows.replace('return ', 'const r = ')}; return [...r].filter(x => !x.hidden).length"
+    assert opened.execute_script(shown) == 4  # the first setting's
+    select = opened.find_element("css selector", f"#{section} select[data-table]")
+    choose = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))"
+    opened.execute_script(choose, select, "1")
+    assert opened.execute_script(shown) == 4
+    means = opened.find_element("css selector", f"#{section} .plot[data-plot^=means]")
+    assert means.get_attribute("data-variant") == "1"  # the plots follow
+    opened.execute_script(choose, select, "all")
+    assert opened.execute_script(shown) == 8
+    order = f"const r = [...document.querySelectorAll('#{section} tbody')[0].rows]; "
+    order += "return r.map(x => Number(x.children[3].dataset.value))"
+    head = opened.find_element("xpath", f"//section[@id='{section}']//th/button[starts-with(text(), 'Mean')]")
+    head.click()
+    values = opened.execute_script(order)
+    assert values == sorted(values) and len(values) == 8
+    head.click()
+    assert opened.execute_script(order) == values[::-1]
+    assert head.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
+
+
+def test_dark_light_and_paper(opened):
+    section = open_tab(opened, "PartialValue")
+    colour = f"return getComputedStyle(document.querySelector('#{section} .plot .ytick text')).fill"
+    emulate = functools.partial(opened.execute_cdp_cmd, "Emulation.setEmulatedMedia")
+    seen = {}
+    for theme in ("light", "dark"):
+        emulate({"features": [{"name": "prefers-color-scheme", "value": theme}]})
+        back = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
+        wait(opened, f"return getComputedStyle(document.body).backgroundColor === '{back}'")
+        seen[theme] = back, opened.execute_script(colour)
+    assert seen["light"][0] != seen["dark"][0] and seen["light"][1] != seen["dark"][1]
+    pdf = base64.b64decode(
+        opened.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})[
+            "data"
+        ]
+    )
+    assert pdf.startswith(b"%PDF")
+    assert pdf.count(b"/Type /Page\n") >= 4 or pdf.count(b"/Type /Page") >= 4
+    wait(opened, "return !document.documentElement.classList.contains('printing')")
+    assert panel(opened) == [section]
+    drawn = "return [...document.querySelectorAll('.plot')].every(p => p.dataset.drawn)"
+    assert opened.execute_script(drawn)  # also of the tabs that were closed
+    emulate({"features": []})

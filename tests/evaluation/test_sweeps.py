@@ -1,0 +1,375 @@
+"""Sweeps: the same values as evaluate, run once, resumed, and specifications that are wrong."""
+
+import textwrap
+
+import numpy as np
+import pytest
+
+from schedgym.core.workload import save_workload
+from schedgym.errors import InvalidParameter, InvalidStore, SchedgymError, UnknownName
+from schedgym.evaluation import evaluate, runner, sweep, sweeps
+from schedgym.evaluation.store import ResultsStore
+from schedgym.evaluation.sweeps import Experiment, SweepSpec, load_spec, make_spec, run_sweep
+from schedgym.problems.queue_delay import bounds
+from schedgym.problems.queue_delay.workload import generate, make_source
+
+ID = "schedgym/QueueDelay-v0"
+SMALL = {"tasks": [20, 40], "servers": 3}
+
+
+def spec(**changes):
+    experiment = {"id": ID, "parameters": SMALL, "policies": ["bf-exec", "fcfs"]}
+    experiment |= changes.pop("experiment", {})
+    return make_spec({"name": "test", "seeds": [3, 5], "episodes": 4, "experiments": [experiment], **changes})
+
+
+def values(path, **given):
+    frame = ResultsStore(path).frame(**given)
+    columns = [name for name in frame.columns if name not in ("value", "id")]
+    return dict(zip(map(tuple, frame[columns].values.tolist()), frame["value"], strict=True))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results.db"
+
+
+@pytest.mark.parametrize("chunk", [None, 3])
+def test_a_sweep_gives_what_evaluate_gives(path, chunk):
+    result = run_sweep(spec(chunk=chunk), path, n_jobs=1)
+    assert (result.done, result.skipped, result.failed) == (12 * (1 if chunk is None else 2), 0, [])
+    stored = values(path)
+    for seed in (3, 5):
+        frame = sweep(ID, ["bf-exec", "fcfs"], {"tasks": [20, 40]}, 4, seed, parameters={"servers": 3})
+        for row in frame.itertuples():
+            assert stored.pop((row.tasks, row.policy, row.episode, row.seed, row.metric)) == row.value
+    assert stored == {}
+
+
+def test_policies_with_options_labels_and_views_of_their_own(path):
+    own = {"policies": {"mine": "ff-all", "fcfs": "fcfs"}, "parameters": {"tasks": 30, "servers": 3}}
+    run_sweep(spec(experiment=own), path, n_jobs=1)
+    frame = evaluate(ID, own["policies"], 4, 3, parameters=own["parameters"])
+    stored = values(path)
+    for row in frame.itertuples():
+        assert stored[row.policy, row.episode, row.seed, row.metric] == row.value
+    options = spec(experiment={**own, "options": {"mine": {"no_such": 1}}})
+    with pytest.raises(UnknownName, match=r"experiments\[0\]"):
+        run_sweep(options, path, n_jobs=1)
+
+
+def test_nothing_is_run_twice_and_more_episodes_only_where_they_are_missing(path, monkeypatch):
+    played = []
+    original = runner.play
+
+    def play(env, policy, *, seed, episode, label):
+        played.append((label, seed, episode))
+        return original(env, policy, seed=seed, episode=episode, label=label)
+
+    monkeypatch.setattr(runner, "play", play)
+    run_sweep(spec(episodes=2), path, n_jobs=1)
+    assert len(played) == 2 * 2 * 2 * 2
+    played.clear()
+    again = run_sweep(spec(episodes=2), path, n_jobs=1)
+    assert (again.done, again.skipped, played) == (0, 12, [])
+    run_sweep(spec(episodes=4, chunk=3, seeds=[3]), path, n_jobs=1)
+    assert sorted(played) == sorted([(label, 3, e) for label in ("bf-exec", "fcfs") for e in (2, 3)] * 2)
+    played.clear()
+    run_sweep(spec(episodes=4), path, n_jobs=1)
+    assert {(seed, episode) for _, seed, episode in played} == {(5, 2), (5, 3)}
+    assert len(ResultsStore(path).manifests()) == 3, "a sweep that ran nothing made nothing"
+    assert values(path) == values_of_a_fresh(path.with_name("fresh.db"))
+
+
+def values_of_a_fresh(path):
+    run_sweep(spec(), path, n_jobs=1)
+    return values(path)
+
+
+def test_what_the_key_depends_on(path, monkeypatch, tmp_path):
+    parameters = {"tasks": 20, "servers": 3}
+    base = spec(experiment={"parameters": parameters, "policies": ["fcfs"]}, seeds=[3])
+
+    def keys(given):
+        (contenders,) = sweeps._plan(given)
+        return {c.line.policy: c.line.digest for c in contenders}
+
+    same = spec(experiment={"parameters": dict(reversed(parameters.items())), "policies": ["fcfs"]})
+    assert keys(base) == keys(same)
+    other = keys(spec(experiment={"parameters": {**parameters, "servers": 4}, "policies": ["fcfs"]}))
+    assert not set(other.values()) & set(keys(base).values())
+    monkeypatch.setattr(sweeps, "code_version", lambda: "another")
+    assert not set(keys(base).values()) & set(other.values())
+    monkeypatch.undo()
+    files = {}
+    for seed in (1, 2):
+        target = tmp_path / "w.npz"
+        complete = runner.get_problem(ID).parameters.build(**parameters)
+        save_workload(generate(seed, 0, make_source(complete)), target)
+        given = spec(experiment={"parameters": {"workload": str(target)}, "policies": ["fcfs"]})
+        files[seed] = keys(given)
+        if seed == 1:
+            run_sweep(given, path, n_jobs=1)
+    assert files[1]["fcfs"] != files[2]["fcfs"] and files[1][None] != files[2][None]
+    with pytest.raises(InvalidStore, match="another label"):
+        run_sweep(given, path, n_jobs=1)
+
+
+def test_the_version_of_the_code_follows_the_code(tmp_path, monkeypatch):
+    package = tmp_path / "somewhere"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sweeps, "PACKAGES", ("somewhere",))
+    first = sweeps.code_version.__wrapped__()
+    assert sweeps.code_version.__wrapped__() == first
+    (package / "__init__.py").write_text("x = 1")
+    second = sweeps.code_version.__wrapped__()
+    (package / "__init__.py").rename(package / "main.py")
+    assert len({first, second, sweeps.code_version.__wrapped__()}) == 3
+
+
+def test_a_unit_that_fails_is_told_and_retried(path, monkeypatch):
+    original = bounds.lower_bound
+
+    def broken(workload, parameters):
+        if len(workload.jobs["arrival"]) == 40:
+            raise ArithmeticError("no bound today")
+        return original(workload, parameters)
+
+    monkeypatch.setattr(bounds, "lower_bound", broken)
+    first = run_sweep(spec(), path, n_jobs=1)
+    assert (first.done, len(first.failed)) == (10, 2)
+    assert {(row["policy"], row["seed"], str(row["setting"])) for row in first.failed} == {
+        (None, seed, str({"servers": 3, "tasks": 40})) for seed in (3, 5)
+    }
+    assert all("ArithmeticError: no bound today" in row["error"] for row in first.failed)
+    again = run_sweep(spec(), path, n_jobs=1)
+    assert (again.done, again.skipped, len(again.failed)) == (0, 10, 2)
+    monkeypatch.undo()
+    last = run_sweep(spec(), path, n_jobs=1, retry_failed=True)
+    assert (last.done, last.skipped, last.failed) == (2, 10, [])
+    assert np.isfinite(ResultsStore(path).leaderboard()["gap"]).all()
+
+
+def test_an_objective_that_beats_its_bound_is_a_failure(path, monkeypatch):
+    monkeypatch.setattr(bounds, "lower_bound", lambda *given: 1e9)
+    result = run_sweep(spec(), path, n_jobs=1)
+    assert result.done == 4 and len(result.failed) == 8
+    assert all("beats the bound" in row["error"] for row in result.failed)
+
+
+def test_a_worker_with_other_code_is_a_failure(path, monkeypatch):
+    original = sweeps._execute
+    monkeypatch.setattr(
+        sweeps, "_execute", lambda task: sweeps.dataclasses.replace(original(task), code="older")
+    )
+    result = run_sweep(spec(), path, n_jobs=1)
+    assert result.done == 0 and all("older" in row["error"] for row in result.failed)
+
+
+def test_experiments_share_what_they_have_in_common(path):
+    experiment = {"id": ID, "parameters": {"tasks": 20, "servers": [3]}, "policies": ["fcfs"]}
+    more = {**experiment, "policies": ["fcfs", "bf-exec"]}
+    last = {**experiment, "parameters": {"tasks": [20, 30], "servers": [3]}}
+    given = make_spec({"name": "two", "episodes": 2, "experiments": [experiment, more, last, last]})
+    assert run_sweep(given, path, n_jobs=1).done == 3 + 2
+    assert len(ResultsStore(path).leaderboard()) == 3
+
+
+def test_a_label_means_one_thing_in_all_experiments(path):
+    one = {"id": ID, "parameters": {"tasks": 20}, "policies": {"a": "fcfs"}}
+    given = make_spec({"name": "two", "experiments": [one, {**one, "policies": {"a": "bf-exec"}}]})
+    with pytest.raises(InvalidParameter, match=r"experiments\[1\]: a: has other options"):
+        run_sweep(given, path, n_jobs=1)
+    assert not path.exists()
+
+
+def test_a_specification_in_python_may_hold_numbers_of_numpy(path):
+    experiment = Experiment(
+        ID, {"tasks": list(np.arange(20, 22)), "load": np.float64(0.5)}, policies=["fcfs"]
+    )
+    result = run_sweep(SweepSpec("numpy", [experiment], range(2), 1), path, n_jobs=1)
+    assert (result.done, result.failed) == (8, [])
+    assert ResultsStore(path).settings()[0].parameters == {"tasks": 20, "load": 0.5}
+    for seeds in ([0.5], [True], [2**40], [np.int64(3)]):
+        with pytest.raises(InvalidParameter, match="seeds: whole numbers from"):
+            SweepSpec("bad", [experiment], seeds)
+    with pytest.raises(InvalidParameter, match="of class Experiment"):
+        SweepSpec("bad", [{"id": ID}])
+
+
+def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    complete = runner.get_problem(ID).parameters.build(tasks=20, servers=3)
+    save_workload(generate(0, 0, make_source(complete)), tmp_path / "w.npz")
+    given = spec(experiment={"parameters": {"workload": "w.npz"}}, episodes=1, seeds=[0])
+    assert run_sweep(given, path, n_jobs=2).failed == []
+    assert ResultsStore(path).settings()[0].parameters == {"workload": "w.npz"}
+
+
+def test_a_bar_shows_the_time_left(path, monkeypatch, capfd):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(runner, "SLOW", -1.0)
+    run_sweep(spec(chunk=1), path, n_jobs=1, progress=True)
+    shown = capfd.readouterr().err
+    assert "episodes" in shown and "48" in shown and "0:00:0" in shown
+
+
+def test_the_number_of_processes_changes_nothing(path):
+    run_sweep(spec(), path, n_jobs=2)
+    assert values(path) == values_of_a_fresh(path.with_name("fresh.db"))
+
+
+YAML = """
+name: load
+seeds: [0, 1]
+episodes: 3
+chunk: 2
+experiments:
+  - id: schedgym/QueueDelay-v0
+    preset: small
+    parameters: {servers: [4, 8], load: 0.9}
+    policies: {first: bf-exec, second: fcfs}
+    agents: {a: [one.npz, two.npz], shipped: pretrained}
+  - {id: geo}
+"""
+
+
+def write(tmp_path, text):
+    target = tmp_path / "spec.yaml"
+    target.write_text(textwrap.dedent(text), encoding="utf-8")
+    return target
+
+
+def test_a_specification_in_yaml_is_the_one_in_python(tmp_path):
+    assert load_spec(write(tmp_path, YAML)) == SweepSpec(
+        "load",
+        [
+            Experiment(
+                ID,
+                {"servers": [4, 8], "load": 0.9},
+                "small",
+                {"first": "bf-exec", "second": "fcfs"},
+                agents={"a": ["one.npz", "two.npz"], "shipped": "pretrained"},
+            ),
+            Experiment("geo"),
+        ],
+        [0, 1],
+        3,
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "spec.yaml: the sweep: must be a mapping"),
+        ("[1, 2]", "must be a mapping"),
+        ("name: [", "not YAML"),
+        ("name: !!python/object/apply:os.system ['true']", "not YAML"),
+        ("name: a\nname: b", "is there twice"),
+        ("name: &a x\nexperiments: *a", "aliases"),
+        ("name: a", "experiments is missing"),
+        ("experiments: [{id: geo}]", "name is missing"),
+        ("name: ''\nexperiments: [{id: geo}]", "name: a sweep must have one"),
+        ("name: a\nexperiments: []", "experiments: must be a list"),
+        ("name: a\nexperiments: geo", "experiments: must be a list"),
+        ("name: a\nexperiments: [geo]", r"experiments\[0\]: must be a mapping"),
+        ("name: a\nexperiments: [{policies: [a]}]", r"experiments\[0\]: id is missing"),
+        ("name: a\nexperiments: [{id: goe}]", r"experiments\[0\].*did you mean 'geo'"),
+        ("name: a\nexperiments: [{id: geo, parametres: {}}]", "did you mean 'parameters'"),
+        ("name: a\nexperiments: [{id: geo, parameters: [1]}]", "parameters: must be a mapping"),
+        ("name: a\nexperiments: [{id: geo, parameters: {1: 2}}]", "parameters: must be a mapping"),
+        ("name: a\nexperiments: [{id: geo, policies: swag}]", "policies: must be a list"),
+        ("name: a\nexperiments: [{id: geo, policies: [1]}]", "policies: must be names"),
+        ("name: a\nexperiments: [{id: geo, options: {swag: 1}}]", "options of swag: must be a mapping"),
+        ("name: a\nexperiments: [{id: geo, agents: {a: []}}]", "agents: a: must be a path"),
+        ("name: a\nexperiments: [{id: geo, agents: {a: [1]}}]", "agents: a: must be paths"),
+        ("name: a\nexperiments: [{id: geo, preset: 1}]", "preset: must be a name"),
+        ("name: a\nexperiments: [{id: geo}]\nseeds: 3", "seeds: must be a list"),
+        ("name: a\nexperiments: [{id: geo}]\nseeds: [-1]", "seeds: whole numbers from"),
+        ("name: a\nexperiments: [{id: geo}]\nseeds: [1, 1]", "seeds: one is there twice"),
+        ("name: a\nexperiments: [{id: geo}]\nseeds: [1.5]", "seeds: whole numbers from"),
+        ("name: a\nexperiments: [{id: geo}]\nepisodes: 0", "episodes: whole numbers from"),
+        ("name: a\nexperiments: [{id: geo}]\nepisodes: true", "episodes: whole numbers from"),
+        ("name: a\nexperiments: [{id: geo}]\nchunk: 0", "chunk: whole numbers from"),
+        ("name: a\nexperiments: [{id: geo}]\nepisode: 3", "did you mean 'episodes'"),
+        ("name: " + "a" * 2**18, "longer than"),
+    ],
+)
+def test_specifications_that_are_refused(tmp_path, text, message):
+    with pytest.raises(SchedgymError, match=message) as caught:
+        load_spec(write(tmp_path, text))
+    assert "\n" not in str(caught.value)
+    assert "spec.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "message"),
+    [
+        ({"parameters": {"taskz": 3}}, "did you mean 'tasks'"),
+        ({"parameters": {"tasks": -3}}, "tasks"),
+        ({"parameters": {"tasks": [10, "x"]}}, "tasks: must be int"),
+        ({"parameters": {"tasks": []}}, "tasks: a sweep needs a list"),
+        ({"parameters": {"tasks": [10, 10]}}, "tasks: a value is there twice"),
+        ({"parameters": {"tasks": {"a": 1}}}, "tasks: must be int"),
+        ({"parameters": {"load": float("nan")}}, "load"),
+        ({"parameters": {"load": [0.5, float("inf")]}}, "load: must be finite"),
+        ({"parameters": {"workload": "missing.json"}}, "missing.json"),
+        ({"preset": "smal"}, "did you mean 'small'"),
+        ({"policies": ["fcfss"]}, "did you mean 'fcfs'"),
+        ({"policies": []}, "name at least one"),
+        ({"policies": ["fcfs", "fcfs"]}, "named twice"),
+        ({"policies": ["geo/swag"]}, "geo/swag"),
+        ({"options": {"fifo": {"x": 1}}}, "policy in options"),
+        ({"agents": {"a": "missing.npz"}}, "missing.npz"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_runs(path, experiment, message):
+    given = spec(experiment=experiment)
+    with pytest.raises((SchedgymError, FileNotFoundError), match=message):
+        run_sweep(given, path, n_jobs=1)
+    assert not path.exists()
+
+
+def test_agents_keep_their_training_seed(path, tmp_path):
+    pytest.importorskip("schedgym.agents.policy", exc_type=ImportError)
+    from schedgym.agents.config import make_config
+    from schedgym.agents.search import train_search
+
+    search = {"population": 4, "episodes": 2, "generations": 1, "validate_every": 1, "validation_episodes": 2}
+    for seed in (0, 1):
+        config = make_config(
+            {
+                **{"id": "schedgym/PartialValue-v0", "algorithm": "cma", "view": "priority", "seed": seed},
+                **{"parameters": {"window": 16, "jobs": 6}, "search": search},
+            }
+        )
+        train_search(config, tmp_path / f"{seed}.npz", "test")
+    files = [str(tmp_path / "0.npz"), str(tmp_path / "1.npz")]
+    own = {
+        **{"id": "schedgym/PartialValue-v0", "parameters": {"jobs": 6}, "policies": ["edf"]},
+        "agents": {"cma": files},
+    }
+    result = run_sweep(spec(experiment=own), path, n_jobs=1)
+    assert (result.done, result.failed) == (2 * 4, [])
+    frame = ResultsStore(path).frame(metrics=["value", "gap"])
+    assert set(frame[frame["policy"] == "cma"]["training_seed"]) == {0, 1}
+    assert frame[frame["policy"] == "edf"]["training_seed"].isna().all()
+    board = ResultsStore(path).leaderboard().set_index("policy")
+    assert board["trainings"].to_dict() == {"edf": 1, "cma": 2}
+    assert run_sweep(spec(experiment=own), path, n_jobs=1).done == 0
+    with pytest.raises(InvalidParameter, match="two are of training seed"):
+        run_sweep(spec(experiment={**own, "agents": {"cma": [files[0], files[0]]}}), path, n_jobs=1)
+    with pytest.raises(InvalidParameter, match="is a policy, too"):
+        run_sweep(spec(experiment={**own, "agents": {"edf": files}}), path, n_jobs=1)
+    for agents in ({"edf": files[0]}, {"cma": files[0]}):
+        policies = ["edf"] if "cma" in agents else []
+        other = {**own, "agents": agents, "policies": policies}
+        if "cma" in agents:
+            config = make_config({**config.to_dict(), "seed": 0, "search": {**search, "sigma": 1.0}})
+            train_search(config, tmp_path / "0.npz", "test", resume=False)
+        with pytest.raises(InvalidStore, match="another label"):
+            run_sweep(spec(experiment=other), path, n_jobs=1)
