@@ -191,7 +191,12 @@
   document.addEventListener("scroll", hide, true);
 
   // themes and paper -------------------------------------------------------------------------------------
-  const redraw = () => all(".plot[data-drawn]").forEach(draw);
+  function redraw() {
+    for (const place of all(".plot[data-drawn]")) {
+      // what is hidden has no size: it is drawn again when its tab is opened
+      if (place.offsetParent === null) { delete place.dataset.drawn; } else { draw(place); }
+    }
+  }
   dark.addEventListener("change", () => { if (!printing) { redraw(); } });
 
   function paper(on) {

@@ -566,6 +566,7 @@ def test_dark_light_and_paper(opened):
     assert pdf.count(b"/Type /Page\n") >= 4 or pdf.count(b"/Type /Page") >= 4
     wait(opened, "return !document.documentElement.classList.contains('printing')")
     assert panel(opened) == [section]
-    drawn = "return [...document.querySelectorAll('.plot')].every(p => p.dataset.drawn)"
+    drawn = "return [...document.querySelectorAll('.plot')].every(p => p.querySelector('.main-svg'))"
     assert opened.execute_script(drawn)  # also of the tabs that were closed
+    assert panel(opened) == [section] and open_tab(opened, "QueueDelay") != section
     emulate({"features": []})

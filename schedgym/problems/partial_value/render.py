@@ -39,7 +39,8 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
     got[job] = amount
     lines = []
     for r in range(shown):
-        j, y, most = int(rows.job[index, r]), float(rows.served[index, r]), float(rows.tasks[index, r])
+        j, y = int(rows.job[index, r]), float(rows.served[index, r])
+        most = float(jobs.tasks[index, j])
         text = f"served {y:.4g} of {most:.4g} ({y / most:.0%})  until {rows.deadline[index, r]:g}"
         lines.append(Line(j, float(got[j]), most - y, f"{text}  value {rows.value[index, r]:.3g}"))
     served, tasks = state.served[index, :number], jobs.tasks[index, :number]
