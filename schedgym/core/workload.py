@@ -9,8 +9,11 @@ or numpy archives (``.npz``).
 from __future__ import annotations
 
 import dataclasses
+import errno
 import itertools
 import json
+import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -111,7 +114,7 @@ class Field:
         """The values of an object in the order of ``keys``, each checked under its name."""
         for name in values:
             if name not in self.keys:
-                raise InvalidWorkload(f"{where}.{name}: unknown field{suggest(str(name), self.keys)}")
+                raise InvalidWorkload(f"{where}.{_shown(name)}: unknown field{suggest(str(name), self.keys)}")
         one = dataclasses.replace(self, dimensions=(), ascending=False, keys=())
         listed = []
         for name in self.keys:
@@ -274,7 +277,7 @@ class Schema:
             for name in given:
                 if name not in names:
                     raise InvalidWorkload(
-                        f"{prefix}{section}.{name}: unknown field{suggest(str(name), names)}"
+                        f"{prefix}{section}.{_shown(name)}: unknown field{suggest(str(name), names)}"
                     )
             parsed[section] = {}
             for field in fields:
@@ -372,14 +375,18 @@ def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
         raise InvalidWorkload(f"{path}: must be an object with problem, jobs, cluster, parameters")
     problem = content.get("problem")
     if schema is None and isinstance(problem, str):
-        from schedgym.core.problem import get_problem
+        from schedgym.core.problem import list_problems
 
-        schema = get_problem(problem).schema
+        known_problems = list_problems()
+        if problem not in known_problems:
+            what = f"unknown problem {_shown(problem)!r}{suggest(problem, known_problems)}"
+            raise InvalidWorkload(f"{path}: problem: {what}")
+        schema = known_problems[problem].schema
     with_tasks = schema is None or bool(schema.tasks)
     known = ("problem", *(section for section in SECTIONS if section != "tasks" or with_tasks))
     for key in content:
         if key not in known:
-            raise InvalidWorkload(f"{path}: {key}: unknown field{suggest(key, known)}")
+            raise InvalidWorkload(f"{path}: {_shown(key)}: unknown field{suggest(key, known)}")
     if schema is None or not isinstance(problem, str):
         raise InvalidWorkload(f"{path}: problem: missing, or not a string")
     if problem != schema.problem:
@@ -433,11 +440,10 @@ def _without_pads(array: npt.NDArray[np.int64]) -> list[list[int]]:
 
 def _read_json(path: Path) -> object:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidWorkload(f"{path}: {name}: given twice")
-        return dict(pairs)
+        names = dict(pairs)
+        if len(names) < len(pairs):
+            _refuse_twice(path, [name for name, _ in pairs])
+        return names
 
     try:
         return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
@@ -451,26 +457,49 @@ def _read_json(path: Path) -> object:
         raise InvalidWorkload(f"{path}: {error}") from None
 
 
+def _refuse_twice(path: Path, names: list[str]) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InvalidWorkload(f"{path}: {_shown(name)}: given twice")
+
+
+def _shown(text: object) -> str:
+    """A file's own words in one printable line of reasonable length."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text)[:201])
+    return line if len(line) <= 200 else f"{line[:197]}..."
+
+
+def _text_checked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array itself; ValueError for text of which Python can make no strings."""
+    if array.dtype.kind == "U":
+        codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
+        if (codes > sys.maxunicode).any():
+            raise ValueError("text with characters that do not exist")
+    return array
+
+
 def _read_npz(path: Path) -> object:
     content: dict[str, Any] = {}
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise InvalidWorkload(f"{path}: not a numpy archive")
-        with archive:
-            for key in archive.files:
-                section, _, name = key.partition("/")
-                if name:
-                    content.setdefault(section, {})[name] = archive[key]
-                elif key == "problem":
-                    content[key] = str(archive[key])
-                else:
-                    content[key] = archive[key]
-    except InvalidWorkload:
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # the file system's own complaint
-        # what damage makes of an archive is open-ended: zlib, struct, zipfile, tokenizer errors
-        raise InvalidWorkload(f"{path}: not a readable numpy archive: {error}") from None
+    with path.open("rb") as stream:  # what cannot be opened is no damaged file
+        try:
+            archive = np.load(stream, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InvalidWorkload(f"{path}: not a numpy archive")
+            with archive:
+                _refuse_twice(path, archive.files)
+                for key in archive.files:
+                    section, _, name = key.partition("/")
+                    array = _text_checked(archive[key])
+                    if name:
+                        content.setdefault(section, {})[name] = array
+                    else:
+                        content[key] = str(array) if key == "problem" else array
+        except InvalidWorkload:
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+                raise  # the file system's own complaint; an impossible place in the file is damage
+            # what damage makes of an archive is open-ended: zlib, struct, zipfile, tokenizer errors
+            reason = _shown(" ".join(str(error).split()))
+            raise InvalidWorkload(f"{path}: not a readable numpy archive: {reason}") from None
     return content

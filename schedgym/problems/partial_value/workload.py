@@ -92,7 +92,8 @@ def _check(sections: dict[str, Fields], prefix: str) -> None:
     if "exponent" in jobs and (jobs["exponent"] >= 1).any():
         i = int(np.argmax(jobs["exponent"] >= 1))
         raise InvalidWorkload(f"{prefix}jobs.exponent[{i}]: must be < 1 (), got {jobs['exponent'][i]:g}")
-    share = jobs["demand"] / sections["cluster"]["capacity"]
+    with np.errstate(over="ignore"):
+        share = jobs["demand"] / sections["cluster"]["capacity"]
     beyond = share > LARGEST
     if beyond.any():
         i, r = (int(k) for k in np.argwhere(beyond)[0])

@@ -82,19 +82,20 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
     """What must hold between fields: the tree fits its servers, the cap can be met, and times are finite."""
     jobs, cluster = sections["jobs"], sections["cluster"]
     check_cluster(cluster, prefix, limited=True)
-    least = _least_energy(jobs["load"], jobs["efficiency"])
+    with np.errstate(over="ignore"):
+        least = _least_energy(jobs["load"], jobs["efficiency"])
     cap = float(jobs["energy_cap"])
     if not least <= cap * (1.0 + ENERGY_SLACK):
         raise InfeasibleInstance(
             f"{prefix}jobs.energy_cap: {cap!r} vCPU s is below the least possible energy, {least!r} vCPU s"
         )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):
         most = float(np.sum(jobs["load"] / jobs["efficiency"].min(axis=1)))
         if not most <= MOST_ENERGY:
             raise InvalidWorkload(
                 f"{prefix}jobs: the largest possible energy must be <= {MOST_ENERGY:g} vCPU s, got {most:g}"
             )
-        longest = most / float(_limits(cluster).min())
+        longest = float(np.divide(most, _limits(cluster).min()))
         if not longest <= LONGEST:
             raise InvalidWorkload(
                 f"{prefix}jobs: the longest possible time must be <= {LONGEST:g} s, got {longest:g}"
