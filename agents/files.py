@@ -231,6 +231,8 @@ def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
             if inside <= LARGEST:
                 stream.seek(0)
                 with np.load(stream, allow_pickle=False) as archive:
+                    if len(set(archive.files)) < len(archive.files):
+                        raise ValueError("an entry is there twice")
                     return {name: archive[name] for name in archive.files}
         except Exception:  # of zipfile, zlib and numpy, which raise many kinds on damaged bytes
             raise InvalidAgentFile(f"{path.name}: not an agent file, or a damaged one") from None

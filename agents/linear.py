@@ -106,7 +106,12 @@ class Scorer:
     ) -> None:
         self.layout, self.options = layout, options or ScorerOptions()
         self.encoder = Encoder(layout, self.options.context)
-        self.statistics = {name: np.asarray(v, dtype=np.float32) for name, v in (statistics or {}).items()}
+        with np.errstate(over="ignore"):
+            own = {name: np.asarray(v, dtype=np.float32) for name, v in (statistics or {}).items()}
+        self.statistics = own
+        for name, values in own.items():
+            if not np.isfinite(values).all():
+                raise InvalidParameter(f"statistics: {name} must be finite")
         names = [segment.name for segment in layout.segments]
         for given in (self.options.skip, self.options.columns):
             for name in given:
@@ -151,7 +156,15 @@ class Scorer:
             self.size += length
         return _Part(skip, bias, used, context_used, places, shapes)
 
+    @property
+    def known_statistics(self) -> list[str]:
+        """All names that :func:`statistics_of` may give."""
+        parts = [f"columns {i}" for i, segment in enumerate(self.layout.segments) if segment.tokens]
+        return [f"{name} {kind}" for name in (*parts, "context") for kind in ("mean", "scale")]
+
     def _scale(self, name: str, count: int) -> tuple[F4, F4]:
+        if (f"{name} mean" in self.statistics) != (f"{name} scale" in self.statistics):
+            raise InvalidParameter(f"statistics: {name} must have a mean and a scale")
         mean = self.statistics.get(f"{name} mean", np.zeros(count, dtype=np.float32))
         scale = self.statistics.get(f"{name} scale", np.ones(count, dtype=np.float32))
         if mean.shape != (count,) or scale.shape != (count,):

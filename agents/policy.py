@@ -20,7 +20,7 @@ from schedgym.agents.options import NetworkOptions
 from schedgym.agents.views import Layout, layout_of
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
-from schedgym.errors import InvalidParameter, SchedgymError
+from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 
 __all__ = ["ACTING", "OWN", "AgentPolicy", "make_agent"]
 
@@ -68,10 +68,17 @@ class AgentPolicy:
         it was trained where ``given`` says nothing of them.
 
         Raises:
-            UnknownName, InvalidParameter: for another id, or what this version refuses of its training.
+            InvalidParameter: for another id.
+            InvalidAgentFile: if this version refuses what it was trained with.
         """
         self.agent.check(id)
-        trained = vars(get_problem(self.agent.id).build(self.agent.id, self.environment))
+        try:
+            problem = get_problem(self.agent.id)
+            if self.agent.id not in problem.ids:
+                raise UnknownName("environment id", self.agent.id, problem.ids)
+            trained = vars(problem.build(self.agent.id, self.environment))
+        except SchedgymError as error:
+            raise InvalidAgentFile(f"{self.name}: does not fit this version: {error}") from None
         acting = {name: trained[name] for name in ACTING if name in trained}
         return {**acting, **given, "action_mask": True, **{name: trained[name] for name in OWN}}
 
@@ -105,6 +112,9 @@ class AgentPolicy:
                 if name.startswith(STATISTICS)
             }
             scorer = Scorer(layout, ScorerOptions.build(**network), statistics)
+            known = {"theta", *(f"{STATISTICS}{name}" for name in scorer.known_statistics)}
+            if strange := sorted(agent.weights.keys() - known):
+                raise InvalidParameter(f"it has unknown weights {strange[0]!r}")
             theta = agent.weights.get("theta")
             if inputs not in (None, scorer.inputs) or theta is None or theta.shape != (scorer.size,):
                 raise InvalidParameter("it sees other columns")
@@ -118,9 +128,14 @@ class AgentPolicy:
         if self._layout is None:
             self._layout = self._prepare(observation)
         batch = {name: np.asarray(value)[np.newaxis] for name, value in observation.items()}
-        if self._scorer is not None:
-            return self._scorer.scores(self.agent.weights["theta"], batch)[0]
-        return np.asarray(tokens.forward(self._layout, self.agent.weights, batch)[0], dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # of absurd weights
+            if self._scorer is not None:
+                scores = self._scorer.scores(self.agent.weights["theta"], batch)[0]
+            else:
+                scores = np.asarray(tokens.forward(self._layout, self.agent.weights, batch)[0], np.float32)
+        if np.isnan(scores).any():
+            raise InvalidAgentFile(f"{self.name}: its scores are no numbers")
+        return scores
 
     def __call__(self, observation: Observation) -> Any:
         """The action for one observation."""

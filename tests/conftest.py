@@ -10,6 +10,3 @@ from hypothesis import settings
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
-
-#: in the making, and not part of the suite yet
-collect_ignore = ["test_mutations.py"]

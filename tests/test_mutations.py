@@ -1297,6 +1297,56 @@ def test_the_guard_sees(tmp_path: Path) -> None:
     assert done.stdout.strip() == "['compile', 'exec', 'open', 'os.system', 'pickle.find_class']", done
 
 
+def test_what_mutants_have_found(tmp_path: Path) -> None:
+    """Faults of readers that only some mutants meet."""
+    examples = {p.name: p.package.split(".")[-1] for p in list_problems().values()}
+
+    def example(problem: str) -> Json:
+        return json.loads((ROOT / "schedgym/problems" / examples[problem] / "example.json").read_text())
+
+    def refused(path: Path, message: str) -> None:
+        began = time.process_time()
+        with pytest.raises((errors.InvalidWorkload, errors.InfeasibleInstance), match=message) as caught:
+            load_workload(path)
+        assert path.name in str(caught.value) and len(str(caught.value).splitlines()) == 1
+        assert time.process_time() - began < PATIENCE
+
+    text, archive = tmp_path / "mutant.json", tmp_path / "mutant.npz"
+    single, value = example("single-job"), example("partial-value")
+    single["cluster"]["cpu"][0] = 5e-324
+    text.write_text(json.dumps(single))
+    refused(text, "the longest possible time must be <= .* got inf")
+    single["jobs"]["efficiency"][0] = [5e-324] * len(single["cluster"]["cpu"])
+    text.write_text(json.dumps(single))
+    refused(text, "below the least possible energy, inf")
+    value["cluster"]["capacity"][0] = 5e-324
+    text.write_text(json.dumps(value))
+    refused(text, r"demand\[0\]\[0\]: must be <= .* got inf")
+    text.write_text(json.dumps(value | dict.fromkeys(map(str, range(200_000)))))
+    refused(text, "unknown field")
+    text.write_text(json.dumps(value | {"a\nb": 1}))
+    refused(text, r"a\\nb: unknown field")
+    text.write_text(json.dumps(value | {"problem": "partial-valu"}))
+    refused(text, "problem: unknown problem 'partial-valu'; did you mean 'partial-value'")
+
+    workload = load_workload(ROOT / "schedgym/problems/queue_delay/example.json")
+    save_workload(workload, archive)
+    whole = archive.read_bytes()
+    draw = random.Random(0)
+    members = members_of(archive)
+    archive.write_bytes(pack([*members, members[-1]], draw))
+    refused(archive, "given twice")
+    name = bytearray(member(np.array("queue-delay")))
+    name[-4:] = b"\xff\xff\xff\x7f"
+    archive.write_bytes(
+        pack([*(m for m in members if m[0] != "problem.npy"), ("problem.npy", bytes(name))], draw)
+    )
+    refused(archive, "characters that do not exist")
+    at = whole.rindex(b"PK\x05\x06") + 12  # of the directory's size and place, which lead out of the file
+    archive.write_bytes(whole[:at] + b"\xf0" * 8 + whole[at + 8 :])
+    refused(archive, "not a readable numpy archive")
+
+
 if __name__ == "__main__":
     which, span, place = sys.argv[1:]
     start, _, many = span.partition("+")

@@ -97,6 +97,13 @@ def canonical(data: Any) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def _mapping(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"no JSON object: {text[:40]!r}")
+    return found
+
+
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -549,7 +556,7 @@ class ResultsStore:
         with self._errors():
             query = f"SELECT {columns} FROM settings WHERE code = ? ORDER BY setting"
             rows = self._connection.execute(query, (self._code(code),)).fetchall()
-            return [Setting(p, i, json.loads(text), o, b, c) for p, i, text, o, b, c in rows]
+            return [Setting(p, i, _mapping(text), o, b, c) for p, i, text, o, b, c in rows]
 
     def manifests(self) -> list[dict[str, Any]]:
         """The manifests of all sweeps, in the order in which they began."""
@@ -660,12 +667,14 @@ class ResultsStore:
         """(policy, training seed, its episodes) of a setting."""
         rows = self._connection.execute(
             "SELECT line, policy, training_seed, seed, first, episodes, metrics, data FROM settings "
-            "JOIN lines USING (setting) JOIN results USING (line) JOIN outcomes USING (unit) "
+            "JOIN lines USING (setting) JOIN results USING (line) LEFT JOIN outcomes USING (unit) "
             "WHERE id = ? AND parameters = ? AND code = ? AND status = 'done' ORDER BY line, seed, first",
             (setting.id, canonical(dict(setting.parameters)), setting.code),
         )
         lines: dict[int, tuple[Any, Any, list[tuple[Any, ...]]]] = {}
         for line, policy, training_seed, *unit in rows:
+            if unit[-1] is None:
+                raise ValueError(f"seed {unit[0]} of {policy or 'the bounds'} has no outcomes")
             lines.setdefault(line, (policy, training_seed, []))[2].append(tuple(unit))
         bounds: dict[tuple[int, int], float] = {}
         for policy, _, units in lines.values():
