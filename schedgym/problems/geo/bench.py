@@ -84,7 +84,7 @@ GROWTH = tuple(
     growth
     for id, jobs, sites in (
         (ASSIGN, {"swag": (1.5, 1), "btawj-swag": (2, 1)}, (1.25, 1.5)),
-        (FAIR, {}, (1.5, 1.5)),
+        (FAIR, dict.fromkeys(("amf", "sig-amf", "opt-amf", "imf"), (1.5, 1.5)), (1.5, 1.5)),
     )
     for growth in (
         Growth(
@@ -93,7 +93,7 @@ GROWTH = tuple(
             sizes=(100, 1000, 10_000, 100_000),
             parameters=lambda size: {"jobs": size},
             expected={"": (1, 1), **jobs},
-            why="the same utilisation; swag orders all jobs in the system, ever more by heavy tails",
+            why="the same utilisation; heavy tails leave ever more jobs, which swag orders and amf serves",
         ),
         Growth(
             id=id,
