@@ -26,7 +26,7 @@ from schedgym.agents.options import EvaluationOptions, ImitationOptions, Network
 from schedgym.agents.views import VIEWS
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.documents import parse_yaml, read_yaml
+from schedgym.evaluation.documents import parse_yaml, placed, read_yaml
 
 __all__ = [
     "ALGORITHMS",
@@ -258,15 +258,11 @@ def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> C
     if not source.is_file() and source.suffix not in SUFFIXES:
         source = shipped_config(str(path))
     given = _mapping(read_yaml(source), source.name)
-    try:
+    with placed(source.name):
         # the id first: it says what the parameters are
         for name in sorted(changes or {}, key=lambda name: "." in name):
             _change(given, name, (changes or {})[name])
         return make_config(given)
-    except UnknownName as error:
-        raise UnknownName(f"{error.kind} in {source.name}", error.name, error.known) from None
-    except InvalidParameter as error:
-        raise InvalidParameter(f"{source.name}: {error}") from None
 
 
 def _folder() -> Path:

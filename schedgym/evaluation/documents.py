@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from schedgym.errors import InvalidParameter
+from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import require
 
-__all__ = ["parse_yaml", "read_yaml"]
+__all__ = ["parse_yaml", "placed", "read_yaml"]
 
 LARGEST = 2**18  # bytes: the parser reads some 100 kB in a second
 
@@ -91,3 +93,14 @@ def read_yaml(path: str | Path) -> Any:
     except UnicodeDecodeError as error:
         raise InvalidParameter(f"{path.name}: not UTF-8: byte {error.start}") from None
     return parse_yaml(text, path.name)
+
+
+@contextlib.contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Errors about a value say where it stands: in which file, or which part of it."""
+    try:
+        yield
+    except UnknownName as error:
+        raise UnknownName(f"{error.kind} in {place}", error.name, error.known) from None
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{place}: {error}") from None

@@ -157,17 +157,22 @@ def _layout(height: float, **more: Any) -> dict[str, Any]:
     }
 
 
-def _policy_axis(entries: Sequence[Entry]) -> dict[str, Any]:
+def _row_axis(rows: Sequence[str], **more: Any) -> dict[str, Any]:
+    """An axis of named rows, the first on top."""
     return {
         "tickmode": "array",
-        "tickvals": list(range(len(entries))),
-        "ticktext": [f"{plain_text(entry.policy)} " for entry in entries],
-        "range": [len(entries) - 0.4, -0.6],
-        "showgrid": False,
+        "tickvals": list(range(len(rows))),
+        "ticktext": [f"{row} " for row in rows],
+        "range": [len(rows) - 0.4, -0.6],
         "zeroline": False,
         "automargin": True,
         "fixedrange": True,
+        **more,
     }
+
+
+def _policy_axis(entries: Sequence[Entry]) -> dict[str, Any]:
+    return _row_axis([plain_text(entry.policy) for entry in entries], showgrid=False)
 
 
 def _error(estimates: Sequence[Estimate], factor: float = 1.0) -> dict[str, Any]:
@@ -617,15 +622,7 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> Figure | None:
         "layout": _layout(
             96 + 34 * len(rows),
             xaxis=axis,
-            yaxis={
-                "tickmode": "array",
-                "tickvals": list(range(len(rows))),
-                "ticktext": [f"{row} " for row in rows],
-                "range": [len(rows) - 0.4, -0.6],
-                "zeroline": False,
-                "automargin": True,
-                "fixedrange": True,
-            },
+            yaxis=_row_axis(rows),
         ),
     }
 

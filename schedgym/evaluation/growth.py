@@ -8,10 +8,10 @@ small ones show what does not grow. One process, one core; of short episodes the
 
 from __future__ import annotations
 
+import json as json_module
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from schedgym.core.benchmark import Growth
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Problem, get_problem, list_problems
+from schedgym.evaluation.bench import timed_episode
 from schedgym.evaluation.runner import acting_parameters, default_policies, make_env
 
 __all__ = ["LIMIT", "MARGIN", "Point", "axes", "exponent", "grow", "main"]
@@ -52,22 +53,6 @@ def axes(problem: Problem, id: str) -> list[Growth]:
     return [growth for growth in getattr(problem.room("bench"), "GROWTH", ()) if growth.id == id]
 
 
-def _episode(env: Any, policy: Any, size: int) -> Point:
-    """The first episode of seed 0."""
-    begin = perf_counter()
-    observation, _ = env.reset(seed=0, options={"episode": 0})
-    policy.reset(env.interface, np.random.default_rng(0))
-    deciding, steps, done = 0.0, 0, False
-    while not done:
-        before = perf_counter()
-        action = policy(observation)
-        deciding += perf_counter() - before
-        observation, _, terminated, truncated, _ = env.step(action)
-        done = terminated or truncated
-        steps += 1
-    return Point(size, steps, deciding, perf_counter() - begin - deciding)
-
-
 def grow(growth: Growth, policy: str, limit: float = LIMIT) -> Iterator[Point]:
     """Episodes of ever larger size, as long as the next should take at most ``limit`` seconds.
 
@@ -86,10 +71,10 @@ def grow(growth: Growth, policy: str, limit: float = LIMIT) -> Iterator[Point]:
         parameters = acting_parameters(problem, growth.id, growth.parameters(size), acting)
         env = make_env(growth.id, parameters)
         if last is None:
-            _episode(env, acting, size)  # compiles
-        points = [_episode(env, acting, size)]
+            timed_episode(env, acting)  # compiles
+        points = [Point(size, *timed_episode(env, acting))]
         while points[0].policy + points[0].env < SHORT and len(points) < REPETITIONS:
-            points.append(_episode(env, acting, size))
+            points.append(Point(size, *timed_episode(env, acting)))
         point = min(points, key=lambda own: own.policy + own.env)
         if last is not None:
             ratio = (point.policy + point.env) / (last.policy + last.env)
@@ -137,8 +122,6 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
     Raises:
         UnknownName: for a name that is neither.
     """
-    import json as json_module
-
     problems = list(list_problems().values()) if name is None else [get_problem(name)]
     limit = LIMIT / 10 if quick else LIMIT
     rows: list[dict[str, Any]] = []

@@ -43,7 +43,7 @@ from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Problem, get_problem
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import runner
-from schedgym.evaluation.documents import read_yaml
+from schedgym.evaluation.documents import placed, read_yaml
 from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.runner import EPISODES, EVALUATION_SEEDS, Job
@@ -200,20 +200,9 @@ def make_spec(data: Any) -> SweepSpec:
     made = []
     for i, experiment in enumerate(experiments):
         own = _fields(Experiment, experiment, f"experiments[{i}]")
-        with _named(f"experiments[{i}]"):
+        with placed(f"experiments[{i}]"):
             made.append(Experiment(**own))
     return SweepSpec(**{**given, "experiments": made})
-
-
-@contextlib.contextmanager
-def _named(place: str) -> Iterator[None]:
-    """Errors say where in the specification."""
-    try:
-        yield
-    except UnknownName as error:
-        raise UnknownName(f"{error.kind} in {place}", error.name, error.known) from None
-    except InvalidParameter as error:
-        raise InvalidParameter(f"{place}: {error}") from None
 
 
 def load_spec(path: str | Path) -> SweepSpec:
@@ -224,7 +213,7 @@ def load_spec(path: str | Path) -> SweepSpec:
         InvalidParameter, UnknownName: in one line, with the file's name.
     """
     data = read_yaml(path)
-    with _named(Path(path).name):
+    with placed(Path(path).name):
         return make_spec(data)
 
 
@@ -378,7 +367,7 @@ def _plan(spec: SweepSpec) -> list[list[_Contender]]:
     known: set[str] = set()
     labels: dict[tuple[str, str, str | None], list[Line]] = {}
     for number, experiment in enumerate(spec.experiments):
-        with _named(f"experiments[{number}]"):
+        with placed(f"experiments[{number}]"):
             for contender in _contenders(experiment, max(settings, default=-1) + 1):
                 line = contender.line
                 if line.digest in known:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schedgym.core.benchmark import Benchmark, Growth
+from schedgym.problems.single_job.bench import ARITIES
 
 __all__ = ["CASES", "GROWTH"]
 
@@ -54,9 +55,6 @@ CASES = (
     ),
 )
 
-#: servers of a fat tree -> its arity
-_ARITIES = {arity**3 // 4: arity for arity in (4, 8, 12, 16, 24)}
-
 GROWTH = (
     Growth(
         id=ID,
@@ -69,8 +67,8 @@ GROWTH = (
     Growth(
         id=ID,
         name="servers",
-        sizes=tuple(_ARITIES),
-        parameters=lambda size: {"jobs": 50, "arity": _ARITIES[size]},
+        sizes=tuple(ARITIES),
+        parameters=lambda size: {"jobs": 50, "arity": ARITIES[size]},
         expected={"": (1, 1), "ontapra-tapra": (2, 1)},
         why="50 jobs on fat trees: every plan looks at all servers; tapra solves a linear program each time",
     ),

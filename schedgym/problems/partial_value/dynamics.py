@@ -370,6 +370,7 @@ def write_tokens(config: Any, rows: Rows, state: State, observation: Observation
     resources = rows.share.shape[2]
     tokens = observation.job_tokens
     for r in range(count):
+        # all is read before anything is written: the compiler cannot know that the arrays are apart
         own = state.tokens[b, rows.job[b, r]]
         left = rows.deadline[b, r] - s.slot
         value = own[0]

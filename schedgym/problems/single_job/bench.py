@@ -8,7 +8,7 @@ import numpy as np
 
 from schedgym.core.benchmark import Benchmark, Growth
 
-__all__ = ["CASES", "GROWTH"]
+__all__ = ["ARITIES", "CASES", "GROWTH"]
 
 ID = "schedgym/SingleJob-v0"
 ENVS = 256
@@ -73,7 +73,7 @@ CASES = (
 )
 
 #: servers of a fat tree -> its arity
-_ARITIES = {arity**3 // 4: arity for arity in (4, 8, 12, 16, 24)}
+ARITIES = {arity**3 // 4: arity for arity in (4, 8, 12, 16, 24)}
 
 GROWTH = (
     Growth(
@@ -87,8 +87,8 @@ GROWTH = (
     Growth(
         id=ID,
         name="servers",
-        sizes=tuple(_ARITIES),
-        parameters=lambda size: {"tasks": 100, "arity": _ARITIES[size]},
+        sizes=tuple(ARITIES),
+        parameters=lambda size: {"tasks": 100, "arity": ARITIES[size]},
         expected={"": (1.25, 1), "tapra": (2, 1)},
         why="100 tasks on fat trees: every move looks at all servers; the linear program has a row for each",
     ),
