@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help compare test lint format bench clean
+.PHONY: help compare test lint format bench docs clean
 
 help:
 	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
 	@echo "make test      run the tests"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     measure the speed of environments and policies"
+	@echo "make docs      build the documentation into .cache/site"
 
 compare: $(VENV)/.eval
 	$(BIN)/schedgym compare schedgym/QueueDelay-v0 --preset small $(ARGS)
@@ -33,6 +34,10 @@ format: $(VENV)/.dev
 bench: $(VENV)/.eval
 	$(BIN)/schedgym bench $(ARGS)
 
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open .cache/site/index.html"
+
 $(VENV)/.eval: pyproject.toml setup.py constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[eval,render]"
 	@touch $@
@@ -48,3 +53,5 @@ $(VENV)/bin/pip:
 
 clean:
 	rm -rf $(VENV) .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@# compiled kernels, too
+	find schedgym baselines agents tests docs -type d -name __pycache__ -prune -exec rm -rf {} +

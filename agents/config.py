@@ -297,5 +297,6 @@ def config_for(id: str, algorithm: str | None = None) -> str:
             if config.id == id and config.algorithm == wanted:
                 return name
     raise InvalidParameter(
-        f"{id}: no configuration{f' of {algorithm}' if algorithm else ''} is shipped for it"
+        f"{id}: no configuration{f' of {algorithm}' if algorithm else ''} is shipped for it: give one by "
+        "--config; `schedgym agents list` names those of other ids and algorithms, as examples"
     )

@@ -7,8 +7,9 @@ compiled kernels.
 from __future__ import annotations
 
 import functools
+import inspect
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -18,12 +19,15 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import schedgym  # noqa: F401  (registers the ids)
+from schedgym.agents.policy import ACTING, OWN
+from schedgym.core.policy import Interface
+from schedgym.core.problem import get_problem
 from schedgym.core.simulator import ACT, BEGIN, SKIP
 from schedgym.envs import SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import require
 
-__all__ = ["SB3VecEnv", "action_masks", "make_vec_env"]
+__all__ = ["ModelPolicy", "SB3VecEnv", "action_masks", "make_vec_env"]
 
 FORGET = 256  # every so many steps, recorded actions of finished episodes are dropped
 
@@ -329,3 +333,47 @@ def make_vec_env(id: str, num_envs: int = 1, seed: int | None = None, **paramete
     if seed is not None:
         made.seed(seed)
     return made
+
+
+class ModelPolicy:
+    """A model of stable-baselines3 or sb3-contrib as a policy, e.g. for ``schedgym.evaluate``; deterministic.
+
+    It sees and acts as in its training; sizes and workloads are those of the evaluation.
+
+    Args:
+        model: what ``learn`` trained; a recurrent one is not for this.
+        id: environment id that it was trained in.
+        parameters: of the environment that it was trained in, as for :func:`make_vec_env`.
+
+    Raises:
+        UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
+    """
+
+    def __init__(self, model: Any, id: str, **parameters: Any) -> None:
+        trained = vars(get_problem(id).build(id, parameters))
+        names = (*OWN, *ACTING, "window")
+        self.model, self.id = model, id
+        self._acting = {name: trained[name] for name in names if name in trained} | {"action_mask": True}
+        self._masked = "action_masks" in inspect.signature(model.predict).parameters
+
+    def acting_parameters(self, id: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters under which it acts where ``given`` are those of an evaluation of ``id``.
+
+        Raises:
+            InvalidParameter: for another id.
+        """
+        if id != self.id:
+            raise InvalidParameter(f"the model was trained in {self.id}, not in {id}")
+        return {**given, **self._acting}
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        """See :class:`schedgym.core.policy.Policy`."""
+
+    def __call__(self, observation: dict[str, Any]) -> Any:
+        """The action for one observation."""
+        space, more = self.model.action_space, {}
+        if self._masked:
+            batch = {name: np.asarray(value)[np.newaxis] for name, value in observation.items()}
+            more["action_masks"] = action_masks(space, batch, 1)
+        action, _ = self.model.predict(observation, deterministic=True, **more)
+        return int(action) if isinstance(space, spaces.Discrete) else action

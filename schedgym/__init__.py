@@ -75,6 +75,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def _register() -> None:
     """Enter every problem's ids in Gymnasium's registry; a second import changes nothing."""
     for problem in list_problems().values():

@@ -1,4 +1,4 @@
-"""The command line: list, describe, compare, run, train, agents, sweep, report, export, trace, claims, bench.
+"""The command line: every command, and what it prints.
 
 typer, rich and everything behind them are imported when a command needs them. An error of the user's
 making is one line on stderr and exit code 2, and no file is written; any other exception keeps its
@@ -25,14 +25,22 @@ from typing import Annotated, Any
 
 from gymnasium.error import Error as GymnasiumError
 
+from schedgym._version import __version__
 from schedgym.core.files import atomic_write
 from schedgym.core.problem import Parameters, Problem, get_problem, list_problems
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName, suggest
 from schedgym.evaluation import require
+from schedgym.evaluation.wording import (
+    describe_range,
+    describe_space,
+    four_digits,
+    has_width,
+    make_console,
+    value_text,
+)
 
 __all__ = ["main"]
 
-WIDE = 240  # columns where the output is no terminal
 USAGE = 2
 INTERRUPTED = 130
 FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
@@ -125,6 +133,19 @@ def _application() -> Any:
     agents = typer.Typer(help="Trained agents.", rich_markup_mode=None)
     app.add_typer(agents, name="agents")
     option, argument = typer.Option, typer.Argument
+
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            print(f"schedgym {__version__}")
+            raise typer.Exit()
+
+    @app.callback()  # type: ignore[untyped-decorator]
+    def root(
+        version: Annotated[
+            bool, option("--version", callback=show_version, is_eager=True, help="Print the version.")
+        ] = False,
+    ) -> None:
+        pass
 
     id_type = Annotated[str, argument(help="Environment id, e.g. schedgym/QueueDelay-v0.")]
     set_type = Annotated[
@@ -254,7 +275,7 @@ def _application() -> Any:
 
     @agents.command("show")  # type: ignore[untyped-decorator]
     def agents_show_command(
-        agent: Annotated[str, argument(help="An agent file, or the id of a shipped agent.")],
+        agent: Annotated[str, argument(help="An agent file, or the environment id of a shipped agent.")],
     ) -> None:
         """What an agent file says of itself, as JSON."""
         _show_agent(agent)
@@ -352,6 +373,27 @@ def _application() -> Any:
         _check_output(json_)
         return int(importlib.import_module("schedgym.claims").main(paper, scale, seed, json_))
 
+    @app.command("reproduce")  # type: ignore[untyped-decorator]
+    def reproduce_command(
+        names: Annotated[
+            list[str] | None, argument(metavar="[NAME]...", help="004/fig4.6, or 004; default: all.")
+        ] = None,
+        scale: Annotated[
+            str, option("--scale", metavar="small|paper", help="Minutes for all, or the paper's sizes.")
+        ] = "small",
+        folder: Annotated[Path, option("-o", "--output", help="Folder for the files.")] = Path("reproduced"),
+        seed: seed_type = 0,
+        n_jobs: Annotated[int, option("--n-jobs", help="Processes; -1: one per core.")] = -1,
+        again: Annotated[bool, option("--again", help="Also what is there from an earlier run.")] = False,
+        show: Annotated[bool, option("--list", help="Only list the figures.")] = False,
+    ) -> int:
+        """Figures of the papers: data, picture, and what is claimed beside what is measured.
+
+        A run that was cut off goes on where it was. The exit code is 1 if one cannot be made.
+        """
+        run = importlib.import_module("schedgym.reproduce").main
+        return int(run(names or [], scale, folder, seed, n_jobs, again, show))
+
     @app.command("bench")  # type: ignore[untyped-decorator]
     def bench_command(
         name: Annotated[
@@ -379,7 +421,7 @@ def _with_parameters(command: Callable[..., None], option: Callable[..., Any]) -
     texts: dict[str, dict[str, list[str]]] = {}  # parameter -> help -> problems
     for problem in list_problems().values():
         for name, field in problem.parameters.__dataclass_fields__.items():
-            text = f"{field.metadata.get('help', '')} ({_text(field.default)})"
+            text = f"{field.metadata.get('help', '')} ({value_text(field.default)})"
             texts.setdefault(name, {}).setdefault(text, []).append(problem.name)
     added = []
     for name, helps in texts.items():
@@ -498,14 +540,6 @@ def _preset(problem: Problem, name: str | None, traced: bool) -> dict[str, Any]:
 # output --------------------------------------------------------------------------------------------
 
 
-def _console() -> Any:
-    """A console that never cuts a line where nobody watches a terminal."""
-    console = require("rich.console").Console(highlight=False, soft_wrap=False)
-    if not console.is_terminal:
-        console = require("rich.console").Console(highlight=False, width=WIDE)
-    return console
-
-
 def _table(title: str = "") -> Any:
     box = require("rich.box")
     return require("rich.table").Table(
@@ -538,25 +572,6 @@ def _write_json(content: Mapping[str, Any], path: Path | None) -> None:
             stream.write(text + "\n")
 
 
-def _text(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _round(value: float) -> str:
-    """Four significant digits, without an exponent where it would only obscure; "-" for none."""
-    if not math.isfinite(value):
-        return "-"
-    if value == 0:
-        return "0"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
-
-
 def _escape(text: str) -> str:
     return str(require("rich.markup").escape(text))
 
@@ -568,7 +583,7 @@ def _list(name: str | None) -> None:
     from schedgym.core.policy import list_policies
 
     chosen = [get_problem(name)] if name is not None else list(list_problems().values())
-    console = _console()
+    console = make_console()
     for problem in chosen:
         table = _table()
         for heading in ("id", "problem", "title"):
@@ -593,8 +608,10 @@ def _list(name: str | None) -> None:
 
 def _describe(name: str) -> None:
     from schedgym.core.policy import list_policies
+    from schedgym.evaluation.runner import find_id
 
     known = {name for p in list_problems().values() for name in (p.name, *p.ids)}
+    name = find_id(name)
     if name in known:
         problem = get_problem(name)
         for id in [name] if name in problem.ids else problem.ids:
@@ -614,21 +631,21 @@ def _describe_id(problem: Problem, id: str) -> None:
     import gymnasium
 
     variant = problem.ids[id]
-    console = _console()
+    console = make_console()
     console.print(f"[bold]{_escape(id)}[/bold]  {_escape(variant.title)}")
     console.print(f"Source: {_escape(problem.source)}")
     env = gymnasium.make(id, disable_env_checker=True).unwrapped
     default = getattr(env, "interface").view  # noqa: B009
     console.print(f"\n[bold]Spaces[/bold] (view {default!r}, default parameters)")
-    console.print(f"action: {_escape(_space(env.action_space))}")
+    console.print(f"action: {_escape(describe_space(env.action_space))}")
     for key, space in getattr(env.observation_space, "spaces", {"": env.observation_space}).items():
-        console.print(f"observation {key}: {_escape(_space(space))}")
+        console.print(f"observation {key}: {_escape(describe_space(space))}")
     table = _table("Views (the first is of full fidelity)")
     for heading in ("view", "actions", "action space with default sizes"):
         table.add_column(heading)
     for view in problem.views:
         env = gymnasium.make(id, disable_env_checker=True, view=view.name).unwrapped
-        table.add_row(view.name, _escape(view.help), _escape(_space(env.action_space)))
+        table.add_row(view.name, _escape(view.help), _escape(describe_space(env.action_space)))
     console.print(table)
     table = _table("Parameters (--name value, or --set name=value)")
     for heading in ("parameter", "default", "range", "meaning"):
@@ -637,9 +654,9 @@ def _describe_id(problem: Problem, id: str) -> None:
     for key, field in problem.parameters.__dataclass_fields__.items():
         value = variant.parameters.get(key, field.default)
         text = _escape(str(field.metadata.get("help", "")))
-        table.add_row(key, _text(value), _escape(_range(kinds[key], field.metadata)), text)
+        table.add_row(key, value_text(value), _escape(describe_range(kinds[key], field.metadata)), text)
     console.print(table)
-    changed = ", ".join(f"{k}={_text(v)}" for k, v in variant.baseline_parameters.items())
+    changed = ", ".join(f"{k}={value_text(v)}" for k, v in variant.baseline_parameters.items())
     console.print(f"`compare` and `run` set {changed} unless told otherwise.")
     console.print("A policy that cannot act in that view acts in the first of its own.")
     objective = problem.objective_of(problem.build(id))
@@ -654,39 +671,13 @@ def _describe_id(problem: Problem, id: str) -> None:
     table.add_column("preset")
     table.add_column("parameters")
     for key, values in problem.presets.items():
-        table.add_row(key, ", ".join(f"{k}={_text(v)}" for k, v in values.items()))
+        table.add_row(key, ", ".join(f"{k}={value_text(v)}" for k, v in values.items()))
     console.print(table)
     console.print(f"Policies of a comparison: {', '.join(variant.policies)}; reference {variant.reference}")
 
 
-def _space(space: Any) -> str:
-    """A space in one line; bounds of boxes only where they are the same for all elements."""
-    if type(space).__name__ == "Box":
-        low, high = (f"{limit.min():g}..{limit.max():g}" for limit in (space.low, space.high))
-        low = f"{space.low.min():g}" if (space.low == space.low.min()).all() else low
-        high = f"{space.high.max():g}" if (space.high == space.high.max()).all() else high
-        return f"Box({low}, {high}, {space.shape}, {space.dtype})"
-    return str(space)
-
-
-def _range(kind: Any, rules: Mapping[str, Any]) -> str:
-    parts = []
-    if rules.get("minimum") is not None:
-        sign = ">" if rules.get("exclusive") else ">="
-        parts.append(f"{sign} {rules['minimum']:g}")
-    if rules.get("maximum") is not None:
-        parts.append(f"<= {rules['maximum']:g}")
-    text = ", ".join(parts)
-    if rules.get("choices"):
-        choices = ", ".join(rules["choices"])
-        text = f"{text}; or {choices}" if text else choices
-    names = {"str": "text", "None": "none", "bool": "true or false"}
-    kinds = str(kind).split(" | ") if "|" in str(kind) else [kind.__name__]
-    return text or " or ".join(names.get(name, name) for name in kinds)
-
-
 def _describe_policy(spec: Any) -> None:
-    console = _console()
+    console = make_console()
     doc = inspect.getdoc(spec.factory) or ""
     console.print(f"[bold]{spec.name}[/bold]")
     console.print(_escape(doc))
@@ -694,10 +685,10 @@ def _describe_policy(spec: Any) -> None:
     console.print(f"Deviations: {_escape(spec.deviations or 'none')}")
     console.print(f"Knows beyond sizes and clock: {', '.join(spec.knows) or 'nothing'}")
     console.print(f"Views: {', '.join(spec.views) or 'see its documentation'}")
-    options = ", ".join(f"{k}={_text(v)}" for k, v in spec.options().items())
+    options = ", ".join(f"{k}={value_text(v)}" for k, v in spec.options().items())
     console.print(f"Options (--option): {_escape(options or 'none')}")
     if spec.fixed:
-        fixed = ", ".join(f"{k}={_text(v)}" for k, v in spec.fixed.items())
+        fixed = ", ".join(f"{k}={value_text(v)}" for k, v in spec.fixed.items())
         console.print(f"Fixed by the name: {_escape(fixed)}")
 
 
@@ -794,7 +785,7 @@ def _compare(
         _write_json(_report(problem, id, frame, reference, {**base, **grid}, chosen, seed), json_path)
     written = [str(path) for path in (plot_path, csv_path, json_path) if path is not None]
     if written:
-        _console().print(_escape(f"wrote {', '.join(written)}"), soft_wrap=True)
+        make_console().print(_escape(f"wrote {', '.join(written)}"), soft_wrap=True)
 
 
 def _agents(text: str | None, id: str) -> dict[str, Any]:
@@ -838,9 +829,9 @@ def _context(
     parts = [id]
     for key, value in fixed.items():
         if value != problem.ids[id].parameters.get(key, fields[key].default):
-            text = Path(value).name if isinstance(value, str) else _text(value)
+            text = Path(value).name if isinstance(value, str) else value_text(value)
             parts.append(f"{key}={text}")
-    parts += [f"{key}={','.join(_text(v) for v in values)}" for key, values in grid.items()]
+    parts += [f"{key}={','.join(value_text(v) for v in values)}" for key, values in grid.items()]
     count = frame.attrs["episodes"]
     return " · ".join([*parts, f"{count} episode{'s' if count != 1 else ''}", f"seed {seed}"])
 
@@ -856,7 +847,7 @@ def _print_statements(frame: Any) -> None:
     for heading in ("statement", "stated", "measured", "95% interval", "verdict", "source"):
         table.add_column(heading)
     for item in found:
-        setting = ", ".join(f"{name} {_text(value)}" for name, value in item.setting.items())
+        setting = ", ".join(f"{name} {value_text(value)}" for name, value in item.setting.items())
         text = f"{item.statement.policy} has a better {item.statement.metric} than {item.rival}"
         table.add_row(
             _escape(f"{setting}: {text}" if setting else text),
@@ -866,7 +857,12 @@ def _print_statements(frame: Any) -> None:
             item.verdict,
             _escape(item.statement.source),
         )
-    _console().print(table)
+    console = make_console()
+    console.print(table)
+    console.print(
+        "percentages: of the mean of the policy named second (in the table above: of the reference's)",
+        soft_wrap=True,
+    )
 
 
 def _print_comparison(problem: Problem, frame: Any, reference: str, context: str) -> None:
@@ -902,24 +898,24 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
         place = key(row)
         if before is not None and place[:-1] != before:
             rows.append(None)
-        shown = [_text(value) if place[:-1] != before else "" for value in place[:-1]]
+        shown = [value_text(value) if place[:-1] != before else "" for value in place[:-1]]
         before = place[:-1]
-        shown += [row["policy"], _round(row["mean"]), _interval(row["low"], row["high"])]
-        shown += [_round(row["ratio"])] * bounded
+        shown += [row["policy"], four_digits(row["mean"]), _interval(row["low"], row["high"])]
+        shown += [four_digits(row["ratio"])] * bounded
         shown += _difference(other.get(place), absolute)
-        shown.append(_round(took[place]))
-        shown += [_round(averages[*place, name]) for name in names]
+        shown.append(four_digits(took[place]))
+        shown += [four_digits(averages[*place, name]) for name in names]
         rows.append(shown)
         if share := averages[*place, "truncated"]:
             count = round(share * row["episodes"])
             truncated.append(f"{row['policy']} ({count} of {row['episodes']})")
-    console, endless = _console(), require("rich.console").Console(width=10_000)
-    # a narrow terminal gets fewer metrics rather than broken numbers; --json and --csv have them all
+    console, endless = make_console(), require("rich.console").Console(width=10_000)
+    # a narrow page gets fewer metrics rather than broken numbers; --json and --csv have them all
     for metrics in range(len(names), -1, -1):
         headings = [*fixed, *(_heading(problem, name) for name in names[:metrics])]
-        table = _filled(variant.title, headings, rows, len(swept), console.is_terminal)
+        table = _filled(variant.title, headings, rows, len(swept), has_width(console))
         needed = endless.measure(table).maximum
-        if not console.is_terminal or needed <= console.width:
+        if not has_width(console) or needed <= console.width:
             break
     console.width = max(console.width, needed)  # a line that wraps is read, one that is cut is not
     console.print(table)
@@ -966,12 +962,12 @@ def _filled(title: str, headings: list[str], rows: list[list[str] | None], swept
     return table
 
 
-def _interval(low: float, high: float, show: Callable[[float], str] = _round) -> str:
+def _interval(low: float, high: float, show: Callable[[float], str] = four_digits) -> str:
     return f"{show(low)} .. {show(high)}" if math.isfinite(low) and math.isfinite(high) else "-"
 
 
 def _signed(value: float) -> str:
-    return ("+" if value > 0 else "") + _round(value)
+    return ("+" if value > 0 else "") + four_digits(value)
 
 
 def _percent(value: float) -> str:
@@ -1075,14 +1071,16 @@ def _run(
     if bound is not None:
         check_bound(objective, instance, bound, metrics[objective.name], label)
         metrics["bound"] = bound
-    console = _console()
+    console = make_console()
     table = _table(f"{label} on {workload.name}")
     for heading in ("metric", "value", "unit", "meaning"):
         table.add_column(heading, justify="right" if heading == "value" else "left")
     for metric in problem.metrics:
-        table.add_row(metric.name, _round(metrics[metric.name]), metric.unit, _escape(metric.help))
+        table.add_row(metric.name, four_digits(metrics[metric.name]), metric.unit, _escape(metric.help))
     if bound is not None:
-        table.add_row("bound", _round(bound), objective.unit, f"no scheduler has a better {objective.name}")
+        table.add_row(
+            "bound", four_digits(bound), objective.unit, f"no scheduler has a better {objective.name}"
+        )
     console.print(table)
     if outcome.truncated:
         console.print("the episode ended with work left")
@@ -1149,7 +1147,7 @@ def _train(
     module = importlib.import_module(f"schedgym.agents.{'train' if gradient else 'search'}")
     metric = problem.metric(problem.objective_of(problem.build(id, config.environment)))
     unit = f" [{metric.unit}]" if metric.unit else ""
-    console = _console()
+    console = make_console()
     console.print(
         _escape(f"{id}, view {config.view}, {config.algorithm}: mean {metric.name}{unit} of validations"),
         soft_wrap=True,
@@ -1157,7 +1155,7 @@ def _train(
 
     def report(point: Any) -> None:
         done = f"{point.steps:>10,} steps" if gradient else f"generation {point.generation:>5}"
-        console.print(f"{done}  {point.seconds:7.0f} s  {_round(point.objective)}", soft_wrap=True)
+        console.print(f"{done}  {point.seconds:7.0f} s  {four_digits(point.objective)}", soft_wrap=True)
 
     run = module.train if gradient else module.train_search
     result = run(config, path, command, resume=resume, report=report, log_dir=logs)
@@ -1165,8 +1163,8 @@ def _train(
     size = path.stat().st_size / 1024
     console.print(
         _escape(
-            f"{metric.name} {_round(first)} -> {_round(best)} in {result.seconds:.0f} s; wrote {path} "
-            f"({size:.0f} KiB); schedgym compare {id} --agents {path}"
+            f"{metric.name} {four_digits(first)} -> {four_digits(best)} in {result.seconds:.0f} s; "
+            f"wrote {path} ({size:.0f} KiB); schedgym compare {id} --agents {path}"
         ),
         soft_wrap=True,
     )
@@ -1186,12 +1184,12 @@ def _list_agents() -> None:
             agent.id,
             agent.view,
             agent.metadata["config"]["algorithm"],
-            _round(curve[0]),
-            _round(float(training["best"]["objective"])),
+            four_digits(curve[0]),
+            four_digits(float(training["best"]["objective"])),
             f"{training['seconds'] / 60:.1f}",
             agent.sha256[:12],
         )
-    console = _console()
+    console = make_console()
     console.print(table)
     table = _table("shipped configurations")
     for heading in ("name", "id", "view", "algorithm"):
@@ -1205,7 +1203,11 @@ def _list_agents() -> None:
 
 def _show_agent(source: str) -> None:
     files = importlib.import_module("schedgym.agents.files")
-    agent = files.load_pretrained(source) if source in files.list_pretrained() else files.load_agent(source)
+    shipped = list(files.list_pretrained())
+    if source == "pretrained":  # the word of `compare`, which has an id beside it
+        raise InvalidParameter(f"pretrained: there is one for each id: show one of {', '.join(shipped)}")
+    id = next((id for id in shipped if source in (id, id.partition("/")[2])), None)
+    agent = files.load_agent(source) if id is None else files.load_pretrained(id)
     print(json.dumps({**agent.metadata, "sha256": agent.sha256}, indent=2))
 
 
@@ -1218,7 +1220,7 @@ def _sweep(spec: Path, output: Path | None, engine: str, n_jobs: int, retry_fail
     store = output or spec.with_suffix(".db")
     _check_output(store)
     result = sweeps.run_sweep(wanted, store, engine=engine, n_jobs=n_jobs, retry_failed=retry_failed)
-    console = _console()
+    console = make_console()
     known = f", {result.skipped:,} were there" if result.skipped else ""
     console.print(_escape(f"{result.done:,} units in {result.seconds:.1f} s{known}; {store}"), soft_wrap=True)
     for unit in result.failed:
@@ -1276,7 +1278,7 @@ def _inspect(file: Path, nodes: Path | None, on_error: str, json_path: Path | No
         else:
             shown = _fact(value)
         table.add_row(key.replace("_", " "), _escape(shown))
-    console = _console()
+    console = make_console()
     console.print(table)
     _write_json(facts, json_path)
     if json_path is not None:
@@ -1284,4 +1286,4 @@ def _inspect(file: Path, nodes: Path | None, on_error: str, json_path: Path | No
 
 
 def _fact(value: Any) -> str:
-    return _round(value) if isinstance(value, float) else _text(value)
+    return four_digits(value) if isinstance(value, float) else value_text(value)

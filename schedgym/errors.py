@@ -18,6 +18,13 @@ __all__ = [
     "UnknownName",
 ]
 
+MOST = 12  # names that a message lists where a command lists them, too
+#: kind of name -> the command that lists all of its names
+_LISTED = {
+    "policy": "schedgym list",
+    "environment id, problem or policy": "schedgym list",
+}
+
 
 class SchedgymError(Exception):
     """Base of every error that schedgym raises on purpose."""
@@ -70,17 +77,27 @@ class UnknownName(SchedgymError, LookupError):
     """A name (policy, view, id, option) is not registered; proposes the nearest one."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
-        super().__init__(f"unknown {kind} {name!r}{suggest(name, self.known)}")
+        # short names of policies belong to several problems
+        self.kind, self.name, self.known = kind, name, tuple(dict.fromkeys(known))
+        super().__init__(f"unknown {kind} {name!r}{suggest(name, self.known, _LISTED.get(kind))}")
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, tuple[str, ...]]]:
         return type(self), (self.kind, self.name, self.known)
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """The tail of an error message: the nearest known name, else the list of all."""
-    known = sorted(known)
+def suggest(name: str, known: Iterable[str], command: str | None = None) -> str:
+    """The tail of an error message: the nearest known name, else the list of all, or where it is.
+
+    Args:
+        name: that is not known.
+        known: names.
+        command: lists them all; more than MOST are not written out then.
+    """
+    known = sorted(set(known))
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
         return f"; did you mean {near[0]!r}?"
+    if command is not None and len(known) > MOST:
+        nearest = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+        return (f"; nearest: {', '.join(nearest)}" if nearest else "") + f"; all {len(known)}: {command}"
     return f"; known: {', '.join(known)}" if known else "; none is known"

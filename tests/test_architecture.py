@@ -21,7 +21,7 @@ ROOMS = ("problem", "workload", "dynamics", "views", "metrics", "bounds", "rende
 FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": "schedgym.agents"}
 
 #: all Python files and folders with Python files at the top, and the modules directly below schedgym
-TOP = {"schedgym", "baselines", "agents", "tests", "notebooks", "setup.py"}
+TOP = {"schedgym", "baselines", "agents", "tests", "notebooks", "docs", "setup.py"}
 PACKAGE = {
     "__init__",
     "__main__",

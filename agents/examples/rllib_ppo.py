@@ -8,18 +8,20 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.error import DependencyNotInstalled
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents import tokens
 from schedgym.agents.networks import TokenExtractor
 from schedgym.agents.views import VIEWS, make_layout
 from schedgym.core.problem import get_problem
-from schedgym.errors import InvalidParameter
+from schedgym.errors import InvalidParameter, SchedgymError
 from schedgym.evaluation import require
 
 __all__ = ["configuration", "main", "make_env", "token_module"]
@@ -40,6 +42,20 @@ def make_env(context: Mapping[str, Any]) -> Any:
     return gym.make_vec(id, num_envs=num_envs, vectorization_mode="vector_entry_point", **parameters)
 
 
+def _require(module: str) -> Any:
+    """Import a module of Ray; RLlib needs packages that Ray alone does not bring.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: if it, or what it needs, is not installed.
+    """
+    try:
+        return require(module, "rllib")
+    except ModuleNotFoundError as error:
+        raise DependencyNotInstalled(
+            f'{error.name}, which RLlib needs, is not installed; run: pip install "schedgym[rllib]"'
+        ) from None
+
+
 @functools.cache
 def token_module() -> Any:
     """The class of RLModules that score tokens by the networks of :mod:`~schedgym.agents.networks`.
@@ -47,11 +63,11 @@ def token_module() -> Any:
     Closed actions have probability 0. Its ``model_config`` has ``problem``, ``view``, ``width`` and ``seed``.
 
     Raises:
-        gymnasium.error.DependencyNotInstalled: without the extra ``ray``.
+        gymnasium.error.DependencyNotInstalled: without the extra ``rllib``.
     """
-    torch_module: Any = require("ray.rllib.core.rl_module.torch", "ray").TorchRLModule
-    value_function: Any = require("ray.rllib.core.rl_module.apis", "ray").ValueFunctionAPI
-    columns: Any = require("ray.rllib.core.columns", "ray").Columns
+    torch_module: Any = _require("ray.rllib.core.rl_module.torch").TorchRLModule
+    value_function: Any = _require("ray.rllib.core.rl_module.apis").ValueFunctionAPI
+    columns: Any = _require("ray.rllib.core.columns").Columns
 
     class TokenModule(torch_module, value_function):  # type: ignore[misc]
         def setup(self) -> None:
@@ -85,7 +101,7 @@ def configuration(
     Raises:
         UnknownName, InvalidParameter: for an id or parameters that do not exist, or a view that has no
             Discrete actions.
-        gymnasium.error.DependencyNotInstalled: without the extra ``ray``.
+        gymnasium.error.DependencyNotInstalled: without the extra ``rllib``.
     """
     given = {**parameters, "observation": "features"}
     problem = get_problem(id)
@@ -95,9 +111,9 @@ def configuration(
     if row is None or row.kind != "choice":
         known = [name for (own, name), one in VIEWS.items() if own == problem.name and one.kind == "choice"]
         raise InvalidParameter(f"view: {view!r} has no Discrete actions; those that have: {', '.join(known)}")
-    require("ray.tune", "ray").register_env(NAME, make_env)
-    config = require("ray.rllib.algorithms.ppo", "ray").PPOConfig()
-    spec = require("ray.rllib.core.rl_module.rl_module", "ray").RLModuleSpec(
+    _require("ray.tune").register_env(NAME, make_env)
+    config = _require("ray.rllib.algorithms.ppo").PPOConfig()
+    spec = _require("ray.rllib.core.rl_module.rl_module").RLModuleSpec(
         module_class=token_module(),
         model_config={"problem": problem.name, "view": view, "width": 32, "seed": seed},
     )
@@ -147,7 +163,7 @@ def main(
     """
     config = configuration(id, {**(parameters or {}), "view": view}, seed=seed)
     found = []
-    with require("ray", "ray").init(include_dashboard=False, logging_level="warning"):
+    with _require("ray").init(include_dashboard=False, logging_level="warning"):
         algorithm = config.build_algo()
         for i in range(iterations):
             runners = algorithm.train()["env_runners"]
@@ -164,4 +180,7 @@ if __name__ == "__main__":
     parser.add_argument("--view", default="pick", help="a view with discrete actions")
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    try:
+        main(**vars(parser.parse_args()))
+    except (DependencyNotInstalled, SchedgymError) as error:
+        sys.exit(f"error: {error}")

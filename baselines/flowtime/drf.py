@@ -17,6 +17,19 @@ __all__ = ["DominantResourceFairness"]
 class DominantResourceFairness(RulePolicy):
     """The next core to the job with the least dominant share, max(cores/C, memory reserved/M).
 
+    In every slot, from nothing:
+
+    1. Take the job with the least dominant share, ties by arrival.
+    2. If it has its cap, or no server can give it a core, it leaves for good.
+    3. Else it gets one core: on the server with most free cores of those that it is on, or, if these are
+       full, of those with its memory free. Its share grows. Repeat until no job is left.
+
+    C and M are those of all servers; shares are compared as whole numbers. Nothing is remembered.
+
+    Complexity: O((C + W) (W + N)) per slot for W visible jobs, N servers and C cores in all: every core costs
+    a search for its job and one for its server. Without memory packing adds O(S + N (W + N)), where S is
+    Shell's sort of W numbers (about W log W). In view rule the environment does it.
+
     Args:
         packing: "fresh" or "sticky"; None: as the environment's parameter says.
     """

@@ -25,6 +25,23 @@ DEVIATIONS = (
 class OCORP(PricingPolicy):
     """The job with the least (weight - lambda) / d first, where lambda grows while it is not served.
 
+    In every slot, for jobs of p slots with d cores that arrived at a, and the norm's k:
+
+    1. Lambda of a job seen in the slot before, t, grows by t^(k + 1/2) (p / (Gamma - a) - s), s being the
+       slots' worth of service that it got there, and is at least 0. That of a new job, or of a new phase, is
+       ``lambda0``.
+    2. Its weight is age^k / p + p^(k - 1) (MapReduce: the counterpart for a task of its phase).
+    3. Sort by (weight - lambda) / d, least first, ties by arrival; literal leaves out what is not below 0.
+    4. Give each job its cap in that order while cores are left, and pack, the largest server first.
+
+    Remembered are lambda and the remaining work of the jobs of the last slot, and what ``gamma="seen"``
+    needs.
+
+    Complexity: O(S + M (W + M)) per slot for W visible jobs and M servers, where S is Shell's sort of W
+    numbers (about W log W); prices are O(W). Sticky packing adds O(M) for each server that a job was on; with
+    latencies a transportation problem as in ocorp+ replaces packing. In view priority the environment does
+    step 4.
+
     Args:
         gamma: Gamma, by which all is hoped to be done [slots]: a number, "seen" or "eq27".
         lambda0: lambda of a job in its first slot: a number, "p": mu p, or "w": its weight.

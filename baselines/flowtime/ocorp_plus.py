@@ -26,6 +26,22 @@ LEVELS = ("server", "job")
 class OCORPPlus(PricingPolicy):
     """Least sum of (weight - lambda) y + alpha ((u - u before) / d)^2 over jobs and servers, in every slot.
 
+    1. Prices lambda and weights are those of ocorp, with what it remembers.
+    2. The next core of a job on a server costs (weight - lambda) / d, and what it adds to the square; the
+       more cores, the dearer. A job in its first slot pays no square.
+    3. Place core after core along the cheapest path: a core for a server with room, or one for a full server,
+       from which a core of some job moves on, and so on. Stop when all cores or all caps are used; literal:
+       when a core costs 0 or more.
+    4. Of equal optima take that with the most cores for the earliest job on the lowest server.
+
+    With level "job", in place of 3 and 4, a heap gives the next core to the job for which it is cheapest, and
+    cores are packed; with alpha 0 it is ocorp.
+
+    Complexity: O(C M^2 (W + M)) at worst for the paths, and O(M (C + W M) (H + W)) for ties, with H pairs of
+    a job and a server that it is on, for W visible jobs, M servers and C cores in all. A path straight to a
+    server with room costs O(W + M), or O(W M) if it uses up a cap. Level "job": O(W M + C log W), and
+    packing, O(S + M (W + M)) with Shell's sort S of W numbers (about W log W).
+
     Args:
         alpha: weight of the switching cost; None: that of the environment's objective.
         level: "server", or "job": the change of a job's cores in all is charged, and they are packed.

@@ -19,6 +19,20 @@ class ShortestRemaining(RulePolicy):
 
     MapReduce: by the sum over the phases of the longest remaining task.
 
+    In every slot:
+
+    1. Sort the visible jobs by remaining slots at full demand, fewest first, ties by arrival.
+    2. Give each job its cap while cores are left; the last one gets what is left.
+    3. Pack: the largest server first, each takes the jobs that fit whole, most cores first; the others are
+       split over the servers with most free cores. Sticky packing lets jobs keep their places before that.
+
+    With memory, in place of 2 and 3, each job in turn takes its cap on the servers with most free cores that
+    host it or have its memory free. With latencies step 3 makes their sum least. Nothing is remembered.
+
+    Complexity: O(S + M (W + M)) per slot for W visible jobs and M servers, where S is Shell's sort of W
+    numbers (about W log W). Sticky packing adds O(M) for each server that a job was on; with latencies step 3
+    is a transportation problem, as in ocorp+. In views priority and rule the environment does steps 2 and 3.
+
     Args:
         packing: "fresh" or "sticky"; None: as the environment's parameter says.
     """
@@ -32,6 +46,20 @@ class ShortestRemaining(RulePolicy):
 )
 class SmallestRemainingVolume(RulePolicy):
     """The job with the fewest remaining core-slots first.
+
+    In every slot:
+
+    1. Sort the visible jobs by remaining core-slots, fewest first, ties by arrival.
+    2. Give each job its cap while cores are left; the last one gets what is left.
+    3. Pack: the largest server first, each takes the jobs that fit whole, most cores first; the others are
+       split over the servers with most free cores. Sticky packing lets jobs keep their places before that.
+
+    With memory, in place of 2 and 3, each job in turn takes its cap on the servers with most free cores that
+    host it or have its memory free. With latencies step 3 makes their sum least. Nothing is remembered.
+
+    Complexity: O(S + M (W + M)) per slot for W visible jobs and M servers, where S is Shell's sort of W
+    numbers (about W log W). Sticky packing adds O(M) for each server that a job was on; with latencies step 3
+    is a transportation problem, as in ocorp+. In views priority and rule the environment does steps 2 and 3.
 
     Args:
         packing: "fresh" or "sticky"; None: as the environment's parameter says.
@@ -47,6 +75,20 @@ class SmallestRemainingVolume(RulePolicy):
 class SmallestVolume(RulePolicy):
     """The job with the fewest core-slots, done ones included, first.
 
+    In every slot:
+
+    1. Sort the visible jobs by core-slots in all, fewest first, ties by arrival.
+    2. Give each job its cap while cores are left; the last one gets what is left.
+    3. Pack: the largest server first, each takes the jobs that fit whole, most cores first; the others are
+       split over the servers with most free cores. Sticky packing lets jobs keep their places before that.
+
+    With memory, in place of 2 and 3, each job in turn takes its cap on the servers with most free cores that
+    host it or have its memory free. With latencies step 3 makes their sum least. Nothing is remembered.
+
+    Complexity: O(S + M (W + M)) per slot for W visible jobs and M servers, where S is Shell's sort of W
+    numbers (about W log W). Sticky packing adds O(M) for each server that a job was on; with latencies step 3
+    is a transportation problem, as in ocorp+. In views priority and rule the environment does steps 2 and 3.
+
     Args:
         packing: "fresh" or "sticky"; None: as the environment's parameter says.
     """
@@ -60,6 +102,20 @@ class SmallestVolume(RulePolicy):
 )
 class SmallestDemand(RulePolicy):
     """The job that demands the fewest cores (MapReduce: per task of its phase) first.
+
+    In every slot:
+
+    1. Sort the visible jobs by declared cores, fewest first, ties by arrival.
+    2. Give each job its cap while cores are left; the last one gets what is left.
+    3. Pack: the largest server first, each takes the jobs that fit whole, most cores first; the others are
+       split over the servers with most free cores. Sticky packing lets jobs keep their places before that.
+
+    With memory, in place of 2 and 3, each job in turn takes its cap on the servers with most free cores that
+    host it or have its memory free. With latencies step 3 makes their sum least. Nothing is remembered.
+
+    Complexity: O(S + M (W + M)) per slot for W visible jobs and M servers, where S is Shell's sort of W
+    numbers (about W log W). Sticky packing adds O(M) for each server that a job was on; with latencies step 3
+    is a transportation problem, as in ocorp+. In views priority and rule the environment does steps 2 and 3.
 
     Args:
         packing: "fresh" or "sticky"; None: as the environment's parameter says.

@@ -19,6 +19,20 @@ __all__ = ["TransientSVF"]
 class TransientSVF(RulePolicy):
     """The job with the fewest core-slots first, where all jobs arrive at time 0.
 
+    In every slot:
+
+    1. Sort the jobs by core-slots in all, done ones included, fewest first, ties by row.
+    2. Give each job its cap while cores are left; the last one gets what is left.
+    3. Pack: the largest server first, each takes the jobs that fit whole, most cores first; the others are
+       split over the servers with most free cores. Sticky packing lets jobs keep their places before that.
+
+    Nothing is remembered. As all jobs are there from the start, and the key never changes, every slot has the
+    same order.
+
+    Complexity: O(S + M (W + M)) per slot for W jobs and M servers, where S is Shell's sort of W numbers
+    (about W log W). Sticky packing adds O(M) for each server that a job was on. In view priority the
+    environment does steps 2 and 3.
+
     Args:
         packing: "fresh" or "sticky"; None: as the environment's parameter says.
     """

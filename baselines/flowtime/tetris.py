@@ -20,6 +20,17 @@ class Tetris(RulePolicy):
     The score is alignment / mean alignment - remaining volume / mean remaining volume, the means over the
     pairs that still fit.
 
+    In every slot, from nothing:
+
+    1. Of all pairs of a job below its cap and a server with free cores (2D: and its memory), find the means,
+       then the pair with the greatest score; ties by arrival, then server.
+    2. Grant it as many cores as the job's cap and the server admit.
+    3. Repeat until no pair is left. Nothing is remembered.
+
+    Complexity: O((W + M) W M) per slot for W visible jobs and M servers: every grant completes a job or fills
+    a server, and looks at all pairs twice. Without memory packing adds O(S + M (W + M)), where S is Shell's
+    sort of W numbers (about W log W). In view rule the environment does it.
+
     Args:
         packing: "fresh" or "sticky"; None: as the environment's parameter says.
     """

@@ -38,6 +38,28 @@ def _aggregate(sharing: bool, optimised: bool) -> Any:
 class AggregateMaxMin(SharingPolicy):
     """Aggregate max-min fairness: the jobs' slots, summed over the sites, are max-min fair.
 
+    A job's demand at a site is its unfinished tasks there, all at their associated sites. At every decision:
+
+    1. Fill the sites one by one so as to level what jobs have so far, and enlarge that to a maximum flow. All
+       jobs are one part.
+    2. The level of a part is what its jobs have in sum over their number; those below a floor of their own
+       keep the floor.
+    3. Move slots along augmenting paths from jobs above the level to jobs below it (Dinic's method). If all
+       reach it, the part is done. Else the minimum cut separates the jobs and sites above the level from
+       those below: go to 2 with each.
+
+    Rearranged, the jobs by unfinished tasks, fewest first, in turn get the largest common share of their
+    groups' demands that the aggregates of all admit, and are frozen. Nothing is remembered.
+
+    The names amf, sig-amf, opt-amf and opt-sig-amf differ by both options: sig- sets ``sharing``, by which a
+    job first gets the least of its demand and an equal part at every site; opt- sets ``optimised``.
+
+    Complexity: at most 2 J flows per decision for J visible jobs, each O((J + M)^2 E) at worst on M sites
+    with E pairs of a job and a site where it has tasks. The flows of a depth of the cuts are of separate
+    parts, and cost one flow of the whole together. Sharing adds O(J M). Rearranging adds some flows of the
+    whole for each job with several sites that has not all it wants. With method "lp" O(J^2) linear programs
+    of E variables. In views weights and fair-rule the environment does it.
+
     Args:
         sharing: with sharing incentive guaranteed: floors at every site.
         optimised: rearranged, job by job, so that jobs finish early.

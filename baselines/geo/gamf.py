@@ -40,6 +40,29 @@ def _general(sharing: bool, optimised: bool) -> Any:
 class GeneralAggregateMaxMin(SharingPolicy):
     """General aggregate max-min fairness: as AMF, with tasks at any of their available sites.
 
+    A group's demand is its unfinished tasks, for which all its sites count. At every decision:
+
+    1. Fill the sites one by one so as to level what jobs have so far, and enlarge that to a maximum flow. All
+       jobs are one part.
+    2. The level of a part is what its jobs have in sum over their number; those below a floor of their own
+       keep the floor.
+    3. Move slots along augmenting paths from jobs above the level to jobs below it (Dinic's method). If all
+       reach it, the part is done. Else the minimum cut separates the jobs and sites above the level from
+       those below: go to 2 with each.
+
+    Rearranged, the jobs by unfinished tasks, fewest first, in turn get the largest common share of their
+    groups' demands that the aggregates of all admit, and are frozen. Nothing is remembered.
+
+    The names gamf, sig-gamf, opt-gamf and opt-sig-gamf differ by both options: sig- sets ``sharing``, by
+    which a job's floor is what it could use alone of an equal part of every site; opt- sets ``optimised``.
+
+    Complexity: at most 2 J flows per decision for J visible jobs, each O((J + M)^2 A E) at worst on M sites
+    with E triples of a job, one of its K groups and one of its up to A sites. The flows of a depth of the
+    cuts are of separate parts, and cost one flow of the whole together. Sharing adds a flow of K groups to
+    their sites for each job. Rearranging adds some flows of the whole for each job with several groups that
+    has not all it wants. With method "lp" O(J^2) linear programs of E variables. In views weights and
+    fair-rule the environment does it.
+
     Args:
         sharing: with sharing incentive guaranteed: floors of the aggregates.
         optimised: rearranged, job by job, so that jobs finish early.

@@ -13,7 +13,21 @@ __all__ = ["IndependentMaxMin"]
     views=carrying_views("imf"),
 )
 class IndependentMaxMin(SharingPolicy):
-    """Independent max-min fairness: water-filling of each site; tasks run at their associated sites."""
+    """Independent max-min fairness: water-filling of each site; tasks run at their associated sites.
+
+    At every decision, site by site:
+
+    1. The demand of a job is its unfinished tasks there. The level is the site's slots over the number of
+       jobs.
+    2. Demands of at most the level are met; the others share what is left evenly, which raises the level.
+       Repeat until no demand is met any more; what remains of the jobs gets the level.
+    3. A job's share is split over its groups at the site in proportion to their tasks.
+
+    Nothing is remembered.
+
+    Complexity: O(P J M + J K A) per decision for J visible jobs, M sites, K groups of up to A sites and P
+    passes of 2, which are few as a rule and J at worst. In view fair-rule the environment does it.
+    """
 
     def __init__(self) -> None:
         super().__init__("imf")

@@ -20,6 +20,16 @@ _PLACEMENT = (
 class FirstComeFirstServed(AssignmentPolicy):
     """Jobs in order of arrival.
 
+    1. Order the jobs as they arrived.
+    2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
+       the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
+
+    A free slot takes a task of the first job in the order that has one for its site. Nothing is remembered.
+
+    Complexity: O(S + J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites, where S is
+    Shell's sort of J numbers (about J log J); O(S + J K A) at associated sites. In view pick the order holds
+    until the next event, and a slot offered costs O(J K). In view rule the environment does it.
+
     Args:
         placement: "greedy" or "associated"; None: as the environment does, greedy in view assignment.
         literal: place by the thesis's formula (see ata-greedy).
@@ -40,6 +50,18 @@ class FirstComeFirstServed(AssignmentPolicy):
 class ShortestRemaining(AssignmentPolicy):
     """Jobs with the fewest unfinished tasks first, ties by arrival.
 
+    At every event:
+
+    1. Sort the jobs by unfinished tasks, running ones included.
+    2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
+       the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
+
+    A free slot takes a task of the first job in the order that has one for its site. Nothing is remembered.
+
+    Complexity: O(S + J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites, where S is
+    Shell's sort of J numbers (about J log J); O(S + J K A) at associated sites. In view pick the order holds
+    until the next event, and a slot offered costs O(J K). In view rule the environment does it.
+
     Args:
         placement: "greedy" or "associated"; None: as the environment does, greedy in view assignment.
         literal: place by the thesis's formula (see ata-greedy).
@@ -56,6 +78,16 @@ class ShortestRemaining(AssignmentPolicy):
 )
 class Random(AssignmentPolicy):
     """Jobs in random order, drawn anew at every event.
+
+    1. Draw an order of the jobs, all orders alike.
+    2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
+       the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
+
+    A free slot takes a task of the first job in the order that has one for its site. Nothing is remembered
+    but the state of the generator.
+
+    Complexity: O(J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites; O(J K A) at
+    associated sites.
 
     Args:
         placement: "greedy" or "associated"; None: as the environment does, greedy in view assignment.

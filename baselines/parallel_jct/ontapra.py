@@ -34,9 +34,28 @@ NEEDS = {"rounds": ("all", "ticks")}
 class OnTapra(LaunchPolicy):
     """At each tick, of all waiting jobs planned anew, launch the one that would complete first, and so on.
 
+    1. MAR test: end the round unless more than ``max_percent`` of all vCPU is available (with ``mar``).
+    2. Plan every waiting job alone on what is available now, within its own energy cap. A job that cannot be
+       planned leaves the round.
+    3. Launch the job with the least completion time, ties by arrival, as planned; go to 1. End the round if
+       there is none.
+
+    Each call is one iteration. Plans that cannot matter are spared: a job takes at least its least energy
+    over the most vCPU that its number of tasks can have, and is not planned if a better one is known. Within
+    a round it is remembered who has left, and what was available in each iteration, so that a job that was
+    spared leaves as it would have done.
+
+    The name ontapra-tapra sets ``planner="tapra"``; ontapra plans by TaPRA-fast.
+
+    Complexity: O(M^2 + R + M D) per launch for the bounds (servers are sorted by insertion), O(W) to compare
+    them (W log W with other planners than tapra-fast), and up to W plans, of which the bounds spare most; W
+    visible waiting jobs, M servers, R groups of servers, D around a server. A job spared in i iterations is
+    tried on each before its next plan, with tapra-fast only until its plan is finite. A plan costs what it
+    does for a single job.
+
     Args:
         planner: of single jobs: "tapra-fast", "tapra", "min-min", "mm-ga" or "gsa".
-        mar: launch only while more than ``max_percent`` of all vCPU is available.
+        mar: launch only while more than max_percent of all vCPU is available.
         max_percent: threshold of that test, in [0, 1].
     """
 

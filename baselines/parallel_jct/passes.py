@@ -79,9 +79,23 @@ ON_EVENTS = {"rounds": ("all", "events")}
 class FirstComeFirstServed(LaunchPolicy):
     """Waiting jobs in order of arrival, at arrivals and completions.
 
+    1. When a job arrives or tasks complete, the pass goes through the waiting jobs as they arrived.
+    2. Job by job: with ``mar`` the pass ends unless more than ``max_percent`` of all vCPU is available. Plan
+       the job alone on what is available now, within its own energy cap; launch it as planned, or pass over
+       it if it cannot be planned.
+    3. The pass ends after the last job. Every job has one turn in it.
+
+    Each call launches one job, or ends the pass; within a pass it is remembered who has had a turn.
+
+    The names differ by options: fcfs plans by TaPRA-fast; fcfs-tapra, fcfs-min-min, fcfs-mm-ga and fcfs-gsa
+    set ``planner``; fcfs-mar sets ``mar``.
+
+    Complexity: O(W) per launch for W visible waiting jobs, O(M) for the test with M servers, and at most W
+    plans in a pass, each as costly as for a single job.
+
     Args:
         planner: of single jobs: "tapra-fast", "tapra", "min-min", "mm-ga" or "gsa".
-        mar: launch only while more than ``max_percent`` of all vCPU is available.
+        mar: launch only while more than max_percent of all vCPU is available.
         max_percent: threshold of that test, in [0, 1].
     """
 
@@ -150,9 +164,23 @@ class FirstComeFirstServed(LaunchPolicy):
 class SmallestLoadFirst(LaunchPolicy):
     """Waiting jobs with the smallest total load first, at ticks.
 
+    1. At a tick, sort the waiting jobs by the sum of their tasks' loads, smallest first, ties by arrival.
+    2. Job by job: with ``mar`` the pass ends unless more than ``max_percent`` of all vCPU is available. Plan
+       the job alone on what is available now, within its own energy cap; launch it as planned, or pass over
+       it if it cannot be planned.
+    3. The pass ends after the last job. Every job has one turn in it.
+
+    Each call launches one job, or ends the pass; within a pass it is remembered who has had a turn.
+
+    The names differ by options: slf plans by TaPRA-fast; slf-tapra, slf-min-min, slf-mm-ga and slf-gsa set
+    ``planner``; slf-mar sets ``mar``.
+
+    Complexity: O(W log W) per launch for W visible waiting jobs, O(M) for the test with M servers, and at
+    most W plans in a pass, each as costly as for a single job.
+
     Args:
         planner: of single jobs: "tapra-fast", "tapra", "min-min", "mm-ga" or "gsa".
-        mar: launch only while more than ``max_percent`` of all vCPU is available.
+        mar: launch only while more than max_percent of all vCPU is available.
         max_percent: threshold of that test, in [0, 1].
     """
 
@@ -221,9 +249,23 @@ class SmallestLoadFirst(LaunchPolicy):
 class LargestLoadFirst(LaunchPolicy):
     """Waiting jobs with the largest total load first, at ticks.
 
+    1. At a tick, sort the waiting jobs by the sum of their tasks' loads, largest first, ties by arrival.
+    2. Job by job: with ``mar`` the pass ends unless more than ``max_percent`` of all vCPU is available. Plan
+       the job alone on what is available now, within its own energy cap; launch it as planned, or pass over
+       it if it cannot be planned.
+    3. The pass ends after the last job. Every job has one turn in it.
+
+    Each call launches one job, or ends the pass; within a pass it is remembered who has had a turn.
+
+    The names differ by options: llf plans by TaPRA-fast; llf-tapra, llf-min-min, llf-mm-ga and llf-gsa set
+    ``planner``; llf-mar sets ``mar``.
+
+    Complexity: O(W log W) per launch for W visible waiting jobs, O(M) for the test with M servers, and at
+    most W plans in a pass, each as costly as for a single job.
+
     Args:
         planner: of single jobs: "tapra-fast", "tapra", "min-min", "mm-ga" or "gsa".
-        mar: launch only while more than ``max_percent`` of all vCPU is available.
+        mar: launch only while more than max_percent of all vCPU is available.
         max_percent: threshold of that test, in [0, 1].
     """
 

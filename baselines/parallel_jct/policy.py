@@ -243,7 +243,7 @@ class LaunchPolicy:
             "slf", "llf" or "random".
         label: what to call it in an error.
         planner: of single jobs, one of :data:`~schedgym.baselines.solvers.planning.PLANNERS`.
-        mar: whether jobs are launched only while more than ``max_percent`` of all vCPU is available.
+        mar: whether jobs are launched only while more than max_percent of all vCPU is available.
         max_percent: threshold of the MAR test, in [0, 1].
     """
 

@@ -29,6 +29,17 @@ class DeadlineAware(ValuePolicy):
 
     For one resource of whole capacity C of which every task needs one unit (discrete model).
 
+    1. Serve tasks by value from a heap, ties by arrival: first p, then up to C.
+    2. If the next one is worth no more than rho times the mean value of the first p, or there is none, these
+       are served.
+    3. Else keep only the first p. Jobs by deadline, jobs of one deadline together: within these serve tasks
+       by value, as long as they are worth rho times that mean, until C are served.
+
+    Nothing is remembered.
+
+    Complexity: O(N + S + C log N) per slot for N visible jobs and capacity C, where S is Shell's sort of N
+    deadlines (about N log N). In view rule the environment does it.
+
     Args:
         p: tasks that are served for their value; None: C / 2, rounded up.
         rho: share of their mean value from which others are served by deadline; None: C / (2 C - p).

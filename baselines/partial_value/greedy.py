@@ -27,6 +27,21 @@ __all__ = ["MGreedy", "PrimalDual", "SGreedy"]
 class MGreedy(ValuePolicy):
     """Tasks by value per dominant share, up to the first that does not fit, or that one alone if worth more.
 
+    1. A task's dominant share is the largest part that it needs of any resource; jobs of which no task fits
+       are out.
+    2. Serve the task with the greatest value over dominant share, ties: larger value, then earlier arrival.
+       The tasks of a job come in order, each worth less than the one before, or as much if the job is linear.
+    3. Stop at the first that does not fit (skip: pass over its job). If it alone is worth more than all that
+       was served, serve it alone.
+
+    To save steps the bulk of the tasks is found at once, by a level of the key at which a resource is about
+    full; the order of 2 then takes back or adds the few that differ. Nothing is remembered.
+
+    Complexity: O(N m) per evaluation of that level (a few, at most 200), then O(N + t (log N + m)) for the t
+    tasks served or taken back one by one; N visible jobs and m resources. With linear jobs, or where few
+    tasks fit, there is no level and t is all tasks of the slot, those of a linear job counting as one. In
+    views rule and priority the environment does it.
+
     Args:
         skip: pass over tasks that do not fit instead of stopping (view allocation).
     """
@@ -60,7 +75,21 @@ class MGreedy(ValuePolicy):
     needs={"model": "discrete"},
 )
 class PrimalDual(ValuePolicy):
-    """Tasks by value per cost at prices that grow exponentially with what was served (discrete model)."""
+    """Tasks by value per cost at prices that grow exponentially with what was served (discrete model).
+
+    1. All resources have price 1. Let R be the largest share that a task needs of any resource, and B = 1 /
+       R; jobs of which no task fits are out.
+    2. Stop when the prices sum to more than m e^(B - 1).
+    3. Of every job's next task, serve the one with the greatest value over cost, the cost being the sum of
+       price times share. Ties: larger value, then earlier arrival.
+    4. Every resource that it uses gets dearer by the factor (m e^(B - 1))^(r / (1 - r_most)), r being the
+       task's share of it and r_most the largest share that any task needs of it; go to 2.
+
+    Prices start anew in every slot; nothing is remembered.
+
+    Complexity: O(T N m) per slot for T tasks served, N visible jobs and m resources: every task served is
+    sought among all jobs. In view rule the environment does it.
+    """
 
     def __init__(self) -> None:
         super().__init__("primal-dual", ("allocation", "rule"), "discrete")
@@ -74,7 +103,21 @@ class PrimalDual(ValuePolicy):
     views=("allocation", "rule", "priority"),
 )
 class SGreedy(ValuePolicy):
-    """The highest marginal values first, whatever they need, until a resource is full."""
+    """The highest marginal values first, whatever they need, until a resource is full.
+
+    Discrete: whole tasks by value, ties by arrival, up to the first that does not fit; jobs of which no task
+    fits are out. Continuous: all jobs are served up to a common level of f', at which a resource is full.
+    Linear jobs come in at their own slope, one after another by arrival.
+
+    The level is found by Newton's method; among linear jobs by bisection first. In the discrete model it
+    finds the bulk of the tasks, and the order takes back or adds the few that differ. Nothing is remembered.
+
+    Complexity: O(N m) per evaluation of the level, for N visible jobs and m resources: a few, at most 200,
+    and about log L more with L linear jobs, whose sort (Shell's method) takes about L log L. Discrete: O(N +
+    t (log N + m)) for the t tasks served or taken back one by one; with linear jobs, or where few tasks fit,
+    t is all tasks of the slot, those of a linear job counting as one. In views rule and priority the
+    environment does it, but for O(N m) for the discrete scores.
+    """
 
     def __init__(self) -> None:
         super().__init__("s-greedy", ("allocation", "rule", "priority"))

@@ -24,7 +24,16 @@ __all__ = ["LocalOptimal"]
     needs={"model": "discrete"},
 )
 class LocalOptimal(ValuePolicy):
-    """The most valuable tasks of this slot, by integer programming: slow, for small instances."""
+    """The most valuable tasks of this slot, by integer programming: slow, for small instances.
+
+    One variable, 0 or 1, for every task that could be served now (up to its job's cap, and only of jobs of
+    which a task fits alone); the sum of their values is maximised under one constraint per resource, by the
+    solver HiGHS without a gap. As tasks of a job are alike but for falling values, only their number counts.
+    Nothing is remembered.
+
+    Complexity: exponential in the number of variables, the sum of the caps, at worst; O(V m) to build the
+    program for V of them and m resources.
+    """
 
     def __init__(self) -> None:
         super().__init__("local-optimal", ("allocation",), "discrete")

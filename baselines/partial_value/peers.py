@@ -20,7 +20,17 @@ __all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Rand
     views=("allocation", "rule"),
 )
 class EqualOpportunity(ValuePolicy):
-    """The same number of tasks for every job, as far as it may, until a resource is full."""
+    """The same number of tasks for every job, as far as it may, until a resource is full.
+
+    Continuous: one amount for all jobs, cut off at their caps, as large as fits; it grows in steps, each at
+    least to the next cap. Discrete: by bisection the largest whole number that fits for all; then one task
+    more for jobs below their caps, those served least so far first, ties by arrival, until one does not fit.
+    Jobs of which no task fits are out there. Nothing is remembered.
+
+    Complexity: continuous O(D N m) per slot for D different caps at worst (few steps as a rule), N visible
+    jobs and m resources; discrete O(N m log U + S) for caps up to U, where S is Shell's sort of N numbers
+    (about N log N). In view rule the environment does it.
+    """
 
     def __init__(self) -> None:
         super().__init__("equal-opp", ("allocation", "rule"))
@@ -34,7 +44,15 @@ class EqualOpportunity(ValuePolicy):
     needs={"deadlines": "shown"},
 )
 class EarliestDeadlineFirst(ValuePolicy):
-    """Jobs in order of deadline, each as much as fits."""
+    """Jobs in order of deadline, each as much as fits.
+
+    In every slot the visible jobs are sorted by deadline, ties by arrival. Each in turn takes the most that
+    its cap and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others.
+    Values play no part, and nothing is remembered.
+
+    Complexity: O(N m + S) per slot for N visible jobs and m resources, where S is Shell's sort of N numbers
+    (about N log N). In view rule the environment does it.
+    """
 
     def __init__(self) -> None:
         super().__init__("edf", ("allocation", "rule"), urgent=True)
@@ -44,7 +62,14 @@ class EarliestDeadlineFirst(ValuePolicy):
     "partial-value/fifo", source="not in the paper: first in, first out", views=("allocation", "rule")
 )
 class FirstInFirstOut(ValuePolicy):
-    """Jobs in order of arrival, each as much as fits."""
+    """Jobs in order of arrival, each as much as fits.
+
+    In every slot the visible jobs have their turns as they arrived. Each in turn takes the most that its cap
+    and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others. Values
+    play no part, and nothing is remembered.
+
+    Complexity: O(N m) per slot for N visible jobs and m resources. In view rule the environment does it.
+    """
 
     def __init__(self) -> None:
         super().__init__("fifo", ("allocation", "rule"))
@@ -52,7 +77,14 @@ class FirstInFirstOut(ValuePolicy):
 
 @register_policy("partial-value/random", source="not in the paper: random order", views=("allocation",))
 class Random(ValuePolicy):
-    """Jobs in an order drawn for each slot, each as much as fits."""
+    """Jobs in an order drawn for each slot, each as much as fits.
+
+    In every slot an order of the visible jobs is drawn, all orders alike. Each in turn takes the most that
+    its cap and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others.
+    Values play no part, and nothing is remembered.
+
+    Complexity: O(N m) per slot for N visible jobs and m resources.
+    """
 
     def __init__(self) -> None:
         super().__init__("random", ("allocation",))

@@ -16,7 +16,17 @@ __all__ = ["BFExec", "DotExec"]
 class BFExec(SchemePolicy):
     """Best fit by L2 norm on arrival; on a completion the server scans the queue, shortest first.
 
-    A task that does not fit is passed over and does not block. O(M) at an arrival, O(queue) per start.
+    1. A task arrives: of the servers on which it fits, it starts on the one with the least L2 norm of what is
+       left of both resources; if there is none, it joins the queue. Tasks that wait already are not tried.
+    2. A task ends: its server takes the shortest waiting task that fits, again and again, until none fits.
+
+    A task that does not fit is passed over and does not block. Ties go to the lowest server and to the
+    earliest submission. Each call gives one placement, or ends the epoch; nothing is remembered between
+    calls.
+
+    Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; M servers,
+    Q waiting tasks that are visible. Counting the visible tasks of a window of W adds O(log W). In view rule
+    the environment does it.
     """
 
     def __init__(self) -> None:
@@ -30,7 +40,18 @@ class BFExec(SchemePolicy):
     views=carrying_views("dot-exec"),
 )
 class DotExec(SchemePolicy):
-    """Largest inner product of demand and free resources on arrival; then as bf-exec."""
+    """Largest inner product of demand and free resources on arrival; then as bf-exec.
+
+    1. A task arrives: of the servers on which it fits, it starts on the one with the largest inner product of
+       its demand with what is free there before; if there is none, it joins the queue.
+    2. A task ends: its server takes the shortest waiting task that fits, again and again, until none fits.
+
+    Ties go to the lowest server and to the earliest submission; nothing is remembered between calls.
+
+    Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; M servers,
+    Q waiting tasks that are visible. Counting the visible tasks of a window of W adds O(log W). In view rule
+    the environment does it.
+    """
 
     def __init__(self) -> None:
         super().__init__("dot-exec")

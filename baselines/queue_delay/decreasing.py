@@ -74,6 +74,21 @@ def _best_fit(size: str) -> Any:
 class FirstFitDecreasing(SchemePolicy):
     """First fit on arrival (dp: largest dot product); completions scan the queue by decreasing size.
 
+    1. A task arrives: it starts on the lowest server on which it fits (dp: the one with the largest inner
+       product of demand and free resources), or joins the queue.
+    2. A task ends: its server takes the largest waiting task that fits, again and again, until none fits.
+
+    With blocking, at both: the largest waiting task starts on the lowest server on which it fits, again and
+    again, until one fits nowhere. Ties go to the earliest submission. Sizes are computed anew at every
+    decision, as those of dp and avgsum change; nothing is remembered.
+
+    The names ffd-nb, ffd-dp, ffd-product, ffd-sum and ffd-avgsum differ by the size; names that end in
+    -blocking set ``blocking``.
+
+    Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; with
+    blocking O(Q + M) for each start and for the head that blocks; M servers, Q waiting tasks that are
+    visible. Counting the visible tasks of a window of W adds O(log W). In view rule the environment does it.
+
     Args:
         size: nb (L2 norm), dp (dot product with what is free), product, sum, or avgsum (weighted by the
             mean demands so far).
@@ -93,6 +108,18 @@ class FirstFitDecreasing(SchemePolicy):
 @_best_fit("avgsum")
 class BestFitDecreasing(SchemePolicy):
     """Best fit by a size on arrival; completions scan the queue by decreasing size.
+
+    1. A task arrives: of the servers on which it fits, it starts on the one where the size of what is left is
+       least (nb and dp: its L2 norm); if there is none, it joins the queue.
+    2. A task ends: its server takes the largest waiting task that fits, again and again, until none fits.
+
+    Ties go to the lowest server and to the earliest submission. Sizes are computed anew at every decision, as
+    those of dp and avgsum change; nothing is remembered. The names bfd-nb, bfd-dp, bfd-product, bfd-sum and
+    bfd-avgsum differ by the size.
+
+    Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; M servers,
+    Q waiting tasks that are visible. Counting the visible tasks of a window of W adds O(log W). In view rule
+    the environment does it.
 
     Args:
         size: nb (L2 norm), dp (dot product with what is free), product, sum, or avgsum.

@@ -42,6 +42,21 @@ def _fit(code: str, everywhere: bool) -> Any:
 class Fit(SchemePolicy):
     """An arriving task bypasses the queue; on a completion only the head of the queue is tried.
 
+    1. A task arrives: it starts on the server that the rule chooses among those on which it fits, or joins
+       the queue.
+    2. A task ends: the task that has waited longest starts on that server if it fits there, else the epoch
+       ends; after a start the next one is tried. With everywhere it starts where the rule says, among all
+       servers.
+
+    Best and worst fit compare the L2 norm of what is left after the placement; ties go to the lowest server.
+    Random fit draws evenly among those that fit. Nothing is remembered.
+
+    The names ff, bf, wf and rf differ by the rule (first, best, worst, random); those that end in -all set
+    ``everywhere``.
+
+    Complexity: O(M) at an arrival, for M servers; O(1) for each head tried at a completion, with everywhere
+    O(M). Counting the visible tasks of a window of W adds O(log W). In view rule the environment does it.
+
     Args:
         code: ff (first), bf (least L2 norm of what is left), wf (largest), rf (random) fitting server.
         everywhere: try the head on all servers, not only on the released one.
@@ -57,7 +72,15 @@ class Fit(SchemePolicy):
     views=carrying_views("fcfs"),
 )
 class FirstComeFirstServed(SchemePolicy):
-    """Tasks start in order of submission, each on the first fitting server; the head blocks the rest."""
+    """Tasks start in order of submission, each on the first fitting server; the head blocks the rest.
+
+    At arrivals and completions alike, the task that has waited longest starts on the lowest server on which
+    it fits; then the next one is tried. The epoch ends when one fits nowhere, or none is left. Nothing is
+    remembered.
+
+    Complexity: O(M) for each head tried, M servers, whatever the length of the queue. Counting the visible
+    tasks of a window of W adds O(log W). In view rule the environment does it.
+    """
 
     def __init__(self) -> None:
         super().__init__("fcfs")

@@ -20,7 +20,13 @@ __all__ = ["MostEfficient", "Random"]
     views=("plan", "place"),
 )
 class MostEfficient(SingleJobPolicy):
-    """Every task on its most efficient server, sized by Eq. 16: the least energy."""
+    """Every task on its most efficient server, sized by Eq. 16: the least energy.
+
+    Ties go to the lowest server. How many tasks share a server, or how little vCPU its groups have, plays no
+    part. In view place the plan is made at the first task and then carried out.
+
+    Complexity: O(n M) per plan for n tasks and M servers.
+    """
 
     def __init__(self) -> None:
         super().__init__("most-efficient", ("plan", "place"))
@@ -34,7 +40,17 @@ class MostEfficient(SingleJobPolicy):
     "single-job/random", source="schedgym (not in the paper)", knows=KNOWS, views=("plan", "place")
 )
 class Random(SingleJobPolicy):
-    """Every task, in order, on a random server with which the energy cap can still be kept."""
+    """Every task, in order, on a random server with which the energy cap can still be kept.
+
+    1. Find the least energy of every task.
+    2. Task by task: draw evenly among the servers with which the energy so far, its own, and the least of all
+       tasks to come are within the cap; its most efficient server is always among them.
+
+    The environment sizes the tasks by Eq. 16. In view place the plan is made at the first task and then
+    carried out.
+
+    Complexity: O(n M) per plan for n tasks and M servers.
+    """
 
     def __init__(self) -> None:
         super().__init__("random", ("plan", "place"))

@@ -34,6 +34,20 @@ _GENETIC = _SHARES + (
 class MinMin(PlanningPolicy):
     """Task by task the placement after which the job so far ends first, then less energy.
 
+    1. Of all tasks not yet placed and all servers, take the pair after which the tasks placed so far complete
+       first; ties: the time of the task itself, then the lowest task, then server. Repeat until all are
+       placed.
+    2. While the energy cap is exceeded, move a task to a server where it is more efficient, such that the job
+       takes least (REC).
+    3. Size the tasks.
+
+    With "optra" times are those of Eq. 16; a task whose least time of an earlier round is too long already is
+    not looked at again. Where this fails, every task goes to its most efficient server. The name
+    min-min-equal sets ``allocation="equal-share"``.
+
+    Complexity: O(n^2 M D) per plan, by equal shares O(n^2 M + n M D), then O(n (R + M D)) for each move of
+    REC; n tasks, M servers, R groups of servers, D of them around a server.
+
     Args:
         allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
     """
@@ -56,6 +70,20 @@ class MinMin(PlanningPolicy):
 )
 class MinMinGenetic(PlanningPolicy):
     """A genetic algorithm with Min-Min in its first generation.
+
+    1. The first generation is Min-Min's placement and random ones.
+    2. Order by completion time and keep the best two. Make the other children of two parents each, the better
+       of two random members: cross them at one point, mostly, and send a few tasks to random servers.
+    3. Repair the child by REC and evaluate it.
+    4. After all generations the best member is the plan.
+
+    REC follows every change of a placement: while the energy cap is exceeded, a task moves to a server where
+    it is more efficient, such that the job takes least. Where this fails, every task goes to its most
+    efficient server. The name mm-ga-equal sets ``allocation="equal-share"``.
+
+    Complexity: Min-Min's (see there), and O(G P (P + R + n D + V n (R + M D))) per plan for G generations of
+    P members and V moves of REC per placement, of which random placements need many; n tasks, M servers, R
+    groups of servers, D of them around a server.
 
     Args:
         allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
@@ -84,6 +112,21 @@ class GeneticAnnealing(PlanningPolicy):
 
     Five steps per child; the temperature starts at a tenth of the best completion time and falls by 5% in
     each generation.
+
+    1. The first generation is random.
+    2. Order by completion time and keep the best two. Make the other children of two parents each, the better
+       of two random members: cross them at one point, mostly, and send a few tasks to random servers.
+    3. Repair the child by REC. Five times move a random task to a random server, repair, and accept that if
+       it is no worse, or with probability exp(-difference / temperature).
+    4. After all generations the best member is the plan.
+
+    REC: while the energy cap is exceeded, a task moves to a server where it is more efficient, such that the
+    job takes least. Where this fails, every task goes to its most efficient server. The name gsa-equal sets
+    ``allocation="equal-share"``.
+
+    Complexity: O(G P (P + 6 (R + n D + V n (R + M D)))) per plan for G generations of P members and V moves
+    of REC per placement: six placements per child, where mm-ga has one; n tasks, M servers, R groups of
+    servers, D of them around a server.
 
     Args:
         allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.

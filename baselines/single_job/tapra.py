@@ -21,7 +21,23 @@ _SEARCH = (
     views=("plan", "place"),
 )
 class Tapra(PlanningPolicy):
-    """The linear relaxation, each task where its largest part is, then less energy and a local search."""
+    """The linear relaxation, each task where its largest part is, then less energy and a local search.
+
+    1. Solve the relaxation in which tasks can be divided among servers (SJS-Relax-LP), first with the 8 most
+       efficient servers of each task, then with more of them as long as the prices ask for some.
+    2. Put every task on the server of its largest part, ties the lowest server.
+    3. REC: while the energy cap is exceeded, move a task to a server where it is more efficient, such that
+       the job takes least; ties the lowest task, then server.
+    4. The local search of tapra-fast: a task as long as the job moves to where it gets fastest, until none
+       can.
+
+    Where this fails, every task goes to its most efficient server. In view place the plan is made at the
+    first task and then carried out.
+
+    Complexity: linear programs of up to n M variables and n + R + 1 rows, by the dual simplex (exponential at
+    worst), and O(M (n + R)) to price them; then O(n (R + M D)) for each move of REC and O(R + n M D) at worst
+    for each of the search; n tasks, M servers, R groups of servers, D of them around a server.
+    """
 
     def __init__(self) -> None:
         super().__init__(Planner("tapra"), ("plan", "place"))
@@ -35,7 +51,23 @@ class Tapra(PlanningPolicy):
     views=("plan", "place", "search"),
 )
 class TapraFast(PlanningPolicy):
-    """A local search from every task's most efficient server."""
+    """A local search from every task's most efficient server.
+
+    1. Put every task on its most efficient server. By Eq. 16 a group of servers then takes the sum of its
+       tasks' equivalent loads (load / efficiency) over its vCPU, and a task as long as the slowest group
+       around its server.
+    2. Tasks on servers of a group without vCPU move first, each to where it is fastest within the energy cap.
+    3. Of the tasks that take as long as the job, in order of index, take the first that gets faster on
+       another server within the cap, and move it to where it gets fastest.
+    4. Repeat 3 until no such task can move; size the tasks by Eq. 16.
+
+    Where this fails, every task goes to its most efficient server. In view place the plan is made at the
+    first task and then carried out. In view search each decision is one move of 3.
+
+    Complexity: O(n M + L (R + n D + B M D)) per plan for L moves, in each of which B tasks are tried (usually
+    few, n at worst); n tasks, M servers, R groups of servers, D of them around a server. The code sets no
+    limit to L.
+    """
 
     def __init__(self) -> None:
         super().__init__(Planner("tapra-fast"), ("plan", "place", "search"))

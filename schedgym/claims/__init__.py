@@ -1,12 +1,11 @@
 """The papers' theorems and claims as executable checks, each with a verdict from a run.
 
-One module per paper; ``schedgym claims`` runs them. See :mod:`schedgym.claims.frame`.
+One package per paper; ``schedgym claims`` runs them. See :mod:`schedgym.claims.frame`.
 """
 
 from schedgym.claims.frame import (
     Claim,
     Finding,
-    Paper,
     Result,
     Run,
     Verdict,
@@ -19,7 +18,6 @@ from schedgym.claims.frame import (
 __all__ = [
     "Claim",
     "Finding",
-    "Paper",
     "Result",
     "Run",
     "Verdict",

@@ -1,8 +1,9 @@
 """The frame of all claims: what a claim is, how claims are found, checked and shown.
 
-A module per paper registers its claims with :func:`claim`; every module of this package is found and
-imported, so that a new paper is a new file. A verdict comes from a run, never from a table: the one that is
-stored beside a claim is only what an earlier run found, kept so that a change is noticed.
+A package per paper registers its claims with :func:`claim`, in the order of the paper; every module of this
+package is found and imported, so that a new paper is a new folder, or a new file. A verdict comes from a run,
+never from a table: the one that is stored beside a claim is only what an earlier run found, kept so that a
+change is noticed.
 """
 
 from __future__ import annotations
@@ -24,24 +25,30 @@ import numpy as np
 from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation import require
+from schedgym.evaluation.papers import PAPERS, Paper, get_paper
+from schedgym.evaluation.wording import make_console
 
 __all__ = [
+    "CORRECTED",
+    "HOLDS",
+    "MISSED",
+    "REFUTED",
     "SCALES",
     "Claim",
     "Finding",
-    "Paper",
+    "Instance",
     "Result",
     "Run",
     "Verdict",
     "check_claims",
     "claim",
+    "import_in_order",
     "list_claims",
     "main",
     "show",
 ]
 
 SCALES = ("small", "paper")
-WIDE = 200  # columns where the output is no terminal
 
 Instance = Mapping[str, Any]
 Check = Callable[["Run"], "Finding"]
@@ -57,12 +64,8 @@ class Verdict(enum.StrEnum):
     NOT_REPRODUCED = "not reproduced"
 
 
-@dataclasses.dataclass(frozen=True)
-class Paper:
-    """A paper: the short name that commands take, and its title."""
-
-    name: str
-    title: str
+HOLDS, CORRECTED, REFUTED = Verdict.HOLDS, Verdict.CORRECTED, Verdict.REFUTED
+MISSED = Verdict.NOT_REPRODUCED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,10 +75,12 @@ class Run:
     Attributes:
         scale: "small" (seconds) or "paper" (minutes).
         rng: random numbers of this claim alone, whatever else is checked.
+        seed: of the whole check, so that claims about the same runs can share them.
     """
 
     scale: str
     rng: np.random.Generator
+    seed: int
 
     @property
     def small(self) -> bool:
@@ -179,30 +184,42 @@ def claim(
     return enter
 
 
+def import_in_order(package: str, modules: Sequence[str]) -> None:
+    """Import the modules of a paper's package in the order in which its claims are listed.
+
+    Whichever module is asked for first: Python imports the package before it.
+    """
+    for module in modules:
+        importlib.import_module(f"{package}.{module}")
+
+
 @functools.cache
 def _discover() -> None:
     package = importlib.import_module("schedgym.claims")
-    for module in sorted(found.name for found in pkgutil.iter_modules(package.__path__)):
-        importlib.import_module(f"{package.__name__}.{module}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
 
 
 def list_claims(paper: str | None = None) -> list[Claim]:
     """All claims in the order of the papers, of one paper, or a single one.
 
     Args:
-        paper: the name of a paper or of a claim; None for all.
+        paper: a paper's number or name, or a claim's name; None for all.
 
     Raises:
         UnknownName: no paper and no claim has this name.
     """
     _discover()
+    head, slash, tail = (paper or "").partition("/")
+    if slash and head in (numbers := {entry.number: entry.name for entry in PAPERS}):
+        paper = f"{numbers[head]}/{tail}"
     if paper in _CLAIMS:
         return [_CLAIMS[paper]]
-    found = [entry for entry in _CLAIMS.values() if paper in (None, entry.paper.name)]
-    if not found:
-        papers = {entry.paper.name for entry in _CLAIMS.values()}
-        raise UnknownName("paper or claim", str(paper), _CLAIMS if "/" in str(paper) else papers)
-    return found
+    if paper is not None and "/" in paper:
+        raise UnknownName("claim", paper, _CLAIMS)
+    papers = sorted({entry.paper for entry in _CLAIMS.values()}, key=lambda entry: entry.number)
+    chosen = papers if paper is None else [get_paper(paper, papers)]
+    return [entry for one in chosen for entry in _CLAIMS.values() if entry.paper == one]
 
 
 def check_claims(
@@ -214,7 +231,7 @@ def check_claims(
     """Check claims: a verdict for each, from this run.
 
     Args:
-        paper: the name of a paper or of a claim; None for all.
+        paper: a paper's number or name, or a claim's name; None for all.
         scale: "small" (seconds a paper) or "paper" (minutes).
         seed: of everything random.
         progress: called with (claims done, claims in all, name of the next; "" at the end).
@@ -237,7 +254,7 @@ def check_claims(
         if progress is not None:
             progress(done, len(claims), entry.name)
         began = time.perf_counter()
-        run = Run(scale, np.random.default_rng([seed, zlib.crc32(entry.name.encode())]))
+        run = Run(scale, np.random.default_rng([seed, zlib.crc32(entry.name.encode())]), seed)
         finding = entry.check(run)
         _examine(entry, finding)
         results.append(Result(entry, finding, time.perf_counter() - began))
@@ -277,7 +294,7 @@ def main(
     """Check claims, print a table and the counterexamples, and write JSON if a file is named.
 
     Args:
-        paper: the name of a paper or of a claim; None for all.
+        paper: a paper's number or name, or a claim's name; None for all.
         scale: "small" or "paper".
         seed: of everything random.
         json: file for the results.
@@ -285,9 +302,7 @@ def main(
     Returns:
         0 if every verdict found is the recorded one, else 1.
     """
-    console = require("rich.console").Console(highlight=False)
-    if not console.is_terminal:
-        console = require("rich.console").Console(highlight=False, width=WIDE)
+    console = make_console()
     escape = require("rich.markup").escape
     began = time.perf_counter()
     with console.status("") as status:
@@ -297,7 +312,7 @@ def main(
 
         results = check_claims(paper, scale, seed, tell)
     papers = {result.claim.paper for result in results}
-    for entry in sorted(papers, key=lambda found: found.name):
+    for entry in sorted(papers, key=lambda found: found.number):
         _print_paper(console, entry, [result for result in results if result.claim.paper == entry])
     differing = [result for result in results if not result.as_recorded]
     for result in differing:
@@ -324,7 +339,7 @@ def main(
 def _print_paper(console: Any, paper: Paper, results: Sequence[Result]) -> None:
     escape = require("rich.markup").escape
     table = require("rich.table").Table(
-        title=escape(f"{paper.name}: {paper.title}"),
+        title=escape(f"{paper.number} {paper.name}: {paper.title}"),
         title_justify="left",
         title_style="bold",
         box=require("rich.box").SIMPLE_HEAD,

@@ -149,12 +149,17 @@ class Parameters:
                 isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool)
                 for kind in options
             ) or (float in options and number)
+            rules = field.metadata
+            choices: tuple[str, ...] = rules.get("choices") or ()
+            strange = bool(choices) and isinstance(value, str) and value not in choices
+            if choices and int in options and (strange or not fits):
+                words = " or ".join(map(repr, choices))
+                raise InvalidParameter(f"{field.name}: must be a whole number or {words}, got {value!r}")
             if not fits:
                 wanted = " or ".join("none" if k is type(None) else k.__name__ for k in options)
                 raise InvalidParameter(f"{field.name}: must be {wanted}, got {value!r}")
-            rules = field.metadata
-            if rules.get("choices") and isinstance(value, str) and value not in rules["choices"]:
-                raise UnknownName(field.name, value, rules["choices"])
+            if strange:
+                raise UnknownName(field.name, value, choices)
             if isinstance(value, float) and not math.isfinite(value):
                 raise InvalidParameter(f"{field.name}: must be finite, got {value!r}")
             low, high = rules.get("minimum"), rules.get("maximum")

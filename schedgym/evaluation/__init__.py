@@ -62,6 +62,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def require(module: str, extra: str = "eval") -> Any:
     """Import a module that belongs to an extra.
 

@@ -25,7 +25,8 @@ from schedgym.core.benchmark import Benchmark
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Problem, get_problem, list_problems
-from schedgym.evaluation.runner import acting_parameters, make_env
+from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.runner import acting_parameters, find_id, make_env
 
 __all__ = [
     "cartpole",
@@ -192,6 +193,8 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
     Raises:
         UnknownName: for a name that is neither.
     """
+    if name is not None:
+        name = find_id(name)
     problems = list(list_problems().values()) if name is None else [get_problem(name)]
     repetitions = 1 if quick else REPETITIONS
     print("one process, one core; medians of", repetitions, "runs; autoreset NextStep")
@@ -200,10 +203,10 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
         for id in [name] if name is not None and name in problem.ids else problem.ids:
             report.begin(id)
             _measure(id, cases(problem, id), report, repetitions, quick)
-    result = {"benchmark": report.rows}
+    result = {"benchmark": report.rows, "manifest": make_manifest()}
     if json is not None:
         with atomic_write(json) as stream:
-            json_module.dump(result, stream, indent=1)
+            stream.write(json_module.dumps(result, indent=1) + "\n")
     return result
 
 

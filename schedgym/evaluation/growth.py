@@ -21,7 +21,8 @@ from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.evaluation.bench import timed_episode
-from schedgym.evaluation.runner import acting_parameters, default_policies, make_env
+from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.runner import acting_parameters, default_policies, find_id, make_env
 
 __all__ = ["LIMIT", "MARGIN", "Point", "axes", "exponent", "grow", "main"]
 
@@ -122,6 +123,8 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
     Raises:
         UnknownName: for a name that is neither.
     """
+    if name is not None:
+        name = find_id(name)
     problems = list(list_problems().values()) if name is None else [get_problem(name)]
     limit = LIMIT / 10 if quick else LIMIT
     rows: list[dict[str, Any]] = []
@@ -147,8 +150,8 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
                     row |= {"policy_exponent": found, "env_exponent": env}
                     row |= {"expected": expected, "verdict": verdict}
                     rows.append(row | {"points": [point._asdict() for point in points]})
-    result = {"growth": rows}
+    result = {"growth": rows, "manifest": make_manifest()}
     if json is not None:
         with atomic_write(json) as stream:
-            json_module.dump(result, stream, indent=1)
+            stream.write(json_module.dumps(result, indent=1) + "\n")
     return result

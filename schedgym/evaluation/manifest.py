@@ -30,7 +30,7 @@ def make_manifest(
     """What this process runs with: a JSON-serialisable dict.
 
     Args:
-        command: the command line; None takes ``sys.argv``.
+        command: the command line; None takes ``sys.argv``, of the program only its name.
         seeds: that were used.
         parameters: of the environment.
         more: further entries, e.g. ``id``.
@@ -41,7 +41,7 @@ def make_manifest(
         ``parameters``, ``machine`` (platform, cpu, cores), and what ``more`` names.
     """
     return {
-        "command": shlex.join(sys.argv if command is None else command),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]] if command is None else command),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": {
             "schedgym": __version__,

@@ -1,11 +1,7 @@
-"""Pictures of comparisons: distributions with intervals, and paired differences beside them.
-
-Drawn through matplotlib's object interface on its own Agg canvas: no global state, no display.
-"""
+"""Pictures of comparisons: distributions with intervals, and paired differences beside them."""
 
 from __future__ import annotations
 
-import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,10 +9,24 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.files import atomic_write
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import require
+from schedgym.evaluation.canvas import (
+    BOUND,
+    DASHES,
+    FORMATS,
+    INK,
+    MARKERS,
+    PALETTE,
+    STYLE,
+    add_head,
+    add_legend,
+    bare,
+    check_path,
+    new_figure,
+    save_figure,
+)
 from schedgym.evaluation.statistics import (
     bootstrap_interval,
     episode_table,
@@ -34,28 +44,8 @@ __all__ = ["FORMATS", "plot_comparison"]
 
 F8 = npt.NDArray[np.float64]
 
-FORMATS = (".png", ".svg", ".pdf")
-#: Okabe and Ito's palette, told apart by colour-blind readers; yellow, too light for lines, is left out
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = "osD^vPX"
-DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-BOUND, INK, FAINT = "#6e6e6e", "#222222", "#d9d9d9"
 DECADE = 10.0
 LARGEST_SHARE = 20.0  # of the reference's mean
-DPI = 160
-
-STYLE = {
-    "font.size": 10.0,
-    "axes.labelsize": 10.0,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": "#888888",
-    "axes.linewidth": 0.8,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.color": INK,
-    "legend.fontsize": 9.5,
-    "svg.hashsalt": "schedgym",
-}
 
 
 def plot_comparison(
@@ -88,9 +78,7 @@ def plot_comparison(
         UnknownName: for a reference or a metric that the frame does not have.
         gymnasium.error.DependencyNotInstalled: without matplotlib.
     """
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidParameter(f"{path}: a picture ends in {', '.join(FORMATS)}")
+    path = check_path(path)
     if frame.empty:
         raise InvalidParameter("nothing to draw: the frame is empty")
     matplotlib = require("matplotlib")
@@ -107,35 +95,8 @@ def plot_comparison(
     with matplotlib.rc_context(STYLE):
         drawing = _Drawing(frame, metric, label, reference, confidence)
         figure = drawing.sweep() if setting_columns(frame) else drawing.single()
-        _head(figure, title, subtitle)
-        picture = io.BytesIO()
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
-        figure.savefig(picture, format=path.suffix[1:].lower(), dpi=DPI, metadata=metadata)
-    with atomic_write(path, "wb") as stream:
-        stream.write(picture.getvalue())
-
-
-def _figure(width: float, height: float) -> Any:
-    figure = require("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
-    require("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-    return figure
-
-
-def _head(figure: Any, title: str, subtitle: str) -> None:
-    height = figure.get_figheight()
-    figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=12.5, weight="bold")
-    room = int(figure.get_figwidth() * 15)
-    if len(subtitle) > room:
-        subtitle = subtitle[: room - 1] + "…"
-    figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
-
-
-def _bare(axes: Any, grid: str) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis=grid, color=FAINT, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=3)
+        add_head(figure, title, subtitle)
+        save_figure(figure, path)
 
 
 def _spread(values: F8) -> F8:
@@ -166,8 +127,16 @@ def _scale(axis: Any, values: F8) -> str:
     subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
     axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
     axis.set_minor_formatter(ticker.NullFormatter())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value)))
     return "log"
+
+
+def _short(value: float, sign: str = "") -> str:
+    """A number on an axis: 20k, 3M."""
+    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(factor, 1e4):
+            return f"{value / factor:{sign},.10g}{unit}"
+    return f"{value:{sign},.10g}" if value else "0"
 
 
 def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
@@ -184,7 +153,7 @@ def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
     axis._set_axes_scale("symlog", linthresh=threshold)
     axis.set_major_locator(ticker.FixedLocator(ticks))
     axis.set_minor_locator(ticker.NullLocator())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:{sign},.10g}" if value else "0"))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value, sign)))
 
 
 class _Drawing:
@@ -223,7 +192,7 @@ class _Drawing:
         rows = list(ranked["policy"])
         table = episode_table(self.frame, self.metric)
         lines = len(rows) + self.bounded
-        figure = _figure(11.5, 1.95 + 0.52 * lines)
+        figure = new_figure(11.5, 1.95 + 0.52 * lines)
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1))
         for y, policy in enumerate(rows):
             self._strip(left, y, table[policy].to_numpy(), self.colour(policy))
@@ -251,10 +220,10 @@ class _Drawing:
         left.set_yticks(ticks, labels)
         left.set_ylim(lines - 0.45, -0.55)
         left.set_xlabel(f"{self.label} of each episode")
-        _bare(left, "x")
+        bare(left, "x")
         left.tick_params(axis="y", length=0)
         self._single_differences(right, rows, table)
-        _bare(right, "x")
+        bare(right, "x")
         right.tick_params(axis="y", length=0, labelleft=False)
         self._single_legend(figure)
         return figure
@@ -342,29 +311,7 @@ class _Drawing:
                     label=f"mean {self.bound_label}",
                 )
             )
-        self._legend(figure, handles)
-
-    def _legend(self, figure: Any, handles: list[Any]) -> None:
-        width, height = figure.get_size_inches()
-        labels = [handle.get_label() for handle in handles]
-        columns = len(handles)
-        while columns > 1 and _legend_width(labels, columns) > width:
-            columns -= 1
-        rows = -(-len(handles) // columns)
-        if rows > 1:  # more room below the panels, as high as before
-            height += 0.21 * (rows - 1)
-            figure.set_figheight(height)
-        bottom = (0.32 + 0.21 * rows) / height
-        figure.get_layout_engine().set(rect=(0.008, bottom, 0.984, 1 - 0.62 / height - bottom))
-        figure.legend(
-            handles=handles,
-            loc="lower left",
-            bbox_to_anchor=(0.006, 0.04 / height),
-            ncols=columns,
-            frameon=False,
-            handlelength=2.2,
-            columnspacing=1.6,
-        )
+        add_legend(figure, handles)
 
     # a sweep ---------------------------------------------------------------------------------------
 
@@ -378,14 +325,14 @@ class _Drawing:
             keys = [{str(name): plain(value) for name, value in key.items()} for key in rest]
             a, b, c = tables
             panels = [(key, _where(a, key), _where(b, key), _where(c, key)) for key in keys]
-        figure = _figure(11.5, 1.35 + 3.7 * len(panels))
+        figure = new_figure(11.5, 1.35 + 3.7 * len(panels))
         grid = figure.subplots(len(panels), 2, squeeze=False, width_ratios=(1, 1))
         values = list(dict.fromkeys(plain(value) for value in self.frame[first]))
         for (left, right), (key, runs, summary, differences) in zip(grid, panels, strict=True):
             self._means(left, first, values, summary, runs)
             self._sweep_differences(right, first, values, differences)
             if key:
-                name = ", ".join(f"{k} = {_short(v)}" for k, v in key.items())
+                name = ", ".join(f"{k} = {_setting_text(v)}" for k, v in key.items())
                 left.set_title(name, loc="left", fontsize=10.5)
         self._sweep_legend(figure)
         return figure
@@ -417,7 +364,7 @@ class _Drawing:
         else:
             places = {v: float(i) for i, v in enumerate(values)}
             axes.set_xlim(-0.5, len(values) - 0.5)
-        labels = [f"{v:g}" if numbers else _short(v) for v in values]
+        labels = [f"{v:g}" if numbers else _setting_text(v) for v in values]
         axes.xaxis.set_major_locator(ticker.FixedLocator(list(places.values())))
         axes.xaxis.set_major_formatter(ticker.FixedFormatter(labels))
         axes.xaxis.set_minor_locator(ticker.NullLocator())
@@ -473,7 +420,7 @@ class _Drawing:
         if scale == "linear":
             axes.set_ylim(bottom=min(0.0, float(np.nanmin(shown))))
         axes.set_ylabel(self.label)
-        _bare(axes, "y")
+        bare(axes, "y")
 
     def _sweep_differences(self, axes: Any, name: str, values: list[Any], differences: pd.DataFrame) -> None:
         places = self._places(axes, name, values)
@@ -497,7 +444,7 @@ class _Drawing:
         if large and sizes.size and sizes.max() > DECADE**2 * sizes.min():
             _around_zero(axes.yaxis, shown, "+")
         axes.set_ylabel(self.difference_label())
-        _bare(axes, "y")
+        bare(axes, "y")
 
     def _sweep_legend(self, figure: Any) -> None:
         lines = require("matplotlib.lines")
@@ -513,17 +460,10 @@ class _Drawing:
             style = {"color": BOUND, "linestyle": (0, (4, 3)), "linewidth": 1.5}
             label = self.bound_label + (" (0: off the axis)" if self.bound_hidden else "")
             handles.append(lines.Line2D([], [], label=label, **style))
-        self._legend(figure, handles)
+        add_legend(figure, handles)
 
 
-def _legend_width(labels: list[str], columns: int) -> float:
-    """Inches that a legend takes, each column as wide as its longest label."""
-    rows = -(-len(labels) // columns)
-    longest = [max(len(label) for label in labels[i : i + rows]) for i in range(0, len(labels), rows)]
-    return sum(0.07 * length + 0.56 for length in longest)
-
-
-def _short(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     """A setting's value as a tick label: of a path, its last part."""
     text = "none" if value is None else str(value)
     return Path(text).name if "/" in text else text

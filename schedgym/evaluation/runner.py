@@ -16,7 +16,7 @@ import math
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -24,10 +24,10 @@ import gymnasium as gym
 import numpy as np
 
 from schedgym.core.policy import Policy, get_policy_spec, make_policy, resolve_policy_name
-from schedgym.core.problem import Metric, Parameters, Problem, get_problem
+from schedgym.core.problem import Metric, Parameters, Problem, get_problem, list_problems
 from schedgym.core.workload import Workload, save_workload
 from schedgym.envs import SchedulingEnv
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 from schedgym.evaluation import require
 
 if TYPE_CHECKING:
@@ -35,16 +35,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVALUATION_SEEDS",
+    "Observed",
     "Outcome",
     "acting_parameters",
     "check_bound",
     "evaluate",
+    "find_id",
     "lower_bound",
     "make_env",
+    "observed_sweep",
     "play",
     "resolve_id",
     "sweep",
 ]
+
+#: looks at an environment whose episode has ended; what it returns is handed over between processes
+Observer = Callable[[SchedulingEnv], Any]
 
 EPISODES = 20  # with the generator
 EVALUATION_SEEDS = 2**40  # evaluations take seeds below, trainings and their validations those from here
@@ -71,13 +77,29 @@ class Outcome:
     seconds: float = 0.0
 
 
+def find_id(name: str) -> str:
+    """The environment id that ``name`` means where it leaves out the namespace; any other as it is."""
+    for problem in list_problems().values():
+        for id in problem.ids:
+            if name == id.partition("/")[2]:
+                return id
+    return name
+
+
 def resolve_id(name: str) -> tuple[Problem, str]:
-    """The problem and the environment id that ``name`` (an id, or a problem's name) means.
+    """The problem and the environment id that ``name`` means.
+
+    Args:
+        name: an id, which may leave out its namespace, or the name of a problem that has only one.
 
     Raises:
         UnknownName: proposing the nearest id.
+        InvalidParameter: for a problem with several ids.
     """
+    name = find_id(name)
     problem = get_problem(name)
+    if name not in problem.ids and len(problem.ids) > 1:
+        raise InvalidParameter(f"{name!r} is ambiguous: name one of its ids, {', '.join(problem.ids)}")
     return problem, name if name in problem.ids else next(iter(problem.ids))
 
 
@@ -144,6 +166,7 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
         label: the policy's name in messages.
 
     Raises:
+        InvalidAction: when the environment refuses an action: names the view in use.
         RuntimeError: when the rewards do not sum to the objective: a fault of the environment.
         InvalidSchedule: when the schedule breaks a constraint: a fault of the environment, too.
     """
@@ -155,7 +178,13 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
         began = clock()
         action = policy(observation)
         seconds += clock() - began
-        observation, reward, terminated, truncated, info = step(action)
+        try:
+            observation, reward, terminated, truncated, info = step(action)
+        except InvalidAction as error:
+            raise InvalidAction(
+                f"{label or 'the policy'}, view {env.interface.view!r}: {error}; another view is chosen by "
+                f'parameters={{"view": ...}}, or by the policy\'s acting_parameters'
+            ) from error
         total += reward
         if terminated or truncated:
             break
@@ -240,6 +269,7 @@ class Job:
     label: str | None
     policy: Any
     episodes: tuple[int, ...]
+    observe: Observer | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -251,6 +281,26 @@ class Result:
     episode: int
     values: dict[str, float]
     seconds: float = 0.0
+    observed: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What an observer saw at the end of an episode.
+
+    Attributes:
+        setting: swept parameter -> value.
+        policy: label.
+        episode: its number.
+        seconds: time that the policy took for all its decisions [s].
+        values: what the observer returned.
+    """
+
+    setting: dict[str, Any]
+    policy: str
+    episode: int
+    seconds: float
+    values: Any
 
 
 class Environments:
@@ -286,6 +336,7 @@ def _episodes(job: Job) -> Iterator[Result]:
         if job.files:
             parameters = {**parameters, "workload": job.files[episode]}
         env = Environments.get(job.run, job.setting, job.id, parameters)
+        observed = None
         if job.label is None:
             env.reset(seed=job.seed, options={"episode": episode})
             workload = env.simulator.workload(0)
@@ -296,7 +347,9 @@ def _episodes(job: Job) -> Iterator[Result]:
             outcome = play(env, job.policy, seed=job.seed, episode=episode, label=job.label)
             values = {**outcome.metrics, "truncated": float(outcome.truncated)}
             seconds = outcome.seconds
-        yield Result(job.setting, job.label, episode, values, seconds)
+            if job.observe is not None:
+                observed = job.observe(env)
+        yield Result(job.setting, job.label, episode, values, seconds, observed)
 
 
 def run_job(job: Job) -> list[Result]:
@@ -368,7 +421,7 @@ def evaluate(
     these choose no view, a policy that cannot act in the baselines' view acts in the first of its own.
 
     Args:
-        env_id: environment id, or the problem's name.
+        env_id: environment id, which may leave out its namespace, or the name of a problem that has one.
         policies: names (full or short) or policy objects, in a list or as a dict from label to either;
             None runs the id's default policies. Objects must forget the last episode in ``reset``.
         episodes: number of episodes per policy; None means 20 of the generator, all windows of a trace,
@@ -443,6 +496,54 @@ def sweep(
         InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
             objectives.
     """
+    frame, _ = observed_sweep(
+        env_id,
+        policies,
+        grid,
+        episodes,
+        seed,
+        parameters=parameters,
+        workloads=workloads,
+        n_jobs=n_jobs,
+        progress=progress,
+        options=options,
+    )
+    return frame
+
+
+def observed_sweep(
+    env_id: str,
+    policies: Any,
+    grid: Mapping[str, Sequence[Any]],
+    episodes: int | None = None,
+    seed: int = 0,
+    *,
+    observe: Observer | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    workloads: Sequence[Workload] | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> tuple[pd.DataFrame, list[Observed]]:
+    """:func:`sweep`, and what ``observe`` sees in the environment after each episode.
+
+    Args:
+        env_id: as for :func:`sweep`, as are all others.
+        policies: as for :func:`sweep`.
+        grid: as for :func:`sweep`.
+        episodes: as for :func:`sweep`.
+        seed: as for :func:`sweep`.
+        observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
+            function of a module, as other processes call it, too. None: ``values`` are None.
+        parameters: as for :func:`sweep`.
+        workloads: as for :func:`sweep`.
+        n_jobs: as for :func:`sweep`.
+        progress: as for :func:`sweep`.
+        options: as for :func:`sweep`.
+
+    Returns:
+        the frame, and an entry for each setting, policy and episode, in this order.
+    """
     pandas = require("pandas")
     problem, id = resolve_id(env_id)
     settings = expand_grid(grid)
@@ -474,7 +575,7 @@ def sweep(
                     chunk = tuple(range(first, min(first + size, count)))
                     policy = given[label] if label is not None else None
                     used = acting[label] if label is not None else own
-                    jobs.append(Job(run, index, id, used, files, seed, label, policy, chunk))
+                    jobs.append(Job(run, index, id, used, files, seed, label, policy, chunk, observe))
         results = list(_run(jobs, jobs_at_once, progress))
     finally:
         Environments.clear()
@@ -499,7 +600,14 @@ def sweep(
         "views": views,
         "policy_seconds": _policy_seconds(settings, list(given), results),
     }
-    return cast("pd.DataFrame", frame)
+    found = {(result.setting, result.label, result.episode): result for result in results}
+    observed = []
+    for index, setting in enumerate(settings):
+        for label in given:
+            for episode in range(counts[index]):
+                result = found[index, label, episode]
+                observed.append(Observed(setting, label, episode, result.seconds, result.observed))
+    return cast("pd.DataFrame", frame), observed
 
 
 def count_processes(n_jobs: int) -> int:
@@ -561,7 +669,7 @@ def resolve_policies(
     """Label -> policy object; every name and option is checked before anything runs."""
     if policies is None:
         policies = default_policies(problem, id, [{**parameters, **own} for own in settings], options)
-    if isinstance(policies, str) or (callable(policies) and hasattr(policies, "reset")):
+    if isinstance(policies, str) or callable(policies) or not isinstance(policies, Iterable):
         policies = [policies]
     pairs: Iterable[tuple[str | None, Any]]
     if isinstance(policies, Mapping):
@@ -579,9 +687,10 @@ def resolve_policies(
             short = full.removeprefix(prefix)
             label = label or short
             policy = make_policy(full, **unused.pop(label, {}))
-        elif not (callable(policy) and callable(getattr(policy, "reset", None))):
+        elif isinstance(policy, type) or not (callable(policy) and callable(getattr(policy, "reset", None))):
             raise InvalidParameter(
-                f"policies: a policy is a name, or has reset(interface, rng) and is callable; got {policy!r}"
+                "policies: a policy is a name, or an object with the methods reset(interface, rng) and "
+                f"__call__(observation); got {_kind_of(policy)}{'' if label is None else f' for {label!r}'}"
             )
         if label is None:
             label = str(getattr(policy, "name", type(policy).__name__)).removeprefix(prefix)
@@ -595,6 +704,14 @@ def resolve_policies(
             raise InvalidParameter(f"options: {name!r} is an object already, build it with its options")
         raise UnknownName("policy in options", name, built)
     return built
+
+
+def _kind_of(value: Any) -> str:
+    """What a value is, without the address that Python would print."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = getattr(value, "__name__", None)
+    return f"the {type(value).__name__} {name}" if name else f"an object of class {type(value).__name__}"
 
 
 def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from schedgym.core.problem import Statement, get_problem
@@ -12,9 +13,28 @@ from schedgym.evaluation.statistics import paired_differences, split_settings
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Examined", "examine"]
+__all__ = ["HOLDS", "IN_PART", "NOT_REPRODUCED", "Examined", "examine", "judge_gain"]
 
-HOLDS, IN_PART, NOT = "holds", "in part", "not reproduced"
+HOLDS, IN_PART, NOT_REPRODUCED = "holds", "in part", "not reproduced"
+PARTLY = 0.1  # of what a paper states: less of it is none
+
+
+def judge_gain(gain: float, low: float, by: float, most: float = math.inf) -> str:
+    """Whether a gain is as large as a paper states.
+
+    Args:
+        gain: as a share.
+        low: lower end of its interval; nan: there is none, and the gain decides alone.
+        by: the share stated.
+        most: from here on the gain is so large that it is not what the paper saw.
+
+    Returns:
+        "holds" if it is above 0, significantly, and at least ``by``, but below ``most``; "in part" if it is
+        only significant and at least a tenth of ``by``; else "not reproduced".
+    """
+    if not gain > 0.0 or low <= 0.0 or gain < PARTLY * by:
+        return NOT_REPRODUCED
+    return HOLDS if by <= gain < most else IN_PART
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +47,7 @@ class Examined:
         setting: swept parameter -> value.
         gain: by what part of the rival's mean the policy is better; nan without a mean.
         low, high: its interval; nan for a single episode.
-        verdict: "holds" (better, significantly, by the stated part at least), "in part" (better,
-            significantly, by less), else "not reproduced".
+        verdict: of :func:`judge_gain`.
     """
 
     statement: Statement
@@ -40,17 +59,18 @@ class Examined:
     verdict: str
 
 
-def examine(frame: pd.DataFrame) -> list[Examined]:
-    """Examine those statements of the problem's paper whose policies a frame compares.
+def examine(frame: pd.DataFrame, statements: Sequence[Statement] | None = None) -> list[Examined]:
+    """Examine those statements whose policies a frame compares.
 
     Args:
         frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``. With one episode, "significantly"
             is left out.
+        statements: None: those of the problem's paper.
     """
     problem = get_problem(frame.attrs["problem"])
     present = set(frame["policy"])
     found = []
-    for statement in problem.statements:
+    for statement in problem.statements if statements is None else statements:
         rivals = [rival for rival in statement.rivals if rival in present]
         if statement.policy not in present:
             continue
@@ -61,10 +81,7 @@ def examine(frame: pd.DataFrame) -> list[Examined]:
                 rows = paired_differences(part, rival, statement.metric)
                 row = rows[rows["policy"] == statement.policy].iloc[0]
                 gain = sign * float(row["relative"])
-                ends = sorted((sign * float(row["relative_low"]), sign * float(row["relative_high"])))
-                low, high = ends
-                verdict = NOT
-                if gain > 0.0 and (low > 0.0 or math.isnan(low)):
-                    verdict = HOLDS if gain >= statement.by else IN_PART
+                low, high = sorted((sign * float(row["relative_low"]), sign * float(row["relative_high"])))
+                verdict = judge_gain(gain, low, statement.by)
                 found.append(Examined(statement, rival, setting, gain, low, high, verdict))
     return found

@@ -29,6 +29,7 @@ __all__ = [
     "bootstrap_interval",
     "episode_table",
     "interquartile_mean",
+    "lower_is_better",
     "paired_differences",
     "performance_profile",
     "performance_ratios",

@@ -101,8 +101,15 @@ def fetch(name: str) -> Path:
     try:
         return Path(cache.fetch(known.file))
     except (OSError, ValueError) as error:  # pooch raises ValueError for a wrong hash
-        reason = " ".join(str(error).split())
-        raise OSError(f"{name}: cannot fetch {known.url} into {cache.abspath}: {reason}") from error
+        cause: BaseException = error
+        while earlier := cause.__cause__ or cause.__context__:
+            cause = earlier  # the rest only wraps it, in 400 characters
+        reason = " ".join((getattr(cause, "strerror", None) or str(cause)).split())
+        where = folder or f"a folder that the environment variable {ENVIRONMENT_VARIABLE} names"
+        raise OSError(
+            f"{name}: cannot fetch {known.url} into {cache.abspath}: {reason}; "
+            f"without a network, put {known.file} into {where}"
+        ) from error
 
 
 def sha256(path: Path) -> str:

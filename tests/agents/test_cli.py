@@ -102,6 +102,8 @@ def test_a_training_that_was_cut_off(capsys, folder) -> None:
         (["train", ID, "--config", "small.yaml", "-o", "no/mine.npz"], "there is no folder 'no'"),
         (["agents", "show", "small.yaml"], "small.yaml: "),
         (["agents", "show", "none.npz"], "none.npz: No such file"),
+        (["agents", "show", "pretrained"], f"there is one for each id: show one of .*{ID}"),
+        (["train", "GeoFair-v0", "--algo", "ppo"], "no configuration of ppo .* give one by --config"),
         (["compare", ID, "--agents", "none.npz"], "none.npz: No such file"),
     ],
 )
@@ -119,6 +121,12 @@ def test_agents_and_policies_of_one_name(capsys, folder) -> None:
     assert "two are called" in refused(
         capsys, "compare", ID, "--agents", "srvf.npz,srvf.npz", "--policies", "fifo"
     )
+
+
+def test_a_shipped_agent_is_shown_by_its_id(capsys) -> None:
+    for name in (ID, ID.partition("/")[2]):
+        assert cli.main(["agents", "show", name]) == 0
+        assert json.loads(capsys.readouterr().out)["id"] == ID
 
 
 def test_agents_list(capsys) -> None:

@@ -136,7 +136,7 @@ def test_changes_of_a_command_line(tmp_path: Path) -> None:
     for changes, message in (
         ({"search.sigma": "x"}, "search.sigma: must be float, got 'x'"),
         ({"search.sigma": "[1"}, "search.sigma: not YAML"),
-        ({"parameters.jobs": "x"}, "unknown jobs of parameters in config.yaml 'x'"),
+        ({"parameters.jobs": "x"}, "config.yaml: parameters.jobs: must be a whole number or 'all', got 'x'"),
         ({"parameters.jbs": "3"}, "unknown parameter of parameters in config.yaml 'jbs'"),
         ({"a.b.c": "3"}, "unknown field of a configuration in config.yaml 'a.b'"),
         ({"sed": "3"}, "unknown field of a configuration in config.yaml 'sed'"),
@@ -229,7 +229,8 @@ def test_the_configuration_for_an_id() -> None:
         own = load_config(name)
         found = load_config(config_for(own.id, own.algorithm))
         assert (found.id, found.algorithm) == (own.id, own.algorithm)
-    with pytest.raises(InvalidParameter, match="schedgym/Nothing-v0: no configuration of cma is shipped"):
+    message = "Nothing-v0: no configuration of cma is shipped for it: give one by --config; `schedgym agents"
+    with pytest.raises(InvalidParameter, match=message):
         config_for("schedgym/Nothing-v0", "cma")
 
 

@@ -98,7 +98,16 @@ def test_rllib_without_ray_says_what_to_install(monkeypatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "ray"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(DependencyNotInstalled, match=r"schedgym\[ray\]"):
+    with pytest.raises(DependencyNotInstalled, match=r"schedgym\[rllib\]"):
+        rllib_ppo.configuration("schedgym/QueueDelay-v0", {"view": "pick"})
+
+
+def test_rllib_with_ray_alone_says_what_to_install(monkeypatch) -> None:
+    def broken(module: str, extra: str) -> None:
+        raise ModuleNotFoundError("No module named 'tree'", name="tree")
+
+    monkeypatch.setattr(rllib_ppo, "require", broken)
+    with pytest.raises(DependencyNotInstalled, match=r"^tree, .*schedgym\[rllib\]"):
         rllib_ppo.configuration("schedgym/QueueDelay-v0", {"view": "pick"})
 
 

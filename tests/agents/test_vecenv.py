@@ -23,7 +23,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 from stable_baselines3.common.vec_env.base_vec_env import tile_images
 
-from schedgym.agents.vecenv import SB3VecEnv, action_masks, make_vec_env
+from schedgym.agents.vecenv import ModelPolicy, SB3VecEnv, action_masks, make_vec_env
 
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 8, "servers": 3, "window": 4}
@@ -342,3 +342,49 @@ def test_ppo_of_stable_baselines3_runs_and_logs_episodes() -> None:
     model.learn(256, callback=Count())
     assert len(model.ep_info_buffer) > 3
     assert {"r", "l", "t"} <= set(model.ep_info_buffer[0])
+
+
+class Model:
+    """Takes the last open choice, or the middle of a box, and keeps what it was asked."""
+
+    def __init__(self, action_space, observation_space) -> None:
+        self.action_space, self.observation_space = action_space, observation_space
+
+    def predict(self, observation, deterministic, action_masks):
+        assert deterministic and self.observation_space.contains(observation)
+        assert action_masks.shape == (1, self.action_space.n) and action_masks.any()
+        return np.array(np.flatnonzero(action_masks[0])[-1]), None
+
+
+class Unmasked(Model):
+    def predict(self, observation, deterministic):
+        assert self.observation_space.contains(observation)
+        return np.zeros(self.action_space.shape, dtype=np.float32), None
+
+
+def test_a_model_is_evaluated_beside_baselines() -> None:
+    from schedgym.evaluation import evaluate
+
+    view = {"view": "pick", "observation": "features", "window": 4}
+    size = {"tasks": 30, "servers": 3}
+    env = make_vec_env(ID, 1, **size, **view)
+    policy = ModelPolicy(Model(env.action_space, env.observation_space), ID, **view)
+    frame = evaluate(ID, {"model": policy, "fcfs": "fcfs"}, 2, parameters=size)
+    other = evaluate(ID, {"fcfs": "fcfs"}, 2, parameters=size)
+    assert set(frame.policy) == {"model", "fcfs"}
+    own = frame[frame.policy == "fcfs"].reset_index(drop=True)
+    assert own.equals(other)
+    with pytest.raises(InvalidParameter, match="trained in schedgym/QueueDelay-v0, not in"):
+        policy.acting_parameters("schedgym/PartialValue-v0", {})
+    with pytest.raises(UnknownName, match="view"):
+        ModelPolicy(policy.model, ID, view="none")
+
+
+def test_a_model_with_scores() -> None:
+    from schedgym.evaluation import evaluate
+
+    id, view = "schedgym/PartialValue-v0", {"view": "priority", "observation": "features", "window": 8}
+    env = make_vec_env(id, 1, **view)
+    policy = ModelPolicy(Unmasked(env.action_space, env.observation_space), id, **view)
+    frame = evaluate(id, {"model": policy, "s-greedy": "s-greedy"}, 1, parameters={"jobs": 10})
+    assert (frame[frame.metric == "value"].value > 0).all()

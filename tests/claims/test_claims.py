@@ -13,8 +13,8 @@ from fractions import Fraction as F
 import pytest
 
 from schedgym.claims import Verdict, check_claims, list_claims
-from schedgym.claims.distributed_jobs import _assign, _optimum
-from schedgym.claims.exact_shares import settings
+from schedgym.claims.distributed_jobs.assignment import _assign, _optimum
+from schedgym.claims.distributed_jobs.exact_shares import settings
 from schedgym.claims.frame import show
 from tests.claims.test_exact_shares import extreme, oracle_aggregates
 from tests.geo import oracle

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from schedgym.claims import exact_shares
-from schedgym.claims.exact_shares import (
+from schedgym.claims.distributed_jobs import exact_shares
+from schedgym.claims.distributed_jobs.exact_shares import (
     demand_rows,
     fair_shares,
     isolated,

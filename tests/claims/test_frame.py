@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from schedgym.claims import Finding, Paper, Verdict, check_claims, claim, frame, list_claims, main
+from schedgym.claims import Finding, Verdict, check_claims, claim, frame, list_claims, main
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+from schedgym.evaluation.papers import Paper
 
-PAPER = Paper("paper", "A paper")
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = Paper("999", "paper", "A paper", "Nobody", "Nowhere", ())
 
 
 @pytest.fixture
@@ -118,6 +123,30 @@ def test_the_command(registry, tmp_path, capsys) -> None:
     assert main() == 1
     text = capsys.readouterr().out
     assert "paper/c: recorded holds, found not reproduced" in text and "1 not as recorded" in text
+
+
+def test_claims_are_in_the_order_of_the_papers() -> None:
+    """Also if a late module of a paper is the first to be imported."""
+    late = ("distributed_jobs.site_groups", "parallel_jobs.many_jobs", "online_packing.instances")
+    code = "import importlib\n"
+    code += "".join(f"importlib.import_module('schedgym.claims.{module}')\n" for module in late)
+    code += "from schedgym.claims import list_claims\nprint(*(entry.name for entry in list_claims()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    committed = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))["claims"]
+    names = [entry["claim"] for entry in committed]
+    assert done.stdout.split() == names == [entry.name for entry in list_claims()]
+
+
+def test_every_module_with_claims_is_in_its_place() -> None:
+    """A module that a package does not name would be found all the same, but be last."""
+    for path in sorted(Path(frame.__file__).parent.glob("*/__init__.py")):
+        package = importlib.import_module(f"schedgym.claims.{path.parent.name}")
+        registering = {
+            module.stem
+            for module in path.parent.glob("*.py")
+            if re.search(r"^(@claim\(|@?register_)", module.read_text(encoding="utf-8"), re.MULTILINE)
+        }
+        assert registering == set(package.MODULES), path.parent.name
 
 
 def test_importing_the_claims_is_light() -> None:

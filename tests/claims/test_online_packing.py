@@ -11,8 +11,8 @@ from fractions import Fraction as F
 import pytest
 
 from schedgym.claims import Verdict, check_claims, list_claims
-from schedgym.claims import tiny_flowtime as tiny
 from schedgym.claims.frame import show
+from schedgym.claims.online_packing import tiny_flowtime as tiny
 from tests.flowtime import oracle
 
 PAPER = "online-packing"

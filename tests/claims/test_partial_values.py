@@ -10,9 +10,10 @@ from fractions import Fraction as F
 import pytest
 
 from schedgym.claims import Verdict, check_claims, list_claims
-from schedgym.claims import tiny_values as tiny
 from schedgym.claims.frame import show
-from schedgym.claims.partial_values import _aware_bound, _aware_family, _given, _wait
+from schedgym.claims.partial_values import tiny_values as tiny
+from schedgym.claims.partial_values.instances import read_instance
+from schedgym.claims.partial_values.whole_tasks import _aware_bound, _aware_family, _wait
 from tests.partial_value import oracle
 
 PAPER = "partial-values"
@@ -204,7 +205,7 @@ def test_infeasible_schedules() -> None:
 
 def continuous(found):
     """The oracle's value of Algorithm 1, and of the better schedule of a finding."""
-    here = plain(_given(found), False)
+    here = plain(read_instance(found), False)
     return oracle.simulate(here, "concave").value, here
 
 
@@ -234,7 +235,7 @@ def test_lemma_3_6(results) -> None:
     """The lemma's own words on the smallest instance: one job that is served in slot 1 and done."""
     found = instance_of(results, "lemma-3.6")
     assert (found["deadline"], found["tasks"], found["beta"], found["alpha"]) == ([2], [1], [1, 0], [1])
-    here = plain(_given(found), False)
+    here = plain(read_instance(found), False)
     outcome = oracle.simulate(here, "concave")
     assert outcome.allocation == [[1.0]] and outcome.value == 1.0
     assert found["left"] == 1 - found["alpha"][0] - found["beta"][0]
@@ -272,7 +273,7 @@ def test_fractional_bound(results) -> None:
 )
 def test_the_factor_of_two_is_tight(results, name, policy, discrete) -> None:
     found = instance_of(results, name)
-    here = plain(_given(found), discrete)
+    here = plain(read_instance(found), discrete)
     assert oracle.simulate(here, policy).value == pytest.approx(found["got"])
     assert replayed(here, found["schedule"]) == pytest.approx(found["better"])
     best = oracle.offline_discrete(here) if discrete else oracle.offline_continuous(here).value
@@ -288,18 +289,18 @@ def test_theorem_4_1(results) -> None:
 
 def test_m_greedy(results) -> None:
     found = instance_of(results, "m-greedy-factor")
-    here = plain(_given(found), True)
+    here = plain(read_instance(found), True)
     assert oracle.simulate(here, "m-greedy").value == found["got"]
     assert replayed(here, found["schedule"]) == found["better"] > 2.9 * found["got"]
     found = instance_of(results, "m-greedy-dominates")
-    here = plain(_given(found), True)
+    here = plain(read_instance(found), True)
     assert oracle.simulate(here, "m-greedy").value == found["m_greedy"]
     assert oracle.simulate(here, "s-greedy").value == found["s_greedy"] > found["m_greedy"]
 
 
 def test_primal_dual(results) -> None:
     found = instance_of(results, "primal-dual-factor")
-    here = plain(_given(found), True)
+    here = plain(read_instance(found), True)
     assert replayed(here, found["schedule"]) == found["better"] == oracle.offline_discrete(here)
     state = oracle.State(here, 1, (0.0,) * len(here.jobs))
     factor = oracle.primal_dual_factor(oracle.bound_b(state), 1)
@@ -314,12 +315,12 @@ def test_theorem_4_2(results) -> None:
     finding = results[f"{PAPER}/theorem-4.2"].finding
     found = finding.counterexample
     assert found["capacity"] == [1] and F(found["ratio"]) == F(11, 6)
-    here = plain(_given(found), True)
+    here = plain(read_instance(found), True)
     assert oracle.simulate(here, "deadline-aware").value == found["got"]
     assert oracle.offline_unit(here) == oracle.offline_discrete(here) == found["better"]
     # C = 3 by the oracle, above 1.8 and below the corrected bound; and the specification's instance
     three = finding.figures["C_3"]
-    here = plain(_given(three), True)
+    here = plain(read_instance(three), True)
     ratio = oracle.offline_unit(here) / oracle.simulate(here, "deadline-aware").value
     assert ratio == pytest.approx(float(F(three["ratio"])))
     assert 1.817 < ratio < float(_aware_bound(3)) == pytest.approx(oracle.deadline_aware_factor(3))

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import schedgym
+from schedgym import evaluation as schedgym_evaluation
 from schedgym.core.problem import Metric, Parameters, get_problem, list_problems, parameter
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName, suggest
 
@@ -54,9 +55,10 @@ def test_defaults_and_sound_values() -> None:
         ({"load": "no"}, InvalidParameter, "load: must be float or none, got 'no'"),
         ({"mode": "fst"}, UnknownName, "unknown mode 'fst'; did you mean 'fast'?"),
         ({"mode": 1}, InvalidParameter, "mode: must be str, got 1"),
-        ({"window": "al"}, UnknownName, "unknown window 'al'; did you mean 'all'?"),
+        ({"window": "al"}, InvalidParameter, "window: must be a whole number or 'all', got 'al'"),
+        ({"window": "4"}, InvalidParameter, "window: must be a whole number or 'all', got '4'"),
         ({"window": 0}, InvalidParameter, "window: must be >= 1, got 0"),
-        ({"window": 2.5}, InvalidParameter, "window: must be int or str, got 2.5"),
+        ({"window": 2.5}, InvalidParameter, "window: must be a whole number or 'all', got 2.5"),
         ({"flag": 1}, InvalidParameter, "flag: must be bool, got 1"),
         ({"flag": "true"}, InvalidParameter, "flag: must be bool, got 'true'"),
         ({"path": 3}, InvalidParameter, "path: must be str or none, got 3"),
@@ -171,12 +173,21 @@ def test_lazy_names_of_the_root() -> None:
         _ = schedgym.nothing
 
 
+@pytest.mark.parametrize("module", [schedgym, schedgym_evaluation])
+def test_completion_shows_the_public_names(module) -> None:
+    assert dir(module) == sorted(module.__all__)
+
+
 def test_errors_say_what_and_where_and_can_be_pickled() -> None:
     error = UnknownName("view", "pik", ("pick", "route"))
     assert str(error) == "unknown view 'pik'; did you mean 'pick'?"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert suggest("zzz", ("b", "a")) == "; known: a, b"
     assert suggest("zzz", ()) == "; none is known"
+    assert suggest("zzz", ("b", "a", "b")) == "; known: a, b"
+    many = [f"name{i}" for i in range(30)]
+    assert suggest("zzz", many, "schedgym list").endswith("; all 30: schedgym list")
+    assert "name29" in suggest("zzz", many), "it is listed nowhere else"
     located = TraceFormatError("t.csv", 12, "cpu", "not a number")
     assert str(located) == "t.csv:12: cpu: not a number"
     again = pickle.loads(pickle.dumps(located))

@@ -1,14 +1,18 @@
 """The command line: what it prints and writes, and one line with exit code 2 for every error of the user."""
 
+import importlib
 import json
+import re
+import socket
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import schedgym
 from schedgym import cli
-from schedgym.evaluation import evaluate
+from schedgym.evaluation import evaluate, wording
 from schedgym.problems.queue_delay.workload import make_workload
 
 ID = "schedgym/QueueDelay-v0"
@@ -23,6 +27,7 @@ NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,0,\nn1,32000,131072,
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
     return tmp_path
 
 
@@ -73,12 +78,28 @@ def fails(capsys, folder, *arguments):
     return err
 
 
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"schedgym {schedgym.__version__}\n"
+
+
 def test_list(capsys):
     assert cli.main(["list"]) == 0
     out = capsys.readouterr().out
     assert ID in out and "queue-delay/bf-exec*" in out and "section IV" in out
     assert cli.main(["list", "--problem", "queue-delay"]) == 0
-    assert all(len(line) <= cli.WIDE for line in out.splitlines())
+    assert all(len(line) <= wording.WIDE for line in out.splitlines())
+
+
+def test_columns_say_how_wide_the_output_is(capsys, monkeypatch):
+    compare = ["compare", ID, *FAST, "--policies", "bf-exec,fcfs", "--plot", "none"]
+    assert cli.main(compare) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 150
+    monkeypatch.setenv("COLUMNS", "100")
+    for arguments in (["list", "--problem", "queue-delay"], compare):
+        assert cli.main(arguments) == 0
+        tables = [line for line in capsys.readouterr().out.splitlines() if line.startswith(" ")]
+        assert tables and all(len(line) <= 100 for line in tables)
 
 
 def test_describe_an_id(capsys):
@@ -101,7 +122,7 @@ def test_list_and_describe_know_every_id(capsys):
         out = capsys.readouterr().out
         for id, variant in problem.ids.items():
             assert id in out and variant.title in out and f"reference {variant.reference}" in out
-        assert all(len(line) <= cli.WIDE for line in out.splitlines())
+        assert all(len(line) <= wording.WIDE for line in out.splitlines())
         assert len(out.splitlines()) < 150 * len(problem.ids)  # no space is written out number by number
 
 
@@ -120,6 +141,7 @@ def test_compare_prints_the_table_and_writes_what_was_asked(capsys, tmp_path):
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
     assert "mean delay [s]" in out and "vs bf-exec" in out and "reference" in out
+    assert "percentages: of the mean of the policy named second" in out
     assert f"{ID} · tasks=30 · servers=3 · 3 episodes · seed 4" in out and "…" not in out
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o.csv", "o.json", "o.png"]
     import pandas as pd
@@ -146,6 +168,14 @@ def test_compare_sweeps_lists(capsys, tmp_path):
     lines = (tmp_path / "o.csv").read_text().splitlines()
     assert lines[0] == "servers,load,policy,episode,seed,metric,value"
     assert [p.name for p in tmp_path.iterdir()] == ["o.csv"]
+
+
+def test_an_id_may_leave_out_its_namespace(capsys):
+    short = ID.partition("/")[2]
+    assert cli.main(["compare", short, *FAST, "--policies", "bf-exec", "--plot", "none"]) == 0
+    assert f"{ID} · tasks=30" in capsys.readouterr().out
+    assert cli.main(["describe", short]) == 0
+    assert ID in capsys.readouterr().out
 
 
 def test_compare_writes_its_picture_by_default(tmp_path):
@@ -316,6 +346,11 @@ def test_bad_comparisons(capsys, tmp_path, arguments, message):
         (["comprae"], "unknown command 'comprae'; did you mean 'compare'?"),
         (["compare"], "Missing argument"),
         (["compare", "schedgym/QueueDelay-v9"], "did you mean 'schedgym/QueueDelay-v0'?"),
+        (["compare", "QueueDelay-v9"], "did you mean 'schedgym/QueueDelay-v0'?"),
+        (
+            ["compare", "geo"],
+            "'geo' is ambiguous: name one of its ids, schedgym/GeoAssign-v0, schedgym",
+        ),
         (["list", "--problem", "queue"], "did you mean 'queue-delay'?"),
         (["describe", "bf-exce"], "did you mean 'bf-exec'?"),
         (["run", ID, "--policy", "ff"], "'--workload'"),
@@ -336,7 +371,7 @@ def test_bad_commands(capsys, tmp_path, arguments, message):
     [
         (["--policy", "bfexec"], "did you mean 'bf-exec'?"),
         (["--policy", "ff", "--set", "window=0"], "window: must be >= 1"),
-        (["--policy", "ff", "--set", "window=2,3"], "unknown window '2,3'"),
+        (["--policy", "ff", "--set", "window=2,3"], "window: must be a whole number or 'all', got '2,3'"),
         (["--policy", "ff", "--set", "workload=x.json"], "given by --workload"),
         (["--policy", "ff", "--option", "blocking=true"], "unknown option of queue-delay/ff"),
         (["--policy", "ffd-nb", "--option", "blocking"], "--option: must be NAME=VALUE"),
@@ -348,6 +383,47 @@ def test_bad_commands(capsys, tmp_path, arguments, message):
 def test_bad_runs(capsys, tmp_path, arguments, message):
     (tmp_path / "w.json").write_text(json.dumps(workload()))
     assert message in fails(capsys, tmp_path, "run", ID, "--workload", "w.json", *arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["describe", "nonsense"], ["compare", ID, "--policies", "nonsense"]], ids=" ".join
+)
+def test_many_names_are_not_written_out(capsys, tmp_path, arguments):
+    message = fails(capsys, tmp_path, *arguments)
+    assert re.search(r"'nonsense'; (nearest: \S+(, \S+)*; )?all \d+: schedgym list$", message)
+
+
+def test_a_download_that_fails_tells_the_cause_and_another_way(capsys, tmp_path, monkeypatch):
+    known = importlib.import_module("schedgym.traces.fetch").KNOWN["facebook-2010"]
+
+    def offline(cache, name):
+        try:
+            raise socket.gaierror(-2, "Name or service not known")
+        except OSError:
+            raise OSError(f"{name}: {'wrapped ' * 50}") from None
+
+    monkeypatch.setattr("pooch.Pooch.fetch", offline)
+    monkeypatch.delenv("SCHEDGYM_DATA", raising=False)
+    message = fails(capsys, tmp_path, "trace", "fetch", "facebook-2010")
+    assert f"cannot fetch {known.url} into " in message
+    assert ": Name or service not known; " in message
+    assert f"put {known.file} into a folder that the environment variable SCHEDGYM_DATA names" in message
+    monkeypatch.setenv("SCHEDGYM_DATA", str(tmp_path / "mine"))
+    message = fails(capsys, tmp_path, "trace", "fetch", "facebook-2010")
+    assert message.endswith(f"put {known.file} into {tmp_path / 'mine'}\n")
+
+
+@pytest.mark.parametrize(
+    ("scale", "values", "shown"),
+    [("log", [1500.0, 2e5, 8e6], {"10k", "1M"}), ("symlog", [0.0, 40.0, 3e6], {"0", "100", "10k", "1M"})],
+)
+def test_large_numbers_on_axes_are_short(scale, values, shown):
+    plot, canvas = (importlib.import_module(f"schedgym.evaluation.{name}") for name in ("plot", "canvas"))
+    axes = canvas.new_figure(5, 3).subplots()
+    assert plot._scale(axes.yaxis, np.array(values)) == scale
+    axes.set_ylim(min(values), max(values))
+    axes.figure.canvas.draw()
+    assert shown <= {label.get_text() for label in axes.yaxis.get_ticklabels()}
 
 
 def test_malformed_trace_lines(capsys, tmp_path):

@@ -10,7 +10,7 @@ import schedgym
 from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
-from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
+from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.evaluation import evaluate, plot_comparison, require, runner, sweep
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.problems.queue_delay import bounds
@@ -116,7 +116,11 @@ def test_options_reach_the_policy():
         ((["bfexec"],), UnknownName, "did you mean 'bf-exec'"),
         (([],), InvalidParameter, "at least one"),
         ((["ff", "queue-delay/ff"],), InvalidParameter, "named twice"),
-        (([3],), InvalidParameter, "policies"),
+        (([3],), InvalidParameter, "policies: .* got an object of class int$"),
+        ((3,), InvalidParameter, "policies: .* got an object of class int$"),
+        ((print,), InvalidParameter, r"an object with the methods reset\(.* got the \w+ print$"),
+        (({"mine": len},), InvalidParameter, "got the builtin_function_or_method len for 'mine'$"),
+        (([dict],), InvalidParameter, "got the class dict$"),
         ((["ff"], 0), InvalidParameter, "episodes"),
         ((["ff"], True), InvalidParameter, "episodes"),
         ((["ff"], 1, -1), InvalidParameter, "seed"),
@@ -125,6 +129,18 @@ def test_options_reach_the_policy():
 def test_bad_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         evaluate(ID, *arguments)
+
+
+def test_a_refused_action_tells_the_view():
+    class Scores:
+        def reset(self, interface, rng): ...
+
+        def __call__(self, observation):
+            return [0.5] * 7
+
+    message = r"^mine, view 'placement': action: .*another view.*\{\"view\": \.\.\.\}.*acting_parameters"
+    with pytest.raises(InvalidAction, match=message):
+        evaluate(ID, {"mine": Scores()}, 1, parameters=SMALL)
 
 
 def test_bad_environments():

@@ -28,8 +28,11 @@ from schedgym.baselines.solvers.max_min import isolated_share, max_min
 from schedgym.errors import SchedgymError
 
 __all__ = [
+    "Flags",
+    "Floats",
     "FairShares",
     "Groups",
+    "Integers",
     "Proof",
     "capacities",
     "demand_rows",
@@ -53,6 +56,7 @@ __all__ = [
 ]
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Groups = tuple[tuple[int, ...], ...]
 

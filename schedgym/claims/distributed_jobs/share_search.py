@@ -21,10 +21,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.claims.exact_shares import (
+from schedgym.claims.distributed_jobs.exact_shares import (
+    Flags,
     Groups,
+    Integers,
     capacities,
     demand_rows,
     fair_shares,
@@ -66,8 +67,6 @@ __all__ = [
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
 GENEROUS = ("amf", "gamf")  # nothing is found even where a slot counts whatever task of the job could use it
 
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 Flaw = Callable[[Integers, Integers, Groups], Iterator[tuple[Flags, Mapping[str, Any]]]]
 
 # (jobs, sites, groups): most slots, small and paper; then with groups of one site only

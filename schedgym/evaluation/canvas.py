@@ -1,0 +1,136 @@
+"""The common look of all pictures: colours, figures, heads, legends, files.
+
+Drawn through matplotlib's object interface on its own Agg canvas: no global state, no display.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from schedgym.core.files import atomic_write
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation import require
+
+__all__ = [
+    "BOUND",
+    "DASHES",
+    "FAINT",
+    "FORMATS",
+    "INK",
+    "MARKERS",
+    "PALETTE",
+    "STYLE",
+    "add_head",
+    "add_legend",
+    "bare",
+    "check_path",
+    "new_figure",
+    "save_figure",
+]
+
+FORMATS = (".png", ".svg", ".pdf")
+#: Okabe and Ito's palette, told apart by colour-blind readers; yellow, too light for lines, is left out
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "osD^vPX"
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+BOUND, INK, FAINT = "#6e6e6e", "#222222", "#d9d9d9"
+DPI = 160
+
+STYLE = {
+    "font.size": 10.0,
+    "axes.labelsize": 10.0,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#888888",
+    "axes.linewidth": 0.8,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "legend.fontsize": 9.5,
+    "svg.hashsalt": "schedgym",
+}
+
+
+def check_path(path: str | Path) -> Path:
+    """The path of a picture.
+
+    Raises:
+        InvalidParameter: for another kind of file.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidParameter(f"{path}: a picture ends in {', '.join(FORMATS)}")
+    return path
+
+
+def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
+    """Write a figure; the file is replaced in one step.
+
+    Args:
+        figure: of :func:`new_figure`.
+        path: ``.png``, ``.svg`` or ``.pdf``.
+        small: a PNG gets a palette of 255 colours, and a third of its size.
+    """
+    path = check_path(path)
+    picture = io.BytesIO()
+    kind = path.suffix[1:].lower()
+    figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    if kind == "png" and small:
+        module = require("PIL.Image")
+        image = module.open(picture).convert("RGB")
+        # thin lines and legends keep their colours: the default takes those of large areas
+        image = image.quantize(255, module.Quantize.MAXCOVERAGE, kmeans=1, dither=module.Dither.NONE)
+        picture = io.BytesIO()
+        image.save(picture, "png", optimize=True)
+    with atomic_write(path, "wb") as stream:
+        stream.write(picture.getvalue())
+
+
+def new_figure(width: float, height: float, dpi: float = DPI) -> Any:
+    """An empty figure of this size [inches] on its own canvas; ``dpi`` counts where it becomes a PNG."""
+    figure = require("matplotlib.figure").Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+    require("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
+    return figure
+
+
+def add_head(figure: Any, title: str, subtitle: str) -> None:
+    """Title and second line, at the upper left."""
+    height = figure.get_figheight()
+    figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=12.5, weight="bold")
+    room = int(figure.get_figwidth() * 15)
+    if len(subtitle) > room:
+        subtitle = subtitle[: room - 1] + "…"
+    figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
+
+
+def bare(axes: Any, grid: str) -> None:
+    """Axes without a box, with grid lines across "x", "y" or "both"."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, color=FAINT, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=3)
+
+
+def add_legend(figure: Any, handles: list[Any]) -> None:
+    """A legend below the panels, in as many columns as fit; the figure grows by its further rows."""
+    renderer = figure.canvas.get_renderer()
+    for columns in range(len(handles), 0, -1):
+        legend = figure.legend(
+            handles=handles,
+            loc="lower left",
+            ncols=columns,
+            frameon=False,
+            handlelength=2.2,
+            columnspacing=1.6,
+        )
+        if columns == 1 or legend.get_window_extent(renderer).width <= 0.99 * figure.bbox.width:
+            break
+        legend.remove()
+    rows = -(-len(handles) // columns)
+    height = figure.get_figheight() + 0.21 * (rows - 1)  # more room below the panels, as high as before
+    figure.set_figheight(height)
+    bottom = (0.32 + 0.21 * rows) / height
+    figure.get_layout_engine().set(rect=(0.008, bottom, 0.984, 1 - 0.62 / height - bottom))
+    legend.set_bbox_to_anchor((0.006, 0.04 / height))

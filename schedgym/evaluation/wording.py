@@ -1,0 +1,73 @@
+"""How values, spaces and ranges are written, in tables and on pages alike, and where they are printed."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from schedgym.evaluation import require
+
+__all__ = ["describe_range", "describe_space", "four_digits", "has_width", "make_console", "value_text"]
+
+WIDE = 240  # columns where the output is no terminal and COLUMNS says nothing
+
+
+def make_console() -> Any:
+    """A console of the terminal's width, or COLUMNS; where neither says one, it never cuts a line."""
+    console = require("rich.console").Console(highlight=False)
+    return console if has_width(console) else require("rich.console").Console(highlight=False, width=WIDE)
+
+
+def has_width(console: Any) -> bool:
+    """Whether something says how wide the output may be."""
+    columns = os.environ.get("COLUMNS", "")
+    return bool(console.is_terminal or (columns.isdecimal() and int(columns) > 0))
+
+
+def value_text(value: Any) -> str:
+    """A parameter's value as the command line takes it."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def four_digits(value: float) -> str:
+    """Four significant digits, without an exponent where it would only obscure; "-" for none."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def describe_space(space: Any) -> str:
+    """A space in one line; bounds of boxes only where they are the same for all elements."""
+    if type(space).__name__ == "Box":
+        low, high = (f"{limit.min():g}..{limit.max():g}" for limit in (space.low, space.high))
+        low = f"{space.low.min():g}" if (space.low == space.low.min()).all() else low
+        high = f"{space.high.max():g}" if (space.high == space.high.max()).all() else high
+        return f"Box({low}, {high}, {space.shape}, {space.dtype})"
+    return str(space)
+
+
+def describe_range(kind: Any, rules: Mapping[str, Any]) -> str:
+    """The values that a parameter takes, from its type and the metadata of its field."""
+    parts = []
+    if rules.get("minimum") is not None:
+        sign = ">" if rules.get("exclusive") else ">="
+        parts.append(f"{sign} {rules['minimum']:g}")
+    if rules.get("maximum") is not None:
+        parts.append(f"<= {rules['maximum']:g}")
+    text = ", ".join(parts)
+    if rules.get("choices"):
+        choices = ", ".join(rules["choices"])
+        text = f"{text}; or {choices}" if text else choices
+    names = {"str": "text", "None": "none", "bool": "true or false"}
+    kinds = str(kind).split(" | ") if "|" in str(kind) else [kind.__name__]
+    return text or " or ".join(names.get(name, name) for name in kinds)

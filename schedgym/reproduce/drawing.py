@@ -1,0 +1,133 @@
+"""Pictures of reproduced figures: the paper's axes, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from schedgym.evaluation import require
+from schedgym.evaluation.canvas import (
+    BOUND,
+    DASHES,
+    MARKERS,
+    PALETTE,
+    STYLE,
+    add_head,
+    add_legend,
+    bare,
+    new_figure,
+    save_figure,
+)
+from schedgym.reproduce.frame import Panel, Series
+
+__all__ = ["draw"]
+
+WIDTH, ONE, ROW = 11.5, 8.0, 3.9  # inches: of two columns, of one panel, of a row
+COLUMNS = 2
+DPI = 110
+
+
+def draw(panels: Sequence[Panel], path: str | Path, title: str, subtitle: str) -> None:
+    """Draw panels into one picture with one legend.
+
+    Args:
+        panels: one at least.
+        path: ``.png``, ``.svg`` or ``.pdf``; replaced in one step.
+        title: the first line.
+        subtitle: the second line.
+    """
+    matplotlib = require("matplotlib")
+    labels = list(dict.fromkeys(s.label for panel in panels for s in panel.series))
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    with matplotlib.rc_context(STYLE):
+        figure = new_figure(WIDTH if columns > 1 else ONE, 1.1 + ROW * rows, DPI)
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            _panel(axes, panel, labels)
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        if len(labels) > 1:
+            add_legend(figure, _handles(panels, labels))
+        else:
+            height = figure.get_figheight()
+            figure.get_layout_engine().set(rect=(0.008, 0.02, 0.984, 1 - 0.64 / height - 0.02))
+        add_head(figure, title, subtitle)
+        save_figure(figure, path, small=True)
+
+
+def _style(series: Series, labels: Sequence[str], kind: str) -> dict[str, Any]:
+    if series.bound:
+        return {"color": BOUND, "linestyle": (0, (4, 3)), "linewidth": 1.5, "zorder": 2}
+    index = labels.index(series.label)
+    dash = DASHES[(index // len(PALETTE)) % len(DASHES)]
+    style = {"color": PALETTE[index % len(PALETTE)], "linestyle": dash, "linewidth": 1.7, "zorder": 3}
+    if kind == "lines":
+        mark = MARKERS[index % len(MARKERS)]
+        style |= {"marker": mark, "markersize": 6, "markeredgecolor": "white", "markeredgewidth": 0.7}
+    return style
+
+
+def _panel(axes: Any, panel: Panel, labels: Sequence[str]) -> None:
+    if panel.kind == "bars":
+        _bars(axes, panel, labels)
+    else:
+        for series in panel.series:
+            style = _style(series, labels, panel.kind)
+            y = np.asarray(series.y, dtype=float)
+            axes.plot(series.x, np.where(y > 0, y, np.nan) if panel.y_scale == "log" else y, **style)
+            if series.low is not None and series.high is not None:
+                colour = style["color"]
+                axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.15, linewidth=0)
+        if panel.x_scale == "log":
+            axes.set_xscale("log")
+        places = sorted({x for series in panel.series for x in series.x})
+        if panel.kind == "lines" and len(places) <= 12 and not isinstance(places[0], str):
+            ticker = require("matplotlib.ticker")
+            axes.xaxis.set_major_locator(ticker.FixedLocator(places))
+            axes.xaxis.set_minor_locator(ticker.NullLocator())
+            axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    if panel.y_scale == "log":
+        axes.set_yscale("log")
+    elif panel.y_from_zero:
+        least = min((min(s.y, default=0.0) for s in panel.series), default=0.0)
+        axes.set_ylim(bottom=min(0.0, float(least)))
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+    if panel.title:
+        axes.set_title(panel.title, loc="left", fontsize=10.5)
+    bare(axes, "y" if panel.kind == "bars" else "both")
+
+
+def _bars(axes: Any, panel: Panel, labels: Sequence[str]) -> None:
+    categories = list(dict.fromkeys(x for series in panel.series for x in series.x))
+    width = 0.8 / len(panel.series)
+    for i, series in enumerate(panel.series):
+        places = np.array([categories.index(x) for x in series.x]) + (i + 0.5) * width - 0.4
+        colour = BOUND if series.bound else PALETTE[labels.index(series.label) % len(PALETTE)]
+        axes.bar(places, series.y, width * 0.92, color=colour, zorder=2)
+        if series.low is not None and series.high is not None:
+            y = np.asarray(series.y, dtype=float)
+            below = np.clip(y - np.asarray(series.low, dtype=float), 0, None)
+            above = np.clip(np.asarray(series.high, dtype=float) - y, 0, None)
+            axes.errorbar(places, y, [below, above], fmt="none", ecolor="#222222", elinewidth=1, zorder=3)
+    axes.set_xticks(range(len(categories)), [str(category) for category in categories])
+    axes.tick_params(axis="x", length=0)
+
+
+def _handles(panels: Sequence[Panel], labels: Sequence[str]) -> list[Any]:
+    lines, patches = require("matplotlib.lines"), require("matplotlib.patches")
+    made: dict[str, Any] = {}
+    for panel in panels:
+        for series in panel.series:
+            if series.label in made:
+                continue
+            style = _style(series, labels, panel.kind)
+            if panel.kind == "bars":
+                made[series.label] = patches.Patch(color=style["color"], label=series.label)
+            else:
+                made[series.label] = lines.Line2D([], [], label=series.label, **style)
+    return [made[label] for label in labels]

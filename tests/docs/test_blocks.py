@@ -1,0 +1,125 @@
+"""Every code block of the README and of the hand-written pages runs; see :mod:`tests.docs.blocks`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.docs.blocks import COMMANDS, ROOT, Block, commands, elsewhere, needs_trace, read_blocks, shorten
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LIMIT = 600.0  # s that a document may take: a minute at most, but for cold kernels on a busy machine
+
+
+def cases():
+    """Each document with blocks, and once more with the commands that need a public trace."""
+    for document in DOCUMENTS:
+        blocks = read_blocks(document)
+        lines = [line for block in blocks if block.language in COMMANDS for _, line in commands(block)]
+        name = document.relative_to(ROOT).as_posix()
+        if blocks:
+            yield pytest.param(document, False, id=name)
+        if any(needs_trace(line) for line in lines):
+            without = "SCHEDGYM_DATA" not in os.environ
+            skip = pytest.mark.skipif(without, reason="needs the traces (SCHEDGYM_DATA)")
+            yield pytest.param(document, True, id=f"{name}, traces", marks=skip)
+
+
+@pytest.mark.parametrize(("document", "traces"), list(cases()))
+def test_the_blocks_run(document, traces, tmp_path):
+    """In a process of their own: what a document registers and imports must not reach other tests."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.docs.blocks", str(document), *(["--traces"] if traces else [])],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(done.stdout)
+
+
+def test_the_readme_and_pages_are_found():
+    names = {document.name for document in DOCUMENTS}
+    assert {"README.md", "index.md", "agents.md", "policy.md", "problem.md"} <= names
+    assert not any("reproduced" in document.parts for document in DOCUMENTS)
+
+
+def run(tmp_path, text, *more):
+    """The runner on a document of its own."""
+    (tmp_path / "work").mkdir()
+    document = tmp_path / "page.md"
+    document.write_text(text)
+    return subprocess.run(
+        [sys.executable, "-m", "tests.docs.blocks", str(document), *more],
+        cwd=tmp_path / "work",
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("```python\nraise ValueError('no')\n```", "page.md:1: python: no"),
+        ("```rust\nfn main() {}\n```", "page.md:1: nothing runs 'rust'"),
+        ("```text\nanything\n```", "page.md:1: nothing runs 'text'"),
+        ("```bash\nrm -r x\n```", "page.md:2: rm -r x: nothing runs this command"),
+        ("```\nschedgym lost\n```", "page.md:2: schedgym lost: schedgym lost ended with exit code 2"),
+        (
+            "x\n\n```bash\nschedgym list \\\n    --problem nothing\n```",
+            "page.md:4: schedgym list --problem nothing",
+        ),
+        ("```yaml\nname: x\n```", "a sweep begins with a comment that names its file"),
+        ("```yaml\n# x.yaml\nname: x\n```", "page.md:1: yaml: "),
+        ('```python title="../x.py"\n```', "is not below the working folder"),
+        ("```python\n", "the block does not end"),
+    ],
+)
+def test_a_block_that_fails_is_named(tmp_path, text, reason):
+    done = run(tmp_path, text)
+    assert done.returncode != 0
+    assert reason in done.stderr
+
+
+def test_blocks_share_a_namespace_and_files(tmp_path):
+    text = (
+        '```python title="part.py"\nVALUE = 3\n```\n'
+        "```python\nfrom part import VALUE\n```\n"
+        "- in a list:\n\n  ```python\n  assert VALUE == 3\n  open('made', 'w').close()\n  ```\n"
+        "```console\n$ python part.py  # a comment\n$ schedgym describe queue-delay/fcfs\n```\n"
+    )
+    done = run(tmp_path, text)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "work").iterdir()} >= {"part.py", "made"}
+    assert done.stdout.count("page.md:") == 5
+
+
+def test_traces_run_apart(tmp_path):
+    text = '```bash\nschedgym lost\nschedgym trace inspect "$(schedgym trace fetch nothing)"\n```'
+    done = run(tmp_path, text, "--traces")
+    assert "page.md:3: schedgym trace inspect" in done.stderr
+    assert "schedgym lost" not in done.stdout + done.stderr
+
+
+def test_commands_are_joined_and_cut():
+    text = "a --b 'c # d' \\\n  --e  # f\n\n# only this\n$ g && h\n"
+    assert list(commands(Block(10, "", "", text))) == [(11, "a --b 'c # d' --e"), (15, "g"), (15, "h")]
+
+
+def test_commands_are_shortened():
+    words = shorten(["compare", "schedgym/QueueDelay-v0", "--episodes", "500"])
+    assert words == ["compare", "schedgym/QueueDelay-v0", "--episodes", "2"]
+    assert shorten(["claims", "004", "--json", "x"]) == ["claims", "004/sig-gamf-strategy", "--json", "x"]
+    assert shorten(["list"]) == ["list"]
+
+
+def test_what_runs_elsewhere_is_named():
+    assert elsewhere("make test") == "Makefile"
+    assert elsewhere("make everything") is None
+    assert elsewhere("schedgym list") is None

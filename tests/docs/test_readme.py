@@ -1,0 +1,73 @@
+"""The README says what was measured, cites the papers, and its pictures are there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pandas
+import pytest
+
+from schedgym.claims import list_claims
+from schedgym.core.problem import list_problems
+from schedgym.evaluation.papers import PAPERS
+from schedgym.reproduce import list_figures
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_are_those_of_the_measurements(tables) -> None:
+    for path in tables.TABLES:
+        text = path.read_text(encoding="utf-8")
+        assert tables.filled(path, text) == text, "run python docs/tables.py"
+        with pytest.raises(ValueError, match=f"{path.name} has no place for"):
+            tables.filled(path, "nothing")
+
+
+def test_every_id_is_in_the_table_with_its_best_policy(tables) -> None:
+    rows = {row.split("`")[1]: row for row in tables.leaderboard().splitlines()[2:]}
+    assert set(rows) == {id for problem in list_problems().values() for id in problem.ids}
+    boards = pandas.read_csv(ROOT / "docs" / "leaderboard.csv")
+    for id, board in boards.groupby("id"):
+        extreme = board["mean"].max() if board["better"].iloc[0] == "max" else board["mean"].min()
+        best = board[board["mean"] == extreme].iloc[0]
+        assert ("the shipped agent" if best.policy == "agent" else f"`{best.policy}`") in rows[id]
+        if best.bound > 0:
+            assert f"{extreme / best.bound:.3f}" in rows[id]
+
+
+def test_pictures_and_papers_are_there() -> None:
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", README)
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert (ROOT / picture).stat().st_size < 600_000
+    for paper in PAPERS:
+        assert paper.citation in README
+
+
+def test_every_figure_has_been_made() -> None:
+    folder = ROOT / "docs" / "reproduced"
+    made = {}
+    for path in folder.glob("*.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        made[content["figure"]] = content
+        assert all((folder / name).is_file() for name in content["files"].values())
+    assert set(made) == {entry.name for entry in list_figures()}
+    assert {content["scale"] for content in made.values()} == {"small"}
+    assert all(made[entry.name]["title"] == entry.title for entry in list_figures())
+
+
+def test_the_papers_have_claims_and_figures() -> None:
+    for paper in PAPERS:
+        assert list_claims(paper.number) and list_figures([paper.number])

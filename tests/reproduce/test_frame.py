@@ -1,0 +1,242 @@
+"""The frame of reproduced figures: names, runs that are shared, verdicts, files, resumption, the command."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas
+import pytest
+
+from schedgym.cli import main as command
+from schedgym.core.problem import Statement
+from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
+from schedgym.evaluation.papers import PAPERS, Paper
+from schedgym.evaluation.runner import evaluate
+from schedgym.reproduce import (
+    Outcome,
+    Panel,
+    Reading,
+    Run,
+    Series,
+    drawing,
+    figure,
+    frame,
+    list_figures,
+    reproduce,
+)
+from schedgym.reproduce.drawing import draw
+from schedgym.reproduce.judging import HOLDS, IN_PART, NO_CLAIM, NOT_REPRODUCED, readings
+
+PAPER = Paper("999", "paper", "A paper", "Nobody", "Nowhere", ())
+ID = "schedgym/QueueDelay-v0"
+SMALL = {"tasks": 60}
+
+
+def arrivals(env):
+    record = env.record()
+    times = record.workload.jobs["arrival"]
+    return {"arrivals": times, "tasks": len(times)}
+
+
+def shared(run: Run):
+    return run.play(ID, ["bf-exec", "fcfs"], 3, {"servers": [2, 4]}, parameters=SMALL, observe=arrivals)
+
+
+def made(run: Run) -> Outcome:
+    played = shared(run)
+    panel = Panel("servers", "delay [s]", [*frame.lines(played, "servers"), frame.bound(played, "servers")])
+    statement = Statement("", "bf-exec", ("fcfs",), "mean_delay")
+    return Outcome([panel], [readings(played, "bf-exec is better", statement)], "3 draws of 60 tasks")
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """Two figures that share a run, and a third without a claim."""
+    figures: dict[str, frame.Figure] = {}
+    monkeypatch.setattr(frame, "_FIGURES", figures)
+    monkeypatch.setattr(frame, "_discover", lambda: None)
+    monkeypatch.setattr(frame, "PAPERS", (PAPER,))
+    monkeypatch.setattr(frame, "get_paper", lambda name: PAPER)
+    figure(PAPER, "fig10", title="ten", source="Fig. 10")(made)
+    figure(PAPER, "fig2", title="two", source="Fig. 2")(made)
+    panel = Panel("x", "y", [Series("a", ["u", "v"], [1, 2])], kind="bars")
+    figure(PAPER, "fig3", title="three", source="Fig. 3")(lambda run: Outcome([panel], [], "nothing"))
+    return figures
+
+
+def test_every_paper_has_figures_and_names_are_in_order() -> None:
+    names = [entry.name for entry in list_figures()]
+    assert {name.partition("/")[0] for name in names} == {paper.number for paper in PAPERS}
+    assert [n for n in names if n.startswith("003")] == ["003/fig2", "003/fig3"]
+    assert names == sorted(names, key=frame._order)
+    for entry in list_figures():
+        assert entry.title and entry.source and "/" not in entry.stem
+
+
+def test_figures_are_found_by_paper_and_by_name(registry) -> None:
+    assert [e.name for e in list_figures()] == ["999/fig2", "999/fig3", "999/fig10"]
+    assert [e.name for e in list_figures(["999/fig3", "paper/fig10"])] == ["999/fig3", "999/fig10"]
+    assert len(list_figures(["999"])) == 3
+    with pytest.raises(UnknownName, match="unknown figure '999/fig22'; did you mean '999/fig2'"):
+        list_figures(["999/fig22"])
+    with pytest.raises(ValueError, match="registered already"):
+        figure(PAPER, "fig2", title="another", source="")(made)
+
+
+def test_a_paper_that_is_not_known() -> None:
+    with pytest.raises(UnknownName, match="unknown paper '00'"):
+        list_figures(["00"])
+
+
+def test_runs_are_shared_and_counted(registry, tmp_path, monkeypatch) -> None:
+    calls = []
+    original = frame.observed_sweep
+    monkeypatch.setattr(frame, "observed_sweep", lambda *a, **k: calls.append(a) or original(*a, **k))
+    contents = reproduce(["999"], "tiny", tmp_path, n_jobs=1)
+    assert len(calls) == 1
+    two, three, ten = contents
+    assert ten["seconds"] >= two["seconds"] * 0.5 > 0  # the shared run counts in both
+    assert three["verdict"] == NO_CLAIM and three["claims"] == []
+
+
+def test_what_is_written(registry, tmp_path) -> None:
+    (content,) = reproduce(["999/fig2"], "tiny", tmp_path, n_jobs=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "999-fig2.csv",
+        "999-fig2.json",
+        "999-fig2.png",
+    ]
+    assert json.loads((tmp_path / "999-fig2.json").read_text()) == content
+    assert content["command"] == "schedgym reproduce 999/fig2 --scale tiny"
+    assert content["verdict"] in (HOLDS, IN_PART, NOT_REPRODUCED)
+    table = pandas.read_csv(tmp_path / "999-fig2.csv")
+    assert list(table.columns) == ["panel", "series", "x", "y", "low", "high"]
+    own = evaluate(ID, ["bf-exec"], 3, parameters={**SMALL, "servers": 4})
+    mean = own[own.metric == "mean_delay"].value.mean()
+    row = table[(table.series == "bf-exec") & (table.x == 4)].iloc[0]
+    assert row.y == pytest.approx(mean, rel=1e-5) and row.low <= row.y <= row.high
+    assert table[table.series == "lower bound"].low.isna().all()
+
+
+def test_what_is_there_is_kept(registry, tmp_path, monkeypatch) -> None:
+    told = []
+    arguments = {"scale": "tiny", "folder": tmp_path, "n_jobs": 1}
+    reproduce(["999/fig3"], **arguments)
+    reproduce(["999/fig3", "999/fig2"], **arguments, tell=lambda c, kept: told.append((c["figure"], kept)))
+    assert told == [("999/fig2", False), ("999/fig3", True)]
+    (tmp_path / "999-fig3.png").unlink()
+    told.clear()
+    for changes in ({}, {"again": True}, {"seed": 1}):
+        reproduce(["999/fig3"], **arguments, **changes, tell=lambda c, kept: told.append(kept))
+    (tmp_path / "999-fig3.json").write_text("[]")
+    reproduce(["999/fig3"], **arguments, tell=lambda c, kept: told.append(kept))
+    monkeypatch.setattr(frame, "code_version", lambda: "other")
+    reproduce(["999/fig3"], **arguments, tell=lambda c, kept: told.append(kept))
+    assert told == [False] * 5
+
+
+def test_seeds_and_processes(registry, tmp_path) -> None:
+    texts = []
+    for folder, seed, n_jobs in (("a", 0, 1), ("b", 0, 2), ("c", 1, 1)):
+        reproduce(["999/fig2"], "tiny", tmp_path / folder, seed, n_jobs)
+        texts.append((tmp_path / folder / "999-fig2.csv").read_text())
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_bad_arguments(registry, tmp_path) -> None:
+    with pytest.raises(UnknownName, match="unknown scale 'huge'"):
+        reproduce((), "huge", tmp_path / "none")
+    with pytest.raises(InvalidParameter, match="seed: must be from 0"):
+        reproduce((), "tiny", tmp_path / "none", seed=-1)
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(InvalidParameter, match="a: y has 1 values, x 2"):
+        Series("a", [1, 2], [1])
+    with pytest.raises(UnknownName, match="unknown verdict 'yes'"):
+        Reading("", "", "yes")
+    with pytest.raises(UnknownName, match="kind of panel"):
+        Panel("", "", [], kind="pie")
+
+
+def test_observers_and_settings() -> None:
+    played = shared(Run("tiny"))
+    assert played.policies == ["bf-exec", "fcfs"]
+    assert played.values("fcfs", "tasks", servers=2) == [60, 60, 60]
+    assert len(played.values("fcfs")) == 6
+    part = played.where(servers=2)
+    assert len(part.values("fcfs")) == 3 and part.frame.attrs["swept"] == []
+    assert "servers" not in part.frame and set(part.frame.policy) == {"bf-exec", "fcfs"}
+    table = part.frame[part.frame.metric == "mean_delay"].set_index(["policy", "episode"]).value
+    assert played.metric("fcfs", "mean_delay", servers=2).tolist() == table["fcfs"].tolist()
+    assert played.metric("fcfs", "mean_delay", servers=4).tolist() != table["fcfs"].tolist()
+    again = frame.lines(part, "policy")
+    assert [len(series.x) for series in again] == [1, 1]
+
+
+def test_distributions() -> None:
+    x = np.array([0.0, 1.0, 2.0, 5.0])
+    series = frame.distribution("a", x, [np.array([2.0, 1.0]), np.array([1.0, 5.0])])
+    assert series.y == [0.0, 0.5, 0.75, 1.0]
+    assert series.low is not None and series.low[1] == series.high[1] == 0.5
+    weighted = frame.distribution("a", x, [np.array([2.0, 1.0])], [np.array([1.0, 3.0])])
+    assert weighted.y == [0.0, 0.75, 1.0, 1.0] and all(map(math.isnan, weighted.low))
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_all_kinds_of_panels_are_drawn(tmp_path, suffix) -> None:
+    curves = [Series("a", range(50), np.arange(50.0)), Series("b", range(50), np.ones(50), bound=True)]
+    panels = [
+        Panel("x", "y", curves, title="(a)", kind="curves", y_scale="log"),
+        Panel("x", "y", [Series("a", [1, 2], [3, 4], [2, 3], [4, 5])], x_scale="log"),
+        Panel("x", "y", [Series(k, ["u", "v"], [1, 2], [0, 1], [2, 3]) for k in "ab"], kind="bars"),
+    ]
+    path = tmp_path / f"picture.{suffix}"
+    draw(panels, path, "title", "subtitle")
+    draw(panels[1:2], tmp_path / "one.png", "title", "subtitle")
+    content = path.read_bytes()
+    assert content[:4] == b"\x89PNG" if suffix == "png" else b"<svg" in content
+    if suffix == "svg":
+        draw(panels, tmp_path / "again.svg", "title", "subtitle")
+        assert (tmp_path / "again.svg").read_bytes() == content
+
+
+def test_the_command(registry, tmp_path, capsys) -> None:
+    assert command(["reproduce", "999/fig2", "--scale", "tiny", "-o", str(tmp_path), "--n-jobs", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "999/fig2 two" in text and "bf-exec is better" in text and "1 figures, scale tiny" in text
+    assert command(["reproduce", "--list"]) == 0
+    assert "999/fig10" in capsys.readouterr().out
+    assert command(["reproduce", "999/fig9"]) == 2
+    assert capsys.readouterr().err == "error: unknown figure '999/fig9'; did you mean '999/fig3'?\n"
+
+
+def test_a_figure_that_cannot_be_made(registry, tmp_path, capsys) -> None:
+    def absent(run: Run) -> Outcome:
+        raise TraceFormatError("trace.tsv", 0, "", "not there;\nfetch it")
+
+    figure(PAPER, "fig1", title="one", source="Fig. 1")(absent)
+    (tmp_path / "999-fig1.csv").write_text("as it was")
+    code = command(["reproduce", "999", "--scale", "tiny", "-o", str(tmp_path), "--n-jobs", "1"])
+    text = capsys.readouterr().out
+    assert code == 1 and "999/fig1 cannot be made: trace.tsv: not there; fetch it" in text
+    assert "4 figures" in text and "1 not made" in text and (tmp_path / "999-fig10.json").exists()
+    assert (tmp_path / "999-fig1.csv").read_text() == "as it was"
+    assert not (tmp_path / "999-fig1.json").exists()
+
+
+@pytest.mark.parametrize("panels", [1, 2])
+@pytest.mark.parametrize("labels", [2, 6, 11])
+def test_legends_fit(tmp_path, monkeypatch, panels, labels) -> None:
+    """Their width depends on fonts and resolution, which an estimate once got wrong."""
+    names = [f"alpha {10**k:,}" for k in range(labels)]
+    panel = Panel("x", "y", [Series(name, [0, 1], [1, 2]) for name in names])
+    drawn = []
+    monkeypatch.setattr(drawing, "save_figure", lambda figure, path, small: drawn.append(figure))
+    draw([panel] * panels, tmp_path / "a.png", "title", "second line")
+    (figure,) = drawn
+    figure.savefig(tmp_path / "a.png")
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.width
+    assert all(box.y1 <= axes.get_tightbbox().y0 for axes in figure.axes)
