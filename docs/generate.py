@@ -1,0 +1,830 @@
+"""Writes the generated pages of the site: environments, policies, errata, figures, benchmarks, API.
+
+The plugin gen-files runs it during ``mkdocs build``. Everything comes from the registries, the docstrings, an
+episode played now, and the committed results in ``docs/`` (claims.json, benchmarks.json, growth.json,
+reproduced/). Nothing is written to the checkout.
+"""
+
+from __future__ import annotations
+
+import collections
+import importlib
+import inspect
+import io
+import json
+import pkgutil
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import griffe
+import gymnasium
+import matplotlib
+import mkdocs_gen_files
+import numpy as np
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+REPRODUCED = {"small": "reproduced", "paper": "reproduced/paper"}  # scale -> folder of the figures
+sys.path.insert(0, str(DOCS))
+
+from roles import ROLE, link_roles  # noqa: E402
+
+from schedgym.agents.files import list_pretrained  # noqa: E402
+from schedgym.claims.frame import Verdict, list_claims, show  # noqa: E402
+from schedgym.core.policy import PolicySpec, list_policies, make_policy  # noqa: E402
+from schedgym.core.problem import Problem, list_problems  # noqa: E402
+from schedgym.core.record import ScheduleRecord  # noqa: E402
+from schedgym.core.workload import Field, Schema  # noqa: E402
+from schedgym.drawing import JOB_COLOURS  # noqa: E402
+from schedgym.evaluation.papers import PAPERS, Paper  # noqa: E402
+from schedgym.evaluation.runner import acting_parameters, make_env, policy_rng  # noqa: E402
+from schedgym.evaluation.wording import describe_range, describe_space, value_text  # noqa: E402
+from schedgym.reproduce.frame import Figure, list_figures  # noqa: E402
+
+MOST_BYTES = 150_000  # of a picture
+#: class -> name of the id, which is that of its page
+ENVIRONMENTS = {
+    f"{id.partition('/')[2].rpartition('-v')[0]}Env": id.partition("/")[2]
+    for problem in list_problems().values()
+    for id in problem.ids
+}
+BETTER = {"min": "less", "max": "more", "": ""}
+
+Rows = Iterable[Sequence[str]]
+
+
+# Markdown ------------------------------------------------------------------------------------------
+
+
+def plain(text: object) -> str:
+    """``text`` so that Markdown shows it letter by letter, also in the cell of a table."""
+    safe = str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", safe).replace("\n", " ")
+
+
+def code(text: object) -> str:
+    """``text`` as code; nothing for nothing. A bar within code does not end the cell of a table."""
+    return f"`{text}`" if str(text) else ""
+
+
+def table(headings: Sequence[str], rows: Rows) -> str:
+    """A table of cells that are Markdown; the text for "no rows" is the caller's."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def values(items: Mapping[str, Any]) -> str:
+    """Names and values as code."""
+    return ", ".join(code(f"{name}={value_text(value)}") for name, value in items.items()) or "the defaults"
+
+
+def number(value: float) -> str:
+    """Four digits; thousands in full."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def slug(name: str) -> str:
+    """A name as the name of a file."""
+    return name.replace("+", "-plus").replace("/", "-").lower()
+
+
+def docstring(item: Any, scope: str = "") -> str:
+    """The docstring with its roles as links; those to classes of environments lead to their pages."""
+    text = inspect.getdoc(item) or ""
+    for match in ROLE.finditer(text):
+        id = ENVIRONMENTS.get(match[2].rpartition(".")[2])
+        if id is not None:
+            text = text.replace(match[0], f"[`{match[2]}`]({id}.md)")
+    return link_roles(text, scope)
+
+
+def write(name: str, *parts: str) -> str:
+    """Write a page, or extend a hand-written one, and return its name."""
+    written = (DOCS / name).exists()
+    with mkdocs_gen_files.open(name, "a" if written else "w") as page:
+        page.write(("\n\n" if written else "") + "\n\n".join(part for part in parts if part) + "\n")
+    return name
+
+
+# pictures ------------------------------------------------------------------------------------------
+
+
+def save_picture(name: str, image: Image.Image) -> str:
+    """Write a PNG with a palette, which keeps text sharp and the file small; returns its name."""
+    stream = io.BytesIO()
+    image.convert("RGB").quantize(128, method=Image.Quantize.MAXCOVERAGE).save(stream, "PNG", optimize=True)
+    if stream.tell() > MOST_BYTES:
+        raise RuntimeError(f"{name}: {stream.tell()} bytes, more than {MOST_BYTES}")
+    with mkdocs_gen_files.open(name, "wb") as file:
+        file.write(stream.getvalue())
+    return name
+
+
+def played(problem: Problem, id: str) -> tuple[Image.Image, str, ScheduleRecord, str]:
+    """An episode of the small preset by the reference policy: a frame, what it shows, and the schedule."""
+    name = f"{problem.name}/{problem.ids[id].reference}"
+    policy = make_policy(name)
+    env = make_env(id, acting_parameters(problem, id, problem.presets["small"], name))
+    render = problem.room("render").render_rgb_array
+
+    def decide(most: float) -> int:
+        observation, _ = env.reset(seed=1, options={"episode": 0})
+        policy.reset(env.interface, policy_rng(1, 0, name))
+        steps, done = 0, False
+        while not done and steps < most:
+            observation, _, terminated, truncated, _ = env.step(policy(observation))
+            steps, done = steps + 1, terminated or truncated
+        return steps
+
+    steps = decide(np.inf)
+    record = env.record()
+    if steps > 1:
+        decide(steps // 2)
+    moment = "The middle" if steps > 1 else "The end"  # of a single decision
+    return cropped(render(env.simulator, 0)), moment, record, name
+
+
+def cropped(frame: Any) -> Image.Image:
+    """A frame without the empty rows below: room for jobs that are not there."""
+    last = int(np.flatnonzero((frame != frame[-1]).any(axis=(1, 2))).max())
+    return Image.fromarray(frame[: min(len(frame), last + 12)])
+
+
+def schedule_picture(record: ScheduleRecord) -> Image.Image:
+    """Who ran where and when: a row per server, as high as its busiest moment, filled by job."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    servers = np.unique(record.server)
+    figure, axis = plt.subplots(figsize=(9.6, min(5.0, 0.9 + 0.32 * len(servers))), dpi=100)
+    for row, server in enumerate(servers):
+        own = np.flatnonzero(record.server == server)
+        start, end, amount = record.start[own], record.end[own], record.amount[own, 0]
+        edges = np.unique(np.concatenate([start, end]))
+        moments = list(zip(edges[:-1], edges[1:], strict=True))
+        active = [np.flatnonzero((start <= a) & (end >= b)) for a, b in moments]
+        most = max(amount[now].sum() for now in active)
+        for (a, b), now in zip(moments, active, strict=True):
+            base = 0.0
+            for piece in now[np.argsort(record.job[own[now]], kind="stable")]:
+                height = 0.86 * amount[piece] / most
+                colour = np.array(JOB_COLOURS[record.job[own[piece]] % len(JOB_COLOURS)]) / 255
+                axis.bar(a, height, b - a, row + base - 0.43, align="edge", color=colour, linewidth=0)
+                base += height
+    axis.set_yticks(range(len(servers)), [str(server) for server in servers], fontsize=8)
+    # a few long jobs would leave no room for all others
+    axis.set(xlim=(0, 1.1 * np.quantile(record.end, 0.9)), ylim=(len(servers) - 0.4, -0.6))
+    axis.set_xlabel("time, in the problem's unit")
+    axis.set_ylabel("server, site or pool")
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png")
+    plt.close(figure)
+    return Image.open(stream)
+
+
+# environments --------------------------------------------------------------------------------------
+
+
+def environments() -> list[str]:
+    """A page per id, and the index."""
+    pages, cards = [], []
+    for problem in list_problems().values():
+        for id in problem.ids:
+            page, frame = environment(problem, id)
+            pages.append(page)
+            paper = paper_of(id)
+            cards.append(
+                [
+                    f"[`{Path(page).stem}`]({Path(page).name})",
+                    plain(problem.ids[id].title),
+                    code(problem.objective_of(problem.build(id))),
+                    f"[{paper.number}](../errata/{paper.number}.md)",
+                    f"[![A frame of {id}]({Path(frame).name}){{ width=320 }}]({Path(page).name})",
+                ]
+            )
+    index = write(
+        "environments/index.md",
+        "# Environments",
+        "Every environment is made by `gym.make(id, **parameters)`, and `gym.make_vec(id, num_envs=n)` "
+        "makes n of them in one compiled simulator. The pages are the docstrings of the classes; tables, "
+        "spaces and pictures are made when the site is built.",
+        table(["id", "what is decided", "objective", "paper", "an episode's middle"], cards),
+    )
+    return [index, *pages]
+
+
+def paper_of(id: str) -> Paper:
+    """The paper that an environment comes from."""
+    return next(paper for paper in PAPERS if id in paper.problems)
+
+
+def environment(problem: Problem, id: str) -> tuple[str, str]:
+    """The page of an id, and its picture."""
+    variant, paper = problem.ids[id], paper_of(id)
+    short = id.partition("/")[2]
+    env_class = type(gymnasium.make(id, disable_env_checker=True).unwrapped)
+    summary, _, body = docstring(env_class, env_class.__module__).partition("\n")
+    image, moment, record, policy = played(problem, id)
+    frame = save_picture(f"environments/{slug(short)}.png", image)
+    schedule = save_picture(f"environments/{slug(short)}-schedule.png", schedule_picture(record))
+    page = write(
+        f"environments/{short}.md",
+        f"# {short}",
+        summary,
+        f"![A frame of an episode]({Path(frame).name})",
+        f"*{moment} of an episode of the preset `small`, played by {policy_link(policy)}.*",
+        f"![The schedule of that episode]({Path(schedule).name})",
+        "*The schedule of that episode until nine tenths of it have ended: who held how much of each server, "
+        "relative to its busiest moment. Colours are jobs.*",
+        body,
+        "## Paper",
+        f"{plain(paper.citation)} [What of it holds](../errata/{paper.number}.md).",
+        "## Parameters",
+        f"Keyword arguments of `gym.make`, options of `schedgym compare {id}`. Comparisons of baselines set "
+        f"{values(variant.baseline_parameters)} unless told otherwise.",
+        parameters(problem, id),
+        "## Presets",
+        "Named values, for `schedgym compare --preset NAME`.",
+        table(["preset", "parameters"], [[code(k), values(v)] for k, v in problem.presets.items()]),
+        "## Views and their spaces",
+        "The first view is of full fidelity. Spaces are those of the preset `small`.",
+        views(problem, id),
+        "## Workload file",
+        workload_file(problem, id),
+        "## Metrics",
+        f'`info["metrics"]` at the end of an episode. The objective is '
+        f"{code(problem.objective_of(problem.build(id)))}.",
+        table(
+            ["metric", "unit", "better", "meaning"],
+            [[code(m.name), plain(m.unit), BETTER[m.better], plain(m.help)] for m in problem.metrics],
+        ),
+        "## Policies",
+        f"A comparison runs {', '.join(policy_link(f'{problem.name}/{name}') for name in variant.policies)}; "
+        f"differences refer to {policy_link(f'{problem.name}/{variant.reference}')}. "
+        f"[All policies of the problem](../policies/index.md#{problem.name}).",
+        statements(problem),
+        "## Bounds",
+        bounds(problem),
+        agents(id),
+    )
+    return page, frame
+
+
+def parameters(problem: Problem, id: str) -> str:
+    """The table of an id's parameters."""
+    kinds, own = problem.parameters.kinds(), problem.ids[id].parameters
+    rows = []
+    for name, field in problem.parameters.__dataclass_fields__.items():
+        kind, rules = kinds[name], field.metadata
+        rows.append(
+            [
+                code(name),
+                code(getattr(kind, "__name__", str(kind)) if "|" not in str(kind) else kind),
+                code(value_text(own.get(name, field.default))),
+                plain(describe_range(kind, rules)),
+                plain(rules.get("help", "")),
+            ]
+        )
+    return table(["parameter", "type", "default", "range", "meaning"], rows)
+
+
+def workload_file(problem: Problem, id: str) -> str:
+    """The fields of a workload file, and where an example lies."""
+    schema: Schema = problem.room("workload").SCHEMA
+    rows = []
+    for section in ("jobs", "tasks", "cluster", "parameters"):
+        for field in getattr(schema, section):
+            name, shape = code(f"{section}.{field.name}"), ", ".join(field.dimensions) or "-"
+            rows.append([name, plain(shape), plain(field.unit), *field_range(field)])
+    folder = Path(problem.room("workload").__file__).parent.relative_to(ROOT)
+    text = (
+        f"What `gym.make(..., workload=FILE)` and `schedgym run {id} --workload FILE` read: JSON, whose "
+        f"sections are objects of named arrays, or a numpy archive. `{folder}/example.json` is one, and "
+        "`schedgym.save_workload(env.unwrapped.record().workload, FILE)` writes that of any episode."
+    )
+    return f"{text}\n\n{table(['field', 'a value for each', 'unit', 'range', ''], rows)}"
+
+
+def field_range(field: Field) -> tuple[str, str]:
+    """The values that a field may have, and what else holds of them."""
+    if field.choices or field.kind == "bool":
+        allowed = ", ".join(field.choices or ("true", "false"))
+    else:
+        allowed = f"{'more than' if field.exclusive else 'at least'} {field.minimum:g}"
+        if np.isfinite(field.maximum):
+            allowed += f", at most {field.maximum:g}"
+    notes = {
+        "whole numbers": field.kind == "int" and not field.choices,
+        "not decreasing": field.ascending,
+        "lists of different lengths": field.ragged,
+        f"or an object with the names {', '.join(field.keys)}": field.keys,
+        "may be missing": field.optional,
+    }
+    return allowed, plain("; ".join(note for note, holds in notes.items() if holds))
+
+
+def views(problem: Problem, id: str) -> str:
+    """A table of the views, and of each the observations' spaces in both kinds."""
+    rows, details = [], []
+    for view in problem.views:
+        spaces = {}
+        for kind in ("dict", "features"):
+            chosen = {**problem.presets["small"], "view": view.name, "observation": kind}
+            env = gymnasium.make(id, disable_env_checker=True, **chosen)
+            spaces[kind] = env.observation_space.spaces
+        rows.append([code(view.name), plain(view.help), code(describe_space(env.action_space))])
+        details.append(f'??? note "Observations of view {view.name}"\n')
+        for kind, found in spaces.items():
+            lines = table(
+                [f'`observation="{kind}"`', "space"],
+                [[code(k), code(describe_space(s))] for k, s in found.items()],
+            )
+            details.append("".join(f"    {line}\n" for line in lines.splitlines()))
+    return table(["view", "actions", "action space"], rows) + "\n" + "\n".join(details)
+
+
+def statements(problem: Problem) -> str:
+    """What the paper says about the policies, as comparisons examine it."""
+    if not problem.statements:
+        return ""
+    rows = [
+        [
+            plain(item.source),
+            policy_link(f"{problem.name}/{item.policy}"),
+            ", ".join(policy_link(f"{problem.name}/{rival}") for rival in item.rivals),
+            code(item.metric),
+            f"{item.by:.0%}" if item.by else "",
+        ]
+        for item in problem.statements
+    ]
+    return "Comparisons examine what the paper says of them:\n\n" + table(
+        ["source", "is better", "than", "in", "by at least"], rows
+    )
+
+
+def bounds(problem: Problem) -> str:
+    """The account that the room of bounds gives of itself, and its functions."""
+    room = problem.room("bounds")
+    found = [getattr(room, name) for name in room.__all__ if inspect.isfunction(getattr(room, name))]
+    rows = [[code(f.__name__), link_roles((inspect.getdoc(f) or "").partition("\n")[0])] for f in found]
+    own = [row for row in rows if row[1]]
+    return docstring(room, room.__name__) + "\n\n" + table(["function", "what it gives"], own)
+
+
+def agents(id: str) -> str:
+    """Where the shipped agent is told of."""
+    if id not in list_pretrained():
+        return ""
+    return (
+        "## Agent\n\nAn agent is shipped: `schedgym compare "
+        f"{id} --agents pretrained` puts it beside the baselines. [Its results](../agents.md)."
+    )
+
+
+# policies ------------------------------------------------------------------------------------------
+
+
+def policy_page(name: str) -> str:
+    """The page of a registered policy, below docs."""
+    problem, _, short = name.partition("/")
+    return f"policies/{problem}/{slug(short)}.md"
+
+
+def policy_link(name: str, start: str = "../") -> str:
+    """A link to the page of a policy."""
+    return f"[`{name.partition('/')[2]}`]({start}{policy_page(name)})"
+
+
+def policies() -> list[Any]:
+    """A page per policy, by problem, and the index."""
+    nav: list[Any] = []
+    parts = [
+        "# Policies",
+        "A policy acts from the observation alone, in the same interface as an agent. "
+        "`schedgym.make_policy(name, **options)` builds one; `schedgym describe NAME` prints its page.",
+    ]
+    for problem in list_problems().values():
+        found = list_policies(problem.name)
+        pages = [policy(problem, spec) for spec in found]
+        nav.append({problem.name: [{spec.name: page} for spec, page in zip(found, pages, strict=True)]})
+        parts += [
+            f"## {problem.name}",
+            environments_of(problem.ids),
+            table(
+                ["policy", "source", "what it does"],
+                [[policy_link(spec.name), plain(spec.source), plain(spec.help)] for spec in found],
+            ),
+        ]
+    return [write("policies/index.md", *parts), *nav]
+
+
+def policy(problem: Problem, spec: PolicySpec) -> str:
+    """The page of a policy."""
+    factory = spec.factory
+    text, options, complexity = "", {}, ""
+    for section in griffe.Docstring(docstring(factory, factory.__module__)).parse("google", warnings=False):
+        if section.kind is griffe.DocstringSectionKind.parameters:
+            options = {entry.name: entry.description for entry in section.value}
+        elif section.kind is griffe.DocstringSectionKind.text:
+            text += section.value + "\n\n"
+    if found := re.search(r"^Complexity: (.*?)(\n\n|\Z)", text, flags=re.DOTALL | re.MULTILINE):
+        complexity, text = found[1], text.replace(found[0], "\n\n")
+    signature = inspect.signature(factory).parameters
+    defaults = [
+        id.partition("/")[2] for id, v in problem.ids.items() if spec.name in full(problem, v.policies)
+    ]
+    facts = {
+        "source": plain(spec.source),
+        "deviations": plain(spec.deviations or "none"),
+        "knows, beyond sizes and clock": ", ".join(map(code, spec.knows)) or "nothing",
+        "acts in the views": ", ".join(map(code, spec.views)),
+        "needs": plain(", ".join(spec.unmet(collections.defaultdict(lambda: None)))).replace("'", ""),
+        "complexity": complexity.replace("\n", " "),
+        "run by default on": ", ".join(f"[{id}](../../environments/{id}.md)" for id in defaults),
+        "fixed by the name": values(spec.fixed) if spec.fixed else "",
+        "class": code(f"{factory.__module__}.{factory.__qualname__}"),
+    }
+    rows = [
+        [code(name), code(kind_of(signature[name])), code(value_text(value)), plain(options.get(name, ""))]
+        for name, value in spec.options().items()
+    ]
+    return write(
+        policy_page(spec.name),
+        f"# {spec.name}",
+        spec.summary,
+        text,
+        table(["", ""], [[f"**{name}**", fact] for name, fact in facts.items() if fact]),
+        "## Options",
+        table(["option", "type", "default", "meaning"], rows) if rows else "It has none.",
+    )
+
+
+def full(problem: Problem, names: Iterable[str]) -> set[str]:
+    """Short names of policies as full ones."""
+    return {f"{problem.name}/{name}" for name in names}
+
+
+def kind_of(parameter: inspect.Parameter) -> str:
+    """The annotation of a parameter as text."""
+    kind = parameter.annotation
+    if kind is inspect.Parameter.empty:
+        return ""
+    return kind if isinstance(kind, str) else inspect.formatannotation(kind)
+
+
+# errata --------------------------------------------------------------------------------------------
+
+
+def errata() -> list[Any]:
+    """A page per paper of its claims, and the summary."""
+    evidence = {entry["claim"]: entry for entry in json.loads((DOCS / "claims.json").read_text())["claims"]}
+    claims = list_claims()
+    rows, pages = [], []
+    for paper in PAPERS:
+        own = [claim for claim in claims if claim.paper == paper]
+        counts = collections.Counter(claim.recorded for claim in own)
+        rows.append(
+            [
+                f"[{paper.number}]({paper.number}.md)",
+                plain(paper.title),
+                *(str(counts[verdict]) for verdict in Verdict),
+            ]
+        )
+        parts = [f"# {paper.number}: {paper.title}", plain(paper.citation), environments_of(paper.problems)]
+        if own:
+            parts.append(
+                table(
+                    ["claim", "source", "what is claimed", "verdict"],
+                    [
+                        [
+                            f"[{short_name(claim.name)}](#{slug(short_name(claim.name))})",
+                            plain(claim.source),
+                            plain(claim.text),
+                            str(claim.recorded),
+                        ]
+                        for claim in own
+                    ],
+                )
+            )
+        else:
+            parts.append("No claim of this paper is registered.")
+        for claim in own:
+            name = short_name(claim.name)
+            parts += [
+                f"## {name} {{ #{slug(name)} }}",
+                f"**{plain(claim.source)}**: {plain(claim.text)}",
+                f"**Verdict**: {claim.recorded}.",
+                *finding(evidence.get(claim.name)),
+                f"```bash\nschedgym claims {paper.number}/{name}\n```",
+            ]
+        pages.append({paper.number + " " + paper.name: write(f"errata/{paper.number}.md", *parts)})
+    index = write("errata/index.md", table(["paper", "title", *(str(verdict) for verdict in Verdict)], rows))
+    return [index, *pages]
+
+
+def short_name(name: str) -> str:
+    """A claim's name without its paper's."""
+    return name.partition("/")[2]
+
+
+def environments_of(ids: Iterable[str]) -> str:
+    """Links to environments, from a page of another section."""
+    links = [f"[{id}](../environments/{id.partition('/')[2]}.md)" for id in ids]
+    return f"Environments: {', '.join(links)}."
+
+
+def finding(entry: Mapping[str, Any] | None) -> list[str]:
+    """What the committed run found: evidence, and the instance against the claim or for it."""
+    if entry is None:
+        return []
+    parts = [f"**Found**: {plain(entry['evidence'])}"]
+    for kind in ("counterexample", "witness"):
+        if entry[kind] is not None:
+            parts.append(f"**{kind.capitalize()}**: {plain(show(entry[kind]))}")
+    return parts
+
+
+# figures -------------------------------------------------------------------------------------------
+
+
+def figures() -> list[Any]:
+    """A page per paper of its figures that have been reproduced, and the table of all figures."""
+    rows, pages = [], []
+    for paper in PAPERS:
+        parts = []
+        for figure in (entry for entry in list_figures() if entry.name.startswith(f"{paper.number}/")):
+            result, large = made(figure, "small"), made(figure, "paper")
+            name, verdicts = code(figure.name), ["not committed", ""]
+            if result is not None:
+                name = f"[{figure.name}]({paper.number}.md#{anchor(figure.name)})"
+                verdicts[0] = f"{plain(result['verdict'])} ({duration(result['seconds'])})"
+                parts += figure_parts(figure, result, large)
+            if large is not None:
+                verdicts[1] = f"{plain(large['verdict'])} ({duration(large['seconds'])})"
+            rows.append([name, plain(figure.title), code(figure.command), *verdicts])
+        if parts:
+            head = [
+                f"# {paper.number}: {paper.title}",
+                plain(paper.citation),
+                environments_of(paper.problems),
+            ]
+            page = write(f"figures/{paper.number}.md", *head, *parts)
+            pages.append({f"{paper.number} {paper.name}": page})
+    heads = ["the paper's claims, small scale", "`--scale paper`"]
+    index = table(["figure", "what it shows", "command", *heads], rows)
+    return [write("figures/index.md", index), *pages]
+
+
+def made(figure: Figure, scale: str) -> dict[str, Any] | None:
+    """A figure that is committed at a scale."""
+    path = DOCS / REPRODUCED[scale] / f"{figure.stem}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def duration(seconds: float) -> str:
+    """How long a figure took, about."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def anchor(name: str) -> str:
+    """The anchor of a figure on its paper's page."""
+    return re.sub(r"[^a-z0-9-]+", "-", name.partition("/")[2].lower())
+
+
+def figure_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, Any] | None) -> list[str]:
+    """A figure: its picture, and each claim beside what was measured; what the paper's scale changes."""
+    facts = f"{result['sizes']}; scale small, seed {result['seed']}, {duration(result['seconds'])}"
+    claims = [[plain(c[name]) for name in ("claim", "measured", "verdict")] for c in result["claims"]]
+    return [
+        f"## {figure.name.partition('/')[2]}: {figure.title} {{ #{anchor(figure.name)} }}",
+        f"![{plain(figure.title)}](../reproduced/{figure.stem}.png)",
+        f"Source: {plain(figure.source)}. Verdict: **{plain(result['verdict'])}**. Run: {plain(facts)}.",
+        table(["the paper's claim", "measured", "verdict"], claims) if claims else "",
+        "\n".join(f"- {plain(remark)}" for remark in result["remarks"]),
+        f"```bash\n{result['command']}\n```",
+        f"Data: {files(figure, 'small')}.",
+        *([] if large is None else large_parts(figure, result, large)),
+    ]
+
+
+def files(figure: Figure, scale: str) -> str:
+    """Links to the data of a figure."""
+    stem = f"../{REPRODUCED[scale]}/{figure.stem}"
+    return f"[CSV]({stem}.csv), [JSON]({stem}.json)"
+
+
+def large_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, Any]) -> list[str]:
+    """The same figure at the paper's scale: the claims that have another verdict there."""
+    before = {claim["claim"]: claim["verdict"] for claim in result["claims"]}
+    rows = [
+        [
+            *(plain(said[name]) for name in ("claim", "measured", "verdict")),
+            before.get(said["claim"], "not asked"),
+        ]
+        for said in large["claims"]
+        if said["verdict"] != before.get(said["claim"])
+    ]
+    facts = f"{plain(large['sizes'])}; {duration(large['seconds'])}"
+    says = "Every verdict is the same" if not rows else "These verdicts differ"
+    picture = f"[picture](../{REPRODUCED['paper']}/{figure.stem}.png)"
+    text = f"At the paper's scale ({facts}): **{plain(large['verdict'])}**. {says}."
+    return [
+        f"{text} {picture}, {files(figure, 'paper')}.",
+        table(["the paper's claim", "measured", "verdict", "at the small scale"], rows) if rows else "",
+    ]
+
+
+# benchmarks ----------------------------------------------------------------------------------------
+
+
+def benchmarks() -> None:
+    """The tables below the hand-written page: speed, and growth where it was measured."""
+    parts = []
+    measured = json.loads((DOCS / "benchmarks.json").read_text())
+    parts += ["## Measured speed", machine(measured)]
+    for id, rows in grouped(measured["benchmark"], "id").items():
+        parts += [
+            f"### {id}",
+            table(
+                ["what", "median", "unit", "times CartPole", "aimed at", ""],
+                [
+                    [
+                        plain(row["what"]),
+                        number(row["value"]),
+                        plain(row["unit"]),
+                        str(row.get("ratio", "")),
+                        *target(row),
+                    ]
+                    for row in rows
+                ],
+            ),
+        ]
+    if (DOCS / "growth.json").exists():
+        measured = json.loads((DOCS / "growth.json").read_text())
+        parts += ["## Measured growth", machine(measured)]
+        for id, rows in grouped(measured["growth"], "id").items():
+            parts += [
+                f"### {id}: growth",
+                table(
+                    [
+                        "what grows",
+                        "policy",
+                        "exponent: policy",
+                        "environment",
+                        "largest",
+                        "seconds",
+                        "verdict",
+                    ],
+                    [growth_row(row) for row in rows],
+                ),
+            ]
+    write("benchmarks.md", *parts)
+
+
+def target(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What a benchmark aims at, and whether this run met it."""
+    if row["target"] == "-":
+        return "", ""
+    sign, aim, *relative = row["target"].split()
+    value = float(row["ratio"]) if relative else row["value"]  # to CartPole
+    met = value >= float(aim) if sign == ">=" else value <= float(aim)
+    return plain(row["target"]), "met" if met else "missed"
+
+
+def growth_row(row: Mapping[str, Any]) -> list[str]:
+    """One policy on one axis: the exponents found beside those expected."""
+    last = row["points"][-1]
+    exponents = [
+        f"{row[f'{name}_exponent']:.2f} (expected {expected:g})"
+        for name, expected in zip(("policy", "env"), row["expected"], strict=True)
+    ]
+    seconds = f"{last['policy'] + last['env']:.3g}"
+    return [row["axis"], code(row["policy"]), *exponents, f"{last['size']:,}", seconds, row["verdict"]]
+
+
+def machine(measured: Mapping[str, Any]) -> str:
+    """Where a benchmark ran, if its file tells."""
+    found = measured.get("manifest", {}).get("machine")
+    return f"Measured on {plain(found['cpu'])}, {found['cores']} cores, one of them used." if found else ""
+
+
+def grouped(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, Any]]]:
+    """Rows by the value of a key, in order of appearance."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row[key], []).append(row)
+    return found
+
+
+# API -----------------------------------------------------------------------------------------------
+
+#: module -> what its page is called; a name is documented on the first page that exports it
+API = {
+    "schedgym.core.problem": "Problems",
+    "schedgym.core.policy": "Policies",
+    "schedgym.core.workload": "Workloads",
+    "schedgym.core.simulator": "Simulators",
+    "schedgym.envs": "Environments",
+    "schedgym.evaluation": "Evaluation",
+    "schedgym.testing": "Testing",
+    "schedgym.traces": "Traces",
+    "schedgym.agents": "Agents",
+    "schedgym.claims": "Claims",
+    "schedgym.reproduce": "Reproduction",
+    "schedgym": "Others",
+}
+ROOMY = ("schedgym.agents", "schedgym.traces")  # packages whose modules are public one by one
+
+
+def api() -> list[Any]:
+    """A page per public module, and the index with what the package itself exports."""
+    taken: set[int] = set()
+    nav: list[Any] = []
+    rows = []
+    for module, title in API.items():
+        found = importlib.import_module(module)
+        rooms = [found]
+        if module in ROOMY:
+            names = [room.name for room in pkgutil.iter_modules(found.__path__) if not room.ispkg]
+            rooms += [importlib.import_module(f"{module}.{name}") for name in names]
+        parts = [f"# {title}"]
+        for room in rooms:
+            names = [name for name in getattr(room, "__all__", []) if is_new(getattr(room, name), taken)]
+            members = f"[{', '.join(names)}]" if names else "false"
+            parts.append(f"::: {room.__name__}\n    options:\n      members: {members}")
+        page = write(f"api/{slug(module.replace('.', '-'))}.md", *parts)
+        nav.append({title: page})
+        rows.append([f"[{title}]({Path(page).name})", code(module), docstring(found).partition("\n")[0]])
+    package = importlib.import_module("schedgym")
+    exported = [name for name in package.__all__ if not name.startswith("__")]
+    homes = [[f"[`schedgym.{name}`][{home(getattr(package, name))}]"] for name in exported]
+    index = write(
+        "api/index.md",
+        "# API",
+        "The public names, from their docstrings.",
+        table(["page", "module", ""], rows),
+        "## What `import schedgym` gives",
+        table(["name"], homes),
+    )
+    return [index, *nav]
+
+
+def home(item: Any) -> str:
+    """Dotted name of where a class or function is defined."""
+    return f"{item.__module__}.{item.__qualname__}"
+
+
+def is_new(item: Any, taken: set[int]) -> bool:
+    """Whether a class or function has not been documented before; others are always shown."""
+    if not (inspect.isclass(item) or inspect.isroutine(item)):
+        return True
+    new = id(item) not in taken
+    taken.add(id(item))
+    return new
+
+
+def notebooks() -> list[str]:
+    """The notebooks as they are committed, outputs included."""
+    pages = []
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        with mkdocs_gen_files.open(f"notebooks/{path.name}", "wb") as file:
+            file.write(path.read_bytes())
+        pages.append(f"notebooks/{path.name}")
+    return pages
+
+
+def expand(nav: list[Any], folders: Mapping[str, list[Any]]) -> list[Any]:
+    """The navigation with each folder replaced by its pages."""
+    found = []
+    for entry in nav:
+        ((title, target),) = entry.items()
+        if isinstance(target, list):
+            target = expand(target, folders)
+        found.append({title: folders.get(target, target) if isinstance(target, str) else target})
+    return found
+
+
+def main() -> None:
+    """Write all pages, and enter them in the navigation."""
+    benchmarks()
+    config = mkdocs_gen_files.config
+    config.nav = expand(
+        config.nav,
+        {
+            "environments/": environments(),
+            "policies/": policies(),
+            "errata/": errata(),
+            "figures/": figures(),
+            "notebooks/": notebooks(),
+            "api/": api(),
+        },
+    )
+
+
+main()

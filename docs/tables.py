@@ -1,0 +1,140 @@
+"""Write tables of README.md and docs/agents.md from what was measured: ``python docs/tables.py``.
+
+Between ``<!-- NAME -->`` and ``<!-- /NAME -->`` stands what the function of that name makes. Sources are
+docs/leaderboard.csv, docs/claims.json and docs/reproduced; a test holds texts and sources together.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas
+
+from schedgym.core.problem import get_problem
+from schedgym.evaluation.papers import PAPERS, Paper
+
+DOCS = Path(__file__).parent
+#: where differences refer to another policy than the one that the paper proposes
+PROPOSED = {"schedgym/GeoAssign-v0": "ata"}
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+class Rows(NamedTuple):
+    """Rows of an id's leaderboard: the best policy, the paper's own, the shipped agent, the best baseline."""
+
+    best: pandas.Series[float]
+    own: pandas.Series[float]
+    agent: pandas.Series[float]
+    rival: pandas.Series[float]
+
+
+def boards() -> Iterator[tuple[Paper, str, Rows]]:
+    """The leaderboard of each id, paper by paper."""
+    everything = pandas.read_csv(DOCS / "leaderboard.csv", dtype={"servers": str})
+    for paper in PAPERS:
+        for id in paper.problems:
+            board = everything[everything["id"] == id]
+            board = board.sort_values("mean", ascending=board["better"].iloc[0] == "min")
+            proposed = PROPOSED.get(id, get_problem(id).ids[id].reference)
+            own, agent = (board[board["policy"] == name].iloc[0] for name in (proposed, "agent"))
+            yield paper, id, Rows(board.iloc[0], own, agent, board[board["policy"] != "agent"].iloc[0])
+
+
+def leaderboard() -> str:
+    """Every id with its best policy, and how far from the bound that and the paper's own policy are."""
+    rows = []
+    for paper, id, found in boards():
+        best, own = found.best, found.own
+        name = "the shipped agent" if best["policy"] == "agent" else f"`{best['policy']}`"
+        told = [ratio(best), f"`{own['policy']}` {ratio(own)}", ratio(found.agent)]
+        rows.append([f"`{id}`", get_problem(id).ids[id].title, paper.number, name, *told])
+    heads = ["id", "problem and objective", "paper", "best policy", "mean / bound", "the paper's own"]
+    return table([*heads, "the shipped agent"], rows)
+
+
+def shipped() -> str:
+    """The shipped agents at the papers' sizes."""
+    rows = []
+    for _, id, found in boards():
+        agent, rival = found.agent, found.rival
+        # paired intervals are against the reference
+        told = f"{percent(agent['relative'])} against `{agent['reference']}`"
+        told += f" [{percent(agent['relative_low'])}, {percent(agent['relative_high'])}]"
+        against = f"`{rival['policy']}` {percent(agent['mean'] / rival['mean'] - 1.0)}"
+        mean = f"{agent['mean']:.5g}" + (f" {agent['unit']}" if isinstance(agent["unit"], str) else "")
+        rows.append([id.removeprefix("schedgym/").removesuffix("-v0"), mean, told, against])
+    return table(["id", "agent", "difference, paired", "against the best baseline"], rows)
+
+
+def percent(share: float) -> str:
+    """A difference."""
+    return f"{100 * share:+.{1 if abs(share) >= 0.01 else 2}f}%"
+
+
+def ratio(row: pandas.Series[float]) -> str:
+    """Mean over bound, or the mean itself where there is no bound."""
+    if row["bound"] > 0:
+        return f"{row['mean'] / row['bound']:.3f}"
+    return f"{row['mean']:.4g} {row['unit']}, no bound"
+
+
+def verdicts() -> str:
+    """How many claims and figures of each paper hold."""
+    claims = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
+    figures = [
+        json.loads(path.read_text(encoding="utf-8")) for path in sorted(DOCS.glob("reproduced/*.json"))
+    ]
+    rows = []
+    for paper in PAPERS:
+        of_claims = collections.Counter(c["found"] for c in claims if c["claim"].startswith(f"{paper.name}/"))
+        said = [claim for f in figures if f["figure"].startswith(f"{paper.number}/") for claim in f["claims"]]
+        of_figures = collections.Counter(claim["verdict"] for claim in said)
+        own = [of_claims[v] for v in ("holds", "holds with a correction", "refuted", "not reproduced")]
+        drawn = [of_figures[v] for v in ("holds", "in part", "not reproduced")]
+        rows.append([f"{paper.number} {paper.name}", *map(str, own), *map(str, drawn)])
+    heads = ["paper", "claims that hold", "hold with a correction", "refuted", "not reproduced"]
+    return table([*heads, "statements on figures that hold", "in part", "not reproduced"], rows)
+
+
+def citations() -> str:
+    """The papers, as they are cited."""
+
+    def line(paper: Paper) -> str:
+        ids = ", ".join(f"`{id.removeprefix('schedgym/')}`" for id in paper.problems)
+        return f"- {paper.number}: {paper.citation} ({ids})"
+
+    return "\n".join(line(paper) for paper in PAPERS)
+
+
+#: file -> the functions of its tables
+TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
+    DOCS.parent / "README.md": (leaderboard, verdicts, citations),
+    DOCS / "agents.md": (shipped,),
+}
+
+
+def filled(path: Path, text: str) -> str:
+    """The text of a file with its tables made anew."""
+    for make in TABLES[path]:
+        name = make.__name__
+        pattern = rf"(?s)<!-- {name} -->\n.*?<!-- /{name} -->"
+        if not re.search(pattern, text):
+            raise ValueError(f"{path.name} has no place for {name}")
+        content = f"<!-- {name} -->\n{make()}\n<!-- /{name} -->"
+        text = re.sub(pattern, lambda _, content=content: content, text)
+    return text
+
+
+if __name__ == "__main__":
+    for path in TABLES:
+        path.write_text(filled(path, path.read_text(encoding="utf-8")), encoding="utf-8")
