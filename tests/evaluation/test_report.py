@@ -445,10 +445,29 @@ def browser(tmp_path_factory):
     browser.quit()
 
 
-def wait(browser, condition, seconds=20):
+def wait(browser, condition, seconds=60):
     from selenium.webdriver.support.ui import WebDriverWait
 
     return WebDriverWait(browser, seconds, 0.05).until(lambda driver: driver.execute_script(condition))
+
+
+def hover(browser, selector, condition):
+    """Move the mouse about an element until the page answers, as a reader does: what a busy machine
+    draws or scrolls late takes the answer to the first move away."""
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def answered(driver):
+        element = driver.find_element("css selector", selector)
+        for offset in (1, 0):
+            ActionChains(driver).move_to_element_with_offset(element, offset, 0).perform()
+        return driver.execute_script(condition)
+
+    browser.execute_script(
+        "document.querySelector(arguments[0]).scrollIntoView({block: 'center'})",
+        selector,
+    )
+    return WebDriverWait(browser, 60, 0.2).until(answered)
 
 
 @pytest.fixture
@@ -496,29 +515,18 @@ def test_tabs(opened):
 
 
 def test_tooltips(opened):
-    from selenium.webdriver import ActionChains
-
     section = open_tab(opened, "PartialValue")
-    heading = opened.find_element("css selector", f"#{section} th button[data-tip*='Rank']")
-    ActionChains(opened).move_to_element(heading).perform()
-    wait(opened, "return document.getElementById('tip').classList.contains('on')")
+    shown = "document.getElementById('tip').classList.contains('on')"
+    hover(opened, f"#{section} th button[data-tip*='Rank']", f"return {shown}")
     tip = opened.find_element("id", "tip")
     assert tip.text == "Rank of the mean in its setting." and tip.is_displayed()
-    ActionChains(opened).move_to_element(opened.find_element("css selector", "h1")).perform()
-    wait(opened, "return !document.getElementById('tip').classList.contains('on')")
+    hover(opened, "h1", f"return !{shown}")
 
 
 def test_the_plots_answer_the_mouse(opened):
-    from selenium.webdriver import ActionChains
-
     section = open_tab(opened, "PartialValue")
-    bar = opened.find_element(
-        "css selector", f"#{section} .plot[data-plot^=schedule] .barlayer .trace:last-child .point"
-    )
-    opened.execute_script("arguments[0].scrollIntoView({block: 'center'})", bar)
-    ActionChains(opened).move_to_element(bar).perform()
-    wait(opened, "return document.querySelectorAll('.hoverlayer .hovertext').length > 0")
-    text = opened.execute_script("return document.querySelector('.hovertext').textContent")
+    bar = f"#{section} .plot[data-plot^=schedule] .barlayer .trace:last-child .point"
+    text = hover(opened, bar, "return document.querySelector('.hoverlayer .hovertext')?.textContent")
     assert "job" in text and "slots" in text
 
 
@@ -548,14 +556,15 @@ def test_tables_are_sorted_and_settings_chosen(opened):
 
 def test_dark_light_and_paper(opened):
     section = open_tab(opened, "PartialValue")
-    colour = f"return getComputedStyle(document.querySelector('#{section} .plot .ytick text')).fill"
+    ink = f"getComputedStyle(document.querySelector('#{section} .plot .ytick text')).fill"
+    body = "getComputedStyle(document.body)"
     emulate = functools.partial(opened.execute_cdp_cmd, "Emulation.setEmulatedMedia")
     seen = {}
     for theme in ("light", "dark"):
         emulate({"features": [{"name": "prefers-color-scheme", "value": theme}]})
-        back = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
-        wait(opened, f"return getComputedStyle(document.body).backgroundColor === '{back}'")
-        seen[theme] = back, opened.execute_script(colour)
+        wait(opened, f"return matchMedia('(prefers-color-scheme: {theme})').matches")
+        wait(opened, f"return {ink} === {body}.color")  # drawn again, in the ink of the page
+        seen[theme] = opened.execute_script(f"return [{body}.backgroundColor, {ink}]")
     assert seen["light"][0] != seen["dark"][0] and seen["light"][1] != seen["dark"][1]
     pdf = base64.b64decode(
         opened.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})[
