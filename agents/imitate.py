@@ -20,7 +20,7 @@ from schedgym.agents.tokens import NEVER
 from schedgym.agents.views import Layout, make_layout
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, SKIP
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction
 from schedgym.evaluation import require
@@ -330,8 +330,7 @@ def held_out(
             simulator.seed(i, seed)
             simulator.episodes[i] = first + i
         rows: dict[int, dict[str, float]] = {}
-        simulator.prepare(live)
-        simulator.step(np.where(live, np.int8(BEGIN), np.int8(SKIP)))
+        simulator.begin(live)
         while live.any():
             actions = np.asarray(act(simulator.observation))
             if simulator.continuous:

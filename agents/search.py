@@ -36,7 +36,7 @@ from schedgym.agents.config import Config
 from schedgym.agents.files import checkpoint_path, describe, save_agent, write_atomically
 from schedgym.agents.linear import Scorer, statistics_of
 from schedgym.agents.views import make_layout
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, SKIP
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import require
 from schedgym.evaluation.runner import EVALUATION_SEEDS
@@ -157,8 +157,7 @@ class Arena:
             simulator.seed(i, seed)
             simulator.episodes[i] = first + i % share
         live = np.ones(self.num_envs, dtype=bool)
-        simulator.prepare(live)
-        simulator.step(np.full(self.num_envs, BEGIN, dtype=np.int8))
+        simulator.begin(live)
         found = np.full(self.num_envs, np.nan)
         while live.any():
             observation = simulator.observation

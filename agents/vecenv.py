@@ -22,7 +22,7 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.policy import ACTING, OWN
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, SKIP
 from schedgym.envs import SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import require
@@ -161,8 +161,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         simulator, n = self.env.simulator, self.num_envs
         simulator.seeds[:] = state["seeds"]
         simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
-        simulator.prepare(np.ones(n, dtype=bool))
-        simulator.step(np.full(n, BEGIN, dtype=np.int8))
+        simulator.begin(np.ones(n, dtype=bool))
         for i, actions in enumerate(state["actions"]):
             if simulator.continuous:
                 simulator.actions[...] = actions.reshape(simulator.actions.shape)

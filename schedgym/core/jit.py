@@ -111,7 +111,8 @@ def pure_kernel(function: F) -> F:
 
 
 def _kernel(function: F, options: dict[str, Any]) -> F:
-    options = {"no_cfunc_wrapper": True, "error_model": "numpy", **options}
+    # without the interpreter's lock: blocks of environments are advanced side by side
+    options = {"no_cfunc_wrapper": True, "error_model": "numpy", "nogil": True, **options}
     try:
         dispatcher: Any = _numba.njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package nor a home can be written to: compile in every process

@@ -7,21 +7,35 @@ depend on the problem: which seed and episode each environment is at, and which 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.jit import helper, pack
 from schedgym.core.policy import Interface
 from schedgym.core.problem import Parameters, Problem
 from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.threads import Crew
 from schedgym.core.workload import Workload
 
-__all__ = ["ACT", "BEGIN", "SKIP", "Simulator"]
+__all__ = ["ACT", "BEGIN", "CHECK", "SHORT", "SKIP", "Kernel", "Simulator", "names_action"]
 
-#: what an environment does in a step of the simulator
-SKIP, ACT, BEGIN = 0, 1, 2
+#: what an environment does in a call of a kernel; CHECK: say whether the action would be refused
+SKIP, ACT, BEGIN, CHECK = 0, 1, 2, 3
+
+#: what a kernel returns that needs more room in the log before it can go on; see :meth:`Simulator._resume`
+SHORT = -(2**62)
+#: (table, tools, command [B]) -> a count, or -(b + 1) for the first environment whose action is refused
+Kernel = Callable[[Any, Any, npt.NDArray[np.int8]], int]
+
+
+@helper
+def names_action(command: int) -> Any:
+    """Whether the environment's action counts for this command."""
+    return command == ACT or command == CHECK
 
 
 class Simulator(ABC):
@@ -45,6 +59,14 @@ class Simulator(ABC):
         rows: with ``continuous``, how many leading rows (axis 0) of an action count now; int64 [B].
         reward, terminated, truncated, repaired: of the last step, [B].
         metric_names: in the order of :meth:`measure`.
+        kernels: what a step calls, one after another, until one refuses an action; the last one counts the
+            episodes that ended. The first looks at every action before it changes anything, and with the
+            command CHECK changes nothing.
+        table: what the kernels work on, packed.
+        threads: how many work side by side, each on a block of environments.
+        draws_in_place: whether :meth:`draw` leaves all arrays where they are.
+        tools: work space of the kernels, per thread.
+        toolboxes: the same, packed.
     """
 
     observation: dict[str, npt.NDArray[Any]]
@@ -59,6 +81,11 @@ class Simulator(ABC):
     truncated: npt.NDArray[np.bool_]
     repaired: npt.NDArray[np.bool_]
     interface: Interface
+    kernels: tuple[Kernel, ...]
+    table: Any
+    draws_in_place: bool = False
+    tools: list[tuple[Any, ...]]
+    toolboxes: list[Any]
 
     def __init__(self, problem: Problem, id: str, parameters: Parameters, num_envs: int) -> None:
         self.problem, self.id, self.parameters, self.num_envs = problem, id, parameters, num_envs
@@ -69,6 +96,23 @@ class Simulator(ABC):
         self.once: dict[int, Workload] = {}
         self.repeated: dict[int, Workload] = {}
         self.fixed: Workload | None = None  # in the place of drawn ones
+        self.threads = 1
+        self.crew: Crew | None = None
+
+    def use_threads(self, count: int) -> None:
+        """Let ``count`` threads advance the environments, at most one for each; nothing else changes."""
+        self.threads = min(count, self.num_envs)
+        self.crew = Crew(self.num_envs, self.threads) if self.threads > 1 else None
+        self._bind()
+
+    @abstractmethod
+    def _bind(self) -> None:
+        """Make what is derived of the arrays: those that are views of others, ``table`` and the tools."""
+
+    def _bind_tools(self, make: Callable[[], tuple[Any, ...]]) -> None:
+        """Give every thread the work space that ``make`` makes."""
+        self.tools = [make() for _ in range(self.threads)]
+        self.toolboxes = [pack(*own) for own in self.tools]
 
     def seed(self, index: int, seed: int) -> None:
         """Let the next episode of environment ``index`` be episode 0 of ``seed``."""
@@ -95,10 +139,7 @@ class Simulator(ABC):
         self.repeated.pop(index, None)
 
     def prepare(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Load the next episode's workload into each environment that ``mask`` [B] names.
-
-        A step with the command BEGIN must follow.
-        """
+        """Load the next episode's workload into each environment that ``mask`` [B] names."""
         drawn = mask
         if self.once or self.repeated or self.fixed is not None:
             drawn = mask.copy()
@@ -123,16 +164,80 @@ class Simulator(ABC):
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:
         """Draw workloads from (seed, episode) for the environments that ``mask`` names."""
 
-    @abstractmethod
-    def step(self, command: npt.NDArray[np.int8]) -> int:
-        """Carry out ``command`` [B]: SKIP, ACT by ``actions``, or BEGIN the episode that was prepared.
+    def begin(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Start the next episode of each environment that ``mask`` [B] names; the others stay as they are."""
+        self.prepare(mask)
+        command = self._begin_prepared(mask)
+        if command is not None:
+            self._resume(command)
 
-        SKIP leaves all as it is, also reward and ends; BEGIN sets these to zero.
+    def _begin_prepared(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8] | None:
+        """Begin with what is prepared; returns the command if it has to be resumed."""
+        command = np.multiply(mask, BEGIN, dtype=np.int8)
+        return command if self.kernels[-1](self.table, self.toolboxes[0], command) == SHORT else None
+
+    def step(self, command: npt.NDArray[np.int8], ended: npt.NDArray[np.bool_] | None = None) -> int:
+        """Carry out ``command`` [B]: SKIP, or ACT by ``actions``; and start the next episodes of ``ended``.
+
+        SKIP leaves all as it is, also reward and ends; a new episode sets these to zero.
+
+        Args:
+            command: of each environment.
+            ended: [B], environments that are skipped by ``command`` and begin their next episode.
 
         Returns the number of episodes that ended. A negative number -(i + 1) says that environment i's
         action is out of range (a row that counts is not finite), or with strict actions infeasible, and
         that nothing has changed.
         """
+        self._reserve_log()
+        if self.crew is not None:
+            return self._step_side_by_side(self.crew, command, ended)
+        count = self._call_kernels(command, 0)
+        if count == SHORT:
+            count = self._resume(command)
+        if count >= 0 and ended is not None:
+            self.begin(ended)
+        return count
+
+    def _step_side_by_side(
+        self, crew: Crew, command: npt.NDArray[np.int8], ended: npt.NDArray[np.bool_] | None
+    ) -> int:
+        """:meth:`step` by several threads."""
+        checks = np.where(command == ACT, np.int8(CHECK), np.int8(SKIP))
+        refused = self.kernels[0](self.table, self.toolboxes[0], checks)
+        if refused < 0:
+            return refused
+        begun: list[npt.NDArray[np.int8] | None] = []
+        meanwhile = None
+        if ended is not None:
+            if self.once or self.repeated or self.fixed is not None or not self.draws_in_place:
+                self.prepare(ended)  # now: the arrays may grow
+                meanwhile = lambda: begun.append(self._begin_prepared(ended))  # noqa: E731
+            else:
+                meanwhile = lambda: (self.prepare(ended), begun.append(self._begin_prepared(ended)))  # noqa: E731
+        count = crew.run(self._call_kernels, command, meanwhile)
+        if count == SHORT:
+            count = self._resume(command)
+        for short in begun:
+            if short is not None:
+                self._resume(short)
+        return count
+
+    def _call_kernels(self, command: npt.NDArray[np.int8], thread: int) -> int:
+        """What the last kernel returns, or the first that returns a negative number."""
+        toolbox, count = self.toolboxes[thread], 0
+        for kernel in self.kernels:
+            count = kernel(self.table, toolbox, command)
+            if count < 0:
+                break
+        return count
+
+    def _reserve_log(self) -> None:
+        """Make room for what a step may log, where that is bounded."""
+
+    def _resume(self, command: npt.NDArray[np.int8]) -> int:
+        """Give the log room, and finish what ``command`` began; returns how many episodes ended."""
+        raise NotImplementedError("no kernel of this problem returns SHORT")
 
     @abstractmethod
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

@@ -333,7 +333,7 @@ def test_repair_of_counts_and_shares() -> None:
             for r in range(n)
         ]
         simulator.actions[0, :n] = action[:n]
-        DECODERS["assignment"](simulator.table, simulator.toolbox, np.ones(1, np.int8))
+        DECODERS["assignment"](simulator.table, simulator.toolboxes[0], np.ones(1, np.int8))
         assert simulator.state.assigned[0, :n].reshape(n, 3, 2).tolist() == expected
         observation, _, done, _, info = env.step(action)
     assert info["metrics"]["repaired"] > 0
@@ -345,7 +345,7 @@ def test_repair_of_counts_and_shares() -> None:
         n = int(observation["active"][0])
         action = rng.choice([0.0, 0.5, 1.0, 4.0, 0.1], env.action_space.shape)
         simulator.actions[0, :n] = action[:n]
-        DECODERS["shares"](simulator.table, simulator.toolbox, np.ones(1, np.int8))
+        DECODERS["shares"](simulator.table, simulator.toolboxes[0], np.ones(1, np.int8))
         unfinished = observation["waiting"] + observation["running"].sum(axis=2)
         sites = observation["sites"]
         keys = [(r, k, a) for r in range(n) for k in range(3) for a in range(2)]

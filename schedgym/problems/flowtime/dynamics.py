@@ -39,7 +39,7 @@ from schedgym.core.jit import (
     record_dtype,
     unpacker,
 )
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
 from schedgym.problems.flowtime.schemes import (
     HOLD,
     RULES,
@@ -754,7 +754,7 @@ def begin(config: Any, jobs: Jobs, rows: Rows, state: State, observation: Observ
 
 
 @pure_kernel
-def step(table: Any, command: npt.NDArray[np.int8]) -> int:
+def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     """Advance the environments, each by its ``command`` [B]: ACT after a decoded decision, BEGIN an episode.
 
     ``table`` packs Constants, Jobs, Rows, State, Log, Observation, the Rows that are shown, and Exchange. The
@@ -846,7 +846,7 @@ def decode_allocation(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> 
     config = constants.config[0]
     servers = rows.held.shape[2]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             if not finite_rows(exchange, b):
                 return -(b + 1)
             if config.strict and not grants_fit(config, jobs, rows, exchange, b):
@@ -886,7 +886,7 @@ def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             r = exchange.choices[b, 0]
             if r < 0 or r > config.window:
                 return -(b + 1)
@@ -929,7 +929,7 @@ def decode_priority(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> in
     scratch, net = unpack_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT and not finite_rows(exchange, b):
+        if names_action(command[b]) and not finite_rows(exchange, b):
             return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] != ACT:
@@ -960,7 +960,7 @@ def decode_rule(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     scratch, net = unpack_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT and not 0 <= exchange.choices[b, 0] < MOST_RULES:
+        if names_action(command[b]) and not 0 <= exchange.choices[b, 0] < MOST_RULES:
             return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] != ACT:

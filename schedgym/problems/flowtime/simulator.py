@@ -55,6 +55,7 @@ class FlowtimeSimulator(Simulator):
     """``num_envs`` clusters in one set of arrays; see :mod:`schedgym.problems.flowtime.dynamics`."""
 
     parameters: FlowtimeParameters
+    draws_in_place = True
 
     def __init__(self, parameters: FlowtimeParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
@@ -252,11 +253,13 @@ class FlowtimeSimulator(Simulator):
         if self.latency:
             most = schemes.locality_rows(self.capacity[0], self.most_tasks, int(self.server_cpu.sum()))
             rows = int(most)
-        self.tools = (
-            schemes.make_scratch(self.capacity[0], self.servers),
-            make_transport_scratch(rows, self.servers),
+        self.kernels = DECODERS[self.parameters.view], dynamics.step
+        self._bind_tools(
+            lambda: (
+                schemes.make_scratch(self.capacity[0], self.servers),
+                make_transport_scratch(rows, self.servers),
+            )
         )
-        self.toolbox = pack(*self.tools)
         self.scalars: tuple[str, ...] = ()
         if self.parameters.observation == "features":
             self.observation = {
@@ -298,7 +301,7 @@ class FlowtimeSimulator(Simulator):
             "observation",
             "table",
             "tools",
-            "toolbox",
+            "toolboxes",
             "actions",
             "rows",
             "reward",
@@ -379,15 +382,10 @@ class FlowtimeSimulator(Simulator):
             self.loaded.pop(index, None)
         self.state.scalars["jobs"][mask] = source.jobs
 
-    def step(self, command: npt.NDArray[np.int8]) -> int:
-        """See :meth:`Simulator.step`."""
-        refused = DECODERS[self.parameters.view](self.table, self.toolbox, command)
-        if refused:
-            return refused
+    def _reserve_log(self) -> None:
         cores = int(self.state.scalars["cores"].max())
         if self.state.scalars["logged"].max() + cores > self.log.job.shape[1]:
             self._grow_log()
-        return dynamics.step(self.table, command)
 
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.measure`."""

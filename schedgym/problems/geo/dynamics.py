@@ -41,7 +41,7 @@ from schedgym.core.jit import (
     record_dtype,
     unpacker,
 )
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
 from schedgym.problems.geo.schemes import (
     ASSIGN_RULES,
     FAIR_RULES,
@@ -898,7 +898,7 @@ def decode_assignment(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> 
     constants, jobs, state, observation, exchange = unpack(table)
     width = jobs.sites.shape[2]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             if not finite_rows(exchange, b):
                 return -(b + 1)
             if constants.config[0].strict and not counts_fit(jobs, state, exchange, b):
@@ -1015,7 +1015,7 @@ def decode_shares(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     room, scratch, net = unpack_ratio_tools(tools)
     width = jobs.sites.shape[2]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             if not finite_rows(exchange, b):
                 return -(b + 1)
             if constants.config[0].strict and not shares_fit(jobs, state, exchange, b):
@@ -1046,7 +1046,7 @@ def decode_priority(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> in
     room, scratch = unpack_order_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT and not finite_rows(exchange, b):
+        if names_action(command[b]) and not finite_rows(exchange, b):
             return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] != ACT:
@@ -1079,7 +1079,7 @@ def decode_rule(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     room, scratch = unpack_order_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT and not 0 <= exchange.choices[b, 0] < RULES:
+        if names_action(command[b]) and not 0 <= exchange.choices[b, 0] < RULES:
             return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] != ACT:
@@ -1119,7 +1119,7 @@ def decode_weights(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int
     room, scratch, net = unpack_ratio_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             if not finite_rows(exchange, b):
                 return -(b + 1)
             if config.strict:
@@ -1159,7 +1159,7 @@ def decode_fair_rule(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> i
     constants, jobs, state, observation, exchange = unpack(table)
     room, scratch, net = unpack_ratio_tools(tools)
     for b in range(command.shape[0]):
-        if command[b] == ACT and not 0 <= exchange.choices[b, 0] < FAIR:
+        if names_action(command[b]) and not 0 <= exchange.choices[b, 0] < FAIR:
             return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] != ACT:
@@ -1186,7 +1186,7 @@ def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     constants, jobs, state, observation, exchange = unpack(table)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             r = exchange.choices[b, 0]
             if r < 0 or r >= config.window:
                 return -(b + 1)
@@ -1208,7 +1208,7 @@ def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
 
 
 @pure_kernel
-def step(table: Any, command: npt.NDArray[np.int8]) -> int:
+def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     """Advance the environments, each by its ``command`` [B]: ACT after a decoded decision, BEGIN an episode.
 
     ``table`` packs Constants, Jobs, State, Observation and Exchange. Returns how many episodes ended.

@@ -234,14 +234,18 @@ class GeoSimulator(Simulator):
         self.terminated, self.truncated = exchange.terminated, exchange.truncated
         self.table = pack(self.constants, self.jobs, state, buffers, exchange)
         shape = (self.capacity[0], self.groups, self.choices, self.sites)
-        room = make_placement_scratch(self.groups, self.sites)
-        self.tools: tuple[Any, ...] = (room,)
-        if self.mode == dynamics.ORDER:
-            self.tools = (room, make_assign_scratch(*shape))
-        elif self.mode == dynamics.RATIO:
-            needed = (1, 1, 1, 1) if self.parameters.view == "shares" else shape
-            self.tools = (room, make_fair_scratch(*shape), make_fair_network(*needed))
-        self.toolbox = pack(*self.tools)
+        needed = (1, 1, 1, 1) if self.parameters.view == "shares" else shape
+
+        def make_tools() -> tuple[Any, ...]:
+            room = make_placement_scratch(self.groups, self.sites)
+            if self.mode == dynamics.ORDER:
+                return room, make_assign_scratch(*shape)
+            if self.mode == dynamics.RATIO:
+                return room, make_fair_scratch(*shape), make_fair_network(*needed)
+            return (room,)
+
+        self.kernels = DECODERS[self.parameters.view], dynamics.step
+        self._bind_tools(make_tools)
         if self.parameters.observation == "dict":
             per_site = (b, -1, self.groups, self.choices)
             self.scalars: tuple[str, ...] = ()
@@ -283,7 +287,7 @@ class GeoSimulator(Simulator):
             "observation",
             "table",
             "tools",
-            "toolbox",
+            "toolboxes",
             "actions",
             "rows",
             "reward",
@@ -397,11 +401,6 @@ class GeoSimulator(Simulator):
             if self.loaded.pop(index, None) is not None:
                 self._set_lists(index, source.slots, source.lists)
         self.state.scalars["jobs"][mask] = source.jobs
-
-    def step(self, command: npt.NDArray[np.int8]) -> int:
-        """See :meth:`Simulator.step`."""
-        refused = DECODERS[self.parameters.view](self.table, self.toolbox, command)
-        return refused or dynamics.step(self.table, command)
 
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.measure`."""

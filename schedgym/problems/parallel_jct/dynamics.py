@@ -53,7 +53,7 @@ from schedgym.core.jit import (
     record_dtype,
     unpacker,
 )
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, BEGIN, SHORT, SKIP, names_action
 from schedgym.problems.parallel_jct.workload import cap_of_round
 
 __all__ = [
@@ -77,7 +77,7 @@ __all__ = [
     "step",
 ]
 
-RESUME = 3  # the command that follows a step that ran short of log rows
+RESUME = 4  # the command that follows a step that ran short of log rows
 PLAN, PICK, PLACE, SEARCH = range(4)  # views, in the order of the descriptor
 ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
 #: what was decided: nothing yet (a job is being planned), end the round, launch the job, its planning failed
@@ -1083,8 +1083,8 @@ def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     """Advance the environments, each by its ``command`` [B]: ACT after a decoded decision, BEGIN an episode.
 
     ``table`` packs Constants, Jobs, State, Log, Observation, Exchange, ``tools`` Membership and PlanScratch.
-    Returns how many episodes ended; or -1 if the log is too short for environments whose ``scalars.short``
-    is set: give it more rows, and these the command RESUME.
+    Returns how many episodes ended; or SHORT if the log is for environments whose ``scalars.short`` is set:
+    give it more rows, and these the command RESUME.
     """
     constants, jobs, state, log, observation, exchange = unpack(table)
     membership, scratch = unpack_tools(tools)
@@ -1134,7 +1134,7 @@ def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     for b in range(command.shape[0]):
         if command[b] != SKIP and state.scalars[b].acted:
             ended += state.scalars[b].finished
-    return -1 if short else ended
+    return SHORT if short else ended
 
 
 @helper
@@ -1158,7 +1158,7 @@ def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     membership, scratch = unpack_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             r = exchange.choices[b, 0]
             if r < 0 or r > config.window:
                 return -(b + 1)
@@ -1228,7 +1228,7 @@ def decode_place(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     window = config.window
     servers = jobs.cpu.shape[1]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             choice = exchange.choices[b, 0]
             if choice < 0 or choice > window + servers:
                 return -(b + 1)
@@ -1366,7 +1366,7 @@ def decode_search(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     servers = jobs.cpu.shape[1]
     last = window + 1 + config.most_tasks * servers
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             choice = exchange.choices[b, 0]
             if choice < 0 or choice > last:
                 return -(b + 1)
@@ -1514,7 +1514,7 @@ def decode_plan(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     config = constants.config[0]
     servers = jobs.cpu.shape[1]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             if not finite_rows(exchange, b):
                 return -(b + 1)
             if config.strict:

@@ -13,7 +13,7 @@ from schedgym.baselines.solvers.placement import make_membership, make_scratch
 from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.simulator import SKIP, Simulator
+from schedgym.core.simulator import SHORT, SKIP, Simulator
 from schedgym.core.workload import Workload, load_workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.parallel_jct import dynamics, metrics, views
@@ -254,8 +254,10 @@ class ParallelJCTSimulator(Simulator):
         self.reward, self.repaired = exchange.reward, exchange.repaired
         self.terminated, self.truncated = exchange.terminated, exchange.truncated
         self.table = pack(*self._bundles())
-        self.tools = (self.membership, make_scratch(self.most_tasks, self.servers, self.groups))
-        self.toolbox = pack(*self.tools)
+        self.kernels = DECODERS[self.parameters.view], dynamics.step
+        self._bind_tools(
+            lambda: (self.membership, make_scratch(self.most_tasks, self.servers, self.groups))
+        )
         self.scalars: tuple[str, ...] = ()
         if self.parameters.observation == "features":
             self.observation = {
@@ -280,7 +282,7 @@ class ParallelJCTSimulator(Simulator):
             self.observation["action_mask"] = buffers.action_mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = ("observation", "table", "tools", "toolbox", "actions", "rows", "reward")
+        derived: tuple[str, ...] = ("observation", "table", "tools", "toolboxes", "actions", "rows", "reward")
         derived += ("repaired", "terminated", "truncated")
         return {name: value for name, value in self.__dict__.items() if name not in derived} | {
             "latest": None
@@ -364,21 +366,14 @@ class ParallelJCTSimulator(Simulator):
                 self.jobs.share[index] = self.share
         self.state.scalars["jobs"][mask] = source.jobs
 
-    def step(self, command: npt.NDArray[np.int8]) -> int:
-        """See :meth:`Simulator.step`."""
-        refused = DECODERS[self.parameters.view](self.table, self.toolbox, command)
-        if refused:
-            return refused
-        ended = dynamics.step(self.table, self.toolbox, command)
-        if ended >= 0:
-            return ended
-        acted = command != SKIP
-        while ended < 0:
+    def _resume(self, command: npt.NDArray[np.int8]) -> int:
+        acted, ended = command != SKIP, SHORT
+        while ended == SHORT:
             before = self._bundles()
             self.log = self._log(2 * self.log.task.shape[1])
             self._keep(before)
             resume = np.where(self.state.scalars["short"] & acted, dynamics.RESUME, SKIP).astype(np.int8)
-            ended = dynamics.step(self.table, self.toolbox, resume)
+            ended = dynamics.step(self.table, self.toolboxes[0], resume)
         return int(np.count_nonzero(acted & (self.terminated | self.truncated)))
 
     def _work(self, index: int) -> npt.NDArray[np.float64]:

@@ -33,7 +33,7 @@ from schedgym.core.jit import (
     record_dtype,
     unpacker,
 )
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
 from schedgym.problems.partial_value.metrics import FULL
 from schedgym.problems.partial_value.schemes import (
     CONCAVE,
@@ -72,6 +72,7 @@ __all__ = [
     "decode_prices_view",
     "decode_priority",
     "decode_rule",
+    "rows_to_log",
     "step",
 ]
 
@@ -525,11 +526,21 @@ def begin(config: Any, jobs: Jobs, rows: Rows, state: State, observation: Observ
 
 
 @pure_kernel
-def step(table: Any, command: npt.NDArray[np.int8]) -> int:
+def rows_to_log(scalars: npt.NDArray[Any]) -> int:
+    """The most rows that an environment's log can have after a slot more; ``scalars`` are SCALARS [B]."""
+    most = 0
+    for b in range(scalars.shape[0]):
+        most = max(most, scalars[b].logged + scalars[b].active)
+    return most
+
+
+@pure_kernel
+def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     """Advance the environments, each by its ``command`` [B]: ACT after a decoded decision, BEGIN an episode.
 
-    ``table`` packs Constants, Jobs, Rows, State, Log, Observation, the Rows that are shown, and Exchange. The
-    log has room for every active job. Returns how many episodes ended.
+    ``table`` packs Constants, Jobs, Rows, State, Log, Observation, the Rows that are shown, and Exchange;
+    ``tools``, the work space of the decode kernels, is of no use here. The log has room for
+    :func:`rows_to_log`. Returns how many episodes ended.
     """
     constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
     config = constants.config[0]
@@ -613,7 +624,7 @@ def decode_allocation(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> 
     scratch, dual = unpack_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             if not finite(exchange, b):
                 return -(b + 1)
             if config.strict and not allocation_fits(config, rows, state, exchange, b):
@@ -638,7 +649,7 @@ def decode_prices_view(table: Any, tools: Any, command: npt.NDArray[np.int8]) ->
     scratch, dual = unpack_tools(tools)
     resources = rows.share.shape[2]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             for i in range(resources):
                 if not math.isfinite(exchange.actions[b, i]):
                     return -(b + 1)
@@ -661,7 +672,7 @@ def decode_priority(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> in
     scratch, dual = unpack_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT and not finite(exchange, b):
+        if names_action(command[b]) and not finite(exchange, b):
             return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] != ACT:
@@ -697,7 +708,7 @@ def decode_rule(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     scratch, dual = unpack_tools(tools)
     config = constants.config[0]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             if not 0 <= exchange.choices[b, 0] < MOST_RULES:
                 return -(b + 1)
             if config.strict and not rule_fits(config, state, exchange, b):

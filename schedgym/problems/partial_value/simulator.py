@@ -50,6 +50,7 @@ class PartialValueSimulator(Simulator):
     """``num_envs`` clusters in one set of arrays; see :mod:`schedgym.problems.partial_value.dynamics`."""
 
     parameters: PartialValueParameters
+    draws_in_place = True
 
     def __init__(self, parameters: PartialValueParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
@@ -188,11 +189,13 @@ class PartialValueSimulator(Simulator):
         self.reward, self.repaired = exchange.reward, exchange.repaired
         self.terminated, self.truncated = exchange.terminated, exchange.truncated
         self.table = pack(*self._bundles())
-        self.tools = (
-            make_scratch(self.capacity, self.resources),
-            make_dual_scratch(self.capacity, self.resources),
+        self.kernels = DECODERS[self.parameters.view], dynamics.step
+        self._bind_tools(
+            lambda: (
+                make_scratch(self.capacity, self.resources),
+                make_dual_scratch(self.capacity, self.resources),
+            )
         )
-        self.toolbox = pack(*self.tools)
         self.scalars: tuple[str, ...] = ()
         if self.parameters.observation == "features":
             self.observation = {
@@ -213,7 +216,7 @@ class PartialValueSimulator(Simulator):
             self.observation["action_mask"] = buffers.action_mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = ("observation", "table", "tools", "toolbox", "actions", "rows", "reward")
+        derived: tuple[str, ...] = ("observation", "table", "tools", "toolboxes", "actions", "rows", "reward")
         derived += ("repaired", "terminated", "truncated")
         return {name: value for name, value in self.__dict__.items() if name not in derived}
 
@@ -264,17 +267,11 @@ class PartialValueSimulator(Simulator):
             self.loaded.pop(index, None)
         self.state.scalars["jobs"][mask] = source.jobs
 
-    def step(self, command: npt.NDArray[np.int8]) -> int:
-        """See :meth:`Simulator.step`."""
-        refused = DECODERS[self.parameters.view](self.table, self.toolbox, command)
-        if refused:
-            return refused
-        scalars = self.state.scalars
-        if int((scalars["logged"] + scalars["active"]).max()) > self.log.job.shape[1]:
+    def _reserve_log(self) -> None:
+        if dynamics.rows_to_log(self.state.scalars) > self.log.job.shape[1]:
             before = self._bundles()
             self.log = self._log(2 * self.log.job.shape[1])
             self._keep(before)
-        return dynamics.step(self.table, command)
 
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.measure`."""

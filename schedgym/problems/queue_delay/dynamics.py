@@ -34,7 +34,7 @@ from schedgym.core.jit import (
     record_dtype,
     unpacker,
 )
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, BEGIN, CHECK, SKIP, names_action
 from schedgym.problems.queue_delay.schemes import (
     ARRIVAL,
     COMPLETION,
@@ -743,7 +743,7 @@ def begin(jobs: Jobs, state: State, observation: Observation, b: int) -> None:
 
 
 @pure_kernel
-def step(table: Any, command: I1) -> int:
+def step(table: Any, tools: Any, command: I1) -> int:
     """Advance the environments, each by its ``command`` [B]: ACT carries out a decision, BEGIN an episode.
 
     ``table`` packs Constants, Jobs, State, Observation and Exchange. Acting and beginning share one kernel
@@ -759,18 +759,18 @@ def step(table: Any, command: I1) -> int:
     for b in range(command.shape[0]):
         for k in range(constants.choices.shape[0]):
             action = exchange.actions[b, k]
-            if command[b] == ACT and (action < 0 or action >= constants.choices[k]):
+            if names_action(command[b]) and (action < 0 or action >= constants.choices[k]):
                 return -(b + 1)
     ended = 0
     # strict actions are all decoded, in round 0, before the first one is carried out
     for round in range(0 if config.strict else 1, 2):
         for b in range(command.shape[0]):
             infeasible = False
-            if command[b] == ACT:
+            if names_action(command[b]):
                 infeasible = not decode(config, weights, jobs, state, b, exchange.actions, decisions)
                 if infeasible and config.strict:
                     return -(b + 1)
-            if round == 0 or command[b] == SKIP:
+            if round == 0 or command[b] == SKIP or command[b] == CHECK:
                 continue
             s = state.scalars[b]
             exchange.reward[b] = 0.0

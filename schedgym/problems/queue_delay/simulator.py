@@ -32,6 +32,7 @@ class QueueDelaySimulator(Simulator):
     """``num_envs`` queues in one set of arrays; see :mod:`schedgym.problems.queue_delay.dynamics`."""
 
     parameters: QueueDelayParameters
+    draws_in_place = True
 
     def __init__(self, parameters: QueueDelayParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
@@ -158,6 +159,8 @@ class QueueDelaySimulator(Simulator):
         self.terminated, self.truncated = exchange.terminated, exchange.truncated
         self.repaired = exchange.repaired
         self.table = pack(self.constants, self.jobs, self.state, buffers, exchange)
+        self.kernels = (dynamics.step,)
+        self._bind_tools(lambda: ())
         if self.parameters.observation == "dict":
             self.scalars = ("epoch", "arriving", "released")
             names = ["clock", *self.scalars, "arrival", "execution", "demand", "waiting"]
@@ -179,7 +182,8 @@ class QueueDelaySimulator(Simulator):
             self.observation["action_mask"] = mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("observation", "table", "actions", "reward", "terminated", "truncated", "repaired")
+        derived: tuple[str, ...] = ("observation", "table", "tools", "toolboxes", "actions", "reward")
+        derived += ("terminated", "truncated", "repaired")
         state = {name: value for name, value in self.__dict__.items() if name not in derived}
         del state["config"]  # it is constants.config
         if self.config["lent"][0]:
@@ -238,10 +242,6 @@ class QueueDelaySimulator(Simulator):
         source = self.source
         draw_python(mask, self.seeds, self.episodes, source, self.jobs.tasks, self.jobs.capacity)
         self._set_count(mask, source.tasks)
-
-    def step(self, command: npt.NDArray[np.int8]) -> int:
-        """See :meth:`Simulator.step`."""
-        return dynamics.step(self.table, command)
 
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.measure`."""

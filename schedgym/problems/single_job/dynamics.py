@@ -45,7 +45,7 @@ from schedgym.core.jit import (
     record_dtype,
     unpacker,
 )
-from schedgym.core.simulator import ACT, BEGIN, SKIP
+from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
 from schedgym.problems.single_job.workload import LONGEST
 
 __all__ = [
@@ -154,7 +154,7 @@ class State(NamedTuple):
     inside: I8_2  # [B, R] tasks in a group
     group_load: F8_2  # [B, R] their equivalent load
     inverse: F8_2  # [B, R] 1 / B_k, features
-    lifted: F8_2  # [1, R] work space, features
+    lifted: F8_2  # [B, R] work space, features
     pull: F8_2  # [B, M] least energy of the unplaced tasks that are most efficient there, features
     narrow: F8_2  # [B, M] least limit of a server's groups, features
 
@@ -413,7 +413,7 @@ def observe_pairs(config: Any, jobs: Jobs, state: State, tokens: Any, b: int) ->
     row = jobs.lists[b]
     unit = s.jct if config.mode == SEARCH else s.pooled
     energy = state.energy[b, 0]
-    lifted = state.lifted[0]  # loads without the task's
+    lifted = state.lifted[b]  # loads without the task's
     for k in range(jobs.limits.shape[1]):
         lifted[k] = state.group_load[b, k]
     for i in range(jobs.tasks[b]):
@@ -519,13 +519,13 @@ def decode_plan(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     strict = constants.config[0].strict != 0
     servers = jobs.cpu.shape[1]
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             for i in range(jobs.tasks[b]):
                 for f in range(2):
                     if not math.isfinite(exchange.actions[b, i, f]):
                         return -(b + 1)
     for b in range(command.shape[0]):
-        if command[b] != ACT:
+        if not names_action(command[b]):
             continue
         n = jobs.tasks[b]
         groups = groups_of(jobs, b)
@@ -585,7 +585,7 @@ def decode_place(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     constants, jobs, state, observation, exchange = unpack(table)
     strict = constants.config[0].strict != 0
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             j = exchange.choices[b, 0]
             if j < 0 or j >= jobs.cpu.shape[1]:
                 return -(b + 1)
@@ -610,7 +610,7 @@ def decode_search(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
     strict = constants.config[0].strict != 0
     last = observation.action_mask.shape[1] - 1
     for b in range(command.shape[0]):
-        if command[b] == ACT:
+        if names_action(command[b]):
             choice = exchange.choices[b, 0]
             if choice < 0 or choice > last or (strict and observation.action_mask[b, choice] == 0):
                 return -(b + 1)

@@ -50,6 +50,7 @@ class SingleJobSimulator(Simulator):
     """
 
     parameters: SingleJobParameters
+    draws_in_place = True
 
     def __init__(self, parameters: SingleJobParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
@@ -152,7 +153,7 @@ class SingleJobSimulator(Simulator):
             inside=i8(r),
             group_load=f8(r),
             inverse=f8(0 if units else r),
-            lifted=np.zeros((1, r)),
+            lifted=f8(0 if units else r),
             pull=f8(0 if units else m),
             narrow=f8(0 if units else m),
         )
@@ -191,8 +192,8 @@ class SingleJobSimulator(Simulator):
         self.reward, self.repaired = exchange.reward, exchange.repaired
         self.terminated, self.truncated = exchange.terminated, exchange.truncated
         self.table = pack(self.constants, jobs, state, buffers, exchange)
-        self.tools = make_scratch(self.tasks, self.servers, self.groups)
-        self.toolbox = pack(self.tools)
+        self.kernels = DECODERS[self.parameters.view], dynamics.step
+        self._bind_tools(lambda: (make_scratch(self.tasks, self.servers, self.groups),))
         self.scalars: tuple[str, ...] = ()
         if self.member is not None:
             self.observation = {
@@ -223,7 +224,7 @@ class SingleJobSimulator(Simulator):
             self.observation["action_mask"] = buffers.action_mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = ("observation", "table", "tools", "toolbox", "actions", "rows")
+        derived: tuple[str, ...] = ("observation", "table", "tools", "toolboxes", "actions", "rows")
         derived += ("reward", "repaired", "terminated", "truncated")
         return {n: value for n, value in self.__dict__.items() if n not in derived} | {"latest": None}
 
@@ -314,11 +315,6 @@ class SingleJobSimulator(Simulator):
                 if self.member is not None:
                     self.member[index] = self.matrix
 
-    def step(self, command: npt.NDArray[np.int8]) -> int:
-        """See :meth:`Simulator.step`."""
-        refused = DECODERS[self.parameters.view](self.table, self.toolbox, command)
-        return refused or dynamics.step(self.table, self.toolbox, command)
-
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """See :meth:`Simulator.measure`."""
         jobs, state, measured = self.jobs, self.state, self.measured
@@ -362,7 +358,7 @@ class SingleJobSimulator(Simulator):
         """See :meth:`Simulator.record`: one row per task placed, by Eq. 16 if the plan is not whole yet."""
         state = self.state
         if self.parameters.view == "place":
-            dynamics.settle(self.table, self.toolbox, index)
+            dynamics.settle(self.table, self.toolboxes[0], index)
         placed = np.flatnonzero(state.placement[index] >= 0)
         time = state.time[index, placed]
         return ScheduleRecord(
