@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import multiprocessing
 import pickle
+import threading
+import warnings
 
 import gymnasium as gym
 import numpy as np
@@ -12,6 +15,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from schedgym.core.problem import get_problem
+from schedgym.core.threads import Crew
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
 from schedgym.problems.queue_delay.workload import make_workload
 from schedgym.testing import (
@@ -25,6 +29,8 @@ from tests.test_all_problems import CASES, IDS, short
 ID = "schedgym/QueueDelay-v0"
 SMALL = {"tasks": 8, "servers": 3, "window": 4}
 MODES = tuple(AutoresetMode)
+#: so that each has its turn without a test more
+THREADS = dict(zip(MODES, (3, 1, 2), strict=True))
 #: for several episodes; a random pick closes many slots early
 STEPS = {"flowtime": 400, "parallel-jct": 200}
 
@@ -36,7 +42,8 @@ def steps(id: str) -> int:
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("id", "view"), CASES)
 def test_parity(id: str, view: dict[str, object], mode: AutoresetMode) -> None:
-    check_vector_parity(id, steps=steps(id), autoreset_mode=mode, **short(id, **view))
+    parameters = short(id, **view)
+    check_vector_parity(id, steps=steps(id), autoreset_mode=mode, threads=THREADS[mode], **parameters)
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -47,12 +54,15 @@ def test_parity(id: str, view: dict[str, object], mode: AutoresetMode) -> None:
     ids=str,
 )
 def test_parity_with_other_parameters(id: str, mode: AutoresetMode, extra: dict[str, object]) -> None:
-    check_vector_parity(id, steps=steps(id), seed=11, autoreset_mode=mode.value, **short(id, **extra))
+    parameters = short(id, **extra)
+    check_vector_parity(
+        id, steps=steps(id), seed=11, autoreset_mode=mode.value, threads=THREADS[mode], **parameters
+    )
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 def test_parity_of_one_environment(mode: AutoresetMode) -> None:
-    check_vector_parity(ID, num_envs=1, autoreset_mode=mode, **SMALL)
+    check_vector_parity(ID, num_envs=1, autoreset_mode=mode, threads=THREADS[mode], **SMALL)
 
 
 def make(num_envs: int = 3, mode: AutoresetMode | str = "NextStep", **parameters: object):
@@ -98,6 +108,9 @@ def test_arguments_are_checked() -> None:
     for num_envs in (0, -1, 2.0, None):
         with pytest.raises(InvalidParameter, match="num_envs"):
             make(num_envs)
+    for threads in (0, 1.0, True, "2", None):
+        with pytest.raises(InvalidParameter, match="threads: must be at least 1, got"):
+            make(threads=threads)
     with pytest.raises(UnknownName, match="did you mean 'SameStep'"):
         make(mode="SameSteps")
     with pytest.raises(UnknownName, match="did you mean 'view'"):
@@ -137,7 +150,7 @@ def test_seeds_of_a_list_may_be_none() -> None:
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("window", [4, "all"])
 def test_pickled_and_copied_in_the_middle(mode: AutoresetMode, window: int | str) -> None:
-    env = make(3, mode, window=window)
+    env = make(3, mode, window=window, threads=THREADS[mode])
     observations, _ = env.reset(seed=1)
     rng = np.random.default_rng(0)
 
@@ -201,6 +214,23 @@ def test_a_workload_given_once_serves_one_episode() -> None:
         assert not difference(native.step(close(native)), sync.step(close(native)))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_longer_workload_keeps_the_others_running_while_it_comes(threads: int) -> None:
+    """SMALL has eight tasks: the arrays grow in a step in which the other environments act."""
+    longer = make_workload([(i * 0.5, 3, 0.5, 0.5) for i in range(40)], [(1, 1), (0.5, 0.5), (1, 0.5)])
+    env, reference = make(5, threads=threads), make(5)
+    for each in (env, reference):
+        each.reset(seed=0)
+    env.unwrapped.simulator.give(1, longer, False)
+    others, came = np.array([0, 2, 3, 4]), False
+    for _ in range(60):
+        mine, theirs = env.step(close(env)), reference.step(close(env))
+        for name in mine[0]:
+            assert not difference(mine[0][name][others], theirs[0][name][others]), name
+        came = came or env.unwrapped.record(1).workload == longer
+    assert came
+
+
 def test_a_longer_workload_than_any_before_keeps_the_others_running() -> None:
     longer = make_workload([(i * 0.5, 3, 0.5, 0.5) for i in range(40)], [(1, 1), (0.5, 0.5), (1, 0.5)])
     env, reference = make(2, "Disabled"), make(2, "Disabled")
@@ -247,8 +277,9 @@ def play_to_an_end(env, seed: int):
             return observations, done
 
 
-def test_strict_names_the_environment_and_changes_nothing() -> None:
-    env, reference = make(3, strict=True), make(3, strict=True)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_strict_names_the_environment_and_changes_nothing(threads: int) -> None:
+    env, reference = make(3, strict=True, threads=threads), make(3, strict=True)
     observations, _ = env.reset(seed=2)
     reference.reset(seed=2)
     done = np.zeros(3, dtype=bool)
@@ -269,7 +300,7 @@ def test_strict_names_the_environment_and_changes_nothing() -> None:
 
 def test_a_refused_step_while_another_environment_awaits_its_reset() -> None:
     """NEXT_STEP: the refusal must not draw the next episode twice, nor leave a stale one behind."""
-    env, reference = make(3, strict=True), make(3, strict=True)
+    env, reference = make(3, strict=True, threads=2), make(3, strict=True)
     observations, done = play_to_an_end(env, 4)
     play_to_an_end(reference, 4)
     with pytest.raises(InvalidAction):
@@ -300,3 +331,60 @@ def test_a_reset_without_a_seed_after_a_refused_step_skips_no_episode() -> None:
     with pytest.raises(InvalidAction):
         env.step(infeasible_batch(env, observations, done))
     assert not difference(env.reset(), reference.reset())
+
+
+def test_threads_of_a_forked_process() -> None:
+    """They do not outlive a fork: the child must not wait for those of its parent."""
+    context = multiprocessing.get_context("fork")
+    env = make(4, threads=2)
+    env.reset(seed=0)
+    env.step(close(env))
+
+    def play() -> None:
+        for _ in range(5):
+            env.step(close(env))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: the parent has threads
+        child = context.Process(target=play)
+        child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    play()
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_what_a_thread_raises_is_raised(where: str) -> None:
+    crew = Crew(8, 3)
+    mine = threading.get_ident()
+    met = threading.Barrier(3, timeout=60)
+    blocks = []
+
+    def advance(command: np.ndarray, thread: int) -> int:
+        if met.n_waiting < 3 and not blocks:
+            met.wait()  # all three are at work
+        blocks.append(thread)
+        if (threading.get_ident() == mine) == (where == "here"):
+            raise KeyError("what went wrong")
+        return 1
+
+    with pytest.raises(KeyError, match="what went wrong"):
+        crew.run(advance, np.ones(8, dtype=np.int8))
+    assert crew.run(lambda command, thread: int(command.sum()), np.ones(8, dtype=np.int8)) == 8
+
+
+def test_a_crew_does_every_block_once() -> None:
+    crew = Crew(11, 3)
+    done = np.zeros(11, dtype=int)
+
+    def advance(command: np.ndarray, thread: int) -> int:
+        done[command == 1] += 1
+        return int(np.count_nonzero(command))
+
+    begun = []
+    for _ in range(20):
+        assert crew.run(advance, np.ones(11, dtype=np.int8), lambda: begun.append(1)) == 11
+    assert (done == 20).all() and len(begun) == 20
+    command = np.zeros(11, dtype=np.int8)
+    assert crew.run(advance, command) == 0  # nothing of the command before is left
+    assert crew.run(lambda own, thread: -5 if own[3] else 1, np.ones(11, dtype=np.int8)) == -5

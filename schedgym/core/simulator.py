@@ -150,7 +150,7 @@ class Simulator(ABC):
                     drawn[index] = False
         if drawn.any():
             self.draw(drawn)
-        self.episodes[mask] += 1
+        self.episodes += mask
 
     @abstractmethod
     def check_workload(self, workload: Workload) -> None:
@@ -207,20 +207,24 @@ class Simulator(ABC):
         refused = self.kernels[0](self.table, self.toolboxes[0], checks)
         if refused < 0:
             return refused
-        begun: list[npt.NDArray[np.int8] | None] = []
-        meanwhile = None
-        if ended is not None:
-            if self.once or self.repeated or self.fixed is not None or not self.draws_in_place:
-                self.prepare(ended)  # now: the arrays may grow
-                meanwhile = lambda: begun.append(self._begin_prepared(ended))  # noqa: E731
-            else:
-                meanwhile = lambda: (self.prepare(ended), begun.append(self._begin_prepared(ended)))  # noqa: E731
-        count = crew.run(self._call_kernels, command, meanwhile)
+        given = bool(self.once or self.repeated) or self.fixed is not None
+        overlaps = self.draws_in_place and not given  # else arrays may grow, which must come first
+        if ended is not None and not overlaps:
+            self.prepare(ended)
+        short: npt.NDArray[np.int8] | None = None
+
+        def begin_ended() -> None:
+            nonlocal short
+            if ended is not None:
+                if overlaps:
+                    self.prepare(ended)
+                short = self._begin_prepared(ended)
+
+        count = crew.run(self._call_kernels, command, begin_ended)
         if count == SHORT:
             count = self._resume(command)
-        for short in begun:
-            if short is not None:
-                self._resume(short)
+        if short is not None:
+            self._resume(short)
         return count
 
     def _call_kernels(self, command: npt.NDArray[np.int8], thread: int) -> int:
@@ -232,7 +236,7 @@ class Simulator(ABC):
                 break
         return count
 
-    def _reserve_log(self) -> None:
+    def _reserve_log(self) -> None:  # noqa: B027  (most problems need none)
         """Make room for what a step may log, where that is bounded."""
 
     def _resume(self, command: npt.NDArray[np.int8]) -> int:

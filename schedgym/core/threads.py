@@ -21,11 +21,11 @@ from schedgym.core.jit import pure_kernel
 
 __all__ = ["Crew"]
 
-BLOCKS = 4  # per thread
+BLOCKS = 2  # per thread: more share the work better, each costs some microseconds
 #: what stands for the counts when a thread has failed
 FAILED = -(2**63)
 #: turns of :func:`idle`, some microseconds, and how often a thread takes them before it sleeps
-TURNS, PATIENCE, SLEEP = 1000, 200, 1e-4
+TURNS, PATIENCE, SLEEP = 2000, 100, 1e-4
 
 
 @pure_kernel
@@ -55,7 +55,7 @@ class Crew:
         self,
         advance: Callable[[npt.NDArray[np.int8], int], int],
         command: npt.NDArray[np.int8],
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> int:
         """Call ``advance`` for every block of environments.
 
@@ -76,8 +76,7 @@ class Crew:
             self.pool.submit(self._work, k, advance, command, todo, counts) for k in range(1, self.threads)
         ]
         try:
-            if meanwhile is not None:
-                meanwhile()
+            meanwhile()
             self._work(0, advance, command, todo, counts)
         except BaseException:
             todo.clear()

@@ -799,9 +799,12 @@ def check_vector_parity(
     steps: int = 150,
     seed: int = 0,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    threads: int = 1,
     **parameters: Any,
 ) -> None:
     """Check the native vector face, step for step, against SyncVectorEnv and against single environments.
+
+    One that lends its buffers runs beside it, with several threads if ``threads`` is 1, else with one.
 
     Args:
         id: environment id.
@@ -809,6 +812,7 @@ def check_vector_parity(
         steps: number of steps; some episodes must end within them.
         seed: of environment 0.
         autoreset_mode: NEXT_STEP, SAME_STEP, or DISABLED (reset by ``reset_mask``).
+        threads: of the native vector face.
         parameters: keyword arguments of the environment; keep the instances small.
 
     Raises:
@@ -818,7 +822,7 @@ def check_vector_parity(
     case = _Case(id, seed, parameters)
     spread: list[int | None] = [seed + 7 * i * i for i in range(num_envs)]
     for seeds in (seed, spread):
-        _compare_faces(case, num_envs, steps, seeds, mode)
+        _compare_faces(case, num_envs, steps, seeds, mode, threads)
     _compare_singles(case, num_envs, steps, mode)
 
 
@@ -845,9 +849,10 @@ def _actions(case: _Case, env: Any, observations: Any, rng: np.random.Generator)
 
 
 def _compare_faces(
-    case: _Case, num_envs: int, steps: int, seeds: int | list[int | None], mode: AutoresetMode
+    case: _Case, num_envs: int, steps: int, seeds: int | list[int | None], mode: AutoresetMode, threads: int
 ) -> None:
-    native, lent = _native(case, num_envs, mode), _native(case, num_envs, mode, copy=False)
+    native = _native(case, num_envs, mode, threads=threads)
+    lent = _native(case, num_envs, mode, copy=False, threads=2 if threads == 1 else 1)
     sync = SyncVectorEnv([functools.partial(case.make) for _ in range(num_envs)], autoreset_mode=mode)
     assert native.metadata["autoreset_mode"] is mode, "metadata['autoreset_mode'] is not the mode"
     assert native.num_envs == num_envs

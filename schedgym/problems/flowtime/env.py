@@ -113,7 +113,7 @@ class FlowtimePackingEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.flowtime.problem.FlowtimeParameters`, and `render_mode`
-    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode`. `estimation` makes declared
+    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`. `estimation` makes declared
     demands wrong: "waste" grants by them (a job uses at most its true d), "under" also caps by the true d,
     "order" shows them to the sorting only.
 

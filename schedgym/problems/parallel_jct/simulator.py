@@ -255,9 +255,7 @@ class ParallelJCTSimulator(Simulator):
         self.terminated, self.truncated = exchange.terminated, exchange.truncated
         self.table = pack(*self._bundles())
         self.kernels = DECODERS[self.parameters.view], dynamics.step
-        self._bind_tools(
-            lambda: (self.membership, make_scratch(self.most_tasks, self.servers, self.groups))
-        )
+        self._bind_tools(lambda: (self.membership, make_scratch(self.most_tasks, self.servers, self.groups)))
         self.scalars: tuple[str, ...] = ()
         if self.parameters.observation == "features":
             self.observation = {

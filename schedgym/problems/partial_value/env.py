@@ -111,7 +111,7 @@ class PartialValueEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.partial_value.problem.PartialValueParameters`, and `render_mode`
-    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode`.
+    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
     Paper 002. Workloads: its own generator, or the jobs of a trace with deadlines by a slack factor.

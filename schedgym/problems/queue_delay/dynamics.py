@@ -34,7 +34,7 @@ from schedgym.core.jit import (
     record_dtype,
     unpacker,
 )
-from schedgym.core.simulator import ACT, BEGIN, CHECK, SKIP, names_action
+from schedgym.core.simulator import BEGIN, CHECK, SKIP, names_action
 from schedgym.problems.queue_delay.schemes import (
     ARRIVAL,
     COMPLETION,

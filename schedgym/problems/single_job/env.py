@@ -124,7 +124,7 @@ class SingleJobEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.single_job.problem.SingleJobParameters`, and `render_mode`
-    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode`.
+    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
     Paper 001: the offline problem (TaPRA), with its generator (see
