@@ -316,7 +316,7 @@ def make_vec_env(id: str, num_envs: int = 1, seed: int | None = None, **paramete
         id: environment id.
         num_envs: how many.
         seed: environment i begins with episode 0 of seed + i; None: of a random one.
-        parameters: of the environment, and ``render_mode``.
+        parameters: of the environment, and ``render_mode`` and ``threads``.
 
     Raises:
         UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.

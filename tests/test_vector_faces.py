@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import multiprocessing
 import pickle
 import threading
+import time
 import warnings
 
 import gymnasium as gym
@@ -353,24 +355,56 @@ def test_threads_of_a_forked_process() -> None:
     play()
 
 
-@pytest.mark.parametrize("where", ["here", "there"])
-def test_what_a_thread_raises_is_raised(where: str) -> None:
+@pytest.mark.parametrize("where", ["here", "there", "meanwhile"])
+def test_what_a_thread_raises_is_raised_when_all_are_at_rest(where: str) -> None:
     crew = Crew(8, 3)
-    mine = threading.get_ident()
-    met = threading.Barrier(3, timeout=60)
-    blocks = []
+    here = threading.get_ident()
+    together = threading.Barrier(3, timeout=60)
+    met: set[int] = set()
+    busy: set[int] = set()
+
+    def fail() -> None:
+        raise KeyError("what went wrong")
+
+    def meet(thread: int) -> None:
+        if thread not in met:
+            met.add(thread)
+            together.wait()  # all three have begun
 
     def advance(command: np.ndarray, thread: int) -> int:
-        if met.n_waiting < 3 and not blocks:
-            met.wait()  # all three are at work
-        blocks.append(thread)
-        if (threading.get_ident() == mine) == (where == "here"):
-            raise KeyError("what went wrong")
+        busy.add(thread)
+        try:
+            meet(thread)
+            if where != "meanwhile" and (threading.get_ident() == here) == (where == "here"):
+                fail()
+            time.sleep(0.05)
+        finally:
+            busy.discard(thread)
         return 1
 
+    def meanwhile() -> None:
+        if where == "meanwhile":
+            meet(0)
+            fail()
+
     with pytest.raises(KeyError, match="what went wrong"):
-        crew.run(advance, np.ones(8, dtype=np.int8))
+        crew.run(advance, np.ones(8, dtype=np.int8), meanwhile)
+    assert met == {0, 1, 2} and not busy
     assert crew.run(lambda command, thread: int(command.sum()), np.ones(8, dtype=np.int8)) == 8
+
+
+def test_threads_end_with_their_environment() -> None:
+    before = set(threading.enumerate())
+    env = make(4, threads=3)
+    env.reset(seed=0)
+    env.step(close(env))
+    own = set(threading.enumerate()) - before
+    assert len(own) == 2
+    del env
+    gc.collect()
+    for thread in own:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_a_crew_does_every_block_once() -> None:

@@ -8,10 +8,12 @@ are handed out in blocks to who is awake, and who is done first waits awake.
 from __future__ import annotations
 
 import os
+import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,13 @@ from schedgym.core.jit import pure_kernel
 
 __all__ = ["Crew"]
 
-BLOCKS = 2  # per thread: more share the work better, each costs some microseconds
-#: what stands for the counts when a thread has failed
-FAILED = -(2**63)
+#: parts of the environments, and in how many blocks per thread they are handed out: the last ones are small,
+#: so that all are done at about the same time; each block costs some microseconds
+PARTS = ((0.6, 1.0), (0.3, 1.0), (0.1, 0.5))
 #: turns of :func:`idle`, some microseconds, and how often a thread takes them before it sleeps
 TURNS, PATIENCE, SLEEP = 2000, 100, 1e-4
+
+Advance = Callable[[npt.NDArray[np.int8], int], int]
 
 
 @pure_kernel
@@ -37,27 +41,87 @@ def idle(turns: int) -> float:
     return x
 
 
+class _Work:
+    """The blocks of one step, and what became of them."""
+
+    def __init__(self, crew: Crew, advance: Advance, command: npt.NDArray[np.int8]) -> None:
+        self.bounds, self.commands = crew.bounds, crew.commands
+        self.advance, self.command = advance, command
+        self.todo = deque(range(len(self.commands)))
+        self.counts: list[int | None] = [None] * len(self.commands)
+        self.gone = [False] * crew.threads  # threads that will do no more of it
+        self.failure: BaseException | None = None
+
+    def share(self, thread: int) -> None:
+        """Advance blocks as long as there are any."""
+        try:
+            while self.todo:
+                try:
+                    block = self.todo.popleft()
+                except IndexError:  # another thread was faster
+                    break
+                first, last = self.bounds[block], self.bounds[block + 1]
+                own = self.commands[block]
+                own[first:last] = self.command[first:last]
+                self.counts[block] = int(self.advance(own, thread))
+        except BaseException as error:
+            self.todo.clear()
+            self.failure = error
+        self.gone[thread] = True
+
+    def is_done(self) -> bool:
+        """Whether all blocks are; or after a failure, whether nobody is at work any more."""
+        return None not in self.counts if self.failure is None else all(self.gone)
+
+
+def _serve(thread: int, queue: SimpleQueue[_Work | None]) -> None:
+    """A thread's life. Between steps it holds nothing but its queue, so that its crew can be forgotten."""
+    while True:
+        work = queue.get()
+        if work is None:
+            return
+        work.share(thread)
+        del work
+
+
+def _dismiss(queues: list[SimpleQueue[_Work | None]]) -> None:
+    for queue in queues:
+        queue.put(None)
+
+
 class Crew:
     """``threads`` threads, the calling one among them, for ``num_envs`` environments; see :meth:`run`."""
 
     def __init__(self, num_envs: int, threads: int) -> None:
-        blocks = min(num_envs, BLOCKS * threads)
         self.threads = threads
-        self.bounds = [num_envs * k // blocks for k in range(blocks + 1)]
-        self.commands = np.zeros((blocks, num_envs), dtype=np.int8)
-        self.pool: ThreadPoolExecutor | None = None
+        shares = [0.0]
+        for part, per_thread in PARTS:
+            blocks = max(round(threads * per_thread), 1)
+            shares += [part / blocks] * blocks
+        self.bounds = sorted({round(num_envs * share) for share in np.cumsum(shares).tolist()})
+        self.commands = np.zeros((len(self.bounds) - 1, num_envs), dtype=np.int8)
+        self.queues: list[SimpleQueue[_Work | None]] = []
         self.process = -1
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"pool": None}
+        return self.__dict__ | {"queues": [], "process": -1}
+
+    def _start(self) -> None:
+        """Start the threads, in this process: they do not outlive a fork."""
+        self.queues, self.process = [SimpleQueue() for _ in range(self.threads - 1)], os.getpid()
+        weakref.finalize(self, _dismiss, self.queues)
+        for k, queue in enumerate(self.queues, start=1):
+            threading.Thread(target=_serve, args=(k, queue), name=f"schedgym-{k}", daemon=True).start()
 
     def run(
         self,
-        advance: Callable[[npt.NDArray[np.int8], int], int],
+        advance: Advance,
         command: npt.NDArray[np.int8],
         meanwhile: Callable[[], None] = lambda: None,
     ) -> int:
         """Call ``advance`` for every block of environments.
+
+        What it raises is raised here, when no thread is at work any more.
 
         Args:
             advance: called with a command [num_envs] and the thread's number from 0; it must leave alone the
@@ -68,53 +132,27 @@ class Crew:
         Returns:
             the sum of what ``advance`` returned, or its least number if that is negative.
         """
-        if self.pool is None or self.process != os.getpid():  # threads do not outlive a fork
-            self.pool, self.process = ThreadPoolExecutor(self.threads - 1, "schedgym"), os.getpid()
-        todo = deque(range(len(self.commands)))
-        counts: list[int | None] = [None] * len(todo)
-        others = [
-            self.pool.submit(self._work, k, advance, command, todo, counts) for k in range(1, self.threads)
-        ]
+        if self.process != os.getpid():
+            self._start()
+        work = _Work(self, advance, command)
+        for queue in self.queues:
+            queue.put(work)
         try:
             meanwhile()
-            self._work(0, advance, command, todo, counts)
-        except BaseException:
-            todo.clear()
-            wait(others)
-            raise
-        turns = 0
-        while None in counts:
-            if turns < PATIENCE:
-                idle(TURNS)
-                turns += 1
-            else:
+            work.share(0)
+            turns = 0
+            while not work.is_done():
+                if turns < PATIENCE:
+                    idle(TURNS)
+                    turns += 1
+                else:
+                    time.sleep(SLEEP)
+        except BaseException:  # also an interrupt: no thread may be at work when this returns
+            work.todo.clear()
+            while not all(work.gone[1:]):
                 time.sleep(SLEEP)
-        found = [count for count in counts if count is not None]
-        if FAILED in found:
-            for other in others:
-                other.result()  # raises what was raised there
-        return min(found) if min(found) < 0 else sum(found)
-
-    def _work(
-        self,
-        k: int,
-        advance: Callable[[npt.NDArray[np.int8], int], int],
-        command: npt.NDArray[np.int8],
-        todo: deque[int],
-        counts: list[int | None],
-    ) -> None:
-        """What thread ``k`` does in :meth:`run`: blocks, as long as there are any."""
-        try:
-            while todo:
-                try:
-                    block = todo.popleft()
-                except IndexError:  # another thread was faster
-                    break
-                first, last = self.bounds[block], self.bounds[block + 1]
-                own = self.commands[block]
-                own[first:last] = command[first:last]
-                counts[block] = int(advance(own, k))
-        except BaseException:
-            todo.clear()
-            counts[:] = [FAILED] * len(counts)
             raise
+        if work.failure is not None:
+            raise work.failure
+        counts = [count for count in work.counts if count is not None]
+        return min(counts) if min(counts) < 0 else sum(counts)

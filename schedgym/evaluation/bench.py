@@ -1,9 +1,10 @@
 """Speed of environments and policies: what ``schedgym bench`` measures and prints.
 
-What is measured of a problem its room ``bench`` lists. One process, one core, whole episodes, several of
-them: environments started together end together, and what an episode's turnover costs hides in short
-windows. Rates count the time inside ``reset`` and ``step`` (the loop's own policy is timed apart). Machines
-are noisy: the ratio to Gymnasium's CartPole, measured in the same run, says more than a rate.
+What is measured of a problem its room ``bench`` lists. One process, one core (but for the vector faces that
+are said to have threads), whole episodes, several of them: environments started together end together, and
+what an episode's turnover costs hides in short windows. Rates count the time inside ``reset`` and ``step``
+(the loop's own policy is timed apart). Machines are noisy: the ratio to Gymnasium's CartPole, measured in
+the same run, says more than a rate.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
         name = find_id(name)
     problems = list(list_problems().values()) if name is None else [get_problem(name)]
     repetitions = 1 if quick else REPETITIONS
-    print("one process, one core; medians of", repetitions, "runs; autoreset NextStep")
+    print("one process, one core but for threads; medians of", repetitions, "runs; autoreset NextStep")
     report = _Report()
     for problem in problems:
         for id in [name] if name is not None and name in problem.ids else problem.ids:

@@ -113,9 +113,9 @@ class FlowtimePackingEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.flowtime.problem.FlowtimeParameters`, and `render_mode`
-    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`. `estimation` makes declared
-    demands wrong: "waste" grants by them (a job uses at most its true d), "under" also caps by the true d,
-    "order" shows them to the sorting only.
+    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`. `estimation` makes
+    declared demands wrong: "waste" grants by them (a job uses at most its true d), "under" also caps by the
+    true d, "order" shows them to the sorting only.
 
     ## Source
     Paper 000 (OCORP): sections II, VI and VII. Workload: a stand-in for its ten hours of a Google cluster

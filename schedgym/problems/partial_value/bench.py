@@ -53,6 +53,24 @@ CASES = (
     ),
     *(
         Benchmark(
+            name=f"vector face, {ENVS} envs, {model}, features, copies, 2 threads",
+            id=ID,
+            parameters={
+                "view": "priority",
+                "model": model,
+                "observation": "features",
+                "window": WINDOW,
+                "threads": 2,
+            },
+            act=_fixed_scores_each,
+            num_envs=ENVS,
+            steps=3000,
+            target=">= 1e6",
+        )
+        for model in ("continuous", "discrete")
+    ),
+    *(
+        Benchmark(
             name=f"{policy}, {jobs} jobs, lent",
             id=ID,
             parameters={"model": model, "jobs": jobs, "rate": rate},
