@@ -10,7 +10,6 @@ import pickle
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -523,17 +522,11 @@ def test_memory_in_units_that_are_too_small(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "limit"),
-    [
-        ("srpt", {}, 3.0),
-        ("svf", {}, 3.0),
-        ("ocorp", {}, 3.0),
-        ("ocorp+", {"alpha": 1.0}, 6.0),
-        ("ocorp+m", {}, 10.0),
-    ],
+    ("name", "options"),
+    [("srpt", {}), ("svf", {}), ("ocorp", {}), ("ocorp+", {"alpha": 1.0}), ("ocorp+m", {})],
 )
-def test_the_run_of_the_paper_is_fast(name: str, options: dict[str, Any], limit: float) -> None:
-    """6487 jobs on five servers, observations lent."""
+def test_the_run_of_the_paper_finishes(name: str, options: dict[str, Any]) -> None:
+    """6487 jobs on five servers, observations lent; ``schedgym bench`` says how fast."""
     preset = "kw-2d" if name == "ocorp+m" else "kw"
     env = gym.make(
         ID, disable_env_checker=True, view="allocation", window="all", action_mask=False, copy=False,
@@ -542,12 +535,10 @@ def test_the_run_of_the_paper_is_fast(name: str, options: dict[str, Any], limit:
     policy = schedgym.make_policy(f"flowtime/{name}", **options)
     policy.reset(env.interface, np.random.default_rng(0))
     observation, _ = env.reset(seed=0)
-    observation, *_ = env.step(policy(observation))  # compiled
-    start, done = time.perf_counter(), False
+    done = False
     while not done:
         observation, _, terminated, truncated, info = env.step(policy(observation))
         done = terminated or truncated
-    assert time.perf_counter() - start < limit
     assert info["metrics"]["finished"] == 6487
 
 

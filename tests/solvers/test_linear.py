@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -120,19 +118,14 @@ def test_malformed_input() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_flows_are_fifty_times_faster(width) -> None:
-    """200 jobs on 10 sites; measured: a thousand times and more."""
+def test_flows_equal_the_program_of_many_jobs(width) -> None:
+    """200 jobs on 10 sites."""
     rng = np.random.default_rng(5)
     jobs, count = 200, 10
     tasks = np.minimum(1 + rng.pareto(0.6, jobs), 1e5).astype(int)
     demand = np.array([rng.multinomial(n, np.full(count, 1 / count)) for n in tasks])
     sites = (np.arange(count)[:, None] + np.arange(width)) % count
     slots = np.full(count, 20)
-    max_min(demand, sites, slots)
-    start = time.perf_counter()
     by_flow = max_min(demand, sites, slots)[0]
-    middle = time.perf_counter()
     by_program = linear_max_min(demand, sites, slots)[0]
-    end = time.perf_counter()
     assert np.abs(by_flow - by_program).max() < TOLERANCE
-    assert end - middle > 50 * (middle - start)

