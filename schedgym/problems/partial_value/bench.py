@@ -15,6 +15,7 @@ ENVS = 256
 WINDOW = 32
 
 _SCORES = np.random.default_rng(0).uniform(-1.0, 1.0, (ENVS, WINDOW))
+_SCORES_OF_TWO = np.concatenate([_SCORES, _SCORES])  # of two threads
 
 
 def _fixed_scores(observation: Any) -> Any:
@@ -23,6 +24,10 @@ def _fixed_scores(observation: Any) -> Any:
 
 def _fixed_scores_each(observation: Any) -> Any:
     return _SCORES
+
+
+def _fixed_scores_each_of_two(observation: Any) -> Any:
+    return _SCORES_OF_TWO
 
 
 CASES = (
@@ -53,7 +58,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"vector face, {ENVS} envs, {model}, features, copies, 2 threads",
+            name=f"vector face, {2 * ENVS} envs, {model}, features, copies, 2 threads",
             id=ID,
             parameters={
                 "view": "priority",
@@ -62,8 +67,8 @@ CASES = (
                 "window": WINDOW,
                 "threads": 2,
             },
-            act=_fixed_scores_each,
-            num_envs=ENVS,
+            act=_fixed_scores_each_of_two,
+            num_envs=2 * ENVS,
             steps=3000,
             target=">= 1e6",
         )
