@@ -31,6 +31,12 @@ SHORT = -(2**62)
 #: (table, tools, command [B]) -> a count, or -(b + 1) for the first environment whose action is refused
 Kernel = Callable[[Any, Any, npt.NDArray[np.int8]], int]
 
+#: attributes that :meth:`Simulator._bind` makes, which are not pickled
+DERIVED = frozenset(
+    ("observation", "actions", "rows", "reward", "terminated", "truncated", "repaired")
+    + ("kernels", "table", "tools", "toolboxes")
+)
+
 
 @helper
 def names_action(command: int) -> Any:
@@ -99,6 +105,13 @@ class Simulator(ABC):
         self.threads = 1
         self.crew: Crew | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in DERIVED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()
+
     def use_threads(self, count: int) -> None:
         """Let ``count`` threads advance the environments, at most one for each; nothing else changes."""
         self.threads = min(count, self.num_envs)
@@ -107,7 +120,7 @@ class Simulator(ABC):
 
     @abstractmethod
     def _bind(self) -> None:
-        """Make what is derived of the arrays: those that are views of others, ``table`` and the tools."""
+        """Make DERIVED: views of other arrays (pickling and copying part them), kernels and work space."""
 
     def _bind_tools(self, make: Callable[[], tuple[Any, ...]]) -> None:
         """Give every thread the work space that ``make`` makes."""

@@ -17,7 +17,7 @@ from schedgym.core import policy as registry
 from schedgym.core.policy import Interface, list_policies, register_policy
 from schedgym.core.problem import Metric, Parameters, Problem, Variant, View, list_problems, parameter
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.simulator import ACT, BEGIN, SKIP, Simulator
+from schedgym.core.simulator import ACT, BEGIN, CHECK, Simulator
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.errors import InvalidAction, InvalidWorkload
@@ -63,6 +63,14 @@ class CakeSimulator(Simulator):
         self.interface = Interface(
             id, "cake", "shares", "dict", dataclasses.asdict(parameters), {"window": w}
         )
+        self._bind()
+
+    def _bind(self) -> None:
+        self.table, self.kernels = None, (self.advance,)
+        self._bind_tools(lambda: ())
+
+    def __getstate__(self):  # what simulators of kernels derive are this one's own arrays
+        return {name: value for name, value in self.__dict__.items() if name != "kernels"}
 
     def check_workload(self, workload: Workload) -> None:
         if len(workload.jobs["arrival"]) != self.parameters.jobs:
@@ -91,14 +99,14 @@ class CakeSimulator(Simulator):
         if len(self._active(i)) == 0:
             self.clock[i] = self.arrival[i][self.left[i] > 0].min()
 
-    def step(self, command) -> int:
+    def advance(self, table, tools, command) -> int:
         self.touched = self.actions.copy()
-        for i in np.flatnonzero(command == ACT):
+        for i in np.flatnonzero((command == ACT) | (command == CHECK)):
             given = self.actions[i, : self.rows[i]]
             if not np.isfinite(given).all() or (self.parameters.strict and given.sum() > 1.0):
                 return -(int(i) + 1)
         ended = 0
-        for i in np.flatnonzero(command != SKIP):
+        for i in np.flatnonzero((command == ACT) | (command == BEGIN)):
             self.reward[i], self.repaired[i], self.terminated[i] = 0.0, False, False
             if command[i] == BEGIN:
                 self.left[i], self.clock[i], self.repairs[i] = self.size[i], 0.0, 0

@@ -239,7 +239,7 @@ class FlowtimeSimulator(Simulator):
         )
 
     def _bind(self) -> None:
-        """Make the arrays that are views of others (pickling and copying part them), and the work space."""
+        """See :meth:`Simulator._bind`."""
         exchange, buffers, b = self.exchange, self.buffers, self.num_envs
         if self.continuous:
             self.actions = exchange.actions.reshape((b, *self.action_shape))
@@ -295,24 +295,6 @@ class FlowtimeSimulator(Simulator):
                     self.observation["free_memory"] = self.state.free_memory
         if buffers.action_mask.shape[1]:
             self.observation["action_mask"] = buffers.action_mask
-
-    def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = (
-            "observation",
-            "table",
-            "tools",
-            "toolboxes",
-            "actions",
-            "rows",
-            "reward",
-            "repaired",
-        )
-        derived += ("terminated", "truncated")
-        return {name: value for name, value in self.__dict__.items() if name not in derived}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._bind()
 
     def check_workload(self, workload: Workload) -> None:
         """See :meth:`Simulator.check_workload`."""

@@ -218,7 +218,7 @@ class GeoSimulator(Simulator):
         self.measured = np.zeros((b, len(self.metric_names)))
 
     def _bind(self) -> None:
-        """Make the arrays that are views of others (pickling and copying part them), and the work space."""
+        """See :meth:`Simulator._bind`."""
         state, exchange = self.state, self.exchange
         if self.constants.config["lent"][0]:
             names = ("arrival", "remaining", "waiting", "running", "assigned", "new")
@@ -283,28 +283,12 @@ class GeoSimulator(Simulator):
             self.observation["action_mask"] = buffers.action_mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = (
-            "observation",
-            "table",
-            "tools",
-            "toolboxes",
-            "actions",
-            "rows",
-            "reward",
-            "repaired",
-        )
-        derived += ("terminated", "truncated")
-        state = {name: value for name, value in self.__dict__.items() if name not in derived}
-        state["latest"] = None
+        state = super().__getstate__() | {"latest": None}
         if self.constants.config["lent"][0]:
             names = ("arrival", "remaining", "waiting", "running", "assigned", "new")
             none = {name: getattr(self.buffers, name)[:, :0].copy() for name in names}
             state["buffers"] = self.buffers._replace(**none)
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._bind()
 
     def check_workload(self, workload: Workload) -> None:
         """See :meth:`Simulator.check_workload`."""

@@ -247,7 +247,7 @@ class ParallelJCTSimulator(Simulator):
         return (self.constants, self.jobs, self.state, self.log, self.buffers, self.exchange)
 
     def _bind(self) -> None:
-        """Make the arrays that are views of others (pickling and copying part them), and the work space."""
+        """See :meth:`Simulator._bind`."""
         exchange, buffers, b = self.exchange, self.buffers, self.num_envs
         self.actions = exchange.actions if self.continuous else exchange.choices
         self.rows = exchange.rows
@@ -280,15 +280,7 @@ class ParallelJCTSimulator(Simulator):
             self.observation["action_mask"] = buffers.action_mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = ("observation", "table", "tools", "toolboxes", "actions", "rows", "reward")
-        derived += ("repaired", "terminated", "truncated")
-        return {name: value for name, value in self.__dict__.items() if name not in derived} | {
-            "latest": None
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._bind()
+        return super().__getstate__() | {"latest": None}
 
     def _tables(self, workload: Workload) -> Tables:
         if self.latest is None or self.latest[0] is not workload:  # it is checked, and then loaded

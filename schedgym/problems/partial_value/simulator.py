@@ -182,7 +182,7 @@ class PartialValueSimulator(Simulator):
         )
 
     def _bind(self) -> None:
-        """Make the arrays that are views of others (pickling and copying part them), and the work space."""
+        """See :meth:`Simulator._bind`."""
         exchange, buffers = self.exchange, self.buffers
         self.actions = exchange.actions if self.continuous else exchange.choices
         self.rows = exchange.rows
@@ -214,15 +214,6 @@ class PartialValueSimulator(Simulator):
                 del self.observation["deadline"]
         if buffers.action_mask.shape[1]:
             self.observation["action_mask"] = buffers.action_mask
-
-    def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = ("observation", "table", "tools", "toolboxes", "actions", "rows", "reward")
-        derived += ("repaired", "terminated", "truncated")
-        return {name: value for name, value in self.__dict__.items() if name not in derived}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._bind()
 
     def check_workload(self, workload: Workload) -> None:
         """See :meth:`Simulator.check_workload`."""

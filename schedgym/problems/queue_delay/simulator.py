@@ -145,7 +145,7 @@ class QueueDelaySimulator(Simulator):
         self.measured = np.zeros((b, len(self.metric_names)))
 
     def _bind(self) -> None:
-        """Make the arrays that are views of others (pickling and copying part them)."""
+        """See :meth:`Simulator._bind`."""
         if self.config["lent"][0]:
             state = self.state
             self.buffers = self.buffers._replace(
@@ -182,9 +182,7 @@ class QueueDelaySimulator(Simulator):
             self.observation["action_mask"] = mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = ("observation", "table", "tools", "toolboxes", "actions", "reward")
-        derived += ("terminated", "truncated", "repaired")
-        state = {name: value for name, value in self.__dict__.items() if name not in derived}
+        state = super().__getstate__()
         del state["config"]  # it is constants.config
         if self.config["lent"][0]:
             empty = np.zeros((self.num_envs, 0))
@@ -194,9 +192,8 @@ class QueueDelaySimulator(Simulator):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.config = self.constants.config
-        self._bind()
+        self.config = state["constants"].config
+        super().__setstate__(state)
 
     def check_workload(self, workload: Workload) -> None:
         """See :meth:`Simulator.check_workload`."""

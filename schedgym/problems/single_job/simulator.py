@@ -185,7 +185,7 @@ class SingleJobSimulator(Simulator):
         self.measured = np.zeros((b, len(self.metric_names)))
 
     def _bind(self) -> None:
-        """Make the arrays that are views of others (pickling and copying part them), and the work space."""
+        """See :meth:`Simulator._bind`."""
         jobs, state, buffers, exchange = self.jobs, self.state, self.buffers, self.exchange
         self.actions = exchange.actions if self.continuous else exchange.choices
         self.rows = exchange.rows
@@ -224,13 +224,7 @@ class SingleJobSimulator(Simulator):
             self.observation["action_mask"] = buffers.action_mask
 
     def __getstate__(self) -> dict[str, Any]:
-        derived: tuple[str, ...] = ("observation", "table", "tools", "toolboxes", "actions", "rows")
-        derived += ("reward", "repaired", "terminated", "truncated")
-        return {n: value for n, value in self.__dict__.items() if n not in derived} | {"latest": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._bind()
+        return super().__getstate__() | {"latest": None}
 
     def check_workload(self, workload: Workload) -> None:
         """See :meth:`Simulator.check_workload`."""
