@@ -123,7 +123,7 @@ class Simulator(ABC):
         """Make DERIVED: views of other arrays (pickling and copying part them), kernels and work space."""
 
     def _bind_tools(self, make: Callable[[], tuple[Any, ...]]) -> None:
-        """Give every thread the work space that ``make`` makes."""
+        """Give every thread the bundles of work space that ``make`` makes."""
         self.tools = [make() for _ in range(self.threads)]
         self.toolboxes = [pack(*own) for own in self.tools]
 

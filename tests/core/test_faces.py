@@ -67,7 +67,7 @@ class CakeSimulator(Simulator):
 
     def _bind(self) -> None:
         self.table, self.kernels = None, (self.advance,)
-        self._bind_tools(lambda: ())
+        self._bind_tools(tuple)
 
     def __getstate__(self):  # what simulators of kernels derive are this one's own arrays
         return {name: value for name, value in self.__dict__.items() if name != "kernels"}

@@ -160,7 +160,7 @@ class QueueDelaySimulator(Simulator):
         self.repaired = exchange.repaired
         self.table = pack(self.constants, self.jobs, self.state, buffers, exchange)
         self.kernels = (dynamics.step,)
-        self._bind_tools(lambda: ())
+        self._bind_tools(tuple)
         if self.parameters.observation == "dict":
             self.scalars = ("epoch", "arriving", "released")
             names = ["clock", *self.scalars, "arrival", "execution", "demand", "waiting"]
