@@ -64,7 +64,10 @@ def fast(monkeypatch, tmp_path):
 def test_the_command_prints_and_writes_one_id(fast, capsys) -> None:
     assert cli.main(["bench", ID, "--quick", "--json", "o.json"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "one process, one core but for threads; medians of 1 runs; autoreset NextStep" and lines[1] == ID
+    assert lines[:2] == [
+        "one process, one core but for threads; medians of 1 runs; autoreset NextStep",
+        ID,
+    ]
     assert [line.split("  ")[0] for line in lines[2:6]] == [
         "import [subprocess]",
         "first step, cold [subprocess]",
