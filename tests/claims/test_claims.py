@@ -5,35 +5,20 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import json
 import random
-import time
 from fractions import Fraction as F
 
 import pytest
 
-from schedgym.claims import Verdict, check_claims, list_claims
+from schedgym.claims import Verdict, list_claims
 from schedgym.claims.distributed_jobs.assignment import _assign, _optimum
 from schedgym.claims.distributed_jobs.exact_shares import settings
-from schedgym.claims.frame import show
+from tests.claims.readings import check_recorded, instance_of
 from tests.claims.test_exact_shares import extreme, oracle_aggregates
 from tests.geo import oracle
 
 PAPER = "distributed-jobs"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]
-
-
-@pytest.fixture(scope="module")
-def results():
-    began = time.process_time()
-    found = {result.claim.name: result for result in check_claims(PAPER)}
-    found["seconds"] = time.process_time() - began
-    return found
-
-
-def instance_of(results, name):
-    finding = results[f"{PAPER}/{name}"].finding
-    return finding.counterexample or finding.witness
 
 
 def parts(instance):
@@ -47,12 +32,7 @@ def fractions(values):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_verdicts_are_as_recorded(results, name) -> None:
-    result = results[name]
-    assert result.as_recorded, result.finding.evidence
-    assert result.finding.evidence and "\n" not in result.finding.evidence
-    json.dumps(result.to_dict(), allow_nan=False)
-    for instance in (result.finding.counterexample, result.finding.witness):
-        assert instance is None or show(instance)
+    check_recorded(results[name])
 
 
 def test_every_verdict_against_the_thesis_has_a_counterexample(results) -> None:
@@ -69,10 +49,6 @@ def test_every_verdict_against_the_thesis_has_a_counterexample(results) -> None:
     }
     assert set(against.values()) == {Verdict.REFUTED, Verdict.CORRECTED}
     assert all(instance_of(results, name) is not None for name in against)
-
-
-def test_the_small_scale_is_short(results) -> None:
-    assert results["seconds"] < 60  # of one core; about 30 with compiled kernels
 
 
 # the counterexamples, by the oracle ----------------------------------------------------------------

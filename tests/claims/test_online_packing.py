@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import copy
-import json
 import random
-import time
 from fractions import Fraction as F
 
 import pytest
 
-from schedgym.claims import Verdict, check_claims, list_claims
-from schedgym.claims.frame import show
+from schedgym.claims import Verdict, list_claims
 from schedgym.claims.online_packing import tiny_flowtime as tiny
+from tests.claims.readings import check_recorded, instance_of
 from tests.flowtime import oracle
 
 PAPER = "online-packing"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]
-
-
-@pytest.fixture(scope="module")
-def results():
-    began = time.process_time()
-    found = {result.claim.name: result for result in check_claims(PAPER)}
-    found["seconds"] = time.process_time() - began
-    return found
-
-
-def instance_of(results, name):
-    finding = results[f"{PAPER}/{name}"].finding
-    return finding.counterexample or finding.witness
 
 
 def given(found):
@@ -63,12 +48,7 @@ def fractional(instance, rows, k=1):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_verdicts_are_as_recorded(results, name) -> None:
-    result = results[name]
-    assert result.as_recorded, result.finding.evidence
-    assert result.finding.evidence and "\n" not in result.finding.evidence
-    json.dumps(result.to_dict(), allow_nan=False)
-    for instance in (result.finding.counterexample, result.finding.witness):
-        assert instance is None or show(instance)
+    check_recorded(results[name])
 
 
 def test_what_is_refuted(results) -> None:
@@ -88,10 +68,6 @@ def test_what_is_refuted(results) -> None:
         "theorem-4",
         "theorem-6",
     }
-
-
-def test_the_small_scale_is_short(results) -> None:
-    assert results["seconds"] < 60  # of one core; about 20 with compiled kernels
 
 
 # the tools against the oracle ------------------------------------------------------------------------

@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import random
-import time
 from fractions import Fraction as F
 
 import numpy as np
 import pytest
 
-from schedgym.claims import Verdict, check_claims, list_claims
-from schedgym.claims.frame import show
+from schedgym.claims import Verdict, list_claims
 from schedgym.claims.parallel_jobs import tiny_jobs as tiny
 from schedgym.claims.parallel_jobs.instances import SHARES, read_job
 from schedgym.claims.parallel_jobs.many_jobs import READINGS, _mean_tasks
 from schedgym.claims.parallel_jobs.placement import _two_tasks
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import make_source, size_moments
+from tests.claims.readings import check_recorded, instance_of
 from tests.parallel_jct import oracle
 
 PAPER = "parallel-jobs"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]
 WITH_INSTANCE = [name for name in CLAIMS if list_claims(name)[0].confirm is not None]
-
-
-@pytest.fixture(scope="module")
-def results():
-    began = time.process_time()
-    found = {result.claim.name: result for result in check_claims(PAPER)}
-    found["seconds"] = time.process_time() - began
-    return found
-
-
-def instance_of(results, name):
-    finding = results[f"{PAPER}/{name}"].finding
-    return finding.counterexample or finding.witness
 
 
 def figures_of(results, name):
@@ -51,12 +36,7 @@ def plain(job):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_verdicts_are_as_recorded(results, name) -> None:
-    result = results[name]
-    assert result.as_recorded, result.finding.evidence
-    assert result.finding.evidence and "\n" not in result.finding.evidence
-    json.dumps(result.to_dict(), allow_nan=False)
-    for instance in (result.finding.counterexample, result.finding.witness):
-        assert instance is None or show(instance)
+    check_recorded(results[name])
 
 
 def test_verdicts(results) -> None:
@@ -101,10 +81,6 @@ def test_verdicts(results) -> None:
         "offline-40-430",
         "offline-running-time",
     }
-
-
-def test_the_small_scale_is_short(results) -> None:
-    assert results["seconds"] < 60  # of one core; about 30 with compiled kernels
 
 
 # the tools against the oracle ------------------------------------------------------------------------

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import copy
-import json
 import random
 from fractions import Fraction as F
 
 import pytest
 
-from schedgym.claims import Verdict, check_claims, list_claims
-from schedgym.claims.frame import show
+from schedgym.claims import Verdict, list_claims
 from schedgym.claims.partial_values import tiny_values as tiny
 from schedgym.claims.partial_values.instances import read_instance
 from schedgym.claims.partial_values.whole_tasks import _aware_bound, _aware_family, _wait
+from tests.claims.readings import check_recorded, instance_of
 from tests.partial_value import oracle
 
 PAPER = "partial-values"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]
 WITH_INSTANCE = [name for name in CLAIMS if list_claims(name)[0].confirm is not None]
-
-
-@pytest.fixture(scope="module")
-def results():
-    return {result.claim.name: result for result in check_claims(PAPER)}
-
-
-def instance_of(results, name):
-    finding = results[f"{PAPER}/{name}"].finding
-    return finding.counterexample or finding.witness
 
 
 def plain(instance, discrete):
@@ -54,12 +43,7 @@ def floats(schedule):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_verdicts_are_as_recorded(results, name) -> None:
-    result = results[name]
-    assert result.as_recorded, result.finding.evidence
-    assert result.finding.evidence and "\n" not in result.finding.evidence
-    json.dumps(result.to_dict(), allow_nan=False)
-    for instance in (result.finding.counterexample, result.finding.witness):
-        assert instance is None or show(instance)
+    check_recorded(results[name])
 
 
 def test_verdicts(results) -> None:

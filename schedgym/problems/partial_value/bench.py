@@ -14,8 +14,7 @@ ID = "schedgym/PartialValue-v0"
 ENVS = 256
 WINDOW = 32
 
-_SCORES = np.random.default_rng(0).uniform(-1.0, 1.0, (ENVS, WINDOW))
-_SCORES_OF_TWO = np.concatenate([_SCORES, _SCORES])  # of two threads
+_SCORES = np.random.default_rng(0).uniform(-1.0, 1.0, (2 * ENVS, WINDOW))
 
 
 def _fixed_scores(observation: Any) -> Any:
@@ -23,11 +22,7 @@ def _fixed_scores(observation: Any) -> Any:
 
 
 def _fixed_scores_each(observation: Any) -> Any:
-    return _SCORES
-
-
-def _fixed_scores_each_of_two(observation: Any) -> Any:
-    return _SCORES_OF_TWO
+    return _SCORES[: len(observation["job_mask"])]
 
 
 CASES = (
@@ -67,7 +62,7 @@ CASES = (
                 "window": WINDOW,
                 "threads": 2,
             },
-            act=_fixed_scores_each_of_two,
+            act=_fixed_scores_each,
             num_envs=2 * ENVS,
             steps=3000,
             target=">= 1e6",

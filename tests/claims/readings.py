@@ -1,0 +1,22 @@
+"""What the tests of every paper's claims ask of results."""
+
+from __future__ import annotations
+
+import json
+
+from schedgym.claims.frame import show
+
+
+def instance_of(results, name):
+    """The counterexample or the witness of a claim, by its name without the paper's."""
+    (finding,) = (result.finding for key, result in results.items() if key.partition("/")[2] == name)
+    return finding.counterexample or finding.witness
+
+
+def check_recorded(result) -> None:
+    """The verdict is the recorded one, with evidence in one line, and all of it can be written and shown."""
+    assert result.as_recorded, result.finding.evidence
+    assert result.finding.evidence and "\n" not in result.finding.evidence
+    json.dumps(result.to_dict(), allow_nan=False)
+    for instance in (result.finding.counterexample, result.finding.witness):
+        assert instance is None or show(instance)
