@@ -206,9 +206,15 @@ class _Drawing:
         values = table.to_numpy().ravel()
         if self.bounded and (bound > 0).all():
             values = np.concatenate([values, bound])
-        if _scale(left.xaxis, values) == "linear":
+        scale = _scale(left.xaxis, values)
+        if scale == "linear":
             left.set_xlim(left=min(0.0, float(values.min())))
-        elif self.bounded and (bound <= 0).all() and (values > 0).all():
+        if scale == "log":  # by what it can show: a bound of 0 would stretch the axis to the least float
+            shown = np.concatenate([values, bound[bound > 0]]) if self.bounded else values
+            margin = (shown.max() / shown.min()) ** 0.03
+            left.set_xlim(shown.min() / margin, shown.max() * margin)
+        if scale != "linear" and self.bounded and (bound <= 0).all() and (values > 0).all():
+            self.bound_hidden = True
             left.annotate(
                 "0 in every episode, off this axis",
                 (0.02, len(rows)),
@@ -300,7 +306,7 @@ class _Drawing:
                 label=f"mean and its {self.interval}",
             ),
         ]
-        if self.bounded:
+        if self.bounded and not self.bound_hidden:
             handles.append(
                 lines.Line2D(
                     [],

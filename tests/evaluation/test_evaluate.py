@@ -11,7 +11,7 @@ from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
-from schedgym.evaluation import evaluate, plot_comparison, require, runner, sweep
+from schedgym.evaluation import evaluate, plot, plot_comparison, require, runner, sweep
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import METRICS
@@ -244,6 +244,23 @@ def test_pictures_of_the_extremes(tmp_path):
     with pytest.raises(UnknownName, match="reference"):
         plot_comparison(frame, tmp_path / "p.png", reference="bf-exec")
     assert not (tmp_path / "p.png").exists()
+
+
+def test_a_bound_of_zero_does_not_stretch_a_logarithmic_axis(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))
+    parameters = dict(schedgym.get_problem(ID).presets["small"])
+    frame = evaluate(ID, ["bf-exec", "dot-exec", "fcfs"], 20, parameters=parameters)
+    delays = frame[frame["metric"] == "mean_delay"]
+    assert frame[frame["metric"] == "bound"]["value"].eq(0).all()
+    assert delays["value"].max() > 10 * delays["value"].min() > 0
+    plot_comparison(frame, tmp_path / "p.png")
+    axes = figures[0].axes[0]
+    assert axes.get_xscale() == "log"
+    low, high = axes.get_xlim()
+    assert 0.5 * delays["value"].min() < low < high < 2.0 * delays["value"].max()
+    labels = [text.get_text() for text in figures[0].legends[0].get_texts()]
+    assert labels and not any("bound" in label for label in labels)
 
 
 @pytest.fixture
