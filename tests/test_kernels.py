@@ -94,7 +94,7 @@ def test_the_stamp_of_sources_sees_every_file(tmp_path, monkeypatch) -> None:
     before = stamp(own)
     assert before == stamp(own)
     for path in (
-        package / "problems/queue_delay/schemes.py",
+        package / "problems/queue_delay/rules.py",
         package / "core/random.py",
         own / "mine.py",
         tmp_path / "solvers/flow.py",

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.transport import TransportScratch, make_transport_scratch
 from schedgym.core.jit import COMPILED, I8_1, I8_2, pack, unpacker
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.schemes import FRESH, LOCALITY, PLACE, STICKY, Visible, locality_rows
+from schedgym.problems.flowtime.rules import FRESH, LOCALITY, PLACE, STICKY, Visible, locality_rows
+from schedgym.solvers.transport import TransportScratch, make_transport_scratch
 
 __all__ = ["PACKINGS", "FlowtimePolicy", "Known", "unpack_seen"]
 

@@ -12,13 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.baselines.flowtime.policy import FlowtimePolicy, Known, unpack_seen
-from schedgym.baselines.solvers.fixed_point import variable
-from schedgym.baselines.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
-from schedgym.baselines.solvers.transport import TransportScratch, make_transport_scratch
 from schedgym.core.jit import F4_2, F8_1, I8_1, I8_2, helper, pack, pure_kernel, unpacker
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.schemes import (
+from schedgym.problems.flowtime.rules import (
     Scratch,
     Visible,
     allocate,
@@ -30,6 +27,9 @@ from schedgym.problems.flowtime.schemes import (
     set_coefficients,
     spread,
 )
+from schedgym.solvers.fixed_point import variable
+from schedgym.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
+from schedgym.solvers.transport import TransportScratch, make_transport_scratch
 
 __all__ = ["PricingPolicy", "check_number"]
 

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.baselines.flowtime.policy import FlowtimePolicy, unpack_seen
-from schedgym.baselines.solvers.transport import TransportScratch
 from schedgym.core.jit import F4_2, I8_1, I8_2, pack, pure_kernel, unpacker
 from schedgym.problems.flowtime.problem import KINDS
-from schedgym.problems.flowtime.schemes import (
+from schedgym.problems.flowtime.rules import (
     RULES,
     Scratch,
     allocate,
@@ -18,6 +17,7 @@ from schedgym.problems.flowtime.schemes import (
     make_scratch,
     order_by_rule,
 )
+from schedgym.solvers.transport import TransportScratch
 
 __all__ = ["RulePolicy", "carrying_views"]
 
@@ -84,7 +84,7 @@ class RulePolicy(FlowtimePolicy):
     """Base of the policies that follow a rule.
 
     Args:
-        rule: a name of :data:`~schedgym.problems.flowtime.schemes.RULES`, or "random".
+        rule: a name of :data:`~schedgym.problems.flowtime.rules.RULES`, or "random".
         packing: of :class:`FlowtimePolicy`.
         label: what to call it in an error, the rule by default.
         views: the action views that can express it, by default all that can express the rule.

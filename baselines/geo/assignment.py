@@ -8,17 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.geo.policy import GeoPolicy
-from schedgym.baselines.solvers.balance import PlacementScratch, SiteLists, make_placement_scratch
 from schedgym.core.jit import F8_2, I4_2, I8_1, pack, pure_kernel, unpacker
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.schemes import (
+from schedgym.problems.geo.rules import (
     ASSIGN_RULES,
     AssignScratch,
     assign,
     make_assign_scratch,
     place_in_order,
 )
+from schedgym.solvers.balance import PlacementScratch, SiteLists, make_placement_scratch
 
 __all__ = ["AssignmentPolicy", "carrying_views"]
 
@@ -127,7 +127,7 @@ class AssignmentPolicy(GeoPolicy):
     """Base of the policies that order jobs and assign tasks.
 
     Args:
-        rule: a name of :data:`~schedgym.problems.geo.schemes.ASSIGN_RULES`, or "random".
+        rule: a name of :data:`~schedgym.problems.geo.rules.ASSIGN_RULES`, or "random".
         fine: of balance: levels in multiples of 1 / gcd(slots).
         literal: of the greedy placement: the thesis's formula.
         placement: of fcfs, srpt and random: "greedy" or "associated"; None: what the environment places by

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.balance import SiteLists, make_site_lists
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
+from schedgym.solvers.balance import SiteLists, make_site_lists
 
 __all__ = ["GeoPolicy"]
 

@@ -8,13 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.geo.policy import GeoPolicy
-from schedgym.baselines.solvers.balance import PlacementScratch, SiteLists, make_placement_scratch
-from schedgym.baselines.solvers.linear import linear_completion_shares, linear_max_min
-from schedgym.baselines.solvers.max_min import Network, isolated_share
 from schedgym.core.jit import F8_2, I4_2, I8_1, pack, pure_kernel, unpacker
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.geo.schemes import (
+from schedgym.problems.geo.rules import (
     CLOSED,
     FAIR_RULES,
     FairScratch,
@@ -22,6 +19,9 @@ from schedgym.problems.geo.schemes import (
     make_fair_network,
     make_fair_scratch,
 )
+from schedgym.solvers.balance import PlacementScratch, SiteLists, make_placement_scratch
+from schedgym.solvers.linear import linear_completion_shares, linear_max_min
+from schedgym.solvers.max_min import Network, isolated_share
 
 __all__ = ["SharingPolicy", "carrying_views"]
 
@@ -71,7 +71,7 @@ class SharingPolicy(GeoPolicy):
     """Base of the policies that share the sites' slots.
 
     Args:
-        rule: a name of :data:`~schedgym.problems.geo.schemes.FAIR_RULES`.
+        rule: a name of :data:`~schedgym.problems.geo.rules.FAIR_RULES`.
         method: "flow", or "lp": the thesis's linear programs, solved by HiGHS; the same aggregates, up to
             1e-7 slots, and thousands of times slower.
     """

@@ -19,7 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.placement import (
+from schedgym.core.jit import F8_1, F8_2, I4_2, I8_1, helper, pack, pure_kernel, unpacker
+from schedgym.core.policy import Interface
+from schedgym.errors import InvalidParameter
+from schedgym.solvers.placement import (
     Membership,
     PlanScratch,
     affords,
@@ -27,10 +30,7 @@ from schedgym.baselines.solvers.placement import (
     plan_is_finite,
     tapra_fast,
 )
-from schedgym.baselines.solvers.planning import Planner
-from schedgym.core.jit import F8_1, F8_2, I4_2, I8_1, helper, pack, pure_kernel, unpacker
-from schedgym.core.policy import Interface
-from schedgym.errors import InvalidParameter
+from schedgym.solvers.planning import Planner
 
 __all__ = ["KNOWS", "LaunchPolicy"]
 
@@ -242,7 +242,7 @@ class LaunchPolicy:
         rule: "sjf" (in every iteration the job that would complete first), or the order of one pass: "fcfs",
             "slf", "llf" or "random".
         label: what to call it in an error.
-        planner: of single jobs, one of :data:`~schedgym.baselines.solvers.planning.PLANNERS`.
+        planner: of single jobs, one of :data:`~schedgym.solvers.planning.PLANNERS`.
         mar: whether jobs are launched only while more than max_percent of all vCPU is available.
         max_percent: threshold of the MAR test, in [0, 1].
     """

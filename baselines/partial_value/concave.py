@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from schedgym.baselines.partial_value.policy import Floats, ValuePolicy
-from schedgym.baselines.solvers.dual_prices import DualScratch, solve_slot
 from schedgym.core.policy import register_policy
-from schedgym.problems.partial_value.schemes import LEAST_LOG_PRICE, Visible
+from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, Visible
+from schedgym.solvers.dual_prices import DualScratch, solve_slot
 
 __all__ = ["Concave"]
 

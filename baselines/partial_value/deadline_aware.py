@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from schedgym.baselines.partial_value.policy import ValuePolicy
-from schedgym.baselines.solvers.dual_prices import DualScratch
 from schedgym.core.policy import Interface, register_policy
 from schedgym.errors import InvalidParameter
-from schedgym.problems.partial_value.schemes import Scratch, Visible, deadline_aware
+from schedgym.problems.partial_value.rules import Scratch, Visible, deadline_aware
+from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["DeadlineAware"]
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from schedgym.baselines.partial_value.policy import ValuePolicy
-from schedgym.baselines.solvers.dual_prices import DualScratch
 from schedgym.core.policy import register_policy
 from schedgym.problems.partial_value.problem import UTILITIES
-from schedgym.problems.partial_value.schemes import TOLERANCE, Scratch, Visible
+from schedgym.problems.partial_value.rules import TOLERANCE, Scratch, Visible
+from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["LocalOptimal"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from schedgym.baselines.partial_value.policy import ValuePolicy
-from schedgym.baselines.solvers.dual_prices import DualScratch
 from schedgym.core.policy import register_policy
-from schedgym.problems.partial_value.schemes import Scratch, Visible, allocate_in_order
+from schedgym.problems.partial_value.rules import Scratch, Visible, allocate_in_order
+from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Random"]
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.dual_prices import DualScratch, make_dual_scratch
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.partial_value.schemes import (
+from schedgym.problems.partial_value.rules import (
     RULES,
     Scratch,
     Visible,
     allocate_by_rule,
     make_scratch,
 )
+from schedgym.solvers.dual_prices import DualScratch, make_dual_scratch
 
 __all__ = ["ValuePolicy"]
 

@@ -11,7 +11,7 @@ from schedgym.core.jit import kernel
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
 from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
-from schedgym.problems.queue_delay.schemes import (
+from schedgym.problems.queue_delay.rules import (
     ARRIVING_ONLY,
     HEADS_ALL,
     RANDOM,
@@ -68,7 +68,7 @@ class SchemePolicy:
     does worse than the paper's scheme, which scans the whole queue: evaluate with ``window="all"``.
 
     Args:
-        scheme: a name of :data:`~schedgym.problems.queue_delay.schemes.SCHEMES`.
+        scheme: a name of :data:`~schedgym.problems.queue_delay.rules.SCHEMES`.
         blocking: the head-of-line blocking variant (ffd schemes with a fixed size).
         weights: of cpu and memory in the size "sum".
     """

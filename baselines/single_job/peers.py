@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from schedgym.baselines.single_job.policy import KNOWS, Places, SingleJobPolicy
-from schedgym.baselines.solvers.placement import ENERGY_SLACK
 from schedgym.core.policy import register_policy
+from schedgym.solvers.placement import ENERGY_SLACK
 
 __all__ = ["MostEfficient", "Random"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.placement import Membership, PlanScratch, evaluate, local_search_step
-from schedgym.baselines.solvers.planning import Planner
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
+from schedgym.solvers.placement import Membership, PlanScratch, evaluate, local_search_step
+from schedgym.solvers.planning import Planner
 
 __all__ = ["KNOWS", "PlanningPolicy", "SingleJobPolicy"]
 

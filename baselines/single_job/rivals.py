@@ -1,8 +1,8 @@
 """Min-Min, MM-GA and GSA: what the paper compares TaPRA with."""
 
 from schedgym.baselines.single_job.policy import KNOWS, PlanningPolicy
-from schedgym.baselines.solvers.planning import Planner
 from schedgym.core.policy import register_policy
+from schedgym.solvers.planning import Planner
 
 __all__ = ["GeneticAnnealing", "MinMin", "MinMinGenetic"]
 

@@ -1,8 +1,8 @@
 """TaPRA and TaPRA-fast: the paper's planners of one job."""
 
 from schedgym.baselines.single_job.policy import KNOWS, PlanningPolicy
-from schedgym.baselines.solvers.planning import Planner
 from schedgym.core.policy import register_policy
+from schedgym.solvers.planning import Planner
 
 __all__ = ["Tapra", "TapraFast"]
 

@@ -6,7 +6,7 @@ otherwise counted at every call); a helper must not allocate.
 
 numba keys a cached kernel on its own source file only, and would keep serving a kernel whose helper in
 another file has changed. Here the key covers every file that kernels are made of: ``schedgym/core``,
-``schedgym/problems``, ``baselines/solvers``, and the kernel's own folder.
+``schedgym/problems``, ``schedgym/solvers``, and the kernel's own folder.
 
 A kernel that is called for a single environment must not spend its time on taking forty arrays apart
 (7 us, where the step itself takes 0.3): ``pack`` writes the addresses and shapes of bundles (named tuples
@@ -79,11 +79,7 @@ _AnnotateTypes: Any = typed_passes.AnnotateTypes
 
 F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = Path(__file__).resolve().parents[1]
-#: installed inside the package, in a checkout beside it
-SOLVERS = next(
-    (root / "baselines" / "solvers" for root in (PACKAGE, PACKAGE.parent) if (root / "baselines").is_dir()),
-    PACKAGE / "baselines" / "solvers",
-)
+SOLVERS = PACKAGE / "solvers"
 #: rooms of a problem that no kernel is made of
 UPPER_ROOMS = ("bench", "env", "render")
 COMPILED = not _numba.config.DISABLE_JIT

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 from scipy.optimize import brentq
 
-from schedgym.baselines.solvers.max_min import isolated_share, max_min
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import Statement
 from schedgym.envs import SchedulingEnv
@@ -62,6 +61,7 @@ from schedgym.reproduce.judging import (
     verdict_of,
     where,
 )
+from schedgym.solvers.max_min import isolated_share, max_min
 from schedgym.traces import read_trace
 from schedgym.traces.fetch import fetch
 

@@ -20,7 +20,6 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from schedgym.baselines.parallel_jct.policy import LaunchPolicy
-from schedgym.baselines.solvers.planning import Planner
 from schedgym.core.problem import Statement
 from schedgym.evaluation.papers import get_paper
 from schedgym.evaluation.runner import observed_sweep
@@ -36,6 +35,7 @@ from schedgym.reproduce.judging import (
     reading,
     readings,
 )
+from schedgym.solvers.planning import Planner
 
 __all__ = ["PAPER", "median_interval"]
 

@@ -23,7 +23,7 @@ from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface, get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
-from schedgym.problems.flowtime.schemes import RULES
+from schedgym.problems.flowtime.rules import RULES
 from tests.flowtime import oracle
 from tests.flowtime.oracle import Instance, Job
 from tests.flowtime.test_dynamics import ID, instances, make

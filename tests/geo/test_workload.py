@@ -20,7 +20,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from schedgym.baselines.solvers.balance import make_site_lists
 from schedgym.core.random import root_seeds
 from schedgym.core.workload import Workload, load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -50,6 +49,7 @@ from schedgym.problems.geo.workload import (
     tables,
     toy,
 )
+from schedgym.solvers.balance import make_site_lists
 from schedgym.traces import read_trace
 from tests.geo import oracle
 

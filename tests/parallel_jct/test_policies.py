@@ -14,11 +14,11 @@ import pytest
 
 import schedgym
 from schedgym.baselines.parallel_jct import policy as launching
-from schedgym.baselines.solvers.planning import Planner
 from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
 from schedgym.problems.parallel_jct.metrics import validate
 from schedgym.problems.parallel_jct.workload import energy_draw_python, toy
+from schedgym.solvers.planning import Planner
 from tests.parallel_jct import oracle
 from tests.parallel_jct.test_dynamics import ALL, ID, environment, ours
 

@@ -14,7 +14,7 @@ import schedgym  # noqa: F401
 from schedgym.core.workload import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.metrics import metrics, validate
-from schedgym.problems.partial_value.schemes import RULES
+from schedgym.problems.partial_value.rules import RULES
 from schedgym.problems.partial_value.workload import make_workload
 from tests.partial_value import oracle
 from tests.partial_value.test_oracle import EXAMPLE_1, example_2
@@ -159,7 +159,7 @@ def test_examples_of_the_paper(tmp_path: Any) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_prices_reproduce_algorithm_1(seed: int, tmp_path: Any) -> None:
     """The logarithms of the dual prices, sent as an action, give Algorithm 1's whole trajectory."""
-    from schedgym.baselines.solvers.dual_prices import dual_prices
+    from schedgym.solvers.dual_prices import dual_prices
 
     rng = random.Random(seed)
     instance = draw(rng, max_jobs=8, kinds=(oracle.POWER, oracle.LOG))

@@ -21,7 +21,7 @@ import schedgym
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
-from schedgym.problems.queue_delay.schemes import RULE_SCHEMES, SCHEMES, TOLERANCE
+from schedgym.problems.queue_delay.rules import RULE_SCHEMES, SCHEMES, TOLERANCE
 from schedgym.problems.queue_delay.workload import TOYS, make_workload, shuffle_future
 from schedgym.testing import policy_parameters, sample_action
 from tests.queue_delay import oracle

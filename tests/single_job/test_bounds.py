@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 
-from schedgym.baselines.solvers.planning import plan
 from schedgym.problems.single_job import bounds
 from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.workload import generate, make_source, tables
+from schedgym.solvers.planning import plan
 from tests.parallel_jct import oracle
 from tests.single_job.test_metrics import make_workload
 

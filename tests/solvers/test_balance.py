@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedgym.baselines.solvers.balance import balance, greedy_balance, make_site_lists
 from schedgym.errors import InvalidParameter
+from schedgym.solvers.balance import balance, greedy_balance, make_site_lists
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -338,8 +338,8 @@ def test_site_lists_are_indexed_both_ways() -> None:
 PLAY = """
 import json
 import numpy as np
-from schedgym.baselines.solvers.balance import balance, greedy_balance
-from schedgym.baselines.solvers.max_min import completion_shares, isolated_share, max_min, water_filling
+from schedgym.solvers.balance import balance, greedy_balance
+from schedgym.solvers.max_min import completion_shares, isolated_share, max_min, water_filling
 
 rng = np.random.default_rng(6)
 results = []

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedgym.baselines.solvers.dual_prices import (
+from schedgym.errors import InvalidParameter
+from schedgym.solvers.dual_prices import (
     LINEAR,
     LOG,
     POWER,
@@ -19,7 +20,6 @@ from schedgym.baselines.solvers.dual_prices import (
     make_dual_scratch,
     solve_slot,
 )
-from schedgym.errors import InvalidParameter
 from tests.partial_value import oracle
 
 CLOSE = 1e-8

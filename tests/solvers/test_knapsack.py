@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, milp
 
-from schedgym.baselines.solvers.knapsack import knapsack
 from schedgym.errors import InvalidParameter
+from schedgym.solvers.knapsack import knapsack
 from tests.flowtime import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,7 +122,7 @@ def test_malformed_input(arguments: Any, message: str) -> None:
 
 PLAY = """
 import json, random
-from schedgym.baselines.solvers.knapsack import knapsack
+from schedgym.solvers.knapsack import knapsack
 from tests.solvers.test_knapsack import draw
 
 rng = random.Random(4)

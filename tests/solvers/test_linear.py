@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from schedgym.baselines.solvers.linear import TOLERANCE, linear_completion_shares, linear_max_min
-from schedgym.baselines.solvers.max_min import completion_shares, isolated_share, max_min
 from schedgym.errors import InfeasibleInstance, InvalidParameter
+from schedgym.solvers.linear import TOLERANCE, linear_completion_shares, linear_max_min
+from schedgym.solvers.max_min import completion_shares, isolated_share, max_min
 from tests.solvers.test_max_min import check_feasible, draw_instance, singletons
 
 

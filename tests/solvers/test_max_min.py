@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedgym.baselines.solvers.max_min import (
+from schedgym.errors import InfeasibleInstance, InvalidParameter
+from schedgym.solvers.max_min import (
     completion_shares,
     isolated_share,
     make_network,
@@ -20,7 +21,6 @@ from schedgym.baselines.solvers.max_min import (
     unit_scale,
     water_filling,
 )
-from schedgym.errors import InfeasibleInstance, InvalidParameter
 
 CLOSE = 1e-8
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedgym.baselines.solvers import placement as solver
-from schedgym.baselines.solvers.placement import Membership, PlanScratch
-from schedgym.baselines.solvers.planning import PLANNERS, Plan, Planner, plan
 from schedgym.core.jit import pure_kernel
 from schedgym.errors import InvalidParameter
+from schedgym.solvers import placement as solver
+from schedgym.solvers.placement import Membership, PlanScratch
+from schedgym.solvers.planning import PLANNERS, Plan, Planner, plan
 from tests.parallel_jct import oracle
 from tests.parallel_jct.oracle import SingleJob
 

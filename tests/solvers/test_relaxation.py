@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedgym.baselines.solvers import relaxation as solver
-from schedgym.baselines.solvers.planning import PLANNERS, largest_parts, plan
-from schedgym.baselines.solvers.relaxation import relax, relax_bound
 from schedgym.errors import InvalidParameter
+from schedgym.solvers import relaxation as solver
+from schedgym.solvers.planning import PLANNERS, largest_parts, plan
+from schedgym.solvers.relaxation import relax, relax_bound
 from tests.parallel_jct import oracle
 from tests.parallel_jct.oracle import SingleJob
 from tests.solvers.test_placement import Case, fat_tree_instance

@@ -16,10 +16,10 @@ import pytest
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import coo_matrix
 
-from schedgym.baselines.solvers.fixed_point import common_multiple, scale_of
-from schedgym.baselines.solvers.transport import transport
 from schedgym.core.jit import pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
+from schedgym.solvers.fixed_point import common_multiple, scale_of
+from schedgym.solvers.transport import transport
 from tests.flowtime import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -236,7 +236,7 @@ def test_common_multiples_and_scales() -> None:
 
 PLAY = """
 import json, random
-from schedgym.baselines.solvers.transport import transport
+from schedgym.solvers.transport import transport
 from schedgym.errors import InfeasibleInstance
 from tests.solvers.test_transport import draw
 

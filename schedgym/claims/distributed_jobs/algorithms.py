@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.baselines.solvers.linear import linear_completion_shares, linear_max_min
-from schedgym.baselines.solvers.max_min import completion_shares, max_min
 from schedgym.claims.distributed_jobs.exact_shares import (
     Flags,
     Groups,
@@ -34,6 +32,8 @@ from schedgym.claims.distributed_jobs.share_search import (
 )
 from schedgym.claims.frame import CORRECTED, HOLDS, MISSED, REFUTED, Finding, Instance, Run
 from schedgym.errors import InfeasibleInstance
+from schedgym.solvers.linear import linear_completion_shares, linear_max_min
+from schedgym.solvers.max_min import completion_shares, max_min
 
 __all__ = ["check_completion", "check_printed", "confirm_printed_check", "count_programs", "run_programs"]
 

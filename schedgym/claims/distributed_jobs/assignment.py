@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.baselines.solvers.balance import balance, greedy_balance
 from schedgym.claims.distributed_jobs.exact_shares import Groups, pad, settings
 from schedgym.claims.distributed_jobs.findings import PAPER
 from schedgym.claims.frame import CORRECTED, HOLDS, MISSED, REFUTED, Finding, Instance, Run, claim
+from schedgym.solvers.balance import balance, greedy_balance
 
 __all__: list[str] = []
 

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.max_min import isolated_share, max_min
 from schedgym.errors import SchedgymError
+from schedgym.solvers.max_min import isolated_share, max_min
 
 __all__ = [
     "Flags",

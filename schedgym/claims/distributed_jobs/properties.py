@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from schedgym.baselines.solvers.max_min import isolated_share, max_min, water_filling
 from schedgym.claims.distributed_jobs.exact_shares import (
     Floats,
     Groups,
@@ -46,6 +45,7 @@ from schedgym.claims.distributed_jobs.share_search import (
     unfair,
 )
 from schedgym.claims.frame import HOLDS, MISSED, REFUTED, Finding, Instance, Run, claim
+from schedgym.solvers.max_min import isolated_share, max_min, water_filling
 
 __all__ = [
     "at_associated",

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.baselines.solvers.max_min import completion_shares, water_filling
 from schedgym.claims.distributed_jobs.algorithms import (
     check_completion,
     check_printed,
@@ -60,6 +59,7 @@ from schedgym.claims.distributed_jobs.share_search import (
     texts,
 )
 from schedgym.claims.frame import CORRECTED, HOLDS, MISSED, Finding, Instance, Run, claim
+from schedgym.solvers.max_min import completion_shares, water_filling
 
 __all__: list[str] = []
 

@@ -187,7 +187,7 @@ def _check_lemma_1(run: Run) -> Finding:
     recorded=HOLDS,
 )
 def _check_theorem_1(run: Run) -> Finding:
-    from schedgym.baselines.solvers.planning import plan
+    from schedgym.solvers.planning import plan
 
     checked = infeasible = worse = 0
     for _ in range(250 if run.small else 10_000):

@@ -265,8 +265,8 @@ def _check_figure_6a_without(run: Run) -> Finding:
 def _check_slf(run: Run) -> Finding:
     from scipy.stats import spearmanr
 
-    from schedgym.baselines.solvers.planning import plan
     from schedgym.problems.single_job.topology import fat_tree_groups, group_limits
+    from schedgym.solvers.planning import plan
 
     groups = fat_tree_groups(6)
     limits = group_limits(groups.matrix, groups.share, np.full(54, 10.0))

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.dual_prices import dual_prices
 from schedgym.claims.frame import Run
+from schedgym.solvers.dual_prices import dual_prices
 
 __all__ = [
     "LOG",

@@ -19,7 +19,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.transport import TransportScratch
 from schedgym.core.jit import (
     B1_1,
     F4_2,
@@ -40,7 +39,7 @@ from schedgym.core.jit import (
     unpacker,
 )
 from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
-from schedgym.problems.flowtime.schemes import (
+from schedgym.problems.flowtime.rules import (
     HOLD,
     RULES,
     Scratch,
@@ -49,6 +48,7 @@ from schedgym.problems.flowtime.schemes import (
     allocate_by_rule,
 )
 from schedgym.problems.flowtime.workload import slot_limit
+from schedgym.solvers.transport import TransportScratch
 
 __all__ = [
     "CONFIG",

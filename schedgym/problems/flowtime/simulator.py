@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.transport import make_transport_scratch
 from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload, load_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.problems.flowtime import dynamics, metrics, schemes, views
+from schedgym.problems.flowtime import dynamics, metrics, rules, views
 from schedgym.problems.flowtime.problem import ESTIMATIONS, PROBLEM, FlowtimeParameters
 from schedgym.problems.flowtime.workload import (
     SCHEMA,
@@ -28,6 +27,7 @@ from schedgym.problems.flowtime.workload import (
     rebuild,
     tables,
 )
+from schedgym.solvers.transport import make_transport_scratch
 
 __all__ = ["FlowtimeSimulator", "make_simulator"]
 
@@ -78,11 +78,11 @@ class FlowtimeSimulator(Simulator):
             self.most_tasks, self.latency = self.source.phase_tasks, self.source.has_latency
         self.servers = len(self.server_cpu)
         self.window = jobs if parameters.window == "all" else int(parameters.window)
-        how = schemes.STICKY if parameters.packing == "sticky" else schemes.FRESH
+        how = rules.STICKY if parameters.packing == "sticky" else rules.FRESH
         if parameters.kind == "2d":
-            how = schemes.PLACE
+            how = rules.PLACE
         elif self.latency:
-            how = schemes.LOCALITY
+            how = rules.LOCALITY
         config = np.zeros(1, dtype=dynamics.CONFIG)
         for name, value in {
             "window": self.window,
@@ -251,12 +251,12 @@ class FlowtimeSimulator(Simulator):
         self.table = pack(*self._bundles())
         rows = 0
         if self.latency:
-            most = schemes.locality_rows(self.capacity[0], self.most_tasks, int(self.server_cpu.sum()))
+            most = rules.locality_rows(self.capacity[0], self.most_tasks, int(self.server_cpu.sum()))
             rows = int(most)
         self.kernels = DECODERS[self.parameters.view], dynamics.step
         self._bind_tools(
             lambda: (
-                schemes.make_scratch(self.capacity[0], self.servers),
+                rules.make_scratch(self.capacity[0], self.servers),
                 make_transport_scratch(rows, self.servers),
             )
         )

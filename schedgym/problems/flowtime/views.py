@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from schedgym.problems.flowtime.dynamics import GLOBAL_FEATURES, JOB_FEATURES, SERVER_FEATURES
 from schedgym.problems.flowtime.problem import FlowtimeParameters
-from schedgym.problems.flowtime.schemes import RULES
+from schedgym.problems.flowtime.rules import RULES
 
 __all__ = ["action_space", "make_spaces", "mask_length", "observation_space"]
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.balance import UNSEEN, PlacementScratch, SiteLists, place
 from schedgym.core.jit import kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.geo.problem import GeoParameters
+from schedgym.solvers.balance import UNSEEN, PlacementScratch, SiteLists, place
 
 __all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound", "response_bound"]
 

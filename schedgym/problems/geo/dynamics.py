@@ -20,8 +20,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.balance import PlacementScratch, SiteLists
-from schedgym.baselines.solvers.max_min import Network
 from schedgym.core import heap
 from schedgym.core.jit import (
     B1_1,
@@ -42,7 +40,7 @@ from schedgym.core.jit import (
     unpacker,
 )
 from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
-from schedgym.problems.geo.schemes import (
+from schedgym.problems.geo.rules import (
     ASSIGN_RULES,
     FAIR_RULES,
     AssignScratch,
@@ -53,6 +51,8 @@ from schedgym.problems.geo.schemes import (
     sharing_violations,
     weighted_fair,
 )
+from schedgym.solvers.balance import PlacementScratch, SiteLists
+from schedgym.solvers.max_min import Network
 
 __all__ = [
     "CONFIG",

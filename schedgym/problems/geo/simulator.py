@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.balance import SiteLists, make_placement_scratch
 from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
@@ -18,7 +17,7 @@ from schedgym.core.workload import Workload, load_workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.geo import dynamics, metrics, views
 from schedgym.problems.geo.problem import METRICS, PROBLEM, GeoParameters
-from schedgym.problems.geo.schemes import make_assign_scratch, make_fair_network, make_fair_scratch
+from schedgym.problems.geo.rules import make_assign_scratch, make_fair_network, make_fair_scratch
 from schedgym.problems.geo.workload import (
     SCHEMA,
     Source,
@@ -29,6 +28,7 @@ from schedgym.problems.geo.workload import (
     rebuild,
     tables,
 )
+from schedgym.solvers.balance import SiteLists, make_placement_scratch
 
 __all__ = ["GeoSimulator", "make_simulator"]
 

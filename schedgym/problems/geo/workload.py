@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.balance import SiteLists, make_site_lists
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import GOLDEN, exponential, mix, normal_pair, stream, uniform
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.solvers.balance import SiteLists, make_site_lists
 
 if TYPE_CHECKING:
     from schedgym.problems.geo.problem import GeoParameters

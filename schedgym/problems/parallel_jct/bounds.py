@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from schedgym.baselines.solvers.placement import ENERGY_SLACK
-from schedgym.baselines.solvers.relaxation import relax_bound
 from schedgym.core.jit import kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import ENERGY_RANGE, tables
 from schedgym.problems.single_job.bounds import ROUNDING
 from schedgym.problems.single_job.topology import group_limits
+from schedgym.solvers.placement import ENERGY_SLACK
+from schedgym.solvers.relaxation import relax_bound
 
 __all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound"]
 

@@ -17,25 +17,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.placement import (
-    STRICT,
-    Membership,
-    PlanScratch,
-    add_load,
-    affords,
-    evaluate,
-    is_alive,
-    is_valid_move,
-    largest_capacity,
-    most_efficient,
-    move_time,
-    optra_vcpu,
-    reduce_energy,
-    search_mask,
-    server_time,
-    tapra_fast,
-    time_on,
-)
 from schedgym.core.jit import (
     B1_1,
     B1_2,
@@ -55,6 +36,25 @@ from schedgym.core.jit import (
 )
 from schedgym.core.simulator import ACT, BEGIN, SHORT, SKIP, names_action
 from schedgym.problems.parallel_jct.workload import cap_of_round
+from schedgym.solvers.placement import (
+    STRICT,
+    Membership,
+    PlanScratch,
+    add_load,
+    affords,
+    evaluate,
+    is_alive,
+    is_valid_move,
+    largest_capacity,
+    most_efficient,
+    move_time,
+    optra_vcpu,
+    reduce_energy,
+    search_mask,
+    server_time,
+    tapra_fast,
+    time_on,
+)
 
 __all__ = [
     "CONFIG",

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.placement import make_membership, make_scratch
 from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
@@ -27,6 +26,7 @@ from schedgym.problems.parallel_jct.workload import (
     rebuild,
     tables,
 )
+from schedgym.solvers.placement import make_membership, make_scratch
 
 __all__ = ["ParallelJCTSimulator", "make_simulator"]
 

@@ -16,7 +16,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.dual_prices import DualScratch, gain
 from schedgym.core.jit import (
     B1_1,
     F4_2,
@@ -35,7 +34,7 @@ from schedgym.core.jit import (
 )
 from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
 from schedgym.problems.partial_value.metrics import FULL
-from schedgym.problems.partial_value.schemes import (
+from schedgym.problems.partial_value.rules import (
     CONCAVE,
     DEADLINE_AWARE,
     EDF,
@@ -54,6 +53,7 @@ from schedgym.problems.partial_value.schemes import (
     repair,
     unit_demand,
 )
+from schedgym.solvers.dual_prices import DualScratch, gain
 
 __all__ = [
     "CONFIG",
@@ -614,7 +614,7 @@ def decode_allocation(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> 
     """View allocation: tasks of each visible job; hidden jobs get none.
 
     Repair: numbers are clipped to what a job may get (discrete: rounded down); then see
-    :func:`~schedgym.problems.partial_value.schemes.repair`.
+    :func:`~schedgym.problems.partial_value.rules.repair`.
 
     Every decode kernel takes what :func:`step` takes, and ``tools``, packed work space. It sets ``state.x``
     and ``exchange.repaired`` and returns 0; or -(b + 1) for the first environment whose action is malformed,

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.dual_prices import make_dual_scratch
 from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
@@ -18,7 +17,7 @@ from schedgym.core.workload import Workload, load_workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.partial_value import dynamics, metrics, views
 from schedgym.problems.partial_value.problem import PROBLEM, PartialValueParameters
-from schedgym.problems.partial_value.schemes import make_scratch
+from schedgym.problems.partial_value.rules import make_scratch
 from schedgym.problems.partial_value.workload import (
     SCHEMA,
     Source,
@@ -29,6 +28,7 @@ from schedgym.problems.partial_value.workload import (
     rebuild,
     tables,
 )
+from schedgym.solvers.dual_prices import make_dual_scratch
 
 __all__ = ["PartialValueSimulator", "make_simulator"]
 

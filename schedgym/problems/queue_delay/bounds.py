@@ -18,7 +18,7 @@ from schedgym.core.problem import Parameters
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.metrics import metrics
-from schedgym.problems.queue_delay.schemes import TOLERANCE
+from schedgym.problems.queue_delay.rules import TOLERANCE
 
 __all__ = ["TheoremBounds", "batch_bound", "lower_bound", "pooled_bound", "theorem_bounds"]
 

@@ -35,7 +35,7 @@ from schedgym.core.jit import (
     unpacker,
 )
 from schedgym.core.simulator import BEGIN, CHECK, SKIP, names_action
-from schedgym.problems.queue_delay.schemes import (
+from schedgym.problems.queue_delay.rules import (
     ARRIVAL,
     COMPLETION,
     FINISHED,

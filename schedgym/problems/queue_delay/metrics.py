@@ -18,7 +18,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.queue_delay.problem import METRICS
-from schedgym.problems.queue_delay.schemes import TOLERANCE
+from schedgym.problems.queue_delay.rules import TOLERANCE
 
 __all__ = ["fates", "measure", "metrics", "starts", "validate"]
 

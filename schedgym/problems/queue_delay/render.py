@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-from schedgym.problems.queue_delay.schemes import ARRIVAL, COMPLETION
+from schedgym.problems.queue_delay.rules import ARRIVAL, COMPLETION
 from schedgym.problems.queue_delay.simulator import QueueDelaySimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]

@@ -22,7 +22,7 @@ from schedgym.problems.queue_delay.problem import (
     VIEWS,
     QueueDelayParameters,
 )
-from schedgym.problems.queue_delay.schemes import ARRIVING_ONLY, FIRST, SCAN_RELEASED
+from schedgym.problems.queue_delay.rules import ARRIVING_ONLY, FIRST, SCAN_RELEASED
 from schedgym.problems.queue_delay.workload import SCHEMA, draw_python, make_source, make_workload
 
 __all__ = ["QueueDelaySimulator", "make_simulator"]

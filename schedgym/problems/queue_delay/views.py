@@ -15,7 +15,7 @@ from schedgym.problems.queue_delay.dynamics import (
     TASK_FEATURES,
 )
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
-from schedgym.problems.queue_delay.schemes import RULE_SCHEMES, TOLERANCE
+from schedgym.problems.queue_delay.rules import RULE_SCHEMES, TOLERANCE
 from schedgym.problems.queue_delay.workload import LAST_TIME
 
 __all__ = ["action_space", "make_spaces", "mask_shape", "observation_space"]

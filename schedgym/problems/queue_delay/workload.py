@@ -15,7 +15,7 @@ from schedgym.core.jit import helper, kernel, record_dtype
 from schedgym.core.random import exponential, normal_pair, stream, uniform
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.problems.queue_delay.schemes import TOLERANCE
+from schedgym.problems.queue_delay.rules import TOLERANCE
 
 if TYPE_CHECKING:
     from schedgym.problems.queue_delay.problem import QueueDelayParameters

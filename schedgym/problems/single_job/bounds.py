@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.placement import ENERGY_SLACK
-from schedgym.baselines.solvers.relaxation import relax_bound
 from schedgym.core.workload import Workload
 from schedgym.problems.single_job.workload import Tables, tables
+from schedgym.solvers.placement import ENERGY_SLACK
+from schedgym.solvers.relaxation import relax_bound
 
 if TYPE_CHECKING:
     from schedgym.problems.single_job.problem import SingleJobParameters

@@ -16,19 +16,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.placement import (
-    ENERGY_SLACK,
-    Membership,
-    PlanScratch,
-    add_load,
-    affords,
-    evaluate,
-    largest_capacity,
-    most_efficient,
-    reduce_energy,
-    search_mask,
-    server_time,
-)
 from schedgym.core.jit import (
     B1_1,
     F4_2,
@@ -47,6 +34,19 @@ from schedgym.core.jit import (
 )
 from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
 from schedgym.problems.single_job.workload import LONGEST
+from schedgym.solvers.placement import (
+    ENERGY_SLACK,
+    Membership,
+    PlanScratch,
+    add_load,
+    affords,
+    evaluate,
+    largest_capacity,
+    most_efficient,
+    reduce_energy,
+    search_mask,
+    server_time,
+)
 
 __all__ = [
     "CONFIG",

@@ -8,7 +8,7 @@ available sites each, M sites, and E = K * A entries: entry k * A + a is the a-t
 arrays hold n rows or more, of which the first n are read and written. Jobs without tasks do no harm.
 
 Source: thesis 004, chapters 3 (``assign``), 4 and 5 (``fair``). The solvers are in
-``schedgym.baselines.solvers``.
+``schedgym.solvers``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.balance import (
+from schedgym.core.jit import F8_1, I4_2, I8_1, I8_2, helper, pure_kernel
+from schedgym.solvers.balance import (
     PlacementScratch,
     SiteLists,
     balance_into,
     greedy_into,
     place,
 )
-from schedgym.baselines.solvers.max_min import (
+from schedgym.solvers.max_min import (
     LEAST_WEIGHT,
     Network,
     complete_into,
@@ -36,7 +37,6 @@ from schedgym.baselines.solvers.max_min import (
     unit_scale,
     water_into,
 )
-from schedgym.core.jit import F8_1, I4_2, I8_1, I8_2, helper, pure_kernel
 
 __all__ = [
     "ASSIGN_RULES",
@@ -269,7 +269,7 @@ def place_in_order(
 
     Args:
         greedy: as ATA-Greedy does, else at the associated sites.
-        literal: of :func:`~schedgym.baselines.solvers.balance.greedy_balance`.
+        literal: of :func:`~schedgym.solvers.balance.greedy_balance`.
         n: jobs.
         order: [>= n] the rows 0 .. n - 1, the first first.
         waiting: [>= n, K] waiting tasks.
@@ -513,7 +513,7 @@ def assign(
         new: [>= n] 1 where nothing has been decided on the job yet.
         slots: [M] at least 1.
         lists: available sites.
-        room: of :func:`~schedgym.baselines.solvers.balance.make_placement_scratch` (K, M).
+        room: of :func:`~schedgym.solvers.balance.make_placement_scratch` (K, M).
         scratch: of :func:`make_assign_scratch`.
         order: [>= n] written: the rows 0 .. n - 1, the first served first.
         counts: [>= n, E] written, n rows: waiting tasks of each job at each entry.
@@ -715,7 +715,7 @@ def fair(
         slots: [M] at least 1.
         lists: available sites.
         net: of :func:`make_fair_network`.
-        room: of :func:`~schedgym.baselines.solvers.balance.make_placement_scratch` (K, M).
+        room: of :func:`~schedgym.solvers.balance.make_placement_scratch` (K, M).
         scratch: of :func:`make_fair_scratch`.
         share: [>= n, E] written, n rows: slots at each entry, :data:`CLOSED` where no task may start.
 
@@ -803,7 +803,7 @@ def sharing_violations(
         share: [>= n, E] slots at each entry; negative where no task may start.
         slots: [M].
         lists: available sites.
-        room: of :func:`~schedgym.baselines.solvers.balance.make_placement_scratch` (K, M).
+        room: of :func:`~schedgym.solvers.balance.make_placement_scratch` (K, M).
         scratch: of :func:`make_fair_scratch`.
 
     Source: thesis 004, (4.3), (4.4) and (5.21) to (5.24).

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.placement import (
+from schedgym.errors import InvalidParameter
+from schedgym.solvers.placement import (
     Membership,
     evaluate_plan,
     make_membership,
@@ -22,8 +23,7 @@ from schedgym.baselines.solvers.placement import (
     plan_min_min,
     plan_tapra_fast,
 )
-from schedgym.baselines.solvers.relaxation import relax
-from schedgym.errors import InvalidParameter
+from schedgym.solvers.relaxation import relax
 
 __all__ = ["ALLOCATIONS", "PLANNERS", "Plan", "Planner", "largest_parts", "plan"]
 

@@ -30,7 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.balance import (
+from schedgym.core.jit import F8_1, I8_1, pure_kernel
+from schedgym.errors import InfeasibleInstance, InvalidParameter
+from schedgym.solvers.balance import (
     Integers,
     PlacementScratch,
     SiteLists,
@@ -39,8 +41,6 @@ from schedgym.baselines.solvers.balance import (
     place,
     whole,
 )
-from schedgym.core.jit import F8_1, I8_1, pure_kernel
-from schedgym.errors import InfeasibleInstance, InvalidParameter
 
 __all__ = [
     "Network",

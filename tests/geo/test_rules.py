@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from schedgym.baselines.solvers.balance import SiteLists, make_placement_scratch, make_site_lists
-from schedgym.problems.geo.schemes import (
+from schedgym.problems.geo.rules import (
     ASSIGN_RULES,
     CLOSED,
     FAIR_RULES,
@@ -30,6 +29,7 @@ from schedgym.problems.geo.schemes import (
     sharing_violations,
     weighted_fair,
 )
+from schedgym.solvers.balance import SiteLists, make_placement_scratch, make_site_lists
 
 from . import oracle
 from .oracle import Counts, Instance, Job, View
@@ -500,7 +500,7 @@ def test_sharing_violations_of_the_oracles_decisions() -> None:
 
 PLAY = """
 import json, re
-from schedgym.problems.geo import schemes
+from schedgym.problems.geo import rules
 from tests.geo import test_schemes as here
 
 results = []
@@ -513,7 +513,7 @@ for case in here.states(6, 8, jobs=5, tasks=6):
     for associated in (False, True):
         results.append(here.run_weighted(case, associated, [1.0 + i for i in range(case.n)]).tolist())
 counts = {}
-for kernel in (schemes.assign, schemes.fair, schemes.weighted_fair, schemes.sharing_violations):
+for kernel in (rules.assign, rules.fair, rules.weighted_fair, rules.sharing_violations):
     for code in getattr(kernel, "inspect_llvm", dict)().values():
         counts[kernel.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
 print(json.dumps([results, counts]))

@@ -7,7 +7,7 @@ One environment has n visible jobs (rows, in order of arrival, which decides tie
 arrays hold n rows or more, of which the first n are read and written.
 
 Source: paper 000 (``ocorp``: Lemma 1 and Eq. 22; ``ocorp+``: section IV-B; ``ocorp+m``: Algorithm 1;
-locality: Eq. 45). The solvers are in ``schedgym.baselines.solvers``.
+locality: Eq. 45). The solvers are in ``schedgym.solvers``.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.fixed_point import common_multiple, fixed, scale_for, variable
-from schedgym.baselines.solvers.knapsack import KnapsackScratch, knapsack_into
-from schedgym.baselines.solvers.transport import (
+from schedgym.core.jit import F8_1, F8_2, I8_1, I8_2, helper, pure_kernel
+from schedgym.solvers.fixed_point import common_multiple, fixed, scale_for, variable
+from schedgym.solvers.knapsack import KnapsackScratch, knapsack_into
+from schedgym.solvers.transport import (
     FORBIDDEN,
     TransportScratch,
     break_ties,
     transport_into,
 )
-from schedgym.core.jit import F8_1, F8_2, I8_1, I8_2, helper, pure_kernel
 
 __all__ = [
     "FRESH",
@@ -453,7 +453,7 @@ def allocate_by_priority(
         cpu: [M] cores of the servers.
         memory: [M] GB; only PLACE reads it.
         scratch: of :func:`make_scratch`.
-        net: of :func:`~schedgym.baselines.solvers.transport.make_transport_scratch`; only LOCALITY uses it,
+        net: of :func:`~schedgym.solvers.transport.make_transport_scratch`; only LOCALITY uses it,
             with :func:`locality_rows` rows.
         granted: [>= n, M] written, n rows: cores.
     """

@@ -16,11 +16,9 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, milp
 
-from schedgym.baselines.solvers.knapsack import make_knapsack_scratch
-from schedgym.baselines.solvers.transport import make_transport_scratch
 from schedgym.core.jit import pure_kernel
-from schedgym.problems.flowtime import schemes
-from schedgym.problems.flowtime.schemes import (
+from schedgym.problems.flowtime import rules
+from schedgym.problems.flowtime.rules import (
     FRESH,
     LOCALITY,
     PLACE,
@@ -37,6 +35,8 @@ from schedgym.problems.flowtime.schemes import (
     plus_allocation,
     set_coefficients,
 )
+from schedgym.solvers.knapsack import make_knapsack_scratch
+from schedgym.solvers.transport import make_transport_scratch
 from tests.flowtime import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -590,7 +590,7 @@ def test_three_rounds() -> None:
 
 @pure_kernel
 def sort_into(order: Any, key: Any, n: int) -> None:
-    schemes.order_by(order, key, n)
+    rules.order_by(order, key, n)
 
 
 def test_sorting() -> None:
@@ -604,7 +604,7 @@ def test_sorting() -> None:
 
 PLAY = """
 import json, random, re
-from schedgym.problems.flowtime import schemes
+from schedgym.problems.flowtime import rules
 from tests.flowtime import test_schemes as here
 
 results, rng = [], random.Random(14)

@@ -8,7 +8,7 @@ import pytest
 
 import schedgym
 from schedgym.problems.queue_delay.metrics import fates, metrics, starts, validate
-from schedgym.problems.queue_delay.schemes import SCHEMES
+from schedgym.problems.queue_delay.rules import SCHEMES
 from schedgym.problems.queue_delay.workload import make_workload
 from tests.queue_delay import oracle
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from schedgym.baselines.solvers.dual_prices import make_dual_scratch
-from schedgym.problems.partial_value import schemes
-from schedgym.problems.partial_value.schemes import RULES, Scratch, Visible, make_scratch
+from schedgym.problems.partial_value import rules
+from schedgym.problems.partial_value.rules import RULES, Scratch, Visible, make_scratch
+from schedgym.solvers.dual_prices import make_dual_scratch
 from tests.partial_value import oracle
 from tests.partial_value.oracle import KINDS, LINEAR, LOG, POWER, Instance, Job, State
 
-CODES = {LINEAR: schemes.LINEAR, POWER: schemes.POWER, LOG: schemes.LOG}
+CODES = {LINEAR: rules.LINEAR, POWER: rules.POWER, LOG: rules.LOG}
 CLOSE = 1e-9
 
 
@@ -69,7 +69,7 @@ def by_rule(rule: str, case: Case) -> list[float]:
     x = np.full(len(case.rows.cap), math.nan)
     dual = make_dual_scratch(len(x), m)
     discrete = case.state.instance.discrete
-    schemes.allocate_by_rule(RULES.index(rule), discrete, n, case.rows, case.capacity, case.scratch, dual, x)
+    rules.allocate_by_rule(RULES.index(rule), discrete, n, case.rows, case.capacity, case.scratch, dual, x)
     assert np.isnan(x[n:]).all()
     return case.full(x)
 
@@ -79,7 +79,7 @@ def by_priority(case: Case, scores: Any, single_task: bool = True) -> list[float
     x = np.full(len(case.rows.cap), math.nan)
     every = np.zeros(len(x))
     every[:n] = scores
-    schemes.allocate_by_priority(
+    rules.allocate_by_priority(
         case.state.instance.discrete, single_task, n, every, case.rows, case.scratch, x
     )
     return case.full(x)
@@ -132,7 +132,7 @@ def test_discrete_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> No
         expected = oracle.DISCRETE[rule](state)
         if rule == "m-greedy-skip":
             x = np.zeros(len(case.rows.cap))
-            schemes.m_greedy(True, True, len(case.ids), case.rows, case.scratch, x)
+            rules.m_greedy(True, True, len(case.ids), case.rows, case.scratch, x)
             same(case.full(x), expected, True)
         else:
             same(by_rule(rule, case), expected, True)
@@ -183,7 +183,7 @@ def test_m_greedy_stops_at_a_misfit_or_skips_it() -> None:
     case = one_slot(jobs)
     assert by_rule("m-greedy", case) == [1.0, 0.0, 0.0]
     x = np.zeros(3)
-    schemes.m_greedy(True, True, 3, case.rows, case.scratch, x)
+    rules.m_greedy(True, True, 3, case.rows, case.scratch, x)
     assert list(x) == [1.0, 0.0, 4.0]
 
 
@@ -257,7 +257,7 @@ def test_deadline_aware_with_other_numbers(certain: int) -> None:
     deadlines, values = [9, 2, 5, 1, 7], [5.0, 4.0, 3.0, 2.0, 2.9]
     case = one_slot([Job(1, d, 1, 1, (1.0,), v) for d, v in zip(deadlines, values, strict=True)], (3.0,))
     x = np.zeros(5)
-    schemes.deadline_aware(certain, 0.6, 5, case.rows, 3, case.scratch, x)
+    rules.deadline_aware(certain, 0.6, 5, case.rows, 3, case.scratch, x)
     order = sorted(range(5), key=lambda j: -values[j])
     mean = sum(values[j] for j in order[:certain]) / certain
     near = sorted((j for j in order[certain:] if values[j] >= 0.6 * mean), key=lambda j: deadlines[j])
@@ -272,7 +272,7 @@ def test_unit_demand() -> None:
         ([0.5], [[2.0]], False),
         ([1.0, 1.0], [[1.0, 1.0]], False),
     ]:
-        assert schemes.unit_demand(len(share), np.array(share), np.array(capacity)) == expected
+        assert rules.unit_demand(len(share), np.array(share), np.array(capacity)) == expected
 
 
 # Priorities -----------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def test_many_tasks_are_served_in_order(kind: str, alpha: float) -> None:
 
 def bought(case: Case, prices: Any) -> list[float]:
     x = np.full(len(case.rows.cap), math.nan)
-    schemes.buy(len(case.ids), np.array(prices), case.rows, x)
+    rules.buy(len(case.ids), np.array(prices), case.rows, x)
     return case.full(x)
 
 
@@ -368,7 +368,7 @@ def test_a_linear_job_buys_nothing_at_its_own_price() -> None:
 
 def test_prices_come_as_logarithms() -> None:
     prices = np.zeros(4)
-    schemes.decode_prices(np.array([0.0, -50.0, -49.9, 50.0]), prices)
+    rules.decode_prices(np.array([0.0, -50.0, -49.9, 50.0]), prices)
     assert prices[0] == 1.0 and prices[1] == 0.0 and prices[2] > 0.0 and math.isfinite(prices[3])
 
 
@@ -378,7 +378,7 @@ def test_prices_come_as_logarithms() -> None:
 def repaired(case: Case, wanted: Any) -> tuple[list[float], bool]:
     x = np.full(len(case.rows.cap), math.nan)
     x[: len(case.ids)] = wanted
-    changed = schemes.repair(case.state.instance.discrete, len(case.ids), case.rows, case.scratch, x)
+    changed = rules.repair(case.state.instance.discrete, len(case.ids), case.rows, case.scratch, x)
     return case.full(x), changed
 
 
@@ -437,7 +437,7 @@ def test_any_order_can_be_served(discrete: bool) -> None:
         case = case_of(state, spare=2)
         order = rng.permutation(len(case.ids))
         x = np.full(len(case.rows.cap), math.nan)
-        schemes.allocate_in_order(discrete, len(order), order, case.rows, case.scratch, x)
+        rules.allocate_in_order(discrete, len(order), order, case.rows, case.scratch, x)
         same(case.full(x), oracle.in_order(state, [case.ids[r] for r in order]), discrete)
 
 
@@ -459,7 +459,7 @@ def test_a_resource_is_full_but_never_over_however_steep_the_responses() -> None
         def sizes(*shape: int, rng: Any = rng, reach: float = reach) -> Any:
             return 10.0 ** rng.uniform(-reach, reach, shape)
 
-        rows = schemes.Visible(
+        rows = rules.Visible(
             arrival=np.zeros(n),
             deadline=np.full(n, 9.0),
             served=sizes(n) * (rng.random(n) < 0.7),
@@ -471,7 +471,7 @@ def test_a_resource_is_full_but_never_over_however_steep_the_responses() -> None
         )
         x = np.zeros(n)
         scores = rng.uniform(-10.0, 10.0, n)
-        schemes.allocate_by_priority(False, True, n, scores, rows, schemes.make_scratch(n, m), x)
+        rules.allocate_by_priority(False, True, n, scores, rows, rules.make_scratch(n, m), x)
         assert (x >= 0.0).all() and (x <= rows.cap).all()
         load = float((x @ rows.share).max())
         assert load <= 1.0 + 1e-12, seed

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.placement import ENERGY_SLACK
 from schedgym.errors import InvalidParameter, SchedgymError
+from schedgym.solvers.placement import ENERGY_SLACK
 
 __all__ = ["Relaxation", "relax", "relax_bound"]
 

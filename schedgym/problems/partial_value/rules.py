@@ -8,7 +8,7 @@ resource; loads up to 1 + TOLERANCE fit. In the discrete model numbers of tasks 
 single task does not fit get nothing, and the tasks of a job are served in order, so that their values fall.
 
 Source: paper 002, Algorithms 1 to 3 and section V. The solver of Algorithm 1 is in
-``schedgym.baselines.solvers.dual_prices``.
+``schedgym.solvers.dual_prices``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.solvers.dual_prices import (
+from schedgym.core.jit import F8_1, F8_2, I8_1, helper, pure_kernel
+from schedgym.solvers.dual_prices import (
     LINEAR,
     LOG,
     POWER,
@@ -30,7 +31,6 @@ from schedgym.baselines.solvers.dual_prices import (
     task_value,
     wanted,
 )
-from schedgym.core.jit import F8_1, F8_2, I8_1, helper, pure_kernel
 
 __all__ = [
     "CONCAVE",
@@ -1011,7 +1011,7 @@ def allocate_by_rule(
         rows: the active jobs.
         capacity: C [m]; only DEADLINE_AWARE reads it.
         scratch: of :func:`make_scratch`; after CONCAVE ``scratch.price`` [m] holds the prices.
-        dual: of :func:`~schedgym.baselines.solvers.dual_prices.make_dual_scratch`; only CONCAVE uses it.
+        dual: of :func:`~schedgym.solvers.dual_prices.make_dual_scratch`; only CONCAVE uses it.
         x: [>= n] written: tasks.
 
     Source: paper 002, Algorithms 1 to 3 and section V. Deviations: deadline_aware with odd C takes
