@@ -24,7 +24,8 @@ from gymnasium.vector.utils import batch_space
 from schedgym.core.policy import Interface
 from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.simulator import ACT, SKIP, Simulator
+from schedgym.core.simulator import Simulator
+from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.workload import SECTIONS, Workload, load_workload
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 

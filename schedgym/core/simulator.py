@@ -1,66 +1,75 @@
-"""Simulator: the batch-first machine behind both faces of a problem.
+"""Simulator: the machine behind a problem's environment and vector environment.
 
-A problem subclasses :class:`Simulator` and binds its arrays and kernels. The base keeps what does not
-depend on the problem: which seed and episode each environment is at, and which workloads were given.
+A problem subclasses :class:`Simulator` and says how long its arrays' dimensions are; allocation, growth,
+pickling, episodes and threads are here. The base keeps which seed and episode each environment is at, and which
+workloads were given.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import helper, pack
+from schedgym.core.arrays import allocate, allocate_all, members, regrow, sizes_of
+from schedgym.core.jit import COMPILED
 from schedgym.core.policy import Interface
 from schedgym.core.problem import Parameters, Problem
 from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SHORT, SKIP
+from schedgym.core.tables import Table, make_tools, pack
 from schedgym.core.threads import Crew
-from schedgym.core.workload import Workload
+from schedgym.core.workload import Workload, load_workload
+from schedgym.errors import InvalidWorkload
 
-__all__ = ["ACT", "BEGIN", "CHECK", "SHORT", "SKIP", "Kernel", "Simulator", "names_action"]
+__all__ = ["Kernel", "Simulator"]
 
-#: what an environment does in a call of a kernel; CHECK: say whether the action would be refused
-SKIP, ACT, BEGIN, CHECK = 0, 1, 2, 3
-
-#: what a kernel returns that needs more room in the log before it can go on; see :meth:`Simulator._resume`
-SHORT = -(2**62)
 #: (table, tools, command [B]) -> a count, or -(b + 1) for the first environment whose action is refused
 Kernel = Callable[[Any, Any, npt.NDArray[np.int8]], int]
 
 #: attributes that :meth:`Simulator._bind` makes, which are not pickled
 DERIVED = frozenset(
     ("observation", "actions", "rows", "reward", "terminated", "truncated", "repaired")
-    + ("kernels", "table", "tools", "toolboxes")
+    + ("table", "tools", "toolboxes", "draw_table", "measure_table", "latest")
 )
-
-
-@helper
-def names_action(command: int) -> Any:
-    """Whether the environment's action counts for this command."""
-    return command == ACT or command == CHECK
 
 
 class Simulator(ABC):
     """``num_envs`` environments of one problem, advanced together.
 
-    Each problem's room ``simulator`` has ``make_simulator(parameters, num_envs, id)``.
+    Each problem's module ``simulator`` has ``make_simulator(parameters, num_envs, id)``.
+
+    A subclass names, as class attributes, the named tuples of bundles that its kernels work on, and the
+    kernels (see :mod:`schedgym.core.stepping`); its ``__init__`` calls :meth:`_set_up`.
 
     Attributes:
+        environment: what a step works on.
+        drawing: what a draw works on; its bundles are the environment's, and ``source``.
+        episode: what metrics are made of; its bundles are the environment's, and ``metrics``.
+        draw_kernel, measure_kernel: the problem's.
+        grows_by_draw: the dimension that a draw may find too short; "" where episodes are all of one size.
+        log: the dimension that grows when a step needs more of it; "" for none.
         num_envs: B.
         problem: the descriptor.
         id: the environment id.
         parameters: the environment's checked parameters.
         interface: what policies may know.
+        source: where drawn workloads come from; its ``arrays`` are the bundle ``source`` of a draw.
+        fixed: the workload of all episodes, in the place of drawn ones.
+        loaded: environment -> the given workload that it runs.
+        sizes: length of each dimension.
+        arrays: the environments' bundles, batch-first.
         observation: name -> live buffer, [B, ...]; kernels overwrite it.
         scalars: names of observation entries that are one integer per environment (Discrete spaces).
         continuous: whether actions are real numbers (a Box space).
         action_shape: shape of one action; () for a single whole number.
         actions: buffer for a batch of actions: int64 [B, components], or with ``continuous`` float64
-            [B, *action_shape]. The faces write the leading rows that count (up to ``rows``), no others.
+            [B, *action_shape]. The environments write the leading rows that count (``rows``), no others.
         action_sizes: number of choices of each component of an action; with ``continuous`` ().
         rows: with ``continuous``, how many leading rows (axis 0) of an action count now; int64 [B].
         reward, terminated, truncated, repaired: of the last step, [B].
@@ -70,27 +79,31 @@ class Simulator(ABC):
             command CHECK changes nothing.
         table: what the kernels work on, packed.
         threads: how many work side by side, each on a block of environments.
-        draws_in_place: whether :meth:`draw` leaves all arrays where they are.
         tools: work space of the kernels, per thread.
         toolboxes: the same, packed.
     """
 
+    environment: ClassVar[type[Any]]
+    drawing: ClassVar[type[Any]]
+    episode: ClassVar[type[Any]]
+    draw_kernel: ClassVar[Callable[..., int]]
+    measure_kernel: ClassVar[Callable[..., None]]
+    grows_by_draw: ClassVar[str] = ""
+    log: ClassVar[str] = ""
+
+    arrays: Any
+    kernels: tuple[Kernel, ...]
+    interface: Interface
     observation: dict[str, npt.NDArray[Any]]
-    scalars: tuple[str, ...]
-    continuous: bool = False
-    action_shape: tuple[int, ...]
+    scalars: tuple[str, ...] = ()
     actions: npt.NDArray[np.int64] | npt.NDArray[np.float64]
-    action_sizes: tuple[int, ...] = ()
     rows: npt.NDArray[np.int64]
     reward: npt.NDArray[np.float64]
     terminated: npt.NDArray[np.bool_]
     truncated: npt.NDArray[np.bool_]
     repaired: npt.NDArray[np.bool_]
-    interface: Interface
-    kernels: tuple[Kernel, ...]
     table: Any
-    draws_in_place: bool = False
-    tools: list[tuple[Any, ...]]
+    tools: list[Any]
     toolboxes: list[Any]
 
     def __init__(self, problem: Problem, id: str, parameters: Parameters, num_envs: int) -> None:
@@ -101,15 +114,81 @@ class Simulator(ABC):
         self.episodes = np.zeros(num_envs, dtype=np.int64)
         self.once: dict[int, Workload] = {}
         self.repeated: dict[int, Workload] = {}
-        self.fixed: Workload | None = None  # in the place of drawn ones
+        self.loaded: dict[int, Workload] = {}
+        self.latest: tuple[Workload, Any] | None = None
         self.threads = 1
         self.crew: Crew | None = None
+        self.fixed: Workload | None = None
+        self.source: Any = None
+        workload = problem.room("workload")
+        path = getattr(parameters, "workload", None)
+        if path is not None:
+            self.fixed = load_workload(path, workload.SCHEMA)
+        else:
+            self.source = workload.make_source(parameters)
+
+    def _set_up(
+        self,
+        space: Any,
+        sizes: Mapping[str, int],
+        config: Mapping[str, Any],
+        known: Mapping[str, Any],
+        visible: Mapping[str, int],
+    ) -> None:
+        """Make the arrays.
+
+        Args:
+            space: the action space.
+            sizes: length of each dimension that bundles name.
+            config: fields of ``constants.config``.
+            known: what the interface says of parameters whose value the workload decides.
+            visible: the interface's ``sizes``.
+        """
+        parameters: Any = self.parameters
+        self.continuous = not hasattr(space, "n") and not hasattr(space, "nvec")
+        self.action_shape: tuple[int, ...] = tuple(space.shape or ())
+        self.action_sizes: tuple[int, ...] = ()
+        if not self.continuous:
+            self.action_sizes = tuple(space.nvec.tolist()) if hasattr(space, "nvec") else (int(space.n),)
+        rows, *columns = self.action_shape if self.continuous else (0,)
+        actions = {
+            "component": len(self.action_sizes),
+            "choice": max(len(self.action_sizes), 1),
+            "action_row": rows,
+            "action_column": int(np.prod(columns)),
+        }
+        self.sizes: dict[str, int] = {**actions, **sizes}
+        self.interface = Interface(
+            id=self.id,
+            problem=self.problem.name,
+            view=parameters.view,
+            observation=parameters.observation,
+            parameters=dataclasses.asdict(parameters) | dict(known),
+            sizes=dict(visible),
+        )
+        self.arrays = allocate_all(self.environment, self.sizes, self.num_envs)
+        for name, value in config.items():
+            self.arrays.constants.config[name] = value
+        self.arrays.action_space.counts[:] = self.action_sizes
+        self.arrays.action_space.rules["strict"] = parameters.strict
+        metrics = next(m for m in members(self.episode) if m.name == "metrics")
+        self.metrics = allocate(metrics.bundle, {}, self.num_envs)
+        self._initialise()
+        self._bind()
+
+    def _initialise(self) -> None:  # noqa: B027  (most problems need none)
+        """Write what arrays hold from the start, and let zero-copy observations be the state's own arrays."""
+
+    @abstractmethod
+    def _observation(self) -> dict[str, npt.NDArray[Any]]:
+        """The buffers that make up the observation, by name."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in DERIVED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self.latest = None
         self._bind()
 
     def use_threads(self, count: int) -> None:
@@ -118,14 +197,39 @@ class Simulator(ABC):
         self.crew = Crew(self.num_envs, self.threads) if self.threads > 1 else None
         self._bind()
 
-    @abstractmethod
     def _bind(self) -> None:
-        """Make DERIVED: views of other arrays (pickling and copying part them), kernels and work space."""
+        """Make DERIVED: views of arrays (pickling and copying part them), tables and work space."""
+        exchange = self.arrays.exchange
+        self.actions = exchange.choices
+        if self.continuous:
+            self.actions = exchange.numbers.reshape((self.num_envs, *self.action_shape))
+        result = exchange.result
+        self.rows, self.reward, self.repaired = result["rows"], result["reward"], result["repaired"]
+        self.terminated, self.truncated = result["terminated"], result["truncated"]
+        self.table = pack(self.arrays)
+        self.tools = [make_tools(self.environment, self.sizes) for _ in range(self.threads)]
+        self.toolboxes = [pack(own, scratch=True) for own in self.tools]
+        self.draw_table = self._table(self.drawing) if self.source is not None else None
+        self.measure_table = self._table(self.episode)
+        self.observation = self._observation()
 
-    def _bind_tools(self, make: Callable[[], tuple[Any, ...]]) -> None:
-        """Give every thread the bundles of work space that ``make`` makes."""
-        self.tools = [make() for _ in range(self.threads)]
-        self.toolboxes = [pack(*own) for own in self.tools]
+    def _table(self, kind: type[Any]) -> Table:
+        """The table for kernels that work on some of the bundles."""
+        others = {"metrics": self.metrics, "source": getattr(self.source, "arrays", None)}
+        bundles = (others.get(name, getattr(self.arrays, name, None)) for name in kind._fields)
+        return Table(kind(*bundles), self.sizes)
+
+    @property
+    def state(self) -> Any:
+        """The bundle ``state`` of all environments."""
+        return self.arrays.state
+
+    @property
+    def jobs(self) -> Any:
+        """The bundle ``jobs``, the workloads of all environments."""
+        return self.arrays.jobs
+
+    # Episodes ---------------------------------------------------------------------------------
 
     def seed(self, index: int, seed: int) -> None:
         """Let the next episode of environment ``index`` be episode 0 of ``seed``."""
@@ -151,6 +255,16 @@ class Simulator(ABC):
         self.once.pop(index, None)
         self.repeated.pop(index, None)
 
+    def check_workload(self, workload: Workload) -> None:
+        """Raise InvalidWorkload if the environment cannot hold ``workload``."""
+        if workload.problem != self.problem.name:
+            raise InvalidWorkload(f"problem: must be {self.problem.name!r}, got {workload.problem!r}")
+        self._check(workload)
+
+    @abstractmethod
+    def _check(self, workload: Workload) -> None:
+        """Raise InvalidWorkload if the environment cannot hold a workload of its own problem."""
+
     def prepare(self, mask: npt.NDArray[np.bool_]) -> None:
         """Load the next episode's workload into each environment that ``mask`` [B] names."""
         drawn = mask
@@ -165,17 +279,45 @@ class Simulator(ABC):
             self.draw(drawn)
         self.episodes += mask
 
-    @abstractmethod
-    def check_workload(self, workload: Workload) -> None:
-        """Raise InvalidWorkload if the environment cannot hold ``workload``."""
+    def instance(self, workload: Workload) -> Any:
+        """The workload as the bundle ``jobs`` of one environment; it is checked, and then loaded."""
+        if self.latest is None or self.latest[0] is not workload:
+            self.latest = (workload, self._instance(workload))
+        return self.latest[1]
 
-    @abstractmethod
+    def _instance(self, workload: Workload) -> Any:
+        """:meth:`instance`, made anew."""
+        return self.problem.room("workload").tables(workload)
+
     def load(self, index: int, workload: Workload) -> None:
-        """Copy a checked workload into environment ``index``."""
+        """Copy a checked workload into environment ``index``; the arrays grow if they are too short."""
+        instance = self.instance(workload)
+        self.reserve(**sizes_of(instance))
+        for target, values in zip(self.arrays.jobs, instance, strict=True):
+            target[index][tuple(slice(length) for length in values.shape)] = values
+        self.loaded[index] = workload
 
-    @abstractmethod
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Draw workloads from (seed, episode) for the environments that ``mask`` names."""
+        """Draw workloads from (seed, episode) for the environments that ``mask`` [B] names."""
+        needed = self._draw(mask)
+        while self.grows_by_draw and needed > self.sizes[self.grows_by_draw]:
+            self.reserve(**{self.grows_by_draw: needed})
+            needed = self._draw(mask)
+        for index in [index for index in self.loaded if mask[index]]:
+            del self.loaded[index]
+
+    def _draw(self, mask: npt.NDArray[np.bool_]) -> int:
+        with np.errstate(over="warn" if COMPILED else "ignore"):  # uncompiled, modular arithmetic would warn
+            return type(self).draw_kernel(*self.draw_table, mask, self.seeds, self.episodes)
+
+    def reserve(self, **wanted: int) -> None:
+        """Make every dimension at least so long, with room to spare, keeping what the arrays hold."""
+        short = {name: length for name, length in wanted.items() if length > self.sizes[name]}
+        if short:
+            for name, length in short.items():
+                self.sizes[name] = max(length, self.sizes[name] + self.sizes[name] // 2)
+            self.arrays = regrow(self.arrays, self.sizes, self.num_envs)
+            self._bind()
 
     def begin(self, mask: npt.NDArray[np.bool_]) -> None:
         """Start the next episode of each environment that ``mask`` [B] names; the others stay as they are."""
@@ -188,6 +330,8 @@ class Simulator(ABC):
         """Begin with what is prepared; returns the command if it has to be resumed."""
         command = np.multiply(mask, BEGIN, dtype=np.int8)
         return command if self.kernels[-1](self.table, self.toolboxes[0], command) == SHORT else None
+
+    # Steps ------------------------------------------------------------------------------------
 
     def step(self, command: npt.NDArray[np.int8], ended: npt.NDArray[np.bool_] | None = None) -> int:
         """Carry out ``command`` [B]: SKIP, or ACT by ``actions``; and start the next episodes of ``ended``.
@@ -202,7 +346,6 @@ class Simulator(ABC):
         action is out of range (a row that counts is not finite), or with strict actions infeasible, and
         that nothing has changed.
         """
-        self._reserve_log()
         if self.crew is not None:
             return self._step_side_by_side(self.crew, command, ended)
         count = self._call_kernels(command, 0)
@@ -221,7 +364,7 @@ class Simulator(ABC):
         if refused < 0:
             return refused
         given = bool(self.once or self.repeated) or self.fixed is not None
-        overlaps = self.draws_in_place and not given  # else arrays may grow, which must come first
+        overlaps = not self.grows_by_draw and not given  # else arrays may grow, which must come first
         if ended is not None and not overlaps:
             self.prepare(ended)
         short: npt.NDArray[np.int8] | None = None
@@ -249,21 +392,35 @@ class Simulator(ABC):
                 break
         return count
 
-    def _reserve_log(self) -> None:  # noqa: B027  (most problems need none)
-        """Make room for what a step may log, where that is bounded."""
-
     def _resume(self, command: npt.NDArray[np.int8]) -> int:
         """Give the log room, and finish what ``command`` began; returns how many episodes ended."""
-        raise NotImplementedError("no kernel of this problem returns SHORT")
+        acted, short = command != SKIP, SHORT
+        while short == SHORT:
+            self.reserve(**{self.log: 2 * self.sizes[self.log]})
+            waiting = self.arrays.exchange.result["short"] & acted
+            resume = np.where(waiting, np.int8(RESUME), np.int8(SKIP))
+            short = self.kernels[-1](self.table, self.toolboxes[0], resume)
+        return int(np.count_nonzero(acted & (self.terminated | self.truncated)))
 
-    @abstractmethod
+    # Results ----------------------------------------------------------------------------------
+
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Metrics [B, metrics] of the finished episodes that ``mask`` names; other rows are undefined."""
+        type(self).measure_kernel(*self.measure_table, mask)
+        values: npt.NDArray[np.float64] = self.metrics.values.view(np.float64).reshape(self.num_envs, -1)
+        for k, metric in enumerate(self.problem.metrics):
+            if not metric.recorded:  # a count that the state keeps under the metric's name
+                values[:, k] = self.state.scalars[metric.name]
+        return values
 
     @abstractmethod
     def record(self, index: int) -> ScheduleRecord:
         """The schedule of environment ``index`` so far."""
 
-    @abstractmethod
     def workload(self, index: int) -> Workload:
         """The workload of environment ``index``."""
+        return self.loaded[index] if index in self.loaded else self._drawn_workload(index)
+
+    @abstractmethod
+    def _drawn_workload(self, index: int) -> Workload:
+        """The workload that environment ``index`` has drawn."""

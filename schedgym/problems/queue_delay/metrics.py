@@ -8,193 +8,197 @@ that Little's law holds exactly: mean_queued = tasks / makespan * mean_delay.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel
+from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, allocate, sizes_of
+from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.workload import Workload
+from schedgym.core.stepping import measure_each
+from schedgym.core.tables import Table, accessor, batch_of_one
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.queue_delay.problem import METRICS
 from schedgym.problems.queue_delay.rules import TOLERANCE
+from schedgym.problems.queue_delay.workload import Jobs, tables
 
-__all__ = ["fates", "measure", "metrics", "starts", "validate"]
+__all__ = ["Episode", "Metrics", "Schedule", "fates", "measure", "metrics", "validate"]
 
-F8 = npt.NDArray[np.float64]
+METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
+END = record_dtype(("clock", np.float64))  # the instant at which the episode ended
 
-NAMES = tuple(metric.name for metric in METRICS)
-MEASURED = len(NAMES) - 1  # all but "repaired", which is no property of the schedule
+
+class Schedule(NamedTuple):
+    """What was decided: with the workload all that metrics are made of."""
+
+    end: Annotated[Any, END]
+    start: Annotated[Floats, "task", Fill(math.nan)]  # NaN before the start
+    server: Annotated[Integers, "task", Fill(-1)]  # -1 before the start
+
+
+class Metrics(NamedTuple):
+    """The metrics of a finished episode, by name."""
+
+    values: Annotated[Any, METRIC_VALUES]
+
+
+class Scratch(NamedTuple):
+    """Work space of :func:`measure_one`."""
+
+    begin: Annotated[Floats, "task"]
+    delay: Annotated[Floats, "task"]
+    piece_begin: Annotated[Floats, "task"]  # the times at which tasks wait, as disjoint ascending pieces
+    piece_end: Annotated[Floats, "task"]
+    piece_before: Annotated[Floats, "task"]  # length of all earlier pieces
+
+
+class Episode(NamedTuple):
+    """What metrics are made of."""
+
+    jobs: Jobs
+    schedule: Schedule
+    metrics: Metrics
+    scratch: Annotated[Scratch, SCRATCH]
 
 
 @helper
-def percentile(ordered: F8, count: int, share: float) -> float:
-    """Linear interpolation between order statistics (numpy's default definition)."""
-    at = share * (count - 1)
-    low = int(math.floor(at))
-    high = min(low + 1, count - 1)
-    t = at - low
-    difference = ordered[high] - ordered[low]
-    if t >= 0.5:  # as numpy does, so that both ends are exact
-        return ordered[high] - difference * (1.0 - t)
-    return ordered[low] + difference * t
-
-
-@helper
-def covered(begins: F8, ends: F8, before: F8, pieces: int, time: float) -> float:
-    """Length of the union of disjoint ascending intervals up to ``time``; ``before`` are prefix sums."""
+def waited_before(scratch: Scratch, pieces: int, time: float) -> float:
+    """How long, up to ``time``, tasks have waited."""
     low, high = 0, pieces
     while low < high:
         middle = (low + high) >> 1
-        if begins[middle] <= time:
+        if scratch.piece_begin[middle] <= time:
             low = middle + 1
         else:
             high = middle
     if low == 0:
         return 0.0
     k = low - 1
-    return before[k] + min(time, ends[k]) - begins[k]
+    return scratch.piece_before[k] + min(time, scratch.piece_end[k]) - scratch.piece_begin[k]
 
 
-@kernel
-def measure(
-    mask: npt.NDArray[np.bool_],
-    count: npt.NDArray[np.int64],
-    tasks: F8,
-    capacity: F8,
-    start: F8,
-    final_time: F8,
-    out: F8,
-) -> None:
-    """Metrics of schedules.
+@helper
+def share(part: float, whole: float) -> float:
+    """A part of the whole; 0 of nothing."""
+    return part / whole if whole > 0.0 else 0.0
 
-    Args:
-        mask: which rows to measure [B].
-        count: number of tasks [B].
-        tasks: arrival, execution, cpu, memory [B, >= K, 4].
-        capacity: [B, M, 2].
-        start: NaN for tasks that never ran [B, >= K].
-        final_time: the instant at which the episode ended [B].
-        out: written, [B, >= MEASURED], in the order of the descriptor.
-    """
-    size = tasks.shape[1]
-    begin = np.empty(size)
-    delay = np.empty(size)
-    piece_begin = np.empty(size)
-    piece_end = np.empty(size)
-    piece_before = np.empty(size)
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        n = count[b]
-        first = tasks[b, 0, 0]
-        last_arrival = tasks[b, n - 1, 0]
-        end = first
-        clock = final_time[b]
-        stranded = 0
-        total_delay = 0.0
-        total_execution = 0.0
-        total_cpu = 0.0
-        total_memory = 0.0
-        early_cpu = 0.0
-        early_memory = 0.0
-        pieces = 0
-        for i in range(n):
-            arrival = tasks[b, i, 0]
-            execution = tasks[b, i, 1]
-            if math.isnan(start[b, i]):
-                stranded += 1
-                begin[i] = clock
-                clock += execution
+
+@helper
+def settle_starts(episode: Episode) -> int:
+    """Begin and delay of each task, with those that never ran one after another; how many these are."""
+    jobs, scratch = episode.jobs, episode.scratch
+    clock = episode.schedule.end.clock
+    stranded = 0
+    for i in range(jobs.size.tasks):
+        begin = episode.schedule.start[i]
+        if math.isnan(begin):
+            stranded += 1
+            begin = clock
+            clock += jobs.execution[i]
+        scratch.begin[i] = begin
+        scratch.delay[i] = begin - jobs.arrival[i]
+    return stranded
+
+
+@helper
+def join_pieces(episode: Episode) -> int:
+    """The times at which tasks wait, as pieces, and how many there are; arrivals ascend."""
+    jobs, scratch = episode.jobs, episode.scratch
+    pieces = 0
+    for i in range(jobs.size.tasks):
+        if scratch.delay[i] > 0.0:  # the union grows at its end
+            if pieces > 0 and jobs.arrival[i] <= scratch.piece_end[pieces - 1]:
+                scratch.piece_end[pieces - 1] = max(scratch.piece_end[pieces - 1], scratch.begin[i])
             else:
-                begin[i] = start[b, i]
-                work = execution * tasks[b, i, 2]
-                total_cpu += work
-                total_memory += execution * tasks[b, i, 3]
-                overlap = max(min(begin[i] + execution, last_arrival) - begin[i], 0.0)
-                early_cpu += overlap * tasks[b, i, 2]
-                early_memory += overlap * tasks[b, i, 3]
-            end = max(end, begin[i] + execution)
-            delay[i] = begin[i] - arrival
-            total_delay += delay[i]
-            total_execution += execution
-            if delay[i] > 0.0:  # arrivals ascend, so the union grows at its end
-                if pieces > 0 and arrival <= piece_end[pieces - 1]:
-                    piece_end[pieces - 1] = max(piece_end[pieces - 1], begin[i])
-                else:
-                    piece_begin[pieces] = arrival
-                    piece_end[pieces] = begin[i]
-                    pieces += 1
-        backlog = 0.0
-        for k in range(pieces):
-            piece_before[k] = backlog
-            backlog += piece_end[k] - piece_begin[k]
-        late_cpu = 0.0
-        late_memory = 0.0
+                scratch.piece_begin[pieces] = jobs.arrival[i]
+                scratch.piece_end[pieces] = scratch.begin[i]
+                pieces += 1
+    return pieces
+
+
+@helper
+def measure_one(episode: Episode) -> None:
+    """Write the metrics of one schedule."""
+    jobs, scratch, values = episode.jobs, episode.scratch, episode.metrics.values
+    n = jobs.size.tasks
+    values.stranded = settle_starts(episode)
+    pieces = join_pieces(episode)
+    backlog = 0.0
+    for k in range(pieces):
+        scratch.piece_before[k] = backlog
+        backlog += scratch.piece_end[k] - scratch.piece_begin[k]
+    first = jobs.arrival[0]
+    early = jobs.arrival[n - 1] - first
+    end = first
+    total_delay = 0.0
+    total_execution = 0.0
+    for i in range(n):
+        end = max(end, scratch.begin[i] + jobs.execution[i])
+        total_delay += scratch.delay[i]
+        total_execution += jobs.execution[i]
+    makespan = end - first
+    # what was used of each resource: in all, up to the last arrival, and while tasks waited
+    used = (0.0, 0.0)
+    used_early = (0.0, 0.0)
+    used_late = (0.0, 0.0)
+    for i in range(n):
+        if math.isnan(episode.schedule.start[i]):
+            continue
+        begin = scratch.begin[i]
+        over = begin + jobs.execution[i]
+        used = plus(used, jobs, i, jobs.execution[i])
+        used_early = plus(used_early, jobs, i, max(min(over, jobs.arrival[n - 1]) - begin, 0.0))
         if pieces > 0:
-            for i in range(n):
-                if not math.isnan(start[b, i]):
-                    overlap = covered(
-                        piece_begin, piece_end, piece_before, pieces, begin[i] + tasks[b, i, 1]
-                    ) - covered(piece_begin, piece_end, piece_before, pieces, begin[i])
-                    late_cpu += overlap * tasks[b, i, 2]
-                    late_memory += overlap * tasks[b, i, 3]
-        cpu = 0.0
-        memory = 0.0
-        for j in range(capacity.shape[1]):
-            cpu += capacity[b, j, 0]
-            memory += capacity[b, j, 1]
-        makespan = end - first
-        early = last_arrival - first
-        ordered = np.sort(delay[:n])
-        out[b, 0] = total_delay / n
-        out[b, 1] = percentile(ordered, n, 0.5)
-        out[b, 2] = percentile(ordered, n, 0.95)
-        out[b, 3] = ordered[n - 1]
-        out[b, 4] = makespan
-        out[b, 5] = total_cpu / (cpu * makespan) if cpu * makespan > 0.0 else 0.0
-        out[b, 6] = total_memory / (memory * makespan) if memory * makespan > 0.0 else 0.0
-        out[b, 7] = early_cpu / (cpu * early) if cpu * early > 0.0 else 0.0
-        out[b, 8] = early_memory / (memory * early) if memory * early > 0.0 else 0.0
-        out[b, 9] = late_cpu / (cpu * backlog) if cpu * backlog > 0.0 else 0.0
-        out[b, 10] = late_memory / (memory * backlog) if memory * backlog > 0.0 else 0.0
-        # an execution time may vanish in the rounding of a large clock, and with it the makespan
-        out[b, 11] = total_delay / makespan if makespan > 0.0 else 0.0
-        out[b, 12] = total_execution / makespan if makespan > 0.0 else 0.0
-        out[b, 13] = backlog / makespan if makespan > 0.0 else 0.0
-        out[b, 14] = stranded
+            waited = waited_before(scratch, pieces, over) - waited_before(scratch, pieces, begin)
+            used_late = plus(used_late, jobs, i, waited)
+    cpu = 0.0
+    memory = 0.0
+    for j in range(jobs.capacity.shape[0]):
+        cpu += jobs.capacity[j, 0]
+        memory += jobs.capacity[j, 1]
+    values.utilization_cpu = share(used[0], cpu * makespan)
+    values.utilization_memory = share(used[1], memory * makespan)
+    values.utilization_cpu_to_last_arrival = share(used_early[0], cpu * early)
+    values.utilization_memory_to_last_arrival = share(used_early[1], memory * early)
+    values.utilization_cpu_backlog = share(used_late[0], cpu * backlog)
+    values.utilization_memory_backlog = share(used_late[1], memory * backlog)
+    values.makespan = makespan
+    # an execution time may vanish in the rounding of a large clock, and with it the makespan
+    values.mean_queued = share(total_delay, makespan)
+    values.mean_running = share(total_execution, makespan)
+    values.beta = share(backlog, makespan)
+    sort(scratch.delay, n)
+    values.mean_delay = total_delay / n
+    values.median_delay = percentile(scratch.delay, n, 0.5)
+    values.p95_delay = percentile(scratch.delay, n, 0.95)
+    values.max_delay = scratch.delay[n - 1]
 
 
-def table(workload: Workload) -> tuple[F8, F8]:
-    """The workload as the kernels' tables: tasks [1, K, 4] and capacity [1, M, 2]."""
-    jobs, cluster = workload.jobs, workload.cluster
-    tasks = np.column_stack([jobs["arrival"], jobs["execution"], jobs["cpu"], jobs["memory"]])
-    capacity = np.column_stack([cluster["cpu"], cluster["memory"]])
-    return np.ascontiguousarray(tasks)[None], np.ascontiguousarray(capacity)[None]
+@helper
+def plus(used: Any, jobs: Jobs, i: int, time: float) -> Any:
+    """Add what task i uses of cpu and memory in so much time."""
+    return used[0] + time * jobs.demand[i, 0], used[1] + time * jobs.demand[i, 1]
 
 
-def starts(record: ScheduleRecord) -> F8:
-    """Start of each task [s], NaN for those that never ran; [K]."""
-    start = np.full(len(record.workload.jobs["arrival"]), np.nan)
-    start[record.job] = record.start
-    return start
+access = accessor(Episode)
+
+
+@pure_kernel
+def measure(table: Any, tools: Any, mask: Any) -> None:
+    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
+    measure_each(access, measure_one, table, tools, mask)
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for ``repaired``, which only the environment knows."""
-    tasks, capacity = table(record.workload)
-    out = np.zeros((1, MEASURED))
-    measure(
-        np.ones(1, dtype=bool),
-        np.array([tasks.shape[1]]),
-        tasks,
-        capacity,
-        starts(record)[None],
-        np.array([record.final_time]),
-        out,
-    )
-    return dict(zip(NAMES, out[0].tolist(), strict=False))
+    jobs = tables(record.workload)
+    sizes = sizes_of(jobs)
+    schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
+    schedule.start[0, record.job] = record.start
+    schedule.end["clock"] = record.final_time
+    measure(*Table(Episode(batch_of_one(jobs), schedule, found, None), sizes), np.ones(1, dtype=bool))
+    return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:

@@ -6,13 +6,16 @@ Sizes are shares of the largest machine, times are seconds.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel, record_dtype
+from schedgym.core.arrays import SHARED, Floats, Integers, allocate
+from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import exponential, normal_pair, stream, uniform
+from schedgym.core.stepping import draw_each
+from schedgym.core.tables import accessor, draw_into
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.queue_delay.rules import TOLERANCE
@@ -25,13 +28,17 @@ __all__ = [
     "LAST_TIME",
     "SCHEMA",
     "TOYS",
+    "Drawing",
+    "Jobs",
     "Source",
     "draw",
     "from_trace",
     "generate",
     "make_source",
     "make_workload",
+    "rebuild",
     "shuffle_future",
+    "tables",
 ]
 
 #: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
@@ -99,6 +106,39 @@ SCHEMA = Schema(
 )
 
 
+#: how many of its tasks a workload uses of its arrays
+SIZE = record_dtype(("tasks", np.int64))
+
+
+class Jobs(NamedTuple):
+    """The workload of an episode, as kernels take it; arrays may be longer than it."""
+
+    size: Annotated[Any, SIZE]
+    arrival: Annotated[Floats, "task"]  # [s]
+    execution: Annotated[Floats, "task"]  # [s]
+    demand: Annotated[Floats, "task", 2]  # cpu, memory
+    capacity: Annotated[Floats, "server", 2]  # cpu, memory
+
+
+def tables(workload: Workload) -> Jobs:
+    """A workload as kernels take it, for one environment."""
+    jobs, cluster = workload.jobs, workload.cluster
+    return Jobs(
+        size=np.array((len(jobs["arrival"]),), dtype=SIZE),
+        arrival=np.array(jobs["arrival"]),
+        execution=np.array(jobs["execution"]),
+        demand=np.column_stack([jobs["cpu"], jobs["memory"]]),
+        capacity=np.column_stack([cluster["cpu"], cluster["memory"]]),
+    )
+
+
+def rebuild(jobs: Jobs) -> Workload:
+    """The workload of an environment's :class:`Jobs`."""
+    count = int(jobs.size["tasks"])
+    table = np.column_stack([jobs.arrival[:count], jobs.execution[:count], jobs.demand[:count]])
+    return make_workload(table, jobs.capacity)
+
+
 def make_workload(tasks: Any, servers: Any) -> Workload:
     """A checked workload.
 
@@ -124,7 +164,8 @@ def make_workload(tasks: Any, servers: Any) -> Workload:
 
 
 #: where episodes come from, for the compiled draw
-SOURCE = record_dtype(
+ORIGIN = record_dtype(
+    ("tasks", np.int64),  # of an episode
     ("windows", np.int64),  # of a trace; 0: synthetic
     ("arrival_rate", np.float64),
     ("load", np.float64),  # 0: as drawn
@@ -132,14 +173,29 @@ SOURCE = record_dtype(
 )
 
 
+class Origin(NamedTuple):
+    """What a draw needs to know beside seed and episode."""
+
+    constants: Annotated[Any, ORIGIN]
+    trace: Annotated[Floats, "traced", 4]  # the trace's tasks (arrival s, execution s, cpu, memory)
+    nodes: Annotated[Floats, "node", 2]  # the machines to draw servers from; node 0 is always server 0
+    order: Annotated[Integers, "node"]  # work space of the draw
+
+
+class Drawing(NamedTuple):
+    """What a draw works on."""
+
+    source: Annotated[Origin, SHARED]
+    jobs: Jobs
+
+
 class Source:
     """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
 
     Attributes:
-        constants: SOURCE record [1].
-        table: the trace's tasks [N, 4] (arrival s, execution s, cpu, memory), else [0, 4].
-        nodes: the machines to draw servers from [P, 2], else [0, 2]; node 0 is always server 0.
         tasks, servers: sizes of an episode.
+        windows: number of whole windows of the trace; 0 for the synthetic generator.
+        arrays: the same for kernels.
     """
 
     def __init__(
@@ -153,27 +209,19 @@ class Source:
         table: npt.NDArray[np.float64] | None = None,
         nodes: npt.NDArray[np.float64] | None = None,
     ) -> None:
-        self.tasks, self.servers = tasks, servers
-        self.table = np.zeros((0, 4)) if table is None else np.ascontiguousarray(table)
-        self.nodes = np.zeros((0, 2)) if nodes is None else np.ascontiguousarray(nodes)
-        windows = 0
-        if table is not None:
-            windows = len(table) // tasks
-            if windows == 0:
+        self.tasks, self.servers, self.windows = tasks, servers, 0
+        table = np.zeros((0, 4)) if table is None else np.ascontiguousarray(table)
+        nodes = np.zeros((0, 2)) if nodes is None else np.ascontiguousarray(nodes)
+        if len(table):
+            self.windows = len(table) // tasks
+            if self.windows == 0:
                 raise InvalidParameter(
                     f"tasks: a window of {tasks} is longer than the trace, which has {len(table)} tasks"
                 )
-            if servers > len(self.nodes):
-                raise InvalidParameter(
-                    f"servers: {servers} are more than the trace's {len(self.nodes)} nodes"
-                )
-        self.constants = np.zeros(1, dtype=SOURCE)
-        self.constants[0] = (windows, arrival_rate, load or 0.0, execution_sigma)
-
-    @property
-    def windows(self) -> int:
-        """Number of whole windows of the trace; 0 for the synthetic generator."""
-        return int(self.constants["windows"][0])
+            if servers > len(nodes):
+                raise InvalidParameter(f"servers: {servers} are more than the trace's {len(nodes)} nodes")
+        constants = np.array((tasks, self.windows, arrival_rate, load or 0.0, execution_sigma), dtype=ORIGIN)
+        self.arrays = Origin(constants, table, nodes, np.zeros(len(nodes), dtype=np.int64))
 
 
 def make_source(parameters: QueueDelayParameters) -> Source:
@@ -249,38 +297,13 @@ def from_trace(trace: Trace | JobTrace) -> tuple[npt.NDArray[np.float64], npt.ND
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    from schedgym.core.random import root_seed
-
-    tasks = np.zeros((1, source.tasks, 4))
-    capacity = np.zeros((1, source.servers, 2))
-    draw_python(
-        np.ones(1, dtype=bool),
-        np.array([root_seed(seed)]),
-        np.array([episode]),
-        source,
-        tasks,
-        capacity,
-    )
-    return make_workload(tasks[0], capacity[0])
-
-
-def draw_python(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: npt.NDArray[np.int64],
-    source: Source,
-    tasks: npt.NDArray[np.float64],
-    capacity: npt.NDArray[np.float64],
-) -> None:
-    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow)."""
-    with np.errstate(over="ignore"):
-        draw(
-            mask, seeds, episodes, source.constants, source.table, source.nodes, source.tasks, tasks, capacity
-        )
+    jobs = allocate(Jobs, {"task": source.tasks, "server": source.servers}, 1)
+    draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
+    return rebuild(Jobs(*(array[0] for array in jobs)))
 
 
 @helper
-def draw_servers(seed: np.uint64, episode: int, capacity: Any, b: int) -> None:
+def draw_servers(jobs: Jobs, seed: np.uint64, episode: int) -> None:
     """Servers by the machine mix, independently, so that lists nest in their number.
 
     Server 0 is redrawn until it holds the largest demand, so that every task fits somewhere.
@@ -290,7 +313,7 @@ def draw_servers(seed: np.uint64, episode: int, capacity: Any, b: int) -> None:
     total = 0.0
     for k in range(kinds):
         total += GOOGLE_2011_MACHINES[k, 2]
-    for j in range(capacity.shape[1]):
+    for j in range(jobs.capacity.shape[0]):
         while True:
             state, u = uniform(state)
             left = u * total
@@ -302,14 +325,12 @@ def draw_servers(seed: np.uint64, episode: int, capacity: Any, b: int) -> None:
             memory = GOOGLE_2011_MACHINES[kind, 1]
             if j > 0 or (cpu >= CPU_MAX and memory >= MEMORY_MAX):
                 break
-        capacity[b, j, 0] = cpu
-        capacity[b, j, 1] = memory
+        jobs.capacity[j, 0] = cpu
+        jobs.capacity[j, 1] = memory
 
 
 @helper
-def draw_synthetic(
-    seed: np.uint64, episode: int, rate: float, sigma: float, count: int, tasks: Any, b: int
-) -> None:
+def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> None:
     """Tasks of the stand-in for the 2011 Google trace."""
     arrivals = stream(seed, episode, ARRIVALS)
     executions = stream(seed, episode, EXECUTIONS)
@@ -317,128 +338,98 @@ def draw_synthetic(
     clock = 0.0
     rest = math.sqrt(1.0 - LOG_CORRELATION * LOG_CORRELATION)
     spare = 0.0
-    for i in range(count):
+    for i in range(source.tasks):
         arrivals, gap = exponential(arrivals)
-        clock += gap / rate
+        clock += gap / source.arrival_rate
         if i % 2 == 0:
             executions, z, spare = normal_pair(executions)
         else:
             z = spare
-        execution = EXECUTION_MEDIAN * math.exp(sigma * z)
+        execution = EXECUTION_MEDIAN * math.exp(source.execution_sigma * z)
         demands, x, y = normal_pair(demands)
         cpu = CPU_MEDIAN * math.exp(CPU_SIGMA * x)
         memory = MEMORY_MEDIAN * math.exp(MEMORY_SIGMA * (LOG_CORRELATION * x + rest * y))
-        tasks[b, i, 0] = clock
-        tasks[b, i, 1] = min(max(execution, EXECUTION_RANGE[0]), EXECUTION_RANGE[1])
-        tasks[b, i, 2] = min(max(cpu, DEMAND_MIN), CPU_MAX)
-        tasks[b, i, 3] = min(max(memory, DEMAND_MIN), MEMORY_MAX)
+        jobs.arrival[i] = clock
+        jobs.execution[i] = min(max(execution, EXECUTION_RANGE[0]), EXECUTION_RANGE[1])
+        jobs.demand[i, 0] = min(max(cpu, DEMAND_MIN), CPU_MAX)
+        jobs.demand[i, 1] = min(max(memory, DEMAND_MIN), MEMORY_MAX)
 
 
 @helper
-def draw_window(
-    seed: np.uint64,
-    episode: int,
-    windows: int,
-    table: Any,
-    nodes: Any,
-    order: Any,
-    count: int,
-    tasks: Any,
-    capacity: Any,
-    b: int,
-) -> None:
+def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> None:
     """The episode's window of a trace, its clock starting at 0, on nodes drawn without replacement.
 
-    Server lists nest in their number; ``order`` [P] is scratch. Consecutive episodes of a seed take
-    consecutive windows, from a first one that the seed decides.
+    Server lists nest in their number. Consecutive episodes of a seed take consecutive windows, from a first
+    one that the seed decides.
     """
+    windows, count = origin.constants.windows, origin.constants.tasks
     state = stream(seed, 0, WINDOWS)
     state, u = uniform(state)
     first = ((int(u * windows) + episode) % windows) * count
-    origin = table[first, 0]
     for i in range(count):
-        tasks[b, i, 0] = table[first + i, 0] - origin
-        for k in range(1, 4):
-            tasks[b, i, k] = table[first + i, k]
+        task = origin.trace[first + i]
+        jobs.arrival[i] = task[0] - origin.trace[first, 0]
+        jobs.execution[i] = task[1]
+        jobs.demand[i, 0] = task[2]
+        jobs.demand[i, 1] = task[3]
     state = stream(seed, episode, SERVERS)
+    order = origin.order
     population = order.shape[0]
     for k in range(population):
         order[k] = k
-    for j in range(capacity.shape[1]):
+    for j in range(jobs.capacity.shape[0]):
         if j > 0:  # node 0 stays server 0; the others as the first steps of a Fisher-Yates shuffle
             state, u = uniform(state)
             k = j + int(u * (population - j))
             order[j], order[k] = order[k], order[j]
-        capacity[b, j, 0] = nodes[order[j], 0]
-        capacity[b, j, 1] = nodes[order[j], 1]
+        jobs.capacity[j, 0] = origin.nodes[order[j], 0]
+        jobs.capacity[j, 1] = origin.nodes[order[j], 1]
 
 
 @helper
-def scale_to_load(load: float, count: int, tasks: Any, capacity: Any, b: int) -> None:
+def scale_to_load(load: float, jobs: Jobs) -> None:
     """Scale arrivals so that the busiest resource's volume is ``load`` times its capacity over the span."""
+    count = jobs.size.tasks
     work_cpu = 0.0
     work_memory = 0.0
     for i in range(count):
-        work_cpu += tasks[b, i, 1] * tasks[b, i, 2]
-        work_memory += tasks[b, i, 1] * tasks[b, i, 3]
+        work_cpu += jobs.execution[i] * jobs.demand[i, 0]
+        work_memory += jobs.execution[i] * jobs.demand[i, 1]
     total_cpu = 0.0
     total_memory = 0.0
-    for j in range(capacity.shape[1]):
-        total_cpu += capacity[b, j, 0]
-        total_memory += capacity[b, j, 1]
-    origin = tasks[b, 0, 0]
-    span = tasks[b, count - 1, 0] - origin
+    for j in range(jobs.capacity.shape[0]):
+        total_cpu += jobs.capacity[j, 0]
+        total_memory += jobs.capacity[j, 1]
+    origin = jobs.arrival[0]
+    span = jobs.arrival[count - 1] - origin
     if span > 0.0:
         factor = max(work_cpu / total_cpu, work_memory / total_memory) / load / span
         for i in range(count):
-            tasks[b, i, 0] = (tasks[b, i, 0] - origin) * factor
+            jobs.arrival[i] = (jobs.arrival[i] - origin) * factor
 
 
-@kernel
-def draw(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: npt.NDArray[np.int64],
-    constants: npt.NDArray[Any],
-    table: npt.NDArray[np.float64],
-    nodes: npt.NDArray[np.float64],
-    count: int,
-    tasks: npt.NDArray[np.float64],
-    capacity: npt.NDArray[np.float64],
-) -> None:
-    """Draw the workload of (seed, episode) for environments.
+@helper
+def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
+    """Draw the workload of (seed, episode)."""
+    source = env.source.constants
+    env.jobs.size.tasks = source.tasks
+    if source.windows > 0:
+        draw_window(env.source, env.jobs, seed, episode)
+    else:
+        draw_servers(env.jobs, seed, episode)
+        draw_synthetic(source, env.jobs, seed, episode)
+    if source.load > 0.0:
+        scale_to_load(source.load, env.jobs)
+    return 0
 
-    Args:
-        mask: which ones [B].
-        seeds: root seeds [B].
-        episodes: numbers of the episodes [B].
-        constants: SOURCE [1].
-        table: the trace's tasks [N, 4], or empty.
-        nodes: the trace's machines [P, 2], or empty.
-        count: tasks per episode.
-        tasks: written, [B, >= count, 4].
-        capacity: written, [B, M, 2].
-    """
-    source = constants[0]
-    order = np.zeros(nodes.shape[0], dtype=np.int64)
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        if source.windows > 0:
-            draw_window(seeds[b], episodes[b], source.windows, table, nodes, order, count, tasks, capacity, b)
-        else:
-            draw_servers(seeds[b], episodes[b], capacity, b)
-            draw_synthetic(
-                seeds[b],
-                episodes[b],
-                source.arrival_rate,
-                source.execution_sigma,
-                count,
-                tasks,
-                b,
-            )
-        if source.load > 0.0:
-            scale_to_load(source.load, count, tasks, capacity, b)
+
+access = accessor(Drawing)
+
+
+@pure_kernel
+def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
+    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
+    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
 
 
 #: toy instances with the optimal mean queuing delay [s]: name -> (tasks, servers, optimum)

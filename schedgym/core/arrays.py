@@ -1,0 +1,212 @@
+"""Arrays that are declared once: a bundle says of each array its kind and its dimensions, the rest follows.
+
+A bundle is a named tuple of arrays. An annotation names the kind of the elements and the dimensions of what
+belongs to ONE environment::
+
+    class State(NamedTuple):
+        scalars: Annotated[Any, SCALARS]  # a record: no dimension
+        served: Annotated[Floats, "job"]
+        held: Annotated[Integers, "job", "server"]
+        first_task: Annotated[Integers32, "job+1"]
+        phase_demand: Annotated[Integers, "job", 2]
+        start: Annotated[Floats, "task", Fill(math.nan)]
+
+A problem gathers its bundles in one more named tuple, its environment; bundles marked ``SHARED`` are the same
+for all environments, those marked ``SCRATCH`` are work space, one for each thread. In memory all others are
+batch-first: axis 0 is the environment. Kernels get one environment at a time, without that axis (see
+:func:`schedgym.core.tables.accessor`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "SCRATCH",
+    "SHARED",
+    "Bytes",
+    "Declaration",
+    "Fill",
+    "Flags",
+    "Floats",
+    "Floats32",
+    "Integers",
+    "Integers32",
+    "Member",
+    "Renamed",
+    "Sizes",
+    "allocate",
+    "allocate_all",
+    "declarations",
+    "members",
+    "regrow",
+    "sizes_of",
+]
+
+# Kinds of arrays; all are C-contiguous.
+Floats = Annotated[npt.NDArray[np.float64], np.dtype(np.float64)]
+Floats32 = Annotated[npt.NDArray[np.float32], np.dtype(np.float32)]
+Integers = Annotated[npt.NDArray[np.int64], np.dtype(np.int64)]
+Integers32 = Annotated[npt.NDArray[np.int32], np.dtype(np.int32)]
+Bytes = Annotated[npt.NDArray[np.int8], np.dtype(np.int8)]
+Flags = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_)]
+
+#: marks of a bundle in an environment
+SHARED, SCRATCH = "shared", "scratch"
+
+#: name of a dimension -> its length
+Sizes = Mapping[str, int]
+Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
+
+
+@dataclasses.dataclass(frozen=True)
+class Fill:
+    """What an array holds at first, if not zero."""
+
+    value: float
+
+
+class Renamed:
+    """A mark of a bundle in an environment: its dimensions go by other names, ``Renamed(job="window")``."""
+
+    def __init__(self, **names: str) -> None:
+        self.names = names
+
+
+@dataclasses.dataclass(frozen=True)
+class Declaration:
+    """One array of a bundle.
+
+    Attributes:
+        name: of the field.
+        dtype: of the elements.
+        dimensions: lengths, names of lengths, or a name and what is added to its length ("job+1").
+        fill: what it holds at first.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    dimensions: tuple[int | str, ...]
+    fill: float
+
+    def shape(self, sizes: Sizes, renamed: Mapping[str, str]) -> tuple[int, ...]:
+        """The array's shape under these sizes."""
+        return tuple(_length(dimension, sizes, renamed) for dimension in self.dimensions)
+
+
+@dataclasses.dataclass(frozen=True)
+class Member:
+    """One bundle of an environment: its field's name, its class, whether it is shared or work space."""
+
+    name: str
+    bundle: type[Any]
+    kind: str
+    renamed: Mapping[str, str]
+
+
+def _length(dimension: int | str, sizes: Sizes, renamed: Mapping[str, str]) -> int:
+    if isinstance(dimension, int):
+        return dimension
+    name, _, more = dimension.partition("+")
+    return sizes[renamed.get(name, name)] + int(more or 0)
+
+
+@functools.cache
+def declarations(bundle: type[Any]) -> tuple[Declaration, ...]:
+    """The arrays of a bundle, in the order of its fields."""
+    hints = typing.get_type_hints(bundle, include_extras=True)
+    found = []
+    for name in bundle._fields:
+        dtype, *rest = hints[name].__metadata__
+        fill = next((entry.value for entry in rest if isinstance(entry, Fill)), 0.0)
+        dimensions = tuple(entry for entry in rest if not isinstance(entry, Fill))
+        if not dimensions and dtype.names is None:
+            raise TypeError(f"{bundle.__name__}.{name}: an array that is no record needs a dimension")
+        found.append(Declaration(name, dtype, dimensions, fill))
+    return tuple(found)
+
+
+@functools.cache
+def members(environment: type[Any]) -> tuple[Member, ...]:
+    """The bundles of an environment, in the order of its fields."""
+    hints = typing.get_type_hints(environment, include_extras=True)
+    found = []
+    for name in environment._fields:
+        marks = getattr(hints[name], "__metadata__", ())
+        bundle = typing.get_args(hints[name])[0] if marks else hints[name]
+        kind = next((mark for mark in marks if isinstance(mark, str)), "")
+        renamed = next((mark.names for mark in marks if isinstance(mark, Renamed)), {})
+        found.append(Member(name, bundle, kind, renamed))
+    return tuple(found)
+
+
+def allocate(
+    bundle: type[Bundle], sizes: Sizes, batch: int | None = None, renamed: Mapping[str, str] | None = None
+) -> Bundle:
+    """Make a bundle's arrays.
+
+    Args:
+        bundle: a named tuple of declared arrays.
+        sizes: length of each dimension that it names.
+        batch: number of environments, which become axis 0; None: no such axis.
+        renamed: dimension -> the name under which ``sizes`` has it.
+    """
+    first = () if batch is None else (batch,)
+    arrays = []
+    for array in declarations(bundle):
+        shape = (*first, *array.shape(sizes, renamed or {}))
+        arrays.append(np.full(shape, array.fill, array.dtype) if array.fill else np.zeros(shape, array.dtype))
+    return bundle(*arrays)
+
+
+def allocate_all(environment: type[Bundle], sizes: Sizes, num_envs: int) -> Bundle:
+    """The batch-first arrays of ``num_envs`` environments; one set of those that are shared or work space."""
+    made = (
+        allocate(member.bundle, sizes, None if member.kind else num_envs, member.renamed)
+        for member in members(environment)
+    )
+    return environment(*made)
+
+
+def regrow(arrays: Bundle, sizes: Sizes, num_envs: int) -> Bundle:
+    """The arrays under other sizes, with what they hold; those whose shape stays are the same objects.
+
+    Arrays that are one object, in whatever bundles, stay one.
+    """
+    grown: dict[int, npt.NDArray[Any]] = {}
+    result = []
+    for member, bundle in zip(members(type(arrays)), arrays, strict=True):
+        first = () if member.kind else (num_envs,)
+        fields = []
+        for declared, array in zip(declarations(member.bundle), bundle, strict=True):
+            shape = (*first, *declared.shape(sizes, member.renamed))
+            if id(array) not in grown:
+                grown[id(array)] = array if shape == array.shape else _copied(array, shape, declared.fill)
+            fields.append(grown[id(array)])
+        result.append(member.bundle(*fields))
+    return type(arrays)(*result)
+
+
+def _copied(array: npt.NDArray[Any], shape: tuple[int, ...], fill: float) -> npt.NDArray[Any]:
+    new = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
+    both = tuple(slice(min(lengths)) for lengths in zip(array.shape, shape, strict=True))
+    new[both] = array[both]
+    return new
+
+
+def sizes_of(instance: tuple[Any, ...]) -> dict[str, int]:
+    """The lengths of the named dimensions of a bundle without a batch axis."""
+    found: dict[str, int] = {}
+    for declared, array in zip(declarations(type(instance)), instance, strict=True):
+        for dimension, length in zip(declared.dimensions, array.shape, strict=True):
+            if isinstance(dimension, str):
+                name, _, more = dimension.partition("+")
+                found[name] = length - int(more or 0)
+    return found

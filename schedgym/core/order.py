@@ -1,0 +1,69 @@
+"""Orders and order statistics, for kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from schedgym.core.jit import helper
+
+__all__ = ["percentile", "sort", "sort_rows"]
+
+
+@helper
+def sort_rows(order: Any, key: Any, n: int) -> None:
+    """Sort the rows in order[:n] by key, ties by row (Shell 1959, with gaps about Tokuda's)."""
+    gap = 1
+    while 9 * gap < 4 * n:
+        gap = (9 * gap + 3) // 4
+    while True:
+        for x in range(gap, n):
+            i = order[x]
+            y = x
+            while y >= gap and (
+                key[order[y - gap]] > key[i] or (key[order[y - gap]] == key[i] and order[y - gap] > i)
+            ):
+                order[y] = order[y - gap]
+                y -= gap
+            order[y] = i
+        if gap == 1:
+            break
+        gap = max(4 * gap // 9, 1)
+
+
+@helper
+def sort(values: Any, count: int) -> None:
+    """Sort values[:count], ascending (Shell 1959, with gaps about Tokuda's)."""
+    gap = 1
+    while 9 * gap < 4 * count:
+        gap = (9 * gap + 3) // 4
+    while True:
+        for x in range(gap, count):
+            value = values[x]
+            y = x
+            while y >= gap and values[y - gap] > value:
+                values[y] = values[y - gap]
+                y -= gap
+            values[y] = value
+        if gap == 1:
+            break
+        gap = max(4 * gap // 9, 1)
+
+
+@helper
+def percentile(ordered: Any, count: int, share: float) -> float:
+    """Linear interpolation between order statistics (numpy's default definition).
+
+    Args:
+        ordered: [>= count] ascending.
+        count: at least 1.
+        share: 0 to 1.
+    """
+    at = share * (count - 1)
+    low = int(math.floor(at))
+    high = min(low + 1, count - 1)
+    t = at - low
+    difference = ordered[high] - ordered[low]
+    if t >= 0.5:  # as numpy does, so that both ends are exact
+        return ordered[high] - difference * (1.0 - t)
+    return ordered[low] + difference * t

@@ -1,0 +1,273 @@
+"""Tables: how kernels get at the arrays of one environment.
+
+A kernel that is called for a single environment must not spend its time on taking a hundred arrays apart
+(7 us, where the step itself takes 0.3): :func:`pack` writes the addresses and shapes of all arrays into a
+table, once, and inside the kernel :func:`accessor` makes of a table and an index the environment: the same
+named tuples of arrays, without the batch axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core import cgutils, imputils, types
+from numba.core.typing import templates
+from numba.extending import intrinsic, models, register_model
+from numba.np import arrayobj
+
+from schedgym.core.arrays import SCRATCH, SHARED, Declaration, Sizes, allocate, declarations, members
+from schedgym.core.jit import COMPILED
+from schedgym.core.random import root_seeds
+
+__all__ = ["Table", "accessor", "batch_of_one", "draw_into", "make_tools", "pack"]
+
+#: of an array, the batch axis included
+MOST_DIMENSIONS = 3
+Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
+
+# their annotations are partial
+_numba: Any = numba
+_types: Any = types
+_arrayobj: Any = arrayobj
+_cgutils: Any = cgutils
+_models: Any = models
+_templates: Any = templates
+_register_model: Any = register_model
+_lower_getattr_generic: Any = imputils.lower_getattr_generic
+
+
+def _rows(arrays: Any, kinds: tuple[str, ...]) -> list[tuple[int, ...]]:
+    """Address and shape of each array of the bundles of these kinds, padded to MOST_DIMENSIONS lengths."""
+    rows = []
+    for member, bundle in zip(members(type(arrays)), arrays, strict=True):
+        if member.kind not in kinds:
+            continue
+        if bundle is None:  # the kernels that get this table do not touch it
+            rows += [(0,) * (1 + MOST_DIMENSIONS)] * len(declarations(member.bundle))
+            continue
+        for declared, array in zip(declarations(member.bundle), bundle, strict=True):
+            dimensions = len(declared.dimensions) + (member.kind == "")
+            if array.dtype != declared.dtype or array.ndim != dimensions or not array.flags.c_contiguous:
+                raise TypeError(
+                    f"{type(bundle).__name__}.{declared.name}: must be a contiguous {declared.dtype} array "
+                    f"with {dimensions} dimensions, got {array.dtype} {array.shape}"
+                )
+            rows.append((array.ctypes.data, *array.shape, *(0,) * (MOST_DIMENSIONS - dimensions)))
+    return rows
+
+
+def pack(arrays: Any, scratch: bool = False) -> Any:
+    """A table of an environment's arrays for kernels: int64 [arrays, 1 + MOST_DIMENSIONS].
+
+    The caller keeps the arrays alive and packs again when one is replaced. Uncompiled
+    (NUMBA_DISABLE_JIT=1) it is the bundles themselves.
+
+    Args:
+        arrays: a named tuple of bundles; see :mod:`schedgym.core.arrays`.
+        scratch: pack the work space, else all but the work space.
+    """
+    if not COMPILED:
+        return arrays
+    rows = _rows(arrays, (SCRATCH,) if scratch else ("", SHARED))
+    return np.array(rows, dtype=np.int64).reshape(-1, 1 + MOST_DIMENSIONS)
+
+
+class Table:
+    """Bundles and their work space, packed, and kept alive: ``kernel(*Table(...), ...)``."""
+
+    def __init__(self, arrays: Any, sizes: Sizes) -> None:
+        self.arrays = arrays
+        self.tools = make_tools(type(arrays), sizes)
+        self.packed = (pack(self.arrays), pack(self.tools, scratch=True))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.packed)
+
+
+def make_tools(environment: type[Any], sizes: Sizes) -> Any:
+    """The work space of an environment's kernels, for one thread; the other bundles are None."""
+    return environment(
+        *(
+            allocate(member.bundle, sizes, None, member.renamed) if member.kind == SCRATCH else None
+            for member in members(environment)
+        )
+    )
+
+
+def batch_of_one(instance: Bundle) -> Bundle:
+    """A bundle without a batch axis as that of a batch of one environment."""
+    return type(instance)(*(array[np.newaxis] for array in instance))
+
+
+def draw_into(kernel: Any, drawing: Any, seed: int, episode: int, sizes: Sizes | None = None) -> int:
+    """Draw the workload of one episode into a batch of one environment, by a problem's kernel ``draw``.
+
+    Args:
+        kernel: the problem's.
+        drawing: the bundles that it works on.
+        seed: of the environment, as the user gives it.
+        episode: counted from 0.
+        sizes: of its work space, if it has any.
+
+    Returns what the kernel returns: the length that it needs if the arrays are too short.
+    """
+    one = np.ones(1, dtype=bool)
+    with np.errstate(over="warn" if COMPILED else "ignore"):  # uncompiled, modular arithmetic would warn
+        return int(kernel(*Table(drawing, sizes or {}), one, root_seeds([seed]), np.array([episode])))
+
+
+def accessor(environment: type[Any]) -> Any:
+    """An intrinsic ``access(table, tools, b)`` for kernels: environment b, without the batch axis.
+
+    ``table`` and ``tools`` are what :func:`pack` made, the second one of the work space. The result has the
+    bundles as attributes, and each bundle its arrays; a record is the record itself. It is two pointers and a
+    number: an array is made of its row of the table where it is used, so that a helper which is given the
+    whole environment compiles as fast as one that is given two arrays, and runs as fast. The arrays own
+    nothing (numba's reference count is null): whoever holds the table keeps them alive.
+    """
+    if not COMPILED:
+
+        def access_uncompiled(table: Any, tools: Any, b: int) -> Any:
+            made = []
+            for member, shared, own in zip(members(environment), table, tools, strict=True):
+                bundle = own if member.kind == SCRATCH else shared
+                if bundle is None:
+                    made.append(None)
+                elif member.kind:
+                    made.append(type(bundle)(*(a[()] if a.ndim == 0 else a for a in bundle)))
+                else:
+                    made.append(type(bundle)(*(a[b] for a in bundle)))
+            return environment(*made)
+
+        return access_uncompiled
+    kind = _EnvironmentType(environment)
+
+    @intrinsic
+    def access(typing_context: Any, table: Any, tools: Any, b: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            made = _cgutils.create_struct_proxy(kind)(context, builder)
+            for name, type_, value in zip(("table", "tools"), signature.args, arguments, strict=False):
+                setattr(made, name, _arrayobj.make_array(type_)(context, builder, value).data)
+            made.index = context.cast(builder, arguments[2], signature.args[2], types.intp)
+            return made._getvalue()
+
+        return kind(table, tools, b), codegen
+
+    return access
+
+
+class _EnvironmentType(_types.Type):  # type: ignore[misc]
+    """The type of an environment in a kernel: the two tables and the index."""
+
+    def __init__(self, environment: type[Any]) -> None:
+        self.environment = environment
+        super().__init__(name=f"Environment({environment.__module__}.{environment.__qualname__})")
+
+
+class _BundleType(_types.Type):  # type: ignore[misc]
+    """The type of an environment's bundle in a kernel: its rows of a table and the index."""
+
+    def __init__(self, bundle: type[Any], is_batch: bool) -> None:
+        self.bundle, self.is_batch = bundle, is_batch
+        super().__init__(name=f"Bundle({bundle.__module__}.{bundle.__qualname__}, {is_batch})")
+
+    def array(self, declared: Declaration) -> Any:
+        """The type of one of its arrays."""
+        element = _numba.from_dtype(declared.dtype)
+        dimensions = len(declared.dimensions)
+        return types.Array(element, dimensions, "C") if dimensions else element
+
+
+@_register_model(_EnvironmentType)
+class _EnvironmentModel(_models.StructModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        table = types.CPointer(types.int64)
+        super().__init__(manager, kind, [("table", table), ("tools", table), ("index", types.intp)])
+
+
+@_register_model(_BundleType)
+class _BundleModel(_models.StructModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, [("rows", types.CPointer(types.int64)), ("index", types.intp)])
+
+
+@_templates.infer_getattr
+class _EnvironmentAttributes(_templates.AttributeTemplate):  # type: ignore[misc]
+    key = _EnvironmentType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        for member in members(kind.environment):
+            if member.name == name:
+                return _BundleType(member.bundle, member.kind == "")
+        return None
+
+
+@_templates.infer_getattr
+class _BundleAttributes(_templates.AttributeTemplate):  # type: ignore[misc]
+    key = _BundleType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        for declared in declarations(kind.bundle):
+            if declared.name == name:
+                return kind.array(declared)
+        return None
+
+
+@_lower_getattr_generic(_EnvironmentType)
+def _lower_bundle(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    environment = _cgutils.create_struct_proxy(kind)(context, builder, value=value)
+    first = {"table": 0, "tools": 0}
+    for member in members(kind.environment):
+        which = "tools" if member.kind == SCRATCH else "table"
+        if member.name == name:
+            break
+        first[which] += len(declarations(member.bundle))
+    made = _cgutils.create_struct_proxy(_BundleType(member.bundle, member.kind == ""))(context, builder)
+    offset = context.get_constant(types.intp, first[which] * (1 + MOST_DIMENSIONS))
+    made.rows = builder.gep(getattr(environment, which), [offset])
+    made.index = environment.index
+    return made._getvalue()
+
+
+@_lower_getattr_generic(_BundleType)
+def _lower_array(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    bundle = _cgutils.create_struct_proxy(kind)(context, builder, value=value)
+    row, declared = next((i, d) for i, d in enumerate(declarations(kind.bundle)) if d.name == name)
+    array_type = kind.array(declared)
+
+    def entry(column: int) -> Any:
+        place = context.get_constant(types.intp, row * (1 + MOST_DIMENSIONS) + column)
+        loaded = builder.load(builder.gep(bundle.rows, [place]))
+        # no kernel writes to a table: what was loaded once need not be loaded again
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return loaded
+
+    is_record = not declared.dimensions
+    element = array_type if is_record else array_type.dtype
+    size = context.get_abi_sizeof(context.get_data_type(element))
+    itemsize = context.get_constant(types.intp, declared.dtype.itemsize if is_record else size)
+    shape = [entry(1 + kind.is_batch + axis) for axis in range(len(declared.dimensions))]
+    address = entry(0)
+    if kind.is_batch:
+        stride = itemsize
+        for length in shape:
+            stride = builder.mul(stride, length)
+        address = builder.add(address, builder.mul(bundle.index, stride))
+    if is_record:
+        return builder.inttoptr(address, context.get_value_type(array_type))
+    array = _arrayobj.make_array(array_type)(context, builder)
+    strides = [itemsize]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    _arrayobj.populate_array(
+        array,
+        data=builder.inttoptr(address, array.data.type),
+        shape=shape,
+        strides=strides,
+        itemsize=itemsize,
+        meminfo=None,
+    )
+    return array._getvalue()
