@@ -1,11 +1,197 @@
 """OCORP+M: OCORP with memory, cores and placement in turn."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
-from schedgym.baselines.flowtime.pricing import MEMORY, PricingPolicy
+from schedgym.baselines.flowtime.policy import unpack_seen
+from schedgym.baselines.flowtime.pricing import PricingPolicy, clear_rest, set_prices, unpack
+from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.order import sort_rows
 from schedgym.core.policy import register_policy
 from schedgym.errors import InvalidParameter
+from schedgym.problems.flowtime.rules import Scratch, Visible, fill, make_scratch, pack_cores, place
+from schedgym.solvers.arithmetic import fixed, scale_for, variable
+from schedgym.solvers.knapsack import KnapsackScratch, knapsack_into, make_knapsack_scratch
+from schedgym.solvers.transport import (
+    FORBIDDEN,
+    TransportScratch,
+    break_ties,
+    make_transport_scratch,
+    transport_into,
+)
 
-__all__ = ["OCORPM"]
+__all__ = ["OCORPM", "memory_allocation"]
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+MOST_CELLS = 1 << 27  # of the knapsack's table
+
+
+@helper
+def _keep_by_value(
+    n: int, i: int, x: Integers, value: Integers, reserve: Integers, memory: Integers, bag: KnapsackScratch
+) -> None:
+    """Choose which jobs with cores on server i in ``x`` get its memory."""
+    count = variable(0)
+    for r in range(n):
+        if x[r, i] > 0:
+            bag.item[count] = r
+            bag.value[count] = value[r] * x[r, i]
+            bag.weight[count] = reserve[r]
+            count += 1
+    knapsack_into(count, memory[i], bag)
+    for y in range(count):
+        if bag.taken[y] == 0:
+            x[bag.item[y], i] = 0
+
+
+@pure_kernel
+def memory_allocation(
+    literal: bool,
+    backfill: bool,
+    sticky: bool,
+    n: int,
+    omega: Floats,
+    rows: Visible,
+    cpu: Integers,
+    memory: Integers,
+    scratch: Scratch,
+    net: TransportScratch,
+    bag: KnapsackScratch,
+    granted: Integers,
+) -> int:
+    """The slot of ocorp+m: cores x and servers z in turn, until nothing changes.
+
+    The first x is fill and pack in order of omega; z is per server a knapsack on memory with the value of
+    the cores there; later x are the exact optimum on the servers that z left a job (cores of value v: a
+    transportation problem), unless that is no better. A core is worth -omega, plus what lifts all visible
+    jobs to 1 at least. Then the jobs get what is free, as in :func:`place`.
+
+    Args:
+        literal: only jobs with omega < 0, and without the bonus.
+        backfill: whether they get what is free.
+        sticky: of the first packing.
+        n: jobs.
+        omega: [>= n] of :func:`set_coefficients`.
+        rows: plain jobs with memory.
+        cpu: [M].
+        memory: [M] GB.
+        scratch: of :func:`make_scratch` with ``memory``.
+        net: of make_transport_scratch (rows, M).
+        bag: of make_knapsack_scratch, for the jobs with cores on one server and its GB.
+        granted: [>= n, M] written, n rows.
+
+    Returns:
+        The number of rounds, each an x and the z after it; the last one changes nothing.
+
+    Source: paper 000, Algorithm 1. Deviations: the bonus, without which it idles; the old x is kept unless
+    the new one is better; backfill.
+    """
+    servers = cpu.shape[0]
+    order = scratch.order
+    value = scratch.waiting
+    x = scratch.x
+    size = variable(0)
+    total = variable(0)
+    for i in range(servers):
+        total += cpu[i]
+    largest = 0.0
+    highest = -1.0
+    for r in range(n):
+        if not literal or omega[r] < 0.0:
+            largest = max(largest, abs(omega[r]))
+            highest = max(highest, omega[r])
+            order[size] = r
+            size += 1
+    sort_rows(order, omega, size)
+    fill(n, size, order, rows.cap, cpu, scratch.cores)
+    pack_cores(sticky, n, scratch.cores, cpu, rows.held, scratch, x)
+    scale = scale_for(largest if literal else 2.0 * largest + 1.0, max(total, 2 * servers + 4))
+    bonus = 0
+    if not literal:
+        bonus = max(0, fixed(1.0, scale) + fixed(highest, scale))
+    for y in range(size):
+        value[order[y]] = max(0, bonus - fixed(omega[order[y]], scale))
+    rounds = 1
+    for i in range(servers):
+        _keep_by_value(n, i, x, value, rows.memory, memory, bag)
+    while True:
+        # the best x on the servers that z leaves, or x as it is
+        rounds += 1
+        count = variable(0)
+        worth = 0
+        for r in range(n):
+            hosts = 0
+            for i in range(servers):
+                net.linear[count, i] = FORBIDDEN
+                if x[r, i] > 0:
+                    worth += value[r] * x[r, i]
+                    net.linear[count, i] = 0
+                    hosts += 1
+            if hosts > 0:
+                net.owner[count] = r
+                net.supply[count] = rows.cap[r]
+                net.base[count] = -value[r]
+                net.slope[count] = 0
+                count += 1
+        transport_into(count, variable(-1), cpu, net)
+        for y in range(count):
+            for i in range(servers):
+                worth -= value[net.owner[y]] * net.units[y, i]
+        if worth >= 0:  # the next z leaves all of x, which fits
+            break
+        break_ties(count, cpu, net)
+        changed = False
+        for r in range(n):
+            for i in range(servers):
+                granted[r, i] = x[r, i]
+                x[r, i] = 0
+        for y in range(count):
+            for i in range(servers):
+                x[net.owner[y], i] = net.units[y, i]
+        for i in range(servers):
+            _keep_by_value(n, i, x, value, rows.memory, memory, bag)
+        for r in range(n):
+            for i in range(servers):
+                if granted[r, i] != x[r, i]:
+                    changed = True
+        if not changed:
+            break
+    for r in range(n):
+        for i in range(servers):
+            granted[r, i] = x[r, i]
+    if backfill:
+        place(n, size, order, rows.cap, rows.memory, cpu, memory, scratch, granted)
+    return rounds
+
+
+@pure_kernel
+def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
+    """The slot of ocorp+m, for the first n jobs of an observation."""
+    scratch, net, bag, options, learned, decision = unpack(table)
+    rows, known = unpack_seen(seen)
+    choices = options.choices[0]
+    set_prices(n, slot, eq27, known, rows, options, learned, decision)
+    memory_allocation(
+        choices.literal,
+        choices.backfill,
+        choices.sticky,
+        n,
+        decision.omega,
+        rows,
+        options.cpu,
+        options.memory,
+        scratch,
+        net,
+        bag,
+        decision.granted,
+    )
+    clear_rest(n, decision)
 
 
 @register_policy(
@@ -54,4 +240,25 @@ class OCORPM(PricingPolicy):
         super().__init__("ocorp+m", ("allocation",), ("2d",), packing, gamma, lambda0, literal)
         if not isinstance(backfill, bool):
             raise InvalidParameter(f"backfill: must be True or False, got {backfill!r}")
-        self.method, self.backfill = MEMORY, backfill
+        self.backfill = backfill
+
+    def work_space(
+        self, observation: dict[str, Any], rows: int
+    ) -> tuple[Scratch, TransportScratch, KnapsackScratch]:
+        """See :meth:`PricingPolicy.work_space`."""
+        cpu, memory = self.capacities(observation)
+        items, room = min(rows, int(cpu.max())), int(memory.max())
+        if items * room > MOST_CELLS:
+            raise InvalidParameter(
+                f"{self.label}: {items} jobs on a server of {room} GB are too many for its knapsacks: give "
+                "memory in larger units"
+            )
+        return (
+            make_scratch(rows, self.servers, memory=True),
+            make_transport_scratch(rows, self.servers),
+            make_knapsack_scratch(items, room),
+        )
+
+    def decide(self, *slot: Any) -> None:
+        """See :meth:`PricingPolicy.decide`."""
+        decide(*slot)

@@ -1,17 +1,260 @@
 """OCORP+: OCORP with a cost for every change of a job's cores on a server."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
-from schedgym.baselines.flowtime.pricing import PLAIN, PLUS, PLUS_BY_JOB, PricingPolicy, check_number
+from schedgym.baselines.flowtime.policy import unpack_seen
+from schedgym.baselines.flowtime.pricing import PricingPolicy, check_number, clear_rest, set_prices, unpack
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.policy import Interface, register_policy
 from schedgym.errors import InvalidParameter
+from schedgym.problems.flowtime.rules import MOST_MULTIPLE, Scratch, Visible, spread
+from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for, variable
+from schedgym.solvers.knapsack import KnapsackScratch
+from schedgym.solvers.transport import TransportScratch, break_ties, make_transport_scratch, transport_into
 
-__all__ = ["OCORPPlus"]
+__all__ = ["OCORPPlus", "cheapest_cores", "plus_allocation"]
 
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 LEVELS = ("server", "job")
+
+
+@helper
+def _plus_scale(
+    n: int,
+    terms: int,
+    alpha: float,
+    coefficient: Floats,
+    rows: Visible,
+    age: Integers,
+    multiple: int,
+) -> float:
+    """The scale of the costs of ocorp+, which are multiplied by ``multiple``."""
+    largest = 0.0
+    for r in range(n):
+        d = float(rows.demand[r])
+        cost = abs(coefficient[r]) / d
+        if age[r] > 1:
+            old = 0
+            for i in range(rows.held.shape[1]):
+                old += rows.held[r, i]
+            cost += alpha * (2 * rows.cap[r] + 1 + 2 * old) / (d * d)
+        largest = max(largest, cost)
+    return scale_for(largest * multiple, terms)
+
+
+@helper
+def _plus_multiple(n: int, rows: Visible, age: Integers) -> int:
+    """A common denominator of the costs of ocorp+, or 0 if there is none that is small."""
+    multiple = 1
+    for r in range(n):
+        d = rows.demand[r]
+        multiple = common_multiple(multiple, d * d if age[r] > 1 else d, MOST_MULTIPLE)
+    return multiple
+
+
+@helper
+def _plus_base(r: int, scale: float, multiple: int, coefficient: Floats, rows: Visible) -> int:
+    """The cost coef / d as a whole number."""
+    d = rows.demand[r]
+    return fixed(coefficient[r] * (multiple // d) if multiple > 0 else coefficient[r] / d, scale)
+
+
+@helper
+def _plus_weight(r: int, scale: float, multiple: int, alpha: float, rows: Visible, age: Integers) -> int:
+    """The cost alpha / d^2 as a whole number; 0 in a job's first slot."""
+    if age[r] <= 1:
+        return 0
+    d = rows.demand[r]
+    return fixed(alpha, scale) * (multiple // (d * d)) if multiple > 0 else fixed(alpha / (d * d), scale)
+
+
+@pure_kernel
+def plus_allocation(
+    literal: bool,
+    n: int,
+    alpha: float,
+    coefficient: Floats,
+    age: Integers,
+    rows: Visible,
+    cpu: Integers,
+    net: TransportScratch,
+    granted: Integers,
+) -> None:
+    """The slot of ocorp+: min sum coef y + alpha sum over servers ((u - u_prev) / d)^2, exactly.
+
+    The cost of a core is coef/d + alpha (2q + 1 - 2 u_prev) / d^2, which grows with q: a transportation
+    problem with convex unit costs. Of the optima it is the lexicographically greatest, by row, then server.
+
+    Args:
+        literal: serve only what lowers the objective, else as much as fits.
+        n: jobs.
+        alpha: weight of the switching cost, above 0.
+        coefficient: [>= n] weight - lambda.
+        age: [>= n] jobs of age 1 have no switching cost.
+        rows: plain jobs.
+        cpu: [M].
+        net: of make_transport_scratch (rows, M).
+        granted: [>= n, M] written, n rows.
+
+    Source: paper 000, section IV-B (Eq. 31 and 32).
+    """
+    servers = cpu.shape[0]
+    multiple = _plus_multiple(n, rows, age)
+    scale = _plus_scale(n, 2 * servers + 4, alpha, coefficient, rows, age, max(multiple, 1))
+    wanted = 0
+    for r in range(n):
+        net.supply[r] = rows.cap[r]
+        wanted += rows.cap[r]
+        net.base[r] = _plus_base(r, scale, multiple, coefficient, rows)
+        weight = _plus_weight(r, scale, multiple, alpha, rows, age)
+        net.slope[r] = 2 * weight
+        for i in range(servers):
+            net.linear[r, i] = weight * (1 - 2 * rows.held[r, i])
+    total = variable(0)
+    for i in range(servers):
+        total += cpu[i]
+    if literal:
+        total = variable(-1)
+    elif wanted < total:
+        total = wanted
+    transport_into(n, total, cpu, net)
+    break_ties(n, cpu, net)
+    for r in range(n):
+        for i in range(servers):
+            granted[r, i] = net.units[r, i]
+
+
+@helper
+def _sift(root: int, count: int, heap: Integers, cost: Integers) -> None:
+    """Let a row sink in the heap of the least cost, ties: the lower row first."""
+    row = heap[root]
+    while True:
+        child = 2 * root + 1
+        if child >= count:
+            break
+        a = heap[child]
+        if child + 1 < count:
+            b = heap[child + 1]
+            if cost[b] < cost[a] or (cost[b] == cost[a] and b < a):
+                child += 1
+                a = b
+        if cost[row] < cost[a] or (cost[row] == cost[a] and row < a):
+            break
+        heap[root] = a
+        root = child
+    heap[root] = row
+
+
+@pure_kernel
+def cheapest_cores(
+    literal: bool,
+    n: int,
+    alpha: float,
+    coefficient: Floats,
+    age: Integers,
+    rows: Visible,
+    cpu: Integers,
+    scratch: Scratch,
+    cores: Integers,
+) -> None:
+    """The variant of ocorp+ that charges the change of a job's cores in all: take the cheapest cores.
+
+    Arguments as in :func:`plus_allocation`. Ties: lower row.
+
+    Args:
+        literal: as there.
+        n: as there.
+        alpha: as there.
+        coefficient: as there.
+        age: as there.
+        rows: as there.
+        cpu: as there.
+        scratch: work space; ``cores`` may be its own.
+        cores: [>= n] written.
+    """
+    multiple = _plus_multiple(n, rows, age)
+    scale = _plus_scale(n, 4, alpha, coefficient, rows, age, max(multiple, 1))
+    heap = scratch.waiting
+    cost = scratch.left
+    count = variable(0)
+    for r in range(n):
+        cores[r] = 0
+        old = 0
+        for i in range(cpu.shape[0]):
+            old += rows.held[r, i]
+        weight = _plus_weight(r, scale, multiple, alpha, rows, age)
+        cost[r] = _plus_base(r, scale, multiple, coefficient, rows) + weight * (1 - 2 * old)
+        if rows.cap[r] > 0:
+            heap[count] = r
+            count += 1
+    for root in range(count // 2 - 1, -1, -1):
+        _sift(root, count, heap, cost)
+    total = variable(0)
+    for i in range(cpu.shape[0]):
+        total += cpu[i]
+    while count > 0 and total > 0:
+        r = heap[0]
+        if literal and cost[r] >= 0:
+            break
+        cores[r] += 1
+        total -= 1
+        if cores[r] == rows.cap[r]:
+            count -= 1
+            heap[0] = heap[count]
+        else:
+            cost[r] += 2 * _plus_weight(r, scale, multiple, alpha, rows, age)
+        if count > 0:
+            _sift(0, count, heap, cost)
+
+
+@pure_kernel
+def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
+    """The slot with a charge on every server, for the first n jobs of an observation."""
+    _, net, _, options, learned, decision = unpack(table)
+    rows, known = unpack_seen(seen)
+    choices = options.choices[0]
+    set_prices(n, slot, eq27, known, rows, options, learned, decision)
+    plus_allocation(
+        choices.literal,
+        n,
+        choices.alpha,
+        decision.coefficient,
+        known.age,
+        rows,
+        options.cpu,
+        net,
+        decision.granted,
+    )
+    clear_rest(n, decision)
+
+
+@pure_kernel
+def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
+    """The slot with a charge on each job's cores in all, for the first n jobs of an observation."""
+    scratch, net, _, options, learned, decision = unpack(table)
+    rows, known = unpack_seen(seen)
+    choices = options.choices[0]
+    set_prices(n, slot, eq27, known, rows, options, learned, decision)
+    cheapest_cores(
+        choices.literal,
+        n,
+        choices.alpha,
+        decision.coefficient,
+        known.age,
+        rows,
+        options.cpu,
+        scratch,
+        scratch.cores,
+    )
+    spread(choices.how, n, scratch.cores, rows, options.cpu, scratch, net, decision.granted)
+    clear_rest(n, decision)
 
 
 @register_policy(
@@ -72,5 +315,24 @@ class OCORPPlus(PricingPolicy):
         super().reset(interface, rng)
         alpha: Any = interface.parameters["alpha"] if self.given is None else self.given
         self.alpha = float(alpha)
-        charged = PLUS if self.level == "server" else PLUS_BY_JOB
-        self.method = charged if self.alpha > 0.0 else PLAIN
+
+    @property
+    def by_server(self) -> bool:
+        """Whether the slot is a transportation problem."""
+        return self.alpha > 0.0 and self.level == "server"
+
+    def work_space(
+        self, observation: dict[str, Any], rows: int
+    ) -> tuple[Scratch, TransportScratch, KnapsackScratch]:
+        """See :meth:`PricingPolicy.work_space`."""
+        scratch, net, bag = super().work_space(observation, rows)
+        return scratch, make_transport_scratch(rows, self.servers) if self.by_server else net, bag
+
+    def decide(self, *slot: Any) -> None:
+        """See :meth:`PricingPolicy.decide`."""
+        if self.by_server:
+            decide_by_server(*slot)
+        elif self.alpha > 0.0:
+            decide_by_job(*slot)
+        else:
+            super().decide(*slot)

@@ -7,43 +7,52 @@ the change of its remaining work.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from schedgym.baselines.flowtime.policy import FlowtimePolicy, Known, unpack_seen
-from schedgym.core.jit import F4_2, F8_1, I8_1, I8_2, helper, pack, pure_kernel, unpacker
+from schedgym.core.jit import F4_2, F8_1, I8_1, I8_2, helper, pack, pure_kernel, record_dtype, unpacker
+from schedgym.core.order import sort_rows
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.rules import (
-    Scratch,
-    Visible,
-    allocate,
-    cheapest_cores,
-    make_scratch,
-    memory_allocation,
-    order_by,
-    plus_allocation,
-    set_coefficients,
-    spread,
-)
-from schedgym.solvers.fixed_point import variable
+from schedgym.problems.flowtime.rules import Scratch, Visible, allocate, demand_of, make_scratch
+from schedgym.solvers.arithmetic import power, variable
 from schedgym.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
-from schedgym.solvers.transport import TransportScratch, make_transport_scratch
+from schedgym.solvers.transport import TransportScratch
 
-__all__ = ["PricingPolicy", "check_number"]
+__all__ = [
+    "PricingPolicy",
+    "check_number",
+    "clear_rest",
+    "set_prices",
+    "unpack",
+]
 
-PLAIN, PLUS, PLUS_BY_JOB, MEMORY = range(4)  # how the prices become cores
 NUMBER, SEEN, EQ27 = range(3)  # where gamma comes from
-PROCESSING, WEIGHT = 1, 2  # how lambda starts, other than at a number
-MOST_CELLS = 1 << 27  # of the knapsack's table
+PROCESSING, WEIGHT = 1, 2  # how lambda starts, other than at a NUMBER
+
+CHOICES = record_dtype(
+    ("norm", np.float64),  # k
+    ("alpha", np.float64),
+    ("gamma", np.float64),  # where it is a number
+    ("lambda0", np.float64),  # where it is a number
+    ("gamma_from", np.int64),  # NUMBER, SEEN or EQ27
+    ("lambda0_from", np.int64),  # NUMBER, PROCESSING or WEIGHT
+    ("how", np.int64),  # how cores come to servers
+    ("phases", np.bool_),  # whether the jobs are MapReduce jobs
+    ("estimation", np.bool_),  # whether demands are mis-estimated
+    ("literal", np.bool_),
+    ("backfill", np.bool_),
+    ("sticky", np.bool_),
+)
 
 
 class Options(NamedTuple):
     """What stays the same in an episode."""
 
-    flags: I8_1  # [9] method, how, phases, estimation, literal, backfill, sticky, gamma, lambda0
-    numbers: F8_1  # [4] k, alpha, gamma, lambda0, where they are numbers
+    choices: Annotated[npt.NDArray[Any], CHOICES, 1]  # [1]
     cpu: I8_1  # [M]
     memory: I8_1  # [M] GB
 
@@ -116,9 +125,9 @@ def learn(
     learned: Learned,
 ) -> None:
     """Update the prices of the last slot's jobs by their service; those of new jobs and phases begin."""
-    phases = options.flags[2] != 0
-    estimation = options.flags[3] != 0
-    norm = options.numbers[0]
+    choices = options.choices[0]
+    phases = choices.phases
+    norm = choices.norm
     before = learned.state[0]
     step = float(learned.state[1]) ** (norm + 0.5)
     gamma = learned.numbers[0]
@@ -142,7 +151,7 @@ def learn(
                 for y in range(2):
                     work += rows.tasks[r, y] * known.phase_processing[r, y]
                 target = float(work)
-            if estimation:
+            if choices.estimation:
                 served = simplest_fraction(
                     learned.slots_left[s] - rows.slots_left[r], 1e-15 * (1.0 + learned.slots_left[s])
                 )
@@ -151,12 +160,12 @@ def learn(
                 served = (learned.remaining[s] - rows.remaining[r]) / unit
             wanted = target / (tasks * max(gamma - arrival[r], 1.0))
             price = max(0.0, learned.price[s] + step * (wanted - served))
-        elif options.flags[8] == PROCESSING:
+        elif choices.lambda0_from == PROCESSING:
             price = float(slot) ** (norm + 0.5) * length
-        elif options.flags[8] == WEIGHT:
+        elif choices.lambda0_from == WEIGHT:
             price = math.nan  # set_coefficients puts the weight
         else:
-            price = options.numbers[3]
+            price = choices.lambda0
         if not met:
             end = float(max(arrival[r] + 2 * length, 2 * arrival[r]))
             learned.numbers[1] = max(learned.numbers[1], end)
@@ -168,77 +177,110 @@ def learn(
         learned.slots_left[r] = rows.slots_left[r]
     learned.state[0] = n
     learned.state[1] = slot
-    if options.flags[7] == SEEN:
+    if choices.gamma_from == SEEN:
         cores = 0
         for i in range(options.cpu.shape[0]):
             cores += options.cpu[i]
         learned.numbers[0] = max(learned.numbers[1], 4.0 * learned.numbers[2] / cores)
-    elif options.flags[7] == EQ27:
+    elif choices.gamma_from == EQ27:
         learned.numbers[0] = eq27
     else:
-        learned.numbers[0] = options.numbers[2]
+        learned.numbers[0] = choices.gamma
+
+
+@pure_kernel
+def set_coefficients(
+    phases: bool,
+    n: int,
+    norm: float,
+    known: Known,
+    rows: Visible,
+    prices: npt.NDArray[np.float64],
+    coefficient: npt.NDArray[np.float64],
+    omega: npt.NDArray[np.float64],
+) -> None:
+    """What a slot of service costs each job: the weight of Eq. 5 (MapReduce: of problem P5) minus its price.
+
+    weight = age^k / p + p^(k-1), MapReduce: (2 age^k + (p^m + p^r)^k) / (2 n p) with the tasks of the phase.
+
+    Args:
+        phases: whether the jobs are MapReduce jobs.
+        n: jobs.
+        norm: k, at least 1.
+        known: their ages and lengths.
+        rows: the visible jobs.
+        prices: [>= n] lambda; a job without one, NaN, gets its weight, "the weight at its first slot".
+        coefficient: [>= n] written: weight - lambda.
+        omega: [>= n] written: the same per core.
+    """
+    for r in range(n):
+        age = power(float(known.age[r]), norm)
+        length = float(_length(phases, r, known, rows))
+        if phases:
+            z = rows.phase[r]
+            work = float(2 * rows.tasks[r, z] * known.phase_processing[r, z])
+            weight = (2.0 * age + power(length, norm)) / work
+        else:
+            weight = age / length + power(length, norm - 1.0)
+        if prices[r] != prices[r]:
+            prices[r] = weight
+        coefficient[r] = weight - prices[r]
+        omega[r] = coefficient[r] / demand_of(phases, r, rows)
+
+
+@helper
+def set_prices(
+    n: int,
+    slot: int,
+    eq27: float,
+    known: Known,
+    rows: Visible,
+    options: Options,
+    learned: Learned,
+    decision: Decision,
+) -> None:
+    """Learn the prices, and set what a slot of service costs each job."""
+    choices = options.choices[0]
+    learn(n, slot, eq27, known, rows, options, learned)
+    set_coefficients(
+        choices.phases, n, choices.norm, known, rows, learned.price, decision.coefficient, decision.omega
+    )
+
+
+@helper
+def clear_rest(n: int, decision: Decision) -> None:
+    """Clear the rows behind the first n that the action before this one set."""
+    for r in range(n, decision.shown[0]):
+        for i in range(decision.granted.shape[1] if decision.granted.shape[0] > 0 else 0):
+            decision.granted[r, i] = 0
+        if decision.scores.shape[0] > 0:
+            decision.scores[r, 0] = 0.0
+    decision.shown[0] = n
 
 
 @pure_kernel
 def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
-    """Learn the prices, and decide on the first n jobs of an observation."""
-    scratch, net, bag, options, learned, decision = unpack(table)
+    """Serve the first n jobs of an observation in order of their prices: ocorp, and ocorp+ with alpha 0."""
+    scratch, net, _, options, learned, decision = unpack(table)
     rows, known = unpack_seen(seen)
-    method = options.flags[0]
-    how = options.flags[1]
-    phases = options.flags[2] != 0
-    literal = options.flags[4] != 0
-    backfill = options.flags[5] != 0
-    sticky = options.flags[6] != 0
-    alpha = options.numbers[1]
-    granted = decision.granted
+    choices = options.choices[0]
     scores = decision.scores
-    coefficient = decision.coefficient
     omega = decision.omega
-    age = known.age
-    learn(n, slot, eq27, known, rows, options, learned)
-    set_coefficients(
-        phases,
-        n,
-        options.numbers[0],
-        age,
-        known.processing,
-        known.phase_processing,
-        rows,
-        learned.price,
-        coefficient,
-        omega,
-    )
-    if method == PLUS:
-        plus_allocation(literal, n, alpha, coefficient, age, rows, options.cpu, net, granted)
-    elif method == PLUS_BY_JOB:
-        cheapest_cores(literal, n, alpha, coefficient, age, rows, options.cpu, scratch, scratch.cores)
-        spread(how, n, scratch.cores, rows, options.cpu, scratch, net, granted)
-    elif method == MEMORY:
-        memory_allocation(
-            literal, backfill, sticky, n, omega, rows, options.cpu, options.memory, scratch, net, bag, granted
-        )
-    else:
-        size = variable(0)
+    set_prices(n, slot, eq27, known, rows, options, learned, decision)
+    size = variable(0)
+    for r in range(n):
+        if not choices.literal or omega[r] < 0.0:
+            scratch.order[size] = r
+            size += 1
+    sort_rows(scratch.order, omega, size)
+    if scores.shape[0] > 0:
         for r in range(n):
-            if not literal or omega[r] < 0.0:
-                scratch.order[size] = r
-                size += 1
-        order_by(scratch.order, omega, size)
-        if scores.shape[0] > 0:
-            for r in range(n):
-                scores[r, 0] = -1.0
-            for x in range(size):
-                scores[scratch.order[x], 0] = 1.0 - x / scores.shape[0]
-        else:
-            allocate(how, n, size, rows, options.cpu, options.memory, scratch, net, granted)
-    for r in range(n, decision.shown[0]):
-        if scores.shape[0] > 0:
-            scores[r, 0] = 0.0
-        else:
-            for i in range(granted.shape[1]):
-                granted[r, i] = 0
-    decision.shown[0] = n
+            scores[r, 0] = -1.0
+        for x in range(size):
+            scores[scratch.order[x], 0] = 1.0 - x / scores.shape[0]
+    else:
+        allocate(choices.how, n, size, rows, options.cpu, options.memory, scratch, net, decision.granted)
+    clear_rest(n, decision)
 
 
 def check_number(name: str, value: Any, others: tuple[str, ...], least: float) -> None:
@@ -287,7 +329,7 @@ class PricingPolicy(FlowtimePolicy):
         if not isinstance(literal, bool):
             raise InvalidParameter(f"literal: must be True or False, got {literal!r}")
         self.gamma, self.lambda0, self.literal = gamma, lambda0, literal
-        self.method, self.alpha, self.backfill = PLAIN, 0.0, True
+        self.alpha, self.backfill = 0.0, True
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """See :meth:`FlowtimePolicy.needs`."""
@@ -318,42 +360,39 @@ class PricingPolicy(FlowtimePolicy):
         """See :meth:`FlowtimePolicy.prepare`."""
         cpu, memory = self.capacities(observation)
         self.learned = self.remember(rows, self.learned)
-        how = self.how(observation)
         gamma, lambda0 = self.gamma, self.lambda0
-        flags = [
-            self.method,
-            how,
+        choices = (
+            self.norm,
+            self.alpha,
+            0.0 if isinstance(gamma, str) else float(gamma),
+            0.0 if isinstance(lambda0, str) else float(lambda0),
+            {"seen": SEEN, "eq27": EQ27}.get(str(gamma), NUMBER),
+            {"p": PROCESSING, "w": WEIGHT}.get(str(lambda0), NUMBER),
+            self.how(observation),
             self.kind == "mapreduce",
             self.estimation != "none",
             self.literal,
             self.backfill,
             self.sticky,
-            {"seen": SEEN, "eq27": EQ27}.get(str(gamma), NUMBER),
-            {"p": PROCESSING, "w": WEIGHT}.get(str(lambda0), 0),
-        ]
-        numbers = [
-            self.norm,
-            self.alpha,
-            0.0 if isinstance(gamma, str) else float(gamma),
-            0.0 if isinstance(lambda0, str) else float(lambda0),
-        ]
-        solves = self.method in (PLUS, MEMORY)
-        items = min(rows, int(cpu.max())) if self.method == MEMORY else 0
-        room = int(memory.max()) if self.method == MEMORY else 0
-        if items * room > MOST_CELLS:
-            raise InvalidParameter(
-                f"{self.label}: {items} jobs on a server of {room} GB are too many for its knapsacks: give "
-                "memory in larger units"
-            )
+        )
         bundles = (
-            make_scratch(rows, self.servers, memory=self.method == MEMORY),
-            make_transport_scratch(rows, self.servers) if solves else self.network(observation, rows),
-            make_knapsack_scratch(items, room),
-            Options(np.array(flags, dtype=np.int64), np.array(numbers), cpu, memory),
+            *self.work_space(observation, rows),
+            Options(np.array([choices], dtype=CHOICES), cpu, memory),
             self.learned,
             Decision(np.zeros(rows), np.zeros(rows), self.granted, self.scores, self.shown),
         )
         return pack(*bundles), bundles
+
+    def work_space(
+        self, observation: dict[str, Any], rows: int
+    ) -> tuple[Scratch, TransportScratch, KnapsackScratch]:
+        """What the kernel of the policy works in, for up to ``rows`` jobs."""
+        scratch = make_scratch(rows, self.servers)
+        return scratch, self.network(observation, rows), make_knapsack_scratch(0, 0)
+
+    def decide(self, *slot: Any) -> None:
+        """Set the action: the kernel of the policy, with arguments as :func:`decide`."""
+        decide(*slot)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         """The decision, in the action of the environment's view."""
@@ -361,5 +400,5 @@ class PricingPolicy(FlowtimePolicy):
         slot = int(observation["slot"][0])
         eq27 = float(observation["eq27"][0]) if self.gamma == "eq27" else 0.0
         table = self.ready(observation, count)
-        decide(table, self.look(observation), count, slot, eq27)
+        self.decide(table, self.look(observation), count, slot, eq27)
         return self.action

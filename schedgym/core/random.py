@@ -21,6 +21,7 @@ __all__ = [
     "root_seed",
     "root_seeds",
     "stream",
+    "substream",
     "uniform",
 ]
 
@@ -52,6 +53,12 @@ def mix(word: np.uint64) -> np.uint64:
 def stream(seed: np.uint64, episode: int, name: int) -> np.uint64:
     """State of the stream numbered ``name`` in an episode of an environment."""
     return mix(mix(mix(seed + GOLDEN) + np.uint64(episode)) + GOLDEN * np.uint64(name + 1))
+
+
+@helper
+def substream(state: np.uint64, job: int) -> np.uint64:
+    """State of a job's own stream: draws for one job shift nothing for the others."""
+    return mix(state + GOLDEN * np.uint64(job + 1))
 
 
 @helper

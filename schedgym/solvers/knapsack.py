@@ -1,6 +1,6 @@
 """The 0/1 knapsack problem, exactly, by dynamic programming over whole weights.
 
-Values are whole numbers (:mod:`schedgym.solvers.fixed_point`), so that ties are ties: of equal
+Values are whole numbers (:mod:`schedgym.solvers.arithmetic`), so that ties are ties: of equal
 choices the one with the lowest items is taken.
 
 The kernel (``knapsack_into``) works on preallocated arrays and allocates nothing.
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from schedgym.core.jit import I8_1, I8_2, pure_kernel
 from schedgym.errors import InvalidParameter
-from schedgym.solvers.fixed_point import scale_of
+from schedgym.solvers.arithmetic import scale_of
 
 __all__ = ["KnapsackScratch", "knapsack", "knapsack_into", "make_knapsack_scratch"]
 

@@ -6,7 +6,7 @@ The cost of the unit after the first q of row j on server i is
 
 Successive shortest paths, on the graph of the servers alone: an arc from server to server is the cheapest
 change of one unit of a row between them, and is only computed again when that row changes. Costs are
-whole numbers (:mod:`schedgym.solvers.fixed_point`), so that the optimum is exact in them. Of the
+whole numbers (:mod:`schedgym.solvers.arithmetic`), so that the optimum is exact in them. Of the
 optima the lexicographically greatest is found, by row, then server.
 
 The kernel (``transport_into``) works on preallocated arrays and allocates nothing.
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from schedgym.core.jit import I8_1, I8_2, helper, pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
-from schedgym.solvers.fixed_point import scale_of
+from schedgym.solvers.arithmetic import scale_of
 
 __all__ = [
     "FORBIDDEN",

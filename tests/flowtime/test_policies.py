@@ -545,7 +545,7 @@ def test_the_run_of_the_paper_finishes(name: str, options: dict[str, Any]) -> No
 PLAY = """
 import json, re
 import gymnasium as gym, numpy as np, schedgym
-from schedgym.baselines.flowtime import pricing, rules
+from schedgym.baselines.flowtime import ocorp_m, ocorp_plus, pricing, rules
 from tests.flowtime import test_policies as here
 
 digests, counts = {}, {}
@@ -562,15 +562,17 @@ for name, kind, options in here.CASES:
         observation, _, terminated, truncated, _ = env.step(policy(observation))
         if terminated or truncated:
             break
-    digests[name + kind] = env.record().digest()
-for module in (rules, pricing):
-    for code in getattr(module.decide, "inspect_llvm", dict)().values():
-        counts[module.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
+    digests[name + kind + str(options)] = env.record().digest()
+of_levels = (ocorp_plus.decide_by_server, ocorp_plus.decide_by_job)
+for kernel in (rules.decide, pricing.decide, *of_levels, ocorp_m.decide):
+    for code in getattr(kernel, "inspect_llvm", dict)().values():
+        counts[kernel.__module__ + kernel.__name__] = len(re.findall(r"call [^@]*@NRT_", code))
 print(json.dumps([digests, counts]))
 """
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     *((name, KIND.get(name, "1d"), {}) for name in EVERY if name != "flowtime/ocorp+"),
     ("flowtime/ocorp+", "1d", {"alpha": 5.0}),
+    ("flowtime/ocorp+", "1d", {"alpha": 5.0, "level": "job"}),
     ("flowtime/ocorp", "2d", {"gamma": "seen"}),
     ("flowtime/ocorp", "mapreduce", {"lambda0": "p"}),
     ("flowtime/drf", "mapreduce", {}),
@@ -589,5 +591,5 @@ def play(**environment: str) -> list[Any]:
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
     """Freshly compiled: of code from a cache inspect_llvm says nothing."""
     compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))
-    assert len(counts) == 2 and not any(counts.values()), counts
+    assert len(counts) == 5 and not any(counts.values()), counts
     assert play(NUMBA_DISABLE_JIT="1") == [compiled, {}]

@@ -16,8 +16,12 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, milp
 
+from schedgym.baselines.flowtime.ocorp_m import memory_allocation
+from schedgym.baselines.flowtime.ocorp_plus import cheapest_cores, plus_allocation
+from schedgym.baselines.flowtime.policy import Known
+from schedgym.baselines.flowtime.pricing import set_coefficients
 from schedgym.core.jit import pure_kernel
-from schedgym.problems.flowtime import rules
+from schedgym.core.order import sort_rows
 from schedgym.problems.flowtime.rules import (
     FRESH,
     LOCALITY,
@@ -27,13 +31,9 @@ from schedgym.problems.flowtime.rules import (
     Visible,
     allocate_by_priority,
     allocate_by_rule,
-    cheapest_cores,
     locality_rows,
     make_scratch,
-    memory_allocation,
     pack_cores,
-    plus_allocation,
-    set_coefficients,
 )
 from schedgym.solvers.knapsack import make_knapsack_scratch
 from schedgym.solvers.transport import make_transport_scratch
@@ -372,7 +372,8 @@ def test_coefficients_are_the_oracles(kind: str, norm: float) -> None:
         coefficient, omega = np.full(n, np.nan), np.full(n, np.nan)
         age = np.array([e.age for e in entries], dtype=np.int64)
         plain = np.ascontiguousarray(lengths[:, 0])
-        set_coefficients(kind == "mapreduce", n, norm, age, plain, lengths, rows, prices, coefficient, omega)
+        known = Known(whole(n), whole(n), age, plain, lengths)
+        set_coefficients(kind == "mapreduce", n, norm, known, rows, prices, coefficient, omega)
         for r, e in enumerate(entries):
             price = e.weight if np.isnan(given[r]) else given[r]
             assert prices[r] == price
@@ -590,7 +591,7 @@ def test_three_rounds() -> None:
 
 @pure_kernel
 def sort_into(order: Any, key: Any, n: int) -> None:
-    rules.order_by(order, key, n)
+    sort_rows(order, key, n)
 
 
 def test_sorting() -> None:
@@ -604,8 +605,7 @@ def test_sorting() -> None:
 
 PLAY = """
 import json, random, re
-from schedgym.problems.flowtime import rules
-from tests.flowtime import test_schemes as here
+from tests.flowtime import test_rules as here
 
 results, rng = [], random.Random(14)
 for kind, hows in (("1d", (here.FRESH, here.STICKY)), ("2d", (here.PLACE,))):
@@ -625,7 +625,7 @@ for x in range(12):
 here.test_coefficients_are_the_oracles("mapreduce", 1.5)
 counts = {}
 for name in NAMES:
-    for code in getattr(getattr(schemes, name), "inspect_llvm", dict)().values():
+    for code in getattr(getattr(here, name), "inspect_llvm", dict)().values():
         counts[name] = len(re.findall(r"call [^@]*@NRT_", code))
 print(json.dumps([results, counts]))
 """

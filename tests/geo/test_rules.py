@@ -501,7 +501,7 @@ def test_sharing_violations_of_the_oracles_decisions() -> None:
 PLAY = """
 import json, re
 from schedgym.problems.geo import rules
-from tests.geo import test_schemes as here
+from tests.geo import test_rules as here
 
 results = []
 for case in here.states(6, 8, jobs=5, tasks=6):

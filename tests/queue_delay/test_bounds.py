@@ -9,7 +9,7 @@ import schedgym
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.workload import make_workload
 from tests.queue_delay import oracle
-from tests.queue_delay.test_schemes import make, run
+from tests.queue_delay.test_rules import make, run
 
 SCHEMES = ("bf-exec", "ffd-nb", "ffd-dp", "fcfs", "ff", "wf-all", "dot-exec")
 QUEUEING_ONLY_WHAT_FITS_NOWHERE = ("bf-exec", "ffd-nb", "ffd-dp", "dot-exec")

@@ -18,7 +18,7 @@ from scipy.sparse import coo_matrix
 
 from schedgym.core.jit import pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
-from schedgym.solvers.fixed_point import common_multiple, scale_of
+from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import transport
 from tests.flowtime import oracle
 

@@ -24,6 +24,7 @@ from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.workload import Tables, max_slots, tables
+from schedgym.solvers.arithmetic import power
 
 __all__ = ["lower_bound", "optimal_fractional", "priced_bound", "processing_bound", "queue_bound"]
 
@@ -270,16 +271,6 @@ def _shortest_first(arrival: I8, work: I8, speed: int, done: I8) -> None:
         if room == 0:
             t += 1
             room = speed
-
-
-@helper
-def power(x: float, norm: float) -> float:
-    """x^norm, in the common cases by multiplication."""
-    if norm == 2.0:
-        return x * x
-    if norm == 1.0:
-        return x
-    return x**norm
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The paper's allocations and their peers as compiled functions of one environment and one slot.
+"""Named rules as compiled functions of one environment and one slot: from orders to cores on servers.
 
 The baseline policies call them on an observation, the environment in its views ``priority`` and ``rule``.
 They allocate nothing.
@@ -6,22 +6,22 @@ They allocate nothing.
 One environment has n visible jobs (rows, in order of arrival, which decides ties) and M servers. The
 arrays hold n rows or more, of which the first n are read and written.
 
-Source: paper 000 (``ocorp``: Lemma 1 and Eq. 22; ``ocorp+``: section IV-B; ``ocorp+m``: Algorithm 1;
-locality: Eq. 45). The solvers are in ``schedgym.solvers``.
+Source: paper 000 (filling: Eq. 22; locality: Eq. 45). The paper's own algorithms, ocorp and its kin, are in
+``schedgym.baselines.flowtime``, the solvers in ``schedgym.solvers``.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.jit import F8_1, F8_2, I8_1, I8_2, helper, pure_kernel
-from schedgym.solvers.fixed_point import common_multiple, fixed, scale_for, variable
-from schedgym.solvers.knapsack import KnapsackScratch, knapsack_into
+from schedgym.core.order import sort_rows
+from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for, variable
 from schedgym.solvers.transport import (
-    FORBIDDEN,
     TransportScratch,
     break_ties,
     transport_into,
@@ -39,17 +39,14 @@ __all__ = [
     "allocate",
     "allocate_by_priority",
     "allocate_by_rule",
-    "cheapest_cores",
+    "clear",
+    "demand_of",
     "fill",
     "locality_rows",
     "make_scratch",
-    "memory_allocation",
-    "order_by",
     "order_by_rule",
     "pack_cores",
     "place",
-    "plus_allocation",
-    "set_coefficients",
     "spread",
 ]
 
@@ -121,34 +118,14 @@ def locality_rows(rows: int, half: int, cores: int) -> int:
 
 
 @helper
-def order_by(order: Integers, key: Floats, n: int) -> None:
-    """Sort the rows in order[:n] by key, ties by row (Shell's method)."""
-    gap = 1
-    while 9 * gap < 4 * n:  # Tokuda's gaps, about
-        gap = (9 * gap + 3) // 4
-    while True:
-        for x in range(gap, n):
-            i = order[x]
-            y = x
-            while y >= gap and (
-                key[order[y - gap]] > key[i] or (key[order[y - gap]] == key[i] and order[y - gap] > i)
-            ):
-                order[y] = order[y - gap]
-                y -= gap
-            order[y] = i
-        if gap == 1:
-            break
-        gap = max(4 * gap // 9, 1)
-
-
-@helper
-def _demand(phases: Any, r: int, rows: Visible) -> int:
+def demand_of(phases: Any, r: int, rows: Visible) -> int:
     """Declared cores of a job, or those of a task of its phase."""
     return rows.phase_demand[r, rows.phase[r]] if phases else rows.demand[r]
 
 
 @helper
-def _clear(n: int, granted: Integers) -> None:
+def clear(n: int, granted: Integers) -> None:
+    """Set the first n rows to zero."""
     for r in range(n):
         for i in range(granted.shape[1]):
             granted[r, i] = 0
@@ -206,7 +183,7 @@ def pack_cores(
     free = scratch.free
     waiting = scratch.waiting
     mark = scratch.mark
-    _clear(n, granted)
+    clear(n, granted)
     for i in range(servers):
         free[i] = cpu[i]
         mark[i] = 0
@@ -230,7 +207,7 @@ def pack_cores(
             waiting[count] = r
             scratch.key[r] = -left[r]
             count += 1
-    order_by(waiting, scratch.key, count)
+    sort_rows(waiting, scratch.key, count)
     for _ in range(servers):
         if count == 0:
             break
@@ -347,7 +324,7 @@ def _place_by_latency(
     total = variable(0)
     multiple = 1
     largest = 0.0
-    _clear(n, granted)
+    clear(n, granted)
     for r in range(n):
         left = cores[r]
         z = rows.phase[r]
@@ -421,7 +398,7 @@ def allocate(
     Arguments as in :func:`allocate_by_priority`.
     """
     if how == PLACE:
-        _clear(n, granted)
+        clear(n, granted)
         place(n, size, scratch.order, rows.cap, rows.memory, cpu, memory, scratch, granted)
     else:
         fill(n, size, scratch.order, rows.cap, cpu, scratch.cores)
@@ -463,7 +440,7 @@ def allocate_by_priority(
             scratch.order[size] = r
             scratch.key[r] = -scores[r]
             size += 1
-    order_by(scratch.order, scratch.key, size)
+    sort_rows(scratch.order, scratch.key, size)
     allocate(how, n, size, rows, cpu, memory, scratch, net, granted)
 
 
@@ -482,20 +459,17 @@ def order_by_rule(rule: int, phases: bool, n: int, rows: Visible, scratch: Scrat
         elif rule == SVF:
             scratch.key[r] = rows.volume[r]
         elif rule == SRF:
-            scratch.key[r] = _demand(phases, r, rows)
+            scratch.key[r] = demand_of(phases, r, rows)
         else:
             scratch.key[r] = 0.0
-    order_by(scratch.order, scratch.key, n)
+    sort_rows(scratch.order, scratch.key, n)
 
 
 @helper
 def _over_divisor(a: int, b: int) -> float:
     """The square of a over the greatest common divisor of a and b, at least 1 both."""
-    x = a
-    y = b
-    while y > 0:
-        x, y = y, x % y
-    return float(a // x) * float(a // x)
+    part = float(a // math.gcd(a, b))
+    return part * part
 
 
 @pure_kernel
@@ -536,7 +510,7 @@ def _tetris(
         all_memory -= 1
         cores_weight = _over_divisor(all_memory, all_cores)
         memory_weight = _over_divisor(all_cores, all_memory)
-    _clear(n, granted)
+    clear(n, granted)
     count = n
     for r in range(n):
         left[r] = rows.cap[r]
@@ -548,7 +522,7 @@ def _tetris(
         kept = 0
         for x in range(count):
             r = waiting[x]
-            demand = float(_demand(phases, r, rows)) * cores_weight
+            demand = float(demand_of(phases, r, rows)) * cores_weight
             reserve = 0.0
             open_servers = 0
             if memory_counts:
@@ -567,7 +541,7 @@ def _tetris(
         least = 0.0
         for x in range(count):
             r = waiting[x]
-            demand = float(_demand(phases, r, rows)) * cores_weight
+            demand = float(demand_of(phases, r, rows)) * cores_weight
             reserve = 0.0
             if memory_counts:
                 reserve = float(rows.memory[r]) * memory_weight
@@ -643,7 +617,7 @@ def _drf(
         if memory_counts:
             room[i] = memory[i]
             all_memory += memory[i]
-    _clear(n, granted)
+    clear(n, granted)
     count = n
     for r in range(n):
         left[r] = rows.cap[r]
@@ -723,390 +697,3 @@ def allocate_by_rule(
         return
     order_by_rule(rule, phases, n, rows, scratch)
     allocate(how, n, n, rows, cpu, memory, scratch, net, granted)
-
-
-# The OCORP family -----------------------------------------------------------------------------
-
-
-@helper
-def power(x: float, exponent: float) -> float:
-    """x^exponent, for x >= 0."""
-    if exponent == 2.0:
-        return x * x
-    if exponent == 1.0:
-        return x
-    return x**exponent
-
-
-@pure_kernel
-def set_coefficients(
-    phases: bool,
-    n: int,
-    norm: float,
-    age: Integers,
-    processing: Integers,
-    phase_processing: Integers,
-    rows: Visible,
-    prices: Floats,
-    coefficient: Floats,
-    omega: Floats,
-) -> None:
-    """What a slot of service costs each job: the weight of Eq. 5 (MapReduce: of problem P5) minus its price.
-
-    weight = age^k / p + p^(k-1), MapReduce: (2 age^k + (p^m + p^r)^k) / (2 n p) with the tasks of the phase.
-
-    Args:
-        phases: whether the jobs are MapReduce jobs.
-        n: jobs.
-        norm: k, at least 1.
-        age: [>= n] slots since the arrival.
-        processing: [>= n] slots; plain.
-        phase_processing: [>= n, 2] slots of a task; mapreduce.
-        rows: the visible jobs.
-        prices: [>= n] lambda; a job without one, NaN, gets its weight, "the weight at its first slot".
-        coefficient: [>= n] written: weight - lambda.
-        omega: [>= n] written: the same per core.
-    """
-    for r in range(n):
-        if phases:
-            z = rows.phase[r]
-            length = phase_processing[r, 0]
-            if rows.tasks[r, 1] > 0:
-                length += phase_processing[r, 1]
-            weight = (2.0 * power(float(age[r]), norm) + power(float(length), norm)) / float(
-                2 * rows.tasks[r, z] * phase_processing[r, z]
-            )
-        else:
-            p = float(processing[r])
-            weight = power(float(age[r]), norm) / p + power(p, norm - 1.0)
-        if prices[r] != prices[r]:
-            prices[r] = weight
-        coefficient[r] = weight - prices[r]
-        omega[r] = coefficient[r] / _demand(phases, r, rows)
-
-
-@helper
-def _plus_scale(
-    n: int,
-    terms: int,
-    alpha: float,
-    coefficient: Floats,
-    rows: Visible,
-    age: Integers,
-    multiple: int,
-) -> float:
-    """The scale of the costs of ocorp+, which are multiplied by ``multiple``."""
-    largest = 0.0
-    for r in range(n):
-        d = float(rows.demand[r])
-        cost = abs(coefficient[r]) / d
-        if age[r] > 1:
-            old = 0
-            for i in range(rows.held.shape[1]):
-                old += rows.held[r, i]
-            cost += alpha * (2 * rows.cap[r] + 1 + 2 * old) / (d * d)
-        largest = max(largest, cost)
-    return scale_for(largest * multiple, terms)
-
-
-@helper
-def _plus_multiple(n: int, rows: Visible, age: Integers) -> int:
-    """A common denominator of the costs of ocorp+, or 0 if there is none that is small."""
-    multiple = 1
-    for r in range(n):
-        d = rows.demand[r]
-        multiple = common_multiple(multiple, d * d if age[r] > 1 else d, MOST_MULTIPLE)
-    return multiple
-
-
-@helper
-def _plus_base(r: int, scale: float, multiple: int, coefficient: Floats, rows: Visible) -> int:
-    """The cost coef / d as a whole number."""
-    d = rows.demand[r]
-    return fixed(coefficient[r] * (multiple // d) if multiple > 0 else coefficient[r] / d, scale)
-
-
-@helper
-def _plus_weight(r: int, scale: float, multiple: int, alpha: float, rows: Visible, age: Integers) -> int:
-    """The cost alpha / d^2 as a whole number; 0 in a job's first slot."""
-    if age[r] <= 1:
-        return 0
-    d = rows.demand[r]
-    return fixed(alpha, scale) * (multiple // (d * d)) if multiple > 0 else fixed(alpha / (d * d), scale)
-
-
-@pure_kernel
-def plus_allocation(
-    literal: bool,
-    n: int,
-    alpha: float,
-    coefficient: Floats,
-    age: Integers,
-    rows: Visible,
-    cpu: Integers,
-    net: TransportScratch,
-    granted: Integers,
-) -> None:
-    """The slot of ocorp+: min sum coef y + alpha sum over servers ((u - u_prev) / d)^2, exactly.
-
-    The cost of a core is coef/d + alpha (2q + 1 - 2 u_prev) / d^2, which grows with q: a transportation
-    problem with convex unit costs. Of the optima it is the lexicographically greatest, by row, then server.
-
-    Args:
-        literal: serve only what lowers the objective, else as much as fits.
-        n: jobs.
-        alpha: weight of the switching cost, above 0.
-        coefficient: [>= n] weight - lambda.
-        age: [>= n] jobs of age 1 have no switching cost.
-        rows: plain jobs.
-        cpu: [M].
-        net: of make_transport_scratch (rows, M).
-        granted: [>= n, M] written, n rows.
-
-    Source: paper 000, section IV-B (Eq. 31 and 32).
-    """
-    servers = cpu.shape[0]
-    multiple = _plus_multiple(n, rows, age)
-    scale = _plus_scale(n, 2 * servers + 4, alpha, coefficient, rows, age, max(multiple, 1))
-    wanted = 0
-    for r in range(n):
-        net.supply[r] = rows.cap[r]
-        wanted += rows.cap[r]
-        net.base[r] = _plus_base(r, scale, multiple, coefficient, rows)
-        weight = _plus_weight(r, scale, multiple, alpha, rows, age)
-        net.slope[r] = 2 * weight
-        for i in range(servers):
-            net.linear[r, i] = weight * (1 - 2 * rows.held[r, i])
-    total = variable(0)
-    for i in range(servers):
-        total += cpu[i]
-    if literal:
-        total = variable(-1)
-    elif wanted < total:
-        total = wanted
-    transport_into(n, total, cpu, net)
-    break_ties(n, cpu, net)
-    for r in range(n):
-        for i in range(servers):
-            granted[r, i] = net.units[r, i]
-
-
-@helper
-def _sift(root: int, count: int, heap: Integers, cost: Integers) -> None:
-    """Let a row sink in the heap of the least cost, ties: the lower row first."""
-    row = heap[root]
-    while True:
-        child = 2 * root + 1
-        if child >= count:
-            break
-        a = heap[child]
-        if child + 1 < count:
-            b = heap[child + 1]
-            if cost[b] < cost[a] or (cost[b] == cost[a] and b < a):
-                child += 1
-                a = b
-        if cost[row] < cost[a] or (cost[row] == cost[a] and row < a):
-            break
-        heap[root] = a
-        root = child
-    heap[root] = row
-
-
-@pure_kernel
-def cheapest_cores(
-    literal: bool,
-    n: int,
-    alpha: float,
-    coefficient: Floats,
-    age: Integers,
-    rows: Visible,
-    cpu: Integers,
-    scratch: Scratch,
-    cores: Integers,
-) -> None:
-    """The variant of ocorp+ that charges the change of a job's cores in all: take the cheapest cores.
-
-    Arguments as in :func:`plus_allocation`. Ties: lower row.
-
-    Args:
-        literal: as there.
-        n: as there.
-        alpha: as there.
-        coefficient: as there.
-        age: as there.
-        rows: as there.
-        cpu: as there.
-        scratch: work space; ``cores`` may be its own.
-        cores: [>= n] written.
-    """
-    multiple = _plus_multiple(n, rows, age)
-    scale = _plus_scale(n, 4, alpha, coefficient, rows, age, max(multiple, 1))
-    heap = scratch.waiting
-    cost = scratch.left
-    count = variable(0)
-    for r in range(n):
-        cores[r] = 0
-        old = 0
-        for i in range(cpu.shape[0]):
-            old += rows.held[r, i]
-        weight = _plus_weight(r, scale, multiple, alpha, rows, age)
-        cost[r] = _plus_base(r, scale, multiple, coefficient, rows) + weight * (1 - 2 * old)
-        if rows.cap[r] > 0:
-            heap[count] = r
-            count += 1
-    for root in range(count // 2 - 1, -1, -1):
-        _sift(root, count, heap, cost)
-    total = variable(0)
-    for i in range(cpu.shape[0]):
-        total += cpu[i]
-    while count > 0 and total > 0:
-        r = heap[0]
-        if literal and cost[r] >= 0:
-            break
-        cores[r] += 1
-        total -= 1
-        if cores[r] == rows.cap[r]:
-            count -= 1
-            heap[0] = heap[count]
-        else:
-            cost[r] += 2 * _plus_weight(r, scale, multiple, alpha, rows, age)
-        if count > 0:
-            _sift(0, count, heap, cost)
-
-
-@helper
-def _keep_by_value(
-    n: int, i: int, x: Integers, value: Integers, reserve: Integers, memory: Integers, bag: KnapsackScratch
-) -> None:
-    """Choose which jobs with cores on server i in ``x`` get its memory."""
-    count = variable(0)
-    for r in range(n):
-        if x[r, i] > 0:
-            bag.item[count] = r
-            bag.value[count] = value[r] * x[r, i]
-            bag.weight[count] = reserve[r]
-            count += 1
-    knapsack_into(count, memory[i], bag)
-    for y in range(count):
-        if bag.taken[y] == 0:
-            x[bag.item[y], i] = 0
-
-
-@pure_kernel
-def memory_allocation(
-    literal: bool,
-    backfill: bool,
-    sticky: bool,
-    n: int,
-    omega: Floats,
-    rows: Visible,
-    cpu: Integers,
-    memory: Integers,
-    scratch: Scratch,
-    net: TransportScratch,
-    bag: KnapsackScratch,
-    granted: Integers,
-) -> int:
-    """The slot of ocorp+m: cores x and servers z in turn, until nothing changes.
-
-    The first x is fill and pack in order of omega; z is per server a knapsack on memory with the value of
-    the cores there; later x are the exact optimum on the servers that z left a job (cores of value v: a
-    transportation problem), unless that is no better. A core is worth -omega, plus what lifts all visible
-    jobs to 1 at least. Then the jobs get what is free, as in :func:`place`.
-
-    Args:
-        literal: only jobs with omega < 0, and without the bonus.
-        backfill: whether they get what is free.
-        sticky: of the first packing.
-        n: jobs.
-        omega: [>= n] of :func:`set_coefficients`.
-        rows: plain jobs with memory.
-        cpu: [M].
-        memory: [M] GB.
-        scratch: of :func:`make_scratch` with ``memory``.
-        net: of make_transport_scratch (rows, M).
-        bag: of make_knapsack_scratch, for the jobs with cores on one server and its GB.
-        granted: [>= n, M] written, n rows.
-
-    Returns:
-        The number of rounds, each an x and the z after it; the last one changes nothing.
-
-    Source: paper 000, Algorithm 1. Deviations: the bonus, without which it idles; the old x is kept unless
-    the new one is better; backfill.
-    """
-    servers = cpu.shape[0]
-    order = scratch.order
-    value = scratch.waiting
-    x = scratch.x
-    size = variable(0)
-    total = variable(0)
-    for i in range(servers):
-        total += cpu[i]
-    largest = 0.0
-    highest = -1.0
-    for r in range(n):
-        if not literal or omega[r] < 0.0:
-            largest = max(largest, abs(omega[r]))
-            highest = max(highest, omega[r])
-            order[size] = r
-            size += 1
-    order_by(order, omega, size)
-    fill(n, size, order, rows.cap, cpu, scratch.cores)
-    pack_cores(sticky, n, scratch.cores, cpu, rows.held, scratch, x)
-    scale = scale_for(largest if literal else 2.0 * largest + 1.0, max(total, 2 * servers + 4))
-    bonus = 0
-    if not literal:
-        bonus = max(0, fixed(1.0, scale) + fixed(highest, scale))
-    for y in range(size):
-        value[order[y]] = max(0, bonus - fixed(omega[order[y]], scale))
-    rounds = 1
-    for i in range(servers):
-        _keep_by_value(n, i, x, value, rows.memory, memory, bag)
-    while True:
-        # the best x on the servers that z leaves, or x as it is
-        rounds += 1
-        count = variable(0)
-        worth = 0
-        for r in range(n):
-            hosts = 0
-            for i in range(servers):
-                net.linear[count, i] = FORBIDDEN
-                if x[r, i] > 0:
-                    worth += value[r] * x[r, i]
-                    net.linear[count, i] = 0
-                    hosts += 1
-            if hosts > 0:
-                net.owner[count] = r
-                net.supply[count] = rows.cap[r]
-                net.base[count] = -value[r]
-                net.slope[count] = 0
-                count += 1
-        transport_into(count, variable(-1), cpu, net)
-        for y in range(count):
-            for i in range(servers):
-                worth -= value[net.owner[y]] * net.units[y, i]
-        if worth >= 0:  # the next z leaves all of x, which fits
-            break
-        break_ties(count, cpu, net)
-        changed = False
-        for r in range(n):
-            for i in range(servers):
-                granted[r, i] = x[r, i]
-                x[r, i] = 0
-        for y in range(count):
-            for i in range(servers):
-                x[net.owner[y], i] = net.units[y, i]
-        for i in range(servers):
-            _keep_by_value(n, i, x, value, rows.memory, memory, bag)
-        for r in range(n):
-            for i in range(servers):
-                if granted[r, i] != x[r, i]:
-                    changed = True
-        if not changed:
-            break
-    for r in range(n):
-        for i in range(servers):
-            granted[r, i] = x[r, i]
-    if backfill:
-        place(n, size, order, rows.cap, rows.memory, cpu, memory, scratch, granted)
-    return rounds

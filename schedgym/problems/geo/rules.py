@@ -13,12 +13,14 @@ Source: thesis 004, chapters 3 (``assign``), 4 and 5 (``fair``). The solvers are
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.jit import F8_1, I4_2, I8_1, I8_2, helper, pure_kernel
+from schedgym.core.order import sort_rows
 from schedgym.solvers.balance import (
     PlacementScratch,
     SiteLists,
@@ -182,35 +184,10 @@ def make_fair_network(jobs: int, groups: int, width: int, sites: int) -> Network
 
 @helper
 def _sort(order: Integers, key: Integers, n: int) -> None:
-    """Sort rows 0 .. n - 1 by key, ties by row, into ``order`` (Shell's method)."""
+    """Sort rows 0 .. n - 1 by key, ties by row, into ``order``."""
     for i in range(n):
         order[i] = i
-    gap = 1
-    while 9 * gap < 4 * n:  # Tokuda's gaps, about
-        gap = (9 * gap + 3) // 4
-    while True:
-        for x in range(gap, n):
-            i = order[x]
-            y = x
-            while y >= gap and (
-                key[order[y - gap]] > key[i] or (key[order[y - gap]] == key[i] and order[y - gap] > i)
-            ):
-                order[y] = order[y - gap]
-                y -= gap
-            order[y] = i
-        if gap == 1:
-            break
-        gap = max(4 * gap // 9, 1)
-
-
-@helper
-def _gcd(slots: Integers) -> int:
-    result = 0
-    for j in range(slots.shape[0]):
-        a = slots[j]
-        while a > 0:
-            result, a = a, result % a
-    return result
+    sort_rows(order, key, n)
 
 
 @helper
@@ -531,7 +508,9 @@ def assign(
         return
     unit = 1
     if fine:
-        unit = _gcd(slots)
+        unit = 0
+        for j in range(sites):
+            unit = math.gcd(unit, slots[j])
     for j in range(sites):
         scratch.units[j] = slots[j] // unit
     if rule == ATA or rule == ATA_GREEDY:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.jit import F8_1, F8_2, I8_1, helper, pure_kernel
+from schedgym.core.order import sort_rows
 from schedgym.solvers.dual_prices import (
     LINEAR,
     LOG,
@@ -165,27 +166,6 @@ def _sum_loads(n: int, rows: Visible, x: Floats, load: Floats) -> float:
         load[i] = total
         largest = max(largest, total)
     return largest
-
-
-@helper
-def _sort(order: Integers, key: Floats, n: int) -> None:
-    """Sort the rows in order[:n] by key, ties by row (Shell's method)."""
-    gap = 1
-    while 9 * gap < 4 * n:  # Tokuda's gaps, about
-        gap = (9 * gap + 3) // 4
-    while True:
-        for a in range(gap, n):
-            r = order[a]
-            b = a
-            while b >= gap and (
-                key[order[b - gap]] > key[r] or (key[order[b - gap]] == key[r] and order[b - gap] > r)
-            ):
-                order[b] = order[b - gap]
-                b -= gap
-            order[b] = r
-        if gap == 1:
-            break
-        gap = max(4 * gap // 9, 1)
 
 
 @helper
@@ -433,7 +413,7 @@ def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
     low = 0.0
     high = np.inf
     if count > 0:
-        _sort(scratch.order, scratch.key, count)
+        sort_rows(scratch.order, scratch.key, count)
         if count == n:
             _serve_in_turn(n, rows, scratch, x)
             return
@@ -870,7 +850,7 @@ def deadline_aware(
             x[r] = scratch.certain[r]
     for r in range(n):
         scratch.order[r] = r
-    _sort(scratch.order, rows.deadline, n)
+    sort_rows(scratch.order, rows.deadline, n)
     left = capacity - certain
     first = 0
     while first < n and left > 0:
@@ -921,7 +901,7 @@ def _equal_counts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
         r = scratch.order[a]
         x[r] = min(rows.cap[r], low)
     _sum_loads(n, rows, x, scratch.load)
-    _sort(scratch.order, rows.served, count)
+    sort_rows(scratch.order, rows.served, count)
     for a in range(count):
         r = scratch.order[a]
         if x[r] + 1.0 <= rows.cap[r]:
@@ -1055,7 +1035,7 @@ def allocate_by_rule(
         for r in range(n):
             scratch.order[r] = r
         if rule == EDF:
-            _sort(scratch.order, rows.deadline, n)
+            sort_rows(scratch.order, rows.deadline, n)
         allocate_in_order(discrete, n, scratch.order, rows, scratch, x)
 
 

@@ -1,7 +1,8 @@
-"""Real costs as whole numbers: sums of them are exact, so that ties are ties whatever the order of adding.
+"""Arithmetic of kernels: powers, common multiples, and real costs as whole numbers.
 
-A cost x becomes the integer part of x * scale, where the scale is a power of two: exact for every cost
-that has no digits beyond it, else off by less than 1 / scale.
+Sums of whole numbers are exact, so that ties are ties whatever the order of adding. A cost x becomes the
+integer part of x * scale, where the scale is a power of two: exact for every cost that has no digits beyond
+it, else off by less than 1 / scale.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from schedgym.core.jit import helper
 
-__all__ = ["MOST_BITS", "common_multiple", "fixed", "scale_for", "scale_of", "variable"]
+__all__ = ["MOST_BITS", "common_multiple", "fixed", "power", "scale_for", "scale_of", "variable"]
 
 MOST_BITS = 60  # a sum of whole costs stays below 2^60
 
@@ -47,9 +48,15 @@ def common_multiple(a: int, b: int, most: int) -> int:
     """The least common multiple of two numbers from 1; 0 if it is above ``most``, or ``a`` is 0."""
     if a == 0:
         return 0
-    x = a
-    y = b
-    while y > 0:
-        x, y = y, x % y
-    factor = b // x
+    factor = b // math.gcd(a, b)
     return a * factor if factor <= most // a else 0
+
+
+@helper
+def power(x: float, exponent: float) -> float:
+    """x^exponent for x >= 0, in the common cases by multiplication."""
+    if exponent == 2.0:
+        return x * x
+    if exponent == 1.0:
+        return x
+    return x**exponent
