@@ -199,7 +199,11 @@ _LAYOUTS: dict[Any, list[tuple[str, np.dtype[Any], int]]] = {}
 def _layouts(bundle: type[Any]) -> list[tuple[str, np.dtype[Any], int]]:
     if bundle not in _LAYOUTS:
         hints = typing.get_type_hints(bundle, include_extras=True)
-        _LAYOUTS[bundle] = [(name, *hints[name].__metadata__) for name in bundle._fields]
+        _LAYOUTS[bundle] = []
+        for name in bundle._fields:
+            dtype, *rest = hints[name].__metadata__
+            old = len(rest) == 1 and isinstance(rest[0], int)
+            _LAYOUTS[bundle].append((name, dtype, rest[0] if old else len(rest)))
     return _LAYOUTS[bundle]
 
 

@@ -1,8 +1,8 @@
 """Simulator: the machine behind a problem's environment and vector environment.
 
 A problem subclasses :class:`Simulator` and says how long its arrays' dimensions are; allocation, growth,
-pickling, episodes and threads are here. The base keeps which seed and episode each environment is at, and which
-workloads were given.
+pickling, episodes and threads are here. The base keeps which seed and episode each environment is at, and
+which workloads were given.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ class Simulator(ABC):
         instance = self.instance(workload)
         self.reserve(**sizes_of(instance))
         for target, values in zip(self.arrays.jobs, instance, strict=True):
-            target[index][tuple(slice(length) for length in values.shape)] = values
+            target[(index, *(slice(length) for length in values.shape))] = values
         self.loaded[index] = workload
 
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:

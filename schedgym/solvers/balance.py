@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import I8_1, I8_2, helper, pure_kernel
+from schedgym.core.arrays import Integers, allocate
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.errors import InvalidParameter
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "whole",
 ]
 
-Integers = npt.NDArray[np.int64]
 
 UNSEEN, SOURCE = -2, -1  # how a search came to a node, where no entry of the lists led to it
 
@@ -44,20 +44,21 @@ class SiteLists(NamedTuple):
     An entry (group k, its a-th site) has the number k * A + a.
     """
 
-    sites: I8_2  # [K, A] in the order of the list; -1 pads at the end
-    ascending: I8_2  # [K, A] the positions in ``sites`` by ascending site; -1 pads at the end
-    start: I8_1  # [M + 1] where the entries of a site begin
-    entries: I8_1  # [K * A] entries by site, groups ascending
+    sites: Annotated[Integers, "group", "choice"]  # in the order of the list; -1 pads at the end
+    #: the positions in ``sites`` by ascending site; -1 pads at the end
+    ascending: Annotated[Integers, "group", "choice"]
+    start: Annotated[Integers, "site+1"]  # where the entries of a site begin
+    entries: Annotated[Integers, "entry"]  # entries by site, groups ascending
 
 
 class PlacementScratch(NamedTuple):
     """Work space of the kernels. K groups, M sites."""
 
-    left: I8_1  # [K] tasks not yet placed
-    room: I8_1  # [M] tasks that a site still takes
-    group_from: I8_1  # [K] entry by which the search came to a group
-    site_from: I8_1  # [M] entry by which the search came to a site
-    queue: I8_1  # [K + M]
+    left: Annotated[Integers, "group"]  # tasks not yet placed
+    room: Annotated[Integers, "site"]  # tasks that a site still takes
+    group_from: Annotated[Integers, "group"]  # entry by which the search came to a group
+    site_from: Annotated[Integers, "site"]  # entry by which the search came to a site
+    queue: Annotated[Integers, "node"]
 
 
 def whole(name: str, values: npt.ArrayLike, shape: tuple[int | None, ...], least: int = 0) -> Integers:
@@ -123,13 +124,7 @@ def make_site_lists(sites: npt.ArrayLike, count: int) -> SiteLists:
 
 def make_placement_scratch(groups: int, sites: int) -> PlacementScratch:
     """Work space for ``groups`` task groups and ``sites`` sites."""
-    return PlacementScratch(
-        left=np.zeros(groups, dtype=np.int64),
-        room=np.zeros(sites, dtype=np.int64),
-        group_from=np.zeros(groups, dtype=np.int64),
-        site_from=np.zeros(sites, dtype=np.int64),
-        queue=np.zeros(groups + sites, dtype=np.int64),
-    )
+    return allocate(PlacementScratch, {"group": groups, "site": sites, "node": groups + sites})
 
 
 @pure_kernel

@@ -18,12 +18,13 @@ Source: paper 002, Algorithm 1 and section III. The kernel (``solve_slot``) allo
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import F8_1, F8_2, I8_1, helper, pure_kernel
+from schedgym.core.arrays import Floats, Integers, allocate
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.errors import InvalidParameter
 
 __all__ = [
@@ -41,8 +42,6 @@ __all__ = [
     "wanted",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 LINEAR, POWER, LOG = range(3)  # kinds of utility
 
@@ -67,22 +66,22 @@ LEAST_PRICE, MOST_PRICE = 1e-250, 1e250
 class DualScratch(NamedTuple):
     """Work space of :func:`solve_slot`: [rows] per job, [m] per resource."""
 
-    low: F8_1  # [rows] slope of the utility at y + u: at this price a job takes all
-    high: F8_1  # [rows] slope at y: at this price it takes nothing
-    flat: F8_1  # [rows] slope of a (nearly) linear utility, 0 for others
-    reach: F8_1  # [rows] of linear jobs: the most that could be of use
-    centre: F8_1  # [rows] of linear jobs: the amount at which their curvature does not count
-    bend: F8_1  # [rows] -dx/dprice at present prices
-    best: F8_1  # [rows] the best amounts so far
-    tight: I8_1  # [m] whether the resource can be full
-    free: I8_1  # [m] whether Newton's step may choose the price
-    best_price: F8_1  # [m]
-    load: F8_1  # [m]
-    before: F8_1  # [m] prices at the start of a step
-    step: F8_1  # [m]
-    unit: F8_1  # [m]
-    curvature: F8_2  # [m, m] Hessian of the dual
-    matrix: F8_2  # [m, m]
+    low: Annotated[Floats, "row"]  # slope of the utility at y + u: at this price a job takes all
+    high: Annotated[Floats, "row"]  # slope at y: at this price it takes nothing
+    flat: Annotated[Floats, "row"]  # slope of a (nearly) linear utility, 0 for others
+    reach: Annotated[Floats, "row"]  # of linear jobs: the most that could be of use
+    centre: Annotated[Floats, "row"]  # of linear jobs: the amount at which their curvature does not count
+    bend: Annotated[Floats, "row"]  # -dx/dprice at present prices
+    best: Annotated[Floats, "row"]  # the best amounts so far
+    tight: Annotated[Integers, "resource"]  # whether the resource can be full
+    free: Annotated[Integers, "resource"]  # whether Newton's step may choose the price
+    best_price: Annotated[Floats, "resource"]
+    load: Annotated[Floats, "resource"]
+    before: Annotated[Floats, "resource"]  # prices at the start of a step
+    step: Annotated[Floats, "resource"]
+    unit: Annotated[Floats, "resource"]
+    curvature: Annotated[Floats, "resource", "resource"]  # Hessian of the dual
+    matrix: Annotated[Floats, "resource", "resource"]
 
 
 class SlotOptimum(NamedTuple):
@@ -100,24 +99,7 @@ class SlotOptimum(NamedTuple):
 
 def make_dual_scratch(rows: int, resources: int) -> DualScratch:
     """Work space for up to ``rows`` jobs on ``resources`` resources."""
-    return DualScratch(
-        low=np.zeros(rows),
-        high=np.zeros(rows),
-        flat=np.zeros(rows),
-        reach=np.zeros(rows),
-        centre=np.zeros(rows),
-        bend=np.zeros(rows),
-        best=np.zeros(rows),
-        tight=np.zeros(resources, dtype=np.int64),
-        free=np.zeros(resources, dtype=np.int64),
-        best_price=np.zeros(resources),
-        load=np.zeros(resources),
-        before=np.zeros(resources),
-        step=np.zeros(resources),
-        unit=np.zeros(resources),
-        curvature=np.zeros((resources, resources)),
-        matrix=np.zeros((resources, resources)),
-    )
+    return allocate(DualScratch, {"row": rows, "resource": resources})
 
 
 # Utilities ------------------------------------------------------------------------------------

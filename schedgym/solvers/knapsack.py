@@ -8,18 +8,18 @@ The kernel (``knapsack_into``) works on preallocated arrays and allocates nothin
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import I8_1, I8_2, pure_kernel
+from schedgym.core.arrays import Integers, allocate
+from schedgym.core.jit import pure_kernel
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.arithmetic import scale_of
 
 __all__ = ["KnapsackScratch", "knapsack", "knapsack_into", "make_knapsack_scratch"]
 
-Integers = npt.NDArray[np.int64]
 
 BITS = 62  # items per word of the table of decisions
 
@@ -27,24 +27,18 @@ BITS = 62  # items per word of the table of decisions
 class KnapsackScratch(NamedTuple):
     """The problem and the work space of :func:`knapsack_into`. N items, capacity W."""
 
-    value: I8_1  # [N]
-    weight: I8_1  # [N]
-    taken: I8_1  # [N] the solution: 1 or 0
-    item: I8_1  # [N] for the caller
-    best: I8_1  # [W + 1] value of the items decided on within a capacity
-    words: I8_2  # [N / 62, W + 1] one bit per item and capacity: whether it is taken
+    value: Annotated[Integers, "item"]
+    weight: Annotated[Integers, "item"]
+    taken: Annotated[Integers, "item"]  # the solution: 1 or 0
+    item: Annotated[Integers, "item"]  # for the caller
+    best: Annotated[Integers, "capacity+1"]  # value of the items decided on within a capacity
+    words: Annotated[Integers, "word", "capacity+1"]  # one bit per item and capacity: whether it is taken
 
 
 def make_knapsack_scratch(items: int, capacity: int) -> KnapsackScratch:
     """Work space for up to ``items`` items and capacities up to ``capacity``."""
-    return KnapsackScratch(
-        value=np.zeros(items, dtype=np.int64),
-        weight=np.zeros(items, dtype=np.int64),
-        taken=np.zeros(items, dtype=np.int64),
-        item=np.zeros(items, dtype=np.int64),
-        best=np.zeros(capacity + 1, dtype=np.int64),
-        words=np.zeros((-(-items // BITS), capacity + 1), dtype=np.int64),
-    )
+    sizes = {"item": items, "capacity": capacity, "word": -(-items // BITS)}
+    return allocate(KnapsackScratch, sizes)
 
 
 @pure_kernel

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, vstack
 
+from schedgym.core.arrays import Integers
 from schedgym.errors import InfeasibleInstance, InvalidParameter, SchedgymError
-from schedgym.solvers.balance import Integers, make_site_lists, whole
+from schedgym.solvers.balance import make_site_lists, whole
 
 __all__ = ["TOLERANCE", "linear_completion_shares", "linear_max_min"]
 

@@ -25,15 +25,15 @@ Fujishige's decomposition of a polymatroid, not the thesis's linear programs (se
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import F8_1, I8_1, pure_kernel
+from schedgym.core.arrays import Floats, Integers, allocate
+from schedgym.core.jit import pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.balance import (
-    Integers,
     PlacementScratch,
     SiteLists,
     make_placement_scratch,
@@ -51,6 +51,7 @@ __all__ = [
     "isolated_share",
     "load_network",
     "make_network",
+    "network_sizes",
     "max_min",
     "share_into",
     "unit_scale",
@@ -58,7 +59,6 @@ __all__ = [
     "water_into",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 MOST_BITS = 52  # of all slots together: a float64 holds their number of units
 FINEST = 40  # power of two in the scale
@@ -76,64 +76,61 @@ class Network(NamedTuple):
     sites. Amounts are in units of 1 / scale slots.
     """
 
-    weight: F8_1  # [J] level 1 is worth this aggregate
-    base: I8_1  # [J] what a job holds outside the network, part of its aggregate
-    floor: I8_1  # [J] least flow of a job
-    share: F8_1  # [J] result: aggregate, base included
-    start: I8_1  # [J + 1] where the groups of a job begin
-    kind: I8_1  # [G] column of the demand matrix
-    owner: I8_1  # [G] job, J + k, or FROZEN
-    tasks: F8_1  # [G] demand in units, never cut
-    held: I8_1  # [G] what the job holds outside the network
-    limit: I8_1  # [G] demand that the network may serve
-    used: I8_1  # [G] flow
-    site: I8_1  # [G * A] -1 pads
-    flow: I8_1  # [G * A]
-    slots: I8_1  # [M]
-    free: I8_1  # [M] slots without flow
-    entry_start: I8_1  # [M + 1] where the entries of a site begin
-    entry: I8_1  # [G * A] indices into ``flow``, by site
-    entry_group: I8_1  # [G * A] their groups
-    low: I8_1  # [J + K] first group of an owner
-    high: I8_1  # [J + K] one past its last group
-    need: I8_1  # [J + K] flow wanted (> 0) or to give away (< 0)
-    part: I8_1  # [J + K] part of an owner
-    depth: I8_1  # [J + K] distance from an owner in need; -1 not reached
-    arc: I8_1  # [J + K] where the search of an owner stands
-    site_part: I8_1  # [M]
-    site_depth: I8_1  # [M]
-    site_arc: I8_1  # [M]
-    site_turn: I8_1  # [M] which end of that arc: 0 the owner, else a sibling
-    owners: I8_1  # [J + K] owners, part by part
-    sites: I8_1  # [M] sites, part by part
-    queue: I8_1  # [J + K + M]
-    path: I8_1  # [J + K + M + 1] nodes of an augmenting path
-    gave: I8_1  # [J + K + M + 1] entry that the step into a node takes flow from, or -1
-    took: I8_1  # [J + K + M + 1] entry that it adds flow to, or -1
-    stack: I8_1  # [5 (J + M + 1)] parts to do
+    weight: Annotated[Floats, "job"]  # level 1 is worth this aggregate
+    base: Annotated[Integers, "job"]  # what a job holds outside the network, part of its aggregate
+    floor: Annotated[Integers, "job"]  # least flow of a job
+    share: Annotated[Floats, "job"]  # result: aggregate, base included
+    start: Annotated[Integers, "job+1"]  # where the groups of a job begin
+    kind: Annotated[Integers, "group"]  # column of the demand matrix
+    owner: Annotated[Integers, "group"]  # job, J + k, or FROZEN
+    tasks: Annotated[Floats, "group"]  # demand in units, never cut
+    held: Annotated[Integers, "group"]  # what the job holds outside the network
+    limit: Annotated[Integers, "group"]  # demand that the network may serve
+    used: Annotated[Integers, "group"]  # flow
+    site: Annotated[Integers, "entry"]  # -1 pads
+    flow: Annotated[Integers, "entry"]
+    slots: Annotated[Integers, "site"]
+    free: Annotated[Integers, "site"]  # slots without flow
+    entry_start: Annotated[Integers, "site+1"]  # where the entries of a site begin
+    entry: Annotated[Integers, "entry"]  # indices into ``flow``, by site
+    entry_group: Annotated[Integers, "entry"]  # their groups
+    low: Annotated[Integers, "owner"]  # first group of an owner
+    high: Annotated[Integers, "owner"]  # one past its last group
+    need: Annotated[Integers, "owner"]  # flow wanted (> 0) or to give away (< 0)
+    part: Annotated[Integers, "owner"]  # part of an owner
+    depth: Annotated[Integers, "owner"]  # distance from an owner in need; -1 not reached
+    arc: Annotated[Integers, "owner"]  # where the search of an owner stands
+    site_part: Annotated[Integers, "site"]
+    site_depth: Annotated[Integers, "site"]
+    site_arc: Annotated[Integers, "site"]
+    site_turn: Annotated[Integers, "site"]  # which end of that arc: 0 the owner, else a sibling
+    owners: Annotated[Integers, "owner"]  # owners, part by part
+    sites: Annotated[Integers, "site"]  # sites, part by part
+    queue: Annotated[Integers, "node"]
+    path: Annotated[Integers, "node+1"]  # nodes of an augmenting path
+    gave: Annotated[Integers, "node+1"]  # entry that the step into a node takes flow from, or -1
+    took: Annotated[Integers, "node+1"]  # entry that it adds flow to, or -1
+    stack: Annotated[Integers, "part"]  # parts to do
+
+
+def network_sizes(jobs: int, kinds: int, width: int, sites: int, groups: int | None = None) -> dict[str, int]:
+    """Lengths of a network's dimensions; see :func:`make_network`."""
+    groups = jobs * kinds if groups is None else groups
+    owners = jobs + kinds
+    return {
+        "job": jobs,
+        "group": groups,
+        "entry": groups * width,
+        "site": sites,
+        "owner": owners,
+        "node": owners + sites,
+        "part": 5 * (jobs + sites + 1),
+    }
 
 
 def make_network(jobs: int, kinds: int, width: int, sites: int, groups: int | None = None) -> Network:
     """A network for up to ``jobs`` jobs, and ``groups`` (jobs * kinds) groups of up to ``width`` sites."""
-    groups = jobs * kinds if groups is None else groups
-    owners = jobs + kinds
-    nodes = owners + sites
-    sizes = {
-        **dict.fromkeys(("weight", "base", "floor", "share"), jobs),
-        **dict.fromkeys(("kind", "owner", "tasks", "held", "limit", "used"), groups),
-        **dict.fromkeys(("site", "flow", "entry", "entry_group"), groups * width),
-        **dict.fromkeys(("slots", "free", "sites"), sites),
-        **dict.fromkeys(("site_part", "site_depth", "site_arc", "site_turn"), sites),
-        **dict.fromkeys(("low", "high", "need", "part", "depth", "arc", "owners"), owners),
-        **dict.fromkeys(("path", "gave", "took"), nodes + 1),
-        "start": jobs + 1,
-        "entry_start": sites + 1,
-        "queue": nodes,
-        "stack": 5 * (jobs + sites + 1),
-    }
-    real = ("weight", "share", "tasks")
-    arrays: Any = (np.zeros(sizes[n], dtype=np.float64 if n in real else np.int64) for n in Network._fields)
-    return Network(*arrays)
+    return allocate(Network, network_sizes(jobs, kinds, width, sites, groups))
 
 
 @pure_kernel

@@ -19,12 +19,13 @@ Min-Min, MM-GA and GSA of section 6.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import F8_1, F8_2, I4_3, I8_1, helper, pure_kernel
+from schedgym.core.arrays import Floats, Integers, Integers32, allocate
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.random import uniform
 from schedgym.errors import InvalidParameter
 
@@ -65,8 +66,6 @@ __all__ = [
     "time_on",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 
 ENERGY_SLACK = 1e-12
@@ -76,36 +75,36 @@ STRICT = 1e-9  # by which a task must become faster, relatively
 class Membership(NamedTuple):
     """Which server is in which group, from both sides; E pairs, in ascending order."""
 
-    server_start: I8_1  # [M + 1]
-    server_group: I8_1  # [E]
-    group_start: I8_1  # [R + 1]
-    group_server: I8_1  # [E]
+    server_start: Annotated[Integers, "server+1"]
+    server_group: Annotated[Integers, "pair"]
+    group_start: Annotated[Integers, "group+1"]
+    group_server: Annotated[Integers, "pair"]
 
 
 class PlanScratch(NamedTuple):
     """Work space. The first four arrays are what :func:`evaluate` leaves behind; the others are private."""
 
-    count: I8_1  # type: ignore[assignment] # [R] tasks in the group
-    group_load: F8_1  # [R] sum of their Leq; by equal shares the largest
-    group_time: F8_1  # [R] T_k
-    leq: F8_1  # [tasks] of each task on its server
-    second: F8_1  # [R] the second largest Leq
-    owner: I8_1  # [R] task of the largest Leq
-    saved_count: I8_1  # [R]
-    saved_load: F8_1  # [R]
-    saved_time: F8_1  # [R]
-    floor: F8_1  # [M]
-    share: F8_1  # [M]
-    row_time: F8_1  # [tasks]
-    row_server: I8_1  # [tasks]
+    count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in the group
+    group_load: Annotated[Floats, "group"]  # sum of their Leq; by equal shares the largest
+    group_time: Annotated[Floats, "group"]  # T_k
+    leq: Annotated[Floats, "task"]  # of each task on its server
+    second: Annotated[Floats, "group"]  # the second largest Leq
+    owner: Annotated[Integers, "group"]  # task of the largest Leq
+    saved_count: Annotated[Integers, "group"]
+    saved_load: Annotated[Floats, "group"]
+    saved_time: Annotated[Floats, "group"]
+    floor: Annotated[Floats, "server"]
+    share: Annotated[Floats, "server"]
+    row_time: Annotated[Floats, "task"]
+    row_server: Annotated[Integers, "task"]
 
 
 class Population(NamedTuple):
     """Two generations of a genetic planner; the last row of each is work space."""
 
-    member: I4_3  # [2, size + 1, tasks]
-    score: F8_2  # [2, size]
-    order: I8_1  # [size]
+    member: Annotated[Integers32, 2, "member+1", "task"]
+    score: Annotated[Floats, 2, "member"]
+    order: Annotated[Integers, "member"]
 
 
 def make_membership(matrix: npt.ArrayLike) -> Membership:
@@ -131,22 +130,12 @@ def make_membership(matrix: npt.ArrayLike) -> Membership:
 
 def make_scratch(tasks: int, servers: int, groups: int) -> PlanScratch:
     """Work space for jobs of up to ``tasks`` tasks."""
-    sizes = {"leq": tasks, "row_time": tasks, "row_server": tasks, "floor": servers, "share": servers}
-    whole = ("count", "owner", "saved_count", "row_server")
-    arrays: list[Any] = [
-        np.zeros(sizes.get(name, groups), dtype=np.int64 if name in whole else np.float64)
-        for name in PlanScratch._fields
-    ]
-    return PlanScratch(*arrays)
+    return allocate(PlanScratch, {"task": tasks, "server": servers, "group": groups})
 
 
 def make_population(size: int, tasks: int) -> Population:
     """Work space for :func:`plan_genetic`, for jobs of up to ``tasks`` tasks."""
-    return Population(
-        member=np.zeros((2, size + 1, tasks), dtype=np.int32),
-        score=np.zeros((2, size)),
-        order=np.zeros(size, dtype=np.int64),
-    )
+    return allocate(Population, {"member": size, "task": tasks})
 
 
 # Groups ---------------------------------------------------------------------------------------

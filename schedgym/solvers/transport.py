@@ -14,12 +14,13 @@ The kernel (``transport_into``) works on preallocated arrays and allocates nothi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import I8_1, I8_2, helper, pure_kernel
+from schedgym.core.arrays import Integers, allocate
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.arithmetic import scale_of
 
@@ -32,7 +33,6 @@ __all__ = [
     "transport_into",
 ]
 
-Integers = npt.NDArray[np.int64]
 
 FORBIDDEN = 1 << 62  # linear cost of an arc that no unit may take
 STALE, NOBODY = -2, -1  # the cheapest row of an arc: to be found again, none
@@ -41,56 +41,31 @@ STALE, NOBODY = -2, -1  # the cheapest row of an arc: to be found again, none
 class TransportScratch(NamedTuple):
     """The problem and the work space of :func:`transport_into`. R rows, M servers, two more nodes."""
 
-    supply: I8_1  # [R]
-    base: I8_1  # [R]
-    linear: I8_2  # [R, M] FORBIDDEN where no unit may go
-    slope: I8_1  # [R]
-    units: I8_2  # [R, M] the solution
-    owner: I8_1  # [R] for the caller
-    left: I8_1  # [R] supply without a server
-    price: I8_1  # [R] potential of a row
-    free: I8_1  # [M]
-    holders: I8_2  # [M, R] rows with units on a server
-    hosted: I8_1  # [M] how many
-    place: I8_2  # [R, M] position among the holders
-    enter: I8_1  # [M] cheapest cost of a further unit
-    enter_row: I8_1  # [M] its row
-    move: I8_2  # [M, M] cheapest change of a unit from server to server
-    move_row: I8_2  # [M, M] its row
-    distance: I8_1  # [M + 2]
-    parent: I8_1  # [M + 2]
-    via: I8_1  # [M + 2] row by which a node was reached
-    queue: I8_1  # [M + 2]
+    supply: Annotated[Integers, "row"]
+    base: Annotated[Integers, "row"]
+    linear: Annotated[Integers, "row", "server"]  # FORBIDDEN where no unit may go
+    slope: Annotated[Integers, "row"]
+    units: Annotated[Integers, "row", "server"]  # the solution
+    owner: Annotated[Integers, "row"]  # for the caller
+    left: Annotated[Integers, "row"]  # supply without a server
+    price: Annotated[Integers, "row"]  # potential of a row
+    free: Annotated[Integers, "server"]
+    holders: Annotated[Integers, "server", "row"]  # rows with units on a server
+    hosted: Annotated[Integers, "server"]  # how many
+    place: Annotated[Integers, "row", "server"]  # position among the holders
+    enter: Annotated[Integers, "server"]  # cheapest cost of a further unit
+    enter_row: Annotated[Integers, "server"]  # its row
+    move: Annotated[Integers, "server", "server"]  # cheapest change of a unit from server to server
+    move_row: Annotated[Integers, "server", "server"]  # its row
+    distance: Annotated[Integers, "server+2"]
+    parent: Annotated[Integers, "server+2"]
+    via: Annotated[Integers, "server+2"]  # row by which a node was reached
+    queue: Annotated[Integers, "server+2"]
 
 
 def make_transport_scratch(rows: int, servers: int) -> TransportScratch:
     """Work space for up to ``rows`` rows and ``servers`` servers."""
-
-    def integers(*shape: int) -> Integers:
-        return np.zeros(shape, dtype=np.int64)
-
-    return TransportScratch(
-        supply=integers(rows),
-        base=integers(rows),
-        linear=integers(rows, servers),
-        slope=integers(rows),
-        units=integers(rows, servers),
-        owner=integers(rows),
-        left=integers(rows),
-        price=integers(rows),
-        free=integers(servers),
-        holders=integers(servers, rows),
-        hosted=integers(servers),
-        place=integers(rows, servers),
-        enter=integers(servers),
-        enter_row=integers(servers),
-        move=integers(servers, servers),
-        move_row=integers(servers, servers),
-        distance=integers(servers + 2),
-        parent=integers(servers + 2),
-        via=integers(servers + 2),
-        queue=integers(servers + 2),
-    )
+    return allocate(TransportScratch, {"row": rows, "server": servers})
 
 
 @helper

@@ -13,12 +13,11 @@ Source: paper 000 (filling: Eq. 22; locality: Eq. 45). The paper's own algorithm
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from schedgym.core.jit import F8_1, F8_2, I8_1, I8_2, helper, pure_kernel
+from schedgym.core import arrays
+from schedgym.core.arrays import Floats, Integers
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for, variable
 from schedgym.solvers.transport import (
@@ -50,8 +49,6 @@ __all__ = [
     "spread",
 ]
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 RULES: tuple[str, ...] = ("fifo", "srpt", "srvf", "svf", "srf", "tetris", "drf")
 FIFO, SRPT, SRVF, SVF, SRF, TETRIS, DRF = range(len(RULES))
@@ -69,47 +66,38 @@ class Visible(NamedTuple):
     ``half`` is the room for the tasks of a phase: the tasks of phase z begin at z * half.
     """
 
-    demand: I8_1  # [rows] plain: declared cores
-    memory: I8_1  # [rows] 2D: declared GB
-    slots_left: F8_1  # [rows]
-    remaining: F8_1  # [rows] core-slots
-    volume: I8_1  # [rows] core-slots
-    cap: I8_1  # [rows] most cores now
-    held: I8_2  # [rows, M] cores in the slot before
-    phase: I8_1  # [rows] mapreduce: 0 or 1
-    tasks: I8_2  # [rows, 2]
-    phase_demand: I8_2  # [rows, 2] cores of a task
-    task_remaining: I8_2  # [rows, 2 * half] core-slots
-    latency: F8_2  # [rows, 2 * half * M]
+    demand: Annotated[Integers, "row"]  # plain: declared cores
+    memory: Annotated[Integers, "row"]  # 2D: declared GB
+    slots_left: Annotated[Floats, "row"]
+    remaining: Annotated[Floats, "row"]  # core-slots
+    volume: Annotated[Integers, "row"]  # core-slots
+    cap: Annotated[Integers, "row"]  # most cores now
+    held: Annotated[Integers, "row", "server"]  # cores in the slot before
+    phase: Annotated[Integers, "row"]  # mapreduce: 0 or 1
+    tasks: Annotated[Integers, "row", 2]
+    phase_demand: Annotated[Integers, "row", 2]  # cores of a task
+    task_remaining: Annotated[Integers, "row", "phase_task"]  # core-slots
+    latency: Annotated[Floats, "row", "phase_task_server"]
 
 
 class Scratch(NamedTuple):
     """Work space of this module."""
 
-    order: I8_1  # [rows]
-    key: F8_1  # [rows]
-    cores: I8_1  # [rows]
-    left: I8_1  # [rows]
-    waiting: I8_1  # [rows]
-    free: I8_1  # [M]
-    room: I8_1  # [M] GB
-    mark: I8_1  # [M]
-    x: I8_2  # [rows, M], or empty: only memory_allocation needs it
+    order: Annotated[Integers, "row"]
+    key: Annotated[Floats, "row"]
+    cores: Annotated[Integers, "row"]
+    left: Annotated[Integers, "row"]
+    waiting: Annotated[Integers, "row"]
+    free: Annotated[Integers, "server"]
+    room: Annotated[Integers, "server"]  # GB
+    mark: Annotated[Integers, "server"]
+    x: Annotated[Integers, "memory_row", "server"]  # only memory_allocation needs it
 
 
 def make_scratch(rows: int, servers: int, *, memory: bool = False) -> Scratch:
     """Work space for up to ``rows`` jobs on ``servers`` servers; ``memory``: for memory_allocation, too."""
-    return Scratch(
-        order=np.zeros(rows, dtype=np.int64),
-        key=np.zeros(rows),
-        cores=np.zeros(rows, dtype=np.int64),
-        left=np.zeros(rows, dtype=np.int64),
-        waiting=np.zeros(rows, dtype=np.int64),
-        free=np.zeros(servers, dtype=np.int64),
-        room=np.zeros(servers, dtype=np.int64),
-        mark=np.zeros(servers, dtype=np.int64),
-        x=np.zeros((rows if memory else 0, servers), dtype=np.int64),
-    )
+    sizes = {"row": rows, "server": servers, "memory_row": rows if memory else 0}
+    return arrays.allocate(Scratch, sizes)
 
 
 def locality_rows(rows: int, half: int, cores: int) -> int:

@@ -14,12 +14,13 @@ Source: thesis 004, chapters 3 (``assign``), 4 and 5 (``fair``). The solvers are
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import F8_1, I4_2, I8_1, I8_2, helper, pure_kernel
+from schedgym.core.arrays import Floats, Integers, Integers32, allocate
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.solvers.balance import (
     PlacementScratch,
@@ -57,9 +58,7 @@ __all__ = [
     "weighted_fair",
 ]
 
-Integers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 ASSIGN_RULES: tuple[str, ...] = (
     "fcfs",
@@ -99,79 +98,50 @@ FIXED, BALANCED, GREEDY = 0, 1, 2  # how a job that is appended gets its tasks p
 class AssignScratch(NamedTuple):
     """Work space of :func:`assign` and :func:`place_in_order`. J jobs, K groups, A sites each, M sites."""
 
-    load: I8_1  # [M] tasks of the jobs in the order so far
-    trial: I8_1  # [M]
-    units: I8_1  # [M] slots in the unit of balance
-    changed: I8_1  # [M] sites whose load the last job changed
-    tasks: I8_1  # [K]
-    placement: I8_2  # [K, A]
-    at: I8_2  # [J, M] tasks of a job at a site; of one still to be placed, whether it can run there
-    how: I8_1  # [J] FIXED, BALANCED or GREEDY
-    fresh: I8_1  # [J] whether an estimate holds at the present loads
-    top: I8_1  # [J] the estimate is top / bottom
-    bottom: I8_1  # [J]
-    low: I8_1  # [J] no estimate at higher loads is below low / low_bottom
-    low_bottom: I8_1  # [J]
-    left: I8_1  # [J] jobs not in the order yet
-    key: I8_1  # [J]
+    load: Annotated[Integers, "site"]  # tasks of the jobs in the order so far
+    trial: Annotated[Integers, "site"]
+    units: Annotated[Integers, "site"]  # slots in the unit of balance
+    changed: Annotated[Integers, "site"]  # sites whose load the last job changed
+    tasks: Annotated[Integers, "group"]
+    placement: Annotated[Integers, "group", "choice"]
+    #: tasks of a job at a site; of one still to be placed, whether it can run there
+    at: Annotated[Integers, "job", "site"]
+    how: Annotated[Integers, "job"]  # FIXED, BALANCED or GREEDY
+    fresh: Annotated[Integers, "job"]  # whether an estimate holds at the present loads
+    top: Annotated[Integers, "job"]  # the estimate is top / bottom
+    bottom: Annotated[Integers, "job"]
+    low: Annotated[Integers, "job"]  # no estimate at higher loads is below low / low_bottom
+    low_bottom: Annotated[Integers, "job"]
+    left: Annotated[Integers, "job"]  # jobs not in the order yet
+    key: Annotated[Integers, "job"]
 
 
 class FairScratch(NamedTuple):
     """Work space of :func:`fair`, :func:`weighted_fair`, :func:`sharing_violations`, beside a Network."""
 
-    demand: I4_2  # [J, M] tasks by associated site
-    held: I8_2  # [J, M] units that are a job's in any case
-    singles: I8_2  # [M, 1] every site alone
-    order: I8_1  # [J]
-    key: I8_1  # [J]
-    rate: F8_1  # [J]
-    wanted: F8_1  # [J]
-    given: F8_1  # [J]
-    tasks: I8_1  # [K]
-    placement: I8_2  # [K, A]
-    ascending: I8_2  # [K, A] as in SiteLists, without closed entries
+    demand: Annotated[Integers32, "job", "site"]  # tasks by associated site
+    held: Annotated[Integers, "job", "site"]  # units that are a job's in any case
+    singles: Annotated[Integers, "site", 1]  # every site alone
+    order: Annotated[Integers, "job"]
+    key: Annotated[Integers, "job"]
+    rate: Annotated[Floats, "job"]
+    wanted: Annotated[Floats, "job"]
+    given: Annotated[Floats, "job"]
+    tasks: Annotated[Integers, "group"]
+    placement: Annotated[Integers, "group", "choice"]
+    ascending: Annotated[Integers, "group", "choice"]  # as in SiteLists, without closed entries
 
 
 def make_assign_scratch(jobs: int, groups: int, width: int, sites: int) -> AssignScratch:
     """Work space for up to ``jobs`` jobs, ``groups`` groups of up to ``width`` sites, ``sites`` sites."""
-
-    def integers(*shape: int) -> Integers:
-        return np.zeros(shape, dtype=np.int64)
-
-    return AssignScratch(
-        load=integers(sites),
-        trial=integers(sites),
-        units=integers(sites),
-        changed=integers(sites),
-        tasks=integers(groups),
-        placement=integers(groups, width),
-        at=integers(jobs, sites),
-        how=integers(jobs),
-        fresh=integers(jobs),
-        top=integers(jobs),
-        bottom=integers(jobs),
-        low=integers(jobs),
-        low_bottom=integers(jobs),
-        left=integers(jobs),
-        key=integers(jobs),
-    )
+    return allocate(AssignScratch, {"job": jobs, "group": groups, "choice": width, "site": sites})
 
 
 def make_fair_scratch(jobs: int, groups: int, width: int, sites: int) -> FairScratch:
     """Work space for up to ``jobs`` jobs, ``groups`` groups of up to ``width`` sites, ``sites`` sites."""
-    return FairScratch(
-        demand=np.zeros((jobs, sites), dtype=np.int32),
-        held=np.zeros((jobs, sites), dtype=np.int64),
-        singles=np.arange(sites, dtype=np.int64)[:, None].copy(),
-        order=np.zeros(jobs, dtype=np.int64),
-        key=np.zeros(jobs, dtype=np.int64),
-        rate=np.zeros(jobs),
-        wanted=np.zeros(jobs),
-        given=np.zeros(jobs),
-        tasks=np.zeros(groups, dtype=np.int64),
-        placement=np.zeros((groups, width), dtype=np.int64),
-        ascending=np.zeros((groups, width), dtype=np.int64),
-    )
+    scratch = allocate(FairScratch, {"job": jobs, "group": groups, "choice": width, "site": sites})
+    scratch.singles[:, 0] = np.arange(sites)
+    return scratch
 
 
 def make_fair_network(jobs: int, groups: int, width: int, sites: int) -> Network:

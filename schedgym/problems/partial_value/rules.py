@@ -14,12 +14,12 @@ Source: paper 002, Algorithms 1 to 3 and section V. The solver of Algorithm 1 is
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.jit import F8_1, F8_2, I8_1, helper, pure_kernel
+from schedgym.core.arrays import Floats, Integers, allocate
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.solvers.dual_prices import (
     LINEAR,
@@ -63,8 +63,6 @@ __all__ = [
     "unit_demand",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 RULES: tuple[str, ...] = (
     "concave",
@@ -95,43 +93,33 @@ SPREAD = 600.0  # of the logarithms of prices below which exponentials do
 class Visible(NamedTuple):
     """The active jobs of one environment."""
 
-    arrival: F8_1  # [rows] slot
-    deadline: F8_1  # [rows] slot; only deadline_aware and EDF read it
-    served: F8_1  # [rows] y, tasks
-    cap: F8_1  # [rows] u, most tasks in this slot
-    share: F8_2  # [rows, m] r, of a task
-    utility: I8_1  # [rows] LINEAR, POWER or LOG
-    value: F8_1  # [rows] v
-    exponent: F8_1  # [rows] alpha
+    arrival: Annotated[Floats, "row"]  # slot
+    deadline: Annotated[Floats, "row"]  # slot; only deadline_aware and EDF read it
+    served: Annotated[Floats, "row"]  # y, tasks
+    cap: Annotated[Floats, "row"]  # u, most tasks in this slot
+    share: Annotated[Floats, "row", "resource"]  # r, of a task
+    utility: Annotated[Integers, "row"]  # LINEAR, POWER or LOG
+    value: Annotated[Floats, "row"]  # v
+    exponent: Annotated[Floats, "row"]  # alpha
 
 
 class Scratch(NamedTuple):
     """Work space of this module."""
 
-    weight: F8_1  # [rows] the value v in orders of tasks; below 0: the job is no candidate
-    key: F8_1  # [rows] of heaps and orders
-    heap: I8_1  # [rows]
-    order: I8_1  # [rows]
-    bend: F8_1  # [rows] how amounts change with a level
-    certain: F8_1  # [rows] tasks
-    load: F8_1  # [m]
-    price: F8_1  # [m]
-    largest: F8_1  # [m]
+    weight: Annotated[Floats, "row"]  # the value v in orders of tasks; below 0: the job is no candidate
+    key: Annotated[Floats, "row"]  # of heaps and orders
+    heap: Annotated[Integers, "row"]
+    order: Annotated[Integers, "row"]
+    bend: Annotated[Floats, "row"]  # how amounts change with a level
+    certain: Annotated[Floats, "row"]  # tasks
+    load: Annotated[Floats, "resource"]
+    price: Annotated[Floats, "resource"]
+    largest: Annotated[Floats, "resource"]
 
 
 def make_scratch(rows: int, resources: int) -> Scratch:
     """Work space for up to ``rows`` jobs on ``resources`` resources."""
-    return Scratch(
-        weight=np.zeros(rows),
-        key=np.zeros(rows),
-        heap=np.zeros(rows, dtype=np.int64),
-        order=np.zeros(rows, dtype=np.int64),
-        bend=np.zeros(rows),
-        certain=np.zeros(rows),
-        load=np.zeros(resources),
-        price=np.zeros(resources),
-        largest=np.zeros(resources),
-    )
+    return allocate(Scratch, {"row": rows, "resource": resources})
 
 
 # Rows -----------------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ def _facts(simulator: QueueDelaySimulator, index: int) -> dict[str, Any]:
     state, jobs = simulator.state, simulator.jobs
     s = state.scalars[index]
     waiting = state.queue_task[index, : s["queued"]]
-    tasks = jobs.tasks[index, waiting]
     epoch = {ARRIVAL: "arrival", COMPLETION: f"completion at server {s['released']}"}
     return {
         "clock": float(s["clock"]),
@@ -38,11 +37,11 @@ def _facts(simulator: QueueDelaySimulator, index: int) -> dict[str, Any]:
         "capacity": jobs.capacity[index],
         "used": state.used[index],
         "waiting": waiting,
-        "tasks": tasks,
+        "tasks": np.column_stack([jobs.arrival[index], jobs.execution[index], jobs.demand[index]])[waiting],
         "queued": int(s["queued"]),
         "running": int(s["running"]),
         "completed": int(s["completed"]),
-        "total": int(s["tasks"]),
+        "total": int(jobs.size["tasks"][index]),
     }
 
 
