@@ -78,36 +78,50 @@ def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path) -> None
     assert all(count == 0 for count in counts.values()), counts
 
 
-def test_the_stamp_of_sources_sees_every_file(tmp_path, monkeypatch) -> None:
-    package = tmp_path / "schedgym"
-    for folder in ("core", "problems"):
-        shutil.copytree(ROOT / "schedgym" / folder, package / folder)
-    monkeypatch.setattr(jit, "PACKAGE", package)
-    own = tmp_path / "policies"
-    own.mkdir()
-    (tmp_path / "solvers").mkdir()
-    (tmp_path / "solvers/flow.py").write_text("")
-    monkeypatch.setattr(jit, "SOLVERS", tmp_path / "solvers")
-    (own / "mine.py").write_text("x = 1\n")
-    stamp = jit.source_stamp.__wrapped__
+STAMPS = """
+import json, sys
+from pathlib import Path
+import schedgym.problems.{0}.dynamics, schedgym.problems.{1}.dynamics
+from schedgym.core.jit import source_files, source_stamp
+files = [Path(sys.modules[f"schedgym.problems.{{name}}.dynamics"].__file__) for name in ("{0}", "{1}")]
+named = [sorted("/".join(path.parts[-3:]) for path in source_files(file)) for file in files]
+print(json.dumps([[source_stamp(file) for file in files], named]))
+""".format("queue_delay", "single_job")
 
-    before = stamp(own)
-    assert before == stamp(own)
-    for path in (
-        package / "problems/queue_delay/rules.py",
-        package / "core/random.py",
-        own / "mine.py",
-        tmp_path / "solvers/flow.py",
+
+def test_a_kernel_is_stamped_by_the_contents_of_what_it_is_made_of(tmp_path) -> None:
+    package = tmp_path / "schedgym"
+    shutil.copytree(ROOT / "schedgym", package, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def stamps() -> list[str]:
+        return run_there(STAMPS, tmp_path, PYTHONPATH=str(tmp_path))[0]
+
+    before = stamps()
+    assert before == stamps()
+    # an edit of the same size with the old time, and what it concerns
+    for path, changed in (
+        (package / "problems/queue_delay/rules.py", (True, False)),
+        (package / "solvers/placement.py", (False, True)),
+        (package / "core/heap.py", (True, False)),
+        (package / "core/stepping.py", (True, True)),
+        (package / "problems/queue_delay/render.py", (False, False)),
     ):
-        assert str(path) in {name for name, _, _ in before}
-        path.write_text(path.read_text() + "# changed\n")
-        after = stamp(own)
-        assert after != before, path
+        text, times = path.read_text(), (path.stat().st_atime, path.stat().st_mtime)
+        assert text.startswith('"""')  # one letter of the docstring changes
+        path.write_text(text[:3] + chr(ord(text[3]) ^ 1) + text[4:])
+        os.utime(path, times)
+        after = stamps()
+        assert tuple(x != y for x, y in zip(before, after, strict=True)) == changed, path
         before = after
-    os.utime(package / "core/jit.py", (1, 1))
-    assert stamp(own) != before
     (package / "problems/queue_delay/another.py").write_text("")
-    assert len(stamp(own)) == len(before) + 1
+    assert stamps() == before, "a file that no kernel imports"
+
+
+def test_the_files_of_a_kernel_are_found_through_their_imports() -> None:
+    first, second = run(STAMPS)[1]
+    assert {"problems/queue_delay/rules.py", "schedgym/core/heap.py", "schedgym/core/jit.py"} <= set(first)
+    assert {"schedgym/solvers/placement.py", "problems/single_job/workload.py"} <= set(second)
+    assert not any("single_job" in path or "traces" in path for path in first)
 
 
 def test_an_edited_helper_is_compiled_anew(tmp_path) -> None:

@@ -5,8 +5,8 @@ call: inlined, and without reference counting (four times faster, because arrays
 otherwise counted at every call); a helper must not allocate.
 
 numba keys a cached kernel on its own source file only, and would keep serving a kernel whose helper in
-another file has changed. Here the key covers every file that kernels are made of: ``schedgym/core``,
-``schedgym/problems``, ``schedgym/solvers``, and the kernel's own folder.
+another file has changed. Here the key is the contents of every file that the kernel may be made of: its own
+and those that it imports, directly or not (:func:`source_stamp`).
 
 A kernel that is called for a single environment must not spend its time on taking forty arrays apart
 (7 us, where the step itself takes 0.3): ``pack`` writes the addresses and shapes of bundles (named tuples
@@ -16,6 +16,9 @@ of arrays) into one table, once, and inside the kernel an ``unpacker`` makes the
 from __future__ import annotations
 
 import functools
+import hashlib
+import re
+import sys
 import typing
 from collections.abc import Callable
 from pathlib import Path
@@ -78,22 +81,51 @@ _register_pass: Any = compiler_machinery.register_pass
 _AnnotateTypes: Any = typed_passes.AnnotateTypes
 
 F = TypeVar("F", bound=Callable[..., Any])
-PACKAGE = Path(__file__).resolve().parents[1]
-SOLVERS = PACKAGE / "solvers"
-#: rooms of a problem that no kernel is made of
-UPPER_ROOMS = ("bench", "env", "render")
 COMPILED = not _numba.config.DISABLE_JIT
 MOST_DIMENSIONS = 3
 
+#: imports at the top level of a file, where the names that its kernels use come from
+IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|[^\n(]+)|^import ([\w.]+)", re.MULTILINE)
+
 
 @functools.cache
-def source_stamp(folder: Path) -> tuple[tuple[str, float, int], ...]:
-    """Names, times and sizes of the sources that a kernel in ``folder`` may be made of."""
-    rooms = (path for path in (PACKAGE / "problems").rglob("*.py") if path.stem not in UPPER_ROOMS)
-    shared = (*(PACKAGE / "core").glob("*.py"), *rooms)
-    solvers = (*SOLVERS.glob("*.py"),)
-    files = sorted({*shared, *solvers, *folder.glob("*.py")})
-    return tuple((str(f), (s := f.stat()).st_mtime, s.st_size) for f in files)
+def _contents(file: Path) -> tuple[str, tuple[str, ...]]:
+    """The digest of a file, and the modules that it may import at its top level."""
+    text = file.read_text(encoding="utf-8")
+    named: list[str] = []
+    for source, names, module in IMPORT.findall(text):
+        named += [module or source, *(f"{source}.{name}" for name in re.findall(r"\w+", names))]
+    return hashlib.sha256(text.encode()).hexdigest(), tuple(named)
+
+
+def source_files(file: Path) -> set[Path]:
+    """The file of a kernel, and what of its own package and of schedgym it imports, directly or not."""
+    found: set[Path] = set()
+    left = [(file, "")]
+    while left:
+        path, package = left.pop()
+        if path in found:
+            continue
+        found.add(path)
+        for name in _contents(path)[1]:
+            module = sys.modules.get(name)
+            source = getattr(module, "__file__", None)
+            if source and name.partition(".")[0] in ("schedgym", package or _package(path)):
+                left.append((Path(source).resolve(), package or _package(path)))
+    return found
+
+
+def _package(file: Path) -> str:
+    """The name of the package, or module, at the top that a file belongs to."""
+    while (file.parent / "__init__.py").exists():
+        file = file.parent
+    return file.stem
+
+
+def source_stamp(file: Path) -> str:
+    """The digest of all that a kernel in ``file`` may be made of."""
+    digests = sorted(_contents(path)[0] for path in source_files(file))
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def kernel(function: F) -> F:
@@ -115,8 +147,7 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
         dispatcher = _numba.njit(**options)(function)
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None:  # none with NUMBA_DISABLE_JIT=1
-        folder = Path(function.__code__.co_filename).resolve().parent
-        cache_file._source_stamp = source_stamp(folder)
+        cache_file._source_stamp = source_stamp(Path(function.__code__.co_filename).resolve())
     return dispatcher
 
 
