@@ -131,18 +131,18 @@ class Simulator(ABC):
         self,
         space: Any,
         sizes: Mapping[str, int],
-        config: Mapping[str, Any],
-        known: Mapping[str, Any],
         visible: Mapping[str, int],
+        config: Mapping[str, Any] | None = None,
+        known: Mapping[str, Any] | None = None,
     ) -> None:
         """Make the arrays.
 
         Args:
             space: the action space.
             sizes: length of each dimension that bundles name.
+            visible: the interface's ``sizes``.
             config: fields of ``constants.config``.
             known: what the interface says of parameters whose value the workload decides.
-            visible: the interface's ``sizes``.
         """
         parameters: Any = self.parameters
         self.continuous = not hasattr(space, "n") and not hasattr(space, "nvec")
@@ -162,12 +162,12 @@ class Simulator(ABC):
             id=self.id,
             problem=self.problem.name,
             view=parameters.view,
-            observation=parameters.observation,
-            parameters=dataclasses.asdict(parameters) | dict(known),
+            observation=getattr(parameters, "observation", "dict"),
+            parameters=dataclasses.asdict(parameters) | dict(known or {}),
             sizes=dict(visible),
         )
         self.arrays = allocate_all(self.environment, self.sizes, self.num_envs)
-        for name, value in config.items():
+        for name, value in (config or {}).items():
             self.arrays.constants.config[name] = value
         self.arrays.action_space.counts[:] = self.action_sizes
         self.arrays.action_space.rules["strict"] = parameters.strict
