@@ -1,162 +1,106 @@
-"""The house: who imports whom, which rooms a problem has, what an import costs, names and docstrings."""
+"""The house: who imports whom, which modules a problem has, what an import costs, names and docstrings."""
 
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
+from types import ModuleType
 
 import schedgym
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("problem", "workload", "dynamics", "views", "metrics", "bounds", "render", "env")
 
-#: top-level folder -> dotted name of the package
-FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": "schedgym.agents"}
 
+def load_house() -> ModuleType:
+    """docs/architecture.py: what reads the imports and measures the house."""
+    spec = importlib.util.spec_from_file_location("architecture", ROOT / "docs" / "architecture.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+HOUSE = load_house()
+MODULES: dict[str, Path] = HOUSE.MODULES
+IMPORTS: dict[str, set[str]] = {name: HOUSE.imports(name) for name in MODULES}
+
+#: modules that every problem has
+PARTS = ("problem", "workload", "dynamics", "views", "metrics", "bounds", "render", "env")
 #: all Python files and folders with Python files at the top, and the modules directly below schedgym
 TOP = {"schedgym", "baselines", "agents", "tests", "notebooks", "docs", "setup.py"}
-PACKAGE = {
-    "__init__",
-    "__main__",
-    "_version",
-    "errors",
-    "envs",
-    "drawing",
-    "cli",
-    "core",
-    "problems",
-    "solvers",
-    "traces",
-    "evaluation",
-    "reproduce",
-    "claims",
-    "testing",
-}
-
-
-def modules() -> Iterator[tuple[str, Path]]:
-    """Dotted name and file of every module of the project."""
-    for folder, package in FOLDERS.items():
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = path.relative_to(ROOT / folder).with_suffix("").parts
-            name = ".".join((package, *(part for part in parts if part != "__init__")))
-            yield name, path
-
-
-MODULES = dict(modules())
-
-
-def imports(name: str) -> set[str]:
-    """Every module that a module imports, anywhere in it, also for type checking; submodules resolved."""
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name}: relative import"
-            source = node.module or ""
-            for alias in node.names:
-                full = f"{source}.{alias.name}"
-                found.add(full if full in MODULES else source)
-        elif (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "import_module"
-            and isinstance(node.args[0], ast.Constant)
-        ):
-            found.add(node.args[0].value)
-    return found
-
-
-def layer(name: str) -> int:
-    """Which floor of the house a module is on; imports go down or stay (DESIGN, section 1)."""
-    parts = name.split(".")
-    if name == "schedgym":
-        return 4  # registers ids: users and upper floors import it
-    if parts[1] in ("errors", "_version"):
-        return 0
-    if parts[1] == "core":
-        return 1
-    if parts[1] == "solvers":
-        return 2
-    if parts[1] == "envs" or (parts[1] == "problems" and parts[-1] == "env"):
-        return 4
-    if parts[1] in ("traces", "problems", "drawing"):
-        return 3
-    if parts[1] in ("baselines", "agents", "evaluation", "testing"):
-        return 5
-    if parts[1] in ("reproduce", "claims", "cli", "__main__"):
-        return 6
-    raise AssertionError(f"{name} is on no floor of the house")
+PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in HOUSE.FLOORS for part in parts}
+#: problem -> the one that it is made of: the online scheduler launches single jobs
+BUILDS_ON = {"parallel_jct": "single_job"}
+#: named in full because everything else of the root package is below it
+LAZY_ROOT = {"schedgym.evaluation"}
+#: modules of a problem that kernels are made of
+COMPILED = ("dynamics", "rules", "metrics", "workload", "bounds")
 
 
 def ours(names: set[str]) -> set[str]:
     return {name for name in names if name.split(".")[0] == "schedgym"}
 
 
-#: problem -> the one that it is made of: the online scheduler launches single jobs
-BUILDS_ON = {"parallel_jct": "single_job"}
-
-#: packages are found by these calls at run time: not an import of a higher floor's code
-DISCOVERY = {
-    ("schedgym.core.problem", "schedgym.problems"),
-    ("schedgym.core.policy", "schedgym.baselines"),
-}
-#: named in full because everything else of the root package is below it
-LAZY_ROOT = {"schedgym.evaluation"}
-
-
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_imports_go_down(name: str) -> None:
-    for imported in ours(imports(name)):
-        if (name, imported) in DISCOVERY or (name == "schedgym" and imported in LAZY_ROOT):
-            continue
-        if imported.startswith("schedgym.problems") and imported.count(".") == 1:
-            continue  # the package of the problems itself is empty
-        assert layer(imported) <= layer(name), f"{name} imports {imported}"
+def test_imports_go_down() -> None:
+    upward = [
+        f"{name} imports {imported}"
+        for name in MODULES
+        for imported in ours(IMPORTS[name])
+        if (name, imported) not in HOUSE.DISCOVERY
+        and not (name == "schedgym" and imported in LAZY_ROOT)
+        and imported != "schedgym.problems"  # the package of the problems itself is empty
+        and HOUSE.floor(imported) > HOUSE.floor(name)
+    ]
+    assert not upward
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_imports_that_never_happen(name: str) -> None:
-    heads = {imported.split(".")[0] for imported in imports(name)}
-    parts = name.split(".")
-    if parts[1:2] != ["agents"]:
-        learning = {"torch", "stable_baselines3", "sb3_contrib", "tensorboard"}
-        assert not heads & learning, f"{name} imports {heads & learning}"
-    blind = parts[1:2] == ["core"] or parts[-1] in (
-        "dynamics",
-        "rules",
-        "simulator",
-        "metrics",
-        "workload",
-        "bounds",
-    )
-    if blind:
-        assert "gymnasium" not in heads, f"{name} imports gymnasium"
-    if parts[1:2] == ["baselines"]:
-        for imported in ours(imports(name)):
-            assert imported != "schedgym.envs", name
-            assert imported.split(".")[-1] not in ("env", "simulator", "dynamics"), (
-                f"{name} imports {imported}: a policy acts from the observation alone"
-            )
-            assert layer(imported) <= 3 or imported.startswith("schedgym.baselines"), (
-                f"{name} imports {imported}"
-            )
-    if parts[1:2] == ["problems"] and len(parts) > 2:
-        for imported in ours(imports(name)):
-            if imported.startswith("schedgym.problems."):
+def test_nobody_imports_in_a_circle() -> None:
+    graph = HOUSE.import_graph()
+    assert HOUSE.circles(graph) == []
+    assert HOUSE.circles(HOUSE.parts_graph(graph)) == []
+
+
+def test_a_circle_would_be_seen() -> None:
+    graph = HOUSE.import_graph()
+    graph.add_edge("schedgym.core.arrays", "schedgym.envs")
+    assert [part for group in HOUSE.circles(HOUSE.parts_graph(graph)) for part in group][:2] == [
+        "core",
+        "envs",
+    ]
+
+
+def test_functions_are_short_and_take_few_parameters() -> None:
+    long = [
+        f"{place}: {lines} lines, {given} parameters"
+        for place, lines, given, compiled in HOUSE.functions()
+        if not compiled and (lines > 80 or given > 8)
+    ]
+    assert not long
+
+
+def test_imports_that_never_happen() -> None:
+    learning = {"torch", "stable_baselines3", "sb3_contrib", "tensorboard"}
+    for name in MODULES:
+        heads = {imported.split(".")[0] for imported in IMPORTS[name]}
+        parts = name.split(".")
+        if parts[1:2] != ["agents"]:
+            assert not heads & learning, f"{name} imports {heads & learning}"
+        if parts[1:2] == ["core"] or parts[-1] in (*COMPILED, "simulator"):
+            assert "gymnasium" not in heads, f"{name} imports gymnasium"
+        for imported in ours(IMPORTS[name]):
+            if parts[1:2] == ["baselines"]:
+                assert imported.split(".")[-1] not in ("env", "envs", "simulator", "dynamics"), (
+                    f"{name} imports {imported}: a policy acts from the observation alone"
+                )
+            if parts[1:2] == ["problems"] and imported.startswith("schedgym.problems."):
                 allowed = (parts[2], BUILDS_ON.get(parts[2]))
                 assert imported.split(".")[2] in allowed, f"{name} imports another problem: {imported}"
-    if parts[1:2] == ["traces"]:
-        assert not any(i.startswith("schedgym.problems") for i in ours(imports(name))), name
+            if parts[1:2] == ["traces"]:
+                assert not imported.startswith("schedgym.problems"), name
 
 
 def test_kernels_reach_no_gymnasium_through_others() -> None:
@@ -164,29 +108,26 @@ def test_kernels_reach_no_gymnasium_through_others() -> None:
         name
         for name in MODULES
         if name.startswith("schedgym.core.")
-        or (
-            name.startswith("schedgym.problems.")
-            and name.split(".")[-1] in ("dynamics", "rules", "metrics", "workload", "bounds")
-        )
+        or (name.startswith("schedgym.problems.") and name.split(".")[-1] in COMPILED)
     ]
     for start in kernels:
         reached, left = set(), [start]
         while left:
             name = left.pop()
-            if name in reached or name not in MODULES or (start, name) in DISCOVERY:
+            if name in reached or name not in MODULES or (start, name) in HOUSE.DISCOVERY:
                 continue
             reached.add(name)
-            found = imports(name)
+            found = IMPORTS[name]
             assert not any(i.split(".")[0] == "gymnasium" for i in found), f"{start} reaches {name}"
-            left += [i for i in ours(found) if (name, i) not in DISCOVERY and i != "schedgym"]
+            left += [i for i in ours(found) if (name, i) not in HOUSE.DISCOVERY and i != "schedgym"]
 
 
-def test_every_problem_has_the_same_rooms() -> None:
+def test_every_problem_has_the_same_modules() -> None:
     folders = [path for path in (ROOT / "schedgym/problems").iterdir() if (path / "__init__.py").exists()]
     assert folders
     for folder in folders:
-        for room in ROOMS:
-            assert (folder / f"{room}.py").exists(), f"{folder.name} has no {room}.py"
+        for part in PARTS:
+            assert (folder / f"{part}.py").exists(), f"{folder.name} has no {part}.py"
     assert {problem.package.rpartition(".")[2] for problem in _problems().values()} == {
         folder.name for folder in folders
     }
@@ -247,9 +188,13 @@ def public(name: str) -> bool:
     return not any(part.startswith("_") for part in name.split("."))
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MODULES) if public(name)])
-def test_public_names(name: str) -> None:
+def test_public_names() -> None:
     """Each module lists its public names; they exist."""
+    for name in filter(public, MODULES):
+        check_public_names(name)
+
+
+def check_public_names(name: str) -> None:
     tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
     if all(isinstance(node, ast.Expr) for node in tree.body):
         return  # a package with nothing but its docstring
@@ -263,9 +208,13 @@ def test_public_names(name: str) -> None:
         assert all(not entry.startswith("_") for entry in module.__all__)
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MODULES) if public(name)])
-def test_public_docstrings(name: str) -> None:
+def test_public_docstrings() -> None:
     """Each module, each public class and function in it, and each public method has a docstring."""
+    for name in filter(public, MODULES):
+        check_public_docstrings(name)
+
+
+def check_public_docstrings(name: str) -> None:
     tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
     assert ast.get_docstring(tree), f"{name} has no docstring"
 
@@ -294,7 +243,7 @@ def test_every_module_is_found_and_imports() -> None:
 def test_no_file_names_a_path_of_one_machine() -> None:
     """Absolute paths of homes and work places have no business in a repository."""
     patterns = ("/home/", "/root/", "/Users/", "/work" + "/")
-    for folder in (*FOLDERS, "tests", "notebooks"):
+    for folder in (*HOUSE.FOLDERS, "tests", "notebooks"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".py", ".json", ".yaml", ".md", ".ipynb") and path != Path(__file__):
                 text = path.read_text(encoding="utf-8")

@@ -1,0 +1,227 @@
+"""Draw the floors of the house from its imports, and measure it: ``python docs/architecture.py``.
+
+Writes docs/pictures/floors.svg and the table of docs/architecture.md. The tests hold the rules.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib
+import networkx
+from matplotlib import pyplot
+
+matplotlib.use("Agg")
+matplotlib.rcParams["svg.hashsalt"] = "floors"
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
+PICTURE = ROOT / "docs" / "pictures" / "floors.svg"
+
+#: top-level folder -> dotted name of the package
+FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": "schedgym.agents"}
+
+#: from the ground up; a module imports modules of its own floor and of those below. A problem's ``env`` is on
+#: the floor of the environments; the root package registers ids, users and upper floors import it
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors",),
+    ("core",),
+    ("solvers", "traces", "drawing"),
+    ("problems",),
+    ("envs",),
+    ("baselines",),
+    ("agents",),
+    ("evaluation", "testing"),
+    ("reproduce", "claims"),
+    ("cli",),
+)
+WHAT = {
+    "errors": "one line, what and where",
+    "core": "arrays, kernels, the loop over environments, workloads, policies",
+    "solvers": "exact compiled algorithms",
+    "traces": "readers of public logs",
+    "drawing": "pictures",
+    "problems": "a folder each: workload, dynamics, rules, views, metrics, bounds",
+    "envs": "the environment and the vector environment",
+    "baselines": "the papers' algorithms, as policies",
+    "agents": "networks, training, shipped agents",
+    "evaluation": "runs, statistics, sweeps, plots, reports",
+    "testing": "checks for problems and policies",
+    "reproduce": "the papers' figures",
+    "claims": "the papers' statements, examined",
+    "cli": "the command line",
+}
+SAME = {"_version": "errors", "__main__": "cli"}
+#: packages are found by these calls at run time: not an import of a higher floor's code
+DISCOVERY = {
+    ("schedgym.core.problem", "schedgym.problems"),
+    ("schedgym.core.policy", "schedgym.baselines"),
+    ("schedgym.claims.frame", "schedgym.claims"),
+    ("schedgym.reproduce.frame", "schedgym.reproduce"),
+}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Dotted name and file of every module of the project."""
+    for folder, package in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            yield ".".join((package, *(part for part in parts if part != "__init__"))), path
+
+
+MODULES = dict(modules())
+
+
+def imports(name: str) -> set[str]:
+    """Every module that a module imports, anywhere in it, also for type checking; submodules resolved."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}: relative import"
+            source = node.module or ""
+            for alias in node.names:
+                full = f"{source}.{alias.name}"
+                found.add(full if full in MODULES else source)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "import_module"
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            found.add(node.args[0].value)
+    return found
+
+
+def place(name: str) -> str:
+    """The part of the house that a module belongs to; "" for the root package."""
+    parts = name.split(".")
+    if len(parts) == 1:
+        return ""
+    if parts[1] == "problems" and parts[-1] == "env":
+        return "envs"
+    return SAME.get(parts[1], parts[1])
+
+
+def floor(name: str) -> int:
+    """Which floor a module is on."""
+    part = place(name) or "envs"
+    for number, parts in enumerate(FLOORS):
+        if part in parts:
+            return number
+    raise AssertionError(f"{name} is on no floor of the house")
+
+
+def import_graph() -> networkx.DiGraph[str]:
+    """Who imports whom, of the project's own modules."""
+    graph: networkx.DiGraph[str] = networkx.DiGraph()
+    for name in MODULES:
+        for imported in imports(name):
+            if imported in MODULES and imported != name and (name, imported) not in DISCOVERY:
+                graph.add_edge(name, imported)
+    return graph
+
+
+def parts_graph(graph: networkx.DiGraph[str]) -> networkx.DiGraph[str]:
+    """The same between the parts of the house, with the number of imports as ``count``."""
+    counts = Counter((place(a), place(b)) for a, b in graph.edges if place(a) != place(b))
+    result: networkx.DiGraph[str] = networkx.DiGraph()
+    result.add_edges_from((a, b, {"count": count}) for (a, b), count in counts.items() if a and b)
+    return result
+
+
+def circles(graph: networkx.DiGraph[str]) -> list[list[str]]:
+    """Modules, or parts, that import each other, directly or not."""
+    return [sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1]
+
+
+def draw(path: Path) -> None:
+    """The floors, with an arrow from each part to those that it imports (not to what these import)."""
+    graph = parts_graph(import_graph())
+    figure, axes = pyplot.subplots(figsize=(10, 9))
+    boxes = {}
+    for number, parts in enumerate(FLOORS):
+        for k, part in enumerate(parts):
+            boxes[part] = axes.text(
+                (k + 0.5) / len(parts),
+                number,
+                f"$\\bf{{{part}}}$\n{WHAT[part]}",
+                ha="center",
+                va="center",
+                fontsize=9,
+                wrap=True,
+                bbox={"boxstyle": "round,pad=0.5", "facecolor": "#eef3fa", "edgecolor": "#4a6fa5"},
+            )
+    figure.canvas.draw()  # boxes have a size from here on
+    for upper, lower in networkx.transitive_reduction(graph).edges:
+        ends = [boxes[part].get_position() for part in (upper, lower)]
+        patches = [boxes[part].get_bbox_patch() for part in (upper, lower)]
+        arrow = {"arrowstyle": "->", "color": "#666666", "patchA": patches[0], "patchB": patches[1]}
+        axes.annotate("", xy=ends[1], xytext=ends[0], arrowprops=arrow)
+    axes.set(xlim=(0, 1), ylim=(-0.5, len(FLOORS) - 0.5))
+    axes.axis("off")
+    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+    pyplot.close(figure)
+
+
+def functions() -> Iterator[tuple[str, int, int, bool]]:
+    """Place, lines without the docstring, parameters of each function, and whether it is compiled."""
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                doc = ast.get_docstring(node, clean=False)
+                lines = (node.end_lineno or 0) - node.lineno - (len(doc.splitlines()) if doc else 0)
+                given = node.args
+                count = len(given.args) + len(given.kwonlyargs) + len(given.posonlyargs)
+                compiled = any(re.search("kernel|helper", ast.unparse(d)) for d in node.decorator_list)
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", lines, count, compiled
+
+
+def lines_of(paths: Iterator[Path]) -> int:
+    """Lines of files in all."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def measured() -> dict[str, int]:
+    """The house in numbers."""
+    every = list(functions())
+    graph = import_graph()
+    problems = sorted(p for p in (ROOT / "schedgym/problems").iterdir() if (p / "__init__.py").exists())
+    papers = ("schedgym/claims", "schedgym/reproduce")
+    found = {f"`problems/{path.name}`: lines": lines_of(path.rglob("*.py")) for path in problems}
+    return found | {
+        "files of a problem, at most": max(len(list(path.glob("*.py"))) for path in problems),
+        "longest function outside kernels": max(lines for _, lines, _, compiled in every if not compiled),
+        "functions outside kernels over 80 lines": sum(n > 80 for _, n, _, compiled in every if not compiled),
+        "functions outside kernels over 8 parameters": sum(
+            n > 8 for *_, n, compiled in every if not compiled
+        ),
+        "longest kernel": max(lines for _, lines, _, compiled in every if compiled),
+        "kernels over 80 lines": sum(lines > 80 for _, lines, _, compiled in every if compiled),
+        "imports that run up": sum(floor(a) < floor(b) for a, b in graph.edges if b != "schedgym"),
+        "circles of modules": len(circles(graph)),
+        "circles of parts": len(circles(parts_graph(graph))),
+        "lines of source without the papers": lines_of(
+            path for path in MODULES.values() if not str(path.relative_to(ROOT)).startswith(papers)
+        ),
+    }
+
+
+def main() -> None:
+    """Write the picture and the table."""
+    draw(PICTURE)
+    text = PAGE.read_text(encoding="utf-8")
+    for name, value in measured().items():
+        row = re.compile(rf"^(\| {re.escape(name)} \|[^|]*\|)[^|]*\|$", re.MULTILINE)
+        assert row.search(text), f"docs/architecture.md has no row {name!r}"
+        text = row.sub(rf"\1 {value:,} |", text)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
