@@ -93,7 +93,7 @@ def test_plans_of_drawn_jobs(tasks: int, arity: int) -> None:
         own = tables(workload)
         bound = bounds.lower_bound(workload)
         for planner in ("tapra", "tapra-fast"):
-            found = plan(own.load, own.efficiency, own.matrix, own.limits, own.energy_cap, planner)
+            found = plan(own.load, own.efficiency, own.groups, own.limits, float(own.energy_cap[0]), planner)
             if found is not None:
                 assert found.jct >= bound * (1 - 1e-9)
                 ratios.append(found.jct / bound)

@@ -191,7 +191,7 @@ def test_view_plan_runs_as_the_oracle_says(dyadic: bool, tmp_path: Path) -> None
             before, _ = strict.reset()
             with pytest.raises(InvalidAction, match=r"infeasible \(strict=True\)"):
                 strict.step(action)
-            assert (strict.simulator.state.placement == -1).all() and len(strict.record().job) == 0
+            assert (strict.simulator.arrays.schedule.placement == -1).all() and len(strict.record().job) == 0
         observation, reward, done, truncated, info = env.step(action)
         assert done and not truncated and info.get("repaired", False) == (not fits)
         final = oracle.rec(one, placement)
@@ -370,7 +370,7 @@ def test_a_given_workload_may_be_smaller(view: str, observation: str) -> None:
             if observation == "dict":
                 r = len(expected.limits)
                 assert seen["limits"].tolist() == [*expected.limits.tolist(), *[0.0] * (ROOM - r)]
-                assert (seen["groups"][:r] == expected.matrix).all() and not seen["groups"][r:].any()
+                assert (seen["groups"][:r] == expected.groups).all() and not seen["groups"][r:].any()
                 assert (seen["placement"][n:] == -1).all() and (seen["efficiency"][n:] == 0).all()
             elif view != "place":
                 assert (seen["pairs"][n:] == 0).all()
@@ -438,8 +438,11 @@ def test_workloads_that_do_not_fit_are_refused() -> None:
     many = np.ones((ROOM - 15, 16), dtype=int)  # and the servers themselves
     for workload, message in (
         (smaller(4, 15, groups=[[1] * 15], limit=[1]), "the environment has 16 servers, the workload 15"),
-        (smaller(5, arity=4), "5 tasks exceed the room, which is for 4"),
-        (smaller(4, groups=many, limit=many.sum(axis=1)), "room for 29 groups, the workload has 30"),
+        (smaller(5, arity=4), "the environment holds 4 tasks, the workload has 5"),
+        (
+            smaller(4, groups=many, limit=many.sum(axis=1)),
+            "the environment holds 29 groups, the workload has 30",
+        ),
     ):
         with pytest.raises(InvalidWorkload, match=message):
             env.reset(options={"workload": workload})
@@ -574,9 +577,9 @@ def test_a_linear_score_over_the_tokens_comes_near_tapra_fast() -> None:
         one = oracle.SingleJob(
             tuple(given.load.tolist()),
             tuple(map(tuple, given.efficiency.tolist())),
-            tuple(tuple(np.flatnonzero(row).tolist()) for row in given.matrix),
+            tuple(tuple(np.flatnonzero(row).tolist()) for row in given.groups),
             tuple(given.limits.tolist()),
-            given.energy_cap,
+            float(given.energy_cap[0]),
         )
         plan = oracle.tapra_fast(one)
         assert plan is not None

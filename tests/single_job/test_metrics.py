@@ -20,13 +20,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import schedgym  # noqa: F401  (registers the ids)
+from schedgym.core.arrays import allocate
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.single_job import metrics as room
 from schedgym.problems.single_job.bounds import lower_bound
 from schedgym.problems.single_job.metrics import fates, metrics, read_limits, validate
 from schedgym.problems.single_job.problem import METRICS
+from schedgym.problems.single_job.workload import tables
 from tests.parallel_jct import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,35 +158,29 @@ def test_tasks_that_are_not_placed_are_left_out() -> None:
 
 def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
     made = list(plans(10, 4))
-    b, n, m, r, e = len(made), 7, 6, 12, 60
-    mask = np.array([x % 3 != 1 for x in range(b)])
-    tasks = np.array([instance.tasks for instance, _, _ in made])
-    load, vcpu, time = (np.full((b, n), -5.0) for _ in range(3))
-    efficiency, capacity, limits = np.full((b, n, m), -5.0), np.zeros((b, m)), np.full((b, r), -5.0)
-    start, group = np.zeros((b, m + 1), dtype=np.int64), np.full((b, e), -1)
-    placement, cap, out = np.full((b, n), 3, dtype=np.int32), np.zeros(b), np.full((b, len(NAMES)), -1.0)
+    mask = np.array([x % 3 != 1 for x in range(len(made))])
+    sizes = {"task": 7, "server": 6, "group": 12, "shown_group": 0, "pair": 60}
+    jobs, schedule = allocate(room.Jobs, sizes, len(made)), allocate(room.Schedule, sizes, len(made))
+    found = allocate(room.Metrics, {}, len(made))
+    for array in (*jobs[1:], *schedule):
+        array[:] = -5  # behind what a workload fills
+    schedule.placement[:] = 3
+    found.values.view(np.float64)[:] = -1.0
     records = []
     for x, (instance, where, evaluation) in enumerate(made):
         records.append(make_record(make_workload(instance), where, evaluation))
-        k, s = instance.tasks, instance.servers
-        workload = records[-1].workload
-        load[x, :k], efficiency[x, :k, :s] = workload.jobs["load"], workload.jobs["efficiency"]
-        capacity[x, :s], limits[x, : len(instance.bounds)] = 10.0, instance.bounds
-        of = [instance.groups_of(j) for j in range(s)]
-        start[x, 1:] = [sum(map(len, of[: j + 1])) for j in range(m)]
-        group[x, : start[x, -1]] = sum(of, [])
-        placement[x, :k], cap[x] = where, workload.jobs["energy_cap"]
-        vcpu[x, :k], time[x, :k] = evaluation.vcpus, evaluation.times
-    fixed = (mask, tasks, load, efficiency, capacity)
-    room.measure(*fixed, start, group, limits, cap, placement, vcpu, time, out)
+        given = tables(records[-1].workload)._asdict() | {"groups": np.zeros((0, instance.servers))}
+        # servers that the workload lacks have no capacity, and are in no group
+        given["capacity"] = np.append(given["capacity"], np.zeros(6 - instance.servers))
+        for name, values in given.items():
+            getattr(jobs, name)[(x, *(slice(length) for length in values.shape))] = values
+        k = instance.tasks
+        schedule.placement[x, :k], schedule.vcpu[x, :k] = where, evaluation.vcpus
+        schedule.time[x, :k] = evaluation.times
+    room.measure(*Table(room.Episode(jobs, schedule, found, None), sizes), mask)
     for x, record in enumerate(records):
-        assert out[x].tolist() == (list(metrics(record).values()) if mask[x] else [-1.0] * len(NAMES))
-    # one row of groups for all: that of environment 0
-    only = np.arange(b) == 0
-    again = np.full((b, len(NAMES)), -1.0)
-    fixed = (only, tasks, load, efficiency, capacity)
-    room.measure(*fixed, start[:1], group[:1], limits, cap, placement, vcpu, time, again)
-    assert again[0].tolist() == out[0].tolist() and (again[1:] == -1.0).all()
+        out = {name: float(found.values[name][x]) for name in NAMES}
+        assert out == (metrics(record) if mask[x] else dict.fromkeys(NAMES, -1.0))
 
 
 @pytest.mark.parametrize("view", ["plan", "place", "search"])

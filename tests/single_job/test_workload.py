@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import networkx as nx
@@ -20,7 +19,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
+from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload, load_workload, save_workload
 from schedgym.errors import InfeasibleInstance, InvalidParameter, InvalidWorkload
 from schedgym.problems.single_job import topology
@@ -44,8 +45,10 @@ from schedgym.problems.single_job.workload import (
     MOST_DRAWS,
     SCHEMA,
     TOYS,
+    Drawing,
+    Jobs,
     Source,
-    draw_python,
+    draw,
     generate,
     make_source,
     make_workload,
@@ -53,6 +56,7 @@ from schedgym.problems.single_job.workload import (
     tables,
     toy,
 )
+from schedgym.solvers.placement import Membership
 from tests.parallel_jct import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -316,8 +320,8 @@ def test_a_fat_tree_by_its_arity() -> None:
     )
     table = tables(workload)
     assert table.limits.tolist() == [2.0, 3.0, 0.3 * 2, 0.3 * 3, 0.2 * 2, 0.2 * 3, 0.2 * 5]
-    assert table.kind.tolist() == [0, 0, 1, 1, 2, 2, 3]
-    assert table.matrix.tolist() == [[1, 0], [0, 1]] * 3 + [[1, 1]]
+    assert cluster_groups(workload.cluster).kind.tolist() == [0, 0, 1, 1, 2, 2, 3]
+    assert table.groups.tolist() == [[1, 0], [0, 1]] * 3 + [[1, 1]]
     assert (table.energy_cap, table.least_energy) == (8.0, 8.0)
     named = make_workload(**SOUND, beta={"pod": 0.2, "data_centre": 0.2, "rack": 0.3}, server_caps=False)
     assert_array_equal(tables(named).limits, table.limits[2:])
@@ -325,13 +329,15 @@ def test_a_fat_tree_by_its_arity() -> None:
 
 
 def test_groups_with_shares_or_limits() -> None:
-    shares = tables(make_workload(**(SOUND | MATRIX)))
-    assert shares.limits.tolist() == [2.0, 3.0, 2.5, 0.5] and shares.kind.tolist() == [0, 0, OTHER, OTHER]
+    given = make_workload(**(SOUND | MATRIX))
+    shares = tables(given)
+    assert shares.limits.tolist() == [2.0, 3.0, 2.5, 0.5]
+    assert cluster_groups(given.cluster).kind.tolist() == [0, 0, OTHER, OTHER]
     limits = tables(make_workload(**(SOUND | LIMIT)))
     assert limits.limits.tolist() == [2.0, 3.0, 4.0, 2.0]
-    assert_array_equal(limits.matrix, shares.matrix)
+    assert_array_equal(limits.groups, shares.groups)
     without = tables(make_workload(**(SOUND | LIMIT), server_caps=False))
-    assert without.limits.tolist() == [4.0, 2.0] and without.matrix.tolist() == [[1, 1], [1, 0]]
+    assert without.limits.tolist() == [4.0, 2.0] and without.groups.tolist() == [[1, 1], [1, 0]]
     share = cluster_groups(make_workload(**(SOUND | LIMIT)).cluster).share
     assert_array_equal(share, [1.0, 1.0, np.nan, np.nan])
 
@@ -387,7 +393,7 @@ def test_files_give_back_the_same_instance(seed: int, suffix: str, tmp_path_fact
     assert again == workload and again.checked
     table = tables(again)
     assert table.limits.tolist() == list(map(float, instance.bounds))
-    assert lists(topology.Groups(table.matrix, table.limits, table.kind)) == list(instance.groups)
+    assert lists(cluster_groups(again.cluster)) == list(instance.groups)
     assert table.least_energy == instance.least_energy()
 
 
@@ -433,25 +439,24 @@ def test_the_example_in_the_package(tmp_path: Path) -> None:
 # Generator --------------------------------------------------------------------------------------
 
 
-def arrays(source: Source, environments: int, room: int = 0) -> SimpleNamespace:
-    """What a draw fills, of unlikely numbers; ``room`` rows more than there are tasks."""
-    b, n, m, r = environments, source.tasks + room, source.servers, len(source.groups.share)
-    return SimpleNamespace(
-        tasks=np.full(b, -9),
-        load=np.full((b, n), -9.0),
-        efficiency=np.full((b, n, m), -9.0),
-        cpu=np.full((b, m), -9.0),
-        limits=np.full((b, r), -9.0),
-        energy_cap=np.full(b, -9.0),
-        least_energy=np.full(b, -9.0),
-    )
+def arrays(source: Source, environments: int, more: int = 0) -> Jobs:
+    """What a draw fills, of unlikely numbers; ``more`` rows than there are tasks."""
+    jobs = allocate(Jobs, source.sizes | {"task": source.tasks + more}, environments)
+    for array in jobs[1:]:
+        array[:] = -9
+    return jobs
 
 
-def drawn(source: Source, environments: int, first: int = 0) -> SimpleNamespace:
+def draw_into(jobs: Jobs, source: Source, mask: np.ndarray, roots: np.ndarray, episodes: np.ndarray) -> None:
+    draw(*Table(Drawing(source.arrays, jobs), {}), mask, roots, episodes)
+
+
+def drawn(source: Source, environments: int, first: int = 0) -> Jobs:
+    """Drawn workloads; their energies [B]."""
     made = arrays(source, environments)
     roots = root_seeds(list(range(first, first + environments)))
-    draw_python(np.ones(environments, dtype=bool), roots, np.zeros(environments, np.int64), source, made)
-    return made
+    draw_into(made, source, np.ones(environments, dtype=bool), roots, np.zeros(environments, np.int64))
+    return made._replace(energy_cap=made.energy_cap[:, 0], least_energy=made.least_energy[:, 0])
 
 
 def uniform_on(values: np.ndarray, low: float, high: float) -> None:
@@ -465,11 +470,11 @@ def uniform_on(values: np.ndarray, low: float, high: float) -> None:
 
 def test_the_paper_s_distributions() -> None:
     got = drawn(Source(40, 6), 300)
-    uniform_on(got.cpu, 0.0, 10.0)
+    uniform_on(got.capacity, 0.0, 10.0)
     uniform_on(got.load, 0.0, 3600.0)
     uniform_on(got.efficiency, 0.1, 1.0)
-    assert got.cpu.min() > 0 and got.load.min() > 0
-    assert (got.tasks == 40).all()
+    assert got.capacity.min() > 0 and got.load.min() > 0
+    assert (got.size["tasks"] == 40).all()
     total = got.load.sum(axis=1)
     assert (got.energy_cap >= got.least_energy).all() and (got.energy_cap <= 1.1 * total).all()
     uniform_on((got.energy_cap - got.least_energy) / (1.1 * total - got.least_energy), 0.0, 1.0)
@@ -494,7 +499,7 @@ def test_caps_are_as_if_drawn_until_they_can_be_met() -> None:
 def test_other_ranges() -> None:
     ranges = {"cpu_max": 3.0, "load_max": 50.0, "efficiency_min": 0.8, "energy_ratio": 1.5}
     got = drawn(Source(30, 4, server_caps=False, **ranges), 200)
-    uniform_on(got.cpu, 0.0, 3.0)
+    uniform_on(got.capacity, 0.0, 3.0)
     uniform_on(got.load, 0.0, 50.0)
     uniform_on(got.efficiency, 0.8, 1.0)
     total = got.load.sum(axis=1)
@@ -516,7 +521,7 @@ def test_all_is_drawn_again_when_no_cap_would_do() -> None:
     assert stats.ks_2samp(kept.max(axis=1), best).pvalue > 1e-3
     assert stats.ks_2samp(kept.min(axis=1), got.efficiency.min(axis=(1, 2))).pvalue > 1e-3
     uniform_on(got.load, 0.0, 3600.0)
-    uniform_on(got.cpu, 0.0, 10.0)
+    uniform_on(got.capacity, 0.0, 10.0)
     assert (got.energy_cap >= got.least_energy).all()
     assert (got.energy_cap <= 1.1 * got.load[:, 0] * (1 + 1e-15)).all()
 
@@ -525,7 +530,7 @@ def test_all_is_drawn_again_when_no_cap_would_do() -> None:
 def test_the_least_energy_is_granted_when_nothing_helps(source: Source) -> None:
     got = drawn(source, 20)
     assert_array_equal(got.energy_cap, got.least_energy)
-    assert (got.least_energy > float(source.constants["energy_ratio"][0]) * got.load.sum(axis=1)).all()
+    assert (got.least_energy > source.energy_ratio * got.load.sum(axis=1)).all()
     for seed in range(3):
         table = tables(generate(seed, 0, source))  # and passes the checks
         assert table.energy_cap == table.least_energy
@@ -551,30 +556,32 @@ def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
             path = tmp_path / f"w{suffix}"
             save_workload(workload, path)
             table = tables(load_workload(path))
-            for name in ("load", "efficiency", "cpu", "limits"):
+            for name in ("load", "efficiency", "capacity", "limits"):
                 assert_array_equal(getattr(table, name), getattr(got, name)[b])
             assert (table.energy_cap, table.least_energy) == (got.energy_cap[b], got.least_energy[b])
-        assert_array_equal(tables(workload).matrix, source.groups.matrix)
-        assert_array_equal(tables(workload).kind, source.groups.kind)
+        assert_array_equal(tables(workload).groups, source.groups.matrix)
+        assert_array_equal(cluster_groups(workload.cluster).kind, source.groups.kind)
 
 
 def test_environments_are_drawn_into_their_rows() -> None:
     source = Source(10, 4)
     own = [generate(seed, episode, source) for seed, episode in ((3, 0), (8, 4), (9, 1))]
-    got = arrays(source, 3, room=5)
+    got = arrays(source, 3, more=5)
     roots, episodes = root_seeds([3, 8, 9]), np.array([0, 4, 1])
-    draw_python(np.array([True, False, True]), roots, episodes, source, got)
-    for name, array in vars(got).items():
-        assert (array[1] == -9).all(), name
+    draw_into(got, source, np.array([True, False, True]), roots, episodes)
+    assert got.size["tasks"].tolist() == [10, 0, 10] and got.size["drawn"].tolist() == [1, 0, 1]
+    for name, array in got._asdict().items():
+        assert name == "size" or (array[1] == -9).all(), name
         for b in (0, 2):
             if name in ("load", "efficiency"):
                 assert (array[b, 10:] == -9).all()
                 assert_array_equal(array[b, :10], own[b].jobs[name])
     for b in (0, 2):
-        assert got.tasks[b] == 10
-        assert_array_equal(got.cpu[b], own[b].cluster["cpu"])
+        assert_array_equal(got.capacity[b], own[b].cluster["cpu"])
         assert got.energy_cap[b] == own[b].jobs["energy_cap"]
-        assert rebuild(source, got.load[b], got.efficiency[b], got.cpu[b], float(got.energy_cap[b])) == own[b]
+        assert rebuild(source, Jobs(*(array[b] for array in got))) == own[b]
+        for name in ("groups", *Membership._fields):
+            assert_array_equal(getattr(got, name)[b], getattr(tables(own[b]), name))
 
 
 def test_episodes_and_seeds_differ_and_repeat() -> None:
@@ -590,13 +597,13 @@ def test_streams_are_apart() -> None:
     longer = drawn(Source(60, 6), 4)
     assert_array_equal(longer.load[:, :40], base.load)
     assert_array_equal(longer.efficiency[:, :40], base.efficiency)
-    assert_array_equal(longer.cpu, base.cpu)
+    assert_array_equal(longer.capacity, base.capacity)
     scaled = drawn(Source(40, 6, load_max=7200.0, cpu_max=20.0), 4)
     assert_allclose(scaled.load, 2 * base.load, rtol=1e-15)
-    assert_allclose(scaled.cpu, 2 * base.cpu, rtol=1e-15)
+    assert_allclose(scaled.capacity, 2 * base.capacity, rtol=1e-15)
     assert_array_equal(scaled.efficiency, base.efficiency)
     tighter = drawn(Source(40, 6, energy_ratio=1.08, pod_share=0.5), 4)
-    for name in ("load", "efficiency", "cpu", "least_energy"):
+    for name in ("load", "efficiency", "capacity", "least_energy"):
         assert_array_equal(getattr(tighter, name), getattr(base, name))
     assert (tighter.energy_cap < base.energy_cap).all()
     wide = drawn(Source(40, 8), 4)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import Workload
-from schedgym.problems.single_job.workload import Tables, tables
+from schedgym.problems.single_job.workload import Jobs, tables
 from schedgym.solvers.placement import ENERGY_SLACK
 from schedgym.solvers.relaxation import relax_bound
 
@@ -92,16 +92,16 @@ def alone_times(load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: 
     return np.where(affordable, leq / room, math.inf)
 
 
-def _times(own: Tables) -> F8:
-    return alone_times(own.load, own.efficiency, own.matrix, own.limits, own.energy_cap)
+def _times(own: Jobs) -> F8:
+    return alone_times(own.load, own.efficiency, own.groups, own.limits, float(own.energy_cap[0]))
 
 
-def _relaxed(own: Tables) -> float:
-    return relax_bound(own.load, own.efficiency, own.matrix, own.limits, own.energy_cap)
+def _relaxed(own: Jobs) -> float:
+    return relax_bound(own.load, own.efficiency, own.groups, own.limits, float(own.energy_cap[0]))
 
 
-def _without(own: Tables, time: F8, most: float) -> float:
+def _without(own: Jobs, time: F8, most: float) -> float:
     """R(most) of :func:`whole_task_bound`."""
     best = own.efficiency.max(axis=1, keepdims=True)
     efficiency = np.where(time <= most * (1.0 + 2.0 * ROUNDING), own.efficiency, NEVER * best)
-    return relax_bound(own.load, efficiency, own.matrix, own.limits, own.energy_cap)
+    return relax_bound(own.load, efficiency, own.groups, own.limits, float(own.energy_cap[0]))

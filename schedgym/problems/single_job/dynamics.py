@@ -1,11 +1,7 @@
-"""State and compiled dynamics of SingleJob, batch-first: axis 0 is the environment.
+"""State and compiled dynamics of SingleJob, for one environment.
 
-A step has two halves. A ``decode`` kernel, one per view, reads the actions: it checks and repairs them, and
-in view plan makes the whole plan. :func:`step` carries the decision out, and writes the observation. They
-are apart so that an environment compiles only what its view needs.
-
-Rows are tasks, in index order; rows behind the last task are zero. Environments that run drawn jobs share the
-first row of the lists of groups; one with a given workload has a row of its own.
+A decision is made by one function per view: it checks and repairs the action, and in view plan makes the
+whole plan. :func:`advance` carries it out. Rows are tasks, in index order.
 """
 
 from __future__ import annotations
@@ -14,26 +10,13 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.jit import (
-    B1_1,
-    F4_2,
-    F4_3,
-    F8_1,
-    F8_2,
-    F8_3,
-    I1_2,
-    I4_2,
-    I8_1,
-    I8_2,
-    helper,
-    pure_kernel,
-    record_dtype,
-    unpacker,
-)
-from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
-from schedgym.problems.single_job.workload import LONGEST
+from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32
+from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
+from schedgym.core.tables import accessor
+from schedgym.problems.single_job.metrics import Schedule
+from schedgym.problems.single_job.workload import LONGEST, Jobs
 from schedgym.solvers.placement import (
     ENERGY_SLACK,
     Membership,
@@ -57,18 +40,17 @@ __all__ = [
     "SCALARS",
     "SERVER_FEATURES",
     "Constants",
-    "Exchange",
-    "Jobs",
+    "Environment",
     "Observation",
     "State",
-    "decode_place",
-    "decode_plan",
-    "decode_search",
+    "decide_place",
+    "decide_plan",
+    "decide_search",
     "settle",
     "step",
 ]
 
-PLAN, PLACE, SEARCH = 0, 1, 2
+PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
 
 #: features of a task token: load, highest and mean efficiency, share of servers nearly as efficient, placed,
 #: next (view search: it takes as long as the job), efficiency and time at its server
@@ -88,27 +70,26 @@ LONGEST_PART = 1e-9
 #: a plan's vCPU may exceed a limit by this part, by rounding
 LIMIT_SLACK = 1e-9
 
-#: per-environment scalars
 SCALARS = record_dtype(
     ("jct", np.float64),  # of the plan so far
     ("charged", np.float64),  # of it in the rewards so far
     ("pooled", np.float64),  # least energy over the vCPU that the limits allow in all [s]
     ("mean_load", np.float64),
-    ("steps", np.int64),
+    ("choice", np.int64),  # views place and search: the decision
+    ("sized", np.int64),  # view plan: whether the action's vCPU are the plan's
+    ("decisions", np.int64),
     ("legal", np.int64),  # view search: moves that are legal
     ("finished", np.int64),
     ("shown", np.int64),  # rows of the last episode
     ("repaired", np.int64),
 )
 
-#: constants of a simulator
 CONFIG = record_dtype(
-    ("mode", np.int64),
+    ("action_view", np.int64),
     ("terminal", np.int64),  # reward
     ("max_moves", np.int64),
     ("features", np.int64),
     ("mask", np.int64),
-    ("strict", np.int64),
     ("normalize", np.int64),
 )
 
@@ -116,107 +97,332 @@ CONFIG = record_dtype(
 class Constants(NamedTuple):
     """What stays the same for the life of a simulator."""
 
-    config: Annotated[npt.NDArray[Any], CONFIG, 1]  # [1]
-
-
-class Jobs(NamedTuple):
-    """The workload. N tasks, M servers, R groups, E pairs of a group and its server."""
-
-    tasks: I8_1  # [B]
-    load: F8_2  # [B, N] vCPU s
-    efficiency: F8_3  # [B, N, M]
-    cpu: F8_2  # [B, M] vCPU
-    limits: F8_2  # [B, R] B_k [vCPU]
-    energy_cap: F8_1  # [B] vCPU s
-    least_energy: F8_1  # [B]
-    lists: I8_1  # [B] row of the following that holds the groups
-    server_start: I8_2  # [1 + B, M + 1] see Membership
-    server_group: I8_2  # [1 + B, E]
-    group_start: I8_2  # [1 + B, R + 1]
-    group_server: I8_2  # [1 + B, E]
+    config: Annotated[Any, CONFIG]
 
 
 class State(NamedTuple):
-    """Everything that changes in an episode; arrays that a view does not need have length 0."""
+    """Everything else that changes in an episode; arrays that features alone need are else of length 0."""
 
-    scalars: Annotated[npt.NDArray[Any], SCALARS, 1]  # [B]
-    next_task: I8_1  # [B] N: none
-    placement: I4_2  # [B, N] server, -1: none
-    energy: F8_2  # [B, 1] of the tasks placed
-    vcpu: F8_2  # [B, N] of a whole plan
-    time: F8_2  # [B, N]
-    draft: I4_2  # [B, N] view plan: what the action comes to, until all are accepted
-    draft_vcpu: F8_2  # [B, N]
-    draft_fits: I8_1  # [B]
-    best: I4_2  # [B, N] most efficient server, ties the lowest
-    least: F8_2  # [B, N] equivalent load there
-    rest: F8_2  # [B, N + 1] their sum from a task on
-    inside: I8_2  # [B, R] tasks in a group
-    group_load: F8_2  # [B, R] their equivalent load
-    inverse: F8_2  # [B, R] 1 / B_k, features
-    lifted: F8_2  # [B, R] work space, features
-    pull: F8_2  # [B, M] least energy of the unplaced tasks that are most efficient there, features
-    narrow: F8_2  # [B, M] least limit of a server's groups, features
+    scalars: Annotated[Any, SCALARS]
+    next_task: Annotated[Integers, 1]  # view place; the number of rows: none
+    energy: Annotated[Floats, 1]  # of the tasks placed
+    best: Annotated[Integers32, "task"]  # most efficient server, ties the lowest
+    least: Annotated[Floats, "task"]  # equivalent load there
+    rest: Annotated[Floats, "task+1"]  # their sum from a task on
+    count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in a group
+    group_load: Annotated[Floats, "group"]  # their equivalent load
+    inverse: Annotated[Floats, "token_group"]  # 1 / B_k
+    pull: Annotated[Floats, "token_server"]  # least energy of the unplaced tasks most efficient there
+    narrow: Annotated[Floats, "token_server"]  # least limit of a server's groups
 
 
 class Observation(NamedTuple):
     """Buffers that the kernel writes; those that are not shown have length 0."""
 
-    task_mask: I1_2  # [B, N]
-    action_mask: I1_2  # [B, actions]; view search goes by it
-    job_tokens: F4_3  # [B, N, JOB_FEATURES]
-    server_tokens: F4_3  # [B, M, SERVER_FEATURES (+ PLACE_FEATURES)]
-    pair_tokens: F4_3  # [B, N, M * PAIR_FEATURES]
-    global_tokens: F4_2  # [B, GLOBAL_FEATURES]
+    task_mask: Annotated[Bytes, "task"]
+    action_mask: Annotated[Bytes, "mask"]  # view search goes by it
+    job_tokens: Annotated[Floats32, "token_task", JOB_FEATURES]
+    server_tokens: Annotated[Floats32, "token_server", "server_column"]
+    pair_tokens: Annotated[Floats32, "pair_task", "pair_column"]
+    global_tokens: Annotated[Floats32, GLOBAL_FEATURES]
 
 
-class Exchange(NamedTuple):
-    """What goes into a step and what it did. Of the two kinds of actions one has length 0."""
+class Scratch(NamedTuple):
+    """Work space."""
 
-    choices: I8_2  # [B, 1] discrete actions
-    actions: F8_3  # [B, N, 2] server and vCPU of a task
-    rows: I8_1  # [B] rows of an action that count
-    reward: F8_1  # [B]
-    terminated: B1_1  # [B]
-    truncated: B1_1  # [B]
-    repaired: B1_1  # [B] whether this step's action was infeasible
+    draft: Annotated[Integers32, "task"]  # view plan: the servers that the action comes to
+    group_vcpu: Annotated[Floats, "group"]
+    lifted: Annotated[Floats, "group"]
 
 
-unpack = unpacker(Constants, Jobs, State, Observation, Exchange)
-unpack_tools = unpacker(PlanScratch)
+class Environment(NamedTuple):
+    """What a step works on."""
 
-
-@helper
-def groups_of(jobs: Jobs, b: int) -> Membership:
-    """The lists of groups of an environment."""
-    row = jobs.lists[b]
-    return Membership(
-        jobs.server_start[row], jobs.server_group[row], jobs.group_start[row], jobs.group_server[row]
-    )
+    constants: Annotated[Constants, SHARED]
+    action_space: Annotated[ActionSpace, SHARED]
+    jobs: Jobs
+    state: State
+    schedule: Schedule
+    observation: Observation
+    exchange: Exchange
+    scratch: Annotated[Scratch, SCRATCH]
+    planning: Annotated[PlanScratch, SCRATCH]
 
 
 @helper
-def settle_plan(jobs: Jobs, state: State, scratch: PlanScratch, b: int) -> tuple[float, float]:
+def groups_of(jobs: Jobs) -> Membership:
+    """The lists of groups, as solvers take them."""
+    return Membership(jobs.server_start, jobs.server_group, jobs.group_start, jobs.group_server)
+
+
+@helper
+def leq_on(jobs: Jobs, i: int, j: int) -> float:
+    """Equivalent load of a task on a server: its vCPU seconds, and its energy."""
+    return jobs.load[i] / jobs.efficiency[i, j]
+
+
+@helper
+def size_tasks(env: Environment) -> tuple[float, float]:
     """Size the tasks placed by Eq. 16: their times and vCPU; completion time and energy."""
-    groups = groups_of(jobs, b)
-    n = jobs.tasks[b]
+    jobs, schedule, planning = env.jobs, env.schedule, env.planning
+    groups = groups_of(jobs)
+    n = jobs.size.tasks
     jct, energy = evaluate(
-        0, n, jobs.load[b], jobs.efficiency[b], groups, jobs.limits[b], state.placement[b], scratch
+        0, n, jobs.load, jobs.efficiency, groups, jobs.limits, schedule.placement, planning
     )
     for i in range(n):
-        j = state.placement[b, i]
+        j = schedule.placement[i]
         if j >= 0:
-            time = server_time(j, groups, scratch)
-            state.time[b, i] = time
-            state.vcpu[b, i] = scratch.leq[i] / time
+            time = server_time(j, groups, planning)
+            schedule.time[i] = time
+            schedule.vcpu[i] = planning.leq[i] / time
     return jct, energy
 
 
 @helper
-def affordable(jobs: Jobs, state: State, b: int, i: int, leq: float) -> Any:
+def affordable(env: Environment, i: int, leq: float) -> Any:
     """View place: whether the cap can still be kept when the next task has this equivalent load."""
-    whole = state.energy[b, 0] + leq + state.rest[b, i + 1]
-    return affords(whole, jobs.energy_cap[b]) or leq <= state.least[b, i]
+    state = env.state
+    whole = state.energy[0] + leq + state.rest[i + 1]
+    return affords(whole, env.jobs.energy_cap[0]) or leq <= state.least[i]
+
+
+# What an action means, view by view: whether it is feasible, and the decision that it is or becomes.
+
+
+@helper
+def fits_plan(env: Environment) -> Any:
+    """View plan: server and vCPU of each task become a plan within the cap and the limits.
+
+    Servers are rounded and clipped; what exceeds the cap is reduced by REC; vCPU that exceed a limit, or are
+    not given for all tasks, are those of Eq. 16. The plan's servers are left in ``scratch.draft``.
+    """
+    jobs, draft, numbers = env.jobs, env.scratch.draft, env.exchange.numbers
+    n = jobs.size.tasks
+    cap = jobs.energy_cap[0]
+    feasible = True
+    given = False
+    energy = 0.0
+    for i in range(n):
+        nearest = math.floor(min(max(numbers[i, 0], 0.0), jobs.capacity.shape[0] - 1.0) + 0.5)
+        feasible &= nearest == numbers[i, 0]
+        given |= numbers[i, 1] != 0.0
+        draft[i] = int(nearest)
+        energy += leq_on(jobs, i, draft[i])
+    if not affords(energy, cap):
+        feasible = False
+        load, efficiency = jobs.load, jobs.efficiency
+        groups = groups_of(jobs)
+        if not reduce_energy(0, n, load, efficiency, groups, jobs.limits, cap, False, draft, env.planning):
+            most_efficient(0, n, load, efficiency, draft)  # all that rounding can leave
+    env.state.scalars.sized = given and vcpu_fit(env)
+    return feasible and (not given or env.state.scalars.sized != 0)
+
+
+@helper
+def vcpu_fit(env: Environment) -> Any:
+    """View plan: whether the vCPU given are enough for the servers of the draft, and within all limits."""
+    jobs, draft, total = env.jobs, env.scratch.draft, env.scratch.group_vcpu
+    for k in range(total.shape[0]):
+        total[k] = 0.0
+    for i in range(jobs.size.tasks):
+        vcpu = env.exchange.numbers[i, 1]
+        if not (vcpu > 0.0 and leq_on(jobs, i, draft[i]) / vcpu <= LONGEST):
+            return False
+        for e in range(jobs.server_start[draft[i]], jobs.server_start[draft[i] + 1]):
+            total[jobs.server_group[e]] += vcpu
+    for k in range(total.shape[0]):
+        if total[k] > jobs.limits[k] * (1.0 + LIMIT_SLACK):
+            return False
+    return True
+
+
+@helper
+def take_plan(env: Environment, feasible: bool) -> None:
+    """View plan: place the tasks; those with an infeasible action have been repaired in the draft."""
+    for i in range(env.jobs.size.tasks):
+        env.schedule.placement[i] = env.scratch.draft[i]
+
+
+@helper
+def fits_place(env: Environment) -> Any:
+    """View place: whether the cap allows the next task the server."""
+    i = env.state.next_task[0]
+    return affordable(env, i, leq_on(env.jobs, i, env.exchange.choices[0]))
+
+
+@helper
+def take_place(env: Environment, feasible: bool) -> None:
+    """View place: the server, or the most efficient one in the place of one that the cap forbids."""
+    state = env.state
+    state.scalars.choice = env.exchange.choices[0] if feasible else state.best[state.next_task[0]]
+
+
+@helper
+def fits_search(env: Environment) -> Any:
+    """View search: whether a move is legal; the last action, to stop, always is."""
+    return env.observation.action_mask[env.exchange.choices[0]] != 0
+
+
+@helper
+def take_search(env: Environment, feasible: bool) -> None:
+    """View search: the move; an illegal one stops."""
+    last = env.observation.action_mask.shape[0] - 1
+    env.state.scalars.choice = env.exchange.choices[0] if feasible else last
+
+
+# Steps ----------------------------------------------------------------------------------------
+
+
+@helper
+def place_next(env: Environment) -> None:
+    """View place: put the next task on the server chosen."""
+    jobs, state, s = env.jobs, env.state, env.state.scalars
+    i, j = state.next_task[0], s.choice
+    leq = leq_on(jobs, i, j)
+    add_load(j, leq, groups_of(jobs), state.count, state.group_load)
+    for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
+        k = jobs.server_group[e]
+        s.jct = max(s.jct, state.group_load[k] / jobs.limits[k])
+    env.schedule.placement[i] = j
+    state.energy[0] += leq
+    if state.pull.shape[0] > 0:
+        best = state.best[i]
+        state.pull[best] = max(state.pull[best] - state.least[i], 0.0)
+    state.next_task[0] = i + 1
+    if i + 1 == jobs.size.tasks:
+        state.next_task[0] = jobs.load.shape[0]
+        s.finished = 1
+        s.jct, state.energy[0] = size_tasks(env)
+
+
+@helper
+def evaluate_plan(env: Environment) -> None:
+    """Views plan and search: size the tasks, all of which are placed, and keep the groups' loads."""
+    jobs, state, schedule, planning = env.jobs, env.state, env.schedule, env.planning
+    s = state.scalars
+    s.jct, state.energy[0] = size_tasks(env)
+    if s.sized:
+        s.jct = 0.0
+        for i in range(jobs.size.tasks):
+            schedule.vcpu[i] = env.exchange.numbers[i, 1]
+            schedule.time[i] = planning.leq[i] / schedule.vcpu[i]
+            s.jct = max(s.jct, schedule.time[i])
+    for k in range(jobs.limits.shape[0]):
+        state.count[k] = planning.count[k]
+        state.group_load[k] = planning.group_load[k]
+    for j in range(state.pull.shape[0]):
+        state.pull[j] = 0.0
+
+
+@helper
+def mark_moves(env: Environment) -> None:
+    """View search: mark the legal moves from the placement that was evaluated last, and to stop."""
+    jobs, state = env.jobs, env.state
+    n = jobs.size.tasks
+    mask = env.observation.action_mask
+    state.scalars.legal = search_mask(
+        0,
+        n,
+        jobs.load,
+        jobs.efficiency,
+        groups_of(jobs),
+        jobs.limits,
+        state.energy[0],
+        jobs.energy_cap[0],
+        env.schedule.placement,
+        env.planning,
+        mask,
+    )
+    last = mask.shape[0] - 1
+    for x in range(n * jobs.capacity.shape[0], last):
+        mask[x] = 0
+    mask[last] = 1
+
+
+@helper
+def make_move(env: Environment) -> None:
+    """View search: move a task, or stop."""
+    s = env.state.scalars
+    servers = env.jobs.capacity.shape[0]
+    if s.choice == env.observation.action_mask.shape[0] - 1:
+        s.finished = 1
+    else:
+        env.schedule.placement[s.choice // servers] = s.choice % servers
+        evaluate_plan(env)
+        mark_moves(env)
+        s.finished = s.legal == 0
+    if s.decisions == env.constants.config.max_moves:
+        s.finished = 1
+
+
+@helper
+def advance(env: Environment) -> None:
+    """Carry out the decision; the reward is minus what the completion time has grown by."""
+    s, result, config = env.state.scalars, env.exchange.result, env.constants.config
+    s.decisions += 1
+    s.repaired += result.repaired
+    if config.action_view == PLACE:
+        place_next(env)
+    elif config.action_view == PLAN:
+        evaluate_plan(env)
+        s.finished = 1
+    else:
+        make_move(env)
+    if s.finished or not config.terminal:
+        result.reward = s.charged - s.jct
+        if config.normalize:
+            result.reward /= s.pooled
+        s.charged = s.jct
+    result.terminated = s.finished != 0
+
+
+@helper
+def begin(env: Environment) -> None:
+    """Start an episode on the loaded workload."""
+    jobs, state, s = env.jobs, env.state, env.state.scalars
+    view = env.constants.config.action_view
+    n, rows = jobs.size.tasks, jobs.load.shape[0]
+    most_efficient(0, n, jobs.load, jobs.efficiency, state.best)
+    mean = 0.0
+    for i in range(n):
+        state.least[i] = leq_on(jobs, i, state.best[i])
+        mean += jobs.load[i] / n
+    s.mean_load = mean
+    state.rest[n] = 0.0
+    for i in range(n - 1, -1, -1):
+        state.rest[i] = state.rest[i + 1] + state.least[i]
+    for k in range(jobs.limits.shape[0]):
+        state.count[k] = 0
+        state.group_load[k] = 0.0
+    s.pooled = jobs.least_energy[0] / largest_capacity(groups_of(jobs), jobs.limits, env.planning)
+    s.jct = 0.0
+    s.charged = 0.0
+    s.sized = 0
+    s.decisions = 0
+    s.legal = 0
+    s.finished = 0
+    s.repaired = 0
+    state.energy[0] = 0.0
+    state.next_task[0] = 0 if view == PLACE else rows
+    for i in range(rows):
+        env.schedule.placement[i] = -1
+    if env.constants.config.features:
+        begin_features(env)
+    for i in range(n):
+        env.observation.task_mask[i] = 1
+    for i in range(n, s.shown):
+        env.observation.task_mask[i] = 0
+    s.shown = n
+    env.exchange.result.rows = n
+    if view == SEARCH:
+        for i in range(n):
+            env.schedule.placement[i] = state.best[i]
+        evaluate_plan(env)
+        mark_moves(env)
+
+
+# Observations ---------------------------------------------------------------------------------
 
 
 @helper
@@ -236,490 +442,216 @@ def part(value: float, whole: float) -> float:
 
 
 @helper
-def begin_features(jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+def begin_features(env: Environment) -> None:
     """Write what stays the same in an episode, and set up what the rest is made of."""
-    s = state.scalars[b]
-    n = jobs.tasks[b]
-    servers = jobs.cpu.shape[1]
-    tokens = observation.job_tokens
-    row = jobs.lists[b]
-    for k in range(jobs.limits.shape[1]):
-        state.inverse[b, k] = 1.0 / jobs.limits[b, k] if jobs.limits[b, k] > 0.0 else 0.0
+    jobs, state, s = env.jobs, env.state, env.state.scalars
+    n = jobs.size.tasks
+    servers = jobs.capacity.shape[0]
+    tokens, pairs = env.observation.job_tokens, env.observation.pair_tokens
+    for k in range(jobs.limits.shape[0]):
+        state.inverse[k] = 1.0 / jobs.limits[k] if jobs.limits[k] > 0.0 else 0.0
     widest = 0.0
     for j in range(servers):
         least = math.inf
-        for e in range(jobs.server_start[row, j], jobs.server_start[row, j + 1]):
-            least = min(least, jobs.limits[b, jobs.server_group[row, e]])
-        state.narrow[b, j] = least
-        state.pull[b, j] = 0.0
+        for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
+            least = min(least, jobs.limits[jobs.server_group[e]])
+        state.narrow[j] = least
+        state.pull[j] = 0.0
         widest = max(widest, least)
-    whole = observation.server_tokens
     for j in range(servers):
-        whole[b, j, 0] = state.narrow[b, j] / widest
+        env.observation.server_tokens[j, 0] = state.narrow[j] / widest
     for i in range(n):
-        highest = jobs.efficiency[b, i, state.best[b, i]]
+        highest = jobs.efficiency[i, state.best[i]]
         near = 0
         first = 0.0  # two sums: one would wait for itself
         second = 0.0
         for j in range(0, servers - 1, 2):
-            first += jobs.efficiency[b, i, j]
-            second += jobs.efficiency[b, i, j + 1]
+            first += jobs.efficiency[i, j]
+            second += jobs.efficiency[i, j + 1]
         if servers % 2:
-            first += jobs.efficiency[b, i, servers - 1]
+            first += jobs.efficiency[i, servers - 1]
         for j in range(servers):
-            near += jobs.efficiency[b, i, j] >= NEAR * highest
-        tokens[b, i, 0] = scaled(jobs.load[b, i], s.mean_load)
-        tokens[b, i, 1] = highest
-        tokens[b, i, 2] = (first + second) / servers
-        tokens[b, i, 3] = near / servers
-        for f in range(4, tokens.shape[2]):
-            tokens[b, i, f] = 0.0
-        state.pull[b, state.best[b, i]] += state.least[b, i]
-        if observation.pair_tokens.shape[1] > 0:
-            for j in range(servers):
-                observation.pair_tokens[b, i, j * PAIR_FEATURES] = jobs.efficiency[b, i, j]
+            near += jobs.efficiency[i, j] >= NEAR * highest
+        tokens[i, 0] = scaled(jobs.load[i], s.mean_load)
+        tokens[i, 1] = highest
+        tokens[i, 2] = (first + second) / servers
+        tokens[i, 3] = near / servers
+        for f in range(4, tokens.shape[1]):
+            tokens[i, f] = 0.0
+        state.pull[state.best[i]] += state.least[i]
     for i in range(n, s.shown):
-        for f in range(tokens.shape[2]):
-            tokens[b, i, f] = 0.0
-        if observation.pair_tokens.shape[1] > 0:
-            for f in range(observation.pair_tokens.shape[2]):
-                observation.pair_tokens[b, i, f] = 0.0
-
-
-@helper
-def begin(
-    config: Any,
-    jobs: Jobs,
-    state: State,
-    observation: Observation,
-    exchange: Exchange,
-    scratch: PlanScratch,
-    b: int,
-) -> None:
-    """Start an episode on the loaded workload."""
-    s = state.scalars[b]
-    n = jobs.tasks[b]
-    room = jobs.load.shape[1]
-    for i in range(room):
-        state.placement[b, i] = -1
-    most_efficient(0, n, jobs.load[b], jobs.efficiency[b], state.best[b])
-    mean = 0.0
+        for f in range(tokens.shape[1]):
+            tokens[i, f] = 0.0
+    if pairs.shape[0] == 0:
+        return
     for i in range(n):
-        state.least[b, i] = jobs.load[b, i] / jobs.efficiency[b, i, state.best[b, i]]
-        mean += jobs.load[b, i] / n
-    s.mean_load = mean
-    state.rest[b, n] = 0.0
-    for i in range(n - 1, -1, -1):
-        state.rest[b, i] = state.rest[b, i + 1] + state.least[b, i]
-    for k in range(jobs.limits.shape[1]):
-        state.inside[b, k] = 0
-        state.group_load[b, k] = 0.0
-    s.pooled = jobs.least_energy[b] / largest_capacity(groups_of(jobs, b), jobs.limits[b], scratch)
-    s.jct = 0.0
-    s.charged = 0.0
-    s.steps = 0
-    s.legal = 0
-    s.finished = 0
-    s.repaired = 0
-    state.energy[b, 0] = 0.0
-    state.next_task[b] = 0 if config.mode == PLACE else room
-    if config.features:
-        begin_features(jobs, state, observation, b)
-    for i in range(n):
-        observation.task_mask[b, i] = 1
+        for j in range(servers):
+            pairs[i, j * PAIR_FEATURES] = jobs.efficiency[i, j]
     for i in range(n, s.shown):
-        observation.task_mask[b, i] = 0
-    s.shown = n
-    exchange.rows[b] = n
+        for f in range(pairs.shape[1]):
+            pairs[i, f] = 0.0
 
 
 @helper
-def keep_loads(jobs: Jobs, state: State, scratch: PlanScratch, b: int) -> None:
-    """Keep the groups' loads of what was evaluated last, a whole plan."""
-    for k in range(jobs.limits.shape[1]):
-        state.inside[b, k] = scratch.count[k]
-        state.group_load[b, k] = scratch.group_load[k]
-    for j in range(state.pull.shape[1]):
-        state.pull[b, j] = 0.0
+def time_unit(env: Environment) -> float:
+    """What times are scaled by."""
+    s = env.state.scalars
+    return s.jct if env.constants.config.action_view == SEARCH else s.pooled
 
 
 @helper
-def mark_moves(jobs: Jobs, state: State, observation: Observation, scratch: PlanScratch, b: int) -> None:
-    """View search: mark the legal moves of what was evaluated last, and to stop."""
-    s = state.scalars[b]
-    n = jobs.tasks[b]
-    mask = observation.action_mask[b]
-    s.legal = search_mask(
-        0,
-        n,
-        jobs.load[b],
-        jobs.efficiency[b],
-        groups_of(jobs, b),
-        jobs.limits[b],
-        state.energy[b, 0],
-        jobs.energy_cap[b],
-        state.placement[b],
-        scratch,
-        mask,
-    )
-    last = mask.shape[0] - 1
-    for x in range(n * jobs.cpu.shape[1], last):
-        mask[x] = 0
-    mask[last] = 1
-
-
-@helper
-def observe_servers(config: Any, jobs: Jobs, state: State, tokens: Any, b: int) -> None:
+def observe_servers(env: Environment) -> None:
     """Write the server tokens; in view place with the next task on each."""
-    s = state.scalars[b]
-    row = jobs.lists[b]
-    unit = s.jct if config.mode == SEARCH else s.pooled
-    i = state.next_task[b]
-    place = config.mode == PLACE
-    open_task = place and i < jobs.load.shape[1]
-    amount = 0.0
-    spare = 0.0
-    if open_task:
-        amount = jobs.load[b, i]
-        spare = jobs.energy_cap[b] - state.energy[b, 0] - state.rest[b, i]
-    for j in range(jobs.cpu.shape[1]):
-        leq = 0.0
-        if open_task:
-            leq = amount / jobs.efficiency[b, i, j]
+    jobs, state, tokens = env.jobs, env.state, env.observation.server_tokens
+    unit = time_unit(env)
+    i = state.next_task[0]
+    place = env.constants.config.action_view == PLACE
+    open_task = place and i < jobs.load.shape[0]
+    spare = jobs.energy_cap[0] - state.energy[0] - state.rest[i] if open_task else 0.0
+    for j in range(jobs.capacity.shape[0]):
+        leq = leq_on(jobs, i, j) if open_task else 0.0
         before = 0.0
         after = 0.0
-        for e in range(jobs.server_start[row, j], jobs.server_start[row, j + 1]):
-            k = jobs.server_group[row, e]
-            inverse = state.inverse[b, k]
-            time = state.group_load[b, k] * inverse
+        for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
+            k = jobs.server_group[e]
+            inverse = state.inverse[k]
+            time = state.group_load[k] * inverse
             before = max(before, time)
             after = max(after, time + leq * inverse)
-        tokens[b, j, 1] = scaled(before, unit)
-        tokens[b, j, 2] = scaled(state.pull[b, j], state.narrow[b, j] * unit)
+        tokens[j, 1] = scaled(before, unit)
+        tokens[j, 2] = scaled(state.pull[j], state.narrow[j] * unit)
         if open_task:
-            tokens[b, j, 3] = jobs.efficiency[b, i, j]
-            tokens[b, j, 4] = scaled(after, unit)
-            tokens[b, j, 5] = part(max(leq - state.least[b, i], 0.0), spare)
-            tokens[b, j, 6] = affordable(jobs, state, b, i, leq)
+            tokens[j, 3] = jobs.efficiency[i, j]
+            tokens[j, 4] = scaled(after, unit)
+            tokens[j, 5] = part(max(leq - state.least[i], 0.0), spare)
+            tokens[j, 6] = affordable(env, i, leq)
         elif place:
-            for f in range(3, tokens.shape[2]):
-                tokens[b, j, f] = 0.0
+            for f in range(3, tokens.shape[1]):
+                tokens[j, f] = 0.0
 
 
 @helper
-def observe_pairs(config: Any, jobs: Jobs, state: State, tokens: Any, b: int) -> None:
+def observe_pairs(env: Environment) -> None:
     """Write what each task would be on each server; views plan and search."""
-    s = state.scalars[b]
-    row = jobs.lists[b]
-    unit = s.jct if config.mode == SEARCH else s.pooled
-    energy = state.energy[b, 0]
-    lifted = state.lifted[b]  # loads without the task's
-    for k in range(jobs.limits.shape[1]):
-        lifted[k] = state.group_load[b, k]
-    for i in range(jobs.tasks[b]):
-        now = state.placement[b, i]
-        own = state.least[b, i]
-        spare = jobs.energy_cap[b] - jobs.least_energy[b]
+    jobs, state, tokens = env.jobs, env.state, env.observation.pair_tokens
+    unit = time_unit(env)
+    lifted = env.scratch.lifted  # loads without the task's
+    for k in range(jobs.limits.shape[0]):
+        lifted[k] = state.group_load[k]
+    for i in range(jobs.size.tasks):
+        now = env.schedule.placement[i]
+        own = state.least[i]
+        spare = jobs.energy_cap[0] - jobs.least_energy[0]
         first = 0
         last = 0
         if now >= 0:
-            own = jobs.load[b, i] / jobs.efficiency[b, i, now]
-            spare = jobs.energy_cap[b] - energy
-            first = jobs.server_start[row, now]
-            last = jobs.server_start[row, now + 1]
+            own = leq_on(jobs, i, now)
+            spare = jobs.energy_cap[0] - state.energy[0]
+            first = jobs.server_start[now]
+            last = jobs.server_start[now + 1]
         for e in range(first, last):
-            k = jobs.server_group[row, e]
-            lifted[k] = state.group_load[b, k] - own if state.inside[b, k] > 1 else 0.0
-        for j in range(jobs.cpu.shape[1]):
-            leq = jobs.load[b, i] / jobs.efficiency[b, i, j]
+            k = jobs.server_group[e]
+            lifted[k] = state.group_load[k] - own if state.count[k] > 1 else 0.0
+        for j in range(jobs.capacity.shape[0]):
+            leq = leq_on(jobs, i, j)
             time = 0.0
-            for e in range(jobs.server_start[row, j], jobs.server_start[row, j + 1]):
-                k = jobs.server_group[row, e]
-                time = max(time, (lifted[k] + leq) * state.inverse[b, k])
-            tokens[b, i, j * PAIR_FEATURES + 1] = scaled(time, unit)
-            tokens[b, i, j * PAIR_FEATURES + 2] = part(leq - own, spare)
+            for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
+                k = jobs.server_group[e]
+                time = max(time, (lifted[k] + leq) * state.inverse[k])
+            tokens[i, j * PAIR_FEATURES + 1] = scaled(time, unit)
+            tokens[i, j * PAIR_FEATURES + 2] = part(leq - own, spare)
         for e in range(first, last):
-            k = jobs.server_group[row, e]
-            lifted[k] = state.group_load[b, k]
+            k = jobs.server_group[e]
+            lifted[k] = state.group_load[k]
 
 
 @helper
-def observe_features(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+def observe_features(env: Environment) -> None:
     """Write the observation as float32 tokens."""
-    s = state.scalars[b]
-    n = jobs.tasks[b]
-    following = state.next_task[b]
-    tokens = observation.job_tokens
-    whole = observation.server_tokens
-    observe_servers(config, jobs, state, whole, b)
-    if observation.pair_tokens.shape[1] > 0:
-        observe_pairs(config, jobs, state, observation.pair_tokens, b)
+    jobs, state, s, config = env.jobs, env.state, env.state.scalars, env.constants.config
+    view = config.action_view
+    n = jobs.size.tasks
+    following = state.next_task[0]
+    tokens, values = env.observation.job_tokens, env.observation.global_tokens
+    observe_servers(env)
+    if view != PLACE:
+        observe_pairs(env)
     longest = s.jct * (1.0 - LONGEST_PART)
     for i in range(n):
-        j = state.placement[b, i]
+        j = env.schedule.placement[i]
         if j < 0:
             break
-        tokens[b, i, 4] = 1.0
-        tokens[b, i, 5] = config.mode == SEARCH and state.time[b, i] >= longest
-        tokens[b, i, 6] = jobs.efficiency[b, i, j]
-        tokens[b, i, 7] = whole[b, j, 1]
-    values = observation.global_tokens
-    values[b, 0] = s.steps / config.max_moves if config.mode == SEARCH else 0.0
-    values[b, 6] = 0.0
+        tokens[i, 4] = 1.0
+        tokens[i, 5] = view == SEARCH and env.schedule.time[i] >= longest
+        tokens[i, 6] = jobs.efficiency[i, j]
+        tokens[i, 7] = env.observation.server_tokens[j, 1]
+    values[0] = s.decisions / config.max_moves if view == SEARCH else 0.0
+    values[6] = 0.0
     rest = 0.0
-    if config.mode == PLACE:
-        values[b, 0] = s.steps / n
-        if following < jobs.load.shape[1]:
-            rest = state.rest[b, following]
-            tokens[b, following, 5] = 1.0
-            values[b, 6] = tokens[b, following, 0]
-    elif config.mode == PLAN and not s.finished:
-        rest = jobs.least_energy[b]
-    elif config.mode == PLAN:
-        values[b, 0] = 1.0
-    values[b, 1] = scaled(s.jct, s.pooled)
-    values[b, 2] = min(state.energy[b, 0] / jobs.energy_cap[b], 1.0)
-    spare = jobs.energy_cap[b] - state.energy[b, 0] - rest
-    if spare <= ENERGY_SLACK * jobs.energy_cap[b]:
+    if view == PLACE:
+        values[0] = s.decisions / n
+        if following < jobs.load.shape[0]:
+            rest = state.rest[following]
+            tokens[following, 5] = 1.0
+            values[6] = tokens[following, 0]
+    elif view == PLAN and not s.finished:
+        rest = jobs.least_energy[0]
+    elif view == PLAN:
+        values[0] = 1.0
+    cap, least = jobs.energy_cap[0], jobs.least_energy[0]
+    values[1] = scaled(s.jct, s.pooled)
+    values[2] = min(state.energy[0] / cap, 1.0)
+    spare = cap - state.energy[0] - rest
+    if spare <= ENERGY_SLACK * cap:
         spare = 0.0  # or rounding
-    values[b, 3] = part(spare, jobs.energy_cap[b] - jobs.least_energy[b])
-    values[b, 4] = min(rest / jobs.least_energy[b], 1.0)
-    values[b, 5] = scaled(n, COUNT_SCALE)
+    values[3] = part(spare, cap - least)
+    values[4] = min(rest / least, 1.0)
+    values[5] = scaled(n, COUNT_SCALE)
 
 
 @helper
-def observe(config: Any, jobs: Jobs, state: State, observation: Observation, b: int) -> None:
+def observe(env: Environment) -> None:
     """Write the mask of view place, and the features."""
-    if config.mode == PLACE and config.mask:
-        i = state.next_task[b]
-        if i < jobs.load.shape[1]:
-            for j in range(jobs.cpu.shape[1]):
-                leq = jobs.load[b, i] / jobs.efficiency[b, i, j]
-                observation.action_mask[b, j] = affordable(jobs, state, b, i, leq)
-        else:  # at the end, where nothing can be done, anything may be named
-            for j in range(jobs.cpu.shape[1]):
-                observation.action_mask[b, j] = 1
+    config, jobs = env.constants.config, env.jobs
+    if config.action_view == PLACE and config.mask:
+        i = env.state.next_task[0]
+        ended = i == jobs.load.shape[0]  # where nothing can be done, anything may be named
+        for j in range(jobs.capacity.shape[0]):
+            env.observation.action_mask[j] = ended or affordable(env, i, leq_on(jobs, i, j))
     if config.features:
-        observe_features(config, jobs, state, observation, b)
+        observe_features(env)
+
+
+# Kernels --------------------------------------------------------------------------------------
+
+access = accessor(Environment)
 
 
 @pure_kernel
-def decode_plan(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
-    """View plan: server and vCPU of each task become a plan within the cap and the limits.
-
-    Servers are rounded and clipped; what exceeds the cap is reduced by REC; vCPU that exceed a limit, or are
-    not given for all tasks, are those of Eq. 16.
-
-    Every decode kernel takes what :func:`step` takes. It sets ``exchange.repaired`` and returns 0; or
-    -(b + 1) for the first environment whose action is malformed, or with strict actions infeasible. Then
-    nothing has changed.
-    """
-    constants, jobs, state, observation, exchange = unpack(table)
-    (scratch,) = unpack_tools(tools)
-    strict = constants.config[0].strict != 0
-    servers = jobs.cpu.shape[1]
-    for b in range(command.shape[0]):
-        if names_action(command[b]):
-            for i in range(jobs.tasks[b]):
-                for f in range(2):
-                    if not math.isfinite(exchange.actions[b, i, f]):
-                        return -(b + 1)
-    for b in range(command.shape[0]):
-        if not names_action(command[b]):
-            continue
-        n = jobs.tasks[b]
-        groups = groups_of(jobs, b)
-        draft = state.draft[b]
-        load = jobs.load[b]
-        efficiency = jobs.efficiency[b]
-        limits = jobs.limits[b]
-        cap = jobs.energy_cap[b]
-        fits = True
-        energy = 0.0
-        for i in range(n):
-            server = exchange.actions[b, i, 0]
-            nearest = math.floor(min(max(server, 0.0), servers - 1.0) + 0.5)
-            fits &= nearest == server
-            draft[i] = int(nearest)
-            energy += load[i] / efficiency[i, draft[i]]
-        if not affords(energy, cap):
-            fits = False
-            if not reduce_energy(0, n, load, efficiency, groups, limits, cap, False, draft, scratch):
-                most_efficient(0, n, load, efficiency, draft)  # all that rounding can leave
-        given = False
-        for i in range(n):
-            given |= exchange.actions[b, i, 1] != 0.0
-        valid = given
-        if given:
-            total = state.group_load[b]
-            for k in range(limits.shape[0]):
-                total[k] = 0.0
-            for i in range(n):
-                vcpu = exchange.actions[b, i, 1]
-                if not (vcpu > 0.0 and load[i] / efficiency[i, draft[i]] / vcpu <= LONGEST):
-                    valid = False
-                    break
-                for e in range(groups.server_start[draft[i]], groups.server_start[draft[i] + 1]):
-                    total[groups.server_group[e]] += vcpu
-            for k in range(limits.shape[0]):
-                if total[k] > limits[k] * (1.0 + LIMIT_SLACK):
-                    valid = False
-                total[k] = 0.0
-            fits &= valid
-        for i in range(n):
-            state.draft_vcpu[b, i] = exchange.actions[b, i, 1] if valid else 0.0
-        state.draft_fits[b] = fits
-        if strict and not fits:
-            return -(b + 1)
-    for b in range(command.shape[0]):
-        if command[b] == ACT:
-            exchange.repaired[b] = state.draft_fits[b] == 0
-            for i in range(jobs.tasks[b]):
-                state.placement[b, i] = state.draft[b, i]
-    return 0
+def decide_plan(table: Any, tools: Any, command: Any) -> int:
+    """View plan; see :func:`~schedgym.core.stepping.decide_each`."""
+    return decide_each(access, fits_plan, take_plan, table, tools, command)
 
 
 @pure_kernel
-def decode_place(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
-    """View place: the server of the next task; one that the cap forbids becomes the most efficient one."""
-    constants, jobs, state, observation, exchange = unpack(table)
-    strict = constants.config[0].strict != 0
-    for b in range(command.shape[0]):
-        if names_action(command[b]):
-            j = exchange.choices[b, 0]
-            if j < 0 or j >= jobs.cpu.shape[1]:
-                return -(b + 1)
-            i = state.next_task[b]
-            if strict and not affordable(jobs, state, b, i, jobs.load[b, i] / jobs.efficiency[b, i, j]):
-                return -(b + 1)
-    for b in range(command.shape[0]):
-        if command[b] == ACT:
-            i = state.next_task[b]
-            leq = jobs.load[b, i] / jobs.efficiency[b, i, exchange.choices[b, 0]]
-            fits = affordable(jobs, state, b, i, leq)
-            exchange.repaired[b] = not fits
-            if not fits:
-                exchange.choices[b, 0] = state.best[b, i]
-    return 0
+def decide_place(table: Any, tools: Any, command: Any) -> int:
+    """View place; see :func:`~schedgym.core.stepping.decide_each`."""
+    return decide_each(access, fits_place, take_place, table, tools, command)
 
 
 @pure_kernel
-def decode_search(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
-    """View search: a move, or the last action to stop; an illegal move stops."""
-    constants, jobs, state, observation, exchange = unpack(table)
-    strict = constants.config[0].strict != 0
-    last = observation.action_mask.shape[1] - 1
-    for b in range(command.shape[0]):
-        if names_action(command[b]):
-            choice = exchange.choices[b, 0]
-            if choice < 0 or choice > last or (strict and observation.action_mask[b, choice] == 0):
-                return -(b + 1)
-    for b in range(command.shape[0]):
-        if command[b] == ACT:
-            exchange.repaired[b] = observation.action_mask[b, exchange.choices[b, 0]] == 0
-            if exchange.repaired[b]:
-                exchange.choices[b, 0] = last
-    return 0
-
-
-@helper
-def place_next(jobs: Jobs, state: State, b: int, j: int) -> None:
-    """View place: put the next task on a server."""
-    s = state.scalars[b]
-    i = state.next_task[b]
-    groups = groups_of(jobs, b)
-    leq = jobs.load[b, i] / jobs.efficiency[b, i, j]
-    add_load(j, leq, groups, state.inside[b], state.group_load[b])
-    for e in range(groups.server_start[j], groups.server_start[j + 1]):
-        k = groups.server_group[e]
-        s.jct = max(s.jct, state.group_load[b, k] / jobs.limits[b, k])
-    state.placement[b, i] = j
-    state.energy[b, 0] += leq
-    if state.pull.shape[1] > 0:
-        best = state.best[b, i]
-        state.pull[b, best] = max(state.pull[b, best] - state.least[b, i], 0.0)
-    i += 1
-    state.next_task[b] = i
-    if i == jobs.tasks[b]:
-        state.next_task[b] = jobs.load.shape[1]
-        s.finished = 1
+def decide_search(table: Any, tools: Any, command: Any) -> int:
+    """View search; see :func:`~schedgym.core.stepping.decide_each`."""
+    return decide_each(access, fits_search, take_search, table, tools, command)
 
 
 @pure_kernel
 def settle(table: Any, tools: Any, b: int) -> None:
-    """View place: size the tasks placed so far, which a step leaves to the end of the episode."""
-    constants, jobs, state, observation, exchange = unpack(table)
-    (scratch,) = unpack_tools(tools)
-    if not state.scalars[b].finished:
-        settle_plan(jobs, state, scratch, b)
+    """View place: size the tasks that environment b has placed so far; a step leaves it to the last one."""
+    size_tasks(access(table, tools, b))
 
 
 @pure_kernel
-def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
-    """Advance the environments, each by its ``command`` [B]: ACT after a decoded decision, BEGIN an episode.
-
-    ``table`` packs Constants, Jobs, State, Observation and Exchange, ``tools`` the work space. Returns how
-    many episodes ended.
-    """
-    constants, jobs, state, observation, exchange = unpack(table)
-    (scratch,) = unpack_tools(tools)
-    config = constants.config[0]
-    servers = jobs.cpu.shape[1]
-    ended = 0
-    for b in range(command.shape[0]):
-        if command[b] == SKIP:
-            continue
-        s = state.scalars[b]
-        exchange.reward[b] = 0.0
-        exchange.terminated[b] = False
-        exchange.truncated[b] = False
-        changed = False  # the placement, by other than one task more
-        if command[b] == BEGIN:
-            exchange.repaired[b] = False
-            begin(config, jobs, state, observation, exchange, scratch, b)
-            if config.mode == SEARCH:
-                for i in range(jobs.tasks[b]):
-                    state.placement[b, i] = state.best[b, i]
-                changed = True
-        else:
-            s.steps += 1
-            s.repaired += exchange.repaired[b]
-            if config.mode == PLACE:
-                place_next(jobs, state, b, exchange.choices[b, 0])
-                changed = s.finished != 0
-            elif config.mode == PLAN:
-                changed = True
-                s.finished = 1
-            else:
-                choice = exchange.choices[b, 0]
-                if choice == observation.action_mask.shape[1] - 1:
-                    s.finished = 1
-                else:
-                    state.placement[b, choice // servers] = choice % servers
-                    changed = True
-                if s.steps == config.max_moves:
-                    s.finished = 1
-        if changed:
-            s.jct, state.energy[b, 0] = settle_plan(jobs, state, scratch, b)
-            if config.mode == PLAN and state.draft_vcpu[b, 0] > 0.0:
-                s.jct = 0.0
-                for i in range(jobs.tasks[b]):
-                    state.vcpu[b, i] = state.draft_vcpu[b, i]
-                    state.time[b, i] = scratch.leq[i] / state.vcpu[b, i]
-                    s.jct = max(s.jct, state.time[b, i])
-            if config.mode != PLACE:
-                keep_loads(jobs, state, scratch, b)
-            if config.mode == SEARCH:
-                mark_moves(jobs, state, observation, scratch, b)
-                if s.legal == 0 and command[b] == ACT:
-                    s.finished = 1
-        if command[b] == ACT and (s.finished or not config.terminal):
-            exchange.reward[b] = s.charged - s.jct
-            if config.normalize:
-                exchange.reward[b] /= s.pooled
-            s.charged = s.jct
-        if s.finished:
-            exchange.terminated[b] = True
-            ended += 1
-        observe(config, jobs, state, observation, b)
-    return ended
+def step(table: Any, tools: Any, command: Any) -> int:
+    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
+    return advance_each(access, begin, advance, observe, table, tools, command)

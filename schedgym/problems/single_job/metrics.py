@@ -6,120 +6,133 @@ A record has one row per task: the server and the vCPU that it holds from 0 to i
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import kernel
+from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers, Integers32, allocate, sizes_of
+from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.stepping import measure_each
+from schedgym.core.tables import Table, accessor, batch_of_one
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.single_job.problem import METRICS
+from schedgym.problems.single_job.workload import Jobs, tables
 
-__all__ = ["Limits", "check_rows", "fates", "measure", "metrics", "read_limits", "validate"]
+__all__ = [
+    "Episode",
+    "Limits",
+    "Metrics",
+    "Schedule",
+    "check_rows",
+    "fates",
+    "measure",
+    "metrics",
+    "read_limits",
+    "validate",
+]
 
-B1 = npt.NDArray[np.bool_]
-F8 = npt.NDArray[np.float64]
-I1 = npt.NDArray[np.int8]
-I4 = npt.NDArray[np.int32]
-I8 = npt.NDArray[np.int64]
-
-NAMES = tuple(metric.name for metric in METRICS if metric.recorded)
+METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
 SHARES = (0.3, 0.2, 0.2)  # of a rack, a pod, the data centre where a workload does not say
 ROUNDING = 1e-9  # relative, of sums and quotients
 ENERGY_ROUNDING = 1e-11  # relative: an energy is within its cap up to 1e-12
 
 
-@kernel
-def measure(
-    mask: B1,
-    tasks: I8,
-    load: F8,
-    efficiency: F8,
-    capacity: F8,
-    server_start: I8,
-    server_group: I8,
-    limits: F8,
-    energy_cap: F8,
-    placement: I4,
-    vcpu: F8,
-    time: F8,
-    out: F8,
-) -> None:
-    """Metrics of schedules.
+class Schedule(NamedTuple):
+    """What was decided: with the workload all that metrics are made of."""
 
-    Args:
-        mask: which rows to measure [B].
-        tasks: number of tasks [B].
-        load: vCPU-seconds at efficiency 1 [B, >= N].
-        efficiency: [B, >= N, M].
-        capacity: vCPU of the servers [B, M].
-        server_start: first entry of each server in ``server_group`` [B or 1, M + 1]; one row serves all.
-        server_group: the groups of each server [B or 1, >= E].
-        limits: vCPU that the job may use in each group [B, R].
-        energy_cap: vCPU-seconds [B].
-        placement: server of each task, -1: none, and the task is left out [B, >= N].
-        vcpu: of each task [B, >= N].
-        time: execution time of each task [s] [B, >= N].
-        out: written [B, >= len(NAMES)], in the order of the descriptor.
-    """
-    count = np.empty(limits.shape[1], dtype=np.int64)
-    seen = np.full(capacity.shape[1], -1, dtype=np.int64)
-    for b in range(mask.shape[0]):
-        if not mask[b]:
+    placement: Annotated[Integers32, "task", Fill(-1)]  # server of each task, -1: none
+    vcpu: Annotated[Floats, "task"]
+    time: Annotated[Floats, "task"]  # [s]
+
+
+class Metrics(NamedTuple):
+    """The metrics of a finished episode, by name."""
+
+    values: Annotated[Any, METRIC_VALUES]
+
+
+class Scratch(NamedTuple):
+    """Work space of :func:`measure_one`."""
+
+    count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in the group
+    used: Annotated[Flags, "server"]
+
+
+class Episode(NamedTuple):
+    """What metrics are made of."""
+
+    jobs: Jobs
+    schedule: Schedule
+    metrics: Metrics
+    scratch: Annotated[Scratch, SCRATCH]
+
+
+@helper
+def measure_one(episode: Episode) -> None:
+    """Write the metrics of one schedule; tasks that are not placed are left out."""
+    jobs, schedule, scratch = episode.jobs, episode.schedule, episode.scratch
+    values = episode.metrics.values
+    for k in range(scratch.count.shape[0]):
+        scratch.count[k] = 0
+    jct = 0.0
+    total_time = 0.0
+    energy = 0.0
+    allocated = 0.0
+    for i in range(jobs.size.tasks):
+        j = schedule.placement[i]
+        if j < 0:
             continue
-        g = b if server_start.shape[0] > 1 else 0
-        for k in range(count.shape[0]):
-            count[k] = 0
-        jct = 0.0
-        total_time = 0.0
-        energy = 0.0
-        allocated = 0.0
-        for i in range(tasks[b]):
-            j = placement[b, i]
-            if j < 0:
-                continue
-            jct = max(jct, time[b, i])
-            total_time += time[b, i]
-            energy += load[b, i] / efficiency[b, i, j]
-            allocated += vcpu[b, i]
-            for x in range(server_start[g, j], server_start[g, j + 1]):
-                count[server_group[g, x]] += 1
-        cpu = 0.0
-        for j in range(capacity.shape[1]):
-            cpu += capacity[b, j]
-        equal = 0.0
-        used = 0
-        for i in range(tasks[b]):
-            j = placement[b, i]
-            if j < 0:
-                continue
-            share = math.inf
-            for x in range(server_start[g, j], server_start[g, j + 1]):
-                k = server_group[g, x]
-                share = min(share, limits[b, k] / count[k])
-            equal = max(equal, load[b, i] / efficiency[b, i, j] / share)
-            if seen[j] != b:
-                seen[j] = b
-                used += 1
-        row = out[b]
-        row[0] = jct
-        row[1] = energy
-        row[2] = energy / energy_cap[b]
-        row[3] = allocated
-        row[4] = allocated / cpu
-        row[5] = total_time / tasks[b]
-        row[6] = used
-        row[7] = equal
+        jct = max(jct, schedule.time[i])
+        total_time += schedule.time[i]
+        energy += jobs.load[i] / jobs.efficiency[i, j]
+        allocated += schedule.vcpu[i]
+        for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
+            scratch.count[jobs.server_group[e]] += 1
+    cpu = 0.0
+    for j in range(jobs.capacity.shape[0]):
+        cpu += jobs.capacity[j]
+        scratch.used[j] = False
+    equal = 0.0
+    used = 0
+    for i in range(jobs.size.tasks):
+        j = schedule.placement[i]
+        if j < 0:
+            continue
+        share = math.inf
+        for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
+            k = jobs.server_group[e]
+            share = min(share, jobs.limits[k] / scratch.count[k])
+        equal = max(equal, jobs.load[i] / jobs.efficiency[i, j] / share)
+        used += not scratch.used[j]
+        scratch.used[j] = True
+    values.jct = jct
+    values.energy = energy
+    values.energy_share = energy / jobs.energy_cap[0]
+    values.allocated = allocated
+    values.utilization = allocated / cpu
+    values.mean_task_time = total_time / jobs.size.tasks
+    values.servers_used = used
+    values.equal_share_jct = equal
+
+
+access = accessor(Episode)
+
+
+@pure_kernel
+def measure(table: Any, tools: Any, mask: Any) -> None:
+    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
+    measure_each(access, measure_one, table, tools, mask)
 
 
 class Limits(NamedTuple):
     """What a workload's cluster allows a job. R groups, M servers."""
 
-    member: B1  # [R, M] whether a server is in a group
-    share: F8  # [R] of the group's available vCPU; NaN where ``absolute`` says it
-    absolute: F8  # [R] vCPU that the job may use if nothing else runs
+    member: npt.NDArray[np.bool_]  # [R, M] whether a server is in a group
+    share: npt.NDArray[np.float64]  # [R] of the group's available vCPU; NaN where ``absolute`` says it
+    absolute: npt.NDArray[np.float64]  # [R] vCPU that the job may use if nothing else runs
     name: tuple[str, ...]  # [R] for messages
 
 
@@ -158,34 +171,14 @@ def read_limits(workload: Workload) -> Limits:
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
-    workload = record.workload
-    own = read_limits(workload)
-    load = np.array(workload.jobs["load"], dtype=np.float64)
-    placement = np.full(len(load), -1, dtype=np.int32)
-    vcpu, time = np.zeros((2, len(load)))
-    placement[record.job] = record.server
-    vcpu[record.job] = record.amount[:, 0]
-    time[record.job] = record.end
-    server, group = np.nonzero(own.member.T)
-    start = np.searchsorted(server, np.arange(own.member.shape[1] + 1))
-    out = np.zeros((1, len(NAMES)))
-    measure(
-        np.ones(1, dtype=bool),
-        np.array([len(load)]),
-        load[None],
-        # copies, since kernels are compiled anew for read-only arrays
-        np.array(workload.jobs["efficiency"], dtype=np.float64)[None],
-        np.array(workload.cluster["cpu"], dtype=np.float64)[None],
-        start.astype(np.int64)[None],
-        group.astype(np.int64)[None],
-        own.absolute[None],
-        np.array([float(workload.jobs["energy_cap"])]),
-        placement[None],
-        vcpu[None],
-        time[None],
-        out,
-    )
-    return dict(zip(NAMES, out[0].tolist(), strict=True))
+    jobs = tables(record.workload)
+    sizes = sizes_of(jobs)
+    schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
+    schedule.placement[0, record.job] = record.server
+    schedule.vcpu[0, record.job] = record.amount[:, 0]
+    schedule.time[0, record.job] = record.end
+    measure(*Table(Episode(batch_of_one(jobs), schedule, found, None), sizes), np.ones(1, dtype=bool))
+    return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:

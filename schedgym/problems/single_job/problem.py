@@ -7,7 +7,7 @@ import dataclasses
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["METRICS", "PROBLEM", "VIEWS", "SingleJobParameters", "check_arity"]
+__all__ = ["DRAWN", "METRICS", "PROBLEM", "VIEWS", "SingleJobParameters", "check_arity"]
 
 VIEWS = (
     View("plan", "Box: server and vCPU of every task, at once", masked=False),
@@ -28,6 +28,12 @@ METRICS = (
     ),
     Metric("decisions", "", "steps of the episode", "", recorded=False),
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
+)
+
+#: the parameters that workloads are drawn by
+DRAWN = (
+    *("tasks", "arity", "cpu_max", "load_max", "efficiency_min", "energy_ratio"),
+    *("rack_share", "pod_share", "data_centre_share", "server_caps"),
 )
 
 
@@ -70,20 +76,8 @@ class SingleJobParameters(Parameters):
         super().__post_init__()
         check_arity(self.arity)
         if self.workload is not None:
-            drawn = (
-                "tasks",
-                "arity",
-                "cpu_max",
-                "load_max",
-                "efficiency_min",
-                "energy_ratio",
-                "rack_share",
-                "pod_share",
-                "data_centre_share",
-                "server_caps",
-            )
             for field in dataclasses.fields(self):
-                if field.name in drawn and getattr(self, field.name) != field.default:
+                if field.name in DRAWN and getattr(self, field.name) != field.default:
                     raise InvalidParameter(f"{field.name}: has no effect on a workload: leave it out")
 
 

@@ -15,7 +15,7 @@ def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
     state, jobs = simulator.state, simulator.jobs
     record = simulator.record(index)
     s = state.scalars[index]
-    n, following = int(jobs.tasks[index]), int(state.next_task[index])
+    n, following = int(jobs.size["tasks"][index]), int(state.next_task[index, 0])
     vcpu = dict(zip(record.job.tolist(), record.amount[:, 0].tolist(), strict=True))
     time = dict(zip(record.job.tolist(), record.end.tolist(), strict=True))
     jct = record.final_time
@@ -24,19 +24,20 @@ def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
         held = [(i, vcpu[i]) for i in record.job[record.server == j].tolist()]
         slowest = max((time[i] for i, _ in held), default=0.0)
         note = f"until {short_time(slowest)}" if held else ""
-        bars.append((not held, Bar(round(float(jobs.cpu[index, j]), 6), held, note, label=str(j))))
+        bars.append((not held, Bar(round(float(jobs.capacity[index, j]), 6), held, note, label=str(j))))
+    placement = simulator.arrays.schedule.placement[index]
     lines = []
     for i in range(n):
         text = f"load {jobs.load[index, i]:8.0f} vCPU s  not placed"
         if i in time:
-            text = f"server {state.placement[index, i]:3d}  {vcpu[i]:8.3g} vCPU  {short_time(time[i]):>10}"
+            text = f"server {placement[i]:3d}  {vcpu[i]:8.3g} vCPU  {short_time(time[i]):>10}"
         lines.append(Line(i, time.get(i, 0.0), jct - time[i] if i in time else 0.0, text))
-    event = f"{int(s['steps'])} moves" if simulator.parameters.view == "search" else "nothing is placed"
+    event = f"{int(s['decisions'])} moves" if simulator.parameters.view == "search" else "nothing is placed"
     if s["finished"]:
         event = "the episode has ended"
     elif following < simulator.tasks:
         event = f"task {following} is to be placed"
-    energy, cap = float(state.energy[index, 0]), float(jobs.energy_cap[index])
+    energy, cap = float(state.energy[index, 0]), float(jobs.energy_cap[index, 0])
     return Scene(
         clock=f"{jct:,.1f} s",
         event=event,

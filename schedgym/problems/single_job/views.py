@@ -23,14 +23,14 @@ __all__ = ["PAIR_VIEWS", "action_space", "make_spaces", "mask_length", "observat
 PAIR_VIEWS = ("plan", "search")
 
 
-def mask_length(parameters: SingleJobParameters, tasks: int, servers: int) -> int:
-    """Length of the mask of feasible actions; 0 where the view has none, or none is wanted."""
+def mask_length(parameters: SingleJobParameters, tasks: int, servers: int, always: bool = False) -> int:
+    """Length of the mask of feasible actions; 0 where there are none, or unless ``always`` none is wanted."""
     lengths = {"place": servers, "search": tasks * servers + 1}
-    return lengths.get(parameters.view, 0) if parameters.action_mask else 0
+    return lengths.get(parameters.view, 0) if parameters.action_mask or always else 0
 
 
 def action_space(view: str, tasks: int, servers: int) -> spaces.Box | spaces.Discrete:
-    """The action space of a view with room for ``tasks`` tasks."""
+    """The action space of a view with up to ``tasks`` tasks."""
     if view == "plan":
         high = np.tile([servers - 1.0, MOST_LIMIT], (tasks, 1))
         return spaces.Box(np.zeros_like(high), high, dtype=np.float64)

@@ -9,16 +9,22 @@ Source: paper 001, section 6.1.1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, allocate, sizes_of
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import stream, uniform
+from schedgym.core.stepping import draw_each
+from schedgym.core.tables import accessor, draw_into
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InfeasibleInstance, InvalidWorkload
+from schedgym.problems.single_job.problem import DRAWN
 from schedgym.problems.single_job.topology import (
+    BETA,
     CLUSTER,
     LIMIT,
     MOST_CPU,
@@ -28,8 +34,8 @@ from schedgym.problems.single_job.topology import (
     cluster_groups,
     fat_tree_groups,
     group_limits,
-    members,
 )
+from schedgym.solvers.placement import ENERGY_SLACK, make_membership
 
 if TYPE_CHECKING:
     from schedgym.problems.single_job.problem import SingleJobParameters
@@ -45,10 +51,11 @@ __all__ = [
     "MOST_LOAD",
     "SCHEMA",
     "TOYS",
+    "Cluster",
+    "Drawing",
+    "Jobs",
     "Source",
-    "Tables",
     "draw",
-    "draw_python",
     "generate",
     "make_source",
     "make_workload",
@@ -57,18 +64,12 @@ __all__ = [
     "toy",
 ]
 
-Bits = npt.NDArray[np.int8]
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 #: least and most load of a task, and most energy that a job may use or be allowed [vCPU s]
 LEAST_LOAD = 1e-30
 MOST_LOAD = 1e12
 MOST_ENERGY = 1e18
 #: longest time that a placement may need [s], so that all times and vCPU are finite and more than 0
 LONGEST = 1e30
-#: an energy is within its cap up to this, relative
-ENERGY_SLACK = 1e-12
 #: most draws of an episode; should none admit a placement, the last one's least energy is granted as its cap
 MOST_DRAWS = 100
 
@@ -128,17 +129,22 @@ SCHEMA = Schema(
 )
 
 
+class Cluster(TypedDict, total=False):
+    """The optional fields of a workload's cluster; see :func:`make_workload`."""
+
+    arity: int | None
+    groups: npt.ArrayLike | None
+    beta: Any
+    limit: npt.ArrayLike | None
+    server_caps: bool | None
+
+
 def make_workload(
     load: npt.ArrayLike,
     efficiency: npt.ArrayLike,
     energy_cap: float,
     cpu: npt.ArrayLike,
-    *,
-    arity: int | None = None,
-    groups: npt.ArrayLike | None = None,
-    beta: Any = None,
-    limit: npt.ArrayLike | None = None,
-    server_caps: bool | None = None,
+    **cluster: Unpack[Cluster],
 ) -> Workload:
     """A checked workload.
 
@@ -147,61 +153,75 @@ def make_workload(
         efficiency: of each task on each server, in (0, 1]; [N, M].
         energy_cap: most energy of all tasks [vCPU s].
         cpu: of each server [vCPU]; [M].
-        arity: of a fat tree, or ``groups``.
-        groups: whether a server is in a group, 0 or 1; [R, M].
-        beta: shares of the vCPU of a group that the job may use. With ``arity`` of racks, pods, and the data
-            centre (an object of these names, or a list; None: 0.3, 0.2, 0.2), with ``groups`` of each; [R].
-        limit: with ``groups``, in the place of shares: the vCPU of each that the job may use; [R].
-        server_caps: whether each server's own vCPU is a limit; None: it is.
+        cluster: which servers share a limit; None is as if left out.
+
+            - ``arity``: of a fat tree, or ``groups``.
+            - ``groups``: whether a server is in a group, 0 or 1; [R, M].
+            - ``beta``: shares of the vCPU of a group that the job may use. With ``arity`` of racks, pods, and
+              the data centre (an object of these names, or a list; left out: 0.3, 0.2, 0.2), with ``groups``
+              of each; [R].
+            - ``limit``: with ``groups``, in the place of shares: the vCPU of each that the job may use; [R].
+            - ``server_caps``: whether each server's own vCPU is a limit; left out: it is.
 
     Raises:
         InvalidWorkload: naming the field and the first bad index.
         InfeasibleInstance: when the cap is below the least possible energy.
     """
-    optional = {"arity": arity, "groups": groups, "beta": beta, "limit": limit, "server_caps": server_caps}
+    given = {name: value for name, value in cluster.items() if value is not None}
     return SCHEMA.parse(
         {
             "jobs": {"load": load, "efficiency": efficiency, "energy_cap": energy_cap},
-            "cluster": {"cpu": cpu, **{name: value for name, value in optional.items() if value is not None}},
+            "cluster": {"cpu": cpu, **given},
         }
     )
 
 
-class Tables(NamedTuple):
-    """A workload as arrays for kernels. N tasks, M servers, R groups."""
-
-    load: Floats  # [N]
-    efficiency: Floats  # [N, M]
-    cpu: Floats  # [M]
-    matrix: Bits  # [R, M]
-    kind: Integers  # [R] see topology.Groups
-    limits: Floats  # [R] B_k, all > 0 [vCPU]
-    energy_cap: float
-    least_energy: float
+#: how many of its rows a workload uses of its arrays, and whether it was drawn
+SIZE = record_dtype(("tasks", np.int64), ("drawn", np.int64))
 
 
-def tables(workload: Workload) -> Tables:
-    """A checked workload as arrays for kernels."""
+class Jobs(NamedTuple):
+    """The workload of an episode, as kernels take it; rows behind its last task or group are zero.
+
+    Which server is in which group is said by a matrix, and by the lists of a :class:`Membership`.
+    """
+
+    size: Annotated[Any, SIZE]
+    load: Annotated[Floats, "task"]  # [vCPU s]
+    efficiency: Annotated[Floats, "task", "server"]
+    capacity: Annotated[Floats, "server"]  # [vCPU]
+    limits: Annotated[Floats, "group"]  # B_k [vCPU], all > 0
+    energy_cap: Annotated[Floats, 1]  # [vCPU s]
+    least_energy: Annotated[Floats, 1]
+    groups: Annotated[Bytes, "shown_group", "server"]
+    server_start: Annotated[Integers, "server+1"]
+    server_group: Annotated[Integers, "pair"]
+    group_start: Annotated[Integers, "group+1"]
+    group_server: Annotated[Integers, "pair"]
+
+
+def tables(workload: Workload) -> Jobs:
+    """A workload as kernels take it, for one environment."""
     jobs, cluster = workload.jobs, workload.cluster
-    groups = cluster_groups(cluster)
-    return Tables(
+    groups = cluster_groups(cluster).matrix
+    return Jobs(
+        size=np.array((len(jobs["load"]), False), dtype=SIZE),
         load=jobs["load"],
         efficiency=jobs["efficiency"],
-        cpu=cluster["cpu"],
-        matrix=groups.matrix,
-        kind=groups.kind,
+        capacity=cluster["cpu"],
         limits=_limits(cluster),
-        energy_cap=float(jobs["energy_cap"]),
-        least_energy=_least_energy(jobs["load"], jobs["efficiency"]),
+        energy_cap=np.array([jobs["energy_cap"]]),
+        least_energy=np.array([_least_energy(jobs["load"], jobs["efficiency"])]),
+        groups=groups,
+        **make_membership(groups)._asdict(),
     )
 
 
 # Generator ------------------------------------------------------------------------------------
 
-#: where episodes come from, for the compiled draw
-SOURCE = record_dtype(
+#: what episodes are drawn from
+CONSTANTS = record_dtype(
     ("tasks", np.int64),
-    ("servers", np.int64),
     ("cpu_max", np.float64),  # [vCPU]
     ("load_max", np.float64),  # [vCPU s]
     ("efficiency_min", np.float64),
@@ -209,6 +229,26 @@ SOURCE = record_dtype(
 )
 
 
+class Origin(NamedTuple):
+    """What a draw needs to know beside seed and episode; the groups are the same in all episodes."""
+
+    constants: Annotated[Any, CONSTANTS]
+    share: Annotated[Floats, "group"]  # of the vCPU on a group's servers
+    groups: Annotated[Bytes, "group", "server"]
+    server_start: Annotated[Integers, "server+1"]
+    server_group: Annotated[Integers, "pair"]
+    group_start: Annotated[Integers, "group+1"]
+    group_server: Annotated[Integers, "pair"]
+
+
+class Drawing(NamedTuple):
+    """What a draw works on."""
+
+    source: Annotated[Origin, SHARED]
+    jobs: Jobs
+
+
+@dataclasses.dataclass
 class Source:
     """Where an environment's episodes come from: the paper's generator.
 
@@ -218,250 +258,138 @@ class Source:
     energy be larger than that, all is drawn again, at most MOST_DRAWS times; of the last draw, which only
     very small trees see, the least energy is the cap.
 
+    Its fields are parameters of the environment; see there.
+
     Attributes:
-        tasks, servers: N, M.
-        arity: of the fat tree.
         beta: shares of racks, pods, and the data centre; [3].
-        server_caps: whether servers' own vCPU are limits.
-        groups: the constraint groups, the same in all episodes.
-        constants: SOURCE record [1].
-        start, server: the servers of each group, see :func:`topology.members`.
+        groups: the constraint groups.
+        servers: M.
+        arrays: the same for kernels.
+        sizes: length of each dimension of what is drawn.
     """
 
-    def __init__(
-        self,
-        tasks: int,
-        arity: int,
-        *,
-        cpu_max: float = 10.0,
-        load_max: float = 3600.0,
-        efficiency_min: float = 0.1,
-        energy_ratio: float = 1.1,
-        rack_share: float = 0.3,
-        pod_share: float = 0.2,
-        data_centre_share: float = 0.2,
-        server_caps: bool = True,
-    ) -> None:
-        self.tasks, self.arity, self.server_caps = tasks, arity, server_caps
-        self.beta = (rack_share, pod_share, data_centre_share)
-        self.groups = fat_tree_groups(arity, *self.beta, server_caps)
-        self.servers = self.groups.matrix.shape[1]
-        self.start, self.server = members(self.groups.matrix)
-        self.constants = np.zeros(1, dtype=SOURCE)
-        self.constants[0] = (tasks, self.servers, cpu_max, load_max, efficiency_min, energy_ratio)
+    tasks: int
+    arity: int
+    cpu_max: float = 10.0
+    load_max: float = 3600.0
+    efficiency_min: float = 0.1
+    energy_ratio: float = 1.1
+    rack_share: float = BETA[0]
+    pod_share: float = BETA[1]
+    data_centre_share: float = BETA[2]
+    server_caps: bool = True
+
+    def __post_init__(self) -> None:
+        self.beta = (self.rack_share, self.pod_share, self.data_centre_share)
+        self.groups = fat_tree_groups(self.arity, *self.beta, self.server_caps)
+        count, self.servers = self.groups.matrix.shape
+        constants = tuple(getattr(self, name) for name in CONSTANTS.names or ())
+        self.arrays = Origin(
+            np.array(constants, dtype=CONSTANTS),
+            self.groups.share,
+            self.groups.matrix,
+            *make_membership(self.groups.matrix),
+        )
+        self.sizes = sizes_of(self.arrays) | {"task": self.tasks, "shown_group": count}
 
 
 def make_source(parameters: SingleJobParameters) -> Source:
     """The source that an environment's parameters name."""
-    return Source(
-        parameters.tasks,
-        parameters.arity,
-        cpu_max=parameters.cpu_max,
-        load_max=parameters.load_max,
-        efficiency_min=parameters.efficiency_min,
-        energy_ratio=parameters.energy_ratio,
-        rack_share=parameters.rack_share,
-        pod_share=parameters.pod_share,
-        data_centre_share=parameters.data_centre_share,
-        server_caps=parameters.server_caps,
-    )
+    return Source(**{name: getattr(parameters, name) for name in DRAWN})
 
 
-def rebuild(source: Source, load: Floats, efficiency: Floats, cpu: Floats, energy_cap: float) -> Workload:
-    """The workload of one environment's drawn arrays, of which ``load`` and ``efficiency`` may be longer.
-
-    Args:
-        source: what they were drawn from.
-        load: [N].
-        efficiency: [N, M].
-        cpu: [M].
-        energy_cap: [vCPU s].
-    """
+def rebuild(source: Source, jobs: Jobs) -> Workload:
+    """The workload of an environment's :class:`Jobs`, drawn from ``source``."""
+    count = int(jobs.size["tasks"])
     return make_workload(
-        load[: source.tasks],
-        efficiency[: source.tasks],
-        energy_cap,
-        cpu,
+        jobs.load[:count],
+        jobs.efficiency[:count],
+        float(jobs.energy_cap[0]),
+        jobs.capacity,
         arity=source.arity,
         beta=source.beta,
         server_caps=source.server_caps,
     )
 
 
-class _Arrays(NamedTuple):
-    """What a draw fills, for one environment or more."""
-
-    tasks: Integers
-    load: Floats
-    efficiency: Floats
-    cpu: Floats
-    limits: Floats
-    energy_cap: Floats
-    least_energy: Floats
-
-
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    from schedgym.core.random import root_seed
-
-    n, m, r = source.tasks, source.servers, len(source.groups.share)
-    arrays = _Arrays(
-        tasks=np.zeros(1, dtype=np.int64),
-        load=np.zeros((1, n)),
-        efficiency=np.zeros((1, n, m)),
-        cpu=np.zeros((1, m)),
-        limits=np.zeros((1, r)),
-        energy_cap=np.zeros(1),
-        least_energy=np.zeros(1),
-    )
-    draw_python(np.ones(1, dtype=bool), np.array([root_seed(seed)]), np.array([episode]), source, arrays)
-    return rebuild(source, arrays.load[0], arrays.efficiency[0], arrays.cpu[0], float(arrays.energy_cap[0]))
-
-
-def draw_python(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    source: Source,
-    jobs: Any,
-) -> None:
-    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow).
-
-    Args:
-        mask: which environments [B].
-        seeds: root seeds [B].
-        episodes: numbers of the episodes [B].
-        source: where they come from.
-        jobs: has the arrays that :func:`draw` writes as attributes.
-    """
-    with np.errstate(over="ignore"):
-        draw(
-            mask,
-            seeds,
-            episodes,
-            source.constants,
-            source.start,
-            source.server,
-            source.groups.share,
-            jobs.tasks,
-            jobs.load,
-            jobs.efficiency,
-            jobs.cpu,
-            jobs.limits,
-            jobs.energy_cap,
-            jobs.least_energy,
-        )
+    jobs = allocate(Jobs, source.sizes, 1)
+    draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
+    return rebuild(source, Jobs(*(array[0] for array in jobs)))
 
 
 @helper
-def draw_environment(
-    seed: np.uint64,
-    episode: int,
-    constants: Any,
-    start: Any,
-    server: Any,
-    share: Any,
-    b: int,
-    load: Any,
-    efficiency: Any,
-    cpu: Any,
-    limits: Any,
-    energy_cap: Any,
-    least_energy: Any,
-) -> None:
-    """Draw one environment's workload; whatever is drawn again continues its stream."""
-    n = constants[0].tasks
-    m = constants[0].servers
-    low = constants[0].efficiency_min
-    ratio = constants[0].energy_ratio
+def copy(values: Any, target: Any) -> None:
+    """Copy numbers to the beginning of an array."""
+    for x in range(values.shape[0]):
+        target[x] = values[x]
+
+
+@helper
+def copy_groups(source: Origin, jobs: Jobs) -> None:
+    """Give the jobs the source's groups; the matrix as far as it is shown."""
+    for k in range(min(jobs.groups.shape[0], source.groups.shape[0])):
+        copy(source.groups[k], jobs.groups[k])
+    copy(source.server_start, jobs.server_start)
+    copy(source.server_group, jobs.server_group)
+    copy(source.group_start, jobs.group_start)
+    copy(source.group_server, jobs.group_server)
+
+
+@helper
+def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
+    """Draw the workload of (seed, episode); whatever is drawn again continues its stream."""
+    source, jobs = env.source.constants, env.jobs
+    if not jobs.size.drawn:  # the last workload, if any, had groups of its own
+        copy_groups(env.source, jobs)
+    jobs.size.drawn = True
+    jobs.size.tasks = source.tasks
+    servers = jobs.capacity.shape[0]
+    low = source.efficiency_min
     capacities = stream(seed, episode, CAPACITIES)
     loads = stream(seed, episode, LOADS)
     efficiencies = stream(seed, episode, EFFICIENCIES)
     total = 0.0
     least = 0.0
     for _ in range(MOST_DRAWS):
-        for j in range(m):
+        for j in range(servers):
             capacities, u = uniform(capacities)
-            cpu[b, j] = constants[0].cpu_max * (1.0 - u)
+            jobs.capacity[j] = source.cpu_max * (1.0 - u)
         total = 0.0
         least = 0.0
-        for i in range(n):
+        for i in range(source.tasks):
             loads, u = uniform(loads)
-            value = constants[0].load_max * (1.0 - u)
-            load[b, i] = value
-            total += value
+            load = source.load_max * (1.0 - u)
+            jobs.load[i] = load
+            total += load
             best = 0.0
-            for j in range(m):
+            for j in range(servers):
                 efficiencies, u = uniform(efficiencies)
                 own = low + (1.0 - low) * u
-                efficiency[b, i, j] = own
+                jobs.efficiency[i, j] = own
                 best = max(best, own)
-            least += value / best
-        if least <= ratio * total:
+            least += load / best
+        if least <= source.energy_ratio * total:
             break
     _, u = uniform(stream(seed, episode, CAPS))
-    least_energy[b] = least
-    energy_cap[b] = least + u * max(ratio * total - least, 0.0)
-    for k in range(share.shape[0]):
+    jobs.least_energy[0] = least
+    jobs.energy_cap[0] = least + u * max(source.energy_ratio * total - least, 0.0)
+    for k in range(jobs.limits.shape[0]):
         held = 0.0
-        for e in range(start[k], start[k + 1]):
-            held += cpu[b, server[e]]
-        limits[b, k] = share[k] * held
+        for e in range(jobs.group_start[k], jobs.group_start[k + 1]):
+            held += jobs.capacity[jobs.group_server[e]]
+        jobs.limits[k] = env.source.share[k] * held
+    return 0
+
+
+access = accessor(Drawing)
 
 
 @pure_kernel
-def draw(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    constants: npt.NDArray[Any],
-    start: Integers,
-    server: Integers,
-    share: Floats,
-    tasks: Integers,
-    load: Floats,
-    efficiency: Floats,
-    cpu: Floats,
-    limits: Floats,
-    energy_cap: Floats,
-    least_energy: Floats,
-) -> None:
-    """Draw the workload of (seed, episode) for environments.
-
-    Args:
-        mask: which ones [B].
-        seeds: root seeds [B].
-        episodes: numbers of the episodes [B].
-        constants: SOURCE [1].
-        start: of the groups' lists of servers [R + 1].
-        server: these lists [E].
-        share: of the groups [R].
-        tasks: written, [B], as are all that follow.
-        load: [B, >= N]; what lies beyond N is left as it was.
-        efficiency: [B, >= N, M].
-        cpu: [B, M].
-        limits: [B, R].
-        energy_cap: [B].
-        least_energy: [B].
-    """
-    for b in range(mask.shape[0]):
-        if mask[b]:
-            tasks[b] = constants[0].tasks
-            draw_environment(
-                seeds[b],
-                episodes[b],
-                constants,
-                start,
-                server,
-                share,
-                b,
-                load,
-                efficiency,
-                cpu,
-                limits,
-                energy_cap,
-                least_energy,
-            )
+def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
+    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
+    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
 
 
 # Toy instances --------------------------------------------------------------------------------
