@@ -8,7 +8,7 @@ import numpy as np
 
 from schedgym.baselines.partial_value.policy import Floats, ValuePolicy
 from schedgym.core.policy import register_policy
-from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, Visible
+from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, Rows
 from schedgym.solvers.dual_prices import DualScratch, solve_slot
 
 __all__ = ["Concave"]
@@ -47,7 +47,7 @@ class Concave(ValuePolicy):
     def __init__(self) -> None:
         super().__init__("concave", ("allocation", "rule", "prices"), "continuous")
 
-    def price(self, observation: dict[str, Any], count: int, rows: Visible, dual: DualScratch) -> Floats:
+    def price(self, observation: dict[str, Any], count: int, rows: Rows, dual: DualScratch) -> Floats:
         """Logarithms of the dual prices of the slot."""
         prices = np.zeros(self.resources)
         solve_slot(

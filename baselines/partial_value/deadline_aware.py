@@ -9,7 +9,7 @@ import numpy as np
 from schedgym.baselines.partial_value.policy import ValuePolicy
 from schedgym.core.policy import Interface, register_policy
 from schedgym.errors import InvalidParameter
-from schedgym.problems.partial_value.rules import Scratch, Visible, deadline_aware
+from schedgym.problems.partial_value.rules import Rows, Scratch, deadline_aware
 from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["DeadlineAware"]
@@ -66,7 +66,7 @@ class DeadlineAware(ValuePolicy):
             )
 
     def allocate(
-        self, observation: dict[str, Any], count: int, rows: Visible, scratch: Scratch, dual: DualScratch
+        self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
     ) -> None:
         """The tasks of this slot; InvalidParameter if a task needs more or less than one unit."""
         capacity = float(observation["capacity"][0])

@@ -9,7 +9,7 @@ import numpy as np
 from schedgym.baselines.partial_value.policy import Floats, ValuePolicy
 from schedgym.core.policy import Interface, register_policy
 from schedgym.errors import InvalidParameter
-from schedgym.problems.partial_value.rules import MOST_SCORE, Scratch, Visible, m_greedy
+from schedgym.problems.partial_value.rules import MOST_SCORE, Rows, Scratch, m_greedy
 from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["MGreedy", "PrimalDual", "SGreedy"]
@@ -59,7 +59,7 @@ class MGreedy(ValuePolicy):
         return {"single_task": True} if interface.view == "priority" else {}
 
     def allocate(
-        self, observation: dict[str, Any], count: int, rows: Visible, scratch: Scratch, dual: DualScratch
+        self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
     ) -> None:
         """The tasks of this slot."""
         m_greedy(self.skip, True, count, rows, scratch, self.x)

@@ -9,7 +9,7 @@ import numpy as np
 from schedgym.baselines.partial_value.policy import ValuePolicy
 from schedgym.core.policy import register_policy
 from schedgym.problems.partial_value.problem import UTILITIES
-from schedgym.problems.partial_value.rules import TOLERANCE, Scratch, Visible
+from schedgym.problems.partial_value.rules import TOLERANCE, Rows, Scratch
 from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["LocalOptimal"]
@@ -39,7 +39,7 @@ class LocalOptimal(ValuePolicy):
         super().__init__("local-optimal", ("allocation",), "discrete")
 
     def allocate(
-        self, observation: dict[str, Any], count: int, rows: Visible, scratch: Scratch, dual: DualScratch
+        self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
     ) -> None:
         """The tasks of this slot; ArithmeticError if the solver does not end with an optimum."""
         from scipy.optimize import Bounds, LinearConstraint, milp
@@ -65,7 +65,7 @@ class LocalOptimal(ValuePolicy):
         np.add.at(self.x, job, np.round(result.x))
 
 
-def _task_values(rows: Visible, job: Any, k: Any) -> Any:
+def _task_values(rows: Rows, job: Any, k: Any) -> Any:
     """Value of whole task k of each job."""
     value, exponent = rows.value[job], rows.exponent[job]
     kind = rows.utility[job]

@@ -6,7 +6,7 @@ from typing import Any
 
 from schedgym.baselines.partial_value.policy import ValuePolicy
 from schedgym.core.policy import register_policy
-from schedgym.problems.partial_value.rules import Scratch, Visible, allocate_in_order
+from schedgym.problems.partial_value.rules import Rows, Scratch, allocate_in_order
 from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Random"]
@@ -90,7 +90,7 @@ class Random(ValuePolicy):
         super().__init__("random", ("allocation",))
 
     def allocate(
-        self, observation: dict[str, Any], count: int, rows: Visible, scratch: Scratch, dual: DualScratch
+        self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
     ) -> None:
         """The tasks of this slot."""
         allocate_in_order(self.discrete, count, self.rng.permutation(count), rows, scratch, self.x)

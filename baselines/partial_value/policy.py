@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import allocate
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
 from schedgym.problems.partial_value.rules import (
     RULES,
+    Rows,
     Scratch,
-    Visible,
     allocate_by_rule,
     make_scratch,
 )
@@ -71,28 +72,19 @@ class ValuePolicy:
         """Parameters of the environment that the policy needs in this view."""
         return {}
 
-    def see(self, observation: dict[str, Any]) -> tuple[int, Visible, Scratch, DualScratch]:
+    def see(self, observation: dict[str, Any]) -> tuple[int, Rows, Scratch, DualScratch]:
         """How many jobs are visible, these jobs as rules take them, and work space for them."""
         count = int(observation["active"][0]) - int(observation["backlog"][0])
         if count > self.rows or self.work is None:
             self.rows = min(max(count, 2 * self.rows, 64), self.window)
             # copies of its own: kernels would be compiled once more for arrays that cannot be written to
-            self.seen = Visible(
-                arrival=np.zeros(self.rows),
-                deadline=np.zeros(self.rows),
-                served=np.zeros(self.rows),
-                cap=np.zeros(self.rows),
-                share=np.zeros((self.rows, self.resources)),
-                utility=np.zeros(self.rows, dtype=np.int64),
-                value=np.zeros(self.rows),
-                exponent=np.zeros(self.rows),
-            )
+            self.seen = allocate(Rows, {"row": self.rows, "resource": self.resources})
             self.x = np.zeros(self.rows)
             self.work = (
                 make_scratch(self.rows, self.resources),
                 make_dual_scratch(self.rows, self.resources),
             )
-        for name, own in zip(Visible._fields, self.seen, strict=True):
+        for name, own in zip(Rows._fields, self.seen, strict=True):
             if name in observation:
                 own[:count] = observation[name][:count]
         self.capacity = np.array(observation["capacity"])
@@ -117,12 +109,12 @@ class ValuePolicy:
         return self.action
 
     def allocate(
-        self, observation: dict[str, Any], count: int, rows: Visible, scratch: Scratch, dual: DualScratch
+        self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
     ) -> None:
         """Write the tasks of the first ``count`` jobs in this slot to ``self.x``."""
         allocate_by_rule(self.rule, self.discrete, count, rows, self.capacity, scratch, dual, self.x)
 
-    def price(self, observation: dict[str, Any], count: int, rows: Visible, dual: DualScratch) -> Floats:
+    def price(self, observation: dict[str, Any], count: int, rows: Rows, dual: DualScratch) -> Floats:
         """Logarithms of the resources' prices [m] (view prices)."""
         raise NotImplementedError
 

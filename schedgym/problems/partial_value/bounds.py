@@ -38,7 +38,7 @@ from schedgym.problems.partial_value.workload import (
     LOG,
     POWER,
     TOLERANCE,
-    Tables,
+    Jobs,
     check_model,
     tables,
 )
@@ -178,7 +178,7 @@ class _Needs(NamedTuple):
     room: float  # load that a slot may have: 1, or less for a sample of the jobs
 
 
-def _needs(own: Tables, whole: bool) -> _Needs:
+def _needs(own: Jobs, whole: bool) -> _Needs:
     first = np.maximum(np.ceil(own.arrival), 1.0).astype(np.int64)
     last = np.floor(own.deadline).astype(np.int64)
     with np.errstate(divide="ignore"):

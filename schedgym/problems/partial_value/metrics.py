@@ -8,38 +8,69 @@ ends before because nothing is left to do.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel
+from schedgym.core.arrays import Floats, allocate
+from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.stepping import measure_each
+from schedgym.core.tables import Table, accessor, batch_of_one
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
-from schedgym.problems.partial_value.problem import METRICS, UTILITIES
+from schedgym.problems.partial_value.problem import METRICS
+from schedgym.problems.partial_value.rules import LINEAR, LOG, TOLERANCE
+from schedgym.problems.partial_value.workload import Jobs, horizon, tables
 
 __all__ = [
     "FULL",
-    "TOLERANCE",
+    "Episode",
+    "Metrics",
+    "Schedule",
     "fates",
     "last_slot",
     "measure",
     "metrics",
-    "tally",
     "validate",
     "values",
 ]
 
-B1 = npt.NDArray[np.bool_]
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 
-NAMES = tuple(metric.name for metric in METRICS if metric.recorded)
-LINEAR, POWER, LOG = range(len(UTILITIES))
-TOLERANCE = 1e-9  # a load of 1 + TOLERANCE fits; a job with y >= Y - TOLERANCE is complete
 FULL = 1.0 - 1e-6  # a resource with this load is full
 ROUNDING = 1e-12  # loads may be summed in another order than here
+
+METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
+#: what happened in the slots so far
+TOTALS = record_dtype(
+    ("slots", np.int64),  # that were run
+    ("full", np.int64),  # those of them in which a resource was full
+)
+
+
+class Schedule(NamedTuple):
+    """What was decided: with the workload all that metrics are made of."""
+
+    totals: Annotated[Any, TOTALS]
+    served: Annotated[Floats, "job"]  # y, tasks
+    load: Annotated[Floats, "resource"]  # summed over the slots
+
+
+class Metrics(NamedTuple):
+    """The metrics of a finished episode, by name."""
+
+    values: Annotated[Any, METRIC_VALUES]
+
+
+class Episode(NamedTuple):
+    """What metrics are made of."""
+
+    jobs: Jobs
+    schedule: Schedule
+    metrics: Metrics
 
 
 @helper
@@ -54,105 +85,48 @@ def worth(kind: int, value: float, exponent: float, served: float) -> float:
     return value * served**exponent
 
 
-@kernel
-def measure(
-    mask: B1,
-    jobs: I8,
-    served: F8,
-    tasks: F8,
-    utility: I8,
-    value: F8,
-    exponent: F8,
-    load: F8,
-    full: I8,
-    slots: I8,
-    horizon: I8,
-    out: F8,
-) -> None:
-    """Metrics of schedules.
-
-    Args:
-        mask: which environments to measure [B].
-        jobs: number of jobs [B].
-        served: y at the end [B, >= N].
-        tasks: Y [B, >= N].
-        utility: kind, index in UTILITIES [B, >= N].
-        value: v [B, >= N].
-        exponent: alpha, any number where the utility has none [B, >= N].
-        load: of each resource, summed over the slots [B, m].
-        full: slots in which a resource was full [B].
-        slots: slots that were run [B].
-        horizon: T [B].
-        out: written [B, >= len(NAMES)]: the descriptor's metrics, but for the last one.
-    """
-    resources = load.shape[1]
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        n = jobs[b]
-        total = 0.0
-        most = 0.0
-        share = 0.0
-        completed = 0
-        never = 0
-        for j in range(n):
-            y = served[b, j]
-            total += worth(utility[b, j], value[b, j], exponent[b, j], y)
-            most += worth(utility[b, j], value[b, j], exponent[b, j], tasks[b, j])
-            share += y / tasks[b, j]
-            if y >= tasks[b, j] - TOLERANCE:
-                completed += 1
-            if y <= TOLERANCE:
-                never += 1
-        used = 0.0
-        peak = 0.0
-        for i in range(resources):
-            used += load[b, i]
-            peak = max(peak, load[b, i])
-        row = out[b]
-        row[0] = total
-        row[1] = total / most
-        row[2] = share / n
-        row[3] = completed
-        row[4] = n - completed
-        row[5] = never
-        row[6] = used / (resources * horizon[b])
-        row[7] = peak / horizon[b]
-        row[8] = full[b] / horizon[b]
-        row[9] = slots[b]
+@helper
+def measure_one(episode: Episode) -> None:
+    """Write the metrics of one schedule."""
+    jobs, schedule, values = episode.jobs, episode.schedule, episode.metrics.values
+    n, slots = jobs.size.jobs, horizon(jobs)
+    total = 0.0
+    most = 0.0
+    share = 0.0
+    completed = 0
+    never = 0
+    for j in range(n):
+        y = schedule.served[j]
+        total += worth(jobs.utility[j], jobs.value[j], jobs.exponent[j], y)
+        most += worth(jobs.utility[j], jobs.value[j], jobs.exponent[j], jobs.tasks[j])
+        share += y / jobs.tasks[j]
+        completed += y >= jobs.tasks[j] - TOLERANCE
+        never += y <= TOLERANCE
+    used = 0.0
+    peak = 0.0
+    resources = schedule.load.shape[0]
+    for i in range(resources):
+        used += schedule.load[i]
+        peak = max(peak, schedule.load[i])
+    values.value = total
+    values.value_share = total / most
+    values.mean_served = share / n
+    values.completed = completed
+    values.expired = n - completed
+    values.never_served = never
+    values.utilization = used / (resources * slots)
+    values.peak_utilization = peak / slots
+    values.full_slots = schedule.totals.full / slots
+    values.slots = schedule.totals.slots
 
 
-@kernel
-def tally(job: I8, slot: I8, amount: F8, share: F8, served: F8, load: F8) -> int:
-    """Sum up rows that are sorted by slot; returns in how many slots a resource is full.
+access = accessor(Episode)
 
-    Args:
-        job: [rows].
-        slot: [rows].
-        amount: tasks [rows].
-        share: what a task of each job takes of each resource [N, m].
-        served: written: tasks of each job [N].
-        load: written: of each resource, summed over the slots [m].
-    """
-    resources = share.shape[1]
-    now = np.zeros(resources)
-    served[:] = 0.0
-    load[:] = 0.0
-    full = 0
-    for r in range(len(job)):
-        j = job[r]
-        served[j] += amount[r]
-        for i in range(resources):
-            now[i] += share[j, i] * amount[r]
-        if r + 1 == len(job) or slot[r + 1] != slot[r]:
-            filled = False
-            for i in range(resources):
-                filled = filled or now[i] >= FULL
-                load[i] += now[i]
-                now[i] = 0.0
-            if filled:
-                full += 1
-    return full
+
+@pure_kernel
+def measure(table: Any, tools: Any, mask: Any) -> None:
+    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
+    measure_each(access, measure_one, table, tools, mask)
 
 
 def last_slot(workload: Workload) -> int:
@@ -160,69 +134,44 @@ def last_slot(workload: Workload) -> int:
     return int(np.floor(workload.jobs["deadline"]).max())
 
 
-def _shares(workload: Workload) -> F8:
-    """What a task of each job takes of each resource [N, m]."""
-    return np.array(workload.jobs["demand"] / workload.cluster["capacity"], dtype=np.float64, order="C")
+def _served(record: ScheduleRecord) -> F8:
+    """Tasks served of each job [N]."""
+    return np.bincount(record.job, record.amount[:, 0], len(record.workload.jobs["tasks"]))
 
 
-def _exponents(workload: Workload) -> F8:
-    """Alpha of each job, 0.5 where none is given [N]."""
-    exponent = workload.jobs.get("exponent")
-    return np.full(len(workload.jobs["tasks"]), 0.5) if exponent is None else np.array(exponent, dtype=float)
-
-
-def _tallied(record: ScheduleRecord) -> tuple[F8, F8, int]:
-    """Tasks served of each job [N], summed load of each resource [m], slots with a full one."""
-    share = _shares(record.workload)
-    order = np.argsort(record.end, kind="stable")
-    served, load = np.empty(len(share)), np.empty(share.shape[1])
-    # copies, since kernels are compiled anew for read-only arrays
-    full = tally(
-        record.job[order].astype(np.int64),
-        record.end[order].astype(np.int64),
-        np.ascontiguousarray(record.amount[order, 0]),
-        share,
-        served,
-        load,
-    )
-    return served, load, full
+def _loads(record: ScheduleRecord) -> tuple[F8, F8]:
+    """The slots in which something is served [slots], and the load of each resource in them [slots, m]."""
+    share = record.workload.jobs["demand"] / record.workload.cluster["capacity"]
+    slots, place = np.unique(record.end, return_inverse=True)
+    load = np.zeros((len(slots), share.shape[1]))
+    np.add.at(load, place, share[record.job] * record.amount)
+    return slots, load
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
-    workload = record.workload
-    jobs = workload.jobs
-    served, load, full = _tallied(record)
-    out = np.zeros((1, len(NAMES)))
-    measure(
-        np.ones(1, dtype=bool),
-        np.array([len(served)]),
-        served[None],
-        np.array(jobs["tasks"], dtype=float)[None],
-        np.array(jobs["utility"], dtype=np.int64)[None],
-        np.array(jobs["value"], dtype=float)[None],
-        _exponents(workload)[None],
-        load[None],
-        np.array([full]),
-        np.array([int(record.final_time)]),
-        np.array([last_slot(workload)]),
-        out,
-    )
-    return dict(zip(NAMES, out[0].tolist(), strict=True))
+    _, load = _loads(record)
+    total = np.zeros(load.shape[1])
+    for in_slot in load:  # one after another, as an episode sums them up: the same to the last bit
+        total += in_slot
+    full = int((load >= FULL).any(axis=1).sum())
+    schedule = Schedule(np.array((record.final_time, full), dtype=TOTALS), _served(record), total)
+    found = allocate(Metrics, {}, 1)
+    episode = Episode(batch_of_one(tables(record.workload)), batch_of_one(schedule), found)
+    measure(*Table(episode, {}), np.ones(1, dtype=bool))
+    return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
 def values(utility: I8, value: F8, exponent: F8, served: F8) -> F8:
-    """f(y) of each job [N]; the arguments are as in :func:`measure`, of one environment."""
+    """f(y) of each job; all [N], see :class:`~schedgym.problems.partial_value.workload.Jobs`."""
     found: F8 = value * np.choose(utility, (served, served**exponent, np.log1p(served)))
     return found
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
     """What became of each job, in the order of the input: tasks served, and their value."""
-    jobs = record.workload.jobs
-    served = np.zeros(len(jobs["tasks"]))
-    np.add.at(served, record.job, record.amount[:, 0])
-    value = values(jobs["utility"], jobs["value"], _exponents(record.workload), served)
+    jobs, served = tables(record.workload), _served(record)
+    value = values(jobs.utility, jobs.value, jobs.exponent, served)
     return {"served": served.tolist(), "value": value.tolist()}
 
 
@@ -261,7 +210,7 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
             raise InvalidSchedule(f"row [{int(np.argmax(bad))}] {what}")
     slot = record.end.astype(np.int64)
 
-    def refuse(bad: B1, what: str) -> None:
+    def refuse(bad: npt.NDArray[np.bool_], what: str) -> None:
         if bad.any():
             r = int(np.argmax(bad))
             raise InvalidSchedule(f"job [{job[r]}] in slot {slot[r]}: {what}")
@@ -288,20 +237,17 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
         served[j] = sums[-1]
     refuse(before >= most[job] - TOLERANCE, "is served although it is complete")
     refuse(before + amount > most[job] * (1.0 + TOLERANCE), "gets more tasks than it has")
-    _check_loads(record, slot)
+    _check_loads(record)
     _check_end(record, served)
 
 
-def _check_loads(record: ScheduleRecord, slot: I8) -> None:
+def _check_loads(record: ScheduleRecord) -> None:
     """No resource is overloaded in a slot."""
-    share = _shares(record.workload)
-    slots, place = np.unique(slot, return_inverse=True)
-    for i in range(share.shape[1]):
-        load = np.bincount(place, weights=share[record.job, i] * record.amount[:, 0], minlength=len(slots))
-        over = ~(load <= 1.0 + TOLERANCE + ROUNDING)
-        if over.any():
-            t = int(np.argmax(over))
-            raise InvalidSchedule(f"resource [{i}] in slot {slots[t]}: its load is {load[t]:.12g}")
+    slots, load = _loads(record)
+    over = ~(load <= 1.0 + TOLERANCE + ROUNDING)
+    if over.any():
+        i, t = (int(k) for k in np.argwhere(over.T)[0])
+        raise InvalidSchedule(f"resource [{i}] in slot {slots[t]:.0f}: its load is {load[t, i]:.12g}")
 
 
 def _check_end(record: ScheduleRecord, served: F8) -> None:
@@ -310,19 +256,11 @@ def _check_end(record: ScheduleRecord, served: F8) -> None:
     if not (np.isfinite(final) and final == np.floor(final) and final >= 0.0):
         raise InvalidSchedule(f"final_time: must be a slot, got {final}")
     end = last_slot(record.workload)
+    last = np.full(len(served), np.inf)  # a complete job is no longer active after its last slot of service
+    last[record.job] = record.end  # in order of time: the last one stays
     done = served >= jobs["tasks"] - TOLERANCE
-    # the last slot of service is the first after which a complete job is no longer active
-    gone = np.floor(jobs["deadline"])
-    np.minimum(gone, _completion(record, done), out=gone)
+    gone = np.minimum(np.floor(jobs["deadline"]), np.where(done, last, np.inf))
     # slot t is run unless all have arrived, arrival <= t, and are gone, gone < t
     end = min(end, max(int(np.ceil(jobs["arrival"]).max()) - 1, int(gone.max())))
     if final > end or (final < end and not record.truncated):
         raise InvalidSchedule(f"final_time: must be {end}, got {final:g}")
-
-
-def _completion(record: ScheduleRecord, done: B1) -> F8:
-    """The last slot in which each job is served, infinite if it is not done [N]."""
-    last = np.full(len(done), np.inf)
-    last[record.job] = record.end  # in order of time: the last one stays
-    last[~done] = np.inf
-    return last

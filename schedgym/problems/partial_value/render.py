@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text
-from schedgym.problems.partial_value.metrics import TOLERANCE, values
+from schedgym.problems.partial_value.metrics import values
+from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.simulator import PartialValueSimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]
@@ -22,9 +23,9 @@ def _parts(loads: npt.NDArray[np.float64]) -> list[int]:
 
 
 def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
-    state, rows, jobs, log = simulator.state, simulator.row_arrays, simulator.jobs, simulator.log
-    s = state.scalars[index]
-    n, number, last, logged = (int(s[name]) for name in ("active", "jobs", "slots", "logged"))
+    rows, jobs, log, schedule = (getattr(simulator.arrays, n) for n in ("rows", "jobs", "log", "schedule"))
+    s, number = simulator.state.scalars[index], int(jobs.size["jobs"][index])
+    n, last, logged = int(s["active"]), int(s["slot"]) - 1, int(s["logged"])
     shown = min(n, simulator.window)
     # the log is sorted by slot
     before = slice(int(np.searchsorted(log.slot[index, :logged], last)) if last else 0, logged)
@@ -33,8 +34,8 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
     bars = []
     for i in range(simulator.resources):
         held = [(int(j), part) for j, part in zip(job, _parts(load[:, i]), strict=True) if part]
-        used, room = float(load[:, i].sum()), float(jobs.capacity[index, i])
-        bars.append(Bar(PERCENT, held, f"{used * room:.4g} of {room:.4g}"))
+        used, capacity = float(load[:, i].sum()), float(jobs.capacity[index, i])
+        bars.append(Bar(PERCENT, held, f"{used * capacity:.4g} of {capacity:.4g}"))
     got = np.zeros(number)
     got[job] = amount
     lines = []
@@ -43,7 +44,7 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
         most = float(jobs.tasks[index, j])
         text = f"served {y:.4g} of {most:.4g} ({y / most:.0%})  until {rows.deadline[index, r]:g}"
         lines.append(Line(j, float(got[j]), most - y, f"{text}  value {rows.value[index, r]:.3g}"))
-    served, tasks = state.served[index, :number], jobs.tasks[index, :number]
+    served, tasks = schedule.served[index, :number], jobs.tasks[index, :number]
     utility, exponent = jobs.utility[index, :number], jobs.exponent[index, :number]
     total = float(values(utility, jobs.value[index, :number], exponent, served).sum())
     done = int((served >= tasks - TOLERANCE).sum())

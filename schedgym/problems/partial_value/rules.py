@@ -49,8 +49,8 @@ __all__ = [
     "RULES",
     "S_GREEDY",
     "TOLERANCE",
+    "Rows",
     "Scratch",
-    "Visible",
     "allocate_by_priority",
     "allocate_by_rule",
     "allocate_in_order",
@@ -90,9 +90,10 @@ MOST_STEPS = 200  # of a search for a level
 SPREAD = 600.0  # of the logarithms of prices below which exponentials do
 
 
-class Visible(NamedTuple):
-    """The active jobs of one environment."""
+class Rows(NamedTuple):
+    """The active jobs of one environment, as rules take them."""
 
+    job: Annotated[Integers, "row"]  # its number in the workload, which no rule reads
     arrival: Annotated[Floats, "row"]  # slot
     deadline: Annotated[Floats, "row"]  # slot; only deadline_aware and EDF read it
     served: Annotated[Floats, "row"]  # y, tasks
@@ -126,7 +127,7 @@ def make_scratch(rows: int, resources: int) -> Scratch:
 
 
 @helper
-def _dominant(r: int, rows: Visible) -> float:
+def _dominant(r: int, rows: Rows) -> float:
     """The largest share that a task of a row takes."""
     largest = 0.0
     for i in range(rows.share.shape[1]):
@@ -135,7 +136,7 @@ def _dominant(r: int, rows: Visible) -> float:
 
 
 @helper
-def _sum_loads(n: int, rows: Visible, x: Floats, load: Floats) -> float:
+def _sum_loads(n: int, rows: Rows, x: Floats, load: Floats) -> float:
     """The loads under an allocation; the largest is returned."""
     largest = 0.0
     if load.shape[0] == 2:  # in registers
@@ -157,7 +158,7 @@ def _sum_loads(n: int, rows: Visible, x: Floats, load: Floats) -> float:
 
 
 @helper
-def _fitting(r: int, amount: float, rows: Visible, load: Floats) -> float:
+def _fitting(r: int, amount: float, rows: Rows, load: Floats) -> float:
     """How many of ``amount`` (a whole number) tasks of a row still fit."""
     for i in range(load.shape[0]):
         need = rows.share[r, i]
@@ -169,14 +170,14 @@ def _fitting(r: int, amount: float, rows: Visible, load: Floats) -> float:
 
 
 @helper
-def _give(r: int, amount: float, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _give(r: int, amount: float, rows: Rows, scratch: Scratch, x: Floats) -> None:
     x[r] += amount
     for i in range(scratch.load.shape[0]):
         scratch.load[i] += amount * rows.share[r, i]
 
 
 @helper
-def _room(r: int, rows: Visible, load: Floats) -> float:
+def _room(r: int, rows: Rows, load: Floats) -> float:
     """How many tasks of a row still fit, a real number."""
     amount = np.inf
     for i in range(load.shape[0]):
@@ -190,7 +191,7 @@ def _room(r: int, rows: Visible, load: Floats) -> float:
 
 @helper
 def _fill_at(
-    plain: bool, level: float, n: int, rows: Visible, scratch: Scratch, x: Floats
+    plain: bool, level: float, n: int, rows: Rows, scratch: Scratch, x: Floats
 ) -> tuple[float, float]:
     """Serve strictly concave jobs until weight / value * f' falls to level^(-1/2).
 
@@ -268,7 +269,7 @@ def _fill(
     high: float,
     level: float,
     n: int,
-    rows: Visible,
+    rows: Rows,
     scratch: Scratch,
     x: Floats,
 ) -> float:
@@ -304,7 +305,7 @@ def _level_of(r: int, scratch: Scratch) -> float:
 
 
 @helper
-def _fill_state(state: int, count: int, n: int, rows: Visible, scratch: Scratch, x: Floats) -> float:
+def _fill_state(state: int, count: int, n: int, rows: Rows, scratch: Scratch, x: Floats) -> float:
     """The allocation at the level of linear job state / 2 (by order), with those before it; odd: with it.
 
     The largest load is returned.
@@ -318,7 +319,7 @@ def _fill_state(state: int, count: int, n: int, rows: Visible, scratch: Scratch,
 
 
 @helper
-def _guess_level(part: float, n: int, rows: Visible, scratch: Scratch) -> float:
+def _guess_level(part: float, n: int, rows: Rows, scratch: Scratch) -> float:
     """The level of the mean slope when every strictly concave job has this part of its cap."""
     total = 0.0
     weight = 0.0
@@ -334,7 +335,7 @@ def _guess_level(part: float, n: int, rows: Visible, scratch: Scratch) -> float:
 
 
 @helper
-def _serve_in_turn(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _serve_in_turn(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Serve linear jobs in the given order until a resource is full."""
     for i in range(scratch.load.shape[0]):
         scratch.load[i] = 0.0
@@ -349,7 +350,7 @@ def _serve_in_turn(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
 
 
 @helper
-def _measure(n: int, rows: Visible, scratch: Scratch, x: Floats) -> tuple[int, bool, float, float, float]:
+def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool, float, float, float]:
     """Set ``scratch.key`` for :func:`_fill_at`, x to the caps (0 of jobs with a weight below 0).
 
     Linear jobs go to ``scratch.order``. Returns their number, whether all jobs have square roots, the largest
@@ -388,7 +389,7 @@ def _measure(n: int, rows: Visible, scratch: Scratch, x: Floats) -> tuple[int, b
 
 
 @pure_kernel
-def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Serve the highest weight / value * f' first, all to a common level, until a resource is full.
 
     Linear jobs come at the level of their slope, one after another by row.
@@ -432,21 +433,21 @@ def _serve_by_slope(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
 
 
 @helper
-def _set_key(r: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _set_key(r: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Set the key of a row: what its next task (or ``last``: its last one) is worth with the row's weight."""
     k = rows.served[r] + x[r] + (0.0 if last else 1.0)
     scratch.key[r] = task_value(rows.utility[r], scratch.weight[r], rows.exponent[r], k)
 
 
 @helper
-def _worth(r: int, last: bool, rows: Visible, x: Floats) -> float:
+def _worth(r: int, last: bool, rows: Rows, x: Floats) -> float:
     """The value of the next (or ``last``) task of a row."""
     k = rows.served[r] + x[r] + (0.0 if last else 1.0)
     return task_value(rows.utility[r], rows.value[r], rows.exponent[r], k)
 
 
 @pure_kernel
-def _worth_more(a: int, b: int, last: bool, rows: Visible, x: Floats) -> bool:
+def _worth_more(a: int, b: int, last: bool, rows: Rows, x: Floats) -> bool:
     """Whether, with equal keys, row a comes before b: larger value, then lower row.
 
     By itself, because it is rarely needed: it would be half of the code of every heap.
@@ -457,7 +458,7 @@ def _worth_more(a: int, b: int, last: bool, rows: Visible, x: Floats) -> bool:
 
 
 @helper
-def _before(a: int, b: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> bool:
+def _before(a: int, b: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> bool:
     """Whether row a comes before b: larger key, then larger value, then lower row; ``last``: reversed."""
     first = scratch.key[a]
     second = scratch.key[b]
@@ -467,7 +468,7 @@ def _before(a: int, b: int, last: bool, rows: Visible, scratch: Scratch, x: Floa
 
 
 @helper
-def _sift(root: int, size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _sift(root: int, size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Let the row at ``root`` of the heap sink to its place."""
     heap = scratch.heap
     r = heap[root]
@@ -485,7 +486,7 @@ def _sift(root: int, size: int, last: bool, rows: Visible, scratch: Scratch, x: 
 
 
 @helper
-def _pop(size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> int:
+def _pop(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> int:
     """Take the first row off the heap; its new size."""
     size -= 1
     scratch.heap[0] = scratch.heap[size]
@@ -495,13 +496,13 @@ def _pop(size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> i
 
 
 @helper
-def _order_heap(size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _order_heap(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
     for root in range(size // 2 - 1, -1, -1):
         _sift(root, size, last, rows, scratch, x)
 
 
 @helper
-def _raise(size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _raise(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Put the first of the rows in heap[:size], in any order, on top."""
     best = 0
     for a in range(1, size):
@@ -513,7 +514,7 @@ def _raise(size: int, last: bool, rows: Visible, scratch: Scratch, x: Floats) ->
 
 
 @helper
-def _list_next(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+def _list_next(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
     """Put the candidates (weight >= 0) with a task left into ``scratch.heap``, unordered; their number."""
     size = 0
     for r in range(n):
@@ -525,7 +526,7 @@ def _list_next(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
 
 
 @helper
-def _serve_best(skip: bool, few: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+def _serve_best(skip: bool, few: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
     """Serve tasks by key until one does not fit; ``skip`` passes over those. The row of the first, or -1.
 
     If ``few`` are left to serve it does without a heap.
@@ -561,7 +562,7 @@ def _serve_best(skip: bool, few: bool, n: int, rows: Visible, scratch: Scratch, 
 
 
 @helper
-def _take_back(n: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+def _take_back(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
     """Take the last tasks in the order of keys back until all fit: the row of the last one taken, or -1.
 
     Jobs are strictly concave; those of infinite weight keep their tasks.
@@ -606,7 +607,7 @@ def _square_root_tasks(factor: float) -> float:
 
 
 @helper
-def _tasks_until(r: int, level: float, rows: Visible, scratch: Scratch) -> float:
+def _tasks_until(r: int, level: float, rows: Rows, scratch: Scratch) -> float:
     """How many tasks of a strictly concave job, served ones included, have a key above level^(-1/2)."""
     factor = scratch.weight[r] * math.sqrt(level)
     if not factor > 0.0:
@@ -628,7 +629,7 @@ def _tasks_until(r: int, level: float, rows: Visible, scratch: Scratch) -> float
 
 
 @helper
-def _leap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
+def _leap(n: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
     """Serve all tasks with keys above a level at which a resource is about full. False if none were served.
 
     These are the first in the order of keys. They may be a few too many, or a few may be left.
@@ -659,7 +660,7 @@ def _leap(n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
 
 
 @pure_kernel
-def _greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Tasks by weight * value; with ``single`` the first misfit alone if it is worth more than all others."""
     few = _leap(n, rows, scratch, x)
     misfit = _take_back(n, rows, scratch, x) if few else -1
@@ -678,14 +679,14 @@ def _greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x
 
 
 @helper
-def _weigh_values(n: int, rows: Visible, scratch: Scratch) -> None:
+def _weigh_values(n: int, rows: Rows, scratch: Scratch) -> None:
     """Let tasks come by their values alone."""
     for r in range(n):
         scratch.weight[r] = rows.value[r] if _dominant(r, rows) <= 1.0 + TOLERANCE else -1.0
 
 
 @helper
-def _weigh_by_share(n: int, rows: Visible, scratch: Scratch) -> None:
+def _weigh_by_share(n: int, rows: Rows, scratch: Scratch) -> None:
     """Let tasks come by value per dominant share."""
     for r in range(n):
         largest = _dominant(r, rows)
@@ -695,7 +696,7 @@ def _weigh_by_share(n: int, rows: Visible, scratch: Scratch) -> None:
 
 
 @pure_kernel
-def m_greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def m_greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Algorithm 2: tasks by value per dominant share, up to the first misfit, or that one alone.
 
     Args:
@@ -711,7 +712,7 @@ def m_greedy(skip: bool, single: bool, n: int, rows: Visible, scratch: Scratch, 
 
 
 @pure_kernel
-def _primal_dual(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Algorithm 2 with prices that grow by factors; they are kept as logarithms."""
     m = scratch.load.shape[0]
     logs = scratch.load  # of prices
@@ -786,7 +787,7 @@ def _primal_dual(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
 
 
 @helper
-def _serve_top(r: int, least: float, size: int, rows: Visible, scratch: Scratch, x: Floats) -> int:
+def _serve_top(r: int, least: float, size: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
     """Serve a task of row r, which is on top of the heap; it stays while tasks have ``least``. New size."""
     x[r] += 1.0
     if x[r] + 1.0 <= rows.cap[r]:
@@ -799,7 +800,7 @@ def _serve_top(r: int, least: float, size: int, rows: Visible, scratch: Scratch,
 
 @pure_kernel
 def deadline_aware(
-    certain: int, part: float, n: int, rows: Visible, capacity: int, scratch: Scratch, x: Floats
+    certain: int, part: float, n: int, rows: Rows, capacity: int, scratch: Scratch, x: Floats
 ) -> None:
     """Algorithm 3: the most valuable tasks, and of those nearly as valuable the most urgent.
 
@@ -864,7 +865,7 @@ def deadline_aware(
 
 
 @helper
-def _equal_counts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _equal_counts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """One task per job and round, within a round by (y, row), up to the first misfit."""
     count = 0
     high = 0.0
@@ -899,7 +900,7 @@ def _equal_counts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
 
 
 @helper
-def _equal_amounts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
+def _equal_amounts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """The same amount for every job, at most its cap, until a resource is full.
 
     The loads are concave in the amount: Newton's method comes from below, and ends after a step per cap.
@@ -930,7 +931,7 @@ def _equal_amounts(n: int, rows: Visible, scratch: Scratch, x: Floats) -> None:
 
 @pure_kernel
 def allocate_in_order(
-    discrete: bool, n: int, order: Integers, rows: Visible, scratch: Scratch, x: Floats
+    discrete: bool, n: int, order: Integers, rows: Rows, scratch: Scratch, x: Floats
 ) -> None:
     """Let each job in order take the most that fits.
 
@@ -963,7 +964,7 @@ def allocate_by_rule(
     rule: int,
     discrete: bool,
     n: int,
-    rows: Visible,
+    rows: Rows,
     capacity: Floats,
     scratch: Scratch,
     dual: DualScratch,
@@ -1029,7 +1030,7 @@ def allocate_by_rule(
 
 @pure_kernel
 def allocate_by_priority(
-    discrete: bool, single_task: bool, n: int, scores: Any, rows: Visible, scratch: Scratch, x: Floats
+    discrete: bool, single_task: bool, n: int, scores: Any, rows: Rows, scratch: Scratch, x: Floats
 ) -> None:
     """Serve by value multiplied by exp(score).
 
@@ -1072,7 +1073,7 @@ def decode_prices(logs: Any, prices: Floats) -> None:
 
 
 @pure_kernel
-def buy(n: int, prices: Floats, rows: Visible, x: Floats) -> None:
+def buy(n: int, prices: Floats, rows: Rows, x: Floats) -> None:
     """What jobs take in the continuous model at prices [m] of whole resources: until f' is below the cost.
 
     Linear jobs take all if their slope is above the cost, else nothing. The result may be too much.
@@ -1095,7 +1096,7 @@ def buy(n: int, prices: Floats, rows: Visible, x: Floats) -> None:
 
 
 @pure_kernel
-def repair(discrete: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -> bool:
+def repair(discrete: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
     """Make an allocation fit: what a job may not get is cut off, then loads above 1 are lowered.
 
     Continuous: x_j times the least of min(1, 1 / load_i) over the resources that job j uses. Discrete: tasks
@@ -1124,15 +1125,9 @@ def repair(discrete: bool, n: int, rows: Visible, scratch: Scratch, x: Floats) -
             largest = _dominant(r, rows)
             scratch.weight[r] = rows.value[r] / largest if largest > 0.0 else np.inf
             scratch.certain[r] = x[r]
-        wanted_rows = Visible(
-            arrival=rows.arrival,
-            deadline=rows.deadline,
-            served=rows.served,
-            cap=scratch.certain,
-            share=rows.share,
-            utility=rows.utility,
-            value=rows.value,
-            exponent=rows.exponent,
+        wanted_rows = Rows(
+            *(rows.job, rows.arrival, rows.deadline, rows.served, scratch.certain),
+            *(rows.share, rows.utility, rows.value, rows.exponent),
         )
         _greedy(False, False, n, wanted_rows, scratch, x)  # the tasks before the first that does not fit
         return True

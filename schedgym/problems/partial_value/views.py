@@ -12,14 +12,9 @@ from schedgym.problems.partial_value.problem import UTILITIES, PartialValueParam
 from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, MOST_SCORE, RULES
 from schedgym.problems.partial_value.workload import LARGEST, LAST_SLOT
 
-__all__ = ["action_space", "make_spaces", "mask_length", "observation_space"]
+__all__ = ["action_space", "make_spaces", "observation_entries"]
 
 MOST_JOBS = 10**7
-
-
-def mask_length(parameters: PartialValueParameters) -> int:
-    """Length of the mask of feasible actions; 0 where the view has none, or none is wanted."""
-    return len(RULES) if parameters.view == "rule" and parameters.action_mask else 0
 
 
 def action_space(
@@ -37,33 +32,35 @@ def action_space(
     return spaces.Discrete(len(RULES))
 
 
-def observation_space(parameters: PartialValueParameters, window: int, resources: int) -> spaces.Dict:
-    """The observation space: named arrays in exact units, or float32 tokens."""
+def observation_entries(
+    parameters: PartialValueParameters, window: int, resources: int
+) -> dict[str, spaces.Space[Any]]:
+    """What an observation is made of, in order: named arrays in exact units, or float32 tokens."""
 
-    def sizes(*shape: int) -> spaces.Box:
-        return spaces.Box(0.0, LARGEST, shape, np.float64)
-
-    def slots(*shape: int) -> spaces.Box:
-        return spaces.Box(0.0, LAST_SLOT, shape, np.float64)
+    def sizes(*shape: int, most: float = LARGEST) -> spaces.Box:
+        return spaces.Box(0.0, most, shape, np.float64)
 
     def counts(most: int, *shape: int) -> spaces.Box:
         return spaces.Box(0, most, shape, np.int64)
 
-    entries: dict[str, spaces.Space] = {}  # type: ignore[type-arg]
+    def tokens(*shape: int) -> spaces.Box:
+        return spaces.Box(0.0, 1.0, shape, np.float32)
+
+    entries: dict[str, spaces.Space[Any]]
     if parameters.observation == "dict":
         entries = {
             "slot": counts(LAST_SLOT + 1, 1),
             "capacity": sizes(resources),
             "job": counts(MOST_JOBS, window),
-            "arrival": slots(window),
-            "deadline": slots(window),
+            "arrival": sizes(window, most=LAST_SLOT),
+            "deadline": sizes(window, most=LAST_SLOT),
             "parallelism": sizes(window),
             "tasks": sizes(window),
             "served": sizes(window),
             "cap": sizes(window),
             "marginal": sizes(window),
             "value": sizes(window),
-            "exponent": spaces.Box(0.0, 1.0, (window,), np.float64),
+            "exponent": sizes(window, most=1.0),
             "utility": counts(len(UTILITIES) - 1, window),
             "demand": sizes(window, resources),
             "job_mask": spaces.MultiBinary(window),
@@ -74,17 +71,17 @@ def observation_space(parameters: PartialValueParameters, window: int, resources
             del entries["deadline"]
     else:
         entries = {
-            "jobs": spaces.Box(0.0, 1.0, (window, JOB_FEATURES + resources), np.float32),
-            "resources": spaces.Box(0.0, 1.0, (resources, RESOURCE_FEATURES), np.float32),
-            "globals": spaces.Box(0.0, 1.0, (GLOBAL_FEATURES,), np.float32),
+            "jobs": tokens(window, JOB_FEATURES + resources),
+            "resources": tokens(resources, RESOURCE_FEATURES),
+            "globals": tokens(GLOBAL_FEATURES),
             "job_mask": spaces.MultiBinary(window),
         }
-    if mask_length(parameters):
+    if parameters.view == "rule" and parameters.action_mask:
         entries["action_mask"] = spaces.MultiBinary(len(RULES))
-    return spaces.Dict(entries)
+    return entries
 
 
 def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discrete]:
     """Observation and action space of one environment of a PartialValue simulator."""
-    parameters, window, resources = simulator.parameters, simulator.window, simulator.resources
-    return observation_space(parameters, window, resources), action_space(parameters, window, resources)
+    sizes = simulator.parameters, simulator.window, simulator.resources
+    return spaces.Dict(observation_entries(*sizes)), action_space(*sizes)

@@ -8,18 +8,22 @@ Source: paper 002, sections II and V.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import SHARED, Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import exponential, stream, uniform
+from schedgym.core.stepping import draw_each
+from schedgym.core.tables import accessor, draw_into
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import UTILITIES
+from schedgym.problems.partial_value.rules import LINEAR, LOG, POWER, TOLERANCE
 
 if TYPE_CHECKING:
     from schedgym.problems.partial_value.problem import PartialValueParameters
@@ -34,13 +38,13 @@ __all__ = [
     "SCHEMA",
     "TOLERANCE",
     "TOYS",
+    "Drawing",
+    "Jobs",
     "Source",
-    "Tables",
     "Toy",
     "TraceJobs",
     "check_model",
     "draw",
-    "draw_python",
     "from_trace",
     "generate",
     "horizon",
@@ -52,18 +56,12 @@ __all__ = [
     "toy",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Fields = dict[str, npt.NDArray[Any]]
 
-#: a load of at most 1 + TOLERANCE fits; a job with at most TOLERANCE tasks left is complete
-TOLERANCE = 1e-9
 #: latest arrival and deadline [slots], so that clocks are exact in float64
 LAST_SLOT = 10**9
 #: largest number of tasks, value, demand and capacity, so that their products are finite
 LARGEST = 1e12
-
-LINEAR, POWER, LOG = range(len(UTILITIES))
 #: exponent in arrays of a job whose utility has none
 EXPONENT = 0.5
 
@@ -137,121 +135,83 @@ def check_model(workload: Workload, model: str | None) -> None:
             )
 
 
-def make_workload(
-    arrival: npt.ArrayLike,
-    deadline: npt.ArrayLike,
-    parallelism: npt.ArrayLike,
-    tasks: npt.ArrayLike,
-    demand: npt.ArrayLike,
-    utility: str | Sequence[str] | Integers,
-    value: npt.ArrayLike,
-    capacity: npt.ArrayLike,
-    *,
-    exponent: npt.ArrayLike | None = None,
-) -> Workload:
+def make_workload(capacity: npt.ArrayLike, **jobs: Any) -> Workload:
     """A checked workload.
 
     Args:
-        arrival: of each job [slots], not decreasing; [N].
-        deadline: last slot in which a job may be served [slots]; [N].
-        parallelism: X, most tasks in a slot; one number, or [N].
-        tasks: Y, tasks in all; one number, or [N].
-        demand: R, of a task for each resource [units of the resource]; [N, m].
-        utility: "linear" (v y), "power" (v y^exponent) or "log" (v log(1 + y)): one name, or one per job, or
-            their numbers as an array [N].
-        value: v; one number, or [N].
         capacity: C, of each resource; [m].
-        exponent: of the jobs with utility "power"; one number, or [N].
+        jobs: the fields of ``SCHEMA.jobs`` by name, each [N], or one number or name for all jobs (but for
+            arrivals and demands): ``arrival`` and ``deadline`` [slots], ``parallelism`` X, most tasks in a
+            slot, ``tasks`` Y in all, ``demand`` R [N, m], ``utility`` ("linear": v y, "power":
+            v y^exponent, "log": v log(1 + y); names, or their numbers as an array), ``value`` v, and
+            ``exponent`` where utilities are powers.
 
     Raises:
         InvalidWorkload: naming the field and the first bad index.
     """
-    count = np.shape(arrival)
-
-    def each(values: Any) -> Any:
-        return np.full(count, values) if np.ndim(values) == 0 else values
-
-    jobs: dict[str, Any] = {
-        "arrival": arrival,
-        "deadline": deadline,
-        "parallelism": each(parallelism),
-        "tasks": each(tasks),
-        "demand": demand,
-        "utility": each(utility),
-        "value": each(value),
-    }
-    if exponent is not None:
-        jobs["exponent"] = each(exponent)
-    return SCHEMA.parse({"jobs": jobs, "cluster": {"capacity": capacity}})
+    count = np.shape(jobs.get("arrival"))
+    each = {name: np.full(count, value) if np.ndim(value) == 0 else value for name, value in jobs.items()}
+    return SCHEMA.parse({"jobs": each, "cluster": {"capacity": capacity}})
 
 
-# Tables for kernels ---------------------------------------------------------------------------
+# Arrays for kernels ---------------------------------------------------------------------------
+
+#: how many of its jobs a workload uses of its arrays
+SIZE = record_dtype(("jobs", np.int64))
 
 
-class Tables(NamedTuple):
-    """A workload as arrays for kernels. N jobs, m resources."""
+class Jobs(NamedTuple):
+    """The workload of an episode, as kernels take it; arrays may be longer than it."""
 
-    arrival: Floats  # [N] slots
-    deadline: Floats  # [N] slots
-    parallelism: Floats  # [N] X, tasks per slot
-    tasks: Floats  # [N] Y
-    value: Floats  # [N] v
-    exponent: Floats  # [N] EXPONENT where the workload tells none
-    utility: Integers  # [N] LINEAR, POWER or LOG
-    demand: Floats  # [N, m] R
-    share: Floats  # [N, m] demand over capacity
-    capacity: Floats  # [m] C
+    size: Annotated[Any, SIZE]
+    arrival: Annotated[Floats, "job"]  # [slots]
+    deadline: Annotated[Floats, "job"]  # [slots]
+    parallelism: Annotated[Floats, "job"]  # X, tasks per slot
+    tasks: Annotated[Floats, "job"]  # Y
+    value: Annotated[Floats, "job"]  # v
+    exponent: Annotated[Floats, "job"]  # EXPONENT where the workload tells none
+    utility: Annotated[Integers, "job"]  # LINEAR, POWER or LOG
+    demand: Annotated[Floats, "job", "resource"]  # R
+    share: Annotated[Floats, "job", "resource"]  # demand over capacity
+    capacity: Annotated[Floats, "resource"]  # C
 
 
-def tables(workload: Workload) -> Tables:
-    """A checked workload as arrays for kernels."""
+def tables(workload: Workload) -> Jobs:
+    """A checked workload as kernels take it, for one environment."""
     jobs, capacity = workload.jobs, workload.cluster["capacity"]
-    return Tables(
-        arrival=jobs["arrival"],
-        deadline=jobs["deadline"],
-        parallelism=jobs["parallelism"],
-        tasks=jobs["tasks"],
-        value=jobs["value"],
-        exponent=jobs.get("exponent", np.full(len(jobs["arrival"]), EXPONENT)),
-        utility=jobs["utility"],
-        demand=jobs["demand"],
+    count = len(jobs["arrival"])
+    return Jobs(
+        size=np.array((count,), dtype=SIZE),
         share=jobs["demand"] / capacity,
         capacity=capacity,
+        **{"exponent": np.full(count, EXPONENT), **jobs},
     )
 
 
-def rebuild(instance: Tables) -> Workload:
-    """The workload of one instance's arrays, of which all but ``arrival`` may be longer than it is.
-
-    It has exponents if a job's utility is "power".
-    """
-    n = len(instance.arrival)
-    return make_workload(
-        instance.arrival,
-        instance.deadline[:n],
-        instance.parallelism[:n],
-        instance.tasks[:n],
-        instance.demand[:n],
-        instance.utility[:n],
-        instance.value[:n],
-        instance.capacity,
-        exponent=instance.exponent[:n] if (instance.utility[:n] == POWER).any() else None,
-    )
+def rebuild(jobs: Jobs) -> Workload:
+    """The workload of an environment's :class:`Jobs`; it has exponents if a job's utility is "power"."""
+    columns = {field.name: getattr(jobs, field.name)[: int(jobs.size["jobs"])] for field in SCHEMA.jobs}
+    if not (columns["utility"] == POWER).any():
+        del columns["exponent"]
+    return SCHEMA.parse({"jobs": columns, "cluster": {"capacity": jobs.capacity}})
 
 
-def horizon(instance: Tables) -> int:
+@helper
+def horizon(jobs: Jobs) -> int:
     """T, the last slot in which a job could be served."""
-    return int(math.floor(instance.deadline.max()))
+    last = 1.0
+    for job in range(jobs.size.jobs):
+        last = max(last, jobs.deadline[job])
+    return int(math.floor(last))
 
 
 # Generator ------------------------------------------------------------------------------------
 
-#: where episodes come from, for the compiled draw
-SOURCE = record_dtype(
-    ("windows", np.int64),  # of a trace; 0: synthetic
-    ("jobs", np.int64),  # of an episode
-    ("rate", np.float64),  # arrivals per slot; synthetic only, as are the next five
-    ("window", np.float64),  # mean slots from arrival to deadline
+#: where episodes come from, for the compiled draw: the parameters of the same names, but for the last two
+ORIGIN = record_dtype(
+    ("jobs", np.int64),
+    ("rate", np.float64),  # synthetic only, as are the next five
+    ("windows", np.float64),
     ("heterogeneity", np.float64),
     ("tasks", np.float64),
     ("capacity", np.float64),
@@ -259,12 +219,31 @@ SOURCE = record_dtype(
     ("parallelism", np.float64),
     ("value_min", np.float64),
     ("value_max", np.float64),
-    ("utility", np.int64),
-    ("exponent", np.float64),
-    ("slot_seconds", np.float64),  # trace only, as are the next two
+    ("utility", np.int64),  # LINEAR, POWER or LOG
+    ("exponent", np.float64),  # EXPONENT where the utility has none
+    ("slot_seconds", np.float64),  # trace only, as are the next three
     ("load", np.float64),  # 0: the capacity of the trace's machines
+    ("trace_windows", np.int64),  # whole ones; 0: synthetic
     ("whole", np.int64),  # whether capacities are whole numbers
 )
+
+
+class Origin(NamedTuple):
+    """What a draw needs to know beside seed and episode; without a trace its arrays are empty."""
+
+    constants: Annotated[Any, ORIGIN]
+    arrival: Annotated[Floats, "traced"]  # of the trace's jobs, as are the next four: see :class:`TraceJobs`
+    slots: Annotated[Integers, "traced"]
+    tasks: Annotated[Floats, "traced"]
+    demand: Annotated[Floats, "traced", "resource"]
+    machines: Annotated[Floats, "machine_resource"]
+
+
+class Drawing(NamedTuple):
+    """What a draw works on."""
+
+    source: Annotated[Origin, SHARED]
+    jobs: Jobs
 
 
 class TraceJobs(NamedTuple):
@@ -290,148 +269,95 @@ class Source:
     as above. Its capacity of each resource is the work of all jobs over ``load`` times the number of slots
     in which jobs could be served (1 if they need nothing of it), but no task's demand is larger.
 
+    Args:
+        parameters: of the environment.
+        trace: the jobs of its trace, if it names one.
+
     Attributes:
-        jobs: number of jobs N of an episode.
-        resources: number of resources m.
-        trace: the trace's jobs, or empty arrays.
-        constants: SOURCE record [1].
+        jobs, resources: sizes of an episode.
+        windows: number of whole windows of the trace; 0 for the synthetic generator.
+        arrays: the same for kernels.
+
+    Raises:
+        InvalidParameter: when the arguments do not go together, or lead beyond LAST_SLOT or LARGEST.
     """
 
-    def __init__(
-        self,
-        jobs: int | str,
-        *,
-        rate: float = 10.0,
-        windows: float = 6.0,
-        heterogeneity: float = 8.0,
-        single: bool = False,
-        tasks: int = 100,
-        parallelism: int = 20,
-        capacity: float = 100.0,
-        value_min: float = 1.0,
-        value_max: float = 5.0,
-        utility: str = "power",
-        exponent: float = EXPONENT,
-        slot_seconds: float = 300.0,
-        load: float | None = 1.5,
-        trace: TraceJobs | None = None,
-    ) -> None:
-        """Check and prepare; arguments as in the environment's parameters.
-
-        Raises:
-            InvalidParameter: when these do not go together, or lead beyond LAST_SLOT or LARGEST.
-        """
-        if isinstance(jobs, str):
-            if trace is None:
-                raise InvalidParameter(f"jobs: {jobs!r} needs a trace")
-            jobs = len(trace.arrival)
-        count = 0 if trace is None else len(trace.arrival) // jobs
-        self.jobs = jobs
+    def __init__(self, parameters: PartialValueParameters, trace: TraceJobs | None = None) -> None:
         if trace is None:
-            last = LAST_SLOT / 100  # an exponential draw is less than 37 times its mean
-            if jobs / rate > last:
-                raise InvalidParameter(
-                    f"rate: {jobs} jobs at {rate:g} per slot take more than {last:g} slots"
-                )
-            if windows > last:
-                raise InvalidParameter(f"windows: must be <= {last:g} slots, got {windows:g}")
-            for name, size in (("heterogeneity", heterogeneity), ("capacity", capacity)):
-                if size > LARGEST:
-                    raise InvalidParameter(f"{name}: must be <= {LARGEST:g}, got {size:g}")
-            if heterogeneity / capacity > LARGEST:
-                raise InvalidParameter(
-                    f"capacity: {capacity:g} is too small for a demand of {heterogeneity:g}"
-                )
-            resources = 1 if single else 2
-            none = np.zeros(0)
-            self.trace = TraceJobs(
-                none, np.zeros(0, dtype=np.int64), none, np.zeros((0, resources)), none, single
-            )
+            self.jobs, self.windows = int(parameters.jobs), 0
+            _check_synthetic(parameters)
+            none, resources = np.zeros(0), 1 if parameters.single else 2
+            whole = np.zeros(0, dtype=np.int64)
+            trace = TraceJobs(none, whole, none, np.zeros((0, resources)), none, parameters.single)
         else:
-            if count == 0:
-                raise InvalidParameter(
-                    f"jobs: a window of {jobs} is longer than the trace, which has {len(trace.arrival)} jobs"
-                )
-            if load is None and len(trace.machines) == 0:
-                raise InvalidParameter(
-                    "load: 'none' takes the capacity of the trace's machines, which it does not tell"
-                )
-            self.trace, resources = trace, trace.demand.shape[1]
-            self._check_windows(count, slot_seconds)
-        if value_max > LARGEST:
-            raise InvalidParameter(f"value_max: must be <= {LARGEST:g}, got {value_max:g}")
-        self.resources = resources
-        self.constants = np.zeros(1, dtype=SOURCE)
-        self.constants[0] = (
-            count,
-            jobs,
-            rate,
-            windows,
-            heterogeneity,
-            tasks,
-            capacity,
-            single,
-            parallelism,
-            value_min,
-            value_max,
-            UTILITIES.index(utility),
-            exponent if utility == "power" else EXPONENT,
-            slot_seconds,
-            load or 0.0,
-            self.trace.unit,
-        )
+            self.jobs = len(trace.arrival) if parameters.jobs == "all" else int(parameters.jobs)
+            self.windows = len(trace.arrival) // self.jobs
+            self._check_windows(trace, parameters)
+        if parameters.value_max > LARGEST:
+            raise InvalidParameter(f"value_max: must be <= {LARGEST:g}, got {parameters.value_max:g}")
+        self.resources = trace.demand.shape[1]
+        constants = dataclasses.asdict(parameters) | {
+            "jobs": self.jobs,
+            "utility": UTILITIES.index(parameters.utility),
+            "exponent": parameters.exponent if parameters.utility == "power" else EXPONENT,
+            "load": parameters.load or 0.0,
+            "trace_windows": self.windows,
+            "whole": trace.unit,
+        }
+        record = np.array(tuple(constants[name] for name in ORIGIN.names or ()), dtype=ORIGIN)
+        self.arrays = Origin(record, *trace[:-1])
 
-    def _check_windows(self, count: int, slot_seconds: float) -> None:
-        """Refuse windows whose clock would pass LAST_SLOT."""
-        times = self.trace.arrival[: count * self.jobs].reshape(count, -1)
-        slots = self.trace.slots[: count * self.jobs].reshape(count, -1)
-        last = float(((times - times[:, :1]) / slot_seconds + slots).max()) + 1.0
+    def _check_windows(self, trace: TraceJobs, parameters: PartialValueParameters) -> None:
+        """Refuse a trace that is too short or tells too little, and windows that would pass LAST_SLOT."""
+        if self.windows == 0:
+            raise InvalidParameter(
+                f"jobs: a window of {self.jobs} is longer than the trace, which has {len(trace.arrival)} jobs"
+            )
+        if parameters.load is None and len(trace.machines) == 0:
+            raise InvalidParameter(
+                "load: 'none' takes the capacity of the trace's machines, which it does not tell"
+            )
+        used = self.windows * self.jobs
+        times, slots = (a[:used].reshape(self.windows, -1) for a in (trace.arrival, trace.slots))
+        last = float(((times - times[:, :1]) / parameters.slot_seconds + slots).max()) + 1.0
         if last > LAST_SLOT:
             raise InvalidParameter(
                 f"trace: a window of {self.jobs} jobs takes {last:g} slots, more than {LAST_SLOT:g}: take "
                 "longer slots or fewer jobs"
             )
 
-    @property
-    def windows(self) -> int:
-        """Number of whole windows of the trace; 0 for the synthetic generator."""
-        return int(self.constants["windows"][0])
+
+def _check_synthetic(given: PartialValueParameters) -> None:
+    """Refuse parameters of the generator that lead beyond LAST_SLOT or LARGEST."""
+    last = LAST_SLOT / 100  # an exponential draw is less than 37 times its mean
+    if given.jobs / given.rate > last:  # type: ignore[operator]  # no "all" without a trace
+        raise InvalidParameter(
+            f"rate: {given.jobs} jobs at {given.rate:g} per slot take more than {last:g} slots"
+        )
+    if given.windows > last:
+        raise InvalidParameter(f"windows: must be <= {last:g} slots, got {given.windows:g}")
+    for name in ("heterogeneity", "capacity"):
+        if getattr(given, name) > LARGEST:
+            raise InvalidParameter(f"{name}: must be <= {LARGEST:g}, got {getattr(given, name):g}")
+    if given.heterogeneity / given.capacity > LARGEST:
+        raise InvalidParameter(
+            f"capacity: {given.capacity:g} is too small for a demand of {given.heterogeneity:g}"
+        )
 
 
 def make_source(parameters: PartialValueParameters) -> Source:
     """The source that an environment's parameters name; reads the trace's files, if any."""
-    trace = None
-    if parameters.trace is not None:
-        from schedgym.traces import read_trace
+    if parameters.trace is None:
+        return Source(parameters)
+    from schedgym.traces import read_trace
 
-        if parameters.nodes is not None and parameters.load is not None:
-            raise InvalidParameter(
-                f"nodes: has no effect with load {parameters.load:g}, which sets the capacity: load none"
-            )
-        found = read_trace(parameters.trace, nodes=parameters.nodes)
-        trace = from_trace(
-            found,
-            slot_seconds=parameters.slot_seconds,
-            slack=parameters.slack,
-            parallelism=parameters.parallelism,
+    if parameters.nodes is not None and parameters.load is not None:
+        raise InvalidParameter(
+            f"nodes: has no effect with load {parameters.load:g}, which sets the capacity: load none"
         )
-    return Source(
-        parameters.jobs,
-        rate=parameters.rate,
-        windows=parameters.windows,
-        heterogeneity=parameters.heterogeneity,
-        single=parameters.single,
-        tasks=parameters.tasks,
-        parallelism=parameters.parallelism,
-        capacity=parameters.capacity,
-        value_min=parameters.value_min,
-        value_max=parameters.value_max,
-        utility=parameters.utility,
-        exponent=parameters.exponent,
-        slot_seconds=parameters.slot_seconds,
-        load=parameters.load,
-        trace=trace,
-    )
+    found = read_trace(parameters.trace, nodes=parameters.nodes)
+    shape = {name: getattr(parameters, name) for name in ("slot_seconds", "slack", "parallelism")}
+    return Source(parameters, from_trace(found, **shape))
 
 
 def from_trace(
@@ -467,7 +393,7 @@ def from_trace(
             sizes.append(trace.memory)
             machines.append(trace.machine_memory)
         demand = np.column_stack(sizes) / parallelism
-        room = np.array([size.sum() for size in machines])
+        capacity = np.array([size.sum() for size in machines])
         unit = False
     else:
         tasks = trace.map_tasks().astype(np.float64)
@@ -476,7 +402,7 @@ def from_trace(
             raise InvalidWorkload(f"{trace.name}: no job has a map task")
         arrival, tasks = trace.arrival[kept], tasks[kept]
         length = np.ceil(tasks / parallelism)
-        demand, room, unit = np.ones((len(tasks), 1)), np.zeros(1), True
+        demand, capacity, unit = np.ones((len(tasks), 1)), np.zeros(1), True
     slots = np.maximum(_round_up(slack * length), 1.0)
     for values, most, what in ((tasks, LARGEST, "tasks"), (slots, LAST_SLOT, "slots until the deadline")):
         if values.max() > most:
@@ -489,7 +415,7 @@ def from_trace(
         slots=slots.astype(np.int64),
         tasks=tasks,
         demand=np.ascontiguousarray(demand),
-        machines=room if (room > 0).all() else np.zeros(0),
+        machines=capacity if (capacity > 0).all() else np.zeros(0),
         unit=unit,
     )
 
@@ -501,56 +427,13 @@ def _round_up(values: Floats) -> Floats:
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    from schedgym.core.random import root_seed
-
-    n, m = source.jobs, source.resources
-    shapes = {"demand": (n, m), "share": (n, m), "capacity": (m,)}
-    empty: dict[str, Any] = {name: np.zeros((1, *shapes.get(name, (n,)))) for name in Tables._fields}
-    arrays = Tables(**empty | {"utility": np.zeros((1, n), dtype=np.int64)})
-    draw_python(np.ones(1, dtype=bool), np.array([root_seed(seed)]), np.array([episode]), source, arrays)
-    return rebuild(Tables(*(array[0] for array in arrays)))
-
-
-def draw_python(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    source: Source,
-    arrays: Any,
-) -> None:
-    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow).
-
-    ``arrays`` has the arrays that are written as its attributes: those of :class:`Tables` with an axis in
-    front.
-    """
-    trace = source.trace
-    with np.errstate(over="ignore"):
-        draw(
-            mask,
-            seeds,
-            episodes,
-            source.constants,
-            trace.arrival,
-            trace.slots,
-            trace.tasks,
-            trace.demand,
-            trace.machines,
-            *(getattr(arrays, name) for name in Tables._fields),
-        )
+    jobs = allocate(Jobs, {"job": source.jobs, "resource": source.resources}, 1)
+    draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
+    return rebuild(Jobs(*(array[0] for array in jobs)))
 
 
 @helper
-def draw_synthetic(
-    seed: np.uint64,
-    episode: int,
-    source: Any,
-    b: int,
-    arrival: Any,
-    deadline: Any,
-    tasks: Any,
-    demand: Any,
-    capacity: Any,
-) -> None:
+def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> None:
     """Jobs of the paper's generator."""
     arrivals = stream(seed, episode, ARRIVALS)
     deadlines = stream(seed, episode, DEADLINES)
@@ -561,149 +444,84 @@ def draw_synthetic(
         arrivals, gap = exponential(arrivals)
         clock += gap / source.rate
         deadlines, time = exponential(deadlines)
-        arrival[b, j] = 1.0 + math.floor(clock)
-        deadline[b, j] = arrival[b, j] + math.floor(time * source.window)
-        tasks[b, j] = source.tasks
-        for r in range(demand.shape[2]):
-            demand[b, j, r] = 1.0
+        jobs.arrival[j] = 1.0 + math.floor(clock)
+        jobs.deadline[j] = jobs.arrival[j] + math.floor(time * source.windows)
+        jobs.tasks[j] = source.tasks
+        for r in range(jobs.demand.shape[1]):
+            jobs.demand[j, r] = 1.0
         if source.single == 0:
             demands, which = uniform(demands)
             demands, amount = uniform(demands)
-            demand[b, j, 0 if which < 0.5 else 1] = 1.0 + (source.heterogeneity - 1.0) * amount
-    for r in range(demand.shape[2]):
-        capacity[b, r] = source.capacity
+            jobs.demand[j, 0 if which < 0.5 else 1] = 1.0 + (source.heterogeneity - 1.0) * amount
+    for r in range(jobs.demand.shape[1]):
+        jobs.capacity[r] = source.capacity
 
 
 @helper
-def draw_window(
-    seed: np.uint64,
-    episode: int,
-    source: Any,
-    trace_arrival: Any,
-    trace_slots: Any,
-    trace_tasks: Any,
-    trace_demand: Any,
-    machines: Any,
-    b: int,
-    arrival: Any,
-    deadline: Any,
-    tasks: Any,
-    demand: Any,
-    capacity: Any,
-) -> None:
+def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> None:
     """The episode's window of a trace: consecutive ones in turn, from a first that the seed decides."""
+    source = origin.constants
     _, u = uniform(stream(seed, 0, WINDOWS))
-    first = ((int(u * source.windows) + episode) % source.windows) * source.jobs
-    resources = demand.shape[2]
+    first = ((int(u * source.trace_windows) + episode) % source.trace_windows) * source.jobs
     covered = 0.0  # slots in which jobs could be served,
     end = 0.0  # and the last of them so far
     for j in range(source.jobs):
-        slot = 1.0 + math.floor((trace_arrival[first + j] - trace_arrival[first]) / source.slot_seconds)
-        arrival[b, j] = slot
-        deadline[b, j] = slot + trace_slots[first + j] - 1.0
-        tasks[b, j] = trace_tasks[first + j]
-        for r in range(resources):
-            demand[b, j, r] = trace_demand[first + j, r]
-        covered += max(deadline[b, j] - max(end, slot - 1.0), 0.0)
-        end = max(end, deadline[b, j])
-    for r in range(resources):
+        slot = 1.0 + math.floor((origin.arrival[first + j] - origin.arrival[first]) / source.slot_seconds)
+        jobs.arrival[j] = slot
+        jobs.deadline[j] = slot + origin.slots[first + j] - 1.0
+        jobs.tasks[j] = origin.tasks[first + j]
+        for r in range(jobs.demand.shape[1]):
+            jobs.demand[j, r] = origin.demand[first + j, r]
+        covered += max(jobs.deadline[j] - max(end, slot - 1.0), 0.0)
+        end = max(end, jobs.deadline[j])
+    for r in range(jobs.demand.shape[1]):
         if source.load == 0.0:
-            capacity[b, r] = machines[r]
+            jobs.capacity[r] = origin.machines[r]
             continue
         work = 0.0
         largest = 0.0
         for j in range(source.jobs):
-            work += tasks[b, j] * demand[b, j, r]
-            largest = max(largest, demand[b, j, r])
+            work += jobs.tasks[j] * jobs.demand[j, r]
+            largest = max(largest, jobs.demand[j, r])
         size = max(work / (source.load * covered), largest)
         if source.whole:
             size = math.ceil(size)
-        capacity[b, r] = size if size > 0.0 else 1.0
+        jobs.capacity[r] = size if size > 0.0 else 1.0
 
 
-@pure_kernel
-def draw(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    constants: npt.NDArray[Any],
-    trace_arrival: Floats,
-    trace_slots: Integers,
-    trace_tasks: Floats,
-    trace_demand: Floats,
-    machines: Floats,
-    arrival: Floats,
-    deadline: Floats,
-    parallelism: Floats,
-    tasks: Floats,
-    value: Floats,
-    exponent: Floats,
-    utility: Integers,
-    demand: Floats,
-    share: Floats,
-    capacity: Floats,
-) -> None:
-    """Draw the workload of (seed, episode) for environments.
+@helper
+def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
+    """Draw the workload of (seed, episode).
 
     Job j takes the j-th draws of each stream, so that a change of one parameter leaves all else: of the rate,
     the windows and demands; of the windows, the arrivals; of heterogeneity, which demand is the heavy one;
     of the number of jobs, the jobs that stay.
-
-    Args:
-        mask: which ones [B].
-        seeds: root seeds [B].
-        episodes: numbers of the episodes [B].
-        constants: SOURCE [1].
-        trace_arrival: of the trace's jobs [s], [J], or empty, as are the next four; see :class:`TraceJobs`.
-        trace_slots: [J].
-        trace_tasks: [J].
-        trace_demand: [J, m].
-        machines: [m], or empty.
-        arrival: written, [B, >= N], as are all that follow; see :class:`Tables`.
-        deadline: [B, >= N].
-        parallelism: [B, >= N].
-        tasks: [B, >= N].
-        value: [B, >= N].
-        exponent: [B, >= N].
-        utility: [B, >= N].
-        demand: [B, >= N, m].
-        share: [B, >= N, m].
-        capacity: [B, m].
     """
-    source = constants[0]
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        seed = seeds[b]
-        episode = episodes[b]
-        if source.windows > 0:
-            draw_window(
-                seed,
-                episode,
-                source,
-                trace_arrival,
-                trace_slots,
-                trace_tasks,
-                trace_demand,
-                machines,
-                b,
-                arrival,
-                deadline,
-                tasks,
-                demand,
-                capacity,
-            )
-        else:
-            draw_synthetic(seed, episode, source, b, arrival, deadline, tasks, demand, capacity)
-        values = stream(seed, episode, VALUES)
-        for j in range(source.jobs):
-            values, u = uniform(values)
-            value[b, j] = source.value_min + (source.value_max - source.value_min) * u
-            parallelism[b, j] = source.parallelism
-            utility[b, j] = source.utility
-            exponent[b, j] = source.exponent
-            for r in range(demand.shape[2]):
-                share[b, j, r] = demand[b, j, r] / capacity[b, r]
+    source, jobs = env.source.constants, env.jobs
+    jobs.size.jobs = source.jobs
+    if source.trace_windows > 0:
+        draw_window(env.source, jobs, seed, episode)
+    else:
+        draw_synthetic(source, jobs, seed, episode)
+    values = stream(seed, episode, VALUES)
+    for j in range(source.jobs):
+        values, u = uniform(values)
+        jobs.value[j] = source.value_min + (source.value_max - source.value_min) * u
+        jobs.parallelism[j] = source.parallelism
+        jobs.utility[j] = source.utility
+        jobs.exponent[j] = source.exponent
+        for r in range(jobs.demand.shape[1]):
+            jobs.share[j, r] = jobs.demand[j, r] / jobs.capacity[r]
+    return 0
+
+
+access = accessor(Drawing)
+
+
+@pure_kernel
+def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
+    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
+    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
 
 
 # Toy instances --------------------------------------------------------------------------------
@@ -780,11 +598,11 @@ TOYS: dict[str, Toy] = {
 def toy(name: str) -> tuple[Workload, float]:
     """The toy instance ``name`` and its greatest total value in the model ``TOYS[name].model``."""
     model, rows, capacity, utility, optimum = TOYS[name]
-    arrival, deadline, parallelism, tasks, value, demand = zip(*rows, strict=True)
-    exponent = EXPONENT if utility == "power" else None
-    workload = make_workload(
-        arrival, deadline, parallelism, tasks, demand, utility, value, capacity, exponent=exponent
-    )
+    names = ("arrival", "deadline", "parallelism", "tasks", "value", "demand")
+    jobs: dict[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True))
+    if utility == "power":
+        jobs["exponent"] = EXPONENT
+    workload = make_workload(capacity, utility=utility, **jobs)
     check_model(workload, model)
     return workload, optimum
 
