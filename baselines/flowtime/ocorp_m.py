@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
-from schedgym.baselines.flowtime.policy import unpack_seen
+from schedgym.baselines.flowtime.policy import unpack_rows
 from schedgym.baselines.flowtime.pricing import PricingPolicy, clear_rest, set_prices, unpack
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import register_policy
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.rules import Scratch, Visible, fill, make_scratch, pack_cores, place
+from schedgym.problems.flowtime.rules import Rows, Scratch, Servers, fill, make_scratch, pack_cores, place
 from schedgym.solvers.arithmetic import fixed, scale_for, variable
 from schedgym.solvers.knapsack import KnapsackScratch, knapsack_into, make_knapsack_scratch
 from schedgym.solvers.transport import (
@@ -57,9 +57,8 @@ def memory_allocation(
     sticky: bool,
     n: int,
     omega: Floats,
-    rows: Visible,
-    cpu: Integers,
-    memory: Integers,
+    rows: Rows,
+    servers: Servers,
     scratch: Scratch,
     net: TransportScratch,
     bag: KnapsackScratch,
@@ -79,8 +78,7 @@ def memory_allocation(
         n: jobs.
         omega: [>= n] of :func:`set_coefficients`.
         rows: plain jobs with memory.
-        cpu: [M].
-        memory: [M] GB.
+        servers: their cores and memory.
         scratch: of :func:`make_scratch` with ``memory``.
         net: of make_transport_scratch (rows, M).
         bag: of make_knapsack_scratch, for the jobs with cores on one server and its GB.
@@ -92,13 +90,14 @@ def memory_allocation(
     Source: paper 000, Algorithm 1. Deviations: the bonus, without which it idles; the old x is kept unless
     the new one is better; backfill.
     """
-    servers = cpu.shape[0]
+    cpu = servers.server_cpu
+    memory = servers.server_memory
     order = scratch.order
     value = scratch.waiting
     x = scratch.x
     size = variable(0)
     total = variable(0)
-    for i in range(servers):
+    for i in range(cpu.shape[0]):
         total += cpu[i]
     largest = 0.0
     highest = -1.0
@@ -109,16 +108,16 @@ def memory_allocation(
             order[size] = r
             size += 1
     sort_rows(order, omega, size)
-    fill(n, size, order, rows.cap, cpu, scratch.cores)
+    fill(n, size, rows, cpu, scratch)
     pack_cores(sticky, n, scratch.cores, cpu, rows.held, scratch, x)
-    scale = scale_for(largest if literal else 2.0 * largest + 1.0, max(total, 2 * servers + 4))
+    scale = scale_for(largest if literal else 2.0 * largest + 1.0, max(total, 2 * cpu.shape[0] + 4))
     bonus = 0
     if not literal:
         bonus = max(0, fixed(1.0, scale) + fixed(highest, scale))
     for y in range(size):
         value[order[y]] = max(0, bonus - fixed(omega[order[y]], scale))
     rounds = 1
-    for i in range(servers):
+    for i in range(cpu.shape[0]):
         _keep_by_value(n, i, x, value, rows.memory, memory, bag)
     while True:
         # the best x on the servers that z leaves, or x as it is
@@ -127,7 +126,7 @@ def memory_allocation(
         worth = 0
         for r in range(n):
             hosts = 0
-            for i in range(servers):
+            for i in range(cpu.shape[0]):
                 net.linear[count, i] = FORBIDDEN
                 if x[r, i] > 0:
                     worth += value[r] * x[r, i]
@@ -141,42 +140,42 @@ def memory_allocation(
                 count += 1
         transport_into(count, variable(-1), cpu, net)
         for y in range(count):
-            for i in range(servers):
+            for i in range(cpu.shape[0]):
                 worth -= value[net.owner[y]] * net.units[y, i]
         if worth >= 0:  # the next z leaves all of x, which fits
             break
         break_ties(count, cpu, net)
         changed = False
         for r in range(n):
-            for i in range(servers):
+            for i in range(cpu.shape[0]):
                 granted[r, i] = x[r, i]
                 x[r, i] = 0
         for y in range(count):
-            for i in range(servers):
+            for i in range(cpu.shape[0]):
                 x[net.owner[y], i] = net.units[y, i]
-        for i in range(servers):
+        for i in range(cpu.shape[0]):
             _keep_by_value(n, i, x, value, rows.memory, memory, bag)
         for r in range(n):
-            for i in range(servers):
+            for i in range(cpu.shape[0]):
                 if granted[r, i] != x[r, i]:
                     changed = True
         if not changed:
             break
     for r in range(n):
-        for i in range(servers):
+        for i in range(cpu.shape[0]):
             granted[r, i] = x[r, i]
     if backfill:
-        place(n, size, order, rows.cap, rows.memory, cpu, memory, scratch, granted)
+        place(n, size, rows, servers, scratch, granted)
     return rounds
 
 
 @pure_kernel
 def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """The slot of ocorp+m, for the first n jobs of an observation."""
-    scratch, net, bag, options, learned, decision = unpack(table)
-    rows, known = unpack_seen(seen)
+    scratch, net, bag, servers, options, learned, decision = unpack(table)
+    (rows,) = unpack_rows(seen)
     choices = options.choices[0]
-    set_prices(n, slot, eq27, known, rows, options, learned, decision)
+    set_prices(n, slot, eq27, rows, servers, options, learned, decision)
     memory_allocation(
         choices.literal,
         choices.backfill,
@@ -184,8 +183,7 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
         n,
         decision.omega,
         rows,
-        options.cpu,
-        options.memory,
+        servers,
         scratch,
         net,
         bag,
@@ -247,16 +245,16 @@ class OCORPM(PricingPolicy):
     ) -> tuple[Scratch, TransportScratch, KnapsackScratch]:
         """See :meth:`PricingPolicy.work_space`."""
         cpu, memory = self.capacities(observation)
-        items, room = min(rows, int(cpu.max())), int(memory.max())
-        if items * room > MOST_CELLS:
+        items, most = min(rows, int(cpu.max())), int(memory.max())
+        if items * most > MOST_CELLS:
             raise InvalidParameter(
-                f"{self.label}: {items} jobs on a server of {room} GB are too many for its knapsacks: give "
+                f"{self.label}: {items} jobs on a server of {most} GB are too many for its knapsacks: give "
                 "memory in larger units"
             )
         return (
             make_scratch(rows, self.servers, memory=True),
             make_transport_scratch(rows, self.servers),
-            make_knapsack_scratch(items, room),
+            make_knapsack_scratch(items, most),
         )
 
     def decide(self, *slot: Any) -> None:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
-from schedgym.baselines.flowtime.policy import unpack_seen
+from schedgym.baselines.flowtime.policy import unpack_rows
 from schedgym.baselines.flowtime.pricing import PricingPolicy, check_number, clear_rest, set_prices, unpack
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.policy import Interface, register_policy
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.rules import MOST_MULTIPLE, Scratch, Visible, spread
+from schedgym.problems.flowtime.rules import MOST_MULTIPLE, Rows, Scratch, spread
 from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for, variable
 from schedgym.solvers.knapsack import KnapsackScratch
 from schedgym.solvers.transport import TransportScratch, break_ties, make_transport_scratch, transport_into
@@ -31,8 +31,7 @@ def _plus_scale(
     terms: int,
     alpha: float,
     coefficient: Floats,
-    rows: Visible,
-    age: Integers,
+    rows: Rows,
     multiple: int,
 ) -> float:
     """The scale of the costs of ocorp+, which are multiplied by ``multiple``."""
@@ -40,7 +39,7 @@ def _plus_scale(
     for r in range(n):
         d = float(rows.demand[r])
         cost = abs(coefficient[r]) / d
-        if age[r] > 1:
+        if rows.age[r] > 1:
             old = 0
             for i in range(rows.held.shape[1]):
                 old += rows.held[r, i]
@@ -50,26 +49,26 @@ def _plus_scale(
 
 
 @helper
-def _plus_multiple(n: int, rows: Visible, age: Integers) -> int:
+def _plus_multiple(n: int, rows: Rows) -> int:
     """A common denominator of the costs of ocorp+, or 0 if there is none that is small."""
     multiple = 1
     for r in range(n):
         d = rows.demand[r]
-        multiple = common_multiple(multiple, d * d if age[r] > 1 else d, MOST_MULTIPLE)
+        multiple = common_multiple(multiple, d * d if rows.age[r] > 1 else d, MOST_MULTIPLE)
     return multiple
 
 
 @helper
-def _plus_base(r: int, scale: float, multiple: int, coefficient: Floats, rows: Visible) -> int:
+def _plus_base(r: int, scale: float, multiple: int, coefficient: Floats, rows: Rows) -> int:
     """The cost coef / d as a whole number."""
     d = rows.demand[r]
     return fixed(coefficient[r] * (multiple // d) if multiple > 0 else coefficient[r] / d, scale)
 
 
 @helper
-def _plus_weight(r: int, scale: float, multiple: int, alpha: float, rows: Visible, age: Integers) -> int:
+def _plus_weight(r: int, scale: float, multiple: int, alpha: float, rows: Rows) -> int:
     """The cost alpha / d^2 as a whole number; 0 in a job's first slot."""
-    if age[r] <= 1:
+    if rows.age[r] <= 1:
         return 0
     d = rows.demand[r]
     return fixed(alpha, scale) * (multiple // (d * d)) if multiple > 0 else fixed(alpha / (d * d), scale)
@@ -81,8 +80,7 @@ def plus_allocation(
     n: int,
     alpha: float,
     coefficient: Floats,
-    age: Integers,
-    rows: Visible,
+    rows: Rows,
     cpu: Integers,
     net: TransportScratch,
     granted: Integers,
@@ -97,8 +95,7 @@ def plus_allocation(
         n: jobs.
         alpha: weight of the switching cost, above 0.
         coefficient: [>= n] weight - lambda.
-        age: [>= n] jobs of age 1 have no switching cost.
-        rows: plain jobs.
+        rows: plain jobs; those of age 1 have no switching cost.
         cpu: [M].
         net: of make_transport_scratch (rows, M).
         granted: [>= n, M] written, n rows.
@@ -106,14 +103,14 @@ def plus_allocation(
     Source: paper 000, section IV-B (Eq. 31 and 32).
     """
     servers = cpu.shape[0]
-    multiple = _plus_multiple(n, rows, age)
-    scale = _plus_scale(n, 2 * servers + 4, alpha, coefficient, rows, age, max(multiple, 1))
+    multiple = _plus_multiple(n, rows)
+    scale = _plus_scale(n, 2 * servers + 4, alpha, coefficient, rows, max(multiple, 1))
     wanted = 0
     for r in range(n):
         net.supply[r] = rows.cap[r]
         wanted += rows.cap[r]
         net.base[r] = _plus_base(r, scale, multiple, coefficient, rows)
-        weight = _plus_weight(r, scale, multiple, alpha, rows, age)
+        weight = _plus_weight(r, scale, multiple, alpha, rows)
         net.slope[r] = 2 * weight
         for i in range(servers):
             net.linear[r, i] = weight * (1 - 2 * rows.held[r, i])
@@ -158,8 +155,7 @@ def cheapest_cores(
     n: int,
     alpha: float,
     coefficient: Floats,
-    age: Integers,
-    rows: Visible,
+    rows: Rows,
     cpu: Integers,
     scratch: Scratch,
     cores: Integers,
@@ -173,14 +169,13 @@ def cheapest_cores(
         n: as there.
         alpha: as there.
         coefficient: as there.
-        age: as there.
         rows: as there.
         cpu: as there.
         scratch: work space; ``cores`` may be its own.
         cores: [>= n] written.
     """
-    multiple = _plus_multiple(n, rows, age)
-    scale = _plus_scale(n, 4, alpha, coefficient, rows, age, max(multiple, 1))
+    multiple = _plus_multiple(n, rows)
+    scale = _plus_scale(n, 4, alpha, coefficient, rows, max(multiple, 1))
     heap = scratch.waiting
     cost = scratch.left
     count = variable(0)
@@ -189,7 +184,7 @@ def cheapest_cores(
         old = 0
         for i in range(cpu.shape[0]):
             old += rows.held[r, i]
-        weight = _plus_weight(r, scale, multiple, alpha, rows, age)
+        weight = _plus_weight(r, scale, multiple, alpha, rows)
         cost[r] = _plus_base(r, scale, multiple, coefficient, rows) + weight * (1 - 2 * old)
         if rows.cap[r] > 0:
             heap[count] = r
@@ -209,7 +204,7 @@ def cheapest_cores(
             count -= 1
             heap[0] = heap[count]
         else:
-            cost[r] += 2 * _plus_weight(r, scale, multiple, alpha, rows, age)
+            cost[r] += 2 * _plus_weight(r, scale, multiple, alpha, rows)
         if count > 0:
             _sift(0, count, heap, cost)
 
@@ -217,18 +212,17 @@ def cheapest_cores(
 @pure_kernel
 def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """The slot with a charge on every server, for the first n jobs of an observation."""
-    _, net, _, options, learned, decision = unpack(table)
-    rows, known = unpack_seen(seen)
+    _, net, _, servers, options, learned, decision = unpack(table)
+    (rows,) = unpack_rows(seen)
     choices = options.choices[0]
-    set_prices(n, slot, eq27, known, rows, options, learned, decision)
+    set_prices(n, slot, eq27, rows, servers, options, learned, decision)
     plus_allocation(
         choices.literal,
         n,
         choices.alpha,
         decision.coefficient,
-        known.age,
         rows,
-        options.cpu,
+        servers.server_cpu,
         net,
         decision.granted,
     )
@@ -238,22 +232,21 @@ def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> N
 @pure_kernel
 def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """The slot with a charge on each job's cores in all, for the first n jobs of an observation."""
-    scratch, net, _, options, learned, decision = unpack(table)
-    rows, known = unpack_seen(seen)
+    scratch, net, _, servers, options, learned, decision = unpack(table)
+    (rows,) = unpack_rows(seen)
     choices = options.choices[0]
-    set_prices(n, slot, eq27, known, rows, options, learned, decision)
+    set_prices(n, slot, eq27, rows, servers, options, learned, decision)
     cheapest_cores(
         choices.literal,
         n,
         choices.alpha,
         decision.coefficient,
-        known.age,
         rows,
-        options.cpu,
+        servers.server_cpu,
         scratch,
         scratch.cores,
     )
-    spread(choices.how, n, scratch.cores, rows, options.cpu, scratch, net, decision.granted)
+    spread(choices.how, n, rows, servers.server_cpu, scratch, net, decision.granted)
     clear_rest(n, decision)
 
 

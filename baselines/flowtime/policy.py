@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.jit import COMPILED, I8_1, I8_2, pack, unpacker
+from schedgym.core.arrays import allocate
+from schedgym.core.jit import COMPILED, pack, unpacker
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.rules import FRESH, LOCALITY, PLACE, STICKY, Visible, locality_rows
+from schedgym.problems.flowtime.rules import FRESH, LOCALITY, PLACE, STICKY, Rows, Servers, locality_rows
 from schedgym.solvers.transport import TransportScratch, make_transport_scratch
 
-__all__ = ["PACKINGS", "FlowtimePolicy", "Known", "unpack_seen"]
+__all__ = ["PACKINGS", "FlowtimePolicy", "unpack_rows"]
 
 PACKINGS = ("fresh", "sticky")
-NONE_1 = np.zeros(0, dtype=np.int64)
-NONE_2 = np.zeros((0, 2), dtype=np.int64)
-NO_LATENCY = np.zeros((0, 0))
-
-
-class Known(NamedTuple):
-    """What else an observation tells of the visible jobs; of the last two arrays one has length 0."""
-
-    job: I8_1  # [rows]
-    arrival: I8_1  # [rows]
-    age: I8_1  # [rows]
-    processing: I8_1  # [rows] plain
-    phase_processing: I8_2  # [rows, 2] mapreduce
-
-
-#: field -> its row in the table of a packed Visible and Known
-PLACES = {name: row for row, name in enumerate((*Visible._fields, *Known._fields))}
-COMMON = ("slots_left", "remaining", "volume", "cap", "held", "job", "arrival", "age")
+NOTHING = allocate(Rows, dict.fromkeys(("row", "server", "phase", "phase_task", "phase_task_server"), 0))
+#: what an observation of MapReduce jobs calls a field, if not by its own name
 PHASED = {"phase_demand": "demand", "phase_processing": "processing"}
+COMMON = ("slots_left", "remaining", "volume", "cap", "held", "job", "arrival", "age")
 
-unpack_seen = unpacker(Visible, Known)
+unpack_rows = unpacker(Rows)
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -104,7 +89,7 @@ class FlowtimePolicy:
         """Set which fields a policy sees, and what an observation calls them."""
         self.fields = fields
         self.names = [PHASED.get(field, field) for field in fields]
-        self.places = [PLACES[field] for field in fields]
+        self.places = [Rows._fields.index(field) for field in fields]
         self.seen: Any = None
 
     def needs(self, interface: Interface) -> dict[str, Any]:
@@ -144,29 +129,23 @@ class FlowtimePolicy:
             count = int(locality_rows(rows, half, int(observation["server_cpu"].sum())))
         return make_transport_scratch(count, self.servers)
 
-    def capacities(self, observation: dict[str, Any]) -> tuple[npt.NDArray[np.int64], ...]:
+    def capacities(self, observation: dict[str, Any]) -> Servers:
         """Cores and memory of the servers: both stay as they are in an episode."""
         cpu = np.array(observation["server_cpu"], dtype=np.int64)
-        return cpu, np.array(observation.get("server_memory", np.zeros_like(cpu)), dtype=np.int64)
+        return Servers(cpu, np.array(observation.get("server_memory", np.zeros_like(cpu)), dtype=np.int64))
 
-    def bundles(self, observation: dict[str, Any]) -> tuple[Visible, Known]:
+    def visible(self, observation: dict[str, Any]) -> Rows:
         """The visible jobs of an observation."""
-        seen: dict[str, Any] = dict.fromkeys(PLACES, NONE_1)
-        seen |= {"held": NONE_2, "tasks": NONE_2, "phase_demand": NONE_2, "phase_processing": NONE_2}
-        seen |= {"task_remaining": NONE_2, "latency": NO_LATENCY}
-        for field, array in zip(self.fields, self.arrays(observation), strict=True):
-            seen[field] = array.reshape(self.window, -1) if array.ndim > 2 else array
-        return (
-            Visible(**{name: seen[name] for name in Visible._fields}),
-            Known(**{name: seen[name] for name in Known._fields}),
-        )
+        arrays = zip(self.fields, self.arrays(observation), strict=True)
+        seen = {field: array.reshape(self.window, -1) if array.ndim > 2 else array for field, array in arrays}
+        return NOTHING._replace(**seen)
 
     def arrays(self, observation: dict[str, Any]) -> list[Any]:
         """The arrays of an observation that a policy reads, in the order of ``fields``."""
         return [observation[name] for name in self.names]
 
     def look(self, observation: dict[str, Any]) -> Any:
-        """The visible jobs of an observation, packed for a kernel; lent arrays are packed once.
+        """The visible jobs of an observation, packed for a kernel; zero-copy arrays are packed once.
 
         Packed, arrays that must not be written are of the same type to a kernel as those that may.
         """
@@ -181,8 +160,7 @@ class FlowtimePolicy:
                     table[place, 0] = array.ctypes.data
                 self.seen = table, arrays
                 return table
-        bundles = self.bundles(observation)
-        self.seen = pack(*bundles), arrays
+        self.seen = pack(self.visible(observation)), arrays
         return self.seen[0]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -12,12 +12,20 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.baselines.flowtime.policy import FlowtimePolicy, Known, unpack_seen
+from schedgym.baselines.flowtime.policy import FlowtimePolicy, unpack_rows
 from schedgym.core.jit import F4_2, F8_1, I8_1, I8_2, helper, pack, pure_kernel, record_dtype, unpacker
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.rules import Scratch, Visible, allocate, demand_of, make_scratch
+from schedgym.problems.flowtime.rules import (
+    Rows,
+    Scratch,
+    Servers,
+    allocate,
+    demand_of,
+    has_phases,
+    make_scratch,
+)
 from schedgym.solvers.arithmetic import power, variable
 from schedgym.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
 from schedgym.solvers.transport import TransportScratch
@@ -41,7 +49,6 @@ CHOICES = record_dtype(
     ("gamma_from", np.int64),  # NUMBER, SEEN or EQ27
     ("lambda0_from", np.int64),  # NUMBER, PROCESSING or WEIGHT
     ("how", np.int64),  # how cores come to servers
-    ("phases", np.bool_),  # whether the jobs are MapReduce jobs
     ("estimation", np.bool_),  # whether demands are mis-estimated
     ("literal", np.bool_),
     ("backfill", np.bool_),
@@ -53,8 +60,6 @@ class Options(NamedTuple):
     """What stays the same in an episode."""
 
     choices: Annotated[npt.NDArray[Any], CHOICES, 1]  # [1]
-    cpu: I8_1  # [M]
-    memory: I8_1  # [M] GB
 
 
 class Learned(NamedTuple):
@@ -79,7 +84,7 @@ class Decision(NamedTuple):
     shown: I8_1  # [1] rows of the action that are set
 
 
-unpack = unpacker(Scratch, TransportScratch, KnapsackScratch, Options, Learned, Decision)
+unpack = unpacker(Scratch, TransportScratch, KnapsackScratch, Servers, Options, Learned, Decision)
 
 
 @helper
@@ -104,13 +109,13 @@ def simplest_fraction(x: float, error: float) -> float:
 
 
 @helper
-def _length(phases: Any, r: int, known: Known, rows: Visible) -> int:
+def _length(rows: Rows, r: int) -> int:
     """Slots that a job takes at least."""
-    if not phases:
-        return known.processing[r]
-    length = known.phase_processing[r, 0]
+    if not has_phases(rows):
+        return rows.processing[r]
+    length = rows.phase_processing[r, 0]
     if rows.tasks[r, 1] > 0:
-        length += known.phase_processing[r, 1]
+        length += rows.phase_processing[r, 1]
     return length
 
 
@@ -119,20 +124,20 @@ def learn(
     n: int,
     slot: int,
     eq27: float,
-    known: Known,
-    rows: Visible,
+    rows: Rows,
+    servers: Servers,
     options: Options,
     learned: Learned,
 ) -> None:
     """Update the prices of the last slot's jobs by their service; those of new jobs and phases begin."""
     choices = options.choices[0]
-    phases = choices.phases
+    phases = has_phases(rows)
     norm = choices.norm
     before = learned.state[0]
     step = float(learned.state[1]) ** (norm + 0.5)
     gamma = learned.numbers[0]
-    job = known.job
-    arrival = known.arrival
+    job = rows.job
+    arrival = rows.arrival
     s = 0
     for r in range(n):
         while s < before and learned.job[s] < job[r]:
@@ -141,7 +146,7 @@ def learn(
         z = 0
         if phases:
             z = rows.phase[r]
-        length = _length(phases, r, known, rows)
+        length = _length(rows, r)
         if met and learned.phase[s] == z:
             target = float(length)
             tasks = 1
@@ -149,7 +154,7 @@ def learn(
                 tasks = rows.tasks[r, z]
                 work = 0
                 for y in range(2):
-                    work += rows.tasks[r, y] * known.phase_processing[r, y]
+                    work += rows.tasks[r, y] * rows.phase_processing[r, y]
                 target = float(work)
             if choices.estimation:
                 served = simplest_fraction(
@@ -179,8 +184,8 @@ def learn(
     learned.state[1] = slot
     if choices.gamma_from == SEEN:
         cores = 0
-        for i in range(options.cpu.shape[0]):
-            cores += options.cpu[i]
+        for i in range(servers.server_cpu.shape[0]):
+            cores += servers.server_cpu[i]
         learned.numbers[0] = max(learned.numbers[1], 4.0 * learned.numbers[2] / cores)
     elif choices.gamma_from == EQ27:
         learned.numbers[0] = eq27
@@ -190,11 +195,9 @@ def learn(
 
 @pure_kernel
 def set_coefficients(
-    phases: bool,
     n: int,
     norm: float,
-    known: Known,
-    rows: Visible,
+    rows: Rows,
     prices: npt.NDArray[np.float64],
     coefficient: npt.NDArray[np.float64],
     omega: npt.NDArray[np.float64],
@@ -204,28 +207,26 @@ def set_coefficients(
     weight = age^k / p + p^(k-1), MapReduce: (2 age^k + (p^m + p^r)^k) / (2 n p) with the tasks of the phase.
 
     Args:
-        phases: whether the jobs are MapReduce jobs.
         n: jobs.
         norm: k, at least 1.
-        known: their ages and lengths.
         rows: the visible jobs.
         prices: [>= n] lambda; a job without one, NaN, gets its weight, "the weight at its first slot".
         coefficient: [>= n] written: weight - lambda.
         omega: [>= n] written: the same per core.
     """
     for r in range(n):
-        age = power(float(known.age[r]), norm)
-        length = float(_length(phases, r, known, rows))
-        if phases:
+        age = power(float(rows.age[r]), norm)
+        length = float(_length(rows, r))
+        if has_phases(rows):
             z = rows.phase[r]
-            work = float(2 * rows.tasks[r, z] * known.phase_processing[r, z])
+            work = float(2 * rows.tasks[r, z] * rows.phase_processing[r, z])
             weight = (2.0 * age + power(length, norm)) / work
         else:
             weight = age / length + power(length, norm - 1.0)
         if prices[r] != prices[r]:
             prices[r] = weight
         coefficient[r] = weight - prices[r]
-        omega[r] = coefficient[r] / demand_of(phases, r, rows)
+        omega[r] = coefficient[r] / demand_of(rows, r)
 
 
 @helper
@@ -233,18 +234,16 @@ def set_prices(
     n: int,
     slot: int,
     eq27: float,
-    known: Known,
-    rows: Visible,
+    rows: Rows,
+    servers: Servers,
     options: Options,
     learned: Learned,
     decision: Decision,
 ) -> None:
     """Learn the prices, and set what a slot of service costs each job."""
-    choices = options.choices[0]
-    learn(n, slot, eq27, known, rows, options, learned)
-    set_coefficients(
-        choices.phases, n, choices.norm, known, rows, learned.price, decision.coefficient, decision.omega
-    )
+    learn(n, slot, eq27, rows, servers, options, learned)
+    norm = options.choices[0].norm
+    set_coefficients(n, norm, rows, learned.price, decision.coefficient, decision.omega)
 
 
 @helper
@@ -261,12 +260,12 @@ def clear_rest(n: int, decision: Decision) -> None:
 @pure_kernel
 def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """Serve the first n jobs of an observation in order of their prices: ocorp, and ocorp+ with alpha 0."""
-    scratch, net, _, options, learned, decision = unpack(table)
-    rows, known = unpack_seen(seen)
+    scratch, net, _, servers, options, learned, decision = unpack(table)
+    (rows,) = unpack_rows(seen)
     choices = options.choices[0]
     scores = decision.scores
     omega = decision.omega
-    set_prices(n, slot, eq27, known, rows, options, learned, decision)
+    set_prices(n, slot, eq27, rows, servers, options, learned, decision)
     size = variable(0)
     for r in range(n):
         if not choices.literal or omega[r] < 0.0:
@@ -279,7 +278,7 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
         for x in range(size):
             scores[scratch.order[x], 0] = 1.0 - x / scores.shape[0]
     else:
-        allocate(choices.how, n, size, rows, options.cpu, options.memory, scratch, net, decision.granted)
+        allocate(choices.how, n, size, rows, servers, scratch, net, decision.granted)
     clear_rest(n, decision)
 
 
@@ -358,7 +357,6 @@ class PricingPolicy(FlowtimePolicy):
 
     def prepare(self, observation: dict[str, Any], rows: int) -> Any:
         """See :meth:`FlowtimePolicy.prepare`."""
-        cpu, memory = self.capacities(observation)
         self.learned = self.remember(rows, self.learned)
         gamma, lambda0 = self.gamma, self.lambda0
         choices = (
@@ -369,7 +367,6 @@ class PricingPolicy(FlowtimePolicy):
             {"seen": SEEN, "eq27": EQ27}.get(str(gamma), NUMBER),
             {"p": PROCESSING, "w": WEIGHT}.get(str(lambda0), NUMBER),
             self.how(observation),
-            self.kind == "mapreduce",
             self.estimation != "none",
             self.literal,
             self.backfill,
@@ -377,7 +374,8 @@ class PricingPolicy(FlowtimePolicy):
         )
         bundles = (
             *self.work_space(observation, rows),
-            Options(np.array([choices], dtype=CHOICES), cpu, memory),
+            self.capacities(observation),
+            Options(np.array([choices], dtype=CHOICES)),
             self.learned,
             Decision(np.zeros(rows), np.zeros(rows), self.granted, self.scores, self.shown),
         )

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedgym.baselines.flowtime.policy import FlowtimePolicy, unpack_seen
+from schedgym.baselines.flowtime.policy import FlowtimePolicy, unpack_rows
 from schedgym.core.jit import F4_2, I8_1, I8_2, pack, pure_kernel, unpacker
 from schedgym.problems.flowtime.problem import KINDS
 from schedgym.problems.flowtime.rules import (
     RULES,
     Scratch,
+    Servers,
     allocate,
     allocate_by_rule,
     make_scratch,
@@ -37,26 +38,23 @@ def carrying_views(rule: str) -> tuple[str, ...]:
 class Decision(NamedTuple):
     """What a rule decides by, and what it has decided. W window rows, of which one array has none."""
 
-    options: I8_1  # [3] rule, how, phases
-    cpu: I8_1  # [M]
-    memory: I8_1  # [M] GB
+    options: I8_1  # [2] rule, how
     given: I8_1  # [rows] an order
     granted: I8_2  # [W, M]
     scores: F4_2  # [W, 1]
     shown: I8_1  # [1] rows of the action that are set
 
 
-unpack = unpacker(Scratch, TransportScratch, Decision)
+unpack = unpacker(Scratch, TransportScratch, Servers, Decision)
 
 
 @pure_kernel
 def decide(table: Any, seen: Any, n: int) -> None:
     """Decide on the first n jobs of an observation."""
-    scratch, net, decision = unpack(table)
-    rows, _ = unpack_seen(seen)
+    scratch, net, servers, decision = unpack(table)
+    (rows,) = unpack_rows(seen)
     rule = decision.options[0]
     how = decision.options[1]
-    phases = decision.options[2] != 0
     granted = decision.granted
     scores = decision.scores
     if rule == GIVEN:
@@ -64,16 +62,16 @@ def decide(table: Any, seen: Any, n: int) -> None:
             scratch.order[x] = decision.given[x]
     if scores.shape[0] > 0:
         if rule != GIVEN:
-            order_by_rule(rule, phases, n, rows, scratch)
+            order_by_rule(rule, n, rows, scratch)
         for x in range(n):
             scores[scratch.order[x], 0] = 1.0 - x / scores.shape[0]
         for r in range(n, decision.shown[0]):
             scores[r, 0] = 0.0
     else:
         if rule == GIVEN:
-            allocate(how, n, n, rows, decision.cpu, decision.memory, scratch, net, granted)
+            allocate(how, n, n, rows, servers, scratch, net, granted)
         else:
-            allocate_by_rule(rule, how, phases, n, rows, decision.cpu, decision.memory, scratch, net, granted)
+            allocate_by_rule(rule, how, n, rows, servers, scratch, net, granted)
         for r in range(n, decision.shown[0]):
             for i in range(granted.shape[1]):
                 granted[r, i] = 0
@@ -106,18 +104,15 @@ class RulePolicy(FlowtimePolicy):
 
     def prepare(self, observation: dict[str, Any], rows: int) -> Any:
         """See :meth:`FlowtimePolicy.prepare`."""
-        cpu, memory = self.capacities(observation)
-        options = [self.code, self.how(observation), self.kind == "mapreduce"]
         decision = Decision(
-            options=np.array(options, dtype=np.int64),
-            cpu=cpu,
-            memory=memory,
+            options=np.array([self.code, self.how(observation)], dtype=np.int64),
             given=np.zeros(rows if self.code == GIVEN else 0, dtype=np.int64),
             granted=self.granted,
             scores=self.scores,
             shown=self.shown,
         )
-        bundles = (make_scratch(rows, self.servers), self.network(observation, rows), decision)
+        scratch, net = make_scratch(rows, self.servers), self.network(observation, rows)
+        bundles = (scratch, net, self.capacities(observation), decision)
         return pack(*bundles), bundles
 
     def __call__(self, observation: dict[str, Any]) -> Any:
@@ -127,6 +122,6 @@ class RulePolicy(FlowtimePolicy):
         count = int(observation["active"][0] - observation["backlog"][0])
         table = self.ready(observation, count)
         if self.code == GIVEN:
-            self.work[1][2].given[:count] = self.rng.permutation(count)
+            self.work[1][-1].given[:count] = self.rng.permutation(count)
         decide(table, self.look(observation), count)
         return self.action

@@ -408,9 +408,10 @@ class Simulator(ABC):
         """Metrics [B, metrics] of the finished episodes that ``mask`` names; other rows are undefined."""
         type(self).measure_kernel(*self.measure_table, mask)
         values: npt.NDArray[np.float64] = self.metrics.values.view(np.float64).reshape(self.num_envs, -1)
+        scalars = self.state.scalars
         for k, metric in enumerate(self.problem.metrics):
-            if not metric.recorded:  # a count that the state keeps under the metric's name
-                values[:, k] = self.state.scalars[metric.name]
+            if not metric.recorded and metric.name in scalars.dtype.names:  # a count that the state keeps
+                values[:, k] = scalars[metric.name]
         return values
 
     @abstractmethod

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.flowtime.problem import FlowtimeParameters
-from schedgym.problems.flowtime.workload import Tables, max_slots, tables
+from schedgym.problems.flowtime.workload import Jobs, max_slots, tables
 from schedgym.solvers.arithmetic import power
 
 __all__ = ["lower_bound", "optimal_fractional", "priced_bound", "processing_bound", "queue_bound"]
@@ -155,7 +155,7 @@ class _Needs(NamedTuple):
     limit: int  # slot after which nothing is charged
 
 
-def _needs(own: Tables) -> _Needs:
+def _needs(own: Jobs) -> _Needs:
     memory = np.minimum(own.memory, own.declared_memory)
     cores = np.full(len(own.arrival), own.server_cpu.sum())
     if own.kind == "2d":  # those of the servers that have the memory

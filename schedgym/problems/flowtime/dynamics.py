@@ -1,14 +1,11 @@
-"""State and compiled dynamics of FlowtimePacking, batch-first: axis 0 of every array is the environment.
+"""State and compiled dynamics of FlowtimePacking, for one environment.
 
 Time is slots 1, 2, ...; a job that arrives at a is visible in the slots t > a. A slot is decided, worked
 off, and charged; slots without a visible job are skipped. Work is whole core-slots.
 
-Visible unfinished jobs are rows in order of arrival (equals by index), at the front of every [B, N, ...]
-array; rows behind are zero. A plain job has one phase with one task; a job of kind mapreduce two phases
-with a task each or more, whose cores go to its tasks in index order.
-
-A ``decode`` kernel, one per view, turns actions into grants (cores of each row on each server);
-:func:`step` works the slot off and writes the observation.
+Visible unfinished jobs are rows in order of arrival (equals by index), at the front of every array of rows;
+those behind are zero. A plain job has one phase with one task; a job of kind mapreduce two phases with a
+task each or more, whose cores go to its tasks in index order.
 """
 
 from __future__ import annotations
@@ -17,37 +14,15 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.jit import (
-    B1_1,
-    F4_2,
-    F4_3,
-    F8_1,
-    F8_2,
-    F8_3,
-    I1_2,
-    I1_3,
-    I4_2,
-    I4_3,
-    I8_1,
-    I8_2,
-    I8_3,
-    helper,
-    pure_kernel,
-    record_dtype,
-    unpacker,
-)
-from schedgym.core.simulator import ACT, BEGIN, SKIP, names_action
-from schedgym.problems.flowtime.rules import (
-    HOLD,
-    RULES,
-    Scratch,
-    Visible,
-    allocate_by_priority,
-    allocate_by_rule,
-)
-from schedgym.problems.flowtime.workload import slot_limit
+from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32, Renamed
+from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
+from schedgym.core.tables import accessor
+from schedgym.problems.flowtime.metrics import Objective, Schedule
+from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
+from schedgym.problems.flowtime.workload import Jobs, eq27_limit, length_of, slot_limit
+from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
 __all__ = [
@@ -57,16 +32,13 @@ __all__ = [
     "SCALARS",
     "SERVER_FEATURES",
     "Constants",
-    "Exchange",
-    "Jobs",
-    "Log",
+    "Environment",
     "Observation",
-    "Rows",
     "State",
-    "decode_allocation",
-    "decode_pick",
-    "decode_priority",
-    "decode_rule",
+    "decide_allocation",
+    "decide_pick",
+    "decide_priority",
+    "decide_rule",
     "step",
 ]
 
@@ -84,898 +56,692 @@ WORK_SCALE = 50.0  # w / (w + 50 slots of all cores) scales work
 CLOCK_SCALE = 1000.0
 COUNT_SCALE = 32.0
 
-#: per-environment scalars
 SCALARS = record_dtype(
     ("reward_scale", np.float64),
     ("slot", np.int64),  # to be decided
-    ("last_slot", np.int64),  # that was worked off
     ("most_slots", np.int64),
-    ("jobs", np.int64),
     ("arrived", np.int64),  # also the index of the next job to arrive
     ("active", np.int64),  # rows
     ("completed", np.int64),
     ("cores", np.int64),  # of all servers
-    ("logged", np.int64),  # rows of the log
-    ("finished", np.int64),
-    ("truncated", np.int64),
+    ("memory", np.int64),  # of the largest server, at least 1
+    ("picked", np.int64),  # view pick: the row that the decision grants cores, -1: it closes the slot
     ("shown", np.int64),  # window rows that the last observation filled
-    ("seen", np.int64),  # slot of the last observation
+    ("observed", np.int64),  # slot of the last observation
     ("repaired", np.int64),
 )
 
-#: constants of a simulator
 CONFIG = record_dtype(
     ("window", np.int64),
     ("pick", np.int64),  # view pick
-    ("memory", np.int64),  # kind 2d
     ("phases", np.int64),  # kind mapreduce
     ("estimation", np.int64),
-    ("norm", np.float64),
-    ("alpha", np.float64),
     ("gamma", np.float64),
     ("normalize", np.int64),
-    ("how", np.int64),  # cores come to servers in views priority and rule; see schemes
+    ("how", np.int64),  # cores come to servers in views priority and rule; see rules
     ("clairvoyant", np.int64),
     ("features", np.int64),
     ("mask", np.int64),
-    ("lent", np.int64),  # the observation's job arrays are the rows themselves
-    ("strict", np.int64),
+    ("zero_copy", np.int64),  # the observation's job arrays are the rows themselves
 )
 
 
 class Constants(NamedTuple):
     """What stays the same for the life of a simulator."""
 
-    config: Annotated[npt.NDArray[Any], CONFIG, 1]  # [1]
-
-
-class Jobs(NamedTuple):
-    """The workload. N jobs, Q tasks in all, M servers; axis of length 2: phases."""
-
-    arrival: I8_2  # [B, N]
-    tasks: I8_3  # [B, N, 2]
-    processing: I8_3  # [B, N, 2] slots of a task
-    cpu: I8_3  # [B, N, 2] cores of a task
-    memory: I8_2  # [B, N] GB; 0 in 1D
-    declared_cpu: I8_2  # [B, N]
-    declared_memory: I8_2  # [B, N]
-    first_task: I4_2  # [B, N + 1]
-    latency: F8_3  # [B, Q, M], Q = 0 without latencies
-    server_cpu: I8_2  # [B, M]
-    server_memory: I8_2  # [B, M]
-
-
-class Rows(NamedTuple):
-    """What an observation tells of the visible unfinished jobs; the arrays of other kinds have length 0."""
-
-    job: I8_2  # [B, N]
-    arrival: I8_2  # [B, N]
-    age: I8_2  # [B, N]
-    processing: I8_2  # [B, N] plain
-    demand: I8_2  # [B, N] plain: declared cores
-    memory: I8_2  # [B, N] 2D: declared GB
-    slots_left: F8_2  # [B, N]
-    remaining: F8_2  # [B, N] core-slots by the declared demand
-    volume: I8_2  # [B, N] core-slots by the declared demand
-    cap: I8_2  # [B, N] most cores now
-    held: I8_3  # [B, N, M] cores in the slot before
-    last: I1_3  # [B, N, M] servers in the last slot with cores
-    granted: I8_3  # [B, N, M] cores in this slot
-    tasks: I8_3  # [B, N, 2] mapreduce
-    phase_processing: I8_3  # [B, N, 2]
-    phase_demand: I8_3  # [B, N, 2]
-    phase: I8_2  # [B, N]
-    task_remaining: I8_3  # [B, N, 2 * most tasks] core-slots
-    latency: F8_3  # [B, N, 2 * most tasks * M]
+    config: Annotated[Any, CONFIG]
 
 
 class State(NamedTuple):
     """Everything else that changes in an episode."""
 
-    scalars: Annotated[npt.NDArray[Any], SCALARS, 1]  # [B]
-    left: I8_2  # [B, N] remaining core-slots of a row
-    task_left: I8_2  # [B, Q] of each task
-    before: I8_2  # [B, N] cores of a task in the phase of the slot before
-    run: I4_3  # [B, N, M] the row of the log that may go on, or -1
-    free: I8_2  # [B, M] cores not granted in this slot
-    free_memory: I8_2  # [B, M]
-    completion: I8_2  # [B, N] of a job, 0 before
-    scores: F8_2  # [B, N] view priority
-
-
-class Log(NamedTuple):
-    """The schedule so far: runs of slots in which a job had the same cores on a server."""
-
-    job: I4_2  # [B, R]
-    server: I4_2  # [B, R]
-    start: I8_2  # [B, R] first slot minus one
-    end: I8_2  # [B, R] last slot
-    cores: I8_2  # [B, R]
+    scalars: Annotated[Any, SCALARS]
+    left: Annotated[Integers, "job"]  # remaining core-slots of a row
+    task_left: Annotated[Integers, "task"]  # of each task
+    before: Annotated[Integers, "job"]  # cores of a task in the phase that a row was in the slot before
+    run: Annotated[Integers32, "job", "server", Fill(-1)]  # the row of the schedule that may go on, or -1
+    free: Annotated[Integers, "server"]  # cores not granted in this slot
+    free_memory: Annotated[Integers, "server"]
+    scores: Annotated[Floats, "job"]  # view priority
 
 
 class Observation(NamedTuple):
-    """Buffers that the kernel writes beside the copies of rows (W window rows)."""
+    """Buffers that the kernel writes beside the rows."""
 
-    slot: I8_2  # [B, 1]
-    eq27: F8_2  # [B, 1]
-    active: I8_2  # [B, 1]
-    backlog: I8_2  # [B, 1]
-    job_mask: I1_2  # [B, W]
-    action_mask: I1_2  # [B, actions]
-    job_tokens: F4_3  # [B, W, JOB_FEATURES + M]
-    server_tokens: F4_3  # [B, M, SERVER_FEATURES]
-    global_tokens: F4_2  # [B, GLOBAL_FEATURES]
-
-
-class Exchange(NamedTuple):
-    """What goes into a step and what it did. Of the two kinds of actions one has length 0."""
-
-    choices: I8_2  # [B, 1] discrete actions
-    actions: F8_3  # [B, W, numbers per row]
-    rows: I8_1  # [B] rows of an action that count
-    reward: F8_1  # [B]
-    terminated: B1_1  # [B]
-    truncated: B1_1  # [B]
-    repaired: B1_1  # [B] whether this step's action was infeasible
+    slot: Annotated[Integers, 1]
+    eq27: Annotated[Floats, 1]
+    active: Annotated[Integers, 1]
+    backlog: Annotated[Integers, 1]
+    job_mask: Annotated[Bytes, "window"]
+    action_mask: Annotated[Bytes, "mask"]
+    job_tokens: Annotated[Floats32, "token_row", "job_feature"]
+    server_tokens: Annotated[Floats32, "token_server", SERVER_FEATURES]
+    global_tokens: Annotated[Floats32, GLOBAL_FEATURES]
 
 
-unpack = unpacker(Constants, Jobs, Rows, State, Log, Observation, Rows, Exchange)
-unpack_tools = unpacker(Scratch, TransportScratch)
+class Environment(NamedTuple):
+    """What a step works on."""
+
+    constants: Annotated[Constants, SHARED]
+    action_space: Annotated[ActionSpace, SHARED]
+    objective: Annotated[Objective, SHARED]
+    jobs: Jobs
+    rows: Annotated[Rows, Renamed(row="job")]
+    state: State
+    schedule: Schedule
+    observation: Observation
+    shown: Annotated[Rows, Renamed(row="own_row")]  # the observation's copy of the rows
+    exchange: Exchange
+    scratch: Annotated[Scratch, SCRATCH, Renamed(row="job")]
+    net: Annotated[TransportScratch, SCRATCH, Renamed(row="net_row")]
+
 
 #: the score of hidden jobs in view priority: behind all visible ones that are not held
 LAST = math.nextafter(HOLD, 0.0)
-MOST_RULES = len(RULES)
+
+
+# Rows -----------------------------------------------------------------------------------------
 
 
 @helper
-def demand_of(jobs: Jobs, rows: Rows, b: int, r: int) -> int:
-    """True cores of a task in the row's phase."""
-    return jobs.cpu[b, rows.job[b, r], rows.phase[b, r]]
+def copy_entries(source: Any, s: int, target: Any, t: int) -> None:
+    """Copy what an array has of a row."""
+    for x in range(target.shape[1]):
+        target[t, x] = source[s, x]
 
 
 @helper
-def set_row(config: Any, jobs: Jobs, rows: Rows, state: State, b: int, r: int) -> None:
-    """Write what a row says about its remaining work."""
-    job = rows.job[b, r]
-    left = state.left[b, r]
-    if config.phases:
-        first = jobs.first_task[b, job]
-        maps = jobs.tasks[b, job, 0]
-        half = rows.task_remaining.shape[2] // 2
-        waiting = 0
-        top = 0  # of one fraction, so that equal lengths are equal numbers
-        bottom = 1
-        for z in range(2):
-            longest = 0
-            for q in range(jobs.tasks[b, job, z]):
-                work = state.task_left[b, first + z * maps + q]
-                rows.task_remaining[b, r, z * half + q] = work
-                longest = max(longest, work)
-                if z == 0:
-                    waiting += work
-            if longest > 0:
-                top = top * jobs.cpu[b, job, z] + longest * bottom
-                bottom *= jobs.cpu[b, job, z]
-        z = 1 if waiting == 0 and jobs.tasks[b, job, 1] > 0 else 0
-        rows.phase[b, r] = z
-        cap = 0
-        for q in range(jobs.tasks[b, job, z]):
-            cap += min(jobs.cpu[b, job, z], state.task_left[b, first + z * maps + q])
-        rows.cap[b, r] = cap
-        rows.slots_left[b, r] = top / bottom
-        rows.remaining[b, r] = left
-        return
-    cpu = jobs.cpu[b, job, 0]
-    declared = jobs.declared_cpu[b, job]
-    rows.slots_left[b, r] = left / cpu
-    rows.remaining[b, r] = float(left * declared) / cpu
-    if config.estimation == WASTE:
-        rows.cap[b, r] = min(declared, (left * declared + cpu - 1) // cpu)
-    elif config.estimation == UNDER:
-        rows.cap[b, r] = min(min(declared, cpu), left)
-    else:
-        rows.cap[b, r] = min(cpu, left)
-
-
-@helper
-def move_row(config: Any, rows: Rows, state: State, b: int, source: int, target: int) -> None:
+def copy_row(source: Rows, s: int, target: Rows, t: int) -> None:
     """Copy a row."""
-    servers = rows.held.shape[2]
-    rows.job[b, target] = rows.job[b, source]
-    rows.arrival[b, target] = rows.arrival[b, source]
-    rows.slots_left[b, target] = rows.slots_left[b, source]
-    rows.remaining[b, target] = rows.remaining[b, source]
-    rows.volume[b, target] = rows.volume[b, source]
-    rows.cap[b, target] = rows.cap[b, source]
-    state.left[b, target] = state.left[b, source]
-    state.before[b, target] = state.before[b, source]
-    for i in range(servers):
-        rows.held[b, target, i] = rows.held[b, source, i]
-        rows.last[b, target, i] = rows.last[b, source, i]
-        rows.granted[b, target, i] = rows.granted[b, source, i]
-        state.run[b, target, i] = state.run[b, source, i]
-    rows.phase[b, target] = rows.phase[b, source]
-    if config.memory:
-        rows.memory[b, target] = rows.memory[b, source]
-    if config.phases:
-        for z in range(2):
-            rows.tasks[b, target, z] = rows.tasks[b, source, z]
-            rows.phase_processing[b, target, z] = rows.phase_processing[b, source, z]
-            rows.phase_demand[b, target, z] = rows.phase_demand[b, source, z]
-        for q in range(rows.task_remaining.shape[2]):
-            rows.task_remaining[b, target, q] = rows.task_remaining[b, source, q]
-        for q in range(rows.latency.shape[2]):
-            rows.latency[b, target, q] = rows.latency[b, source, q]
-    else:
-        rows.processing[b, target] = rows.processing[b, source]
-        rows.demand[b, target] = rows.demand[b, source]
+    target.job[t] = source.job[s]
+    target.arrival[t] = source.arrival[s]
+    target.age[t] = source.age[s]
+    target.processing[t] = source.processing[s]
+    target.demand[t] = source.demand[s]
+    target.memory[t] = source.memory[s]
+    target.slots_left[t] = source.slots_left[s]
+    target.remaining[t] = source.remaining[s]
+    target.volume[t] = source.volume[s]
+    target.cap[t] = source.cap[s]
+    target.phase[t] = source.phase[s]
+    copy_entries(source.held, s, target.held, t)
+    copy_entries(source.last, s, target.last, t)
+    copy_entries(source.granted, s, target.granted, t)
+    copy_entries(source.tasks, s, target.tasks, t)
+    copy_entries(source.phase_processing, s, target.phase_processing, t)
+    copy_entries(source.phase_demand, s, target.phase_demand, t)
+    copy_entries(source.task_remaining, s, target.task_remaining, t)
+    copy_entries(source.latency, s, target.latency, t)
 
 
 @helper
-def clear_row(config: Any, rows: Rows, state: State, b: int, r: int) -> None:
+def clear_entries(array: Any, r: int) -> None:
+    """Set to zero what an array has of a row."""
+    for x in range(array.shape[1]):
+        array[r, x] = 0
+
+
+@helper
+def clear_row(rows: Rows, r: int) -> None:
     """Set a row to zero."""
-    rows.job[b, r] = 0
-    rows.arrival[b, r] = 0
-    rows.age[b, r] = 0
-    rows.slots_left[b, r] = 0.0
-    rows.remaining[b, r] = 0.0
-    rows.volume[b, r] = 0
-    rows.cap[b, r] = 0
-    rows.phase[b, r] = 0
-    state.left[b, r] = 0
-    for i in range(rows.held.shape[2]):
-        rows.held[b, r, i] = 0
-        rows.last[b, r, i] = 0
-        rows.granted[b, r, i] = 0
-    if config.memory:
-        rows.memory[b, r] = 0
-    if config.phases:
-        for z in range(2):
-            rows.tasks[b, r, z] = 0
-            rows.phase_processing[b, r, z] = 0
-            rows.phase_demand[b, r, z] = 0
-        for q in range(rows.task_remaining.shape[2]):
-            rows.task_remaining[b, r, q] = 0
-        for q in range(rows.latency.shape[2]):
-            rows.latency[b, r, q] = 0.0
-    else:
-        rows.processing[b, r] = 0
-        rows.demand[b, r] = 0
+    rows.job[r] = 0
+    rows.arrival[r] = 0
+    rows.age[r] = 0
+    rows.processing[r] = 0
+    rows.demand[r] = 0
+    rows.memory[r] = 0
+    rows.slots_left[r] = 0.0
+    rows.remaining[r] = 0.0
+    rows.volume[r] = 0
+    rows.cap[r] = 0
+    rows.phase[r] = 0
+    clear_entries(rows.held, r)
+    clear_entries(rows.last, r)
+    clear_entries(rows.granted, r)
+    clear_entries(rows.tasks, r)
+    clear_entries(rows.phase_processing, r)
+    clear_entries(rows.phase_demand, r)
+    clear_entries(rows.task_remaining, r)
+    clear_entries(rows.latency, r)
 
 
 @helper
-def submit(config: Any, jobs: Jobs, rows: Rows, state: State, b: int) -> None:
+def update_phases(env: Environment, r: int) -> None:
+    """Write what the row of a MapReduce job says about its remaining work."""
+    jobs, rows, task_left = env.jobs, env.rows, env.state.task_left
+    job = rows.job[r]
+    first = jobs.first_task[job]
+    half = rows.task_remaining.shape[1] // 2
+    waiting = 0
+    top = 0  # of one fraction, so that equal lengths are equal numbers
+    bottom = 1
+    for z in range(2):
+        longest = 0
+        for q in range(jobs.tasks[job, z]):
+            work = task_left[first + z * jobs.tasks[job, 0] + q]
+            rows.task_remaining[r, z * half + q] = work
+            longest = max(longest, work)
+            if z == 0:
+                waiting += work
+        if longest > 0:
+            top = top * jobs.cpu[job, z] + longest * bottom
+            bottom *= jobs.cpu[job, z]
+    z = 1 if waiting == 0 and jobs.tasks[job, 1] > 0 else 0
+    rows.phase[r] = z
+    cap = 0
+    for q in range(jobs.tasks[job, z]):
+        cap += min(jobs.cpu[job, z], task_left[first + z * jobs.tasks[job, 0] + q])
+    rows.cap[r] = cap
+    rows.slots_left[r] = top / bottom
+    rows.remaining[r] = env.state.left[r]
+
+
+@helper
+def update_row(env: Environment, r: int) -> None:
+    """Write what a row says about its remaining work."""
+    config, jobs, rows = env.constants.config, env.jobs, env.rows
+    if config.phases:
+        update_phases(env, r)
+        return
+    left = env.state.left[r]
+    cpu = jobs.cpu[rows.job[r], 0]
+    declared = rows.demand[r]
+    rows.slots_left[r] = left / cpu
+    rows.remaining[r] = float(left * declared) / cpu
+    if config.estimation == WASTE:
+        rows.cap[r] = min(declared, (left * declared + cpu - 1) // cpu)
+    elif config.estimation == UNDER:
+        rows.cap[r] = min(min(declared, cpu), left)
+    else:
+        rows.cap[r] = min(cpu, left)
+
+
+@helper
+def submit(env: Environment) -> None:
     """The next job becomes visible, at the end of the rows, which are zero there."""
-    s = state.scalars[b]
+    s, jobs, rows, state = env.state.scalars, env.jobs, env.rows, env.state
+    servers = rows.held.shape[1]
+    half = rows.task_remaining.shape[1] // 2
     job = s.arrived
     r = s.active
-    servers = rows.held.shape[2]
-    rows.job[b, r] = job
-    rows.arrival[b, r] = jobs.arrival[b, job]
-    first = jobs.first_task[b, job]
+    task = jobs.first_task[job]
     total = 0
-    declared = 0
-    task = first
     for z in range(2):
-        for _ in range(jobs.tasks[b, job, z]):
-            work = jobs.processing[b, job, z] * jobs.cpu[b, job, z]
-            state.task_left[b, task] = work
+        if rows.tasks.shape[1] > 0:
+            rows.tasks[r, z] = jobs.tasks[job, z]
+            rows.phase_processing[r, z] = jobs.processing[job, z]
+            rows.phase_demand[r, z] = jobs.cpu[job, z]
+        for q in range(jobs.tasks[job, z]):
+            work = jobs.processing[job, z] * jobs.cpu[job, z]
+            state.task_left[task] = work
             total += work
+            if rows.latency.shape[1] > 0:
+                for i in range(servers):
+                    rows.latency[r, (z * half + q) * servers + i] = jobs.latency[task, i]
             task += 1
-    state.left[b, r] = total
-    state.before[b, r] = jobs.cpu[b, job, 0]
-    declared = total
-    if config.phases:
-        half = rows.task_remaining.shape[2] // 2
-        maps = jobs.tasks[b, job, 0]
-        for z in range(2):
-            rows.tasks[b, r, z] = jobs.tasks[b, job, z]
-            rows.phase_processing[b, r, z] = jobs.processing[b, job, z]
-            rows.phase_demand[b, r, z] = jobs.cpu[b, job, z]
-            if rows.latency.shape[2] > 0:
-                for q in range(jobs.tasks[b, job, z]):
-                    for i in range(servers):
-                        place = (z * half + q) * servers + i
-                        rows.latency[b, r, place] = jobs.latency[b, first + z * maps + q, i]
-    else:
-        declared = jobs.processing[b, job, 0] * jobs.declared_cpu[b, job]
-        rows.processing[b, r] = jobs.processing[b, job, 0]
-        rows.demand[b, r] = jobs.declared_cpu[b, job]
-        if config.memory:
-            rows.memory[b, r] = jobs.declared_memory[b, job]
-    rows.volume[b, r] = declared
+    rows.job[r] = job
+    rows.arrival[r] = jobs.arrival[job]
+    rows.volume[r] = total
+    if not env.constants.config.phases:
+        rows.processing[r] = jobs.processing[job, 0]
+        rows.demand[r] = jobs.declared_cpu[job]
+        rows.memory[r] = jobs.declared_memory[job]
+        rows.volume[r] = rows.processing[r] * rows.demand[r]
+    state.left[r] = total
+    state.before[r] = jobs.cpu[job, 0]
     for i in range(servers):
-        state.run[b, r, i] = -1
-    set_row(config, jobs, rows, state, b, r)
+        state.run[r, i] = -1
+    update_row(env, r)
     s.arrived = job + 1
     s.active = r + 1
 
 
-@helper
-def power(age: float, norm: float) -> float:
-    """age^norm."""
-    return age * age if norm == 2.0 else age**norm
+# A slot ---------------------------------------------------------------------------------------
 
 
 @helper
-def serve(jobs: Jobs, rows: Rows, state: State, b: int, r: int, cores: int) -> None:
+def serve(env: Environment, r: int, cores: int) -> None:
     """Work off a slot of a row with so many cores, tasks of its phase in index order."""
-    job = rows.job[b, r]
-    z = rows.phase[b, r]
-    cpu = jobs.cpu[b, job, z]
-    task = jobs.first_task[b, job] + z * jobs.tasks[b, job, 0]
-    for q in range(jobs.tasks[b, job, z]):
-        work = min(min(cores, cpu), state.task_left[b, task + q])
-        state.task_left[b, task + q] -= work
-        state.left[b, r] -= work
+    jobs, state = env.jobs, env.state
+    job = env.rows.job[r]
+    z = env.rows.phase[r]
+    task = jobs.first_task[job] + z * jobs.tasks[job, 0]
+    for q in range(jobs.tasks[job, z]):
+        work = min(min(cores, jobs.cpu[job, z]), state.task_left[task + q])
+        state.task_left[task + q] -= work
+        state.left[r] -= work
         cores -= work
         if cores == 0:
             break
 
 
 @helper
-def note(jobs: Jobs, rows: Rows, state: State, log: Log, b: int, r: int, i: int) -> None:
-    """Enter a row's cores on server i in the log."""
-    s = state.scalars[b]
-    cores = rows.granted[b, r, i]
-    run = state.run[b, r, i]
+def note(env: Environment, r: int, i: int) -> None:
+    """Enter a row's cores on server i in the schedule."""
+    schedule, slot = env.schedule, env.state.scalars.slot
+    cores = env.rows.granted[r, i]
+    run = env.state.run[r, i]
     if cores == 0:
-        state.run[b, r, i] = -1
-    elif run >= 0 and log.cores[b, run] == cores and log.end[b, run] == s.slot - 1:
-        log.end[b, run] = s.slot
+        env.state.run[r, i] = -1
+    elif run >= 0 and schedule.cores[run] == cores and schedule.end[run] == slot - 1:
+        schedule.end[run] = slot
     else:
-        run = s.logged
-        log.job[b, run] = rows.job[b, r]
-        log.server[b, run] = i
-        log.start[b, run] = s.slot - 1
-        log.end[b, run] = s.slot
-        log.cores[b, run] = cores
-        state.run[b, r, i] = run
-        s.logged = run + 1
+        run = schedule.extent.rows
+        schedule.job[run] = env.rows.job[r]
+        schedule.server[run] = i
+        schedule.start[run] = slot - 1
+        schedule.end[run] = slot
+        schedule.cores[run] = cores
+        env.state.run[r, i] = run
+        schedule.extent.rows = run + 1
 
 
 @helper
-def work_off(config: Any, jobs: Jobs, rows: Rows, state: State, log: Log, b: int) -> float:
+def settle(env: Environment, r: int) -> float:
+    """Carry out what a row was granted; its part of the switching cost."""
+    rows, state = env.rows, env.state
+    servers = rows.held.shape[1]
+    cpu = env.jobs.cpu[rows.job[r], rows.phase[r]]
+    total = 0
+    changes = 0.0
+    for i in range(servers):
+        cores = rows.granted[r, i]
+        total += cores
+        if env.objective.weights.alpha > 0.0:
+            change = cores / cpu - rows.held[r, i] / state.before[r]
+            changes += change * change
+        if cores > 0 or state.run[r, i] >= 0:
+            note(env, r, i)
+    state.before[r] = cpu
+    if total > 0:
+        serve(env, r, total)
+        for i in range(servers):
+            rows.last[r, i] = rows.granted[r, i] > 0
+        if state.left[r] > 0:
+            update_row(env, r)
+    for i in range(servers):
+        rows.held[r, i] = rows.granted[r, i]
+        rows.granted[r, i] = 0
+    return changes
+
+
+@helper
+def work_off(env: Environment) -> float:
     """Carry out the slot as it was granted; return its cost."""
-    s = state.scalars[b]
-    servers = rows.held.shape[2]
+    s, rows, state = env.state.scalars, env.rows, env.state
+    norm = env.objective.weights.norm
     cost = 0.0
     switching = 0.0
     kept = 0
     for r in range(s.active):
-        age = float(s.slot - rows.arrival[b, r])
-        cost += power(age, config.norm) - power(age - 1.0, config.norm)
-        cpu = demand_of(jobs, rows, b, r)
-        total = 0
-        changes = 0.0
-        for i in range(servers):
-            cores = rows.granted[b, r, i]
-            total += cores
-            if config.alpha > 0.0:
-                change = cores / cpu - rows.held[b, r, i] / state.before[b, r]
-                changes += change * change
-            if cores > 0 or state.run[b, r, i] >= 0:
-                note(jobs, rows, state, log, b, r, i)
+        age = float(s.slot - rows.arrival[r])
+        cost += power(age, norm) - power(age - 1.0, norm)
+        changes = settle(env, r)
         if age >= 2.0:
             switching += changes
-        state.before[b, r] = cpu
-        if total > 0:
-            serve(jobs, rows, state, b, r, total)
-            for i in range(servers):
-                rows.last[b, r, i] = rows.granted[b, r, i] > 0
-        for i in range(servers):
-            rows.held[b, r, i] = rows.granted[b, r, i]
-            rows.granted[b, r, i] = 0
-        if state.left[b, r] == 0:
-            state.completion[b, rows.job[b, r]] = s.slot
+        if state.left[r] == 0:
             s.completed += 1
-        else:
-            if kept < r:
-                move_row(config, rows, state, b, r, kept)
-            if total > 0:
-                set_row(config, jobs, rows, state, b, kept)
-            kept += 1
+            continue
+        if kept < r:
+            copy_row(rows, r, rows, kept)
+            copy_entries(state.run, r, state.run, kept)
+            state.left[kept] = state.left[r]
+            state.before[kept] = state.before[r]
+        kept += 1
     for r in range(kept, s.active):
-        clear_row(config, rows, state, b, r)
+        clear_row(rows, r)
     s.active = kept
-    s.last_slot = s.slot
-    return cost + config.alpha * switching
+    env.schedule.extent.slot = s.slot
+    return cost + env.objective.weights.alpha * switching
 
 
 @helper
-def open_slot(config: Any, jobs: Jobs, rows: Rows, state: State, b: int) -> None:
+def open_slot(env: Environment) -> None:
     """Go on to the next slot with a visible job, or to the end of the episode."""
-    s = state.scalars[b]
+    s, jobs, rows = env.state.scalars, env.jobs, env.rows
     s.slot += 1
-    if s.active == 0 and s.arrived < s.jobs:
-        s.slot = max(s.slot, jobs.arrival[b, s.arrived] + 1)
-    if s.completed == s.jobs:
-        s.finished = 1
+    if s.active == 0 and s.arrived < jobs.size.jobs:
+        s.slot = max(s.slot, jobs.arrival[s.arrived] + 1)
+    if s.completed == jobs.size.jobs:
+        env.exchange.result.terminated = True
         return
     if s.slot > s.most_slots:
-        s.finished = 1
-        s.truncated = 1
-        s.last_slot = s.most_slots
+        env.exchange.result.truncated = True
+        env.schedule.extent.slot = s.most_slots
         return
-    while s.arrived < s.jobs and jobs.arrival[b, s.arrived] < s.slot:
-        submit(config, jobs, rows, state, b)
+    while s.arrived < jobs.size.jobs and jobs.arrival[s.arrived] < s.slot:
+        submit(env)
     for r in range(s.active):
-        rows.age[b, r] = s.slot - rows.arrival[b, r]
-    for i in range(rows.held.shape[2]):
-        state.free[b, i] = jobs.server_cpu[b, i]
-        state.free_memory[b, i] = jobs.server_memory[b, i]
+        rows.age[r] = s.slot - rows.arrival[r]
+    for i in range(rows.held.shape[1]):
+        env.state.free[i] = jobs.server_cpu[i]
+        env.state.free_memory[i] = jobs.server_memory[i]
 
 
 @helper
-def can_get(config: Any, rows: Rows, state: State, b: int, r: int) -> Any:
+def begin(env: Environment) -> None:
+    """Start an episode on the loaded workload, in its first slot with a visible job."""
+    config, s, jobs = env.constants.config, env.state.scalars, env.jobs
+    servers = env.rows.held.shape[1]
+    for r in range(s.active):  # left over when the last episode was cut off
+        clear_row(env.rows, r)
+    s.cores = 0
+    s.memory = 1
+    for i in range(servers):
+        s.cores += jobs.server_cpu[i]
+        s.memory = max(s.memory, jobs.server_memory[i])
+    scale = 0.0
+    for job in range(jobs.size.jobs):
+        scale += power(float(length_of(jobs, job)), env.objective.weights.norm)
+    s.reward_scale = 1.0 / scale if config.normalize else 1.0
+    s.most_slots = slot_limit(jobs, config.gamma)
+    if config.clairvoyant:
+        env.observation.eq27[0] = eq27_limit(jobs, True)
+    s.slot = 0
+    s.arrived = 0
+    s.active = 0
+    s.completed = 0
+    s.picked = -1
+    s.observed = -1
+    s.repaired = 0
+    env.schedule.extent.rows = 0
+    env.schedule.extent.slot = 0
+    open_slot(env)
+    if config.features:
+        for i in range(servers):
+            env.observation.server_tokens[i, 0] = jobs.server_cpu[i] / float(s.cores)
+            env.observation.server_tokens[i, 2] = jobs.server_memory[i] / float(s.memory)
+
+
+@helper
+def advance(env: Environment) -> None:
+    """Grant the picked row its cores; or work the slot off, and go on to the next one."""
+    s, result = env.state.scalars, env.exchange.result
+    # a slot adds one run per core at most
+    result.short = env.schedule.extent.rows + s.cores > env.schedule.job.shape[0]
+    if result.short:
+        return
+    s.repaired += result.repaired
+    if s.picked >= 0:
+        grant_row(env, s.picked)
+        for r in range(min(s.active, env.constants.config.window)):
+            if can_get(env, r):
+                return
+        s.picked = -1
+    result.reward = -work_off(env) * s.reward_scale
+    open_slot(env)
+
+
+# What an action means, view by view --------------------------------------------------------------
+
+
+@helper
+def is_open(env: Environment, r: int, i: int) -> Any:
+    """View pick: whether server i has a core for the row, and its memory, which it may have already."""
+    return env.state.free[i] > 0 and (
+        env.rows.granted[r, i] > 0 or env.rows.memory[r] <= env.state.free_memory[i]
+    )
+
+
+@helper
+def wanted_by(env: Environment, r: int) -> int:
+    """View pick: cores that the row can use beyond what it was granted."""
+    wanted = env.rows.cap[r]
+    for i in range(env.rows.granted.shape[1]):
+        wanted -= env.rows.granted[r, i]
+    return wanted
+
+
+@helper
+def can_get(env: Environment, r: int) -> Any:
     """View pick: whether some server has a core for the row, and in 2D memory, beyond what it was granted."""
-    granted = 0
-    for i in range(rows.granted.shape[2]):
-        granted += rows.granted[b, r, i]
-    if granted >= rows.cap[b, r]:
+    if wanted_by(env, r) <= 0:
         return False
-    for i in range(rows.granted.shape[2]):
-        if state.free[b, i] > 0 and (
-            not config.memory or rows.granted[b, r, i] > 0 or rows.memory[b, r] <= state.free_memory[b, i]
-        ):
+    for i in range(env.rows.granted.shape[1]):
+        if is_open(env, r, i):
             return True
     return False
 
 
 @helper
-def grant_row(config: Any, rows: Rows, state: State, b: int, r: int) -> None:
+def grant_row(env: Environment, r: int) -> None:
     """View pick: give the row what it can use, on the servers with most free cores (ties: lower server)."""
-    servers = rows.granted.shape[2]
-    wanted = rows.cap[b, r]
-    for i in range(servers):
-        wanted -= rows.granted[b, r, i]
+    rows, free = env.rows, env.state.free
+    wanted = wanted_by(env, r)
     while wanted > 0:
         best = -1
-        for i in range(servers):
-            if state.free[b, i] > 0 and (best < 0 or state.free[b, i] > state.free[b, best]):
-                if (
-                    not config.memory
-                    or rows.granted[b, r, i] > 0
-                    or rows.memory[b, r] <= state.free_memory[b, i]
-                ):
-                    best = i
+        for i in range(free.shape[0]):
+            if is_open(env, r, i) and (best < 0 or free[i] > free[best]):
+                best = i
         if best < 0:
             return
-        cores = min(wanted, state.free[b, best])
-        if config.memory and rows.granted[b, r, best] == 0:
-            state.free_memory[b, best] -= rows.memory[b, r]
-        rows.granted[b, r, best] += cores
-        state.free[b, best] -= cores
+        cores = min(wanted, free[best])
+        if rows.granted[r, best] == 0:
+            env.state.free_memory[best] -= rows.memory[r]
+        rows.granted[r, best] += cores
+        free[best] -= cores
         wanted -= cores
 
 
 @helper
-def copy_rows(config: Any, rows: Rows, state: State, shown: Rows, b: int, count: int) -> None:
-    """Copy the visible rows, and the zeros behind them, into the observation."""
-    servers = rows.held.shape[2]
-    for r in range(max(count, state.scalars[b].shown)):
-        shown.job[b, r] = rows.job[b, r]
-        shown.arrival[b, r] = rows.arrival[b, r]
-        shown.age[b, r] = rows.age[b, r]
-        shown.slots_left[b, r] = rows.slots_left[b, r]
-        shown.remaining[b, r] = rows.remaining[b, r]
-        shown.volume[b, r] = rows.volume[b, r]
-        shown.cap[b, r] = rows.cap[b, r]
-        for i in range(servers):
-            shown.held[b, r, i] = rows.held[b, r, i]
-            shown.last[b, r, i] = rows.last[b, r, i]
-        if config.pick:
-            for i in range(servers):
-                shown.granted[b, r, i] = rows.granted[b, r, i]
-        if config.memory:
-            shown.memory[b, r] = rows.memory[b, r]
-        if config.phases:
-            shown.phase[b, r] = rows.phase[b, r]
-            for z in range(2):
-                shown.tasks[b, r, z] = rows.tasks[b, r, z]
-                shown.phase_processing[b, r, z] = rows.phase_processing[b, r, z]
-                shown.phase_demand[b, r, z] = rows.phase_demand[b, r, z]
-            for q in range(rows.task_remaining.shape[2]):
-                shown.task_remaining[b, r, q] = rows.task_remaining[b, r, q]
-            for q in range(rows.latency.shape[2]):
-                shown.latency[b, r, q] = rows.latency[b, r, q]
-        else:
-            shown.processing[b, r] = rows.processing[b, r]
-            shown.demand[b, r] = rows.demand[b, r]
+def pick_fits(env: Environment) -> Any:
+    """View pick: whether the row can get cores; the last choice closes the slot."""
+    r = env.exchange.choices[0]
+    return r == env.constants.config.window or (r < env.exchange.result.rows and can_get(env, r))
 
 
 @helper
-def write_job_token(
-    config: Any, jobs: Jobs, rows: Rows, state: State, tokens: npt.NDArray[np.float32], b: int, r: int
-) -> None:
-    """Write a row's token."""
-    s = state.scalars[b]
-    servers = rows.held.shape[2]
-    job = rows.job[b, r]
-    z = rows.phase[b, r]
-    length = float(jobs.processing[b, job, 0])
-    if jobs.tasks[b, job, 1] > 0:
-        length += jobs.processing[b, job, 1]
-    age = float(rows.age[b, r])
-    tokens[b, r, 0] = age / (age + SLOT_SCALE)
-    tokens[b, r, 1] = length / (length + SLOT_SCALE)
-    demand = jobs.cpu[b, job, z] if config.phases else jobs.declared_cpu[b, job]
-    tokens[b, r, 2] = demand / (demand + float(s.cores))
-    tokens[b, r, 4] = rows.slots_left[b, r] / (rows.slots_left[b, r] + SLOT_SCALE)
-    tokens[b, r, 5] = rows.remaining[b, r] / (rows.remaining[b, r] + WORK_SCALE * s.cores)
-    tokens[b, r, 6] = min(rows.cap[b, r] / float(s.cores), 1.0)
-    tokens[b, r, 9] = z
-    held = 0
-    granted = 0
-    largest = 0
-    for i in range(servers):
-        held += rows.held[b, r, i]
-        granted += rows.granted[b, r, i]
-        largest = max(largest, jobs.server_memory[b, i])
-        tokens[b, r, JOB_FEATURES + i] = rows.held[b, r, i] / float(jobs.server_cpu[b, i])
-    tokens[b, r, 3] = rows.memory[b, r] / float(largest) if config.memory else 0.0
-    tokens[b, r, 7] = held / float(s.cores)
-    tokens[b, r, 8] = granted / float(s.cores)
+def pick(env: Environment, feasible: bool) -> None:
+    """View pick: the row that gets cores next; one that cannot get any closes the slot."""
+    r = env.exchange.choices[0]
+    env.state.scalars.picked = r if feasible and r < env.constants.config.window else -1
 
 
 @helper
-def observe(
-    config: Any,
-    jobs: Jobs,
-    rows: Rows,
-    state: State,
-    observation: Observation,
-    shown: Rows,
-    exchange: Exchange,
-    b: int,
-    picked: int,
-) -> None:
-    """Write the observation of environment b; of a slot seen before only what granting ``picked`` changed."""
-    s = state.scalars[b]
-    servers = rows.held.shape[2]
-    count = min(s.active, config.window)
-    same = s.seen == s.slot and picked >= 0
-    if config.pick and config.mask:
-        for r in range(count):
-            observation.action_mask[b, r] = can_get(config, rows, state, b, r)
-        for r in range(count, s.shown):
-            observation.action_mask[b, r] = 0
-    if config.features:
-        if same:
-            granted = 0
-            for i in range(servers):
-                granted += rows.granted[b, picked, i]
-            if picked < count:
-                observation.job_tokens[b, picked, 8] = granted / float(s.cores)
-        else:
-            work = 0.0
-            for r in range(s.active):
-                work += rows.remaining[b, r]
-                if r < count:
-                    write_job_token(config, jobs, rows, state, observation.job_tokens, b, r)
-            for r in range(count, s.shown):
-                for f in range(observation.job_tokens.shape[2]):
-                    observation.job_tokens[b, r, f] = 0.0
-            beyond = s.active - count
-            tokens = observation.global_tokens
-            tokens[b, 0] = s.slot / (s.slot + CLOCK_SCALE)
-            tokens[b, 1] = s.active / (s.active + COUNT_SCALE)
-            tokens[b, 2] = beyond / (beyond + COUNT_SCALE)
-            tokens[b, 3] = work / (work + WORK_SCALE * s.cores)
-        if config.pick or not same:
-            for i in range(servers):
-                cores = jobs.server_cpu[b, i]
-                observation.server_tokens[b, i, 1] = state.free[b, i] / float(cores)
-                if config.memory:
-                    memory = jobs.server_memory[b, i]
-                    observation.server_tokens[b, i, 3] = state.free_memory[b, i] / float(memory)
-    else:
-        if same:
-            if not config.lent and picked < count:
-                for i in range(servers):
-                    shown.granted[b, picked, i] = rows.granted[b, picked, i]
-        elif not config.lent:
-            copy_rows(config, rows, state, shown, b, count)
-        observation.slot[b, 0] = s.slot
-        observation.active[b, 0] = s.active
-        observation.backlog[b, 0] = s.active - count
-    for r in range(s.shown, count):
-        observation.job_mask[b, r] = 1
-    for r in range(count, s.shown):
-        observation.job_mask[b, r] = 0
-    s.shown = count
-    s.seen = s.slot
-    exchange.rows[b] = count
-
-
-@helper
-def begin(config: Any, jobs: Jobs, rows: Rows, state: State, observation: Observation, b: int) -> None:
-    """Start an episode on the loaded workload, in its first slot with a visible job."""
-    s = state.scalars[b]
-    servers = rows.held.shape[2]
-    for r in range(s.active):  # left over when the last episode was cut off
-        clear_row(config, rows, state, b, r)
-    s.cores = 0
-    largest = 0
-    for i in range(servers):
-        s.cores += jobs.server_cpu[b, i]
-        largest = max(largest, jobs.server_memory[b, i])
-    scale = 0.0
-    for job in range(s.jobs):
-        state.completion[b, job] = 0
-        length = jobs.processing[b, job, 0]
-        if jobs.tasks[b, job, 1] > 0:
-            length += jobs.processing[b, job, 1]
-        scale += power(float(length), config.norm)
-    s.most_slots = slot_limit(
-        b,
-        s.jobs,
-        config.gamma,
-        jobs.arrival,
-        jobs.tasks,
-        jobs.processing,
-        jobs.cpu,
-        jobs.memory,
-        jobs.server_cpu,
-        jobs.server_memory,
-    )
-    s.reward_scale = 1.0 / scale if config.normalize else 1.0
-    if config.clairvoyant:
-        longest = 0.0
-        work = 0.0
-        for job in range(s.jobs):
-            length = jobs.processing[b, job, 0]
-            if jobs.tasks[b, job, 1] > 0:
-                length += jobs.processing[b, job, 1]
-            longest = max(longest, float(max(jobs.arrival[b, job] + 2 * length, 2 * jobs.arrival[b, job])))
-            if config.phases:
-                for z in range(2):
-                    work += jobs.tasks[b, job, z] * jobs.processing[b, job, z] * jobs.cpu[b, job, z]
-            else:
-                work += jobs.processing[b, job, 0] * jobs.declared_cpu[b, job]
-        observation.eq27[b, 0] = max(longest, 4.0 * work / s.cores)
-    s.slot = 0
-    s.last_slot = 0
-    s.arrived = 0
-    s.active = 0
-    s.completed = 0
-    s.logged = 0
-    s.finished = 0
-    s.truncated = 0
-    s.seen = -1
-    s.repaired = 0
-    open_slot(config, jobs, rows, state, b)
-    if config.features:
-        for i in range(servers):
-            cores = jobs.server_cpu[b, i]
-            observation.server_tokens[b, i, 0] = cores / float(s.cores)
-            if config.memory:
-                observation.server_tokens[b, i, 2] = jobs.server_memory[b, i] / float(largest)
-
-
-@pure_kernel
-def step(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
-    """Advance the environments, each by its ``command`` [B]: ACT after a decoded decision, BEGIN an episode.
-
-    ``table`` packs Constants, Jobs, Rows, State, Log, Observation, the Rows that are shown, and Exchange. The
-    log has room for one run per core more. Returns how many episodes ended.
-    """
-    constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
-    config = constants.config[0]
-    ended = 0
-    for b in range(command.shape[0]):
-        if command[b] == SKIP:
-            continue
-        s = state.scalars[b]
-        exchange.reward[b] = 0.0
-        exchange.terminated[b] = False
-        exchange.truncated[b] = False
-        picked = -1
-        if command[b] == BEGIN:
-            exchange.repaired[b] = False
-            begin(config, jobs, rows, state, observation, b)
-        else:
-            s.repaired += exchange.repaired[b]
-            close = True
-            if config.pick and exchange.choices[b, 0] < config.window:
-                picked = exchange.choices[b, 0]
-                grant_row(config, rows, state, b, picked)
-                for r in range(min(s.active, config.window)):
-                    if can_get(config, rows, state, b, r):
-                        close = False
-                        break
-            if close:
-                picked = -1
-                exchange.reward[b] = -work_off(config, jobs, rows, state, log, b) * s.reward_scale
-                open_slot(config, jobs, rows, state, b)
-                if s.finished:
-                    exchange.terminated[b] = s.truncated == 0
-                    exchange.truncated[b] = s.truncated == 1
-                    ended += 1
-        observe(config, jobs, rows, state, observation, shown, exchange, b, picked)
-    return ended
-
-
-@helper
-def finite_rows(exchange: Exchange, b: int) -> Any:
-    """Whether all numbers of an action that count are finite."""
-    for r in range(exchange.rows[b]):
-        for c in range(exchange.actions.shape[2]):
-            if not math.isfinite(exchange.actions[b, r, c]):
-                return False
-    return True
-
-
-@helper
-def grants_fit(config: Any, jobs: Jobs, rows: Rows, exchange: Exchange, b: int) -> Any:
-    """Whether an action's cores are whole, and within the caps, the servers' cores and their memory."""
-    servers = rows.held.shape[2]
-    for r in range(exchange.rows[b]):
+def grants_fit(env: Environment) -> Any:
+    """View allocation: whether the cores are whole, and within the caps, the servers' cores and memory."""
+    jobs, rows, numbers = env.jobs, env.rows, env.exchange.numbers
+    count, servers = env.exchange.result.rows, rows.held.shape[1]
+    for r in range(count):
         total = 0.0
         for i in range(servers):
-            cores = exchange.actions[b, r, i]
+            cores = numbers[r, i]
             if cores < 0.0 or cores != math.floor(cores):
                 return False
             total += cores
-        if total > rows.cap[b, r]:
+        if total > rows.cap[r]:
             return False
     for i in range(servers):
         cores = 0.0
         memory = 0
-        for r in range(exchange.rows[b]):
-            cores += exchange.actions[b, r, i]
-            if config.memory and exchange.actions[b, r, i] > 0.0:
-                memory += rows.memory[b, r]
-        if cores > jobs.server_cpu[b, i] or (config.memory and memory > jobs.server_memory[b, i]):
+        for r in range(count):
+            cores += numbers[r, i]
+            if numbers[r, i] > 0.0:
+                memory += rows.memory[r]
+        if cores > jobs.server_cpu[i] or memory > jobs.server_memory[i]:
             return False
     return True
 
 
-@pure_kernel
-def decode_allocation(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
+@helper
+def grant(env: Environment, feasible: bool) -> None:
     """View allocation: cores [M] per row become the grants; hidden jobs get none.
 
     Repair: cores are rounded down and at least 0; a job beyond its cap gives up cores from its last server
     on; then each server that is over its cores, or its memory, takes them back from the latest job on.
-
-    Every decode kernel takes what :func:`step` takes, and ``tools``, packed work space (of use only to the
-    views priority and rule). It sets ``exchange.repaired`` and returns 0; or -(b + 1) for the first
-    environment whose action is malformed, or with strict actions infeasible. Then nothing has changed.
     """
-    constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
-    config = constants.config[0]
-    servers = rows.held.shape[2]
-    for b in range(command.shape[0]):
-        if names_action(command[b]):
-            if not finite_rows(exchange, b):
-                return -(b + 1)
-            if config.strict and not grants_fit(config, jobs, rows, exchange, b):
-                return -(b + 1)
-    for b in range(command.shape[0]):
-        if command[b] != ACT:
-            continue
-        exchange.repaired[b] = not grants_fit(config, jobs, rows, exchange, b)
-        for r in range(exchange.rows[b]):
-            left = rows.cap[b, r]
-            for i in range(servers):
-                cores = int(min(max(exchange.actions[b, r, i], 0.0), float(left)))
-                rows.granted[b, r, i] = cores
-                left -= cores
-        for r in range(exchange.rows[b], state.scalars[b].active):
-            for i in range(servers):
-                rows.granted[b, r, i] = 0
-        if exchange.repaired[b]:
-            for i in range(servers):
-                cores = jobs.server_cpu[b, i]
-                memory = -jobs.server_memory[b, i]
-                for r in range(exchange.rows[b]):
-                    rows.granted[b, r, i] = min(rows.granted[b, r, i], cores)
-                    cores -= rows.granted[b, r, i]
-                    if config.memory and rows.granted[b, r, i] > 0:
-                        memory += rows.memory[b, r]
-                for r in range(exchange.rows[b] - 1, -1, -1):
-                    if config.memory and memory > 0 and rows.granted[b, r, i] > 0:
-                        rows.granted[b, r, i] = 0
-                        memory -= rows.memory[b, r]
-    return 0
-
-
-@pure_kernel
-def decode_pick(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
-    """View pick: the row that gets cores next; one that cannot get any closes the slot."""
-    constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
-    config = constants.config[0]
-    for b in range(command.shape[0]):
-        if names_action(command[b]):
-            r = exchange.choices[b, 0]
-            if r < 0 or r > config.window:
-                return -(b + 1)
-            if config.strict and r < config.window:
-                if r >= exchange.rows[b] or not can_get(config, rows, state, b, r):
-                    return -(b + 1)
-    for b in range(command.shape[0]):
-        if command[b] == ACT:
-            r = exchange.choices[b, 0]
-            fits = r == config.window or (r < exchange.rows[b] and can_get(config, rows, state, b, r))
-            exchange.repaired[b] = not fits
-            if not fits:
-                exchange.choices[b, 0] = config.window
-    return 0
+    jobs, rows = env.jobs, env.rows
+    count, servers = env.exchange.result.rows, rows.held.shape[1]
+    for r in range(count):
+        left = rows.cap[r]
+        for i in range(servers):
+            cores = int(min(max(env.exchange.numbers[r, i], 0.0), float(left)))
+            rows.granted[r, i] = cores
+            left -= cores
+    for r in range(count, env.state.scalars.active):
+        clear_entries(rows.granted, r)
+    if feasible:
+        return
+    for i in range(servers):
+        cores = jobs.server_cpu[i]
+        memory = -jobs.server_memory[i]
+        for r in range(count):
+            rows.granted[r, i] = min(rows.granted[r, i], cores)
+            cores -= rows.granted[r, i]
+            if rows.granted[r, i] > 0:
+                memory += rows.memory[r]
+        for r in range(count - 1, -1, -1):
+            if memory > 0 and rows.granted[r, i] > 0:
+                rows.granted[r, i] = 0
+                memory -= rows.memory[r]
 
 
 @helper
-def visible_rows(rows: Rows, b: int) -> Visible:
-    """The rows of an environment as schemes take them."""
-    return Visible(
-        rows.demand[b],
-        rows.memory[b],
-        rows.slots_left[b],
-        rows.remaining[b],
-        rows.volume[b],
-        rows.cap[b],
-        rows.held[b],
-        rows.phase[b],
-        rows.tasks[b],
-        rows.phase_demand[b],
-        rows.task_remaining[b],
-        rows.latency[b],
-    )
-
-
-@pure_kernel
-def decode_priority(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
+def prioritize(env: Environment, feasible: bool) -> None:
     """View priority: a score per row; the jobs are filled up in their order, hidden ones last, and packed."""
-    constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
-    scratch, net = unpack_tools(tools)
-    config = constants.config[0]
-    for b in range(command.shape[0]):
-        if names_action(command[b]) and not finite_rows(exchange, b):
-            return -(b + 1)
-    for b in range(command.shape[0]):
-        if command[b] != ACT:
-            continue
-        exchange.repaired[b] = False
-        active = state.scalars[b].active
-        for r in range(active):
-            state.scores[b, r] = exchange.actions[b, r, 0] if r < exchange.rows[b] else LAST
-        allocate_by_priority(
-            config.how,
-            config.phases != 0,
-            active,
-            state.scores[b],
-            visible_rows(rows, b),
-            jobs.server_cpu[b],
-            jobs.server_memory[b],
-            scratch,
-            net,
-            rows.granted[b],
-        )
-    return 0
+    active, scores = env.state.scalars.active, env.state.scores
+    for r in range(active):
+        scores[r] = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else LAST
+    how, granted = env.constants.config.how, env.rows.granted
+    allocate_by_priority(how, active, scores, env.rows, env.jobs, env.scratch, env.net, granted)
+
+
+@helper
+def follow_rule(env: Environment, feasible: bool) -> None:
+    """View rule: the grants of the named rule, for all visible jobs, beyond the window too."""
+    rule, how, active = env.exchange.choices[0], env.constants.config.how, env.state.scalars.active
+    allocate_by_rule(rule, how, active, env.rows, env.jobs, env.scratch, env.net, env.rows.granted)
+
+
+# Observations ---------------------------------------------------------------------------------
+
+
+@helper
+def write_job_token(env: Environment, r: int) -> None:
+    """Write a row's token."""
+    s, jobs, rows, tokens = env.state.scalars, env.jobs, env.rows, env.observation.job_tokens
+    cores = float(s.cores)
+    job = rows.job[r]
+    z = rows.phase[r]
+    length = float(length_of(jobs, job))
+    demand = jobs.cpu[job, z] if env.constants.config.phases else rows.demand[r]
+    held = 0
+    granted = 0
+    for i in range(rows.held.shape[1]):
+        held += rows.held[r, i]
+        granted += rows.granted[r, i]
+        tokens[r, JOB_FEATURES + i] = rows.held[r, i] / float(jobs.server_cpu[i])
+    age = float(rows.age[r])
+    tokens[r, 0] = age / (age + SLOT_SCALE)
+    tokens[r, 1] = length / (length + SLOT_SCALE)
+    tokens[r, 2] = demand / (demand + cores)
+    tokens[r, 3] = rows.memory[r] / float(s.memory)
+    tokens[r, 4] = rows.slots_left[r] / (rows.slots_left[r] + SLOT_SCALE)
+    tokens[r, 5] = rows.remaining[r] / (rows.remaining[r] + WORK_SCALE * s.cores)
+    tokens[r, 6] = min(rows.cap[r] / cores, 1.0)
+    tokens[r, 7] = held / cores
+    tokens[r, 8] = granted / cores
+    tokens[r, 9] = z
+
+
+@helper
+def observe_features(env: Environment, count: int, picked: int) -> None:
+    """Write the observation as tokens; with ``picked`` only what granting that row cores has changed."""
+    s, rows, observation = env.state.scalars, env.rows, env.observation
+    tokens = observation.job_tokens
+    if picked >= 0:
+        if picked < count:
+            granted = 0
+            for i in range(rows.granted.shape[1]):
+                granted += rows.granted[picked, i]
+            tokens[picked, 8] = granted / float(s.cores)
+    else:
+        work = 0.0
+        for r in range(s.active):
+            work += rows.remaining[r]
+            if r < count:
+                write_job_token(env, r)
+        for r in range(count, s.shown):
+            clear_entries(tokens, r)
+        beyond = s.active - count
+        whole = observation.global_tokens
+        whole[0] = s.slot / (s.slot + CLOCK_SCALE)
+        whole[1] = s.active / (s.active + COUNT_SCALE)
+        whole[2] = beyond / (beyond + COUNT_SCALE)
+        whole[3] = work / (work + WORK_SCALE * s.cores)
+    for i in range(rows.granted.shape[1]):
+        memory = float(max(env.jobs.server_memory[i], 1))
+        observation.server_tokens[i, 1] = env.state.free[i] / float(env.jobs.server_cpu[i])
+        observation.server_tokens[i, 3] = env.state.free_memory[i] / memory
+
+
+@helper
+def observe_units(env: Environment, count: int, picked: int) -> None:
+    """Write the observation in exact units; with ``picked`` only what granting that row cores has changed."""
+    s = env.state.scalars
+    if not env.constants.config.zero_copy:
+        if picked < 0:
+            for r in range(max(count, s.shown)):
+                copy_row(env.rows, r, env.shown, r)
+        elif picked < count:
+            copy_entries(env.rows.granted, picked, env.shown.granted, picked)
+    env.observation.slot[0] = s.slot
+    env.observation.active[0] = s.active
+    env.observation.backlog[0] = s.active - count
+
+
+@helper
+def observe(env: Environment) -> None:
+    """Write the observation; of a slot seen before only what granting a row cores has changed."""
+    config, s, observation = env.constants.config, env.state.scalars, env.observation
+    count = min(s.active, config.window)
+    picked = s.picked if s.observed == s.slot else -1
+    if config.pick and config.mask:
+        for r in range(count):
+            observation.action_mask[r] = can_get(env, r)
+        for r in range(count, s.shown):
+            observation.action_mask[r] = 0
+    if config.features:
+        observe_features(env, count, picked)
+    else:
+        observe_units(env, count, picked)
+    for r in range(s.shown, count):
+        observation.job_mask[r] = 1
+    for r in range(count, s.shown):
+        observation.job_mask[r] = 0
+    s.shown = count
+    s.observed = s.slot
+    env.exchange.result.rows = count
+
+
+access = accessor(Environment)
 
 
 @pure_kernel
-def decode_rule(table: Any, tools: Any, command: npt.NDArray[np.int8]) -> int:
-    """View rule: the grants of the named rule, for all visible jobs, beyond the window too."""
-    constants, jobs, rows, state, log, observation, shown, exchange = unpack(table)
-    scratch, net = unpack_tools(tools)
-    config = constants.config[0]
-    for b in range(command.shape[0]):
-        if names_action(command[b]) and not 0 <= exchange.choices[b, 0] < MOST_RULES:
-            return -(b + 1)
-    for b in range(command.shape[0]):
-        if command[b] != ACT:
-            continue
-        exchange.repaired[b] = False
-        allocate_by_rule(
-            exchange.choices[b, 0],
-            config.how,
-            config.phases != 0,
-            state.scalars[b].active,
-            visible_rows(rows, b),
-            jobs.server_cpu[b],
-            jobs.server_memory[b],
-            scratch,
-            net,
-            rows.granted[b],
-        )
-    return 0
+def decide_allocation(table: Any, tools: Any, command: Any) -> int:
+    """View allocation; see :func:`~schedgym.core.stepping.decide_each`."""
+    return decide_each(access, grants_fit, grant, table, tools, command)
+
+
+@pure_kernel
+def decide_priority(table: Any, tools: Any, command: Any) -> int:
+    """View priority; see :func:`~schedgym.core.stepping.decide_each`."""
+    return decide_each(access, always_fits, prioritize, table, tools, command)
+
+
+@pure_kernel
+def decide_pick(table: Any, tools: Any, command: Any) -> int:
+    """View pick; see :func:`~schedgym.core.stepping.decide_each`."""
+    return decide_each(access, pick_fits, pick, table, tools, command)
+
+
+@pure_kernel
+def decide_rule(table: Any, tools: Any, command: Any) -> int:
+    """View rule; see :func:`~schedgym.core.stepping.decide_each`."""
+    return decide_each(access, always_fits, follow_rule, table, tools, command)
+
+
+@pure_kernel
+def step(table: Any, tools: Any, command: Any) -> int:
+    """Carry out the decisions; see :func:`~schedgym.core.stepping.advance_each`."""
+    return advance_each(access, begin, advance, observe, table, tools, command)

@@ -11,27 +11,46 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel, record_dtype
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate, sizes_of
+from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.order import percentile, sort, sort_rows
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.stepping import measure_each
+from schedgym.core.tables import Table, accessor, batch_of_one
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.flowtime.problem import METRICS
-from schedgym.problems.flowtime.workload import Tables, tables
+from schedgym.problems.flowtime.workload import MAPREDUCE, Jobs, length_of, tables
+from schedgym.solvers.arithmetic import power
 
-__all__ = ["PIECE", "fates", "measure", "metrics", "pieces", "validate"]
+__all__ = [
+    "PIECE",
+    "Episode",
+    "Metrics",
+    "Objective",
+    "Schedule",
+    "fates",
+    "measure",
+    "metrics",
+    "pieces",
+    "validate",
+]
 
 B1 = npt.NDArray[np.bool_]
-F8 = npt.NDArray[np.float64]
-I4 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int64]
 
-NAMES = tuple(metric.name for metric in METRICS if metric.name != "repaired")
-RECORDED = frozenset(metric.name for metric in METRICS if metric.recorded)
+METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
+
+#: the norm's k, and the weight of the switching cost in the objective
+OBJECTIVE = record_dtype(("norm", np.float64), ("alpha", np.float64))
+
+#: rows of a schedule, and the last slot that was worked off
+EXTENT = record_dtype(("rows", np.int64), ("slot", np.int64))
 
 #: a maximal run of slots in which a job has the same cores, uses the same number, and is in one phase
 PIECE = record_dtype(
@@ -46,436 +65,463 @@ PIECE = record_dtype(
     ("change", np.float64),  # its part of S(t), Eq. 31, in the first slot
 )
 
+#: where :func:`replay` is
+REPLAY = record_dtype(
+    ("job", np.int64),
+    ("slot", np.int64),  # the last that is done
+    ("until", np.int64),  # the last in which its cores are as they are now
+    ("row", np.int64),  # of its rows in ``order``, the next
+    ("last_row", np.int64),  # and the one behind the last
+    ("phase", np.int64),
+    ("tasks", np.int64),  # of the phase
+    ("demand", np.int64),  # of a task
+    ("demand_before", np.int64),  # in the slot before
+    ("head", np.int64),  # the first task that is not done
+    ("unfinished", np.int64),  # tasks of the phase
+    ("granted", np.int64),  # cores
+    ("hosts", np.int64),
+    ("moved", np.int64),
+    ("change", np.float64),
+    ("ran", np.int64),  # whether it has run
+    ("pieces", np.int64),  # of the job, so far
+    ("begins", np.int64),  # whether a piece begins, whatever is used
+)
 
-class Jobs(NamedTuple):
-    """Jobs as :func:`measure` reads them; [B, N, ...]."""
+#: what :func:`charge` keeps from piece to piece
+TALLY = record_dtype(
+    ("job", np.int64),
+    ("held", np.int64),  # cores in the piece before
+    ("gap", np.int64),  # slots without cores so far
+    ("remaining", np.int64),  # core-slots
+    ("used", np.float64),  # by all jobs
+)
 
-    arrival: I8
-    tasks: I8
-    processing: I8
-    cpu: I8
+
+class Objective(NamedTuple):
+    """What the environment charges."""
+
+    weights: Annotated[Any, OBJECTIVE]
 
 
-class Rows(NamedTuple):
-    """Rows of records as :func:`measure` reads them; [B, R]."""
+class Schedule(NamedTuple):
+    """The schedule so far: runs of slots in which a job had the same cores on a server, by start."""
 
-    job: I4
-    server: I4
-    start: I8
-    end: I8
-    amount: I8
+    extent: Annotated[Any, EXTENT]
+    job: Annotated[Integers32, "run"]
+    server: Annotated[Integers32, "run"]
+    start: Annotated[Integers, "run"]  # first slot - 1
+    end: Annotated[Integers, "run"]  # last slot
+    cores: Annotated[Integers, "run"]
+
+
+class Metrics(NamedTuple):
+    """The metrics of a finished episode, by name."""
+
+    values: Annotated[Any, METRIC_VALUES]
+
+
+class Scratch(NamedTuple):
+    """Work space of :func:`replay` and :func:`measure_one`."""
+
+    at: Annotated[Any, REPLAY]
+    piece: Annotated[Any, PIECE]
+    tally: Annotated[Any, TALLY]
+    first: Annotated[Integers, "job+2"]  # of each job's rows in ``order``
+    order: Annotated[Integers, "run"]
+    left: Annotated[Integers, "most_tasks"]  # of the tasks of a phase
+    cores: Annotated[Integers, "server"]  # of the job now,
+    cores_before: Annotated[Integers, "server"]  # and before,
+    end: Annotated[Integers, "server"]  # the last slot in which it has them,
+    ran: Annotated[Integers, "server"]  # whether it last ran there
+    completion: Annotated[Integers, "job"]  # slot in which each job ends, -1 if it does not
+    flowtime: Annotated[Floats, "job"]  # of those that have arrived
+    length: Annotated[Integers, "job"]
+    rank: Annotated[Integers, "job"]  # the jobs by length
+
+
+class Episode(NamedTuple):
+    """What metrics are made of."""
+
+    objective: Annotated[Objective, SHARED]
+    jobs: Jobs
+    schedule: Schedule
+    metrics: Metrics
+    scratch: Annotated[Scratch, SCRATCH]
+
+
+class Pieces(NamedTuple):
+    """What a schedule is cut into."""
+
+    count: Annotated[Integers, 1]
+    found: Annotated[Any, PIECE, "piece"]
+
+
+class Cutting(NamedTuple):
+    """What :func:`cut` works on."""
+
+    jobs: Jobs
+    schedule: Schedule
+    pieces: Pieces
+    scratch: Annotated[Scratch, SCRATCH]
+
+
+# What became of each job, piece by piece -------------------------------------------------------
 
 
 @helper
-def capacity(jobs: Jobs, b: int, n: int, rows: int) -> int:
-    """The most pieces that :func:`replay` may write for ``n`` jobs."""
-    most = 2 * rows + 4 * n
-    for j in range(n):
-        most += 2 * (jobs.tasks[b, j, 0] + jobs.tasks[b, j, 1])
-    return most
-
-
-@helper
-def replay(
-    b: int,
-    n: int,
-    servers: int,
-    jobs: Jobs,
-    count: int,
-    rows: Rows,
-    final: int,
-    first: I8,
-    order: I8,
-    left: I8,
-    on: I8,
-    completion: I8,
-    out: Any,
-) -> int:
-    """Cut the life of each job, arrival to completion or end, into pieces; returns how many there are.
-
-    Args:
-        b: the environment.
-        n: its jobs.
-        servers: its servers.
-        jobs: of all environments.
-        count: its rows.
-        rows: of all environments.
-        final: last slot.
-        first: work space [n + 2].
-        order: work space [rows].
-        left: work space [tasks of a phase].
-        on: work space [4, servers].
-        completion: written: slot in which each job ends, -1 if it does not [n].
-        out: written: PIECE [capacity], by job, then time.
-    """
+def sort_by_job(env: Any) -> None:
+    """Put the rows into ``order`` by job; those of job j are order[first[j]:first[j + 1]], by start."""
+    first, schedule = env.scratch.first, env.schedule
+    n = env.jobs.size.jobs
     for j in range(n + 2):
         first[j] = 0
-    for r in range(count):
-        first[rows.job[b, r] + 2] += 1
+    for r in range(schedule.extent.rows):
+        first[schedule.job[r] + 2] += 1
     for j in range(n):
         first[j + 2] += first[j + 1]
-    for r in range(count):
-        j = rows.job[b, r] + 1
-        order[first[j]] = r
+    for r in range(schedule.extent.rows):
+        j = schedule.job[r] + 1
+        env.scratch.order[first[j]] = r
         first[j] += 1
-    found = 0
-    for j in range(n):
-        completion[j] = -1
-        x = first[j]
-        last_row = first[j + 1]
-        phase = 0
-        d = jobs.cpu[b, j, 0]
-        number = jobs.tasks[b, j, 0]
-        unfinished = number
-        head = 0
-        for i in range(number):
-            left[i] = jobs.processing[b, j, 0] * d
-        for i in range(servers):
-            on[0, i] = 0  # cores now,
-            on[1, i] = 0  # and before,
-            on[2, i] = 0  # last slot in which it has them
-            on[3, i] = 0  # whether it last ran there
-        ran = False
-        granted = 0
-        unit = d  # the demand in the slot before
-        t = jobs.arrival[b, j]
-        while t < final and completion[j] < 0:
-            until = final
-            for i in range(servers):
-                on[1, i] = on[0, i]
-                if on[0, i] > 0 and on[2, i] <= t:
-                    granted -= on[0, i]
-                    on[0, i] = 0
-            while x < last_row and rows.start[b, order[x]] <= t:
-                r = order[x]
-                x += 1
-                if rows.end[b, r] > t:
-                    i = rows.server[b, r]
-                    granted += rows.amount[b, r] - on[0, i]
-                    on[0, i] = rows.amount[b, r]
-                    on[2, i] = rows.end[b, r]
-            if x < last_row:
-                until = min(until, rows.start[b, order[x]])
-            hosts = 0
-            moved = 0
-            change = 0.0
-            for i in range(servers):
-                step = on[0, i] / d - on[1, i] / unit
-                change += step * step
-                if on[0, i] > 0:
-                    until = min(until, on[2, i])
-                    hosts += 1
-                    if ran and on[3, i] == 0:
-                        moved = 1
-            if granted > 0:
-                ran = True
-                for i in range(servers):
-                    on[3, i] = 1 if on[0, i] > 0 else 0
-            if t == jobs.arrival[b, j]:
-                change = 0.0
-            new = True
-            while t < until and completion[j] < 0:
-                rest = granted
-                steps = until - t  # slots in which every task gets the same
-                i = head
-                while i < number and rest > 0:
-                    grant = min(d, left[i], rest)
-                    if grant > 0:
-                        rest -= grant
-                        steps = min(steps, left[i] // grant)
-                    i += 1
-                used = granted - rest
-                rest = used
-                i = head
-                while rest > 0:
-                    grant = min(d, left[i], rest)
-                    if grant > 0:
-                        rest -= grant
-                        left[i] -= grant * steps
-                        if left[i] == 0:
-                            unfinished -= 1
-                    i += 1
-                while head < number and left[head] == 0:
-                    head += 1
-                if new or out[found - 1].used != used:
-                    piece = out[found]
-                    piece.job = j
-                    piece.start = t
-                    piece.granted = granted
-                    piece.used = used
-                    piece.phase = phase
-                    piece.hosts = hosts
-                    piece.moved = moved
-                    piece.change = change
-                    found += 1
-                    new = False
-                    moved = 0
-                    change = 0.0
-                t += steps
-                out[found - 1].end = t
-                unit = d
-                if unfinished == 0:
-                    if phase == 0 and jobs.tasks[b, j, 1] > 0:
-                        phase = 1
-                        d = jobs.cpu[b, j, 1]
-                        number = jobs.tasks[b, j, 1]
-                        unfinished = number
-                        head = 0
-                        for i in range(number):
-                            left[i] = jobs.processing[b, j, 1] * d
-                        new = True
-                        for i in range(servers):
-                            step = on[0, i] / d - on[0, i] / unit
-                            change += step * step
-                    else:
-                        completion[j] = t
-    return found
 
 
 @helper
-def percentile(ordered: F8, count: int, share: float) -> float:
-    """Linear interpolation between order statistics (numpy's default definition)."""
-    at = share * (count - 1)
-    low = int(math.floor(at))
-    high = min(low + 1, count - 1)
-    t = at - low
-    difference = ordered[high] - ordered[low]
-    if t >= 0.5:  # as numpy does, so that both ends are exact
-        return ordered[high] - difference * (1.0 - t)
-    return ordered[low] + difference * t
+def enter_phase(env: Any, z: int) -> None:
+    """Let the tasks of a phase be all to do."""
+    at, jobs = env.scratch.at, env.jobs
+    at.phase = z
+    at.demand = jobs.cpu[at.job, z]
+    at.tasks = jobs.tasks[at.job, z]
+    at.unfinished = at.tasks
+    at.head = 0
+    at.begins = 1
+    for q in range(at.tasks):
+        env.scratch.left[q] = jobs.processing[at.job, z] * at.demand
 
 
-@kernel
-def measure(
-    mask: B1,
-    jobs: I8,
-    arrival: I8,
-    tasks: I8,
-    processing: I8,
-    cpu: I8,
-    server_cpu: I8,
-    rows: I8,
-    row_job: I4,
-    row_server: I4,
-    row_start: I8,
-    row_end: I8,
-    row_amount: I8,
-    final: I8,
-    mapreduce: bool,
-    norm: float,
-    alpha: float,
-    out: F8,
-) -> None:
-    """Metrics of schedules. Times are slots; phase 0 is map, or all of a plain job (one task), 1 reduce.
+@helper
+def begin_job(env: Any, j: int) -> None:
+    """Go to the arrival of a job, which has no cores."""
+    scratch = env.scratch
+    at = scratch.at
+    at.job = j
+    at.slot = env.jobs.arrival[j]
+    at.row = scratch.first[j]
+    at.last_row = scratch.first[j + 1]
+    at.granted = 0
+    at.ran = 0
+    at.pieces = 0
+    enter_phase(env, 0)
+    at.demand_before = at.demand
+    scratch.completion[j] = -1
+    for i in range(scratch.cores.shape[0]):
+        scratch.cores[i] = 0
+        scratch.cores_before[i] = 0
+        scratch.end[i] = 0
+        scratch.ran[i] = 0
 
-    Args:
-        mask: which environments to measure [B].
-        jobs: number of jobs [B].
-        arrival: ascending [B, >= N].
-        tasks: per phase [B, >= N, 2].
-        processing: of a task, 0 in a phase without one [B, >= N, 2].
-        cpu: true demand of a task [cores] [B, >= N, 2].
-        server_cpu: cores, 0 pads [B, >= M].
-        rows: number of rows of the record [B].
-        row_job: [B, >= R].
-        row_server: [B, >= R].
-        row_start: first slot - 1, ascending [B, >= R].
-        row_end: last slot [B, >= R].
-        row_amount: granted cores [B, >= R].
-        final: last slot that was run [B].
-        mapreduce: whether the jobs are of that kind, which have a fractional flowtime of their own.
-        norm: k.
-        alpha: weight of the switching cost in the objective.
-        out: written [B, >= len(NAMES)]: the descriptor's metrics, but for the last one.
-    """
-    work = Jobs(arrival, tasks, processing, cpu)
-    log = Rows(row_job, row_server, row_start, row_end, row_amount)
-    most_jobs = arrival.shape[1]
-    servers = server_cpu.shape[1]
-    most_rows = 0
-    most_tasks = 1
-    most_pieces = 0
-    for b in range(mask.shape[0]):
-        if mask[b]:
-            most_rows = max(most_rows, rows[b])
-            most_pieces = max(most_pieces, capacity(work, b, jobs[b], rows[b]))
-            for j in range(jobs[b]):
-                most_tasks = max(most_tasks, tasks[b, j, 0], tasks[b, j, 1])
-    first = np.empty(most_jobs + 2, dtype=np.int64)
-    order = np.empty(most_rows, dtype=np.int64)
-    left = np.empty(most_tasks, dtype=np.int64)
-    on = np.empty((4, servers), dtype=np.int64)
-    completion = np.empty(most_jobs, dtype=np.int64)
-    volume = np.empty(most_jobs, dtype=np.int64)
-    flow = np.empty(most_jobs)
-    found = np.empty(most_pieces, dtype=PIECE)
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        n = jobs[b]
-        end = final[b]
-        count = replay(b, n, servers, work, rows[b], log, end, first, order, left, on, completion, found)
-        row = out[b]
-        for m in range(len(NAMES)):
-            row[m] = 0.0
-        cost = 0.0
-        squares = 0.0
-        arrived = 0
-        makespan = 0
-        for j in range(n):
-            volume[j] = tasks[b, j, 0] * processing[b, j, 0] * cpu[b, j, 0]
-            volume[j] += tasks[b, j, 1] * processing[b, j, 1] * cpu[b, j, 1]
-            if arrival[b, j] >= end:
-                continue
-            length = processing[b, j, 0] + processing[b, j, 1]
-            done = completion[j] if completion[j] >= 0 else end
-            makespan = max(makespan, done)
-            f = float(done - arrival[b, j])
-            flow[arrived] = f
-            arrived += 1
-            cost += f * f if norm == 2.0 else f**norm
-            squares += f * f
-            row[2] += f
-            row[8] += f / length
-            row[12] += f - length
-            if completion[j] >= 0:
-                row[11] += 1.0
-        if arrived > 0:
-            ordered = np.sort(flow[:arrived])
-            row[4] = row[2] / arrived
-            row[5] = percentile(ordered, arrived, 0.5)
-            row[6] = percentile(ordered, arrived, 0.95)
-            row[7] = ordered[arrived - 1]
-            row[8] /= arrived
-            row[12] /= arrived
-        size = processing[b, :n, 0] + processing[b, :n, 1]
-        rank = np.argsort(size, kind="mergesort")
-        small = (n + 1) // 2
-        big = n - n // 10
-        begin = 0
-        for group in range(3):
-            stop = small if group == 0 else big if group == 1 else n
-            inside = 0
-            for x in range(begin, stop):
-                j = rank[x]
-                if arrival[b, j] < end:
-                    length = processing[b, j, 0] + processing[b, j, 1]
-                    done = completion[j] if completion[j] >= 0 else end
-                    row[13 + group] += float(done - arrival[b, j] - length)
-                    inside += 1
-            if inside > 0:
-                row[13 + group] /= inside
-            begin = max(begin, stop)
-        inside = 0
-        for x in range(n - 1, -1, -1):
-            j = rank[x]
-            if 5 * size[j] < 3 * size[rank[n - 1]]:
-                break
-            if arrival[b, j] < end:
-                done = completion[j] if completion[j] >= 0 else end
-                row[25] += float(done - arrival[b, j] - size[j])
-                inside += 1
-        if inside > 0:
-            row[25] /= inside
-        switching = 0.0
-        used = 0.0
-        longest_gap = 0
-        before = -1
-        held = 0
-        gap = 0
-        remaining = 0
-        unfinished = 0.0
-        for x in range(count):
-            piece = found[x]
-            j = piece.job
-            if j != before:
-                before = j
-                held = 0
-                gap = 0
-                remaining = volume[j]
-            slots = piece.end - piece.start
-            if piece.granted == 0:
-                gap += slots
-                longest_gap = max(longest_gap, gap)
-                if held > 0:
-                    row[16] += 1.0
-            else:
-                gap = 0
-                if held > 0 and held != piece.granted:
-                    row[18] += 1.0
-            held = piece.granted
-            row[17] += piece.moved
-            if piece.hosts > 1:
-                row[19] += slots
-            switching += piece.change
-            long = float(slots)
-            if piece.used > 0:
-                used += float(piece.used) * long
-                age = float(piece.start - arrival[b, j])
-                # the sum of (age + 1)^2, (age + 2)^2, ...
-                ages = long * age * age + age * long * (long + 1.0)
-                ages += long * (long + 1.0) * (2.0 * long + 1.0) / 6.0
-                p = float(processing[b, j, piece.phase])
-                d = float(cpu[b, j, piece.phase])
-                if mapreduce:  # the weight of problem P5
-                    whole = float(processing[b, j, 0] + processing[b, j, 1])
-                    weight = (2.0 * ages + whole * whole * long) / (2.0 * p * tasks[b, j, piece.phase])
-                    row[9] += weight * piece.used / d
-                else:
-                    row[9] += (ages / p + p * long) * piece.used / d
-            unfinished += remaining * long - piece.used * long * (long + 1.0) / 2.0
-            remaining -= piece.used * slots
-        cores = 0
+
+@helper
+def change_cores(env: Any) -> None:
+    """Let rows end and start at the present slot; note what that changes, and how long it stays so."""
+    scratch, schedule = env.scratch, env.schedule
+    at, cores = scratch.at, scratch.cores
+    servers = cores.shape[0]
+    at.until = schedule.extent.slot
+    for i in range(servers):
+        scratch.cores_before[i] = cores[i]
+        if cores[i] > 0 and scratch.end[i] <= at.slot:
+            at.granted -= cores[i]
+            cores[i] = 0
+    while at.row < at.last_row and schedule.start[scratch.order[at.row]] <= at.slot:
+        r = scratch.order[at.row]
+        at.row += 1
+        if schedule.end[r] > at.slot:
+            i = schedule.server[r]
+            at.granted += schedule.cores[r] - cores[i]
+            cores[i] = schedule.cores[r]
+            scratch.end[i] = schedule.end[r]
+    if at.row < at.last_row:
+        at.until = min(at.until, schedule.start[scratch.order[at.row]])
+    at.hosts = 0
+    at.moved = 0
+    at.change = 0.0
+    for i in range(servers):
+        step = cores[i] / at.demand - scratch.cores_before[i] / at.demand_before
+        at.change += step * step
+        if cores[i] > 0:
+            at.until = min(at.until, scratch.end[i])
+            at.hosts += 1
+            if at.ran != 0 and scratch.ran[i] == 0:
+                at.moved = 1
+    if at.granted > 0:
+        at.ran = 1
         for i in range(servers):
-            cores += server_cpu[b, i]
-        granted = 0.0
-        for r in range(rows[b]):
-            granted += float(row_amount[b, r]) * (row_end[b, r] - row_start[b, r])
-        row[0] = cost + alpha * switching
-        row[1] = cost ** (1.0 / norm)
-        row[3] = math.sqrt(squares)
-        row[10] = makespan
-        row[20] = switching
-        if end > 0:
-            row[21] = 1.0 - granted / (float(cores) * end)
-        row[24] = unfinished / (arrival[b, n - 1] + 1)
-        row[22] = granted - used
-        row[23] = longest_gap
+            scratch.ran[i] = cores[i] > 0
+    if at.slot == env.jobs.arrival[at.job]:
+        at.change = 0.0  # the first slot is free
+    at.begins = 1
 
 
-@kernel
-def cut(jobs: Jobs, rows: Rows, servers: int, final: int, completion: I8) -> Any:
-    """The pieces of one schedule.
+@helper
+def work_alike(env: Any) -> Any:
+    """Work off the slots in which every task gets the same; their number, and the cores used in each."""
+    at, left = env.scratch.at, env.scratch.left
+    rest = at.granted
+    slots = at.until - at.slot
+    i = at.head
+    while i < at.tasks and rest > 0:
+        grant = min(at.demand, left[i], rest)
+        if grant > 0:
+            rest -= grant
+            slots = min(slots, left[i] // grant)
+        i += 1
+    used = at.granted - rest
+    rest = used
+    i = at.head
+    while rest > 0:
+        grant = min(at.demand, left[i], rest)
+        if grant > 0:
+            rest -= grant
+            left[i] -= grant * slots
+            if left[i] == 0:
+                at.unfinished -= 1
+        i += 1
+    while at.head < at.tasks and left[at.head] == 0:
+        at.head += 1
+    return slots, used
+
+
+@helper
+def begin_piece(env: Any, used: int) -> None:
+    """Begin a piece at the present slot."""
+    at, piece = env.scratch.at, env.scratch.piece
+    piece.job = at.job
+    piece.start = at.slot
+    piece.granted = at.granted
+    piece.used = used
+    piece.phase = at.phase
+    piece.hosts = at.hosts
+    piece.moved = at.moved
+    piece.change = at.change
+    at.pieces += 1
+    at.begins = 0
+    at.moved = 0
+    at.change = 0.0
+
+
+@helper
+def end_phase(env: Any) -> None:
+    """All tasks of the phase are done: go on with the next one, or complete the job."""
+    at, cores = env.scratch.at, env.scratch.cores
+    if at.phase == 0 and env.jobs.tasks[at.job, 1] > 0:
+        enter_phase(env, 1)
+        for i in range(cores.shape[0]):
+            step = cores[i] / at.demand - cores[i] / at.demand_before
+            at.change += step * step
+    else:
+        env.scratch.completion[at.job] = at.slot
+
+
+@helper
+def replay(env: Any, take: Any) -> None:
+    """Cut the life of each job, arrival to completion or end, into pieces, by job, then time.
 
     Args:
-        jobs: [1, N, ...].
-        rows: [1, R].
-        servers: their number.
-        final: last slot.
-        completion: written [N]: -1 without one.
+        env: has the bundles jobs, schedule and scratch.
+        take: called with ``env`` for each piece, which is ``env.scratch.piece``.
     """
-    n = jobs.arrival.shape[1]
-    count = rows.job.shape[1]
-    most = 1
+    scratch = env.scratch
+    at, piece, completion = scratch.at, scratch.piece, scratch.completion
+    sort_by_job(env)
+    for j in range(env.jobs.size.jobs):
+        begin_job(env, j)
+        while at.slot < env.schedule.extent.slot and completion[j] < 0:
+            change_cores(env)
+            while at.slot < at.until and completion[j] < 0:
+                slots, used = work_alike(env)
+                if at.begins != 0 or piece.used != used:
+                    if at.pieces > 0:
+                        take(env)
+                    begin_piece(env, used)
+                at.slot += slots
+                piece.end = at.slot
+                at.demand_before = at.demand
+                if at.unfinished == 0:
+                    end_phase(env)
+        if at.pieces > 0:
+            take(env)
+
+
+# Metrics --------------------------------------------------------------------------------------
+
+
+@helper
+def share(part: float, whole: float) -> float:
+    """A part of the whole; 0 of nothing."""
+    return part / whole if whole > 0.0 else 0.0
+
+
+@helper
+def charge(env: Episode) -> None:
+    """Add a piece to the metrics that are sums over pieces."""
+    piece, tally, values, jobs = env.scratch.piece, env.scratch.tally, env.metrics.values, env.jobs
+    j, z = piece.job, piece.phase
+    if j != tally.job:
+        tally.job = j
+        tally.held = 0
+        tally.gap = 0
+        tally.remaining = jobs.tasks[j, 0] * jobs.processing[j, 0] * jobs.cpu[j, 0]
+        tally.remaining += jobs.tasks[j, 1] * jobs.processing[j, 1] * jobs.cpu[j, 1]
+    slots = piece.end - piece.start
+    if piece.granted == 0:
+        tally.gap += slots
+        values.longest_gap = max(values.longest_gap, float(tally.gap))
+        values.preemptions += tally.held > 0
+    else:
+        tally.gap = 0
+        values.resizes += tally.held > 0 and tally.held != piece.granted
+    tally.held = piece.granted
+    values.migrations += piece.moved
+    if piece.hosts > 1:
+        values.splits += slots
+    values.switching_cost += piece.change
+    long = float(slots)
+    if piece.used > 0:
+        tally.used += float(piece.used) * long
+        age = float(piece.start - jobs.arrival[j])
+        # the sum of (age + 1)^2, (age + 2)^2, ...
+        ages = long * age * age + age * long * (long + 1.0)
+        ages += long * (long + 1.0) * (2.0 * long + 1.0) / 6.0
+        p = float(jobs.processing[j, z])
+        d = float(jobs.cpu[j, z])
+        if jobs.size.kind == MAPREDUCE:  # the weight of problem P5
+            whole = float(length_of(jobs, j))
+            weight = (2.0 * ages + whole * whole * long) / (2.0 * p * jobs.tasks[j, z])
+            values.fractional += weight * piece.used / d
+        else:
+            values.fractional += (ages / p + p * long) * piece.used / d
+    values.mean_unfinished += tally.remaining * long - piece.used * long * (long + 1.0) / 2.0
+    tally.remaining -= piece.used * slots
+
+
+@helper
+def measure_pieces(env: Episode) -> None:
+    """The metrics that follow from the pieces, and the completions."""
+    values, tally, schedule = env.metrics.values, env.scratch.tally, env.schedule
+    values.preemptions = 0.0
+    values.migrations = 0.0
+    values.resizes = 0.0
+    values.splits = 0.0
+    values.longest_gap = 0.0
+    values.switching_cost = 0.0
+    values.fractional = 0.0
+    values.mean_unfinished = 0.0
+    tally.job = -1
+    tally.used = 0.0
+    replay(env, charge)
+    cores = 0
+    for i in range(env.jobs.server_cpu.shape[0]):
+        cores += env.jobs.server_cpu[i]
+    granted = 0.0
+    for r in range(schedule.extent.rows):
+        granted += float(schedule.cores[r]) * (schedule.end[r] - schedule.start[r])
+    end = schedule.extent.slot
+    values.idle = 1.0 - granted / (float(cores) * end) if end > 0 else 0.0
+    values.wasted = granted - tally.used
+    values.mean_unfinished /= env.jobs.arrival[env.jobs.size.jobs - 1] + 1
+
+
+@helper
+def mean_waiting(env: Episode, begin: int, stop: int, arrived: int) -> float:
+    """Mean of flowtime minus length of the jobs of these ranks that have arrived; 0 of none."""
+    total = 0.0
+    count = 0
+    for x in range(begin, stop):
+        j = env.scratch.rank[x]
+        if j < arrived:
+            total += env.scratch.flowtime[j] - env.scratch.length[j]
+            count += 1
+    return share(total, count)
+
+
+@helper
+def measure_one(env: Episode) -> None:
+    """Write the metrics of one schedule."""
+    jobs, scratch, values = env.jobs, env.scratch, env.metrics.values
+    norm = env.objective.weights.norm
+    n = jobs.size.jobs
+    end = env.schedule.extent.slot
+    measure_pieces(env)
+    cost = 0.0
+    squares = 0.0
+    values.l1 = 0.0
+    values.mean_slowdown = 0.0
+    values.finished = 0.0
+    values.makespan = 0.0
+    arrived = 0
     for j in range(n):
-        most = max(most, jobs.tasks[0, j, 0], jobs.tasks[0, j, 1])
-    first = np.empty(n + 2, dtype=np.int64)
-    order = np.empty(count, dtype=np.int64)
-    left = np.empty(most, dtype=np.int64)
-    on = np.empty((4, servers), dtype=np.int64)
-    out = np.empty(capacity(jobs, 0, n, count), dtype=PIECE)
-    found = replay(0, n, servers, jobs, count, rows, final, first, order, left, on, completion, out)
-    return out[:found]
+        scratch.rank[j] = j
+        scratch.length[j] = length_of(jobs, j)
+        if jobs.arrival[j] >= end:  # and so do all that follow
+            continue
+        arrived += 1
+        done = scratch.completion[j] if scratch.completion[j] >= 0 else end
+        flowtime = float(done - jobs.arrival[j])
+        scratch.flowtime[j] = flowtime
+        cost += power(flowtime, norm)
+        squares += flowtime * flowtime
+        values.l1 += flowtime
+        values.mean_slowdown += flowtime / scratch.length[j]
+        values.finished += scratch.completion[j] >= 0
+        values.makespan = max(values.makespan, float(done))
+    values.cost = cost + env.objective.weights.alpha * values.switching_cost
+    values.flowtime_norm = cost ** (1.0 / norm)
+    values.l2 = math.sqrt(squares)
+    values.mean_flowtime = share(values.l1, arrived)
+    values.mean_slowdown = share(values.mean_slowdown, arrived)
+    sort_rows(scratch.rank, scratch.length, n)
+    small = (n + 1) // 2
+    big = n - n // 10
+    longest = 0
+    while 5 * scratch.length[scratch.rank[longest]] < 3 * scratch.length[scratch.rank[n - 1]]:
+        longest += 1
+    values.mean_waiting = mean_waiting(env, 0, n, arrived)
+    values.waiting_small = mean_waiting(env, 0, small, arrived)
+    values.waiting_medium = mean_waiting(env, small, big, arrived)
+    values.waiting_big = mean_waiting(env, big, n, arrived)
+    values.waiting_longest = mean_waiting(env, longest, n, arrived)
+    sort(scratch.flowtime, arrived)
+    values.median_flowtime = percentile(scratch.flowtime, arrived, 0.5) if arrived > 0 else 0.0
+    values.p95_flowtime = percentile(scratch.flowtime, arrived, 0.95) if arrived > 0 else 0.0
+    values.max_flowtime = scratch.flowtime[arrived - 1] if arrived > 0 else 0.0
 
 
-def _jobs(own: Tables) -> Jobs:
-    """One workload as the kernels read it: [1, N, ...]."""
-    # copies, since kernels are compiled anew for read-only arrays
-    return Jobs(*(np.array(a, order="C")[None] for a in (own.arrival, own.tasks, own.processing, own.cpu)))
+@helper
+def keep(env: Cutting) -> None:
+    """Keep a piece."""
+    env.pieces.found[env.pieces.count[0]] = env.scratch.piece
+    env.pieces.count[0] += 1
 
 
-def _rows(record: ScheduleRecord) -> Rows:
-    """The record's rows as the kernels read them, each [1, R], in order of their starts."""
+access = accessor(Episode)
+access_cutting = accessor(Cutting)
+
+
+@pure_kernel
+def measure(table: Any, tools: Any, mask: Any) -> None:
+    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
+    measure_each(access, measure_one, table, tools, mask)
+
+
+@pure_kernel
+def cut(table: Any, tools: Any) -> None:
+    """Write the pieces of one schedule."""
+    replay(access_cutting(table, tools, 0), keep)
+
+
+def _schedule(record: ScheduleRecord) -> Schedule:
+    """A record as kernels take it: its rows in order of their starts."""
     order = np.argsort(record.start, kind="stable")
     for name, most in (
         ("job", len(record.workload.jobs["arrival"])),
@@ -484,45 +530,42 @@ def _rows(record: ScheduleRecord) -> Rows:
         index = getattr(record, name)
         if len(index) and not 0 <= index.min() <= index.max() < most:
             raise InvalidSchedule(f"{name}: must be from 0 to {most - 1}")
-    return Rows(
-        record.job[order].astype(np.int32)[None],
-        record.server[order].astype(np.int32)[None],
-        record.start[order].astype(np.int64)[None],
-        record.end[order].astype(np.int64)[None],
-        record.amount[order, 0].astype(np.int64)[None],
+    return Schedule(
+        extent=np.array((len(order), int(record.final_time)), dtype=EXTENT),
+        job=record.job[order].astype(np.int32),
+        server=record.server[order].astype(np.int32),
+        start=record.start[order].astype(np.int64),
+        end=record.end[order].astype(np.int64),
+        cores=record.amount[order, 0].astype(np.int64),
     )
+
+
+def _sizes(jobs: Jobs, schedule: Schedule) -> dict[str, int]:
+    """Lengths of the dimensions of the work space."""
+    return sizes_of(jobs) | sizes_of(schedule) | {"most_tasks": int(jobs.tasks.max())}
 
 
 def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:
     """The pieces (PIECE) that a schedule is made of, by job, then time; and completions [N], -1: none."""
-    own = tables(record.workload)
-    completion = np.empty(len(own.arrival), dtype=np.int64)
-    final = int(record.final_time)
-    return cut(_jobs(own), _rows(record), len(own.server_cpu), final, completion), completion
+    jobs, schedule = tables(record.workload), _schedule(record)
+    sizes = _sizes(jobs, schedule)
+    most = 2 * sizes["run"] + 4 * sizes["job"] + 2 * int(jobs.tasks.sum())
+    found = allocate(Pieces, {"piece": most}, 1)
+    cutting = Cutting(batch_of_one(jobs), batch_of_one(schedule), found, allocate(Scratch, sizes))
+    table = Table(cutting, sizes)
+    cut(*table.packed)
+    return found.found[0, : found.count[0, 0]], table.tools.scratch.completion
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
-    own, rows = tables(record.workload), _rows(record)
-    out = np.zeros((1, len(NAMES)))
-    measure(
-        np.ones(1, dtype=bool),
-        np.array([len(own.arrival)]),
-        *_jobs(own),
-        np.array(own.server_cpu)[None],
-        np.array([len(record.job)]),
-        rows.job,
-        rows.server,
-        rows.start,
-        rows.end,
-        rows.amount,
-        np.array([int(record.final_time)]),
-        own.kind == "mapreduce",
-        2.0,
-        0.0,
-        out,
-    )
-    return {name: x for name, x in zip(NAMES, out[0].tolist(), strict=True) if name in RECORDED}
+    jobs, schedule = tables(record.workload), _schedule(record)
+    sizes = _sizes(jobs, schedule)
+    found = allocate(Metrics, {}, 1)
+    objective = Objective(np.array((2.0, 0.0), dtype=OBJECTIVE))
+    episode = Episode(objective, batch_of_one(jobs), batch_of_one(schedule), found, allocate(Scratch, sizes))
+    measure(*Table(episode, sizes).packed, np.ones(1, dtype=bool))
+    return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:

@@ -12,9 +12,9 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
-    state, rows, jobs = simulator.state, simulator.row_arrays, simulator.jobs
+    state, rows, jobs = simulator.state, simulator.arrays.rows, simulator.jobs
     s = state.scalars[index]
-    n = int(s["active"])
+    n, count = int(s["active"]), int(jobs.size["jobs"][index])
     pick = simulator.parameters.view == "pick"
     cores = (rows.granted if pick else rows.held)[index, :n]
     job = rows.job[index, :n].tolist()
@@ -24,14 +24,14 @@ def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
         text = f"cores {held:4d}  left {left:8.0f} core-slots  age {int(rows.age[index, r]):5d}"
         lines.append(Line(job[r], held, left, text))
     event = f"{'granted so far' if pick else 'cores of the slot before'}"
-    if s["finished"]:
+    if simulator.terminated[index] or simulator.truncated[index]:
         event = "the episode has ended"
     return Scene(
         clock=f"slot {s['slot']}",
         event=event,
         counts=f"{n} jobs visible, {cores.sum()} of {s['cores']} cores busy, "
-        f"{s['completed']} of {s['jobs']} jobs done",
-        done=float(s["completed"] / s["jobs"]),
+        f"{s['completed']} of {count} jobs done",
+        done=float(s["completed"] / count),
         bar="server",
         bars=[
             Bar(

@@ -16,15 +16,11 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 from schedgym.core import arrays
-from schedgym.core.arrays import Floats, Integers
+from schedgym.core.arrays import Bytes, Floats, Integers
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for, variable
-from schedgym.solvers.transport import (
-    TransportScratch,
-    break_ties,
-    transport_into,
-)
+from schedgym.solvers.transport import TransportScratch, break_ties, transport_into
 
 __all__ = [
     "FRESH",
@@ -33,14 +29,16 @@ __all__ = [
     "PLACE",
     "RULES",
     "STICKY",
+    "Rows",
     "Scratch",
-    "Visible",
+    "Servers",
     "allocate",
     "allocate_by_priority",
     "allocate_by_rule",
     "clear",
     "demand_of",
     "fill",
+    "has_phases",
     "locality_rows",
     "make_scratch",
     "order_by_rule",
@@ -60,24 +58,39 @@ HOLD = -1.0  # a job with this score, or a lower one, gets nothing
 MOST_MULTIPLE = 1 << 24  # common denominators of costs up to here are exact
 
 
-class Visible(NamedTuple):
-    """The visible jobs of one environment; arrays that the kind of job has no use for may have length 0.
+class Rows(NamedTuple):
+    """What an observation tells of the visible unfinished jobs, by the names of the observation.
 
-    ``half`` is the room for the tasks of a phase: the tasks of phase z begin at z * half.
+    A policy leaves the arrays that it does not read without elements. Plain jobs have no phases: the
+    dimension ``phase`` is 0, not 2. The tasks of phase z begin at z * (``phase_task`` / 2).
     """
 
+    job: Annotated[Integers, "row"]
+    arrival: Annotated[Integers, "row"]
+    age: Annotated[Integers, "row"]
+    processing: Annotated[Integers, "row"]  # plain: slots
     demand: Annotated[Integers, "row"]  # plain: declared cores
     memory: Annotated[Integers, "row"]  # 2D: declared GB
     slots_left: Annotated[Floats, "row"]
-    remaining: Annotated[Floats, "row"]  # core-slots
-    volume: Annotated[Integers, "row"]  # core-slots
+    remaining: Annotated[Floats, "row"]  # core-slots by the declared demand
+    volume: Annotated[Integers, "row"]  # core-slots by the declared demand
     cap: Annotated[Integers, "row"]  # most cores now
     held: Annotated[Integers, "row", "server"]  # cores in the slot before
+    last: Annotated[Bytes, "row", "server"]  # servers in the last slot with cores
+    granted: Annotated[Integers, "row", "server"]  # cores in this slot
+    tasks: Annotated[Integers, "row", "phase"]
+    phase_processing: Annotated[Integers, "row", "phase"]
+    phase_demand: Annotated[Integers, "row", "phase"]  # cores of a task
     phase: Annotated[Integers, "row"]  # mapreduce: 0 or 1
-    tasks: Annotated[Integers, "row", 2]
-    phase_demand: Annotated[Integers, "row", 2]  # cores of a task
     task_remaining: Annotated[Integers, "row", "phase_task"]  # core-slots
     latency: Annotated[Floats, "row", "phase_task_server"]
+
+
+class Servers(NamedTuple):
+    """The servers, as the workload in ``Jobs`` names them."""
+
+    server_cpu: Annotated[Integers, "server"]  # cores
+    server_memory: Annotated[Integers, "server"]  # GB
 
 
 class Scratch(NamedTuple):
@@ -89,7 +102,7 @@ class Scratch(NamedTuple):
     left: Annotated[Integers, "row"]
     waiting: Annotated[Integers, "row"]
     free: Annotated[Integers, "server"]
-    room: Annotated[Integers, "server"]  # GB
+    free_memory: Annotated[Integers, "server"]  # GB
     mark: Annotated[Integers, "server"]
     x: Annotated[Integers, "memory_row", "server"]  # only memory_allocation needs it
 
@@ -106,9 +119,15 @@ def locality_rows(rows: int, half: int, cores: int) -> int:
 
 
 @helper
-def demand_of(phases: Any, r: int, rows: Visible) -> int:
+def has_phases(rows: Rows) -> Any:
+    """Whether the jobs are MapReduce jobs."""
+    return rows.phase_demand.size > 0
+
+
+@helper
+def demand_of(rows: Rows, r: int) -> int:
     """Declared cores of a job, or those of a task of its phase."""
-    return rows.phase_demand[r, rows.phase[r]] if phases else rows.demand[r]
+    return rows.phase_demand[r, rows.phase[r]] if has_phases(rows) else rows.demand[r]
 
 
 @helper
@@ -119,33 +138,63 @@ def clear(n: int, granted: Integers) -> None:
             granted[r, i] = 0
 
 
+@helper
+def free_servers(servers: Servers, scratch: Scratch) -> int:
+    """Let all cores and memory be free; how many cores these are."""
+    total = variable(0)
+    for i in range(servers.server_cpu.shape[0]):
+        scratch.free[i] = servers.server_cpu[i]
+        scratch.free_memory[i] = servers.server_memory[i]
+        total += servers.server_cpu[i]
+    return total
+
+
 # From an order to cores, from cores to servers ------------------------------------------------
 
 
 @helper
-def fill(n: int, size: int, order: Integers, cap: Integers, cpu: Integers, cores: Integers) -> None:
-    """Give the jobs of order[:size] their caps while there are cores, the last one what is left (Eq. 22)."""
+def fill(n: int, size: int, rows: Rows, cpu: Integers, scratch: Scratch) -> None:
+    """Give the jobs of ``scratch.order[:size]`` their caps while there are cores (Eq. 22).
+
+    The last one gets what is left. Written is ``scratch.cores``.
+    """
     left = 0
     for i in range(cpu.shape[0]):
         left += cpu[i]
     for r in range(n):
-        cores[r] = 0
+        scratch.cores[r] = 0
     for x in range(size):
         if left == 0:
             break
-        r = order[x]
-        cores[r] = min(cap[r], left)
-        left -= cores[r]
+        r = scratch.order[x]
+        scratch.cores[r] = min(rows.cap[r], left)
+        left -= scratch.cores[r]
 
 
 @helper
-def _freest(free: Integers) -> int:
-    """The server with the most free cores, ties: the lower one."""
+def _most(values: Integers) -> int:
+    """The server with the greatest value, ties: the lower one."""
     best = 0
-    for i in range(1, free.shape[0]):
-        if free[i] > free[best]:
+    for i in range(1, values.shape[0]):
+        if values[i] > values[best]:
             best = i
     return best
+
+
+@helper
+def _keep_places(r: int, held: Integers, scratch: Scratch, granted: Integers) -> None:
+    """Grant a job min(old, new) cores where it was, on old servers by decreasing cores."""
+    while scratch.left[r] > 0:
+        best = -1
+        for i in range(granted.shape[1]):
+            if held[r, i] > granted[r, i] and (best < 0 or held[r, i] > held[r, best]):
+                best = i
+        if best < 0:
+            break
+        amount = min(held[r, best], scratch.left[r])
+        granted[r, best] = amount
+        scratch.left[r] -= amount
+        scratch.free[best] -= amount
 
 
 @pure_kernel
@@ -177,18 +226,8 @@ def pack_cores(
         mark[i] = 0
     for r in range(n):
         left[r] = cores[r]
-        if sticky and left[r] > 0:
-            while left[r] > 0:
-                best = -1
-                for i in range(servers):
-                    if held[r, i] > granted[r, i] and (best < 0 or held[r, i] > held[r, best]):
-                        best = i
-                if best < 0:
-                    break
-                amount = min(held[r, best], left[r])
-                granted[r, best] = amount
-                left[r] -= amount
-                free[best] -= amount
+        if sticky:
+            _keep_places(r, held, scratch, granted)
     count = variable(0)
     for r in range(n):
         if left[r] > 0:
@@ -218,7 +257,7 @@ def pack_cores(
     for x in range(count):
         r = waiting[x]
         while left[r] > 0:
-            i = _freest(free)
+            i = _most(free)
             amount = min(left[r], free[i])
             granted[r, i] += amount
             left[r] -= amount
@@ -226,17 +265,7 @@ def pack_cores(
 
 
 @pure_kernel
-def place(
-    n: int,
-    size: int,
-    order: Integers,
-    cap: Integers,
-    reserve: Integers,
-    cpu: Integers,
-    memory: Integers,
-    scratch: Scratch,
-    granted: Integers,
-) -> None:
+def place(n: int, size: int, rows: Rows, servers: Servers, scratch: Scratch, granted: Integers) -> None:
     """Add cores greedily in 2D: the jobs in order, each on the servers with most free cores.
 
     A server is open to a job if it hosts a share of it already, or has the job's whole memory free. Ties:
@@ -244,45 +273,38 @@ def place(
 
     Args:
         n: jobs.
-        size: jobs that may get cores.
-        order: [>= size] their rows.
-        cap: [>= n] most cores in all.
-        reserve: [>= n] GB on every server with a share of the job.
-        cpu: [M].
-        memory: [M] GB.
+        size: jobs that may get cores, in ``scratch.order``.
+        rows: the visible jobs; each reserves its memory on every server with a share of it.
+        servers: their cores and memory.
         scratch: work space.
         granted: [>= n, M] what is placed already; added to.
     """
-    servers = cpu.shape[0]
+    count = servers.server_cpu.shape[0]
     free = scratch.free
-    room = scratch.room
+    free_memory = scratch.free_memory
     mark = scratch.mark
-    total = variable(0)
-    for i in range(servers):
-        free[i] = cpu[i]
-        room[i] = memory[i]
+    total = free_servers(servers, scratch)
     for r in range(n):
-        for i in range(servers):
+        for i in range(count):
             if granted[r, i] > 0:
                 free[i] -= granted[r, i]
-                room[i] -= reserve[r]
-    for i in range(servers):
-        total += free[i]
+                free_memory[i] -= rows.memory[r]
+                total -= granted[r, i]
     for x in range(size):
         if total == 0:
             break
-        r = order[x]
-        wanted = cap[r]
-        for i in range(servers):
+        r = scratch.order[x]
+        wanted = rows.cap[r]
+        for i in range(count):
             wanted -= granted[r, i]
             mark[i] = 0
         while wanted > 0:
             best = -1
-            for i in range(servers):
+            for i in range(count):
                 if (
                     mark[i] == 0
                     and free[i] > 0
-                    and (granted[r, i] > 0 or reserve[r] <= room[i])
+                    and (granted[r, i] > 0 or rows.memory[r] <= free_memory[i])
                     and (best < 0 or free[i] > free[best])
                 ):
                     best = i
@@ -291,7 +313,7 @@ def place(
             mark[best] = 1
             amount = min(free[best], wanted)
             if granted[r, best] == 0:
-                room[best] -= reserve[r]
+                free_memory[best] -= rows.memory[r]
             granted[r, best] += amount
             free[best] -= amount
             wanted -= amount
@@ -300,7 +322,7 @@ def place(
 
 @pure_kernel
 def _place_by_latency(
-    n: int, cores: Integers, rows: Visible, cpu: Integers, net: TransportScratch, granted: Integers
+    n: int, rows: Rows, cpu: Integers, scratch: Scratch, net: TransportScratch, granted: Integers
 ) -> None:
     """Put the cores of MapReduce jobs where the sum of latency * cores / demand is least (Eq. 45).
 
@@ -314,7 +336,7 @@ def _place_by_latency(
     largest = 0.0
     clear(n, granted)
     for r in range(n):
-        left = cores[r]
+        left = scratch.cores[r]
         z = rows.phase[r]
         demand = rows.phase_demand[r, z]
         if left > 0:
@@ -353,20 +375,13 @@ def _place_by_latency(
 
 @helper
 def spread(
-    how: int,
-    n: int,
-    cores: Integers,
-    rows: Visible,
-    cpu: Integers,
-    scratch: Scratch,
-    net: TransportScratch,
-    granted: Integers,
+    how: int, n: int, rows: Rows, cpu: Integers, scratch: Scratch, net: TransportScratch, granted: Integers
 ) -> None:
-    """From cores of the jobs to servers, but for PLACE."""
+    """From cores of the jobs, ``scratch.cores``, to servers, but for PLACE."""
     if how == LOCALITY:
-        _place_by_latency(n, cores, rows, cpu, net, granted)
+        _place_by_latency(n, rows, cpu, scratch, net, granted)
     else:
-        pack_cores(how == STICKY, n, cores, cpu, rows.held, scratch, granted)
+        pack_cores(how == STICKY, n, scratch.cores, cpu, rows.held, scratch, granted)
 
 
 @helper
@@ -374,9 +389,8 @@ def allocate(
     how: int,
     n: int,
     size: int,
-    rows: Visible,
-    cpu: Integers,
-    memory: Integers,
+    rows: Rows,
+    servers: Servers,
     scratch: Scratch,
     net: TransportScratch,
     granted: Integers,
@@ -387,21 +401,19 @@ def allocate(
     """
     if how == PLACE:
         clear(n, granted)
-        place(n, size, scratch.order, rows.cap, rows.memory, cpu, memory, scratch, granted)
+        place(n, size, rows, servers, scratch, granted)
     else:
-        fill(n, size, scratch.order, rows.cap, cpu, scratch.cores)
-        spread(how, n, scratch.cores, rows, cpu, scratch, net, granted)
+        fill(n, size, rows, servers.server_cpu, scratch)
+        spread(how, n, rows, servers.server_cpu, scratch, net, granted)
 
 
 @pure_kernel
 def allocate_by_priority(
     how: int,
-    phases: bool,
     n: int,
     scores: Any,
-    rows: Visible,
-    cpu: Integers,
-    memory: Integers,
+    rows: Rows,
+    servers: Servers,
     scratch: Scratch,
     net: TransportScratch,
     granted: Integers,
@@ -411,12 +423,10 @@ def allocate_by_priority(
     Args:
         how: FRESH or STICKY: cores are filled, then packed; PLACE: by free cores and memory; LOCALITY: they
             are filled, then placed by latency.
-        phases: whether the jobs are MapReduce jobs.
         n: jobs, 0 or more.
         scores: [>= n].
         rows: the visible jobs.
-        cpu: [M] cores of the servers.
-        memory: [M] GB; only PLACE reads it.
+        servers: their cores and memory, which only PLACE, tetris and drf read.
         scratch: of :func:`make_scratch`.
         net: of :func:`~schedgym.solvers.transport.make_transport_scratch`; only LOCALITY uses it,
             with :func:`locality_rows` rows.
@@ -429,14 +439,14 @@ def allocate_by_priority(
             scratch.key[r] = -scores[r]
             size += 1
     sort_rows(scratch.order, scratch.key, size)
-    allocate(how, n, size, rows, cpu, memory, scratch, net, granted)
+    allocate(how, n, size, rows, servers, scratch, net, granted)
 
 
 # Rules ----------------------------------------------------------------------------------------
 
 
 @pure_kernel
-def order_by_rule(rule: int, phases: bool, n: int, rows: Visible, scratch: Scratch) -> None:
+def order_by_rule(rule: int, n: int, rows: Rows, scratch: Scratch) -> None:
     """Put all n rows into ``scratch.order`` by a rule of :data:`RULES` other than tetris and drf."""
     for r in range(n):
         scratch.order[r] = r
@@ -447,7 +457,7 @@ def order_by_rule(rule: int, phases: bool, n: int, rows: Visible, scratch: Scrat
         elif rule == SVF:
             scratch.key[r] = rows.volume[r]
         elif rule == SRF:
-            scratch.key[r] = demand_of(phases, r, rows)
+            scratch.key[r] = demand_of(rows, r)
         else:
             scratch.key[r] = 0.0
     sort_rows(scratch.order, scratch.key, n)
@@ -460,16 +470,33 @@ def _over_divisor(a: int, b: int) -> float:
     return part * part
 
 
+@helper
+def _start_filling(n: int, rows: Rows, servers: Servers, scratch: Scratch, granted: Integers) -> None:
+    """Nothing is granted, all is free, all jobs wait for their caps."""
+    clear(n, granted)
+    free_servers(servers, scratch)
+    for r in range(n):
+        scratch.left[r] = rows.cap[r]
+        scratch.waiting[r] = r
+
+
+@helper
+def _leave(x: int, count: int, waiting: Integers) -> int:
+    """Take the x-th of the jobs that wait out of their list; how many are left."""
+    for y in range(x, count - 1):
+        waiting[y] = waiting[y + 1]
+    return count - 1
+
+
+@helper
+def _is_open(memory_counts: bool, i: int, r: int, rows: Rows, scratch: Scratch) -> Any:
+    """Whether a server has a free core, and if memory counts a job's memory free."""
+    return scratch.free[i] > 0 and (not memory_counts or rows.memory[r] <= scratch.free_memory[i])
+
+
 @pure_kernel
 def _tetris(
-    memory_counts: bool,
-    phases: bool,
-    n: int,
-    rows: Visible,
-    cpu: Integers,
-    memory: Integers,
-    scratch: Scratch,
-    granted: Integers,
+    memory_counts: bool, n: int, rows: Rows, servers: Servers, scratch: Scratch, granted: Integers
 ) -> None:
     """The allocation of Tetris (Grandl et al. 2014).
 
@@ -478,31 +505,21 @@ def _tetris(
     score is alignment / mean alignment - remaining volume / mean remaining volume; the means are over the
     pairs that are still open. Ties: earlier row, lower server.
     """
-    servers = cpu.shape[0]
     free = scratch.free
-    room = scratch.room
-    left = scratch.left
+    free_memory = scratch.free_memory
     waiting = scratch.waiting
-    all_cores = 0
-    all_memory = 1
-    for i in range(servers):
-        free[i] = cpu[i]
-        all_cores += cpu[i]
-        room[i] = 0
-        if memory_counts:
-            room[i] = memory[i]
-            all_memory += memory[i]
     cores_weight = 1.0
     memory_weight = 0.0
+    _start_filling(n, rows, servers, scratch, granted)
     if memory_counts:
-        all_memory -= 1
+        all_cores = 0
+        all_memory = 0
+        for i in range(free.shape[0]):
+            all_cores += free[i]
+            all_memory += free_memory[i]
         cores_weight = _over_divisor(all_memory, all_cores)
         memory_weight = _over_divisor(all_cores, all_memory)
-    clear(n, granted)
     count = n
-    for r in range(n):
-        left[r] = rows.cap[r]
-        waiting[r] = r
     while True:
         # compared are left * (sum of alignments) - alignment * (sum of lefts), whole where volumes are
         alignments = 0.0
@@ -510,14 +527,12 @@ def _tetris(
         kept = 0
         for x in range(count):
             r = waiting[x]
-            demand = float(demand_of(phases, r, rows)) * cores_weight
-            reserve = 0.0
+            demand = demand_of(rows, r) * cores_weight
+            reserve = rows.memory[r] * memory_weight if memory_counts else 0.0
             open_servers = 0
-            if memory_counts:
-                reserve = float(rows.memory[r]) * memory_weight
-            for i in range(servers):
-                if free[i] > 0 and (not memory_counts or rows.memory[r] <= room[i]):
-                    alignments += demand * free[i] + reserve * room[i]
+            for i in range(free.shape[0]):
+                if _is_open(memory_counts, i, r, rows, scratch):
+                    alignments += demand * free[i] + reserve * free_memory[i]
                     open_servers += 1
             volumes += rows.remaining[r] * open_servers
             if open_servers > 0:
@@ -529,60 +544,47 @@ def _tetris(
         least = 0.0
         for x in range(count):
             r = waiting[x]
-            demand = float(demand_of(phases, r, rows)) * cores_weight
-            reserve = 0.0
-            if memory_counts:
-                reserve = float(rows.memory[r]) * memory_weight
-            for i in range(servers):
-                if free[i] > 0 and (not memory_counts or rows.memory[r] <= room[i]):
-                    alignment = demand * free[i] + reserve * room[i]
+            demand = demand_of(rows, r) * cores_weight
+            reserve = rows.memory[r] * memory_weight if memory_counts else 0.0
+            for i in range(free.shape[0]):
+                if _is_open(memory_counts, i, r, rows, scratch):
+                    alignment = demand * free[i] + reserve * free_memory[i]
                     badness = rows.remaining[r] * alignments - alignment * volumes
                     if best < 0 or badness < least:
-                        best = r
+                        best = x
                         where = i
                         least = badness
         if best < 0:
             break
-        amount = min(left[best], free[where])
-        granted[best, where] += amount
+        r = waiting[best]
+        amount = min(scratch.left[r], free[where])
+        granted[r, where] += amount
         free[where] -= amount
-        left[best] -= amount
+        scratch.left[r] -= amount
         if memory_counts:
-            room[where] -= rows.memory[best]
-        if left[best] == 0:
-            kept = 0
-            for x in range(count):
-                if waiting[x] != best:
-                    waiting[kept] = waiting[x]
-                    kept += 1
-            count = kept
+            free_memory[where] -= rows.memory[r]
+        if scratch.left[r] == 0:
+            count = _leave(best, count, waiting)
 
 
 @helper
-def _host(memory_counts: Any, r: int, rows: Visible, scratch: Scratch, granted: Integers) -> int:
+def _host(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: Integers) -> int:
     """Of the servers that a job is on, else of those open to it, that with most free cores; -1 if none."""
+    free = scratch.free
     best = -1
-    for i in range(scratch.free.shape[0]):
-        if granted[r, i] > 0 and scratch.free[i] > 0:
-            if best < 0 or scratch.free[i] > scratch.free[best]:
-                best = i
+    for i in range(free.shape[0]):
+        if granted[r, i] > 0 and free[i] > 0 and (best < 0 or free[i] > free[best]):
+            best = i
     if best < 0:
-        for i in range(scratch.free.shape[0]):
-            if scratch.free[i] > 0 and (not memory_counts or rows.memory[r] <= scratch.room[i]):
-                if best < 0 or scratch.free[i] > scratch.free[best]:
-                    best = i
+        for i in range(free.shape[0]):
+            if _is_open(memory_counts, i, r, rows, scratch) and (best < 0 or free[i] > free[best]):
+                best = i
     return best
 
 
 @pure_kernel
 def _drf(
-    memory_counts: bool,
-    n: int,
-    rows: Visible,
-    cpu: Integers,
-    memory: Integers,
-    scratch: Scratch,
-    granted: Integers,
+    memory_counts: bool, n: int, rows: Rows, servers: Servers, scratch: Scratch, granted: Integers
 ) -> None:
     """The allocation of dominant resource fairness (Ghodsi et al. 2011), by progressive filling.
 
@@ -590,98 +592,69 @@ def _drf(
     take one (ties: earlier row); of the servers it is on already that have a core free, else of those with
     a core and its memory free, it takes the one with most free cores (ties: lower server).
     """
-    servers = cpu.shape[0]
-    free = scratch.free
-    room = scratch.room
     left = scratch.left
     waiting = scratch.waiting
     share = scratch.cores
+    _start_filling(n, rows, servers, scratch, granted)
     all_cores = 0
     all_memory = 0
-    for i in range(servers):
-        free[i] = cpu[i]
-        all_cores += cpu[i]
-        room[i] = 0
-        if memory_counts:
-            room[i] = memory[i]
-            all_memory += memory[i]
-    clear(n, granted)
-    count = n
+    for i in range(granted.shape[1]):
+        all_cores += servers.server_cpu[i]
+        all_memory += servers.server_memory[i]
     for r in range(n):
-        left[r] = rows.cap[r]
-        waiting[r] = r
         share[r] = 0
+    count = n
     while count > 0:
-        place_in_list = 0
+        least = 0
         for x in range(1, count):
-            if share[waiting[x]] < share[waiting[place_in_list]]:
-                place_in_list = x
-        r = waiting[place_in_list]
-        i = -1
-        if left[r] > 0:
-            i = _host(memory_counts, r, rows, scratch, granted)
+            if share[waiting[x]] < share[waiting[least]]:
+                least = x
+        r = waiting[least]
+        i = _host(memory_counts, r, rows, scratch, granted) if left[r] > 0 else -1
         if i < 0:  # for good: free cores and memory only shrink
-            count -= 1
-            for x in range(place_in_list, count):
-                waiting[x] = waiting[x + 1]
+            count = _leave(least, count, waiting)
             continue
         if granted[r, i] == 0 and memory_counts:
-            room[i] -= rows.memory[r]
+            scratch.free_memory[i] -= rows.memory[r]
         granted[r, i] += 1
-        free[i] -= 1
+        scratch.free[i] -= 1
         left[r] -= 1
+        share[r] = rows.cap[r] - left[r]
         if memory_counts:
             hosts = 0
-            for k in range(servers):
-                if granted[r, k] > 0:
-                    hosts += 1
-            share[r] = max((rows.cap[r] - left[r]) * all_memory, rows.memory[r] * hosts * all_cores)
-        else:
-            share[r] = rows.cap[r] - left[r]
+            for k in range(granted.shape[1]):
+                hosts += granted[r, k] > 0
+            share[r] = max(share[r] * all_memory, rows.memory[r] * hosts * all_cores)
 
 
 @pure_kernel
 def allocate_by_rule(
     rule: int,
     how: int,
-    phases: bool,
     n: int,
-    rows: Visible,
-    cpu: Integers,
-    memory: Integers,
+    rows: Rows,
+    servers: Servers,
     scratch: Scratch,
     net: TransportScratch,
     granted: Integers,
 ) -> None:
-    """Allocate as a rule of :data:`RULES` does.
+    """Allocate as a rule of :data:`RULES` does, with arguments as in :func:`allocate_by_priority`.
 
     fifo: by arrival; srpt: by remaining slots; srvf: by remaining core-slots; svf: by all core-slots; srf: by
     demand (of the phase). tetris and drf choose servers, too; without memory only their cores per job
-    count, which are then packed. Other arguments as in :func:`allocate_by_priority`.
-
-    Args:
-        rule: index into :data:`RULES`.
-        how: as there.
-        phases: as there.
-        n: as there.
-        rows: as there.
-        cpu: as there.
-        memory: as there.
-        scratch: as there.
-        net: as there.
-        granted: as there.
+    count, which are then packed.
     """
-    if rule == TETRIS or rule == DRF:
-        if rule == TETRIS:
-            _tetris(how == PLACE, phases, n, rows, cpu, memory, scratch, granted)
-        else:
-            _drf(how == PLACE, n, rows, cpu, memory, scratch, granted)
-        if how != PLACE:
-            for r in range(n):
-                scratch.cores[r] = 0
-                for i in range(cpu.shape[0]):
-                    scratch.cores[r] += granted[r, i]
-            spread(how, n, scratch.cores, rows, cpu, scratch, net, granted)
+    if rule != TETRIS and rule != DRF:
+        order_by_rule(rule, n, rows, scratch)
+        allocate(how, n, n, rows, servers, scratch, net, granted)
         return
-    order_by_rule(rule, phases, n, rows, scratch)
-    allocate(how, n, n, rows, cpu, memory, scratch, net, granted)
+    if rule == TETRIS:
+        _tetris(how == PLACE, n, rows, servers, scratch, granted)
+    else:
+        _drf(how == PLACE, n, rows, servers, scratch, granted)
+    if how != PLACE:
+        for r in range(n):
+            scratch.cores[r] = 0
+            for i in range(granted.shape[1]):
+                scratch.cores[r] += granted[r, i]
+        spread(how, n, rows, servers.server_cpu, scratch, net, granted)

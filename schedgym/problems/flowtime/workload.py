@@ -9,19 +9,22 @@ Source: paper 000, sections II, V and VI; the generator stands in for its ten ho
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate
 from schedgym.core.jit import helper, pure_kernel, record_dtype
-from schedgym.core.random import GOLDEN, mix, normal_pair, stream, uniform
+from schedgym.core.order import sort
+from schedgym.core.random import normal_pair, stream, substream, uniform
+from schedgym.core.stepping import draw_each
+from schedgym.core.tables import Table, accessor, batch_of_one, draw_into
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.flowtime.problem import KINDS, FlowtimeParameters, parse_servers
 
 if TYPE_CHECKING:
-    from schedgym.problems.flowtime.problem import FlowtimeParameters
     from schedgym.traces.base import JobTrace, Trace
 
 __all__ = [
@@ -32,15 +35,17 @@ __all__ = [
     "MOST_TASKS",
     "SCHEMA",
     "TOYS",
+    "Drawing",
+    "Jobs",
     "Source",
-    "Tables",
     "TraceJobs",
     "draw",
-    "draw_python",
     "eq27",
+    "eq27_limit",
     "from_trace",
     "generate",
     "kind_of",
+    "length_of",
     "make_mapreduce",
     "make_source",
     "make_workload",
@@ -52,9 +57,6 @@ __all__ = [
     "toy",
 ]
 
-Integers = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 Fields = dict[str, npt.NDArray[Any]]
 
 #: latest arrival [slots] and most work of a workload [core-slots], so that clocks are exact in float64
@@ -68,8 +70,7 @@ MOST_DECLARED, MOST_DECLARED_WORK = 10**9, 10**14
 #: most tasks of a workload
 MOST_TASKS = 10**7
 
-KINDS = ("1d", "2d", "mapreduce")
-ONE, TWO, MAPREDUCE = range(3)
+ONE, TWO, MAPREDUCE = range(len(KINDS))
 
 # The stand-in, in slots of 10 s and for 3600 of them (project specification, workload "KW")
 LONG_SHARE = 0.02  # of the jobs: bounded Pareto, few cores; the others are log-normal
@@ -297,181 +298,177 @@ def _parse(jobs: dict[str, Any], cluster: dict[str, Any]) -> Workload:
     )
 
 
-# Tables for kernels ---------------------------------------------------------------------------
+# A workload as kernels take it ------------------------------------------------------------------
+
+#: how many of its jobs a workload uses of its arrays, which kind they are (an index into KINDS), and whether
+#: the workload says what they declare
+SIZE = record_dtype(("jobs", np.int64), ("kind", np.int64), ("declared", np.int64))
 
 
-class Tables(NamedTuple):
-    """A workload as arrays for kernels. N jobs, Q tasks, M servers; phase 0 = map, 1 = reduce.
+class Jobs(NamedTuple):
+    """The workload of an episode, as kernels take it; arrays may be longer than it. Axis of 2: map, reduce.
 
-    A phase without tasks has processing 0 and cpu 0. Without memory (kind not "2d") all memory is 0,
-    else every server has some. Tasks are in the order of their jobs, map before reduce tasks.
+    A phase without tasks has processing 0 and cpu 0. Without memory (kind not "2d") all memory is 0, else
+    every server has some. Tasks are in the order of their jobs, map before reduce tasks.
     """
 
-    arrival: Integers  # [N] slots
-    tasks: Integers  # [N, 2]
-    processing: Integers  # [N, 2] slots, of a task
-    cpu: Integers  # [N, 2] cores, of a task
-    memory: Integers  # [N] GB
-    declared_cpu: Integers  # [N] cores, of phase 0
-    declared_memory: Integers  # [N] GB
-    first_task: Indices  # [N + 1]
-    latency: Floats  # [Q, M], or [0, M]
-    server_cpu: Integers  # [M] cores
-    server_memory: Integers  # [M] GB
-    kind: str  # "1d", "2d" or "mapreduce"
+    size: Annotated[Any, SIZE]
+    arrival: Annotated[Integers, "job"]  # slots
+    tasks: Annotated[Integers, "job", 2]
+    processing: Annotated[Integers, "job", 2]  # slots, of a task
+    cpu: Annotated[Integers, "job", 2]  # cores, of a task
+    memory: Annotated[Integers, "job"]  # GB
+    declared_cpu: Annotated[Integers, "job"]  # cores, of phase 0
+    declared_memory: Annotated[Integers, "job"]  # GB
+    first_task: Annotated[Integers32, "job+1"]
+    latency: Annotated[Floats, "latency_row", "server"]  # of each task, or without rows
+    server_cpu: Annotated[Integers, "server"]  # cores
+    server_memory: Annotated[Integers, "server"]  # GB
+
+    @property
+    def kind(self) -> str:
+        """Of one workload: "1d", "2d" or "mapreduce"."""
+        return KINDS[int(self.size["kind"])]
 
 
-def tables(workload: Workload) -> Tables:
-    """A checked workload as arrays for kernels."""
+def tables(workload: Workload) -> Jobs:
+    """A checked workload as kernels take it, for one environment."""
     jobs, cluster = workload.jobs, workload.cluster
     kind = kind_of(workload)
     count, zeros = len(jobs["arrival"]), np.zeros(len(jobs["arrival"]), dtype=np.int64)
-
-    def phases(name: str) -> Integers:
-        return np.column_stack([jobs[f"map_{name}"], jobs[f"reduce_{name}"]])
-
     if kind == "mapreduce":
-        tasks, processing, cpu = phases("tasks"), phases("processing"), phases("cpu")
+        tasks, processing, cpu = (
+            np.column_stack([jobs[f"map_{name}"], jobs[f"reduce_{name}"]])
+            for name in ("tasks", "processing", "cpu")
+        )
         processing[tasks == 0] = 0
         cpu[tasks == 0] = 0
     else:
         tasks = np.column_stack([zeros + 1, zeros])
         processing = np.column_stack([jobs["processing"], zeros])
         cpu = np.column_stack([jobs["cpu"], zeros])
-    memory = jobs.get("memory", zeros)
-    servers: Integers = cluster["cpu"]
+    memory, servers = jobs.get("memory", zeros), cluster["cpu"]
     first = np.zeros(count + 1, dtype=np.int32)
     first[1:] = np.cumsum(tasks.sum(axis=1))
-    return Tables(
-        arrival=jobs["arrival"],
+    declared = "declared_cpu" in jobs or "declared_memory" in jobs
+    return Jobs(
+        size=np.array((count, KINDS.index(kind), declared), dtype=SIZE),
+        arrival=np.array(jobs["arrival"]),
         tasks=tasks,
         processing=processing,
         cpu=cpu,
-        memory=memory,
-        declared_cpu=jobs.get("declared_cpu", np.ascontiguousarray(cpu[:, 0])),
-        declared_memory=jobs.get("declared_memory", memory),
+        memory=np.array(memory),
+        declared_cpu=np.array(jobs.get("declared_cpu", cpu[:, 0])),
+        declared_memory=np.array(jobs.get("declared_memory", memory)),
         first_task=first,
-        latency=workload.tasks.get("latency", np.zeros((0, len(servers)))),
-        server_cpu=servers,
-        server_memory=cluster.get("memory", np.zeros_like(servers)),
-        kind=kind,
+        latency=np.array(workload.tasks.get("latency", np.zeros((0, len(servers))))),
+        server_cpu=np.array(servers),
+        server_memory=np.array(cluster.get("memory", np.zeros_like(servers))),
     )
 
 
-def rebuild(instance: Tables, *, declared: bool = False) -> Workload:
-    """The workload of one instance's arrays, of which all but ``arrival`` may be longer than it is.
-
-    Args:
-        instance: the arrays; latencies without a row are none.
-        declared: whether the workload says what its jobs declare; else they declare the truth.
-    """
-    n = len(instance.arrival)
-    if instance.kind == "mapreduce":
-        count = int(instance.first_task[n])
-        return make_mapreduce(
-            instance.arrival,
-            instance.tasks[:n],
-            instance.processing[:n],
-            instance.cpu[:n],
-            instance.server_cpu,
-            latency=instance.latency[:count] if len(instance.latency) else None,
-        )
-    two = instance.kind == "2d"
+def rebuild(jobs: Jobs) -> Workload:
+    """The workload of an environment's :class:`Jobs`; latencies without a row are none."""
+    n, servers = int(jobs.size["jobs"]), jobs.server_cpu
+    arrival, processing, cpu = jobs.arrival[:n], jobs.processing[:n], jobs.cpu[:n]
+    if jobs.kind == "mapreduce":
+        latency = jobs.latency[: jobs.first_task[n]] if len(jobs.latency) else None
+        return make_mapreduce(arrival, jobs.tasks[:n], processing, cpu, servers, latency=latency)
+    two, declared = jobs.kind == "2d", bool(jobs.size["declared"])
     return make_workload(
-        instance.arrival,
-        instance.processing[:n, 0],
-        instance.cpu[:n, 0],
-        instance.server_cpu,
-        memory=instance.memory[:n] if two else None,
-        server_memory=instance.server_memory if two else None,
-        declared_cpu=instance.declared_cpu[:n] if declared else None,
-        declared_memory=instance.declared_memory[:n] if declared and two else None,
+        arrival,
+        processing[:, 0],
+        cpu[:, 0],
+        servers,
+        memory=jobs.memory[:n] if two else None,
+        server_memory=jobs.server_memory if two else None,
+        declared_cpu=jobs.declared_cpu[:n] if declared else None,
+        declared_memory=jobs.declared_memory[:n] if declared and two else None,
     )
 
 
 # Eq. 27 and the end of an episode ---------------------------------------------------------------
 
 
-@pure_kernel
-def eq27_limit(
-    b: int,
-    jobs: int,
-    declared: bool,
-    arrival: Integers,
-    tasks: Integers,
-    processing: Integers,
-    cpu: Integers,
-    declared_cpu: Integers,
-    server_cpu: Integers,
-) -> float:
-    """Gamma of Eq. 27 over the first ``jobs`` jobs of environment b; see :func:`eq27`. Arrays as in Jobs."""
+@helper
+def length_of(jobs: Jobs, job: int) -> int:
+    """Slots that a job takes at least: of a task of each phase."""
+    return jobs.processing[job, 0] + jobs.processing[job, 1]
+
+
+@helper
+def eq27_limit(jobs: Jobs, declared: bool) -> float:
+    """Gamma of Eq. 27; see :func:`eq27`."""
     work = 0
     last = 0
-    for j in range(jobs):
-        length = processing[b, j, 0] + processing[b, j, 1]
-        last = max(last, arrival[b, j] + 2 * length, 2 * arrival[b, j])
-        if declared and tasks[b, j, 0] == 1 and tasks[b, j, 1] == 0:
-            work += processing[b, j, 0] * declared_cpu[b, j]
+    for j in range(jobs.size.jobs):
+        last = max(last, jobs.arrival[j] + 2 * length_of(jobs, j), 2 * jobs.arrival[j])
+        if declared and jobs.size.kind != MAPREDUCE:
+            work += jobs.processing[j, 0] * jobs.declared_cpu[j]
         else:
             for z in range(2):
-                work += tasks[b, j, z] * processing[b, j, z] * cpu[b, j, z]
+                work += jobs.tasks[j, z] * jobs.processing[j, z] * jobs.cpu[j, z]
     total = 0
-    for i in range(server_cpu.shape[1]):
-        total += server_cpu[b, i]
+    for i in range(jobs.server_cpu.shape[0]):
+        total += jobs.server_cpu[i]
     return max(float(last), 4.0 * float(work) / float(total))
 
 
-@pure_kernel
-def slot_limit(
-    b: int,
-    jobs: int,
-    gamma: float,
-    arrival: Integers,
-    tasks: Integers,
-    processing: Integers,
-    cpu: Integers,
-    memory: Integers,
-    server_cpu: Integers,
-    server_memory: Integers,
-) -> int:
-    """Slots after which environment b's episode is truncated; see :func:`max_slots`. Arrays as in Jobs."""
-    longest = eq27_limit(b, jobs, False, arrival, tasks, processing, cpu, memory, server_cpu)
+@helper
+def slot_limit(jobs: Jobs, gamma: float) -> int:
+    """Slots after which an episode is truncated; see :func:`max_slots`."""
+    longest = eq27_limit(jobs, False)
     work = 0
-    for j in range(jobs):
-        work += processing[b, j, 0] * memory[b, j]
+    for j in range(jobs.size.jobs):
+        work += jobs.processing[j, 0] * jobs.memory[j]
     total = 0
-    for i in range(server_memory.shape[1]):
-        total += server_memory[b, i]
+    for i in range(jobs.server_memory.shape[0]):
+        total += jobs.server_memory[i]
     if total > 0:
         longest = max(longest, 4.0 * float(work) / float(total))
     return int(math.ceil(3.0 * max(longest, gamma)))
 
 
-def eq27(instance: Tables, *, declared: bool = False) -> float:
+class Instance(NamedTuple):
+    """A workload alone."""
+
+    jobs: Jobs
+
+
+instance_access = accessor(Instance)
+
+
+@pure_kernel
+def _eq27(table: Any, tools: Any, declared: bool) -> float:
+    return eq27_limit(instance_access(table, tools, 0).jobs, declared)
+
+
+@pure_kernel
+def _max_slots(table: Any, tools: Any, gamma: float) -> int:
+    return slot_limit(instance_access(table, tools, 0).jobs, gamma)
+
+
+def eq27(jobs: Jobs, *, declared: bool = False) -> float:
     """Gamma of Eq. 27 over the whole workload: max(a + 2p, 2a, 4 sum(p d) / sum C) [slots].
 
     p of a MapReduce job is the sum over its phases, p d its work (the paper leaves p undefined there).
 
     Args:
-        instance: the workload.
+        jobs: the workload.
         declared: take what the jobs declare for d.
     """
-    names = ("arrival", "tasks", "processing", "cpu", "declared_cpu", "server_cpu")
-    arrays = [getattr(instance, name)[np.newaxis] for name in names]
-    return float(eq27_limit(0, len(instance.arrival), declared, *arrays))
+    return float(_eq27(*Table(Instance(batch_of_one(jobs)), {}).packed, declared))
 
 
-def max_slots(instance: Tables, gamma: float = 4000.0) -> int:
+def max_slots(jobs: Jobs, gamma: float = 4000.0) -> int:
     """When an episode is truncated: 3 max(Eq. 27, gamma, in 2D 4 sum(p m) / sum M) slots, rounded up."""
-    names = ("arrival", "tasks", "processing", "cpu", "memory", "server_cpu", "server_memory")
-    arrays = [getattr(instance, name)[np.newaxis] for name in names]
-    return int(slot_limit(0, len(instance.arrival), gamma, *arrays))
+    return int(_max_slots(*Table(Instance(batch_of_one(jobs)), {}).packed, float(gamma)))
 
 
 # Generator ------------------------------------------------------------------------------------
 
 #: where episodes come from, for the compiled draw
-SOURCE = record_dtype(
+ORIGIN = record_dtype(
     ("windows", np.int64),  # of a trace; 0: synthetic
     ("jobs", np.int64),  # of an episode
     ("kind", np.int64),
@@ -492,10 +489,38 @@ SOURCE = record_dtype(
 class TraceJobs(NamedTuple):
     """Jobs of a trace in this problem's units, except for their arrivals."""
 
-    arrival: Floats  # [J] s, not decreasing
-    processing: Integers  # [J] slots
-    cpu: Integers  # [J] cores
-    memory: Integers  # [J] GB; 0 in 1D
+    arrival: Annotated[Floats, "traced"]  # [s], not decreasing
+    processing: Annotated[Integers, "traced"]  # slots
+    cpu: Annotated[Integers, "traced"]  # cores
+    memory: Annotated[Integers, "traced"]  # GB; 0 in 1D
+
+
+class Origin(NamedTuple):
+    """What a draw needs to know beside seed and episode: the servers, and the trace's jobs, if any."""
+
+    constants: Annotated[Any, ORIGIN]
+    server_cpu: Annotated[Integers, "server"]
+    server_memory: Annotated[Integers, "server"]
+    arrival: Annotated[Floats, "traced"]
+    processing: Annotated[Integers, "traced"]
+    cpu: Annotated[Integers, "traced"]
+    memory: Annotated[Integers, "traced"]
+
+
+class Drawn(NamedTuple):
+    """Work space of a draw: jobs in the order in which they are drawn."""
+
+    number: Annotated[Integers, "job"]  # of the jobs in order of arrival; before that keys to sort by
+    processing: Annotated[Integers, "job"]
+    cpu: Annotated[Integers, "job"]
+
+
+class Drawing(NamedTuple):
+    """What a draw works on."""
+
+    source: Annotated[Origin, SHARED]
+    jobs: Jobs
+    drawn: Annotated[Drawn, SCRATCH]
 
 
 class Source:
@@ -505,113 +530,89 @@ class Source:
     bounded Pareto (exponent 0.8) from min(100, U / 3) to U slots, U = 11/12 of the horizon (100 to 3300 of
     3600), on 1 or 2 cores. The others are log-normal (median 3, sigma 1.3), at most min(100, U) slots, on 1
     to 16 cores. Both are rounded to slots, at least one; no job asks for more cores than there are. Arrivals
-    are uniform over the horizon, drawn again until the job could end within it.
+    are uniform over the horizon, drawn again until the job could end within it. The horizon, if not given,
+    is the one that the jobs' expected work fills with ``load``, at least 12 slots; a trace's window has
+    exactly that load: its gaps are scaled to it.
 
     In 2D memory is log-normal around 2 GB per core of the job, in whole GB, and fits the largest server.
     MapReduce jobs are the same jobs cut into phases: each phase uses the job's cores, in tasks of 1, 2 or 4
     of them (a reduce task at least as many as a map task); its slots are shared out among map and reduce
-    tasks; 30% of the jobs, and those of a single slot, only map. So length, work and load stay.
+    tasks; 30% of the jobs, and those of a single slot, only map. So length, work and load stay. Latencies of
+    tasks are 1 to 5 per server, but 0 on up to three servers that hold the data of a map task.
 
     Attributes:
         kind: "1d", "2d" or "mapreduce".
         jobs: number of jobs N of an episode.
-        declared: whether jobs declare other demands than the true ones.
+        windows: number of whole windows of the trace; 0 for the synthetic generator.
+        horizon: slots in which the generated jobs arrive and could end; 0 for a trace.
         server_cpu: cores of each server; int64 [M].
-        server_memory: of each server [GB], 0 except in 2D; int64 [M].
-        trace: the trace's jobs, or empty arrays.
-        constants: SOURCE record [1].
-        scratch: work space of :func:`draw`; int64 [3, N].
+        phase_tasks: most tasks that a phase of a job can have.
+        sizes: lengths of the dimensions of :class:`Jobs`, and ``task``: the most tasks of an episode.
+        arrays: the same for kernels.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        jobs: int | str,
-        servers: Sequence[int],
-        *,
-        memory_per_core: float = 4.0,
-        load: float | None = 0.95,
-        horizon: int | None = None,
-        variance: float | None = None,
-        slot_seconds: float = 10.0,
-        trace: TraceJobs | None = None,
-        latency: bool = False,
-    ) -> None:
+    def __init__(self, parameters: FlowtimeParameters, trace: TraceJobs | None = None) -> None:
         """Check and prepare.
 
         Args:
-            kind: "1d", "2d" or "mapreduce".
-            jobs: number of jobs of an episode; "all" of a trace.
-            servers: cores of each server.
-            memory_per_core: of a server [GB], in 2D; a server's memory is rounded down, at least 1 GB.
-            load: the work over all core-slots of the horizon: the expected one of the generator, whose
-                horizon follows (at least 12 slots); of a trace the exact one of each window, whose gaps are
-                scaled to it. None keeps a trace's gaps.
-            horizon: slots in which jobs arrive and could end, instead of the one that follows from load.
-            variance: of the relative error of what jobs declare; None: they declare the truth.
-            slot_seconds: length of a slot of a trace [s].
+            parameters: of the environment.
             trace: jobs to take consecutive windows of.
-            latency: whether MapReduce tasks have latencies: 1 to 5 per server, but 0 on up to three servers
-                that hold the data of a map task.
 
         Raises:
-            InvalidParameter: when these do not go together.
+            InvalidParameter: when the sizes do not go together.
         """
-        if kind == "mapreduce" and (trace is not None or variance is not None):
-            what = "trace: has" if trace is not None else "estimation: is defined for"
-            raise InvalidParameter(f"{what} plain jobs only, not for kind 'mapreduce'")
-        if isinstance(jobs, str):
-            if trace is None:
-                raise InvalidParameter(f"jobs: {jobs!r} needs a trace")
-            jobs = len(trace.arrival)
-        windows = 0 if trace is None else len(trace.arrival) // jobs
-        if trace is not None and windows == 0:
-            raise InvalidParameter(
-                f"jobs: a window of {jobs} is longer than the trace, which has {len(trace.arrival)} jobs"
-            )
-        if trace is None and jobs >= MOST_JOBS:
-            raise InvalidParameter(f"jobs: must be < {MOST_JOBS}, got {jobs}")
-        self.kind, self.jobs, self.declared = kind, jobs, variance is not None
-        self.server_cpu, self.server_memory = make_servers(servers, memory_per_core if kind == "2d" else None)
-        cores = int(self.server_cpu.sum())
-        none = np.zeros(0, dtype=np.int64)
-        self.trace = trace or TraceJobs(np.zeros(0), none, none, none)
-        self.constants = np.zeros(1, dtype=SOURCE)
-        capacity = slots = long_least = long_most = 0.0
+        self.kind = parameters.kind
+        self.server_cpu, server_memory = make_servers(parameters)
+        cores, load = int(self.server_cpu.sum()), parameters.load or 0.0
+        self.windows = self.horizon = 0
+        capacity = long_least = long_most = 0.0
         if trace is None:
-            if horizon is None:
-                if load is None:
-                    raise InvalidParameter("load: 'none' needs a trace")
-                horizon = horizon_of(jobs, cores, load)
-            slots = horizon
-            long_least, long_most = long_range(horizon)
+            self.jobs = int(parameters.jobs)
+            if self.jobs >= MOST_JOBS:
+                raise InvalidParameter(f"jobs: must be < {MOST_JOBS}, got {self.jobs}")
+            self.horizon = parameters.horizon or horizon_of(self.jobs, cores, load)
+            long_least, long_most = long_range(self.horizon)
+            none = np.zeros(0, dtype=np.int64)
+            trace = TraceJobs(np.zeros(0), none, none, none)
         else:
-            capacity = (load or 0.0) * cores
-            self._check_windows(windows, capacity, slot_seconds)
-        self.constants[0] = (
-            windows,
-            jobs,
-            KINDS.index(kind),
-            slots,
+            traced, capacity = len(trace.arrival), load * cores
+            self.jobs = traced if isinstance(parameters.jobs, str) else parameters.jobs
+            self.windows = traced // self.jobs
+            if self.windows == 0:
+                raise InvalidParameter(
+                    f"jobs: a window of {self.jobs} is longer than the trace, which has {traced} jobs"
+                )
+            self._check_windows(trace, capacity, parameters.slot_seconds)
+        declared = parameters.estimation != "none"
+        constants = (
+            self.windows,
+            self.jobs,
+            KINDS.index(self.kind),
+            self.horizon,
             long_least,
             long_most,
             min(SHORT_MOST, long_most),
             cores,
-            self.server_memory.max(),
-            variance is not None,
-            math.sqrt(variance or 0.0),
-            latency and kind == "mapreduce",
+            server_memory.max(),
+            declared,
+            math.sqrt(parameters.variance) if declared else 0.0,
+            parameters.latency,
             capacity,
-            slot_seconds,
+            parameters.slot_seconds,
         )
-        self.scratch = np.zeros((3, 0 if windows else jobs), dtype=np.int64)
+        self.arrays = Origin(np.array(constants, dtype=ORIGIN), self.server_cpu, server_memory, *trace)
+        phased = self.kind == "mapreduce"
+        self.phase_tasks = min(MOST_DEMAND, cores) if phased else 1
+        tasks = self.jobs * (2 * self.phase_tasks if phased else 1)
+        self.sizes = {"job": self.jobs, "server": len(self.server_cpu), "task": tasks}
+        self.sizes["latency_row"] = tasks if parameters.latency else 0
 
-    def _check_windows(self, windows: int, capacity: float, slot_seconds: float) -> None:
+    def _check_windows(self, trace: TraceJobs, capacity: float, slot_seconds: float) -> None:
         """Refuse windows whose work or clock would pass LAST_SLOT."""
-        count = windows * self.jobs
-        volume = self.trace.processing[:count].astype(np.float64) * self.trace.cpu[:count]
-        work = volume.reshape(windows, -1).sum(axis=1).max()
-        times = self.trace.arrival[:count].reshape(windows, -1)
+        count = self.windows * self.jobs
+        volume = trace.processing[:count].astype(np.float64) * trace.cpu[:count]
+        work = volume.reshape(self.windows, -1).sum(axis=1).max()
+        times = trace.arrival[:count].reshape(self.windows, -1)
         last = work / capacity if capacity else (times[:, -1] - times[:, 0]).max() / slot_seconds
         if work > LAST_SLOT:
             raise InvalidParameter(
@@ -621,47 +622,20 @@ class Source:
         if last > LAST_SLOT:
             raise InvalidParameter(f"trace: a window of {self.jobs} jobs takes {last:g} slots to arrive")
 
-    @property
-    def windows(self) -> int:
-        """Number of whole windows of the trace; 0 for the synthetic generator."""
-        return int(self.constants["windows"][0])
 
-    @property
-    def horizon(self) -> int:
-        """Slots in which the generated jobs arrive and could end; 0 for a trace."""
-        return int(self.constants["horizon"][0])
-
-    @property
-    def has_latency(self) -> bool:
-        """Whether tasks have latencies."""
-        return bool(self.constants["latency"][0])
-
-    @property
-    def phase_tasks(self) -> int:
-        """Most tasks that a phase of a job can have."""
-        return min(MOST_DEMAND, int(self.server_cpu.sum())) if self.kind == "mapreduce" else 1
-
-    @property
-    def room(self) -> int:
-        """Tasks that no episode exceeds."""
-        return self.jobs * (2 * self.phase_tasks if self.kind == "mapreduce" else 1)
-
-
-def make_servers(servers: Sequence[int], memory_per_core: float | None) -> tuple[Integers, Integers]:
-    """Cores and memory [GB] of each server, whose memory is 0 if there is none per core; both [M].
+def make_servers(parameters: FlowtimeParameters) -> tuple[Integers, Integers]:
+    """Cores and memory [GB] of each server, rounded down but at least 1, or 0 except in 2D; both [M].
 
     Raises:
-        InvalidParameter: when a server is too large.
+        InvalidParameter: when a server has too much memory.
     """
-    cpu = np.array(servers, dtype=np.int64)
-    if len(cpu) == 0 or cpu.min() < 1 or cpu.max() > MOST_CORES:
-        raise InvalidParameter(f"servers: must have 1 to {MOST_CORES} cores each, got {list(servers)}")
-    if memory_per_core is None:
+    cpu = np.array(parse_servers(parameters.servers), dtype=np.int64)
+    if parameters.kind != "2d":
         return cpu, np.zeros_like(cpu)
-    most = float(cpu.max()) * memory_per_core
+    most = float(cpu.max()) * parameters.memory_per_core
     if most > MOST_MEMORY:
         raise InvalidParameter(f"memory_per_core: a server would have {most:g} GB, more than {MOST_MEMORY:g}")
-    return cpu, np.maximum(np.floor(cpu * memory_per_core), 1.0).astype(np.int64)
+    return cpu, np.maximum(np.floor(cpu * parameters.memory_per_core), 1.0).astype(np.int64)
 
 
 def long_range(horizon: int) -> tuple[float, float]:
@@ -703,28 +677,20 @@ def horizon_of(jobs: int, cores: int, load: float) -> int:
 
 def make_source(parameters: FlowtimeParameters) -> Source:
     """The source that an environment's parameters name; reads the trace's files, if any."""
-    from schedgym.problems.flowtime.problem import parse_servers
+    if parameters.trace is None:
+        return Source(parameters)
+    from schedgym.traces import read_trace
 
-    servers = parse_servers(parameters.servers)
-    trace = None
-    if parameters.trace is not None:
-        from schedgym.traces import read_trace
-
-        two = parameters.kind == "2d"
-        sizes = make_servers(servers, parameters.memory_per_core if two else None)
-        found = read_trace(parameters.trace, nodes=parameters.nodes)
-        scaled = parameters.nodes is not None
-        trace = from_trace(found, *sizes, parameters.slot_seconds, two_d=two, scaled=scaled)
+    found = read_trace(parameters.trace, nodes=parameters.nodes)
     return Source(
-        parameters.kind,
-        parameters.jobs,
-        servers,
-        memory_per_core=parameters.memory_per_core,
-        load=parameters.load,
-        horizon=parameters.horizon,
-        variance=None if parameters.estimation == "none" else parameters.variance,
-        slot_seconds=parameters.slot_seconds,
-        trace=trace,
+        parameters,
+        from_trace(
+            found,
+            *make_servers(parameters),
+            parameters.slot_seconds,
+            two_d=parameters.kind == "2d",
+            scaled=parameters.nodes is not None,
+        ),
     )
 
 
@@ -801,73 +767,10 @@ def _round_up(values: Floats) -> Floats:
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    from schedgym.core.random import root_seed
-
-    n, servers = source.jobs, len(source.server_cpu)
-
-    def i8(*shape: int) -> Integers:
-        return np.zeros((1, *shape), dtype=np.int64)
-
-    arrays = Tables(
-        arrival=i8(n),
-        tasks=i8(n, 2),
-        processing=i8(n, 2),
-        cpu=i8(n, 2),
-        memory=i8(n),
-        declared_cpu=i8(n),
-        declared_memory=i8(n),
-        first_task=np.zeros((1, n + 1), dtype=np.int32),
-        latency=np.zeros((1, source.room if source.has_latency else 0, servers)),
-        server_cpu=i8(servers),
-        server_memory=i8(servers),
-        kind=source.kind,
-    )
-    draw_python(np.ones(1, dtype=bool), np.array([root_seed(seed)]), np.array([episode]), source, arrays)
-    own = {name: getattr(arrays, name)[0] for name in Tables._fields if name != "kind"}
-    return rebuild(arrays._replace(**own), declared=source.declared)
-
-
-def draw_python(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    source: Source,
-    arrays: Any,
-) -> int:
-    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow).
-
-    ``arrays`` has the arrays that are written as its attributes, e.g. :class:`Tables` with an axis in front.
-    """
-    with np.errstate(over="ignore"):
-        return int(
-            draw(
-                mask,
-                seeds,
-                episodes,
-                source.constants,
-                source.server_cpu,
-                source.server_memory,
-                *source.trace,
-                source.scratch,
-                arrays.arrival,
-                arrays.tasks,
-                arrays.processing,
-                arrays.cpu,
-                arrays.memory,
-                arrays.declared_cpu,
-                arrays.declared_memory,
-                arrays.first_task,
-                arrays.latency,
-                arrays.server_cpu,
-                arrays.server_memory,
-            )
-        )
-
-
-@helper
-def substream(state: np.uint64, job: int) -> np.uint64:
-    """State of a job's own stream: draws for one job shift nothing for the others."""
-    return mix(state + GOLDEN * np.uint64(job + 1))
+    jobs = allocate(Jobs, source.sizes, 1)
+    drawn = allocate(Drawn, source.sizes)
+    draw_into(draw, Drawing(source.arrays, jobs, drawn), seed, episode, source.sizes)
+    return rebuild(Jobs(*(array[0] for array in jobs)))
 
 
 @helper
@@ -901,86 +804,48 @@ def draw_cores(state: np.uint64, long: bool) -> tuple[np.uint64, int]:
 
 
 @helper
-def sort_keys(scratch: Any, count: int) -> None:
-    """Sort scratch[0, :count] in place, ascending (heapsort)."""
-    for start in range(count // 2 - 1, -1, -1):
-        sift(scratch, start, count)
-    for end in range(count - 1, 0, -1):
-        scratch[0, 0], scratch[0, end] = scratch[0, end], scratch[0, 0]
-        sift(scratch, 0, end)
-
-
-@helper
-def sift(scratch: Any, root: int, count: int) -> None:
-    """Let a key of a heap sink to its place."""
-    key = scratch[0, root]
-    child = 2 * root + 1
-    while child < count:
-        if child + 1 < count and scratch[0, child] < scratch[0, child + 1]:
-            child += 1
-        if scratch[0, child] <= key:
-            break
-        scratch[0, root] = scratch[0, child]
-        root = child
-        child = 2 * root + 1
-    scratch[0, root] = key
-
-
-@helper
-def draw_latencies(
-    seed: np.uint64, episode: int, b: int, j: int, tasks: Any, first_task: Any, latency: Any
-) -> None:
+def draw_latencies(jobs: Jobs, seed: np.uint64, episode: int, j: int) -> None:
     """Latencies of the tasks of job j."""
-    servers = latency.shape[2]
-    first = first_task[b, j]
+    servers = jobs.latency.shape[1]
+    first = jobs.first_task[j]
     state = substream(stream(seed, episode, LATENCIES), j)
-    for q in range(tasks[b, j, 0] + tasks[b, j, 1]):
+    for q in range(jobs.tasks[j, 0] + jobs.tasks[j, 1]):
         for i in range(servers):
             state, u = uniform(state)
-            latency[b, first + q, i] = 1.0 + math.floor(u * FARTHEST)
+            jobs.latency[first + q, i] = 1.0 + math.floor(u * FARTHEST)
         for _ in range(REPLICAS):
             state, u = uniform(state)
-            if q < tasks[b, j, 0]:
-                latency[b, first + q, int(u * servers)] = 0.0
+            if q < jobs.tasks[j, 0]:
+                jobs.latency[first + q, int(u * servers)] = 0.0
 
 
 @helper
-def cut_into_phases(
-    seed: np.uint64, episode: int, i: int, b: int, j: int, tasks: Any, processing: Any, cpu: Any
-) -> None:
-    """Make a MapReduce job of the plain job j, whose draws are those of number i."""
-    slots = processing[b, j, 0]
-    cores = cpu[b, j, 0]
+def cut_into_phases(jobs: Jobs, seed: np.uint64, episode: int, number: int, j: int) -> None:
+    """Make a MapReduce job of the plain job j, whose draws are those of ``number``."""
+    slots = jobs.processing[j, 0]
+    cores = jobs.cpu[j, 0]
     widths = 1 + (cores % 2 == 0) + (cores % 4 == 0)  # powers of 2 that divide the cores, up to 4
-    state = substream(stream(seed, episode, PHASES), i)
+    state = substream(stream(seed, episode, PHASES), number)
     state, u = uniform(state)
     width = int(u * widths)
     state, u = uniform(state)
     wider = width + int(u * (widths - width))
     state, u = uniform(state)
     state, share = uniform(state)
-    tasks[b, j, 0] = cores >> width
-    cpu[b, j, 0] = 1 << width
+    jobs.tasks[j, 0] = cores >> width
+    jobs.cpu[j, 0] = 1 << width
     if slots > 1 and u < REDUCE_SHARE:
         share = MAP_LENGTH[0] + share * (MAP_LENGTH[1] - MAP_LENGTH[0])
-        processing[b, j, 0] = min(nearest(slots * share), slots - 1)
-        processing[b, j, 1] = slots - processing[b, j, 0]
-        tasks[b, j, 1] = cores >> wider
-        cpu[b, j, 1] = 1 << wider
+        jobs.processing[j, 0] = min(nearest(slots * share), slots - 1)
+        jobs.processing[j, 1] = slots - jobs.processing[j, 0]
+        jobs.tasks[j, 1] = cores >> wider
+        jobs.cpu[j, 1] = 1 << wider
 
 
 @helper
-def draw_synthetic(
-    seed: np.uint64,
-    episode: int,
-    source: Any,
-    scratch: Any,
-    b: int,
-    arrival: Any,
-    processing: Any,
-    cpu: Any,
-) -> None:
-    """Jobs of the stand-in, in order of arrival; scratch[0] holds their numbers in the order of the draws."""
+def draw_synthetic(env: Drawing, seed: np.uint64, episode: int) -> None:
+    """Arrivals, slots and cores of the stand-in's jobs, in order of arrival."""
+    source, jobs, drawn = env.source.constants, env.jobs, env.drawn
     arrivals = stream(seed, episode, ARRIVALS)
     sizes = stream(seed, episode, SIZES)
     demands = stream(seed, episode, DEMANDS)
@@ -999,171 +864,106 @@ def draw_synthetic(
         while slot + slots > horizon:
             state, u = uniform(state)
             slot = int(u * horizon)
-        scratch[0, i] = (slot << INDEX_BITS) + i
-        scratch[1, i] = slots
-        scratch[2, i] = min(cores, source.cores)
-    sort_keys(scratch, source.jobs)
+        drawn.number[i] = (slot << INDEX_BITS) + i
+        drawn.processing[i] = slots
+        drawn.cpu[i] = min(cores, source.cores)
+    sort(drawn.number, source.jobs)
     for j in range(source.jobs):
-        key = scratch[0, j]
+        key = drawn.number[j]
         i = key & (MOST_JOBS - 1)
-        scratch[0, j] = i
-        arrival[b, j] = key >> INDEX_BITS
-        processing[b, j, 0] = scratch[1, i]
-        cpu[b, j, 0] = scratch[2, i]
+        drawn.number[j] = i
+        jobs.arrival[j] = key >> INDEX_BITS
+        jobs.processing[j, 0] = drawn.processing[i]
+        jobs.cpu[j, 0] = drawn.cpu[i]
 
 
 @helper
-def draw_window(
-    seed: np.uint64,
-    episode: int,
-    source: Any,
-    trace_arrival: Any,
-    trace_processing: Any,
-    trace_cpu: Any,
-    trace_memory: Any,
-    b: int,
-    arrival: Any,
-    processing: Any,
-    cpu: Any,
-    memory: Any,
-) -> None:
+def draw_window(env: Drawing, seed: np.uint64, episode: int) -> None:
     """The episode's window of a trace: consecutive ones in turn, from a first that the seed decides."""
+    source, trace, jobs = env.source.constants, env.source, env.jobs
     _, u = uniform(stream(seed, 0, WINDOWS))
     first = ((int(u * source.windows) + episode) % source.windows) * source.jobs
     work = 0
     for j in range(source.jobs):
-        processing[b, j, 0] = trace_processing[first + j]
-        cpu[b, j, 0] = trace_cpu[first + j]
-        memory[b, j] = trace_memory[first + j]
-        work += trace_processing[first + j] * trace_cpu[first + j]
-    origin = trace_arrival[first]
-    span = trace_arrival[first + source.jobs - 1] - origin
+        env.drawn.number[j] = j
+        jobs.processing[j, 0] = trace.processing[first + j]
+        jobs.cpu[j, 0] = trace.cpu[first + j]
+        jobs.memory[j] = trace.memory[first + j]
+        work += trace.processing[first + j] * trace.cpu[first + j]
+    origin = trace.arrival[first]
+    span = trace.arrival[first + source.jobs - 1] - origin
     slot = source.slot_seconds
     if source.capacity > 0.0 and span > 0.0:
         slot = span * source.capacity / float(work)
     for j in range(source.jobs):
-        arrival[b, j] = int(math.floor((trace_arrival[first + j] - origin) / slot))
+        jobs.arrival[j] = int(math.floor((trace.arrival[first + j] - origin) / slot))
 
 
-@pure_kernel
-def draw(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    constants: npt.NDArray[Any],
-    servers: Integers,
-    servers_memory: Integers,
-    trace_arrival: Floats,
-    trace_processing: Integers,
-    trace_cpu: Integers,
-    trace_memory: Integers,
-    scratch: Integers,
-    arrival: Integers,
-    tasks: Integers,
-    processing: Integers,
-    cpu: Integers,
-    memory: Integers,
-    declared_cpu: Integers,
-    declared_memory: Integers,
-    first_task: Indices,
-    latency: Floats,
-    server_cpu: Integers,
-    server_memory: Integers,
-) -> int:
-    """Draw the workload of (seed, episode) for environments.
+@helper
+def complete_job(env: Drawing, seed: np.uint64, episode: int, j: int) -> None:
+    """Memory, phases and declarations of job j, which has its slots and cores."""
+    source, jobs = env.source.constants, env.jobs
+    number = env.drawn.number[j]
+    jobs.tasks[j, 0] = 1
+    jobs.tasks[j, 1] = 0
+    jobs.processing[j, 1] = 0
+    jobs.cpu[j, 1] = 0
+    if source.kind != TWO:
+        jobs.memory[j] = 0
+    elif source.windows == 0:
+        _, z, _ = normal_pair(substream(stream(seed, episode, MEMORIES), number))
+        size = MEMORY_MEDIAN * jobs.cpu[j, 0] * math.exp(MEMORY_SIGMA * z)
+        jobs.memory[j] = min(nearest(size), source.memory)
+    if source.kind == MAPREDUCE:
+        cut_into_phases(jobs, seed, episode, number, j)
+    jobs.declared_cpu[j] = jobs.cpu[j, 0]
+    jobs.declared_memory[j] = jobs.memory[j]
+    if source.declared:
+        _, x, y = normal_pair(substream(stream(seed, episode, DECLARATIONS), number))
+        jobs.declared_cpu[j] = max(1, int(math.ceil(jobs.cpu[j, 0] * (1.0 + source.sigma * x))))
+        if source.kind == TWO:
+            size = math.ceil(jobs.memory[j] * (1.0 + source.sigma * y))
+            jobs.declared_memory[j] = min(max(1, int(size)), source.memory)
+
+
+@helper
+def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
+    """Draw the workload of (seed, episode); the arrays hold the most tasks that an episode can have.
 
     Every job has its own draws of each quantity, so that a change of one parameter leaves all else: of
     load or horizon, which job has which demands, memory, phases and declarations; of the servers or the kind,
     all that they do not limit; of the number of jobs, the draws of those that stay.
-
-    Args:
-        mask: which ones [B].
-        seeds: root seeds [B].
-        episodes: numbers of the episodes [B].
-        constants: SOURCE [1].
-        servers: cores of each server [M].
-        servers_memory: memory of each server [GB], [M].
-        trace_arrival: of the trace's jobs [s], [J], or empty, as are the next three.
-        trace_processing: [slots], [J].
-        trace_cpu: [cores], [J].
-        trace_memory: [GB], [J].
-        scratch: [3, N].
-        arrival: written, [B, >= N], as are all that follow; see :class:`Tables`.
-        tasks: [B, >= N, 2].
-        processing: [B, >= N, 2].
-        cpu: [B, >= N, 2].
-        memory: [B, >= N].
-        declared_cpu: [B, >= N].
-        declared_memory: [B, >= N].
-        first_task: [B, > N].
-        latency: [B, Q, M].
-        server_cpu: [B, M].
-        server_memory: [B, M].
-
-    Returns:
-        The most tasks of an environment. If tasks have latencies, and it exceeds Q, these are not written:
-        call again with a larger array.
     """
-    source = constants[0]
-    most = 0
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        seed = seeds[b]
-        episode = episodes[b]
-        for i in range(servers.shape[0]):
-            server_cpu[b, i] = servers[i]
-            server_memory[b, i] = servers_memory[i]
-        if source.windows > 0:
-            draw_window(
-                seed,
-                episode,
-                source,
-                trace_arrival,
-                trace_processing,
-                trace_cpu,
-                trace_memory,
-                b,
-                arrival,
-                processing,
-                cpu,
-                memory,
-            )
-        else:
-            draw_synthetic(seed, episode, source, scratch, b, arrival, processing, cpu)
-        memories = stream(seed, episode, MEMORIES)
-        declarations = stream(seed, episode, DECLARATIONS)
-        count = 0
+    source, jobs = env.source.constants, env.jobs
+    jobs.size.jobs = source.jobs
+    jobs.size.kind = source.kind
+    jobs.size.declared = source.declared
+    for i in range(jobs.server_cpu.shape[0]):
+        jobs.server_cpu[i] = env.source.server_cpu[i]
+        jobs.server_memory[i] = env.source.server_memory[i]
+    if source.windows > 0:
+        draw_window(env, seed, episode)
+    else:
+        draw_synthetic(env, seed, episode)
+    count = 0
+    for j in range(source.jobs):
+        complete_job(env, seed, episode, j)
+        jobs.first_task[j] = count
+        count += jobs.tasks[j, 0] + jobs.tasks[j, 1]
+    jobs.first_task[source.jobs] = count
+    if source.latency:
         for j in range(source.jobs):
-            i = j if source.windows > 0 else scratch[0, j]
-            tasks[b, j, 0] = 1
-            tasks[b, j, 1] = 0
-            processing[b, j, 1] = 0
-            cpu[b, j, 1] = 0
-            if source.kind != TWO:
-                memory[b, j] = 0
-            elif source.windows == 0:
-                _, z, _ = normal_pair(substream(memories, i))
-                size = MEMORY_MEDIAN * cpu[b, j, 0] * math.exp(MEMORY_SIGMA * z)
-                memory[b, j] = min(nearest(size), source.memory)
-            if source.kind == MAPREDUCE:
-                cut_into_phases(seed, episode, i, b, j, tasks, processing, cpu)
-            declared_cpu[b, j] = cpu[b, j, 0]
-            declared_memory[b, j] = memory[b, j]
-            if source.declared:
-                _, x, y = normal_pair(substream(declarations, i))
-                declared_cpu[b, j] = max(1, int(math.ceil(cpu[b, j, 0] * (1.0 + source.sigma * x))))
-                if source.kind == TWO:
-                    size = math.ceil(memory[b, j] * (1.0 + source.sigma * y))
-                    declared_memory[b, j] = min(max(1, int(size)), source.memory)
-            first_task[b, j] = count
-            count += tasks[b, j, 0] + tasks[b, j, 1]
-        first_task[b, source.jobs] = count
-        if source.latency and count <= latency.shape[1]:
-            for j in range(source.jobs):
-                draw_latencies(seed, episode, b, j, tasks, first_task, latency)
-        most = max(most, count)
-    return most
+            draw_latencies(jobs, seed, episode, j)
+    return 0
+
+
+access = accessor(Drawing)
+
+
+@pure_kernel
+def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
+    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
+    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
 
 
 # Toy instances --------------------------------------------------------------------------------
