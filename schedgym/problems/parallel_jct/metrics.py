@@ -8,16 +8,21 @@ until then. A task whose remaining work takes at most 1e-9 max(1, t) seconds has
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel
+from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers32, allocate, sizes_of
+from schedgym.core.jit import helper, kernel, pure_kernel, record_dtype
+from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.stepping import measure_each
+from schedgym.core.tables import Table, accessor, batch_of_one
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct.problem import METRICS
+from schedgym.problems.parallel_jct.workload import Jobs, is_granted, tables
 from schedgym.problems.single_job.metrics import (
     ENERGY_ROUNDING,
     ROUNDING,
@@ -25,121 +30,170 @@ from schedgym.problems.single_job.metrics import (
     check_rows,
     read_limits,
 )
+from schedgym.solvers.placement import Membership, make_membership
 
-__all__ = ["Pieces", "fates", "measure", "metrics", "pieces", "validate"]
+__all__ = [
+    "Episode",
+    "Log",
+    "Metrics",
+    "Pieces",
+    "Schedule",
+    "fates",
+    "measure",
+    "metrics",
+    "pieces",
+    "validate",
+]
 
 B1 = npt.NDArray[np.bool_]
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 
-NAMES = tuple(metric.name for metric in METRICS if metric.recorded)
 LARGEST_RATIO = 1.1  # of a drawn energy cap to the load
 INSTANT = 1e-9  # events closer than this, times max(1, t), are one
 CRUMB = 1e-9  # share of a server's capacity that counts as nothing
 
+METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
+END = record_dtype(("clock", np.float64))  # the instant at which the episode ended
+LOGGED = record_dtype(("rows", np.int64))
+
+
+class Schedule(NamedTuple):
+    """When jobs ran: with the workload and the log all that metrics are made of."""
+
+    end: Annotated[Any, END]
+    launch: Annotated[Floats, "job", Fill(math.nan)]  # [s] NaN: never
+    completion: Annotated[Floats, "job", Fill(math.nan)]  # [s] NaN: has not
+    energy: Annotated[Floats, "job"]  # [vCPU s] of the placement
+    completed: Annotated[Flags, "task"]
+
+
+class Log(NamedTuple):
+    """Who ran where: pieces of tasks with constant vCPU; those of a task by time."""
+
+    size: Annotated[Any, LOGGED]
+    task: Annotated[Integers32, "log"]
+    server: Annotated[Integers32, "log"]
+    start: Annotated[Floats, "log"]
+    end: Annotated[Floats, "log"]
+    base: Annotated[Floats, "log"]
+    extra: Annotated[Floats, "log"]
+
+
+class Metrics(NamedTuple):
+    """The metrics of a finished episode, by name."""
+
+    values: Annotated[Any, METRIC_VALUES]
+
+
+class Scratch(NamedTuple):
+    """Work space of :func:`measure_one`."""
+
+    time: Annotated[Floats, "job"]
+    waiting: Annotated[Floats, "job"]
+    done: Annotated[Floats, "task"]  # vCPU s
+
+
+class Episode(NamedTuple):
+    """What metrics are made of."""
+
+    jobs: Jobs
+    schedule: Schedule
+    log: Log
+    metrics: Metrics
+    scratch: Annotated[Scratch, SCRATCH]
+
 
 @helper
-def percentile(ordered: F8, count: int, share: float) -> float:
-    """Linear interpolation between order statistics (numpy's default definition)."""
-    at = share * (count - 1)
-    low = int(math.floor(at))
-    high = min(low + 1, count - 1)
-    t = at - low
-    difference = ordered[high] - ordered[low]
-    if t >= 0.5:  # as numpy does, so that both ends are exact
-        return ordered[high] - difference * (1.0 - t)
-    return ordered[low] + difference * t
+def settle_work(episode: Episode) -> None:
+    """The work that was done of each task: all of it, or if the task was cut off, that of its pieces."""
+    jobs, log, done = episode.jobs, episode.log, episode.scratch.done
+    for task in range(jobs.first_task[jobs.size.jobs]):
+        done[task] = 0.0
+    for r in range(log.size.rows):
+        task = log.task[r]
+        if episode.schedule.completed[task]:
+            done[task] = jobs.load[task] / jobs.efficiency[task, log.server[r]]
+        else:
+            done[task] += (log.base[r] + log.extra[r]) * (log.end[r] - log.start[r])
 
 
-@kernel
-def measure(
-    mask: B1,
-    jobs: I8,
-    arrival: F8,
-    total_load: F8,
-    granted: B1,
-    launch: F8,
-    completion: F8,
-    energy: F8,
-    work: F8,
-    capacity: F8,
-    clock: F8,
-    out: F8,
-) -> None:
-    """Metrics of schedules.
+@helper
+def work_of(episode: Episode, job: int) -> float:
+    """The work that was done of a job."""
+    work = 0.0
+    for task in range(episode.jobs.first_task[job], episode.jobs.first_task[job + 1]):
+        work += episode.scratch.done[task]
+    return work
 
-    Args:
-        mask: which rows to measure [B].
-        jobs: number of jobs [B].
-        arrival: ascending [s] [B, >= J].
-        total_load: of each job [vCPU s] [B, >= J].
-        granted: whether a job's least energy exceeds the largest cap [B, >= J].
-        launch: NaN for jobs that never were [s] [B, >= J].
-        completion: NaN for jobs that have not completed [s] [B, >= J].
-        energy: of the placement of each launched job [vCPU s] [B, >= J].
-        work: done for each job that is launched and not completed [vCPU s] [B, >= J].
-        capacity: of the servers [vCPU] [B, M].
-        clock: when the episode ended [s] [B].
-        out: written [B, >= len(NAMES)], in the order of the descriptor.
-    """
-    time = np.empty(arrival.shape[1])
-    waiting = np.empty(arrival.shape[1])
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        n = jobs[b]
-        total_time = 0.0
-        total_waiting = 0.0
-        running = 0.0
-        last = arrival[b, 0]
-        finished = 0
-        launched = 0
-        used = 0.0
-        committed = 0.0
-        load = 0.0
-        grants = 0
-        for i in range(n):
-            if math.isnan(completion[b, i]):
-                time[i] = max(clock[b] - arrival[b, i], 0.0)
-                last = max(last, clock[b])
-            else:
-                time[i] = completion[b, i] - arrival[b, i]
-                last = max(last, completion[b, i])
-                finished += 1
-                running += completion[b, i] - launch[b, i]
-            if math.isnan(launch[b, i]):
-                waiting[i] = max(clock[b] - arrival[b, i], 0.0)
-            else:
-                waiting[i] = launch[b, i] - arrival[b, i]
-                launched += 1
-                grants += granted[b, i]
-                committed += energy[b, i]
-                load += total_load[b, i]
-                used += work[b, i] if math.isnan(completion[b, i]) else energy[b, i]
-            total_time += time[i]
-            total_waiting += waiting[i]
-        time[:n].sort()
-        waiting[:n].sort()
-        cpu = 0.0
-        for j in range(capacity.shape[1]):
-            cpu += capacity[b, j]
-        makespan = last - arrival[b, 0]
-        row = out[b]
-        row[0] = total_time / n
-        row[1] = percentile(time, n, 0.5)
-        row[2] = percentile(time, n, 0.95)
-        row[3] = time[n - 1]
-        row[4] = total_waiting / n
-        row[5] = percentile(waiting, n, 0.95)
-        row[6] = running / finished if finished > 0 else 0.0
-        row[7] = makespan
-        row[8] = finished
-        row[9] = launched
-        # a duration may vanish in the rounding of a large clock, and with it the makespan
-        row[10] = used / (cpu * makespan) if makespan > 0.0 else 0.0
-        row[11] = committed
-        row[12] = committed / load if launched > 0 else 0.0
-        row[13] = grants
+
+@helper
+def measure_one(episode: Episode) -> None:
+    """Write the metrics of one schedule."""
+    jobs, schedule, scratch = episode.jobs, episode.schedule, episode.scratch
+    values, clock, n = episode.metrics.values, schedule.end.clock, jobs.size.jobs
+    settle_work(episode)
+    total_time = 0.0
+    total_waiting = 0.0
+    running = 0.0
+    last = jobs.arrival[0]
+    used = 0.0
+    committed = 0.0
+    load = 0.0
+    finished = 0
+    launched = 0
+    grants = 0
+    for i in range(n):
+        arrival, launch, completion = jobs.arrival[i], schedule.launch[i], schedule.completion[i]
+        if math.isnan(completion):
+            scratch.time[i] = max(clock - arrival, 0.0)
+            last = max(last, clock)
+        else:
+            scratch.time[i] = completion - arrival
+            last = max(last, completion)
+            finished += 1
+            running += completion - launch
+        if math.isnan(launch):
+            scratch.waiting[i] = max(clock - arrival, 0.0)
+        else:
+            scratch.waiting[i] = launch - arrival
+            launched += 1
+            grants += is_granted(jobs, i)
+            committed += schedule.energy[i]
+            load += jobs.total_load[i]
+            used += work_of(episode, i)
+        total_time += scratch.time[i]
+        total_waiting += scratch.waiting[i]
+    sort(scratch.time, n)
+    sort(scratch.waiting, n)
+    cpu = 0.0
+    for j in range(jobs.cpu.shape[0]):
+        cpu += jobs.cpu[j]
+    makespan = last - jobs.arrival[0]
+    values.average_jct = total_time / n
+    values.median_jct = percentile(scratch.time, n, 0.5)
+    values.p95_jct = percentile(scratch.time, n, 0.95)
+    values.max_jct = scratch.time[n - 1]
+    values.mean_waiting = total_waiting / n
+    values.p95_waiting = percentile(scratch.waiting, n, 0.95)
+    values.mean_running = running / finished if finished > 0 else 0.0
+    values.makespan = makespan
+    values.finished = finished
+    values.launched = launched
+    # a duration may vanish in the rounding of a large clock, and with it the makespan
+    values.utilization = used / (cpu * makespan) if makespan > 0.0 else 0.0
+    values.energy = committed
+    values.energy_share = committed / load if launched > 0 else 0.0
+    values.granted = grants
+
+
+access = accessor(Episode)
+
+
+@pure_kernel
+def measure(table: Any, tools: Any, mask: Any) -> None:
+    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
+    measure_each(access, measure_one, table, tools, mask)
 
 
 class Pieces(NamedTuple):
@@ -162,7 +216,8 @@ class Pieces(NamedTuple):
 def pieces(record: ScheduleRecord) -> Pieces:
     """Gather the rows of a record, sorted by start, by task and by job."""
     workload = record.workload
-    job, load = np.asarray(workload.tasks["job"]), np.asarray(workload.tasks["load"])
+    # a copy, since kernels are compiled anew for read-only arrays
+    job, load = np.array(workload.tasks["job"]), np.asarray(workload.tasks["load"])
     tasks, jobs = len(job), len(workload.jobs["arrival"])
     first_task = np.searchsorted(job, np.arange(jobs + 1))
     order = np.argsort(record.job, kind="stable")
@@ -209,26 +264,19 @@ def _caps(workload: Workload) -> tuple[F8, F8, F8]:
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
-    workload, own = record.workload, pieces(record)
-    jobs = len(own.launch)
-    total, least, cap = _caps(workload)
-    out = np.zeros((1, len(NAMES)))
-    measure(
-        np.ones(1, dtype=bool),
-        np.array([jobs]),
-        # copies, since kernels are compiled anew for read-only arrays
-        np.array(workload.jobs["arrival"], dtype=np.float64)[None],
-        total[None],
-        (least > cap)[None],
-        own.launch[None],
-        own.completion[None],
-        _totals(own.job, jobs, own.leq)[None],
-        _totals(own.job, jobs, np.where(own.completed, own.leq, own.done))[None],
-        np.array(workload.cluster["cpu"], dtype=np.float64)[None],
-        np.array([float(record.final_time)]),
-        out,
-    )
-    return dict(zip(NAMES, out[0].tolist(), strict=True))
+    jobs, own = tables(record.workload), pieces(record)
+    rows = len(record.job)
+    sizes = sizes_of(jobs) | {"log": rows}
+    schedule, log, found = allocate(Schedule, sizes, 1), allocate(Log, sizes, 1), allocate(Metrics, {}, 1)
+    schedule.end["clock"] = record.final_time
+    schedule.launch[0], schedule.completion[0] = own.launch, own.completion
+    schedule.energy[0], schedule.completed[0] = _totals(own.job, len(own.launch), own.leq), own.completed
+    log.size["rows"] = rows
+    log.task[0], log.server[0] = record.job, record.server
+    log.start[0], log.end[0] = record.start, record.end
+    log.base[0], log.extra[0] = record.amount.T
+    measure(*Table(Episode(batch_of_one(jobs), schedule, log, found, None), sizes), np.ones(1, dtype=bool))
+    return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
@@ -337,23 +385,8 @@ def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
     # jobs launched at one instant: those that hold the least last
     launched = launched[np.lexsort((-_totals(own.job, jobs, base)[launched], own.launch[launched]))]
     held = np.flatnonzero(base > 0.0)
-    server, server_group = np.nonzero(limits.member.T)
-    group, group_server = np.nonzero(limits.member)
-    found = _first_bad_launch(
-        own.first_task,
-        own.launch,
-        launched,
-        held[np.argsort(own.end[held], kind="stable")],
-        own.server,
-        base,
-        own.end,
-        np.searchsorted(server, np.arange(len(cpu) + 1)),
-        server_group,
-        np.searchsorted(group, np.arange(len(limits.name) + 1)),
-        group_server,
-        limits.share,
-        cpu,
-    )
+    ends = held[np.argsort(own.end[held], kind="stable")]
+    found = _first_bad_launch(own, launched, ends, base, make_membership(limits.member), limits.share, cpu)
     if found[0] >= 0:
         job, k, used, allowed = found
         raise InvalidSchedule(
@@ -364,19 +397,7 @@ def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
 
 @kernel
 def _first_bad_launch(
-    first_task: I8,
-    launch: F8,
-    launched: I8,
-    ends: I8,
-    server: I8,
-    base: F8,
-    end: F8,
-    server_start: I8,
-    server_group: I8,
-    group_start: I8,
-    group_server: I8,
-    share: F8,
-    cpu: F8,
+    own: Pieces, launched: I8, ends: I8, base: F8, membership: Membership, share: F8, cpu: F8
 ) -> tuple[float, float, float, float]:
     """The first launch that exceeds a limit: job, group, base vCPU there and the limit; job -1 if none does.
 
@@ -385,20 +406,16 @@ def _first_bad_launch(
     its end, with any job that can be last.
 
     Args:
-        first_task: of each job [J + 1].
-        launch: [s] [J].
+        own: of the record.
         launched: jobs by launch.
         ends: tasks that hold something, by end.
-        server: of each task [T].
         base: held by each task from its launch to its end [vCPU] [T].
-        end: of each task [s] [T].
-        server_start: first entry of each server in ``server_group`` [M + 1].
-        server_group: the groups of each server.
-        group_start: first entry of each group in ``group_server`` [R + 1].
-        group_server: the servers of each group.
+        membership: of servers in groups.
         share: of each group's available vCPU that a job may have [R].
         cpu: of the servers [vCPU] [M].
     """
+    first_task, launch, server, end = own.first_task, own.launch, own.server, own.end
+    server_start, server_group, group_start, group_server = membership
     held = np.zeros(cpu.shape[0])  # base of all tasks that run
     mine = np.zeros(cpu.shape[0])
     wanted = np.zeros(share.shape[0])

@@ -12,15 +12,15 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
-    state, jobs = simulator.state, simulator.jobs
-    s = state.scalars[index]
-    running, waiting = int(s["running"]), int(s["waiting"])
-    server, job = state.server[index, :running], state.job[index, :running]
-    speed = state.base[index, :running].copy()
+    state, jobs, rows = simulator.state, simulator.jobs, simulator.arrays.running
+    s, window = state.scalars[index], simulator.interface.sizes["window"]
+    running, waiting, count = int(s["running"]), int(s["waiting"]), int(jobs.size["jobs"][index])
+    server, job = rows.server[index, :running], rows.job[index, :running]
+    speed = rows.base[index, :running].copy()
     if not s["deciding"]:  # a round takes back what was lent
-        speed += state.extra[index, :running]
+        speed += rows.extra[index, :running]
     bars = []
-    for j in range(simulator.servers):
+    for j in range(len(jobs.cpu[index])):
         here = np.flatnonzero(server == j)
         parts: dict[int, float] = {}
         for q in here.tolist():
@@ -48,12 +48,12 @@ def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
         clock=f"{clock:.1f} s",
         event=event,
         counts=f"{waiting} jobs wait, {len(np.unique(job))} run in {running} tasks on "
-        f"{len(np.unique(server))} of {simulator.servers} servers, {s['completed']} of {s['jobs']} done",
-        done=float(s["completed"] / s["jobs"]),
+        f"{len(np.unique(server))} of {len(bars)} servers, {s['completed']} of {count} done",
+        done=float(s["completed"] / count),
         bar="server",
         bars=bars,
         lines=lines,
-        rows=simulator.window,
+        rows=window,
         legend="load of the waiting ones",
         whole=1.5 * max((line.waiting for line in lines), default=1.0),
     )

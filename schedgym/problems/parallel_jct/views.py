@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,49 +24,40 @@ MOST_JOBS = 10**7
 TASK_VIEWS = ("place", "search")
 
 
-def choices(view: str, window: int, servers: int, most_tasks: int) -> int:
+def choices(view: str, sizes: Mapping[str, int]) -> int:
     """Number of choices of a discrete view."""
-    more = {"pick": 0, "place": servers, "search": most_tasks * servers + 1}
-    return window + 1 + more[view]
+    servers = sizes["servers"]
+    more = {"pick": 0, "place": servers, "search": sizes["tasks"] * servers + 1}
+    return sizes["window"] + 1 + more[view]
 
 
-def mask_length(parameters: ParallelJCTParameters, window: int, servers: int, most_tasks: int) -> int:
+def mask_length(parameters: ParallelJCTParameters, sizes: Mapping[str, int]) -> int:
     """Length of the mask of feasible actions; 0 where the view has none, or none is wanted."""
     if parameters.view == "plan" or not parameters.action_mask:
         return 0
-    return choices(parameters.view, window, servers, most_tasks)
+    return choices(parameters.view, sizes)
 
 
-def action_space(view: str, window: int, servers: int, most_tasks: int) -> spaces.Box | spaces.Discrete:
-    """The action space of a view with ``window`` visible jobs of up to ``most_tasks`` tasks."""
+def action_space(view: str, sizes: Mapping[str, int]) -> spaces.Box | spaces.Discrete:
+    """The action space of a view; ``sizes`` are the interface's."""
     if view == "plan":
-        high = np.empty((1 + most_tasks, 2))
-        high[0] = window, 1.0
-        high[1:] = servers - 1, MOST_CPU
+        high = np.empty((1 + sizes["tasks"], 2))
+        high[0] = sizes["window"], 1.0
+        high[1:] = sizes["servers"] - 1, MOST_CPU
         return spaces.Box(np.zeros_like(high), high, dtype=np.float64)
-    return spaces.Discrete(choices(view, window, servers, most_tasks))
+    return spaces.Discrete(choices(view, sizes))
 
 
-def observation_space(
-    parameters: ParallelJCTParameters,
-    window: int,
-    running: int,
-    rows: int,
-    servers: int,
-    groups: int,
-    most_tasks: int,
-) -> spaces.Dict:
+def observation_space(parameters: ParallelJCTParameters, sizes: Mapping[str, int]) -> spaces.Dict:
     """The observation space: named arrays in exact units, or float32 tokens.
 
     Args:
         parameters: of the environment.
-        window: W, visible waiting jobs.
-        running: S, visible running tasks.
-        rows: T, room for tasks of the visible jobs.
-        servers: M.
-        groups: R.
-        most_tasks: of a job.
+        sizes: the interface's: visible waiting jobs (window), visible running tasks (running), rows for tasks
+            of the visible jobs (rows), servers, groups, tasks of a job (tasks).
     """
+    window, running, rows = sizes["window"], sizes["running"], sizes["rows"]
+    servers, groups, most_tasks = sizes["servers"], sizes["groups"], sizes["tasks"]
 
     def reals(most: float, *shape: int) -> spaces.Box:
         return spaces.Box(0.0, most, shape, np.float64)
@@ -119,7 +111,7 @@ def observation_space(
         }
         if parameters.view == "search":
             entries["moves"] = spaces.Box(0.0, 1.0, (most_tasks, servers, MOVE_FEATURES), np.float32)
-    length = mask_length(parameters, window, servers, most_tasks)
+    length = mask_length(parameters, sizes)
     if length:
         entries["action_mask"] = spaces.MultiBinary(length)
     return spaces.Dict(entries)
@@ -127,16 +119,5 @@ def observation_space(
 
 def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discrete]:
     """Observation and action space of one environment of a simulator of ParallelJCT."""
-    sizes = simulator.interface.sizes
-    return (
-        observation_space(
-            simulator.parameters,
-            sizes["window"],
-            sizes["running"],
-            sizes["rows"],
-            sizes["servers"],
-            sizes["groups"],
-            sizes["tasks"],
-        ),
-        action_space(simulator.parameters.view, sizes["window"], sizes["servers"], sizes["tasks"]),
-    )
+    parameters, sizes = simulator.parameters, simulator.interface.sizes
+    return observation_space(parameters, sizes), action_space(parameters.view, sizes)

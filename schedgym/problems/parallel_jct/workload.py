@@ -8,13 +8,16 @@ Source: paper 001, section 6.2.1; for the energy caps also section 6.1.1.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel, record_dtype
-from schedgym.core.random import GOLDEN, exponential, mix, stream, uniform
+from schedgym.core.random import exponential, stream, substream, uniform
+from schedgym.core.stepping import draw_each
+from schedgym.core.tables import accessor, draw_into
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.single_job.topology import (
@@ -40,28 +43,26 @@ __all__ = [
     "MOST_LOAD",
     "SCHEMA",
     "TOYS",
+    "Drawing",
+    "Jobs",
+    "Origin",
     "Source",
-    "Tables",
     "TraceJobs",
+    "Tree",
     "cap_of_round",
-    "cap_of_round_python",
     "draw",
-    "draw_python",
     "energy_draw",
-    "energy_draw_python",
     "from_trace",
     "generate",
+    "is_granted",
     "make_source",
     "make_workload",
     "rebuild",
     "shuffle_future",
+    "size_moments",
     "tables",
     "toy",
 ]
-
-Bits = npt.NDArray[np.int8]
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 #: no job of a workload may arrive later [s], so that clocks resolve 0.2 ms
 LAST_TIME = 1e12
@@ -133,6 +134,24 @@ SCHEMA = Schema(
 )
 
 
+class Tree(TypedDict, total=False):
+    """The groups of servers of a workload, in one of two forms.
+
+    Attributes:
+        arity: of a fat tree, or ``groups``.
+        groups: whether a server is in a group, 0 or 1; [R, M].
+        beta: shares of the available vCPU of a group that a job may use. With ``arity`` of racks, pods, and
+            the data centre (an object of these names, or a list; None: 0.3, 0.2, 0.2), with ``groups`` of
+            each; [R].
+        server_caps: whether each server's own vCPU is a limit; None: it is.
+    """
+
+    arity: int | None
+    groups: npt.ArrayLike | None
+    beta: Any
+    server_caps: bool | None
+
+
 def make_workload(
     arrival: npt.ArrayLike,
     job: npt.ArrayLike,
@@ -140,12 +159,9 @@ def make_workload(
     efficiency: npt.ArrayLike,
     cpu: npt.ArrayLike,
     *,
-    arity: int | None = None,
-    groups: npt.ArrayLike | None = None,
-    beta: Any = None,
-    server_caps: bool | None = None,
     energy_cap_ratio: npt.ArrayLike | None = None,
     energy_seed: int | None = None,
+    **tree: Unpack[Tree],
 ) -> Workload:
     """A checked workload.
 
@@ -155,24 +171,18 @@ def make_workload(
         load: of each task [vCPU s]; [Q].
         efficiency: of each task on each server, in (0, 1]; [Q, M].
         cpu: of each server [vCPU]; [M].
-        arity: of a fat tree, or ``groups``.
-        groups: whether a server is in a group, 0 or 1; [R, M].
-        beta: shares of the available vCPU of a group that a job may use. With ``arity`` of racks, pods, and
-            the data centre (an object of these names, or a list; None: 0.3, 0.2, 0.2), with ``groups`` of
-            each; [R].
-        server_caps: whether each server's own vCPU is a limit; None: it is.
         energy_cap_ratio: each job's energy cap over its load, in every round, unless its least energy is
             larger; [J]. None: caps are drawn anew in every round.
         energy_seed: decides the draws of the caps; None: 0.
+        **tree: ``arity`` or ``groups``, ``beta`` and ``server_caps``, see :class:`Tree`.
 
     Raises:
         InvalidWorkload: naming the field and the first bad index.
     """
-    cluster: dict[str, Any] = {"arity": arity, "groups": groups, "beta": beta, "server_caps": server_caps}
     sections: dict[str, dict[str, Any]] = {
         "jobs": {"arrival": arrival, "energy_cap_ratio": energy_cap_ratio},
         "tasks": {"job": job, "load": load, "efficiency": efficiency},
-        "cluster": {"cpu": cpu, **cluster},
+        "cluster": {"cpu": cpu, **tree},
         "parameters": {"energy_seed": energy_seed},
     }
     return SCHEMA.parse(
@@ -183,52 +193,56 @@ def make_workload(
     )
 
 
-class Tables(NamedTuple):
-    """A workload as arrays for kernels. J jobs, Q tasks, M servers, R groups."""
+#: how many of its jobs a workload uses of its arrays
+SIZE = record_dtype(("jobs", np.int64))
 
-    arrival: Floats  # [J]
-    first_task: Integers  # [J + 1]
-    load: Floats  # [Q]
-    efficiency: Floats  # [Q, M]
-    total_load: Floats  # [J]
-    least_energy: Floats  # [J] every task on its most efficient server
-    energy_cap_ratio: Floats  # [J] nan: the cap is drawn
-    energy_seed: int
-    cpu: Floats  # [M]
-    matrix: Bits  # [R, M]
-    share: Floats  # [R]
-    kind: Integers  # [R] see topology.Groups
+
+class Jobs(NamedTuple):
+    """The workload of an episode, as kernels take it; arrays may be longer than it."""
+
+    size: Annotated[Any, SIZE]
+    arrival: Annotated[Floats, "job"]  # [s]
+    first_task: Annotated[Integers, "job+1"]
+    total_load: Annotated[Floats, "job"]  # [vCPU s]
+    least_energy: Annotated[Floats, "job"]  # [vCPU s] every task on its most efficient server
+    energy_cap_ratio: Annotated[Floats, "job"]  # energy cap over load, nan: the cap is drawn
+    energy_seed: Annotated[Integers, 1]
+    load: Annotated[Floats, "task"]  # [vCPU s]
+    efficiency: Annotated[Floats, "task", "server"]
+    cpu: Annotated[Floats, "server"]  # [vCPU]
+    matrix: Annotated[Bytes, "group", "server"]  # whether a server is in a group
+    share: Annotated[Floats, "group"]  # of a group's available vCPU that a job may use
 
     @property
     def most_tasks(self) -> int:
-        """Largest number of tasks of a job."""
-        return int(np.diff(self.first_task).max())
+        """Largest number of tasks of a job, of the workload of one environment."""
+        return int(np.diff(self.first_task[: int(self.size["jobs"]) + 1]).max())
 
 
-def tables(workload: Workload) -> Tables:
-    """A checked workload as arrays for kernels."""
+def tables(workload: Workload) -> Jobs:
+    """A workload as kernels take it, for one environment."""
     jobs, tasks = workload.jobs, workload.tasks
     arrival, load = jobs["arrival"], tasks["load"]
     first = np.searchsorted(tasks["job"], np.arange(len(arrival) + 1))
     groups = cluster_groups(workload.cluster)
     ratio = jobs.get("energy_cap_ratio")
-    return Tables(
+    return Jobs(
+        size=np.array((len(arrival),), dtype=SIZE),
         arrival=arrival,
         first_task=first.astype(np.int64),
-        load=load,
-        efficiency=tasks["efficiency"],
         total_load=_sums(load, first),
         least_energy=_sums(load / tasks["efficiency"].max(axis=1), first),
         energy_cap_ratio=np.full(len(arrival), np.nan) if ratio is None else ratio,
-        energy_seed=int(workload.parameters.get("energy_seed", 0)),
+        energy_seed=np.array([workload.parameters.get("energy_seed", 0)], dtype=np.int64),
+        load=load,
+        efficiency=tasks["efficiency"],
         cpu=workload.cluster["cpu"],
         matrix=groups.matrix,
         share=groups.share,
-        kind=groups.kind,
     )
 
 
-def _sums(values: Floats, first: Integers) -> Floats:
+def _sums(values: npt.NDArray[np.float64], first: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Sums over each job's tasks, from its first to its last, as the draw sums; [J]."""
     return np.array([np.cumsum(values[a:b])[-1] for a, b in zip(first[:-1], first[1:], strict=True)])
 
@@ -243,64 +257,43 @@ def energy_draw(seed: int, job: int, round: int) -> float:
     return u
 
 
-def energy_draw_python(seed: int, job: int, round: int) -> float:
-    """:func:`energy_draw` in plain Python."""
-    mask = 2**64 - 1
-    golden = int(GOLDEN)
-
-    def mixed(word: int) -> int:
-        word &= mask
-        word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & mask
-        word = (word ^ (word >> 27)) * 0x94D049BB133111EB & mask
-        return word ^ (word >> 31)
-
-    state = mixed(mixed(mixed(seed + golden) + job) + golden * (round + 1))
-    return (mixed(state + golden) >> 11) * 2.0**-53
+@helper
+def is_granted(jobs: Jobs, job: int) -> Any:
+    """Whether no cap that the job can have admits it; then it is granted its least energy as the cap."""
+    most = jobs.energy_cap_ratio[job]
+    if math.isnan(most):
+        most = 1.0 + ENERGY_RANGE
+    return jobs.least_energy[job] > most * jobs.total_load[job]
 
 
 @helper
-def cap_of_round(
-    total_load: float, least_energy: float, ratio: float, seed: int, job: int, round: int
-) -> tuple[float, bool]:
-    """The energy cap of a job in its ``round``, and whether its least energy is granted as the cap.
+def cap_of_round(jobs: Jobs, job: int, round: int) -> float:
+    """The energy cap of a job in its ``round`` (of planning in which it waits, counted from 0).
 
-    With a ratio the cap is ratio * load; else it is drawn, U[1, 1.1] * load in each round. A job that no such
-    cap could ever admit is granted its least energy.
-
-    Args:
-        total_load: of the job [vCPU s].
-        least_energy: of the job [vCPU s].
-        ratio: cap over load, nan: drawn.
-        seed: ``energy_seed`` of the workload.
-        job: index of the job.
-        round: of planning in which the job waits, counted from 0.
+    With a ratio the cap is ratio * load; else it is drawn, U[1, 1.1] * load in each round.
     """
-    most = ratio
+    if is_granted(jobs, job):
+        return jobs.least_energy[job]
+    ratio = jobs.energy_cap_ratio[job]
     if math.isnan(ratio):
-        most = 1.0 + ENERGY_RANGE
-    if least_energy > most * total_load:
-        return least_energy, True
-    if math.isnan(ratio):
-        most = 1.0 + ENERGY_RANGE * energy_draw(seed, job, round)
-    return most * total_load, False
-
-
-def cap_of_round_python(
-    total_load: float, least_energy: float, ratio: float, seed: int, job: int, round: int
-) -> tuple[float, bool]:
-    """:func:`cap_of_round` in plain Python."""
-    drawn = math.isnan(ratio)
-    if least_energy > (1.0 + ENERGY_RANGE if drawn else ratio) * total_load:
-        return least_energy, True
-    if drawn:
-        ratio = 1.0 + ENERGY_RANGE * energy_draw_python(seed, job, round)
-    return ratio * total_load, False
+        ratio = 1.0 + ENERGY_RANGE * energy_draw(jobs.energy_seed[0], job, round)
+    return ratio * jobs.total_load[job]
 
 
 # Generator ------------------------------------------------------------------------------------
 
+
+class TraceJobs(NamedTuple):
+    """Jobs of a trace; a task's load is its duration on one vCPU, or drawn where the trace tells none."""
+
+    arrival: npt.NDArray[np.float64]  # [J] on the trace's own clock [s]
+    first_task: npt.NDArray[np.int64]  # [J + 1]
+    load: npt.NDArray[np.float64]  # [Q] [vCPU s], or empty: drawn
+    dropped: dict[str, int]  # why jobs were left out -> how many
+
+
 #: where episodes come from, for the compiled draw
-SOURCE = record_dtype(
+ORIGIN = record_dtype(
     ("windows", np.int64),  # of a trace; 0: synthetic
     ("jobs", np.int64),  # of an episode
     ("most_tasks", np.int64),  # of a synthetic job
@@ -314,13 +307,22 @@ SOURCE = record_dtype(
 )
 
 
-class TraceJobs(NamedTuple):
-    """Jobs of a trace; a task's load is its duration on one vCPU, or drawn where the trace tells none."""
+class Origin(NamedTuple):
+    """What a draw needs to know beside seed and episode."""
 
-    arrival: Floats  # [J] on the trace's own clock [s]
-    first: Integers  # [J + 1] first task of a job
-    load: Floats  # [Q] [vCPU s], or empty: drawn
-    dropped: dict[str, int]  # why jobs were left out -> how many
+    constants: Annotated[Any, ORIGIN]
+    matrix: Annotated[Bytes, "group", "server"]  # of the constraint groups, the same in all episodes
+    share: Annotated[Floats, "group"]
+    arrival: Annotated[Floats, "traced"]  # of the jobs of a trace, see TraceJobs
+    first_task: Annotated[Integers, "traced+1"]
+    load: Annotated[Floats, "traced_task"]
+
+
+class Drawing(NamedTuple):
+    """What a draw works on."""
+
+    source: Annotated[Origin, SHARED]
+    jobs: Jobs
 
 
 class Source:
@@ -329,81 +331,70 @@ class Source:
     Synthetic jobs arrive by a Poisson process from time 0, those of a trace as they did, the first at time 0.
     Loads are U(0, load_max] unless a trace tells them, efficiencies U[efficiency_min, 1].
 
+    Args:
+        parameters: of the environment.
+        trace: the jobs of the trace that they name, if any.
+
     Attributes:
-        jobs, servers: J, M.
-        arity: of the fat tree.
-        beta: shares of racks, pods, and the data centre; [3].
-        server_caps: whether servers' own vCPU are limits.
-        cpu: of each server [vCPU].
-        groups: the constraint groups, the same in all episodes.
-        most_tasks: the largest number of tasks that a job may have.
-        dropped: jobs of the trace that were left out: why -> how many.
-        constants: SOURCE record [1].
+        parameters: as given.
         trace: the jobs of the trace, or none.
+        jobs, servers: J, M.
+        windows: number of whole windows of the trace; 0 for the synthetic generator.
+        most_tasks: the largest number of tasks that a job may have.
+        groups: the constraint groups, the same in all episodes.
+        arrays: what the compiled draw takes.
     """
 
-    def __init__(
-        self,
-        jobs: int | str,
-        arity: int,
-        *,
-        reading: str = "x70",
-        most_tasks: int | None = None,
-        rate: float = 0.15,
-        load_max: float = 1000.0,
-        efficiency_min: float = 0.1,
-        cpu: float = 10.0,
-        rack_share: float = 0.3,
-        pod_share: float = 0.2,
-        data_centre_share: float = 0.2,
-        server_caps: bool = True,
-        trace: TraceJobs | None = None,
-    ) -> None:
-        windows = 0
-        if trace is None:
-            if isinstance(jobs, str):
-                raise InvalidParameter(f"jobs: {jobs!r} needs a trace")
-            trace = TraceJobs(np.zeros(0), np.zeros(1, dtype=np.int64), np.zeros(0), {})
-            self.most_tasks = most_tasks or DEFAULT_MOST_TASKS[reading]
-        else:
-            known = len(trace.arrival)
-            jobs = known if isinstance(jobs, str) else jobs
-            windows = known // jobs
-            if windows == 0:
+    def __init__(self, parameters: ParallelJCTParameters, trace: TraceJobs | None = None) -> None:
+        self.parameters, self.windows = parameters, 0
+        self.most_tasks = parameters.most_tasks or DEFAULT_MOST_TASKS[parameters.reading]
+        self.trace = trace or TraceJobs(np.zeros(0), np.zeros(1, dtype=np.int64), np.zeros(0), {})
+        known = len(self.trace.arrival)
+        self.jobs = known if isinstance(parameters.jobs, str) else parameters.jobs
+        if trace is not None:
+            self.windows = known // self.jobs
+            if self.windows == 0:
                 raise InvalidParameter(
-                    f"jobs: a window of {jobs} is longer than the trace, which has {known} jobs"
+                    f"jobs: a window of {self.jobs} is longer than the trace, which has {known} jobs"
                 )
-            self.most_tasks = int(np.diff(trace.first[: windows * jobs + 1]).max())
-        self.jobs, self.arity, self.cpu, self.server_caps, self.trace = jobs, arity, cpu, server_caps, trace
-        self.dropped = trace.dropped
-        self.beta = (rack_share, pod_share, data_centre_share)
-        self.groups = fat_tree_groups(arity, *self.beta, server_caps)
+            self.most_tasks = int(np.diff(trace.first_task[: self.windows * self.jobs + 1]).max())
+        shares = (parameters.rack_share, parameters.pod_share, parameters.data_centre_share)
+        self.groups = fat_tree_groups(parameters.arity, *shares, parameters.server_caps)
         self.servers = self.groups.matrix.shape[1]
-        self.constants = np.zeros(1, dtype=SOURCE)
-        weibull = WEIBULL[reading]
-        self.constants[0] = (windows, jobs, self.most_tasks, *weibull, rate, load_max, efficiency_min, cpu)
+        constants = (
+            *(self.windows, self.jobs, self.most_tasks, *WEIBULL[parameters.reading], parameters.rate),
+            *(parameters.load_max, parameters.efficiency_min, parameters.cpu),
+        )
+        self.arrays = Origin(
+            constants=np.array(constants, dtype=ORIGIN),
+            matrix=self.groups.matrix,
+            share=self.groups.share,
+            arrival=self.trace.arrival,
+            first_task=self.trace.first_task,
+            load=self.trace.load,
+        )
 
     @property
-    def windows(self) -> int:
-        """Number of whole windows of the trace; 0 for the synthetic generator."""
-        return int(self.constants["windows"][0])
-
-    @property
-    def room(self) -> int:
-        """Tasks to make room for at first: enough for all windows of a trace, and most synthetic episodes."""
+    def sizes(self) -> dict[str, int]:
+        """Lengths of the workload's dimensions; ``task`` is enough for all windows of a trace, and for most
+        synthetic episodes.
+        """
         if self.windows:
-            starts = self.trace.first[: self.windows * self.jobs + 1 : self.jobs]
-            return int(np.diff(starts).max())
-        mean, deviation = size_moments(self.constants[0])
-        enough = self.jobs * mean + 4.0 * math.sqrt(self.jobs) * deviation
-        return min(math.ceil(enough), self.jobs * self.most_tasks)
+            starts = self.trace.first_task[: self.windows * self.jobs + 1 : self.jobs]
+            tasks = int(np.diff(starts).max())
+        else:
+            mean, deviation = size_moments(self.parameters.reading, self.most_tasks)
+            enough = self.jobs * mean + 4.0 * math.sqrt(self.jobs) * deviation
+            tasks = min(math.ceil(enough), self.jobs * self.most_tasks)
+        groups, servers = self.groups.matrix.shape
+        return {"job": self.jobs, "task": tasks, "server": servers, "group": groups}
 
 
-def size_moments(constants: Any) -> tuple[float, float]:
+def size_moments(reading: str, most_tasks: int) -> tuple[float, float]:
     """Mean and standard deviation of the number of tasks of a synthetic job."""
-    beyond = np.arange(int(constants.most_tasks), dtype=np.float64)  # P(tasks > k), k = 0, 1, ...
-    scale = constants.weibull_factor * constants.weibull_scale
-    tail = np.exp(-((beyond / scale) ** constants.weibull_shape))
+    factor, scale, shape = WEIBULL[reading]
+    beyond = np.arange(most_tasks, dtype=np.float64)  # P(tasks > k), k = 0, 1, ...
+    tail = np.exp(-((beyond / (factor * scale)) ** shape))
     mean = float(tail.sum())
     square = float(((2.0 * beyond + 1.0) * tail).sum())
     return mean, math.sqrt(max(square - mean * mean, 0.0))
@@ -411,28 +402,14 @@ def size_moments(constants: Any) -> tuple[float, float]:
 
 def make_source(parameters: ParallelJCTParameters) -> Source:
     """The source that an environment's parameters name; reads the trace's file, if any."""
-    trace = None
-    if parameters.trace is not None:
-        from schedgym.traces import read_trace
+    if parameters.trace is None:
+        return Source(parameters)
+    from schedgym.traces import read_trace
 
-        trace = from_trace(read_trace(parameters.trace), parameters.most_tasks)
-        if len(trace.load) and parameters.load_max != type(parameters).load_max:
-            raise InvalidParameter("load_max: has no effect on a trace that tells durations: leave it out")
-    return Source(
-        parameters.jobs,
-        parameters.arity,
-        reading=parameters.reading,
-        most_tasks=parameters.most_tasks,
-        rate=parameters.rate,
-        load_max=parameters.load_max,
-        efficiency_min=parameters.efficiency_min,
-        cpu=parameters.cpu,
-        rack_share=parameters.rack_share,
-        pod_share=parameters.pod_share,
-        data_centre_share=parameters.data_centre_share,
-        server_caps=parameters.server_caps,
-        trace=trace,
-    )
+    trace = from_trace(read_trace(parameters.trace), parameters.most_tasks)
+    if len(trace.load) and parameters.load_max != type(parameters).load_max:
+        raise InvalidParameter("load_max: has no effect on a trace that tells durations: leave it out")
+    return Source(parameters, trace)
 
 
 def from_trace(trace: Trace | JobTrace, most_tasks: int | None = None) -> TraceJobs:
@@ -492,296 +469,124 @@ def from_trace(trace: Trace | JobTrace, most_tasks: int | None = None) -> TraceJ
     return TraceJobs(np.ascontiguousarray(arrival), first, np.ascontiguousarray(load), dropped)
 
 
-def rebuild(
-    source: Source,
-    arrival: Floats,
-    first_task: Integers,
-    load: Floats,
-    efficiency: Floats,
-    energy_seed: int,
-) -> Workload:
-    """The workload of one environment's drawn arrays, of which all but ``arrival`` may be longer.
-
-    Args:
-        source: what they were drawn from.
-        arrival: [J].
-        first_task: [J + 1].
-        load: [Q].
-        efficiency: [Q, M].
-        energy_seed: of the draws of energy caps.
-    """
-    first = first_task[: len(arrival) + 1]
-    count = int(first[-1])
+def rebuild(source: Source, jobs: Jobs) -> Workload:
+    """The workload of one environment's :class:`Jobs`, which were drawn from ``source``."""
+    parameters, count = source.parameters, int(jobs.size["jobs"])
+    first = jobs.first_task[: count + 1]
     return make_workload(
-        arrival,
-        np.repeat(np.arange(len(arrival)), np.diff(first)),
-        load[:count],
-        efficiency[:count],
-        np.full(source.servers, source.cpu),
-        arity=source.arity,
-        beta=source.beta,
-        server_caps=source.server_caps,
-        energy_seed=int(energy_seed),
-    )
-
-
-class _Arrays(NamedTuple):
-    """What a draw fills, for one environment or more."""
-
-    arrival: Floats
-    first_task: Integers
-    load: Floats
-    efficiency: Floats
-    total_load: Floats
-    least_energy: Floats
-    energy_cap_ratio: Floats
-    energy_seed: Integers
-    cpu: Floats
-
-
-def _make_arrays(environments: int, jobs: int, tasks: int, servers: int) -> _Arrays:
-    b = environments
-    return _Arrays(
-        arrival=np.zeros((b, jobs)),
-        first_task=np.zeros((b, jobs + 1), dtype=np.int64),
-        load=np.zeros((b, tasks)),
-        efficiency=np.zeros((b, tasks, servers)),
-        total_load=np.zeros((b, jobs)),
-        least_energy=np.zeros((b, jobs)),
-        energy_cap_ratio=np.zeros((b, jobs)),
-        energy_seed=np.zeros(b, dtype=np.int64),
-        cpu=np.zeros((b, servers)),
+        jobs.arrival[:count],
+        np.repeat(np.arange(count), np.diff(first)),
+        jobs.load[: first[-1]],
+        jobs.efficiency[: first[-1]],
+        jobs.cpu,
+        arity=parameters.arity,
+        beta=(parameters.rack_share, parameters.pod_share, parameters.data_centre_share),
+        server_caps=parameters.server_caps,
+        energy_seed=int(jobs.energy_seed[0]),
     )
 
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    from schedgym.core.random import root_seed
-
-    tasks = source.room
-    while True:
-        arrays = _make_arrays(1, source.jobs, tasks, source.servers)
-        mask, episodes = np.ones(1, dtype=bool), np.array([episode])
-        needed = draw_python(mask, np.array([root_seed(seed)]), episodes, source, arrays)
-        if needed <= tasks:
-            break
-        tasks = needed
-    return rebuild(
-        source,
-        arrays.arrival[0],
-        arrays.first_task[0],
-        arrays.load[0],
-        arrays.efficiency[0],
-        int(arrays.energy_seed[0]),
-    )
-
-
-def draw_python(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    source: Source,
-    jobs: Any,
-) -> int:
-    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow).
-
-    Args:
-        mask: which environments [B].
-        seeds: root seeds [B].
-        episodes: numbers of the episodes [B].
-        source: where they come from.
-        jobs: has the arrays that :func:`draw` writes as attributes.
-
-    Returns:
-        The most tasks of an environment, see :func:`draw`.
-    """
-    with np.errstate(over="ignore"):
-        return draw(
-            mask,
-            seeds,
-            episodes,
-            source.constants,
-            source.trace.arrival,
-            source.trace.first,
-            source.trace.load,
-            jobs.arrival,
-            jobs.first_task,
-            jobs.load,
-            jobs.efficiency,
-            jobs.total_load,
-            jobs.least_energy,
-            jobs.energy_cap_ratio,
-            jobs.energy_seed,
-            jobs.cpu,
-        )
+    sizes = source.sizes
+    jobs = allocate(Jobs, sizes, 1)
+    needed = draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
+    if needed > sizes["task"]:
+        jobs = allocate(Jobs, sizes | {"task": needed}, 1)
+        draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
+    return rebuild(source, Jobs(*(array[0] for array in jobs)))
 
 
 @helper
-def substream(state: np.uint64, job: int) -> np.uint64:
-    """State of a job's own stream: draws for one job shift nothing for the others."""
-    return mix(state + GOLDEN * np.uint64(job + 1))
-
-
-@helper
-def draw_size(state: np.uint64, constants: Any) -> tuple[np.uint64, int]:
+def draw_size(state: np.uint64, source: Any) -> tuple[np.uint64, int]:
     """The next state and a number of tasks from 1 to the most of a job."""
     state, x = exponential(state)
-    variate = constants[0].weibull_scale * math.pow(x, 1.0 / constants[0].weibull_shape)
-    most = float(constants[0].most_tasks)
-    return state, max(int(math.ceil(min(constants[0].weibull_factor * variate, most))), 1)
+    variate = source.weibull_scale * math.pow(x, 1.0 / source.weibull_shape)
+    most = float(source.most_tasks)
+    return state, max(int(math.ceil(min(source.weibull_factor * variate, most))), 1)
 
 
 @helper
-def draw_environment(
-    seed: np.uint64,
-    episode: int,
-    constants: Any,
-    trace_arrival: Any,
-    trace_first: Any,
-    trace_load: Any,
-    b: int,
-    arrival: Any,
-    first_task: Any,
-    load: Any,
-    efficiency: Any,
-    total_load: Any,
-    least_energy: Any,
-    energy_cap_ratio: Any,
-    energy_seed: Any,
-    cpu: Any,
-) -> int:
-    """Draw one environment's workload; returns its number of tasks.
+def draw_tasks(env: Drawing, seed: np.uint64, episode: int, job: int, known: int) -> None:
+    """Draw the tasks of a job, in the rows that ``first_task`` says; ``known``: its first task in the trace.
 
     Task x of a job draws its load and its efficiencies as the x-th of the job's own streams. So a change of
     the sizes of jobs leaves the tasks that remain as they were.
     """
-    jobs = constants[0].jobs
-    windows = constants[0].windows
-    low = constants[0].efficiency_min
-    servers = efficiency.shape[2]
+    source, jobs = env.source.constants, env.jobs
+    loads = substream(stream(seed, episode, LOADS), job)
+    efficiencies = substream(stream(seed, episode, EFFICIENCIES), job)
+    total = 0.0
+    least = 0.0
+    first = jobs.first_task[job]
+    for q in range(first, jobs.first_task[job + 1]):
+        if env.source.load.shape[0] > 0:
+            load = env.source.load[known + q - first]
+        else:
+            loads, u = uniform(loads)
+            load = source.load_max * (1.0 - u)
+        jobs.load[q] = load
+        total += load
+        best = 0.0
+        for j in range(jobs.cpu.shape[0]):
+            efficiencies, u = uniform(efficiencies)
+            own = source.efficiency_min + (1.0 - source.efficiency_min) * u
+            jobs.efficiency[q, j] = own
+            best = max(best, own)
+        least += load / best
+    jobs.total_load[job] = total
+    jobs.least_energy[job] = least
+
+
+@helper
+def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
+    """Draw the workload of (seed, episode); returns its number of tasks.
+
+    Jobs whose tasks do not fit the arrays are left out: draw again into longer ones.
+    """
+    source, jobs = env.source.constants, env.jobs
     first = 0
-    if windows > 0:  # consecutive episodes take consecutive windows, from one that the seed decides
-        state, u = uniform(stream(seed, 0, WINDOWS))
-        first = ((int(u * windows) + episode) % windows) * jobs
+    if source.windows > 0:  # consecutive episodes take consecutive windows, from one that the seed decides
+        _, u = uniform(stream(seed, 0, WINDOWS))
+        first = ((int(u * source.windows) + episode) % source.windows) * source.jobs
     gaps = stream(seed, episode, ARRIVALS)
     sizes = stream(seed, episode, SIZES)
-    loads = stream(seed, episode, LOADS)
-    efficiencies = stream(seed, episode, EFFICIENCIES)
-    tasks = 0
+    jobs.size.jobs = source.jobs
+    jobs.first_task[0] = 0
     clock = 0.0
-    for i in range(jobs):
-        known = 0
-        if windows > 0:
-            known = trace_first[first + i]
-            count = trace_first[first + i + 1] - known
-            clock = trace_arrival[first + i] - trace_arrival[first]
+    known = 0
+    for i in range(source.jobs):
+        if source.windows > 0:
+            known = env.source.first_task[first + i]
+            count = env.source.first_task[first + i + 1] - known
+            clock = env.source.arrival[first + i] - env.source.arrival[first]
         else:
-            sizes, count = draw_size(sizes, constants)
+            sizes, count = draw_size(sizes, source)
             gaps, gap = exponential(gaps)
-            clock += gap / constants[0].rate
-        arrival[b, i] = clock
-        energy_cap_ratio[b, i] = np.nan
-        first_task[b, i] = tasks
-        if tasks + count > load.shape[1]:
-            tasks += count
-            continue
-        drawn = substream(loads, i)
-        state = substream(efficiencies, i)
-        total = 0.0
-        least = 0.0
-        for x in range(count):
-            if trace_load.shape[0] > 0:
-                value = trace_load[known + x]
-            else:
-                drawn, u = uniform(drawn)
-                value = constants[0].load_max * (1.0 - u)
-            load[b, tasks] = value
-            total += value
-            best = 0.0
-            for j in range(servers):
-                state, u = uniform(state)
-                own = low + (1.0 - low) * u
-                efficiency[b, tasks, j] = own
-                best = max(best, own)
-            least += value / best
-            tasks += 1
-        total_load[b, i] = total
-        least_energy[b, i] = least
-    first_task[b, jobs] = tasks
-    for j in range(servers):
-        cpu[b, j] = constants[0].cpu
+            clock += gap / source.rate
+        jobs.arrival[i] = clock
+        jobs.energy_cap_ratio[i] = math.nan
+        jobs.first_task[i + 1] = jobs.first_task[i] + count
+        if jobs.first_task[i + 1] <= jobs.load.shape[0]:
+            draw_tasks(env, seed, episode, i, known)
+    for j in range(jobs.cpu.shape[0]):
+        jobs.cpu[j] = source.cpu
+    for k in range(jobs.share.shape[0]):
+        jobs.share[k] = env.source.share[k]
+        for j in range(jobs.cpu.shape[0]):
+            jobs.matrix[k, j] = env.source.matrix[k, j]
     _, u = uniform(stream(seed, episode, CAPS))
-    energy_seed[b] = int(u * 2.0**53)
-    return tasks
+    jobs.energy_seed[0] = int(u * 2.0**53)
+    return jobs.first_task[source.jobs]
+
+
+access = accessor(Drawing)
 
 
 @pure_kernel
-def draw(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    constants: npt.NDArray[Any],
-    trace_arrival: Floats,
-    trace_first: Integers,
-    trace_load: Floats,
-    arrival: Floats,
-    first_task: Integers,
-    load: Floats,
-    efficiency: Floats,
-    total_load: Floats,
-    least_energy: Floats,
-    energy_cap_ratio: Floats,
-    energy_seed: Integers,
-    cpu: Floats,
-) -> int:
-    """Draw the workload of (seed, episode) for environments.
-
-    Args:
-        mask: which ones [B].
-        seeds: root seeds [B].
-        episodes: numbers of the episodes [B].
-        constants: SOURCE [1].
-        trace_arrival: of the trace's jobs, or empty.
-        trace_first: first task of the trace's jobs.
-        trace_load: of the trace's tasks, or empty.
-        arrival: written, [B, >= J], as are all that follow.
-        first_task: [B, > J].
-        load: [B, Q].
-        efficiency: [B, Q, M].
-        total_load: [B, >= J].
-        least_energy: [B, >= J].
-        energy_cap_ratio: [B, >= J], nan.
-        energy_seed: [B].
-        cpu: [B, M].
-
-    Returns:
-        The most tasks of an environment. If that exceeds Q, what was written is incomplete: call again with
-        larger arrays.
-    """
-    tasks = 0
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        own = draw_environment(
-            seeds[b],
-            episodes[b],
-            constants,
-            trace_arrival,
-            trace_first,
-            trace_load,
-            b,
-            arrival,
-            first_task,
-            load,
-            efficiency,
-            total_load,
-            least_energy,
-            energy_cap_ratio,
-            energy_seed,
-            cpu,
-        )
-        tasks = max(tasks, own)
-    return tasks
+def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
+    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
+    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
 
 
 # Toy instances --------------------------------------------------------------------------------
