@@ -15,8 +15,7 @@ from schedgym.claims.parallel_jobs import tiny_jobs as tiny
 from schedgym.claims.parallel_jobs.instances import SHARES, read_job
 from schedgym.claims.parallel_jobs.many_jobs import READINGS, _mean_tasks
 from schedgym.claims.parallel_jobs.placement import _two_tasks
-from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
-from schedgym.problems.parallel_jct.workload import make_source, size_moments
+from schedgym.problems.parallel_jct.workload import size_moments
 from tests.claims.readings import check_recorded, instance_of
 from tests.parallel_jct import oracle
 
@@ -333,8 +332,7 @@ def test_weibull(results) -> None:
     wanted = {"scale-half": 1.25, "shape-half": 2.29, "x70": 30.3}
     for name, mean in wanted.items():
         assert _mean_tasks(*READINGS[name], 70) == pytest.approx(mean, rel=0.005)
-        constants = make_source(ParallelJCTParameters(reading=name, most_tasks=70)).constants[0]
-        assert _mean_tasks(*READINGS[name], 70) == pytest.approx(size_moments(constants)[0])
+        assert _mean_tasks(*READINGS[name], 70) == pytest.approx(size_moments(name, 70)[0])
     assert figures_of(results, "weibull")["capped"]["x70"] == pytest.approx(0.175, abs=0.005)
     assert _mean_tasks(1, 0.5, 0.8, 200) == pytest.approx(_mean_tasks(1, 0.5, 0.8, 70))
 

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401
+from schedgym.core.arrays import regrow
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.problems.parallel_jct.metrics import metrics, validate
-from schedgym.problems.parallel_jct.workload import energy_draw_python, make_workload, toy
+from schedgym.problems.parallel_jct.workload import make_workload, toy
 from tests.parallel_jct import oracle
+from tests.parallel_jct.energy import energy_draw
 
 ID = "schedgym/ParallelJCT-v0"
 ALL = {"window": "all", "running_window": "all"}
@@ -143,7 +145,7 @@ def test_whole_runs_equal_the_oracle(scheduler: str, seed: int, tmp_path: Any) -
         mar=mar,
         max_percent=0.3,
         delta_t=tick,
-        draw=lambda job, number: energy_draw_python(seed, job, number),
+        draw=lambda job, number: energy_draw(seed, job, number),
         max_time=max_time,
         count_all_rounds=True,
     )
@@ -164,17 +166,19 @@ def test_whole_runs_equal_the_oracle(scheduler: str, seed: int, tmp_path: Any) -
     assert [plan.placement for _, plan in policy.launches] == [
         launch.plan.placement for launch in outcome.launches
     ]
-    state = env.simulator.state
+    schedule, log = env.simulator.arrays.schedule, env.simulator.arrays.log
     for job in range(len(plain.jobs)):
-        for theirs, mine in ((outcome.launch, state.launch), (outcome.finish, state.completion)):
+        for theirs, mine in ((outcome.launch, schedule.launch), (outcome.finish, schedule.completion)):
             if theirs[job] is None:
                 assert math.isnan(mine[0, job])
             else:
                 assert mine[0, job] == pytest.approx(theirs[job], rel=TIGHT, abs=TIGHT)
-        assert state.energy[0, job] == pytest.approx(outcome.committed[job], rel=TIGHT)
+        assert schedule.energy[0, job] == pytest.approx(outcome.committed[job], rel=TIGHT)
     assert measured["average_jct"] == pytest.approx(outcome.average_jct, rel=TIGHT)
     assert measured["granted"] == len(outcome.granted & {launch.job for launch in outcome.launches})
-    assert state.scalars["used"][0] == pytest.approx(sum(outcome.consumed), rel=1e-8)
+    rows = log.size["rows"][0]
+    used = ((log.base + log.extra) * (log.end - log.start))[0, :rows].sum()
+    assert used == pytest.approx(sum(outcome.consumed), rel=1e-8)
     assert measured["repaired"] == 0
 
 
@@ -183,7 +187,7 @@ def test_vector_5_of_the_specification(tmp_path: Any) -> None:
     for drc, expected in ((True, [12.5, 15.0]), (False, [20.0, 25.0])):
         env = environment(workload, tmp_path, view="pick", drc=drc, tick=5.0, **ALL)
         measured, _, _ = play(env, lambda o: int(o["action_mask"].argmax()))
-        np.testing.assert_allclose(env.simulator.state.completion[0, :2], expected, rtol=1e-12)
+        np.testing.assert_allclose(env.simulator.arrays.schedule.completion[0, :2], expected, rtol=1e-12)
         assert measured["energy"] == 150.0
 
 
@@ -333,10 +337,10 @@ def test_repairs_of_plans() -> None:
     assert info["repaired"]
     reduced = oracle.rec(own, tuple(worst))
     assert reduced is not None
-    record = env.simulator.state
-    rows = record.job[0, : own.tasks] == observation["job"][0]
+    running = env.simulator.arrays.running
+    rows = running.job[0, : own.tasks] == observation["job"][0]
     assert rows.all()
-    assert tuple(record.server[0, : own.tasks].tolist()) == reduced
+    assert tuple(running.server[0, : own.tasks].tolist()) == reduced
     env.reset(seed=1)
     for row in (-1.0, 0.5, 5.0, window + 1.0):
         action[0, 0] = row
@@ -365,9 +369,9 @@ def test_energy_caps_are_drawn_anew_in_each_round() -> None:
     for _ in range(5):
         caps.append(float(observation["energy_cap"][0] / observation["total_load"][0]))
         observation = env.step(env.interface.sizes["window"])[0]
-    seed = int(env.simulator.jobs.energy_seed[0])
+    seed = int(env.simulator.jobs.energy_seed[0, 0])
     assert len(set(caps)) == 5
-    drawn = [1.0 + 0.1 * energy_draw_python(seed, 0, number) for number in range(40)]
+    drawn = [1.0 + 0.1 * energy_draw(seed, 0, number) for number in range(40)]
     assert all(any(cap == pytest.approx(value, rel=1e-12) for value in drawn) for cap in caps)
 
 
@@ -424,8 +428,10 @@ def test_the_log_grows_within_a_step() -> None:
     digests = []
     for rows in (1, 10**5):
         env = small("plan", jobs=30, rate=50.0, rounds="ticks", tick=1000.0)
-        env.simulator.log = env.simulator._log(rows)
-        env.simulator._bind()
+        simulator = env.simulator
+        simulator.sizes["log"] = rows
+        simulator.arrays = regrow(simulator.arrays, simulator.sizes, 1)
+        simulator._bind()
         _, _, record = play(env, Scheduler("fcfs", "tapra-fast", False, 0.0, 32, 6), 4)
         digests.append(record.digest())
     assert digests[0] == digests[1]

@@ -21,13 +21,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import schedgym  # noqa: F401  (registers the ids)
+from schedgym.core.arrays import allocate, sizes_of
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct import metrics as room
 from schedgym.problems.parallel_jct.bounds import lower_bound
-from schedgym.problems.parallel_jct.metrics import fates, metrics, pieces, validate
+from schedgym.problems.parallel_jct.metrics import (
+    Episode,
+    Log,
+    Metrics,
+    Schedule,
+    fates,
+    measure,
+    metrics,
+    pieces,
+    validate,
+)
 from schedgym.problems.parallel_jct.problem import METRICS
+from schedgym.problems.parallel_jct.workload import Jobs, tables
 from tests.parallel_jct import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -299,27 +312,40 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
             part = {name: getattr(records[-1], name)[kept] for name in FIELDS}
             part["end"] = np.minimum(part["end"], cut)
             records[-1] = dataclasses.replace(records[-1], **part, final_time=cut, truncated=True)
-    b, n, m = len(records), 9, 9
-    shape = (b, n)
-    mask = np.array([x % 3 != 1 for x in range(b)])
-    jobs = np.array([len(record.workload.jobs["arrival"]) for record in records])
-    arrival, load, launch, completion, energy, work = (np.full(shape, -5.0) for _ in range(6))
-    granted = np.ones(shape, dtype=bool)
-    capacity, out = np.zeros((b, m)), np.full((b, len(NAMES)), -1.0)
-    clock = np.array([record.final_time for record in records])
-    for x, record in enumerate(records):
-        k, own = jobs[x], pieces(record)
-        arrival[x, :k] = record.workload.jobs["arrival"]
-        load[x, :k], least, cap = room._caps(record.workload)
-        granted[x, :k] = least > cap
-        launch[x, :k], completion[x, :k] = own.launch, own.completion
-        energy[x, :k] = room._totals(own.job, k, own.leq)
-        work[x, :k] = room._totals(own.job, k, np.where(own.completed, own.leq, own.done))
-        cpu = record.workload.cluster["cpu"]
-        capacity[x, : len(cpu)] = cpu
-    room.measure(mask, jobs, arrival, load, granted, launch, completion, energy, work, capacity, clock, out)
+    b, instances = len(records), [tables(record.workload) for record in records]
+    sizes = {name: max(sizes_of(own)[name] for own in instances) + 2 for name in ("job", "task")}
+    sizes |= {"server": len(instances[0].cpu), "group": len(instances[0].share), "log": 200}
+    same = [x for x in range(b) if len(instances[x].cpu) == sizes["server"]]
+    episode = Episode(
+        *(allocate(bundle, sizes, b) for bundle in (Jobs, Schedule, Log, Metrics)),
+        None,  # type: ignore[arg-type]  # work space
+    )
+    for x in same:
+        record, own, jobs = records[x], pieces(records[x]), instances[x]
+        for name in ("size", "arrival", "first_task", "total_load", "least_energy", "energy_cap_ratio"):
+            put_row(getattr(episode.jobs, name), x, getattr(jobs, name))
+        for name in ("load", "efficiency", "cpu"):
+            put_row(getattr(episode.jobs, name), x, getattr(jobs, name))
+        for name in ("launch", "completion"):
+            put_row(getattr(episode.schedule, name), x, getattr(own, name))
+        put_row(episode.schedule.energy, x, room._totals(own.job, len(own.launch), own.leq))
+        put_row(episode.schedule.completed, x, own.completed)
+        episode.schedule.end["clock"][x] = record.final_time
+        episode.log.size["rows"][x] = len(record.job)
+        columns = (record.job, record.server, record.start, record.end, *record.amount.T)
+        for name, column in zip(Log._fields[1:], columns, strict=True):
+            put_row(getattr(episode.log, name), x, column)
+    episode.metrics.values.view(np.float64)[:] = -1.0
+    mask = np.array([x % 3 != 1 and x in same for x in range(b)])
+    assert mask.sum() > 3
+    measure(*Table(episode, sizes), mask)
+    out = episode.metrics.values.view(np.float64).reshape(b, -1)[:, : len(NAMES)]
     for x, record in enumerate(records):
         assert out[x].tolist() == (list(metrics(record).values()) if mask[x] else [-1.0] * len(NAMES))
+
+
+def put_row(target: np.ndarray, x: int, values: np.ndarray) -> None:
+    target[(x, *(slice(length) for length in values.shape))] = values
 
 
 def test_a_job_ends_with_its_last_task_and_completes_at_the_cut_only_if_its_work_is_done() -> None:

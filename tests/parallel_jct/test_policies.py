@@ -17,9 +17,10 @@ from schedgym.baselines.parallel_jct import policy as launching
 from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter
 from schedgym.problems.parallel_jct.metrics import validate
-from schedgym.problems.parallel_jct.workload import energy_draw_python, toy
+from schedgym.problems.parallel_jct.workload import toy
 from schedgym.solvers.planning import Planner
 from tests.parallel_jct import oracle
+from tests.parallel_jct.energy import energy_draw
 from tests.parallel_jct.test_dynamics import ALL, ID, environment, ours
 
 PLAN = {"view": "plan", "strict": True, "action_mask": False, **ALL}
@@ -85,7 +86,7 @@ def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
             planner,
             mar=mar,
             max_percent=most,
-            draw=lambda job, number, seed=seed: energy_draw_python(seed, job, number),
+            draw=lambda job, number, seed=seed: energy_draw(seed, job, number),
             count_all_rounds=True,
         )
         policy = schedgym.make_policy(f"parallel-jct/{scheduler}", planner=planner, mar=mar, max_percent=most)
@@ -98,12 +99,15 @@ def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
         for parameters in cases:
             env = environment(ours(plain, seed), tmp_path, **parameters)
             measured = play(env, policy)
-            state = env.simulator.state
+            schedule = env.simulator.arrays.schedule
             for job in range(len(plain.jobs)):
-                for theirs, mine in ((outcome.launch, state.launch), (outcome.finish, state.completion)):
+                for theirs, mine in (
+                    (outcome.launch, schedule.launch),
+                    (outcome.finish, schedule.completion),
+                ):
                     expected = math.nan if theirs[job] is None else theirs[job]
                     assert mine[0, job] == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
-                assert state.energy[0, job] == pytest.approx(outcome.committed[job], rel=1e-9)
+                assert schedule.energy[0, job] == pytest.approx(outcome.committed[job], rel=1e-9)
             assert measured["average_jct"] == pytest.approx(outcome.average_jct, rel=1e-9)
         launched += len(outcome.launches)
     assert launched > 40
@@ -116,7 +120,7 @@ def test_vector_5_of_the_specification(tmp_path: Path) -> None:
         for name in ("ontapra", "ontapra-tapra"):
             policy = schedgym.make_policy(f"parallel-jct/{name}", max_percent=0.1)
             assert play(env, policy)["energy"] == 150.0
-            assert env.simulator.state.completion[0, :2].tolist() == pytest.approx(expected)
+            assert env.simulator.arrays.schedule.completion[0, :2].tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["ontapra", "slf", "llf-mar", "fcfs", "random"])
@@ -236,7 +240,7 @@ def test_a_job_that_has_failed_stays_out_even_if_it_could_be_planned_now(
         policy = schedgym.make_policy("parallel-jct/ontapra", mar=False)
         policy.fast = compiled
         play(env, policy)
-        assert env.simulator.state.launch[0].tolist() == expected
+        assert env.simulator.arrays.schedule.launch[0].tolist() == expected
 
 
 def test_most_jobs_are_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:

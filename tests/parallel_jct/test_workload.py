@@ -11,8 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -22,7 +21,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
+from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload, load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.parallel_jct.problem import PROBLEM, READINGS, ParallelJCTParameters
@@ -31,15 +32,16 @@ from schedgym.problems.parallel_jct.workload import (
     SCHEMA,
     TOYS,
     WEIBULL,
+    Drawing,
+    Jobs,
     Source,
     TraceJobs,
     cap_of_round,
-    cap_of_round_python,
-    draw_python,
+    draw,
     energy_draw,
-    energy_draw_python,
     from_trace,
     generate,
+    is_granted,
     make_source,
     make_workload,
     rebuild,
@@ -48,9 +50,10 @@ from schedgym.problems.parallel_jct.workload import (
     tables,
     toy,
 )
+from schedgym.problems.single_job.topology import cluster_groups
 from schedgym.traces import read_trace
 from schedgym.traces.base import JobTrace, Trace
-from tests.parallel_jct import oracle
+from tests.parallel_jct import energy, oracle
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
@@ -162,15 +165,8 @@ def test_a_sound_workload() -> None:
     assert table.first_task.tolist() == [0, 1, 3] and table.most_tasks == 2
     assert table.total_load.tolist() == [4.0, 5.0] and table.least_energy.tolist() == [4.0, 8.0]
     assert np.isnan(table.energy_cap_ratio).all() and table.energy_seed == 0
-    assert table.share.tolist() == [1, 1, 0.3, 0.3, 0.2, 0.2, 0.2] and table.kind.tolist() == [
-        0,
-        0,
-        1,
-        1,
-        2,
-        2,
-        3,
-    ]
+    assert table.share.tolist() == [1, 1, 0.3, 0.3, 0.2, 0.2, 0.2]
+    assert cluster_groups(workload.cluster).kind.tolist() == [0, 0, 1, 1, 2, 2, 3]
     other = tables(make_workload(**(SOUND | MATRIX), energy_cap_ratio=[1.0, 0.5], energy_seed=2**53 - 1))
     assert other.energy_cap_ratio.tolist() == [1.0, 0.5] and other.energy_seed == 2**53 - 1
     assert other.share.tolist() == [1, 1, 0.5, 0.25] and other.matrix.tolist() == [
@@ -211,7 +207,7 @@ def as_oracle(workload: Workload) -> oracle.Workload:
         )
     else:
         groups = oracle.groups_from_matrix(table.matrix.tolist())
-        kinds = ["server" if kind == 0 else "group" for kind in table.kind]
+        kinds = ["server" if kind == 0 else "group" for kind in cluster_groups(cluster).kind]
         limits = tuple(map(oracle.Limit, kinds, groups, table.share.tolist()))
     rows = list(zip(table.first_task[:-1], table.first_task[1:], strict=True))
     jobs = tuple(
@@ -286,16 +282,30 @@ def compiled_draws(seed: int, job: int, rounds: int) -> Any:
     return draws
 
 
+class Caps(NamedTuple):
+    """What of Jobs decides the caps."""
+
+    total_load: Any
+    least_energy: Any
+    energy_cap_ratio: Any
+    energy_seed: Any
+
+
 @numba.njit
+def compiled(jobs: Caps, job: int, number: int) -> Any:
+    return cap_of_round(jobs, job, number), is_granted(jobs, job)
+
+
 def compiled_cap(total: float, least: float, ratio: float, seed: int, job: int, number: int) -> Any:
-    return cap_of_round(total, least, ratio, seed, job, number)
+    columns = (np.full(job + 1, value) for value in (total, least, ratio))
+    return compiled(Caps(*columns, np.array([seed])), job, number)
 
 
 @given(seed=st.integers(0, 2**53), job=st.integers(0, 10**6), rounds=st.integers(1, 20))
 def test_the_draws_of_caps_are_a_function(seed: int, job: int, rounds: int) -> None:
     with np.errstate(over="ignore"):
         draws = compiled_draws(seed, job, rounds)
-    assert draws.tolist() == [energy_draw_python(seed, job, i) for i in range(rounds)]
+    assert draws.tolist() == [energy.energy_draw(seed, job, i) for i in range(rounds)]
     assert (draws >= 0).all() and (draws < 1).all()
 
 
@@ -326,7 +336,7 @@ def test_the_cap_of_a_round(
     least = factor * load
     with np.errstate(over="ignore"):
         cap, granted = compiled_cap(load, least, ratio, seed, job, number)
-    assert (cap, granted) == cap_of_round_python(load, least, ratio, seed, job, number)
+    assert (cap, granted) == energy.cap_of_round(load, least, ratio, seed, job, number)
     # one task whose efficiency makes that least energy, as nearly as can be
     workload = oracle.Workload(
         (oracle.Job(0.0, (load,), ((load / least,),)),),
@@ -344,7 +354,7 @@ def test_the_cap_of_a_round(
         True,
         False,
         0.3,
-        lambda _, i: energy_draw_python(seed, job, i),
+        lambda _, i: energy.energy_draw(seed, job, i),
         False,
     )
     state.rounds[0] = number
@@ -356,20 +366,22 @@ def test_the_cap_of_a_round(
 # Generator --------------------------------------------------------------------------------------
 
 
-def arrays(source: Source, environments: int, tasks: int, jobs: int = 0) -> SimpleNamespace:
+def source_of(jobs: int | str, arity: int, trace: TraceJobs | None = None, **options: Any) -> Source:
+    given = {} if trace is None else {"trace": "given"}
+    return Source(ParallelJCTParameters(jobs=jobs, arity=arity, **given, **options), trace)
+
+
+def arrays(source: Source, environments: int, tasks: int, jobs: int = 0) -> Jobs:
     """What a draw fills, of unlikely numbers; ``jobs`` more than there are."""
-    b, j, m = environments, source.jobs + jobs, source.servers
-    return SimpleNamespace(
-        arrival=np.full((b, j), -9.0),
-        first_task=np.full((b, j + 1), -9),
-        load=np.full((b, tasks), -9.0),
-        efficiency=np.full((b, tasks, m), -9.0),
-        total_load=np.full((b, j), -9.0),
-        least_energy=np.full((b, j), -9.0),
-        energy_cap_ratio=np.full((b, j), -9.0),
-        energy_seed=np.full(b, -9),
-        cpu=np.full((b, m), -9.0),
-    )
+    own = allocate(Jobs, source.sizes | {"job": source.jobs + jobs, "task": tasks}, environments)
+    for array in own:
+        array[:] = -9
+    return own
+
+
+def draw_into(source: Source, jobs: Jobs, mask: Any, roots: Any, episodes: Any) -> int:
+    with np.errstate(over="ignore"):
+        return draw(*Table(Drawing(source.arrays, jobs), {}), mask, roots, episodes)
 
 
 def sizes(workload: Workload) -> np.ndarray:
@@ -385,14 +397,14 @@ def test_the_readings_of_the_number_of_tasks(reading: str) -> None:
     factor, scale, shape = WEIBULL[reading]
     most = DEFAULT_MOST_TASKS[reading]
     count = 20_000
-    source = Source(count, 2, reading=reading)
+    source = source_of(count, 2, reading=reading)
     assert source.most_tasks == most
     drawn = sizes(generate(0, 0, source))
     assert drawn.min() >= 1 and drawn.max() <= most
     weibull = stats.weibull_min(shape, scale=factor * scale)
     for k in (1, 2, 3, 5, 10, 30, 50, 69):
         near((drawn <= k).mean(), float(weibull.cdf(k)), count)
-    mean, deviation = size_moments(source.constants[0])
+    mean, deviation = size_moments(reading, source.most_tasks)
     assert drawn.mean() == pytest.approx(mean, abs=5 * deviation / math.sqrt(count))
     assert drawn.std() == pytest.approx(deviation, rel=0.1)
     # the same moments from scipy: sums over the tail
@@ -410,14 +422,14 @@ def test_the_readings_of_the_number_of_tasks(reading: str) -> None:
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_jobs_may_be_cut(reading: str) -> None:
-    free = generate(3, 1, Source(200, 2, reading=reading))
+    free = generate(3, 1, source_of(200, 2, reading=reading))
     for most in (1, 2, 10):
-        cut = generate(3, 1, Source(200, 2, reading=reading, most_tasks=most))
+        cut = generate(3, 1, source_of(200, 2, reading=reading, most_tasks=most))
         assert_array_equal(sizes(cut), np.minimum(sizes(free), most))
 
 
 def test_the_paper_s_distributions() -> None:
-    w = generate(0, 0, Source(540, 6))
+    w = generate(0, 0, source_of(540, 6))
     assert_array_equal(w.cluster["cpu"], np.full(54, 10.0))
     load, efficiency = w.tasks["load"], w.tasks["efficiency"]
     assert load.min() > 0 and load.max() <= 1000 and efficiency.min() >= 0.1 and efficiency.max() <= 1
@@ -425,7 +437,7 @@ def test_the_paper_s_distributions() -> None:
     assert stats.kstest(efficiency.ravel()[:100_000], "uniform", (0.1, 0.9)).pvalue > 1e-3
     gaps = np.diff(w.jobs["arrival"], prepend=0.0)  # the first job does not come at once either
     assert stats.kstest(gaps, "expon", (0, 1 / 0.15)).pvalue > 1e-3
-    firsts = [generate(seed, 0, Source(1, 2)).jobs["arrival"][0] for seed in range(200)]
+    firsts = [generate(seed, 0, source_of(1, 2)).jobs["arrival"][0] for seed in range(200)]
     assert stats.kstest(firsts, "expon", (0, 1 / 0.15)).pvalue > 1e-3
     # an hour of 540 jobs on 540 vCPU with efficiencies near 1: 441% load
     offered = load.sum() / (540 * 3600)
@@ -433,7 +445,7 @@ def test_the_paper_s_distributions() -> None:
 
 
 def test_other_ranges() -> None:
-    source = Source(300, 4, rate=2.0, load_max=30.0, efficiency_min=0.7, cpu=4.5, reading="shape-half")
+    source = source_of(300, 4, rate=2.0, load_max=30.0, efficiency_min=0.7, cpu=4.5, reading="shape-half")
     w = generate(1, 0, source)
     assert stats.kstest(np.diff(w.jobs["arrival"], prepend=0.0), "expon", (0, 0.5)).pvalue > 1e-3
     assert stats.kstest(w.tasks["load"], "uniform", (0, 30)).pvalue > 1e-3
@@ -442,7 +454,7 @@ def test_other_ranges() -> None:
 
 
 def test_the_energy_seed_has_53_bits() -> None:
-    source = Source(1, 2, reading="scale-half")
+    source = source_of(1, 2, reading="scale-half")
     drawn = [int(generate(seed, 0, source).parameters["energy_seed"]) for seed in range(300)]
     assert len(set(drawn)) == 300 and 0 <= min(drawn) and max(drawn) < 2**53
     assert stats.kstest(np.array(drawn) / 2.0**53, "uniform").pvalue > 1e-3
@@ -450,44 +462,43 @@ def test_the_energy_seed_has_53_bits() -> None:
 
 
 def test_streams_are_apart() -> None:
-    base = generate(5, 1, Source(60, 4))
-    longer = generate(5, 1, Source(90, 4))
+    base = generate(5, 1, source_of(60, 4))
+    longer = generate(5, 1, source_of(90, 4))
     count = len(base.tasks["job"])
     for name in ("load", "efficiency", "job"):
         assert_array_equal(longer.tasks[name][:count], base.tasks[name])
     assert_array_equal(longer.jobs["arrival"][:60], base.jobs["arrival"])
     assert longer.parameters["energy_seed"] == base.parameters["energy_seed"]
-    slow = generate(5, 1, Source(60, 4, rate=0.075))
+    slow = generate(5, 1, source_of(60, 4, rate=0.075))
     assert_allclose(slow.jobs["arrival"], 2 * base.jobs["arrival"], rtol=1e-12)
     assert_array_equal(slow.tasks["efficiency"], base.tasks["efficiency"])
     # other sizes leave the tasks that remain as they were
-    cut = generate(5, 1, Source(60, 4, most_tasks=5))
+    cut = generate(5, 1, source_of(60, 4, most_tasks=5))
     assert_array_equal(cut.jobs["arrival"], base.jobs["arrival"])
     first, own = tables(base).first_task, tables(cut).first_task
     for a, b, size in zip(first[:-1], own[:-1], sizes(cut), strict=True):
         for name in ("load", "efficiency"):
             assert_array_equal(cut.tasks[name][b : b + size], base.tasks[name][a : a + size])
     assert len(np.unique(base.tasks["load"])) == count
-    scaled = generate(5, 1, Source(60, 4, load_max=2000.0))
+    scaled = generate(5, 1, source_of(60, 4, load_max=2000.0))
     assert_allclose(scaled.tasks["load"], 2 * base.tasks["load"], rtol=1e-15)
 
 
 def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
-    source = Source(20, 4, rack_share=0.5, server_caps=False)
+    source = source_of(20, 4, rack_share=0.5, server_caps=False)
     got = arrays(source, 2, 2000)
     roots = root_seeds([5, 6])
-    draw_python(np.ones(2, dtype=bool), roots, np.array([0, 3]), source, got)
+    draw_into(source, got, np.ones(2, dtype=bool), roots, np.array([0, 3]))
     for b, (seed, episode) in enumerate(((5, 0), (6, 3))):
         workload = generate(seed, episode, source)
         save_workload(workload, tmp_path / "w.npz")
         table = tables(load_workload(tmp_path / "w.npz"))
         count = int(got.first_task[b, -1])
-        for name in ("arrival", "first_task", "total_load", "least_energy", "energy_cap_ratio", "cpu"):
+        for name in set(Jobs._fields) - {"load", "efficiency"}:
             assert_array_equal(getattr(table, name), getattr(got, name)[b])
         for name in ("load", "efficiency"):
             assert_array_equal(getattr(table, name), getattr(got, name)[b, :count])
             assert (getattr(got, name)[b, count:] == -9).all()
-        assert table.energy_seed == got.energy_seed[b]
         assert_array_equal(table.matrix, source.groups.matrix)
         assert_array_equal(table.share, source.groups.share)
         instance = as_oracle(workload)
@@ -496,54 +507,50 @@ def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
 
 
 def test_environments_are_drawn_into_their_rows() -> None:
-    source = Source(12, 4)
+    source = source_of(12, 4)
     own = [tables(generate(seed, episode, source)) for seed, episode in ((3, 0), (8, 4), (9, 1))]
     got = arrays(source, 3, 900, jobs=4)
     mask, roots, episodes = np.array([True, False, True]), root_seeds([3, 8, 9]), np.array([0, 4, 1])
-    needed = draw_python(mask, roots, episodes, source, got)
+    needed = draw_into(source, got, mask, roots, episodes)
     assert needed == max(len(own[0].load), len(own[2].load))
-    for name, array in vars(got).items():
+    assert got.size["jobs"].tolist() == [12, -9, 12]
+    for name, array in zip(Jobs._fields[1:], got[1:], strict=True):
         assert (array[1] == -9).all(), name
         for b in (0, 2):
-            expected = np.asarray(getattr(own[b], name))
-            if expected.ndim:
-                assert_array_equal(array[b, : len(expected)], expected)
-                assert (array[b, len(expected) :] == -9).all()
-            else:
-                assert array[b] == expected
-    again = rebuild(
-        source, got.arrival[2, :12], got.first_task[2], got.load[2], got.efficiency[2], got.energy_seed[2]
-    )
+            expected = getattr(own[b], name)
+            assert_array_equal(array[b, : len(expected)], expected)
+            assert (array[b, len(expected) :] == -9).all()
+    again = rebuild(source, Jobs(*(array[2] for array in got)))
     assert again == generate(9, 1, source)
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 100, 300])
 def test_too_small_arrays_say_what_is_needed(tasks: int) -> None:
-    source = Source(20, 4)
+    source = source_of(20, 4)
     mask, roots, episodes = np.ones(2, dtype=bool), root_seeds([3, 9]), np.array([0, 1])
     large = arrays(source, 2, 1400)
-    needed = draw_python(mask, roots, episodes, source, large)
+    needed = draw_into(source, large, mask, roots, episodes)
     small = arrays(source, 2, tasks)
-    assert needed > tasks and draw_python(mask, roots, episodes, source, small) == needed
+    assert needed > tasks and draw_into(source, small, mask, roots, episodes) == needed
     exact = arrays(source, 2, needed)
-    assert draw_python(mask, roots, episodes, source, exact) == needed
-    for name in vars(large):
-        mine, theirs = getattr(exact, name), getattr(large, name)
+    assert draw_into(source, exact, mask, roots, episodes) == needed
+    for mine, theirs in zip(exact, large, strict=True):
         assert_array_equal(mine, theirs[:, : mine.shape[1]] if mine.ndim > 1 else theirs)
 
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_the_first_guess_of_room_holds_most_episodes(reading: str) -> None:
-    source = Source(60, 2, reading=reading)
+    source = source_of(60, 2, reading=reading)
     counts = [len(generate(seed, 0, source).tasks["job"]) for seed in range(300)]
-    assert sum(count > source.room for count in counts) <= 3
-    assert source.room < 1.6 * max(counts)
-    assert Source(3, 2, reading="x70").room <= 210
+    assert sum(count > source.sizes["task"] for count in counts) <= 3
+    assert source.sizes["task"] < 1.6 * max(counts)
+    assert source_of(3, 2, reading="x70").sizes["task"] <= 210
 
 
 DRAWN = """
 import hashlib, sys
 import numpy as np
+from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import Source, TraceJobs, generate
 assert "networkx" not in sys.modules, "the import is not light"
 
@@ -553,8 +560,11 @@ sha = hashlib.sha256()
 for options in ({}, {"reading": "scale-half"}, {"reading": "shape-half", "most_tasks": 3},
                 {"trace": TraceJobs(times, first, np.arange(1.0, 9.0), {})},
                 {"trace": TraceJobs(times, first, np.zeros(0), {}), "efficiency_min": 0.5}):
+    trace = options.get("trace")
+    options = options | ({"trace": "given"} if trace else {})
+    source = Source(ParallelJCTParameters(jobs=2, arity=2, **options), trace)
     for seed in (0, 1):
-        w = generate(seed, seed + 1, Source(2, 2, **options))
+        w = generate(seed, seed + 1, source)
         for section in (w.jobs, w.tasks, w.cluster, w.parameters):
             for array in section.values():
                 sha.update(array.tobytes())
@@ -587,9 +597,9 @@ def made(counts: list[int], loads: bool = True) -> TraceJobs:
 @pytest.mark.parametrize("loads", [True, False])
 def test_windows_of_a_trace_are_consecutive_and_cover_it(loads: bool) -> None:
     trace = made(list(range(1, 26)), loads)
-    source = Source(10, 4, trace=trace)
+    source = source_of(10, 4, trace=trace)
     assert source.windows == 2 and source.most_tasks == 20
-    assert source.room == sum(range(11, 21))
+    assert source.sizes["task"] == sum(range(11, 21))
     firsts = []
     for episode in range(2):
         w = generate(9, episode, source)
@@ -597,7 +607,8 @@ def test_windows_of_a_trace_are_consecutive_and_cover_it(loads: bool) -> None:
         assert_array_equal(sizes(w), np.arange(start + 1, start + 11))
         assert_array_equal(w.jobs["arrival"], np.arange(10) * 2.5)
         if loads:
-            assert_array_equal(w.tasks["load"], trace.load[trace.first[start] : trace.first[start + 10]])
+            first, end = trace.first_task[[start, start + 10]]
+            assert_array_equal(w.tasks["load"], trace.load[first:end])
         else:
             assert stats.kstest(w.tasks["load"], "uniform", (0, 1000)).pvalue > 1e-3
         firsts.append(start)
@@ -606,7 +617,7 @@ def test_windows_of_a_trace_are_consecutive_and_cover_it(loads: bool) -> None:
     assert sizes(later)[0] == firsts[0] + 1
     assert not np.array_equal(later.tasks["efficiency"], generate(9, 0, source).tasks["efficiency"])
     assert {int(sizes(generate(seed, 0, source))[0]) for seed in range(20)} == {1, 11}
-    everything = Source("all", 4, trace=trace)
+    everything = source_of("all", 4, trace=trace)
     assert everything.windows == 1 and everything.jobs == 25
     assert_array_equal(sizes(generate(9, 7, everything)), np.arange(1, 26))
 
@@ -620,16 +631,16 @@ def test_jobs_of_a_trace_of_tasks() -> None:
     trace = google([7, 5, 7, 9, 5, 7], [3.0, 3.0, 4.0, 1.0, 8.0, 9.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0])
     jobs = from_trace(trace)
     assert jobs.arrival.tolist() == [1.0, 3.0, 3.0]  # 9; 7 before 5, as in the file
-    assert jobs.first.tolist() == [0, 1, 4, 6]
+    assert jobs.first_task.tolist() == [0, 1, 4, 6]
     assert jobs.load.tolist() == [40.0, 10.0, 30.0, 60.0, 20.0, 50.0]
     assert jobs.dropped == {}
     fewer = from_trace(trace, 2)
     assert fewer.arrival.tolist() == [1.0, 3.0] and fewer.load.tolist() == [40.0, 20.0, 50.0]
-    assert fewer.first.tolist() == [0, 1, 3] and fewer.dropped == {"more than 2 tasks": 1}
+    assert fewer.first_task.tolist() == [0, 1, 3] and fewer.dropped == {"more than 2 tasks": 1}
     with pytest.raises(InvalidWorkload, match="^google2011: no job is left: 3 with more than 0 tasks$"):
         from_trace(trace, 0)
-    source = Source("all", 2, trace=fewer)
-    assert source.dropped == {"more than 2 tasks": 1} and source.most_tasks == 2
+    source = source_of("all", 2, trace=fewer)
+    assert source.trace.dropped == {"more than 2 tasks": 1} and source.most_tasks == 2
 
 
 @given(
@@ -650,7 +661,8 @@ def test_jobs_of_a_trace_lose_no_task(data: list[tuple[int, int]], most: int) ->
         return
     jobs = from_trace(google(job, arrival, duration), most)
     assert jobs.arrival.tolist() == [first[0] for first, _ in kept]
-    assert [jobs.load[a:b].tolist() for a, b in itertools.pairwise(jobs.first)] == [own for _, own in kept]
+    loads = [jobs.load[a:b].tolist() for a, b in itertools.pairwise(jobs.first_task)]
+    assert loads == [own for _, own in kept]
     assert sum(jobs.dropped.values()) == len(expected) - len(kept)
 
 
@@ -677,7 +689,7 @@ def test_a_file_of_the_google_trace(tmp_path: Path) -> None:
     assert isinstance(trace, Trace)
     assert trace.job.tolist() == [6251812952, 6251812952, 3418309]
     jobs = from_trace(trace)
-    assert jobs.arrival.tolist() == [600.0, 605.0] and jobs.first.tolist() == [0, 2, 3]
+    assert jobs.arrival.tolist() == [600.0, 605.0] and jobs.first_task.tolist() == [0, 2, 3]
     assert jobs.load.tolist() == [10.0, 4.0, 14.0]
     parameters = ParallelJCTParameters(trace=str(path), jobs="all", arity=2, cpu=4.0)
     w = generate(0, 0, make_source(parameters))
@@ -701,10 +713,10 @@ def test_a_file_of_swim(tmp_path: Path) -> None:
     assert isinstance(trace, JobTrace)
     jobs = from_trace(trace)
     assert jobs.arrival.tolist() == [9.0, 18.0, 18.0, 25.5]
-    assert np.diff(jobs.first).tolist() == [1, 3, 4, 1] and jobs.load.size == 0
+    assert np.diff(jobs.first_task).tolist() == [1, 3, 4, 1] and jobs.load.size == 0
     assert jobs.dropped == {"no map task": 1}
     few = from_trace(trace, 3)
-    assert np.diff(few.first).tolist() == [1, 3, 1]
+    assert np.diff(few.first_task).tolist() == [1, 3, 1]
     assert few.dropped == {"no map task": 1, "more than 3 tasks": 1}
     source = make_source(ParallelJCTParameters(trace=str(path), jobs=2, arity=2, most_tasks=3))
     assert (source.windows, source.jobs, source.most_tasks) == (1, 2, 3)
@@ -720,11 +732,11 @@ def test_sources_refuse_what_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidParameter, match="^jobs: a window of 4 is longer than the trace, which has 3 jobs$"
     ):
-        Source(4, 2, trace=made([1, 1, 1]))
+        source_of(4, 2, trace=made([1, 1, 1]))
     with pytest.raises(InvalidParameter, match="^jobs: 'all' needs a trace$"):
-        Source("all", 2)
-    with pytest.raises(InvalidParameter, match="^arity: must be even and positive, got 3$"):
-        Source(4, 3)
+        source_of("all", 2)
+    with pytest.raises(InvalidParameter, match="^arity: must be even, got 3$"):
+        source_of(4, 3)
     path = tmp_path / "tasks.swf"
     path.write_text("; UnixStartTime: 0\n" + "1 0 10 100 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n")
     message = "^trace: the swf trace does not tell which tasks form a job$"
@@ -741,14 +753,14 @@ def test_facebook_2010() -> None:
     assert DATA is not None
     path = str(Path(DATA) / "FB-2010_samples_24_times_1hr_0.tsv")
     source = make_source(ParallelJCTParameters(trace=path, jobs=100, most_tasks=70))
-    counts = np.diff(source.trace.first)
-    assert source.dropped["no map task"] == 418
-    assert len(counts) + source.dropped["more than 70 tasks"] == 24_024
+    counts = np.diff(source.trace.first_task)
+    assert source.trace.dropped["no map task"] == 418
+    assert len(counts) + source.trace.dropped["more than 70 tasks"] == 24_024
     assert counts.max() <= 70 and source.windows == len(counts) // 100
     w = generate(0, 3, source)
-    assert len(w.jobs["arrival"]) == 100 and len(w.tasks["job"]) <= source.room
+    assert len(w.jobs["arrival"]) == 100 and len(w.tasks["job"]) <= source.sizes["task"]
     free = from_trace(read_trace(path))
-    assert len(free.arrival) == 24_024 and free.first[-1] == 1_102_281
+    assert len(free.arrival) == 24_024 and free.first_task[-1] == 1_102_281
 
 
 # Sources ----------------------------------------------------------------------------------------
@@ -771,14 +783,14 @@ def test_sources_from_parameters() -> None:
     )
     options: dict[str, Any] = {"reading": "shape-half", "most_tasks": 4, "rate": 1.5, "load_max": 20.0}
     options |= {"efficiency_min": 0.5, "cpu": 3.0, "rack_share": 0.9, "pod_share": 0.8}
-    same = Source(9, 4, data_centre_share=0.7, server_caps=False, **options)
+    same = source_of(9, 4, data_centre_share=0.7, server_caps=False, **options)
     source = make_source(parameters)
     workload = generate(1, 1, source)
     assert workload == generate(1, 1, same)
     assert workload.cluster["beta"].tolist() == [0.9, 0.8, 0.7] and not workload.cluster["server_caps"]
     assert_array_equal(source.groups.share, [0.9] * 8 + [0.8] * 4 + [0.7])
     default = make_source(ParallelJCTParameters())
-    assert (default.jobs, default.servers, default.cpu, default.most_tasks) == (60, 54, 10.0, 70)
+    assert (default.jobs, default.servers, default.most_tasks) == (60, 54, 70)
     assert PROBLEM.schema is SCHEMA and set(WEIBULL) == set(READINGS) == set(DEFAULT_MOST_TASKS)
 
 
@@ -808,7 +820,7 @@ def test_the_shuffled_future_leaves_the_past(seed: int, fixed: bool) -> None:
 
 
 def test_the_shuffled_future_differs_in_everything() -> None:
-    workload = generate(0, 0, Source(60, 4))
+    workload = generate(0, 0, source_of(60, 4))
     time = float(workload.jobs["arrival"][20])
     other = shuffle_future(workload, time, np.random.default_rng(0))
     later = workload.jobs["arrival"] > time

@@ -19,7 +19,6 @@ from schedgym.core.arrays import (
     SCRATCH,
     SHARED,
     Bytes,
-    Flags,
     Floats,
     Floats32,
     Integers,
@@ -695,7 +694,7 @@ def weigh(env: Environment, job: int) -> tuple[float, float]:
 
 @helper
 def decide_launch(env: Environment, r: int, jct: float) -> None:
-    """Decide to launch the job in row r as placed and evaluated, by Eq. 16; it fails if that takes for ever."""
+    """Decide to launch the job in row r as placed and evaluated, by Eq. 16; it fails if it would not end."""
     s, plan = env.state.scalars, env.plan
     s.row = r
     s.open_row = -1
@@ -813,8 +812,10 @@ def least_server(env: Environment, q: int) -> int:
 
 @helper
 def read_place(env: Environment, feasible: bool) -> None:
-    """View place. Repair: a row that cannot be launched ends the round; a server that cannot take the task
-    becomes the one that can with the least equivalent load (ties: the lowest).
+    """View place: note the task's server, and launch the job after its last one.
+
+    Repair: a row that cannot be launched ends the round; a server that cannot take the task becomes the one
+    that can with the least equivalent load (ties: the lowest).
     """
     s, plan, window = env.state.scalars, env.plan, env.constants.config.window
     choice = env.exchange.choices[0]
@@ -855,9 +856,10 @@ def fits_search(env: Environment) -> Any:
 
 @helper
 def read_search(env: Environment, feasible: bool) -> None:
-    """View search: planning starts with every task on its most efficient server, and ends when no move is
-    legal or there were ``max_moves``. Repair: a row that cannot be launched ends the round; an illegal move
-    launches.
+    """View search: make the move.
+
+    Planning starts with every task on its most efficient server, and ends when no move is legal or there
+    were ``max_moves``. Repair: a row that cannot be launched ends the round; an illegal move launches.
     """
     s, jobs, placement = env.state.scalars, env.jobs, env.plan.placement
     config, servers = env.constants.config, env.jobs.cpu.shape[0]
@@ -953,9 +955,11 @@ def fits_plan(env: Environment) -> Any:
 
 @helper
 def read_plan(env: Environment, feasible: bool) -> None:
-    """View plan: vCPU that are all 0 are those of Eq. 16. Repair: a row that cannot be launched ends the
-    round; servers are rounded and clipped; energy above the cap is reduced by REC (if that fails the job has
-    failed in this round); infeasible vCPU become those of Eq. 16.
+    """View plan: launch the job; vCPU that are all 0 are those of Eq. 16.
+
+    Repair: a row that cannot be launched ends the round; servers are rounded and clipped; energy above the
+    cap is reduced by REC (if that fails the job has failed in this round); infeasible vCPU become those of
+    Eq. 16.
     """
     s = env.state.scalars
     s.decision = END

@@ -376,9 +376,7 @@ class Source:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Lengths of the workload's dimensions; ``task`` is enough for all windows of a trace, and for most
-        synthetic episodes.
-        """
+        """Lengths of a workload's dimensions; of tasks enough for a trace, and most synthetic episodes."""
         if self.windows:
             starts = self.trace.first_task[: self.windows * self.jobs + 1 : self.jobs]
             tasks = int(np.diff(starts).max())
