@@ -62,8 +62,8 @@ def _rows(arrays: Any, kinds: tuple[str, ...]) -> list[tuple[int, ...]]:
 def pack(arrays: Any, scratch: bool = False) -> Any:
     """A table of an environment's arrays for kernels: int64 [arrays, 1 + MOST_DIMENSIONS].
 
-    The caller keeps the arrays alive and packs again when one is replaced. Uncompiled
-    (NUMBA_DISABLE_JIT=1) it is the bundles themselves.
+    It keeps the arrays alive; pack again when one is replaced. Uncompiled (NUMBA_DISABLE_JIT=1) it is the
+    bundles themselves.
 
     Args:
         arrays: a named tuple of bundles; see :mod:`schedgym.core.arrays`.
@@ -72,11 +72,19 @@ def pack(arrays: Any, scratch: bool = False) -> Any:
     if not COMPILED:
         return arrays
     rows = _rows(arrays, (SCRATCH,) if scratch else ("", SHARED))
-    return np.array(rows, dtype=np.int64).reshape(-1, 1 + MOST_DIMENSIONS)
+    memory = _Memory(np.array(rows, dtype=np.int64).tobytes())
+    memory.owner = arrays
+    return np.frombuffer(memory, dtype=np.int64).reshape(-1, 1 + MOST_DIMENSIONS)
+
+
+class _Memory(bytearray):
+    """The memory of a table, which keeps alive what the table points at."""
+
+    owner: Any
 
 
 class Table:
-    """Bundles and their work space, packed, and kept alive: ``kernel(*Table(...), ...)``."""
+    """Bundles and their work space, packed: ``kernel(*Table(...), ...)``."""
 
     def __init__(self, arrays: Any, sizes: Sizes) -> None:
         self.arrays = arrays
@@ -126,7 +134,7 @@ def accessor(environment: type[Any]) -> Any:
     bundles as attributes, and each bundle its arrays; a record is the record itself. It is two pointers and a
     number: an array is made of its row of the table where it is used, so that a helper which is given the
     whole environment compiles as fast as one that is given two arrays, and runs as fast. The arrays own
-    nothing (numba's reference count is null): whoever holds the table keeps them alive.
+    nothing (numba's reference count is null): the table keeps them alive.
     """
     if not COMPILED:
 
