@@ -60,4 +60,4 @@ class OnTapra(LaunchPolicy):
     """
 
     def __init__(self, planner: str = "tapra-fast", mar: bool = True, max_percent: float = 0.3) -> None:
-        super().__init__("sjf", "ontapra", planner, mar, max_percent)
+        super().__init__("ontapra", planner, mar, max_percent)

@@ -239,16 +239,15 @@ class LaunchPolicy:
     evaluate with ``window="all"``.
 
     Args:
-        rule: "sjf" (in every iteration the job that would complete first), or the order of one pass: "fcfs",
-            "slf", "llf" or "random".
-        label: what to call it in an error.
+        rule: "ontapra" (in every iteration the job that would complete first), or the order of one pass:
+            "fcfs", "slf", "llf" or "random".
         planner: of single jobs, one of :data:`~schedgym.solvers.planning.PLANNERS`.
         mar: whether jobs are launched only while more than max_percent of all vCPU is available.
         max_percent: threshold of the MAR test, in [0, 1].
     """
 
-    def __init__(self, rule: str, label: str, planner: str, mar: bool, max_percent: float) -> None:
-        self.rule, self.label = rule, label
+    def __init__(self, rule: str, planner: str, mar: bool, max_percent: float) -> None:
+        self.rule = rule
         self.planner = Planner(planner)
         if not isinstance(mar, bool):
             raise InvalidParameter(f"mar: must be True or False, got {mar!r}")
@@ -264,16 +263,16 @@ class LaunchPolicy:
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
         if interface.observation != "dict":
-            raise InvalidParameter(f"{self.label} reads exact units: needs observation='dict'")
+            raise InvalidParameter(f"{self.rule} reads exact units: needs observation='dict'")
         if interface.view not in self.views:
             with_planner = "" if self.fast else f" with planner={self.planner.name!r}"
             raise InvalidParameter(
-                f"{self.label}{with_planner} cannot be expressed in view {interface.view!r}"
+                f"{self.rule}{with_planner} cannot be expressed in view {interface.view!r}"
             )
         if interface.parameters["rounds"] not in self.rounds:
             wanted = " or ".join(repr(rounds) for rounds in self.rounds)
             raise InvalidParameter(
-                f"{self.label} decides at {'arrivals and completions' if self.rule == 'fcfs' else 'ticks'}: "
+                f"{self.rule} decides at {'arrivals and completions' if self.rule == 'fcfs' else 'ticks'}: "
                 f"needs rounds={wanted}, the environment has {interface.parameters['rounds']!r}"
             )
         self.rng = rng
@@ -353,7 +352,7 @@ class LaunchPolicy:
 
     def choose(self, observation: dict[str, Any], count: int) -> int:
         """The row of the job to launch, with its placement in the memory; -1 if there is none."""
-        if self.rule == "sjf":
+        if self.rule == "ontapra":
             return self.choose_shortest(observation, count)
         order = self.memory.order[:count]
         if self.rule == "fcfs":

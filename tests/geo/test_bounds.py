@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import linprog
 
 from schedgym.core.workload import Workload
@@ -202,45 +200,6 @@ def test_fluid_time_is_not_above_the_exact_one() -> None:
         exact = oracle.job_bound(Instance(slots, [Job(0, tuple((Fraction(d), s) for d, s in tasks))]), 0)
         (bound,) = bounds.job_bounds(make_workload(Instance(slots, [Job(0, tuple(tasks))])))
         assert float(exact) * (1 - 1e-9) <= bound <= float(exact) * (1 + 1e-13)
-
-
-def test_tails_are_the_integral_of_the_work_left() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(100):
-        tasks = rng.exponential(1.0, rng.integers(1, 12)) + rng.integers(0, 2)
-        rate = float(rng.integers(1, 8))
-        tail = np.empty(1)
-        bounds._tails(tasks, np.array([0, len(tasks)]), np.array([tasks.sum()]), np.array([rate]), tail)
-
-        def left(s: float, tasks: np.ndarray = tasks, rate: float = rate) -> float:
-            return tasks.sum() - min(np.minimum(tasks, s).sum(), rate * s, tasks.sum())
-
-        until = max(tasks.max(), tasks.sum() / rate)
-        expected = quad(left, 0.0, until, points=sorted(tasks), limit=500)[0] / tasks.sum()
-        assert tail[0] == pytest.approx(expected, rel=1e-6)
-
-
-def test_serving_by_density_is_optimal() -> None:
-    """Of all static orders, largest weight per work gives the least weighted mean busy time."""
-    rng = np.random.default_rng(6)
-    for _ in range(40):
-        count = int(rng.integers(2, 6))
-        release = np.sort(rng.integers(0, 4, count)).astype(float)
-        work, weight = rng.uniform(0.5, 3.0, count), rng.random(count)
-        completion, busy, left = np.empty(count), np.empty(count), np.empty(count)
-
-        def cost(
-            key: np.ndarray,
-            fixed: tuple[np.ndarray, ...] = (release, work),
-            weight: np.ndarray = weight,
-            scratch: tuple[np.ndarray, ...] = (completion, busy, left),
-        ) -> float:
-            bounds._serve(*fixed, key, 2.0, *scratch)
-            return float(weight @ scratch[1])
-
-        least = cost(-weight / work)
-        orders = [np.array(order, dtype=float) for order in itertools.permutations(range(count))]
-        assert least == pytest.approx(min(map(cost, orders)), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import random
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import linprog
 
 from schedgym.core.workload import Workload
@@ -262,49 +260,6 @@ def test_prices_make_the_pooled_bound_stronger() -> None:
     assert bounds.pooled_bound(workload) == pytest.approx(55.0, rel=1e-2)
     free = make_workload(oracle.Workload(jobs, (1.0, 9.0), oracle.fat_tree(2, 1, 1, 1), 2.0))
     assert bounds.pooled_bound(free) == pytest.approx(5.5 * 20 / 11, rel=1e-2)  # 1 + 9 * 0.5 of progress
-
-
-def test_tails_are_the_integral_of_what_is_left() -> None:
-    rng = np.random.default_rng(8)
-    limited = 0
-    for _ in range(100):
-        count = int(rng.integers(1, 12))
-        price = rng.exponential(1.0, count) + 0.01
-        longest = price / rng.uniform(0.1, 1.0, count) * rng.choice((1.0, 0.3))
-        rate = float(rng.uniform(0.05, 2.0) * (price / longest).sum())
-        tail, length = np.empty(1), np.array([price.sum()])
-        bounds._tails(price, longest, np.array([0, count]), length, np.array([rate]), tail)
-
-        def left(s: float, p: Any = price, d: Any = longest, rate: float = rate) -> float:
-            return max(p.sum() - min((p * np.minimum(1.0, s / d)).sum(), rate * s), 0.0)
-
-        until = max(longest.max(), length[0] / rate)
-        points = sorted(longest)
-        expected = quad(left, 0.0, until, points=points, limit=500)[0] / length[0]
-        assert tail[0] == pytest.approx(expected, rel=1e-5)
-        limited += rate < (price / longest).sum()
-    assert 20 < limited < 80
-
-
-@pytest.mark.parametrize("until", [math.inf, 3.0, 6.0])
-def test_serving_by_density_is_optimal(until: float) -> None:
-    """Of all static orders, largest weight per work gives the least weighted mean time of service."""
-    rng = np.random.default_rng(9)
-    for _ in range(30):
-        count = int(rng.integers(2, 6))
-        release = np.sort(rng.integers(0, 3, count)).astype(float)
-        work, weight = rng.uniform(0.5, 3.0, count), rng.random(count)
-        end, mean, left = np.empty((3, count))
-
-        def cost(
-            key: np.ndarray, fixed: Any = (release, work), w: Any = weight, out: Any = (end, mean, left)
-        ) -> float:
-            bounds._serve(*fixed, key, until, *out)
-            return float(w @ out[1])
-
-        least = cost(-weight / work)
-        orders = [np.array(order, dtype=float) for order in itertools.permutations(range(count))]
-        assert least == pytest.approx(min(map(cost, orders)), rel=1e-12)
 
 
 # Drawn workloads ------------------------------------------------------------------------------

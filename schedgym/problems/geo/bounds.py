@@ -6,7 +6,6 @@ slots together (shortest remaining work first), and a mixture of both for severa
 
 from __future__ import annotations
 
-import heapq
 import math
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from schedgym.core.jit import kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.solvers.balance import UNSEEN, PlacementScratch, SiteLists, place
+from schedgym.solvers.one_machine import serve_by_key, tail_times
 
 __all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound", "response_bound"]
 
@@ -168,7 +168,8 @@ def _alone(parts: _Parts) -> tuple[F8, F8]:
 def _pooled(parts: _Parts) -> float:
     count = len(parts.arrival)
     completion, busy, left = np.empty(count), np.empty(count), np.empty(count)
-    _serve(parts.arrival, parts.work, np.empty(0), float(parts.slots.sum()), completion, busy, left)
+    rate = float(parts.slots.sum())
+    serve_by_key(parts.arrival, parts.work, np.empty(0), rate, math.inf, completion, busy, left)
     return float((completion - parts.arrival).mean())
 
 
@@ -180,8 +181,10 @@ def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
     set_slots = np.where(parts.sites >= 0, parts.slots[parts.sites], 0).sum(axis=1).astype(np.float64)
     tail = np.empty(count)
     part_tail = np.empty(len(job))
-    _tails(parts.tasks, parts.task_first, parts.work, rate, tail)
-    _tails(parts.tasks, parts.part_first, parts.part_work, set_slots[parts.part_set], part_tail)
+    # a task is served for no longer than its duration: it is its own least time
+    tail_times(parts.tasks, parts.tasks, parts.task_first, parts.work, rate, tail)
+    reach = set_slots[parts.part_set]
+    tail_times(parts.tasks, parts.tasks, parts.part_first, parts.part_work, reach, part_tail)
     terms = count + len(job)
     steps = min(max(MOST_VISITS // terms, LEAST_STEPS), MOST_STEPS)
     total = _ascend(
@@ -297,82 +300,6 @@ def _fluid(first: I8, part_set: I8, part_work: F8, sites: I8, slots: I8, least: 
 
 
 @kernel
-def _tails(tasks: F8, first: I8, work: F8, rate: F8, tail: F8) -> None:
-    """The h of :func:`mixed_bound` for each row of tasks.
-
-    Args:
-        tasks: durations by row [T].
-        first: first task of each row [X + 1].
-        work: sum of a row's durations [X].
-        rate: slots that the row's tasks can use [X].
-        tail: written [X].
-    """
-    for x in range(work.shape[0]):
-        row = np.sort(tasks[first[x] : first[x + 1]])[::-1]
-        # until s = turn all slots serve the row, then each of its k longer tasks is in a slot of its own
-        turn = 0.0
-        rest = work[x]
-        longer = 0.0
-        k = 0
-        while k < row.shape[0]:
-            turn = max(rest, 0.0) / (rate[x] - k)
-            if row[k] <= turn:
-                break
-            rest -= row[k]
-            turn = 0.0
-            k += 1
-        for y in range(k):
-            longer += (row[y] - turn) ** 2
-        tail[x] = (work[x] * turn - rate[x] * turn * turn / 2.0 + longer / 2.0) / work[x]
-
-
-@kernel
-def _serve(release: F8, work: F8, key: F8, rate: float, completion: F8, busy: F8, left: F8) -> None:
-    """One machine that serves its terms preemptively, least key first.
-
-    Args:
-        release: ascending [X].
-        work: > 0 [X].
-        key: [X]; [0]: the work left is the key.
-        rate: work done per second.
-        completion: written [X].
-        busy: written: mean time at which a term is served [X].
-        left: work space [X].
-    """
-    count = release.shape[0]
-    shortest = key.shape[0] == 0
-    waiting = [(0.0, 0)]
-    waiting.pop()
-    clock = 0.0
-    upcoming = 0
-    while upcoming < count or len(waiting) > 0:
-        if len(waiting) == 0:
-            clock = max(clock, release[upcoming])
-        while upcoming < count and release[upcoming] <= clock:
-            left[upcoming] = work[upcoming]
-            busy[upcoming] = 0.0
-            heapq.heappush(waiting, (work[upcoming] if shortest else key[upcoming], upcoming))
-            upcoming += 1
-        x = waiting[0][1]
-        horizon = release[upcoming] if upcoming < count else math.inf
-        end = clock + left[x] / rate
-        done = left[x]
-        if end <= horizon:
-            heapq.heappop(waiting)
-            completion[x] = end
-        else:
-            end = horizon
-            done = min((end - clock) * rate, done)
-            left[x] -= done
-            if shortest:
-                heapq.heapreplace(waiting, (left[x], x))
-        busy[x] += done * (clock + end) / 2.0
-        clock = end
-    for x in range(count):
-        busy[x] /= work[x]
-
-
-@kernel
 def _ascend(arrival: F8, least: F8, first: I8, rate: F8, job: I8, work: F8, tail: F8, steps: int) -> float:
     """The sum of :func:`mixed_bound`, less the arrivals.
 
@@ -418,7 +345,8 @@ def _ascend(arrival: F8, least: F8, first: I8, rate: F8, job: I8, work: F8, tail
         for f in range(rate.shape[0]):
             a = first[f]
             b = first[f + 1]
-            _serve(release[a:b], work[a:b], key[a:b], rate[f], completion[a:b], busy[a:b], left[a:b])
+            out = (completion[a:b], busy[a:b], left[a:b])
+            serve_by_key(release[a:b], work[a:b], key[a:b], rate[f], math.inf, *out)
         for x in range(terms):
             gain[x] = busy[x] + tail[x] - release[x]
             value += weight[x] * gain[x]

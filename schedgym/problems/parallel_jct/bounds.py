@@ -6,7 +6,6 @@ Three bounds: each job alone in the empty data centre, all jobs on one machine a
 
 from __future__ import annotations
 
-import heapq
 import math
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import ENERGY_RANGE, tables
 from schedgym.problems.single_job.bounds import ROUNDING
 from schedgym.problems.single_job.topology import group_limits
+from schedgym.solvers.one_machine import serve_by_key, tail_times
 from schedgym.solvers.placement import ENERGY_SLACK
 from schedgym.solvers.relaxation import relax_bound
 
@@ -235,7 +235,7 @@ def _price(needs: _Needs) -> _Priced:
     solved = linprog(-price, A_ub=needs.matrix, b_ub=needs.limits, method="highs")
     if solved.status == 0:
         rate = np.minimum(rate, -solved.fun * (1.0 + RATE_ROUNDING))
-    _tails(least, needs.longest, needs.first_task, length, np.minimum(rate, 1.0), tail)
+    tail_times(least, needs.longest, needs.first_task, length, np.minimum(rate, 1.0), tail)
     return _Priced(length, tail)
 
 
@@ -243,7 +243,7 @@ def _pooled(needs: _Needs, priced: _Priced) -> float:
     count = len(needs.arrival)
     end, mean, left = np.empty(count), np.empty(count), np.empty(count)
     until = float(needs.arrival[0] + needs.horizon[0]) if count else 0.0
-    _serve(needs.arrival, priced.length, np.empty(0), until, end, mean, left)
+    serve_by_key(needs.arrival, priced.length, np.empty(0), 1.0, until, end, mean, left)
     return float((np.minimum(end, until) - needs.arrival).sum())
 
 
@@ -316,90 +316,6 @@ def _raise_prices(
 
 
 @kernel
-def _tails(price: F8, longest: F8, first: I8, length: F8, rate: F8, tail: F8) -> None:
-    """The h of :func:`mixed_bound`.
-
-    Args:
-        price: e of each task [Q].
-        longest: d of each task [Q].
-        first: first task of each job [J + 1].
-        length: V of each job [J].
-        rate: R of each job [J].
-        tail: written [J].
-    """
-    for i in range(length.shape[0]):
-        order = np.argsort(longest[first[i] : first[i + 1]])[::-1] + first[i]
-        # until s = turn the job is limited as a whole, then each of its longer tasks by itself
-        rest = length[i]
-        free = rate[i]
-        turn = max(rest / free, 0.0)
-        count = 0
-        while count < order.shape[0] and longest[order[count]] > turn:
-            x = order[count]
-            rest -= price[x]
-            free -= price[x] / longest[x]
-            count += 1
-            turn = max(rest, 0.0) / free if free > 0.0 and count < order.shape[0] else 0.0
-        whole = length[i] * turn - rate[i] * turn * turn / 2.0
-        for y in range(count):
-            x = order[y]
-            whole += price[x] * (longest[x] - turn) ** 2 / (2.0 * longest[x])
-        tail[i] = whole / length[i]
-
-
-@kernel
-def _serve(release: F8, length: F8, key: F8, until: float, end: F8, mean: F8, left: F8) -> None:
-    """One machine of speed 1 that serves its jobs preemptively, least key first.
-
-    Args:
-        release: ascending [J].
-        length: > 0 [J].
-        key: [J]; [0]: what is left of a job is its key.
-        until: when all that is left is done at once.
-        end: written: completions [J].
-        mean: written: mean time at which a job is served [J].
-        left: work space [J].
-    """
-    count = release.shape[0]
-    shortest = key.shape[0] == 0
-    waiting = [(0.0, 0)]
-    waiting.pop()
-    clock = 0.0
-    upcoming = 0
-    while upcoming < count or len(waiting) > 0:
-        if len(waiting) == 0:
-            clock = max(clock, release[upcoming])
-        while upcoming < count and release[upcoming] <= clock:
-            left[upcoming] = length[upcoming]
-            mean[upcoming] = 0.0
-            heapq.heappush(waiting, (length[upcoming] if shortest else key[upcoming], upcoming))
-            upcoming += 1
-        if clock >= until:
-            break
-        x = waiting[0][1]
-        horizon = min(release[upcoming], until) if upcoming < count else until
-        stop = clock + left[x]
-        done = left[x]
-        if stop <= horizon:
-            heapq.heappop(waiting)
-            end[x] = stop
-        else:
-            stop = horizon
-            done = min(stop - clock, done)
-            left[x] -= done
-            if shortest:
-                heapq.heapreplace(waiting, (left[x], x))
-        mean[x] += done * (clock + stop) / 2.0
-        clock = stop
-    while len(waiting) > 0:
-        _, x = heapq.heappop(waiting)
-        end[x] = until
-        mean[x] += left[x] * until
-    for x in range(count):
-        mean[x] /= length[x]
-
-
-@kernel
 def _ascend(arrival: F8, alone: F8, length: F8, tail: F8, horizon: F8, until: float, steps: int) -> float:
     """The sum over jobs of :func:`mixed_bound`, less the arrivals.
 
@@ -425,7 +341,7 @@ def _ascend(arrival: F8, alone: F8, length: F8, tail: F8, horizon: F8, until: fl
         for i in range(jobs):
             slope = max(1.0 - tail[i] / horizon[i], 0.0)
             key[i] = -weight[i] * slope / length[i]
-        _serve(arrival, length, key, until, end, mean, left)
+        serve_by_key(arrival, length, key, 1.0, until, end, mean, left)
         value = 0.0
         pace = STEP / math.sqrt(step + 1.0)
         for i in range(jobs):

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses
-import heapq
 import math
 from typing import Any
 
@@ -19,6 +18,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.metrics import metrics
 from schedgym.problems.queue_delay.rules import TOLERANCE
+from schedgym.solvers.one_machine import serve_by_key
 
 __all__ = ["TheoremBounds", "batch_bound", "lower_bound", "pooled_bound", "theorem_bounds"]
 
@@ -62,39 +62,11 @@ def pooled_bound(workload: Workload, resource: str) -> float:
     capacity = workload.cluster[resource]
     rate = float(capacity.sum() + TOLERANCE * len(capacity))
     arrival = jobs["arrival"] - jobs["arrival"][0]  # a late origin would cost digits
-    busy = _mean_busy_times(arrival.tolist(), (jobs["execution"] * jobs[resource]).tolist(), rate)
-    return math.fsum(busy) / len(busy) - float(jobs["execution"].mean()) / 2 - float(arrival.mean())
-
-
-def _mean_busy_times(arrival: list[float], volume: list[float], rate: float) -> list[float]:
-    """Mean busy time of each task on one machine, smallest volume first; no volume: its arrival."""
-    count = len(arrival)
-    left = volume.copy()
-    moment = [0.0] * count
-    waiting: list[tuple[float, int]] = []
-    clock = -math.inf
-    upcoming = 0
-    while upcoming < count or waiting:
-        if not waiting:
-            clock = max(clock, arrival[upcoming])
-        while upcoming < count and arrival[upcoming] <= clock:
-            if volume[upcoming] > 0.0:
-                heapq.heappush(waiting, (volume[upcoming], upcoming))
-            upcoming += 1
-        if not waiting:
-            continue
-        i = waiting[0][1]
-        horizon = arrival[upcoming] if upcoming < count else math.inf
-        end = clock + left[i] / rate
-        if end <= horizon:
-            done = left[i]
-            heapq.heappop(waiting)
-        else:
-            done, end = min((horizon - clock) * rate, left[i]), horizon
-            left[i] -= done
-        moment[i] += done * (clock + end) / 2.0
-        clock = end
-    return [moment[i] / volume[i] if volume[i] > 0.0 else arrival[i] for i in range(count)]
+    volume = jobs["execution"] * jobs[resource]
+    completion, busy, left = np.empty((3, len(arrival)))
+    serve_by_key(arrival, volume, volume, rate, math.inf, completion, busy, left)
+    busy = np.where(volume > 0.0, busy, arrival)
+    return math.fsum(busy.tolist()) / len(busy) - float(jobs["execution"].mean()) / 2 - float(arrival.mean())
 
 
 def _tasks_at_once(workload: Workload, extreme: Any) -> float:
