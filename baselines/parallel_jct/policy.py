@@ -23,6 +23,7 @@ from schedgym.core.jit import F8_1, F8_2, I4_2, I8_1, helper, pack, pure_kernel,
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.placement import (
+    Job,
     Membership,
     PlanScratch,
     affords,
@@ -97,22 +98,36 @@ def is_out(memory: Memory, round: int, iteration: int, job: int) -> Any:
     return memory.out[job] != 0
 
 
+class Waiting(NamedTuple):
+    """The waiting jobs as an observation shows them; W rows, T tasks. Fields have the observation's names."""
+
+    job: Integers  # [W] number of each job
+    first_task: Integers  # [W] row of its first task
+    tasks: Integers  # [W] how many it has
+    least_energy: Floats  # [W]
+    energy_cap: Floats  # [W]
+    failed: Bits  # [W] whether it has left the round
+    load: Floats  # [T]
+    efficiency: Floats  # [T, M]
+    limits: Floats  # [R] now
+
+
+@helper
+def job_of(waiting: Waiting, r: int, membership: Membership, limits: Floats) -> Job:
+    """The job in a row as the planners take it."""
+    return Job(
+        waiting.first_task[r],
+        waiting.tasks[r],
+        waiting.load,
+        waiting.efficiency,
+        membership,
+        limits,
+        waiting.energy_cap[r],
+    )
+
+
 @pure_kernel
-def shortest_job(
-    table: Any,
-    round: int,
-    iteration: int,
-    count: int,
-    number: Integers,
-    first_task: Integers,
-    tasks: Integers,
-    least_energy: Floats,
-    energy_cap: Floats,
-    failed: Bits,
-    load: Floats,
-    efficiency: Floats,
-    limits: Floats,
-) -> int:
+def shortest_job(table: Any, round: int, iteration: int, count: int, waiting: Waiting) -> int:
     """One iteration of OnTaPRA with TaPRA-fast.
 
     Args:
@@ -120,35 +135,27 @@ def shortest_job(
         round: number of the round.
         iteration: number of the iteration in it; the memory holds the limits of the earlier ones.
         count: visible waiting jobs.
-        number: [W] of each job.
-        first_task: [W] row of its first task.
-        tasks: [W] how many it has.
-        least_energy: [W].
-        energy_cap: [W].
-        failed: [W] whether it has left the round.
-        load: [T].
-        efficiency: [T, M].
-        limits: [R] now.
+        waiting: they.
 
     Returns:
         The row of the job with the smallest completion time (ties: the first), whose placement is in the
         memory; -1 if all have failed.
     """
     membership, scratch, memory = unpack(table)
-    for k in range(limits.shape[0]):
-        memory.history[iteration, k] = limits[k]
-    if measure_capacity(membership, scratch, memory, limits) <= 0.0:
+    for k in range(waiting.limits.shape[0]):
+        memory.history[iteration, k] = waiting.limits[k]
+    if measure_capacity(membership, scratch, memory, waiting.limits) <= 0.0:
         return -1
     most = memory.capacity.shape[0] - 1
     start = -1  # the one with the smallest bound first: it rules out most others
     least_bound = math.inf
     for r in range(count):
-        if failed[r] or is_out(memory, round, iteration, number[r]):
+        if waiting.failed[r] or is_out(memory, round, iteration, waiting.job[r]):
             continue
-        if not affords(least_energy[r], energy_cap[r]):
-            memory.out[number[r]] = 1
+        if not affords(waiting.least_energy[r], waiting.energy_cap[r]):
+            memory.out[waiting.job[r]] = 1
             continue
-        bound = least_energy[r] / memory.capacity[min(tasks[r], most)]
+        bound = waiting.least_energy[r] / memory.capacity[min(waiting.tasks[r], most)]
         if bound < least_bound:
             least_bound = bound
             start = r
@@ -156,80 +163,53 @@ def shortest_job(
     chosen = -1
     for turn in range(-1, count):
         r = start if turn < 0 else turn
-        if r < 0 or turn == start or failed[r] or memory.out[number[r]]:
+        if r < 0 or turn == start or waiting.failed[r] or memory.out[waiting.job[r]]:
             continue
-        if least_energy[r] > best * (1.0 + SLACK) * memory.capacity[min(tasks[r], most)]:
+        if waiting.least_energy[r] > best * (1.0 + SLACK) * memory.capacity[min(waiting.tasks[r], most)]:
             continue
-        job = number[r]
+        job = waiting.job[r]
         now = memory.placement[1]
         lasts = True
         while lasts and memory.passed[job] < iteration:
             lasts = plan_is_finite(
-                first_task[r],
-                tasks[r],
-                load,
-                efficiency,
-                membership,
-                memory.history[memory.passed[job]],
-                energy_cap[r],
-                now,
-                scratch,
+                job_of(waiting, r, membership, memory.history[memory.passed[job]]), now, scratch
             )
             memory.passed[job] += 1
         jct = math.inf
         if lasts:
-            jct = tapra_fast(
-                first_task[r], tasks[r], load, efficiency, membership, limits, energy_cap[r], now, scratch
-            )
+            jct = tapra_fast(job_of(waiting, r, membership, waiting.limits), now, scratch)
             memory.passed[job] = iteration + 1
         if jct == math.inf:
             memory.out[job] = 1
         elif jct < best or (jct == best and r < chosen):
             best = jct
             chosen = r
-            for t in range(tasks[r]):
+            for t in range(waiting.tasks[r]):
                 memory.placement[0, t] = now[t]
     return chosen
 
 
 @pure_kernel
-def first_job(
-    table: Any,
-    round: int,
-    count: int,
-    number: Integers,
-    first_task: Integers,
-    tasks: Integers,
-    energy_cap: Floats,
-    failed: Bits,
-    load: Floats,
-    efficiency: Floats,
-    limits: Floats,
-) -> int:
+def first_job(table: Any, round: int, count: int, waiting: Waiting) -> int:
     """The next job of a pass with TaPRA-fast: the row of the first in the memory's order that can be planned.
 
-    Every job has one turn in a round. The other arguments are those of :func:`shortest_job`.
+    Every job has one turn in a round. Arguments as in :func:`shortest_job`.
     """
     membership, scratch, memory = unpack(table)
     for x in range(count):
         r = memory.order[x]
-        if failed[r] or is_out(memory, round, 0, number[r]):
+        if waiting.failed[r] or is_out(memory, round, 0, waiting.job[r]):
             continue
-        memory.out[number[r]] = 1
-        jct = tapra_fast(
-            first_task[r],
-            tasks[r],
-            load,
-            efficiency,
-            membership,
-            limits,
-            energy_cap[r],
-            memory.placement[0],
-            scratch,
-        )
-        if jct < math.inf:
+        memory.out[waiting.job[r]] = 1
+        planned = job_of(waiting, r, membership, waiting.limits)
+        if tapra_fast(planned, memory.placement[0], scratch) < math.inf:
             return r
     return -1
+
+
+def show(observation: dict[str, Any]) -> Waiting:
+    """The waiting jobs of an observation."""
+    return Waiting(*(observation[name] for name in Waiting._fields))
 
 
 class LaunchPolicy:
@@ -363,13 +343,7 @@ class LaunchPolicy:
             load = observation["total_load"][:count]
             order[:] = np.argsort(load if self.rule == "slf" else -load, kind="stable")
         if self.fast:
-            return first_job(
-                self.table,
-                self.round,
-                count,
-                *(observation[name] for name in ("job", "first_task", "tasks", "energy_cap", "failed")),
-                *(observation[name] for name in ("load", "efficiency", "limits")),
-            )
+            return first_job(self.table, self.round, count, show(observation))
         for row in order.tolist():
             if not observation["failed"][row] and not self.has_failed(observation, row):
                 self.memory.out[observation["job"][row]] = 1
@@ -380,15 +354,7 @@ class LaunchPolicy:
     def choose_shortest(self, observation: dict[str, Any], count: int) -> int:
         """One iteration of OnTaPRA."""
         if self.fast:
-            return shortest_job(
-                self.table,
-                self.round,
-                self.iteration,
-                count,
-                *(observation[name] for name in ("job", "first_task", "tasks")),
-                *(observation[name] for name in ("least_energy", "energy_cap", "failed")),
-                *(observation[name] for name in ("load", "efficiency", "limits")),
-            )
+            return shortest_job(self.table, self.round, self.iteration, count, show(observation))
         memory, iteration = self.memory, self.iteration
         limits, least = observation["limits"], observation["least_energy"]
         memory.history[iteration] = limits

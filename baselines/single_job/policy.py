@@ -11,7 +11,7 @@ import numpy.typing as npt
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
 from schedgym.errors import InvalidParameter
-from schedgym.solvers.placement import Membership, PlanScratch, evaluate, local_search_step
+from schedgym.solvers.placement import Job, PlanScratch, evaluate, local_search_step
 from schedgym.solvers.planning import Planner
 
 __all__ = ["KNOWS", "PlanningPolicy", "SingleJobPolicy"]
@@ -64,21 +64,10 @@ class SingleJobPolicy:
 
 
 @pure_kernel
-def next_move(
-    tasks: int,
-    load: npt.NDArray[np.float64],
-    efficiency: npt.NDArray[np.float64],
-    membership: Membership,
-    limits: npt.NDArray[np.float64],
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> int:
+def next_move(job: Job, placement: Places, scratch: PlanScratch) -> int:
     """The next move of the local search from a placement, as task * M + server; -1 if there is none."""
-    _, energy = evaluate(0, tasks, load, efficiency, membership, limits, placement, scratch)
-    return local_search_step(
-        0, tasks, load, efficiency, membership, limits, energy, energy_cap, placement, scratch
-    )
+    _, energy = evaluate(job, placement, scratch)
+    return local_search_step(job, energy, placement, scratch)
 
 
 class PlanningPolicy(SingleJobPolicy):
@@ -128,14 +117,14 @@ class PlanningPolicy(SingleJobPolicy):
         if self.view != "search":
             return super().__call__(observation)
         self.prepare(observation)
-        move = next_move(
+        job = Job(
+            0,
             int(observation["task_mask"].sum()),
             observation["load"],
             observation["efficiency"],
             self.planner.membership,
             observation["limits"],
             float(observation["energy_cap"][0]),
-            observation["placement"],
-            self.planner.scratch,
         )
+        move = next_move(job, observation["placement"], self.planner.scratch)
         return move if move >= 0 else self.tasks * self.servers

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, Integers, allocate
-from schedgym.core.jit import pure_kernel
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.balance import (
     PlacementScratch,
@@ -290,235 +290,354 @@ def _pour(net: Network, jobs: int) -> None:
         net.free[j] = left
 
 
+class Part(NamedTuple):
+    """Owners and sites that no flow crosses: ``owners[first:last]`` and ``sites[first_site:last_site]``."""
+
+    first: int
+    last: int
+    first_site: int
+    last_site: int
+    number: int  # as in ``part`` and ``site_part``
+
+
+@helper
+def _visit_sites(
+    net: Network, width: int, g: int, part: Part, further: int, tail: int, goal: int
+) -> tuple[int, int]:
+    """Give the sites of group g that have no depth yet the depth ``further``, and queue them.
+
+    Returns:
+        The new end of the queue, and the new goal: ``further`` if one of them has free slots.
+    """
+    for e in range(g * width, g * width + width):
+        j = net.site[e]
+        if j < 0:
+            break
+        if net.site_depth[j] < 0 and net.site_part[j] == part.number:
+            net.site_depth[j] = further
+            net.queue[tail] = net.need.shape[0] + j
+            tail += 1
+            if net.free[j] > 0:
+                goal = further
+    return tail, goal
+
+
+@helper
+def _layer(net: Network, width: int, part: Part) -> int:
+    """Breadth-first search from the owners in need: the depths of owners and sites; all arcs are reset.
+
+    An arc leads from an owner to a site of a group below its limit, and from a site to the owner of a flow
+    there, who would give it up, or to another site of that flow's group.
+
+    Returns:
+        The depth of the nearest goals, owners with too much and sites with free slots; FAR if there are none.
+    """
+    count = net.need.shape[0]
+    depth = net.depth
+    site_depth = net.site_depth
+    tail = 0
+    for index in range(part.first, part.last):
+        o = net.owners[index]
+        net.arc[o] = net.low[o] * width
+        depth[o] = -1
+        if net.need[o] > 0:
+            depth[o] = 0
+            net.queue[tail] = o
+            tail += 1
+    for index in range(part.first_site, part.last_site):
+        j = net.sites[index]
+        site_depth[j] = -1
+        net.site_arc[j] = net.entry_start[j]
+        net.site_turn[j] = 0
+    goal = FAR
+    head = 0
+    while head < tail:
+        node = net.queue[head]
+        head += 1
+        further = (depth[node] if node < count else site_depth[node - count]) + 1
+        if further > goal:
+            break
+        if node < count:
+            for g in range(net.low[node], net.high[node]):
+                if net.used[g] < net.limit[g]:
+                    tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
+            continue
+        for position in range(net.entry_start[node - count], net.entry_start[node - count + 1]):
+            g = net.entry_group[position]
+            o = net.owner[g]
+            if net.flow[net.entry[position]] == 0 or o == FROZEN:
+                continue
+            if depth[o] < 0 and net.part[o] == part.number:
+                depth[o] = further
+                net.queue[tail] = o
+                tail += 1
+                if net.need[o] < 0:
+                    goal = further
+            if width > 1:
+                tail, goal = _visit_sites(net, width, g, part, further, tail, goal)
+    return goal
+
+
+@helper
+def _leads_on(net: Network, j: int, part: Part, further: int, goal: int) -> Any:
+    """Whether site j may be the next node of a path: one deeper, and the last node only if it is a goal."""
+    return (
+        net.site_depth[j] == further
+        and net.site_part[j] == part.number
+        and (further < goal or net.free[j] > 0)
+    )
+
+
+@helper
+def _step(net: Network, size: int, node: int, gave: int, took: int) -> None:
+    """Add a node to a path of ``size`` nodes, with the entries that lose and get flow on the way there."""
+    net.path[size] = node
+    net.gave[size] = gave
+    net.took[size] = took
+
+
+@helper
+def _leave_owner(net: Network, width: int, o: int, part: Part, goal: int, size: int) -> bool:
+    """Extend a path from owner o by the first arc, from where its search stands, that leads on.
+
+    Returns:
+        Whether there is one.
+    """
+    count = net.need.shape[0]
+    further = net.depth[o] + 1
+    e = net.arc[o]
+    end = net.high[o] * width
+    found = False
+    while e < end and not found:
+        g = e // width
+        j = net.site[e]
+        if net.used[g] >= net.limit[g] or j < 0:
+            e = (g + 1) * width
+        elif _leads_on(net, j, part, further, goal):
+            _step(net, size, count + j, -1, e)
+            found = True
+        else:
+            e += 1
+    net.arc[o] = e
+    return found
+
+
+@helper
+def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size: int) -> bool:
+    """Extend a path from a site by the first arc, from where its search stands, that leads on.
+
+    Every entry with flow has ``1 + width`` turns: its owner, who gives the flow up, then the sites of its
+    group, to which the flow moves.
+
+    Returns:
+        Whether there is one.
+    """
+    count = net.need.shape[0]
+    further = net.site_depth[here] + 1
+    position = net.site_arc[here]
+    turn = net.site_turn[here]
+    end = net.entry_start[here + 1]
+    found = False
+    while position < end:
+        e = net.entry[position]
+        g = net.entry_group[position]
+        o = net.owner[g]
+        if net.flow[e] > 0 and o != FROZEN:
+            if turn == 0:
+                if (
+                    net.depth[o] == further
+                    and net.part[o] == part.number
+                    and (further < goal or net.need[o] < 0)
+                ):
+                    _step(net, size, o, e, -1)
+                    found = True
+                    break
+                turn = 1
+            while width > 1 and turn <= width:
+                other = g * width + turn - 1
+                j = net.site[other]
+                if j < 0:
+                    break
+                if _leads_on(net, j, part, further, goal):
+                    _step(net, size, count + j, e, other)
+                    found = True
+                    break
+                turn += 1
+            if found:
+                break
+        position += 1
+        turn = 0
+    net.site_arc[here] = position
+    net.site_turn[here] = turn
+    return found
+
+
+@helper
+def _augment(net: Network, width: int, size: int) -> tuple[int, int]:
+    """Send as much flow as it carries along the path of ``size`` nodes.
+
+    Returns:
+        How many of its nodes remain, up to the first step that is now closed; and the amount.
+    """
+    need = net.need
+    flow = net.flow
+    used = net.used
+    limit = net.limit
+    gave = net.gave
+    took = net.took
+    count = need.shape[0]
+    source = net.path[0]
+    node = net.path[size - 1]
+    amount = -need[node] if node < count else net.free[node - count]
+    amount = min(amount, need[source])
+    for t in range(1, size):
+        if gave[t] >= 0:
+            amount = min(amount, flow[gave[t]])
+        else:
+            g = took[t] // width
+            amount = min(amount, limit[g] - used[g])
+    if node < count:
+        need[node] += amount
+    else:
+        net.free[node - count] -= amount
+    need[source] -= amount
+    kept = size - 1
+    for t in range(size - 1, 0, -1):
+        if gave[t] >= 0:
+            flow[gave[t]] -= amount
+            if flow[gave[t]] == 0:
+                kept = t
+            if took[t] >= 0:
+                flow[took[t]] += amount
+            else:
+                used[gave[t] // width] -= amount
+        else:
+            g = took[t] // width
+            flow[took[t]] += amount
+            used[g] += amount
+            if used[g] == limit[g]:
+                kept = t
+    return kept, amount
+
+
 @pure_kernel
-def _exchange(
-    net: Network,
-    width: int,
-    owner_low: int,
-    owner_high: int,
-    site_low: int,
-    site_high: int,
-    part: int,
-    slack: int,
-) -> int:
+def _exchange(net: Network, width: int, part: Part, slack: int) -> int:
     """Move flow within a part to owners in need, from owners with too much and from free slots.
 
-    Dinic's maximum flow. Afterwards ``depth`` and ``site_depth`` are at least 0 on the side of a minimum
+    Dinic's maximum flow (1970): again and again layers by breadth-first search, then augmenting paths through
+    them by depth-first search, until the layers reach no goal. Needs, flows and free slots always balance, so
+    it may stop at any time. Afterwards ``depth`` and ``site_depth`` are at least 0 on the side of a minimum
     cut with the owners still in need, unless their needs sum to at most ``slack``.
 
     Returns:
         The sum of the needs left.
     """
     need = net.need
-    depth = net.depth
-    site_depth = net.site_depth
-    flow = net.flow
-    used = net.used
-    limit = net.limit
-    site = net.site
-    owner = net.owner
-    path = net.path
-    gave = net.gave
-    took = net.took
     count = need.shape[0]
     left = 0
-    for index in range(owner_low, owner_high):
+    for index in range(part.first, part.last):
         left += max(need[net.owners[index]], 0)
     while left > slack:
-        tail = 0
-        for index in range(owner_low, owner_high):
-            o = net.owners[index]
-            net.arc[o] = net.low[o] * width
-            depth[o] = -1
-            if need[o] > 0:
-                depth[o] = 0
-                net.queue[tail] = o
-                tail += 1
-        for index in range(site_low, site_high):
-            j = net.sites[index]
-            site_depth[j] = -1
-            net.site_arc[j] = net.entry_start[j]
-            net.site_turn[j] = 0
-        goal = FAR
-        head = 0
-        while head < tail:
-            node = net.queue[head]
-            head += 1
-            if node < count:
-                further = depth[node] + 1
-                if further > goal:
-                    break
-                for g in range(net.low[node], net.high[node]):
-                    if used[g] < limit[g]:
-                        for e in range(g * width, g * width + width):
-                            j = site[e]
-                            if j < 0:
-                                break
-                            if site_depth[j] < 0 and net.site_part[j] == part:
-                                site_depth[j] = further
-                                net.queue[tail] = count + j
-                                tail += 1
-                                if net.free[j] > 0:
-                                    goal = further
-            else:
-                node -= count
-                further = site_depth[node] + 1
-                if further > goal:
-                    break
-                for position in range(net.entry_start[node], net.entry_start[node + 1]):
-                    if flow[net.entry[position]] > 0:
-                        g = net.entry_group[position]
-                        o = owner[g]
-                        if o == FROZEN:
-                            continue
-                        if depth[o] < 0 and net.part[o] == part:
-                            depth[o] = further
-                            net.queue[tail] = o
-                            tail += 1
-                            if need[o] < 0:
-                                goal = further
-                        if width > 1:
-                            for e in range(g * width, g * width + width):
-                                j = site[e]
-                                if j < 0:
-                                    break
-                                if site_depth[j] < 0 and net.site_part[j] == part:
-                                    site_depth[j] = further
-                                    net.queue[tail] = count + j
-                                    tail += 1
-                                    if net.free[j] > 0:
-                                        goal = further
+        goal = _layer(net, width, part)
         if goal == FAR:
             break
-        for index in range(owner_low, owner_high):
+        for index in range(part.first, part.last):
             source = net.owners[index]
-            if need[source] <= 0 or depth[source] != 0:
+            if need[source] <= 0 or net.depth[source] != 0:
                 continue
-            path[0] = source
+            net.path[0] = source
             size = 1
             while size > 0:
-                node = path[size - 1]
-                further = (depth[node] if node < count else site_depth[node - count]) + 1
-                if further == goal + 1:
-                    amount = -need[node] if node < count else net.free[node - count]
-                    amount = min(amount, need[source])
-                    for t in range(1, size):
-                        if gave[t] >= 0:
-                            amount = min(amount, flow[gave[t]])
-                        else:
-                            g = took[t] // width
-                            amount = min(amount, limit[g] - used[g])
-                    if node < count:
-                        need[node] += amount
-                    else:
-                        net.free[node - count] -= amount
-                    need[source] -= amount
+                node = net.path[size - 1]
+                depth = net.depth[node] if node < count else net.site_depth[node - count]
+                if depth == goal:
+                    size, amount = _augment(net, width, size)
                     left -= amount
-                    kept = size - 1
-                    for t in range(size - 1, 0, -1):
-                        if gave[t] >= 0:
-                            flow[gave[t]] -= amount
-                            if flow[gave[t]] == 0:
-                                kept = t
-                            if took[t] >= 0:
-                                flow[took[t]] += amount
-                            else:
-                                used[gave[t] // width] -= amount
-                        else:
-                            g = took[t] // width
-                            flow[took[t]] += amount
-                            used[g] += amount
-                            if used[g] == limit[g]:
-                                kept = t
-                    size = kept
                     if need[source] == 0:
                         break
                     continue
-                pushed = False
                 if node < count:
-                    e = net.arc[node]
-                    end = net.high[node] * width
-                    while e < end:
-                        g = e // width
-                        j = site[e]
-                        if used[g] >= limit[g] or j < 0:
-                            e = (g + 1) * width
-                            continue
-                        if (
-                            site_depth[j] == further
-                            and net.site_part[j] == part
-                            and (further < goal or net.free[j] > 0)
-                        ):
-                            path[size] = count + j
-                            gave[size] = -1
-                            took[size] = e
-                            size += 1
-                            pushed = True
-                            break
-                        e += 1
-                    net.arc[node] = e
-                    if not pushed:
-                        depth[node] = -1
-                        size -= 1
+                    found = _leave_owner(net, width, node, part, goal, size)
                 else:
-                    here = node - count
-                    position = net.site_arc[here]
-                    turn = net.site_turn[here]
-                    end = net.entry_start[here + 1]
-                    while position < end:
-                        e = net.entry[position]
-                        g = net.entry_group[position]
-                        o = owner[g]
-                        if flow[e] == 0 or o == FROZEN:
-                            position += 1
-                            turn = 0
-                            continue
-                        if turn == 0:
-                            if (
-                                depth[o] == further
-                                and net.part[o] == part
-                                and (further < goal or need[o] < 0)
-                            ):
-                                path[size] = o
-                                gave[size] = e
-                                took[size] = -1
-                                size += 1
-                                pushed = True
-                                break
-                            turn = 1
-                        if width > 1:
-                            while turn <= width:
-                                other = g * width + turn - 1
-                                j = site[other]
-                                if j < 0:
-                                    break
-                                if (
-                                    site_depth[j] == further
-                                    and net.site_part[j] == part
-                                    and (further < goal or net.free[j] > 0)
-                                ):
-                                    path[size] = count + j
-                                    gave[size] = e
-                                    took[size] = other
-                                    size += 1
-                                    pushed = True
-                                    break
-                                turn += 1
-                            if pushed:
-                                break
-                        position += 1
-                        turn = 0
-                    net.site_arc[here] = position
-                    net.site_turn[here] = turn
-                    if not pushed:
-                        site_depth[here] = -1
-                        size -= 1
+                    found = _leave_site(net, width, node - count, part, goal, size)
+                if found:
+                    size += 1
+                    continue
+                # a dead end, which no other path of these layers tries again
+                if node < count:
+                    net.depth[node] = -1
+                else:
+                    net.site_depth[node - count] = -1
+                size -= 1
     return left
+
+
+@helper
+def _level_above_floors(net: Network, part: Part, flow: int, level: float) -> float:
+    """The common level of a part in which some jobs are at their floors, and leave less to the others."""
+    floored = True
+    while floored:
+        floored = False
+        above = 0.0
+        rest = flow
+        for index in range(part.first, part.last):
+            i = net.owners[index]
+            if net.weight[i] * level - net.base[i] > net.floor[i]:
+                above += net.weight[i]
+                rest += net.base[i]
+            else:
+                rest -= net.floor[i]
+        if above > 0.0:
+            lower = rest / above
+            floored = lower < level * (1.0 - 1e-15)
+            level = min(level, lower)
+    return level
+
+
+@helper
+def _push_part(stack: Integers, size: int, part: Part) -> int:
+    """Put a part on the stack of those to do; its new size."""
+    stack[size] = part.first
+    stack[size + 1] = part.last
+    stack[size + 2] = part.first_site
+    stack[size + 3] = part.last_site
+    stack[size + 4] = part.number
+    return size + 5
+
+
+@helper
+def _gather_needy(net: Network, part: Part) -> int:
+    """Put the owners on the side of the cut with those in need first in their part; where they end."""
+    middle = part.first
+    for index in range(part.first, part.last):
+        i = net.owners[index]
+        if net.depth[i] >= 0:
+            net.owners[index] = net.owners[middle]
+            net.owners[middle] = i
+            middle += 1
+    return middle
+
+
+@helper
+def _gather_near_sites(net: Network, part: Part, number: int) -> int:
+    """The same with the sites, which become part ``number``; where they end."""
+    middle = part.first_site
+    for index in range(part.first_site, part.last_site):
+        j = net.sites[index]
+        if net.site_depth[j] >= 0:
+            net.site_part[j] = number
+            net.sites[index] = net.sites[middle]
+            net.sites[middle] = j
+            middle += 1
+    return middle
 
 
 @pure_kernel
 def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     """Lexicographic max-min aggregates of a loaded network.
+
+    Fujishige's decomposition: a part whose jobs can all have its mean level is done, else the minimum cut
+    divides it. The flow of a part does not change any more, only who has it.
 
     Args:
         net: loaded; ``weight``, ``base`` and ``floor`` may have been set since. ``share`` [jobs] gets the
@@ -535,7 +654,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     slack = 2 * jobs
     origin = net.start[0]  # 0, which as a literal would have ``_exchange`` compiled once more
     _pour(net, jobs)
-    # a flow that no exchange can enlarge
+    # first a flow that no exchange can enlarge
     full = True
     for i in range(jobs):
         total = 0
@@ -548,29 +667,26 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
         net.sites[j] = j
         net.site_part[j] = 0
         full = full and net.free[j] == 0
+    everything = Part(origin, jobs, origin, count, origin)
     if not full:
-        _exchange(net, width, origin, jobs, origin, count, origin, origin)
+        _exchange(net, width, everything, origin)
     parts = 1
-    size = 5
-    net.stack[0] = 0
-    net.stack[1] = jobs
-    net.stack[2] = 0
-    net.stack[3] = count
-    net.stack[4] = 0
+    size = _push_part(net.stack, origin, everything)
     while size > 0:
         size -= 5
-        first = net.stack[size]
-        last = net.stack[size + 1]
-        first_site = net.stack[size + 2]
-        last_site = net.stack[size + 3]
-        part = net.stack[size + 4]
-        # the flow of the part does not change any more, only who has it
+        part = Part(
+            net.stack[size],
+            net.stack[size + 1],
+            net.stack[size + 2],
+            net.stack[size + 3],
+            net.stack[size + 4],
+        )
         flow = 0
         weights = 0.0
         bases = 0
         floors = 0
         satisfied = True
-        for index in range(first, last):
+        for index in range(part.first, part.last):
             i = net.owners[index]
             total = 0
             demand = 0
@@ -584,7 +700,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
             bases += net.base[i]
             floors += net.floor[i]
         if satisfied:
-            for index in range(first, last):
+            for index in range(part.first, part.last):
                 i = net.owners[index]
                 net.share[i] = (net.base[i] - need[i]) / scale
                 if -need[i] < net.floor[i] - slack:
@@ -592,65 +708,31 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
             continue
         if floors > flow + slack:
             return 1
-        # jobs at their floors leave the common level to the others, which lowers it
+        # raise all to the level of the part, as far as a flow can
         level = (flow + bases) / weights
-        floored = floors > 0 or bases > 0
-        while floored:
-            floored = False
-            above = 0.0
-            rest = flow
-            for index in range(first, last):
-                i = net.owners[index]
-                if net.weight[i] * level - net.base[i] > net.floor[i]:
-                    above += net.weight[i]
-                    rest += net.base[i]
-                else:
-                    rest -= net.floor[i]
-            if above > 0.0:
-                lower = rest / above
-                floored = lower < level * (1.0 - 1e-15)
-                level = min(level, lower)
-        for index in range(first, last):
+        if floors > 0 or bases > 0:
+            level = _level_above_floors(net, part, flow, level)
+        for index in range(part.first, part.last):
             i = net.owners[index]
-            target = max(int(net.weight[i] * level - net.base[i]), net.floor[i])
-            need[i] += target
-        left = _exchange(net, width, first, last, first_site, last_site, part, slack)
-        middle = first
-        middle_site = first_site
+            need[i] += max(int(net.weight[i] * level - net.base[i]), net.floor[i])
+        left = _exchange(net, width, part, slack)
+        middle = part.first
         if left > slack:
-            for index in range(first, last):
+            middle = _gather_needy(net, part)
+        if middle == part.first or middle == part.last:
+            for index in range(part.first, part.last):
                 i = net.owners[index]
-                if net.depth[i] >= 0:
-                    net.owners[index] = net.owners[middle]
-                    net.owners[middle] = i
-                    middle += 1
-        if middle == first or middle == last:
-            for index in range(first, last):
-                i = net.owners[index]
-                flow = max(net.weight[i] * level - net.base[i], float(net.floor[i]))
-                net.share[i] = (flow + net.base[i]) / scale
+                reached = max(net.weight[i] * level - net.base[i], float(net.floor[i]))
+                net.share[i] = (reached + net.base[i]) / scale
             continue
-        for index in range(first, middle):
+        # else the jobs below the level with the sites on their side of the cut, and the others
+        for index in range(part.first, middle):
             net.part[net.owners[index]] = parts
-        for index in range(first_site, last_site):
-            j = net.sites[index]
-            if net.site_depth[j] >= 0:
-                net.site_part[j] = parts
-                net.sites[index] = net.sites[middle_site]
-                net.sites[middle_site] = j
-                middle_site += 1
-        net.stack[size] = middle
-        net.stack[size + 1] = last
-        net.stack[size + 2] = middle_site
-        net.stack[size + 3] = last_site
-        net.stack[size + 4] = part
-        size += 5
-        net.stack[size] = first
-        net.stack[size + 1] = middle
-        net.stack[size + 2] = first_site
-        net.stack[size + 3] = middle_site
-        net.stack[size + 4] = parts
-        size += 5
+        middle_site = _gather_near_sites(net, part, parts)
+        above = Part(middle, part.last, middle_site, part.last_site, part.number)
+        below = Part(part.first, middle, part.first_site, middle_site, parts)
+        size = _push_part(net.stack, size, above)
+        size = _push_part(net.stack, size, below)
         parts += 1
     return 0
 
@@ -684,9 +766,67 @@ def hold_in_network(held: Integers, jobs: int, width: int, net: Network) -> int:
     return 0
 
 
+@helper
+def _freeze(net: Network, first: int, last: int) -> float:
+    """Let nothing change a job's groups any more; their least share of a demand, inf without tasks."""
+    least = math.inf
+    for g in range(first, last):
+        least = min(least, (net.used[g] + net.held[g]) / net.tasks[g])
+        net.owner[g] = FROZEN
+    return least
+
+
+@helper
+def _level_of_cut(net: Network, first: int, last: int) -> float:
+    """The highest common share of their demands that groups on the near side of the cut can have.
+
+    Together they have no more than now; a group that holds more outside the network keeps that.
+    """
+    flow = 0.0
+    tasks = 0.0
+    for g in range(first, last):
+        if net.depth[net.owner[g]] >= 0:
+            flow += net.used[g] + net.held[g]
+            tasks += net.tasks[g]
+    level = flow / tasks
+    again = True
+    while again:
+        again = False
+        tasks = 0.0
+        rest = flow
+        for g in range(first, last):
+            if net.depth[net.owner[g]] >= 0:
+                if net.tasks[g] * level > net.held[g]:
+                    tasks += net.tasks[g]
+                else:
+                    rest -= net.held[g]
+        if tasks > 0.0 and rest / tasks < level * (1.0 - 1e-15):
+            level = max(rest / tasks, 0.0)
+            again = True
+    return level
+
+
+@helper
+def _give_back(net: Network, width: int, first: int, last: int, surplus: int) -> None:
+    """Take slots from groups with more than they need, until the job has no surplus."""
+    for g in range(first, last):
+        o = net.owner[g]
+        for e in range(g * width, g * width + width):
+            amount = min(min(surplus, -net.need[o]), net.flow[e])
+            if amount > 0 and net.site[e] >= 0:
+                net.flow[e] -= amount
+                net.used[g] -= amount
+                net.free[net.site[e]] += amount
+                net.need[o] += amount
+                surplus -= amount
+
+
 @pure_kernel
 def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Floats) -> None:
     """Rearrange a max-min allocation so that jobs finish early, one job after another.
+
+    For each job Newton's method on its level, the common share of its groups' demands: from above, each
+    violated cut lowers it to what that cut admits. Then the job is frozen.
 
     Args:
         net: after :func:`share_into`. ``flow`` changes, the jobs' aggregates do not.
@@ -714,11 +854,7 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
         for g in range(first, last):
             unmet = unmet or net.used[g] < net.limit[g]
         if groups <= 1 or not unmet:
-            least = math.inf
-            for g in range(first, last):
-                least = min(least, (net.used[g] + net.held[g]) / net.tasks[g])
-                net.owner[g] = FROZEN
-            rate[job] = least
+            rate[job] = _freeze(net, first, last)
             continue
         # the job's groups take part one by one, the other jobs only pass on what they have
         members = origin
@@ -739,56 +875,21 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
         slack = 2 * (jobs + groups)
         level = math.inf
         while True:
-            # the highest level that the groups on the near side of the cut can have
-            flow = 0.0
-            tasks = 0.0
-            for g in range(first, last):
-                if net.depth[net.owner[g]] >= 0:
-                    flow += net.used[g] + net.held[g]
-                    tasks += net.tasks[g]
-            lower = flow / tasks
-            again = True
-            while again:
-                again = False
-                tasks = 0.0
-                rest = flow
-                for g in range(first, last):
-                    if net.depth[net.owner[g]] >= 0:
-                        if net.tasks[g] * lower > net.held[g]:
-                            tasks += net.tasks[g]
-                        else:
-                            rest -= net.held[g]
-                if tasks > 0.0 and rest / tasks < lower * (1.0 - 1e-15):
-                    lower = max(rest / tasks, 0.0)
-                    again = True
+            lower = _level_of_cut(net, first, last)
             if lower >= level:
                 break
             level = lower
             for g in range(first, last):
                 target = max(min(int(net.tasks[g] * level) - net.held[g], net.limit[g]), 0)
                 need[net.owner[g]] = target - net.used[g]
-            left = _exchange(net, width, origin, members, origin, count, origin, slack)
-            if left <= slack:
+            if _exchange(net, width, Part(origin, members, origin, count, origin), slack) <= slack:
                 break
         # slots that nobody used went to a group in need: the others of the job give as much back
         surplus = -before
         for g in range(first, last):
             surplus += net.used[g]
-        for g in range(first, last):
-            o = net.owner[g]
-            for e in range(g * width, g * width + width):
-                amount = min(min(surplus, -need[o]), net.flow[e])
-                if amount > 0 and net.site[e] >= 0:
-                    net.flow[e] -= amount
-                    net.used[g] -= amount
-                    net.free[net.site[e]] += amount
-                    need[o] += amount
-                    surplus -= amount
-        least = math.inf
-        for g in range(first, last):
-            least = min(least, (net.used[g] + net.held[g]) / net.tasks[g])
-            net.owner[g] = FROZEN
-        rate[job] = least
+        _give_back(net, width, first, last, surplus)
+        rate[job] = _freeze(net, first, last)
 
 
 @pure_kernel

@@ -32,6 +32,7 @@ from schedgym.errors import InvalidParameter
 __all__ = [
     "ENERGY_SLACK",
     "STRICT",
+    "Job",
     "Membership",
     "PlanScratch",
     "Population",
@@ -70,6 +71,11 @@ Places = npt.NDArray[np.int32]
 
 ENERGY_SLACK = 1e-12
 STRICT = 1e-9  # by which a task must become faster, relatively
+# the genetic algorithms, of which the paper cites the idea only
+ELITE = 2  # members that survive
+CROSSOVER, MUTATION = 0.8, 0.02  # probabilities: per child, per task
+ANNEALING = 5  # steps per child
+WARM, COOLING = 0.1, 0.95  # first temperature over the best completion time; factor per generation
 
 
 class Membership(NamedTuple):
@@ -97,6 +103,18 @@ class PlanScratch(NamedTuple):
     share: Annotated[Floats, "server"]
     row_time: Annotated[Floats, "task"]
     row_server: Annotated[Integers, "task"]
+
+
+class Job(NamedTuple):
+    """A job to be planned, on what the groups of servers have now. M servers in R groups."""
+
+    first: int  # row of its first task
+    tasks: int  # how many it has
+    load: Floats  # [rows] vCPU seconds
+    efficiency: Floats  # [rows, M]
+    membership: Membership  # of servers in groups
+    limits: Floats  # [R] B_k, in vCPU
+    energy_cap: float  # E_MAX, in vCPU seconds
 
 
 class Population(NamedTuple):
@@ -256,49 +274,35 @@ def most_efficient(first: int, tasks: int, load: Floats, efficiency: Floats, pla
 
 
 @helper
-def evaluate(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    placement: Places,
-    scratch: PlanScratch,
-) -> tuple[float, float]:
+def evaluate(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
     """Evaluate a placement by Eq. 16.
 
     Args:
-        first: row of the job's first task.
-        tasks: tasks of the job.
-        load: [rows] vCPU seconds.
-        efficiency: [rows, M].
-        membership: of servers in groups.
-        limits: [R] B_k, in vCPU.
+        job: what is planned.
         placement: [tasks] server of each task, -1 where none.
         scratch: ``leq``, ``count``, ``group_load`` and ``group_time`` are set.
 
     Returns:
         Completion time [s] (inf if a group without resources is loaded) and energy of the tasks placed.
     """
-    groups = limits.shape[0]
+    groups = job.limits.shape[0]
     for k in range(groups):
         scratch.count[k] = 0
         scratch.group_load[k] = 0.0
     energy = 0.0
-    for t in range(tasks):
+    for t in range(job.tasks):
         j = placement[t]
         leq = 0.0
         if j >= 0:
-            leq = load[first + t] / efficiency[first + t, j]
+            leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
             energy += leq
-            add_load(j, leq, membership, scratch.count, scratch.group_load)
+            add_load(j, leq, job.membership, scratch.count, scratch.group_load)
         scratch.leq[t] = leq
     jct = 0.0
     for k in range(groups):
         time = 0.0
         if scratch.count[k] > 0:
-            time = _over(scratch.group_load[k], limits[k])
+            time = _over(scratch.group_load[k], job.limits[k])
         scratch.group_time[k] = time
         jct = max(jct, time)
     return jct, energy
@@ -311,32 +315,23 @@ def _share_time(largest: float, count: int, limit: float) -> float:
 
 
 @helper
-def _evaluate_equal(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    placement: Places,
-    scratch: PlanScratch,
-) -> tuple[float, float]:
+def _evaluate_equal(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
     """Like :func:`evaluate`, by equal shares: ``group_load`` is the largest Leq."""
-    groups = limits.shape[0]
+    groups = job.limits.shape[0]
     for k in range(groups):
         scratch.count[k] = 0
         scratch.group_load[k] = 0.0
         scratch.second[k] = 0.0
         scratch.owner[k] = -1
     energy = 0.0
-    for t in range(tasks):
+    for t in range(job.tasks):
         j = placement[t]
         leq = 0.0
         if j >= 0:
-            leq = load[first + t] / efficiency[first + t, j]
+            leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
             energy += leq
-            for e in range(membership.server_start[j], membership.server_start[j + 1]):
-                k = membership.server_group[e]
+            for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
+                k = job.membership.server_group[e]
                 scratch.count[k] += 1
                 if leq > scratch.group_load[k]:
                     scratch.second[k] = scratch.group_load[k]
@@ -349,55 +344,41 @@ def _evaluate_equal(
     for k in range(groups):
         time = 0.0
         if scratch.count[k] > 0:
-            time = _share_time(scratch.group_load[k], scratch.count[k], limits[k])
+            time = _share_time(scratch.group_load[k], scratch.count[k], job.limits[k])
         scratch.group_time[k] = time
         jct = max(jct, time)
     return jct, energy
 
 
 @helper
-def _evaluate_by(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    equal: bool,
-    placement: Places,
-    scratch: PlanScratch,
-) -> tuple[float, float]:
+def _evaluate_by(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
     if equal:
-        return _evaluate_equal(first, tasks, load, efficiency, membership, limits, placement, scratch)
-    return evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+        return _evaluate_equal(job, placement, scratch)
+    return evaluate(job, placement, scratch)
 
 
 @helper
-def optra_vcpu(
-    tasks: int, placement: Places, membership: Membership, scratch: PlanScratch, vcpu: Floats
-) -> None:
+def optra_vcpu(job: Job, placement: Places, scratch: PlanScratch, vcpu: Floats) -> None:
     """The vCPU of each task by Eq. 16, after :func:`evaluate`; 0 where not placed, or no group has any."""
-    for t in range(tasks):
+    for t in range(job.tasks):
         vcpu[t] = 0.0
         if placement[t] >= 0:
-            vcpu[t] = scratch.leq[t] / server_time(placement[t], membership, scratch)
+            vcpu[t] = scratch.leq[t] / server_time(placement[t], job.membership, scratch)
 
 
 @helper
-def equal_share_vcpu(
-    tasks: int, placement: Places, membership: Membership, limits: Floats, scratch: PlanScratch, vcpu: Floats
-) -> float:
+def equal_share_vcpu(job: Job, placement: Places, scratch: PlanScratch, vcpu: Floats) -> float:
     """The vCPU of each task by equal shares, after :func:`evaluate`; the completion time [s]."""
     jct = 0.0
-    for t in range(tasks):
+    for t in range(job.tasks):
         vcpu[t] = 0.0
         j = placement[t]
         if j < 0:
             continue
         share = math.inf
-        for e in range(membership.server_start[j], membership.server_start[j + 1]):
-            k = membership.server_group[e]
-            share = min(share, limits[k] / scratch.count[k])
+        for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
+            k = job.membership.server_group[e]
+            share = min(share, job.limits[k] / scratch.count[k])
         vcpu[t] = share
         jct = max(jct, _over(scratch.leq[t], share))
     return jct
@@ -407,15 +388,13 @@ def equal_share_vcpu(
 
 
 @helper
-def _lift(
-    task: int, placement: Places, membership: Membership, limits: Floats, equal: bool, scratch: PlanScratch
-) -> None:
+def _lift(job: Job, task: int, placement: Places, equal: bool, scratch: PlanScratch) -> None:
     """Take a task from its server, until :func:`_drop`."""
     server = placement[task]
-    start = membership.server_start[server]
+    start = job.membership.server_start[server]
     leq = scratch.leq[task]
-    for e in range(start, membership.server_start[server + 1]):
-        k = membership.server_group[e]
+    for e in range(start, job.membership.server_start[server + 1]):
+        k = job.membership.server_group[e]
         x = e - start
         scratch.saved_count[x] = scratch.count[k]
         scratch.saved_load[x] = scratch.group_load[k]
@@ -427,19 +406,19 @@ def _lift(
         elif equal:
             if scratch.owner[k] == task:
                 scratch.group_load[k] = scratch.second[k]
-            scratch.group_time[k] = _share_time(scratch.group_load[k], scratch.count[k], limits[k])
+            scratch.group_time[k] = _share_time(scratch.group_load[k], scratch.count[k], job.limits[k])
         else:
             scratch.group_load[k] -= leq
-            scratch.group_time[k] = _over(scratch.group_load[k], limits[k])
+            scratch.group_time[k] = _over(scratch.group_load[k], job.limits[k])
 
 
 @helper
-def _drop(task: int, placement: Places, membership: Membership, scratch: PlanScratch) -> None:
+def _drop(job: Job, task: int, placement: Places, scratch: PlanScratch) -> None:
     """Put a lifted task back."""
     server = placement[task]
-    start = membership.server_start[server]
-    for e in range(start, membership.server_start[server + 1]):
-        k = membership.server_group[e]
+    start = job.membership.server_start[server]
+    for e in range(start, job.membership.server_start[server + 1]):
+        k = job.membership.server_group[e]
         x = e - start
         scratch.count[k] = scratch.saved_count[x]
         scratch.group_load[k] = scratch.saved_load[x]
@@ -447,327 +426,247 @@ def _drop(task: int, placement: Places, membership: Membership, scratch: PlanScr
 
 
 @helper
-def move_time(
-    task: int,
-    server: int,
-    leq: float,
-    placement: Places,
-    membership: Membership,
-    limits: Floats,
-    scratch: PlanScratch,
-) -> float:
+def move_time(job: Job, task: int, server: int, leq: float, placement: Places, scratch: PlanScratch) -> float:
     """Execution time that a task would have on a server where its equivalent load is ``leq``."""
-    _lift(task, placement, membership, limits, False, scratch)
-    time = time_on(server, leq, membership, limits, scratch.group_load)
-    _drop(task, placement, membership, scratch)
+    _lift(job, task, placement, False, scratch)
+    time = time_on(server, leq, job.membership, job.limits, scratch.group_load)
+    _drop(job, task, placement, scratch)
     return time
 
 
 @helper
 def is_valid_move(
-    task: int,
-    server: int,
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy: float,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
+    job: Job, task: int, server: int, energy: float, placement: Places, scratch: PlanScratch
 ) -> bool:
     """Whether a move keeps the cap and makes the task's time smaller and finite; after :func:`evaluate`."""
-    leq = load[first + task] / efficiency[first + task, server]
-    if not affords(energy - scratch.leq[task] + leq, energy_cap):
+    leq = job.load[job.first + task] / job.efficiency[job.first + task, server]
+    if not affords(energy - scratch.leq[task] + leq, job.energy_cap):
         return False
-    time = move_time(task, server, leq, placement, membership, limits, scratch)
-    now = server_time(placement[task], membership, scratch)
+    time = move_time(job, task, server, leq, placement, scratch)
+    now = server_time(placement[task], job.membership, scratch)
     return time < math.inf and time < now * (1.0 - STRICT)
 
 
 @helper
-def search_mask(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy: float,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-    mask: Any,
-) -> int:
+def search_mask(job: Job, energy: float, placement: Places, scratch: PlanScratch, mask: Any) -> int:
     """Mark the valid moves, after :func:`evaluate`: ``mask[task * M + server]``; how many there are."""
-    servers = efficiency.shape[1]
+    servers = job.efficiency.shape[1]
     found = 0
-    for t in range(tasks):
-        now = server_time(placement[t], membership, scratch) * (1.0 - STRICT)
+    for t in range(job.tasks):
+        now = server_time(placement[t], job.membership, scratch) * (1.0 - STRICT)
         others = energy - scratch.leq[t]
-        _lift(t, placement, membership, limits, False, scratch)
+        _lift(job, t, placement, False, scratch)
         for j in range(servers):
-            leq = load[first + t] / efficiency[first + t, j]
-            legal = affords(others + leq, energy_cap)
+            leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
+            legal = affords(others + leq, job.energy_cap)
             if legal:
-                time = time_on(j, leq, membership, limits, scratch.group_load)
+                time = time_on(j, leq, job.membership, job.limits, scratch.group_load)
                 legal = time < math.inf and time < now
             mask[t * servers + j] = legal
             if legal:
                 found += 1
-        _drop(t, placement, membership, scratch)
+        _drop(job, t, placement, scratch)
     return found
 
 
 @helper
-def _best_move(
-    task: int,
-    first: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy: float,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> int:
+def _best_move(job: Job, task: int, energy: float, placement: Places, scratch: PlanScratch) -> int:
     """The server on which a task has the smallest new time, ties the lowest; -1 if no move is valid."""
-    best = server_time(placement[task], membership, scratch) * (1.0 - STRICT)
+    best = server_time(placement[task], job.membership, scratch) * (1.0 - STRICT)
     found = -1
-    amount = load[first + task]
+    amount = job.load[job.first + task]
     others = energy - scratch.leq[task]
-    room = energy_cap * (1.0 + ENERGY_SLACK)
+    room = job.energy_cap * (1.0 + ENERGY_SLACK)
     # spares most divisions: beyond this Leq the cap is exceeded, whatever the rounding
     reach = (room - others) * (1.0 + STRICT) + STRICT * room
-    _lift(task, placement, membership, limits, False, scratch)
-    for j in range(efficiency.shape[1]):
-        factor = efficiency[first + task, j]
+    _lift(job, task, placement, False, scratch)
+    for j in range(job.efficiency.shape[1]):
+        factor = job.efficiency[job.first + task, j]
         if amount > factor * reach:
             continue
         leq = amount / factor
         if not others + leq <= room:
             continue
         time = 0.0
-        for e in range(membership.server_start[j], membership.server_start[j + 1]):
-            k = membership.server_group[e]
-            time = max(time, _over(scratch.group_load[k] + leq, limits[k]))
+        for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
+            k = job.membership.server_group[e]
+            time = max(time, _over(scratch.group_load[k] + leq, job.limits[k]))
             if not time < best:
                 break
         if time < best:
             best = time
             found = j
-    _drop(task, placement, membership, scratch)
+    _drop(job, task, placement, scratch)
     return found
 
 
 @pure_kernel
-def local_search_step(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy: float,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> int:
+def local_search_step(job: Job, energy: float, placement: Places, scratch: PlanScratch) -> int:
     """The next move of the local search as task * M + server, after :func:`evaluate`; -1 if there is none.
 
     Of the tasks that take as long as the job, in index order, the first that has a valid move goes where its
     time is smallest.
     """
     jct = 0.0
-    for k in range(limits.shape[0]):
+    for k in range(job.limits.shape[0]):
         jct = max(jct, scratch.group_time[k])
     longest = jct * (1.0 - STRICT)
-    for t in range(tasks):
-        if placement[t] >= 0 and server_time(placement[t], membership, scratch) >= longest:
-            server = _best_move(
-                t, first, load, efficiency, membership, limits, energy, energy_cap, placement, scratch
-            )
+    for t in range(job.tasks):
+        if placement[t] >= 0 and server_time(placement[t], job.membership, scratch) >= longest:
+            server = _best_move(job, t, energy, placement, scratch)
             if server >= 0:
-                return t * efficiency.shape[1] + server
+                return t * job.efficiency.shape[1] + server
     return -1
 
 
 @helper
-def local_search(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> tuple[float, float]:
+def local_search(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
     """Improve a placement by moves of its longest tasks until none can move; completion time and energy."""
-    servers = efficiency.shape[1]
-    jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    servers = job.efficiency.shape[1]
+    jct, energy = evaluate(job, placement, scratch)
     while True:
-        move = local_search_step(
-            first, tasks, load, efficiency, membership, limits, energy, energy_cap, placement, scratch
-        )
+        move = local_search_step(job, energy, placement, scratch)
         if move < 0:
             break
         task = move // servers
         source = placement[task]
-        before = server_time(source, membership, scratch)
+        before = server_time(source, job.membership, scratch)
         placement[task] = move % servers
-        jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
-        if not server_time(placement[task], membership, scratch) < before:
+        jct, energy = evaluate(job, placement, scratch)
+        if not server_time(placement[task], job.membership, scratch) < before:
             # rounding alone (loads some 10^7 times apart) made it look better: go no further
             placement[task] = source
-            jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+            jct, energy = evaluate(job, placement, scratch)
             break
     return jct, energy
 
 
 @helper
-def _joined_time(
-    server: int,
-    leq: float,
-    bound: float,
-    membership: Membership,
-    limits: Floats,
-    equal: bool,
-    scratch: PlanScratch,
-) -> float:
+def _joined_time(job: Job, server: int, leq: float, bound: float, equal: bool, scratch: PlanScratch) -> float:
     """The largest time of a server's groups after a task has joined; anything >= ``bound`` if that is."""
     time = 0.0
-    for e in range(membership.server_start[server], membership.server_start[server + 1]):
-        k = membership.server_group[e]
+    for e in range(job.membership.server_start[server], job.membership.server_start[server + 1]):
+        k = job.membership.server_group[e]
         if equal:
-            joined = _share_time(max(scratch.group_load[k], leq), scratch.count[k] + 1, limits[k])
+            joined = _share_time(max(scratch.group_load[k], leq), scratch.count[k] + 1, job.limits[k])
         else:
-            joined = _over(scratch.group_load[k] + leq, limits[k])
+            joined = _over(scratch.group_load[k] + leq, job.limits[k])
         time = max(time, joined)
         if time >= bound:
             break
     return time
 
 
-@pure_kernel
-def _reduce(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    equal: bool,
-    placement: Places,
-    scratch: PlanScratch,
-) -> tuple[bool, float]:
-    """REC: whether the cap can be met, and the completion time then.
+@helper
+def _move_that_helps(
+    job: Job, jct: float, equal: bool, placement: Places, scratch: PlanScratch
+) -> tuple[int, int]:
+    """The move to a more efficient server that makes the job fastest: task and server; -1, -1 if none does.
 
-    Moving a task leaves the slowest of the other groups as they are: unless it is in all of these, the job
-    cannot become faster, and the first move that leaves the job's time as it is is the one to take.
+    Moving a task leaves the slowest of the other groups as they are: unless it is in all of the job's slowest
+    groups, the job cannot become faster.
     """
-    groups = limits.shape[0]
-    servers = efficiency.shape[1]
-    jct, energy = _evaluate_by(first, tasks, load, efficiency, membership, limits, equal, placement, scratch)
-    while not affords(energy, energy_cap):
-        slowest = 0
+    groups = job.limits.shape[0]
+    servers = job.efficiency.shape[1]
+    membership = job.membership
+    slowest = 0
+    for k in range(groups):
+        if scratch.group_time[k] == jct:
+            slowest += 1
+    best = jct
+    best_task = -1
+    best_server = -1
+    for t in range(job.tasks):
+        source = placement[t]
+        inside = 0
+        for e in range(membership.server_start[source], membership.server_start[source + 1]):
+            k = membership.server_group[e]
+            # by equal shares a group of all servers gets faster only with its largest task
+            if scratch.group_time[k] == jct and not (
+                equal
+                and scratch.owner[k] != t
+                and membership.group_start[k + 1] - membership.group_start[k] == servers
+            ):
+                inside += 1
+        if inside < slowest:
+            continue
+        _lift(job, t, placement, equal, scratch)
+        rest = 0.0
         for k in range(groups):
-            if scratch.group_time[k] == jct:
-                slowest += 1
-        best = jct
-        best_task = -1
-        best_server = -1
-        # moves that make the job faster
-        for t in range(tasks):
-            source = placement[t]
-            inside = 0
-            for e in range(membership.server_start[source], membership.server_start[source + 1]):
-                k = membership.server_group[e]
-                # by equal shares a group of all servers gets faster only with its largest task
-                if scratch.group_time[k] == jct and not (
-                    equal
-                    and scratch.owner[k] != t
-                    and membership.group_start[k + 1] - membership.group_start[k] == servers
-                ):
-                    inside += 1
-            if inside < slowest:
-                continue
-            _lift(t, placement, membership, limits, equal, scratch)
-            rest = 0.0
-            for k in range(groups):
-                rest = max(rest, scratch.group_time[k])
-            if rest < best:
-                present = efficiency[first + t, source]
-                for j in range(servers):
-                    if efficiency[first + t, j] > present:
-                        leq = load[first + t] / efficiency[first + t, j]
-                        time = _joined_time(j, leq, best, membership, limits, equal, scratch)
-                        if time < best:
-                            best = max(time, rest)
-                            best_task = t
-                            best_server = j
-                            if best == rest:
-                                break
-            _drop(t, placement, membership, scratch)
-        if best_task < 0:
-            # none: the move after which the job takes least, and that is no less than now
-            best = math.inf
-            for t in range(tasks):
-                source = placement[t]
-                present = efficiency[first + t, source]
-                lifted = False
-                for j in range(servers):
-                    if efficiency[first + t, j] > present:
-                        if not lifted:
-                            _lift(t, placement, membership, limits, equal, scratch)
-                            lifted = True
-                        leq = load[first + t] / efficiency[first + t, j]
-                        time = max(jct, _joined_time(j, leq, best, membership, limits, equal, scratch))
-                        if time < best or best_task < 0:
-                            best = time
-                            best_task = t
-                            best_server = j
-                            if best == jct:
-                                break
-                if lifted:
-                    _drop(t, placement, membership, scratch)
-                if best_task >= 0 and best == jct:
-                    break
-        if best_task < 0:
+            rest = max(rest, scratch.group_time[k])
+        if rest < best:
+            present = job.efficiency[job.first + t, source]
+            for j in range(servers):
+                if job.efficiency[job.first + t, j] > present:
+                    leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
+                    time = _joined_time(job, j, leq, best, equal, scratch)
+                    if time < best:
+                        best = max(time, rest)
+                        best_task = t
+                        best_server = j
+                        if best == rest:
+                            break
+        _drop(job, t, placement, scratch)
+    return best_task, best_server
+
+
+@helper
+def _move_that_harms_least(
+    job: Job, jct: float, equal: bool, placement: Places, scratch: PlanScratch
+) -> tuple[int, int]:
+    """Where no move helps: the first to a more efficient server that leaves the job's time least above it.
+
+    The first that leaves it as it is is the one to take. -1, -1 if every task is where it is most efficient.
+    """
+    best = math.inf
+    best_task = -1
+    best_server = -1
+    for t in range(job.tasks):
+        present = job.efficiency[job.first + t, placement[t]]
+        lifted = False
+        for j in range(job.efficiency.shape[1]):
+            if job.efficiency[job.first + t, j] > present:
+                if not lifted:
+                    _lift(job, t, placement, equal, scratch)
+                    lifted = True
+                leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
+                time = max(jct, _joined_time(job, j, leq, best, equal, scratch))
+                if time < best or best_task < 0:
+                    best = time
+                    best_task = t
+                    best_server = j
+                    if best == jct:
+                        break
+        if lifted:
+            _drop(job, t, placement, scratch)
+        if best_task >= 0 and best == jct:
+            break
+    return best_task, best_server
+
+
+@pure_kernel
+def _reduce(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> tuple[bool, float]:
+    """REC: whether the cap can be met, and the completion time then."""
+    jct, energy = _evaluate_by(job, equal, placement, scratch)
+    while not affords(energy, job.energy_cap):
+        task, server = _move_that_helps(job, jct, equal, placement, scratch)
+        if task < 0:
+            task, server = _move_that_harms_least(job, jct, equal, placement, scratch)
+        if task < 0:
             return False, math.inf
-        placement[best_task] = best_server
-        jct, energy = _evaluate_by(
-            first, tasks, load, efficiency, membership, limits, equal, placement, scratch
-        )
+        placement[task] = server
+        jct, energy = _evaluate_by(job, equal, placement, scratch)
     return True, jct
 
 
 @helper
-def reduce_energy(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    equal: bool,
-    placement: Places,
-    scratch: PlanScratch,
-) -> bool:
+def reduce_energy(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> bool:
     """REC (Algorithm 2): move tasks to more efficient servers until the cap is kept; False if it cannot be.
 
     Each time the move with the smallest new completion time (by equal shares if ``equal``), ties the lowest
     task, then server. Afterwards ``scratch`` is not that of :func:`evaluate` if ``equal``.
     """
-    done, _ = _reduce(
-        first, tasks, load, efficiency, membership, limits, energy_cap, equal, placement, scratch
-    )
+    done, _ = _reduce(job, equal, placement, scratch)
     return done
 
 
@@ -775,101 +674,49 @@ def reduce_energy(
 
 
 @helper
-def _result(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> float:
-    jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
-    return jct if affords(energy, energy_cap) else math.inf
+def _result(job: Job, placement: Places, scratch: PlanScratch) -> float:
+    jct, energy = evaluate(job, placement, scratch)
+    return jct if affords(energy, job.energy_cap) else math.inf
 
 
 @helper
-def finish_from(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> float:
+def finish_from(job: Job, placement: Places, scratch: PlanScratch) -> float:
     """Phases II and III of TaPRA: REC, then the local search; the completion time, inf if that fails."""
-    if not reduce_energy(
-        first, tasks, load, efficiency, membership, limits, energy_cap, False, placement, scratch
-    ):
+    if not reduce_energy(job, False, placement, scratch):
         return math.inf
-    jct, energy = local_search(
-        first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch
-    )
-    return jct if affords(energy, energy_cap) else math.inf
+    jct, energy = local_search(job, placement, scratch)
+    return jct if affords(energy, job.energy_cap) else math.inf
 
 
 @helper
-def _rescue(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> bool:
+def _rescue(job: Job, placement: Places, scratch: PlanScratch) -> bool:
     """The first moves of the local search, from the most efficient servers to ones with resources.
 
     Until the last of them has been made the job's time is infinite, and the tasks without resources are its
     longest. A task that cannot move never will: moves away from the most efficient servers leave less energy.
     """
-    energy = most_efficient(first, tasks, load, efficiency, placement)
-    if not affords(energy, energy_cap):
+    energy = most_efficient(job.first, job.tasks, job.load, job.efficiency, placement)
+    if not affords(energy, job.energy_cap):
         return False
-    jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    jct, energy = evaluate(job, placement, scratch)
     t = 0
-    while jct == math.inf and t < tasks:
-        if server_time(placement[t], membership, scratch) == math.inf:
-            server = _best_move(
-                t, first, load, efficiency, membership, limits, energy, energy_cap, placement, scratch
-            )
+    while jct == math.inf and t < job.tasks:
+        if server_time(placement[t], job.membership, scratch) == math.inf:
+            server = _best_move(job, t, energy, placement, scratch)
             if server < 0:
                 return False
             placement[t] = server
-            jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+            jct, energy = evaluate(job, placement, scratch)
         t += 1
     return jct < math.inf
 
 
 @pure_kernel
-def tapra_fast(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> float:
+def tapra_fast(job: Job, placement: Places, scratch: PlanScratch) -> float:
     """TaPRA-fast: the local search from the most efficient servers.
 
     Args:
-        first: row of the job's first task.
-        tasks: tasks of the job.
-        load: [rows] vCPU seconds.
-        efficiency: [rows, M].
-        membership: of servers in groups.
-        limits: [R] B_k, in vCPU.
-        energy_cap: E_MAX, in vCPU seconds.
+        job: what is planned.
         placement: [tasks] is written.
         scratch: afterwards that of :func:`evaluate`, unless the plan has failed.
 
@@ -877,58 +724,41 @@ def tapra_fast(
         The completion time [s]; inf if the plan has failed: the cap is below the least energy, or a task
         cannot be moved to a server with resources.
     """
-    if not _rescue(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch):
+    if not _rescue(job, placement, scratch):
         return math.inf
-    jct, _ = local_search(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
+    jct, _ = local_search(job, placement, scratch)
     return jct
 
 
 @pure_kernel
-def plan_is_finite(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    placement: Places,
-    scratch: PlanScratch,
-) -> bool:
+def plan_is_finite(job: Job, placement: Places, scratch: PlanScratch) -> bool:
     """Whether :func:`tapra_fast` finds a plan, at a fraction of its cost; ``placement`` is overwritten."""
-    return _rescue(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
+    return _rescue(job, placement, scratch)
 
 
 @helper
-def _min_min_optra(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    placement: Places,
-    scratch: PlanScratch,
-) -> None:
+def _min_min_optra(job: Job, placement: Places, scratch: PlanScratch) -> None:
     """Min-Min before REC.
 
     The completion time so far is the larger of what it was and the time of the task placed, so the smallest
     time of a task decides. Loads only grow: what was a task's smallest time is a lower bound of what it is.
     """
-    for k in range(limits.shape[0]):
+    for k in range(job.limits.shape[0]):
         scratch.count[k] = 0
         scratch.group_load[k] = 0.0
-    for t in range(tasks):
+    for t in range(job.tasks):
         placement[t] = -1
         scratch.row_time[t] = -1.0
-    for _ in range(tasks):
+    for _ in range(job.tasks):
         start = -1
-        for t in range(tasks):
+        for t in range(job.tasks):
             if placement[t] < 0 and (start < 0 or scratch.row_time[t] < scratch.row_time[start]):
                 start = t
         best = math.inf
         found = -1
-        for turn in range(-1, tasks):  # the one with the smallest bound first: it rules out most others
+        for turn in range(
+            -1, job.tasks
+        ):  # the one with the smallest bound job.first: it rules out most others
             t = start if turn < 0 else turn
             if placement[t] >= 0 or (turn == start and turn >= 0):
                 continue
@@ -936,9 +766,9 @@ def _min_min_optra(
                 continue
             least = math.inf
             where = 0
-            for j in range(efficiency.shape[1]):
-                leq = load[first + t] / efficiency[first + t, j]
-                time = _joined_time(j, leq, least, membership, limits, False, scratch)
+            for j in range(job.efficiency.shape[1]):
+                leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
+                time = _joined_time(job, j, leq, least, False, scratch)
                 if time < least:
                     least = time
                     where = j
@@ -949,37 +779,28 @@ def _min_min_optra(
                 found = t
         server = scratch.row_server[found]
         placement[found] = server
-        leq = load[first + found] / efficiency[first + found, server]
-        add_load(server, leq, membership, scratch.count, scratch.group_load)
+        leq = job.load[job.first + found] / job.efficiency[job.first + found, server]
+        add_load(server, leq, job.membership, scratch.count, scratch.group_load)
 
 
 @helper
-def _min_min_equal(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    placement: Places,
-    scratch: PlanScratch,
-) -> None:
+def _min_min_equal(job: Job, placement: Places, scratch: PlanScratch) -> None:
     """Min-Min before REC, by equal shares: the smallest completion time so far, own time, task, server."""
-    servers = efficiency.shape[1]
-    for k in range(limits.shape[0]):
+    servers = job.efficiency.shape[1]
+    for k in range(job.limits.shape[0]):
         scratch.count[k] = 0
         scratch.group_load[k] = 0.0
-    for t in range(tasks):
+    for t in range(job.tasks):
         placement[t] = -1
     now = 0.0
-    for _ in range(tasks):
+    for _ in range(job.tasks):
         # what the job takes with one task more on a server, without that task, and the task's share
         for j in range(servers):
             share = math.inf
             slowest = now
-            for e in range(membership.server_start[j], membership.server_start[j + 1]):
-                k = membership.server_group[e]
-                part = limits[k] / (scratch.count[k] + 1)
+            for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
+                k = job.membership.server_group[e]
+                part = job.limits[k] / (scratch.count[k] + 1)
                 share = min(share, part)
                 if scratch.count[k] > 0:
                     slowest = max(slowest, _over(scratch.group_load[k], part))
@@ -989,11 +810,11 @@ def _min_min_equal(
         best_own = math.inf
         found = -1
         server = -1
-        for t in range(tasks):
+        for t in range(job.tasks):
             if placement[t] >= 0:
                 continue
             for j in range(servers):
-                own = _over(load[first + t] / efficiency[first + t, j], scratch.share[j])
+                own = _over(job.load[job.first + t] / job.efficiency[job.first + t, j], scratch.share[j])
                 time = max(scratch.floor[j], own)
                 if found < 0 or time < best or (time == best and own < best_own):
                     best = time
@@ -1002,55 +823,32 @@ def _min_min_equal(
                     server = j
         placement[found] = server
         now = best
-        leq = load[first + found] / efficiency[first + found, server]
-        for e in range(membership.server_start[server], membership.server_start[server + 1]):
-            k = membership.server_group[e]
+        leq = job.load[job.first + found] / job.efficiency[job.first + found, server]
+        for e in range(job.membership.server_start[server], job.membership.server_start[server + 1]):
+            k = job.membership.server_group[e]
             scratch.count[k] += 1
             scratch.group_load[k] = max(scratch.group_load[k], leq)
 
 
 @pure_kernel
-def _min_min_into(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    equal: bool,
-    placement: Places,
-    scratch: PlanScratch,
-) -> None:
+def _min_min_into(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> None:
     if equal:
-        _min_min_equal(first, tasks, load, efficiency, membership, limits, placement, scratch)
+        _min_min_equal(job, placement, scratch)
     else:
-        _min_min_optra(first, tasks, load, efficiency, membership, limits, placement, scratch)
+        _min_min_optra(job, placement, scratch)
 
 
 @helper
-def min_min(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    equal: bool,
-    placement: Places,
-    scratch: PlanScratch,
-) -> float:
+def min_min(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> float:
     """Min-Min, then REC: the completion time by Eq. 16, inf if that fails.
 
     Task by task the placement with the smallest completion time so far (by equal shares if ``equal``), ties
     the smallest time of the task itself, task, server.
     """
-    _min_min_into(first, tasks, load, efficiency, membership, limits, equal, placement, scratch)
-    if not reduce_energy(
-        first, tasks, load, efficiency, membership, limits, energy_cap, equal, placement, scratch
-    ):
+    _min_min_into(job, equal, placement, scratch)
+    if not reduce_energy(job, equal, placement, scratch):
         return math.inf
-    return _result(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
+    return _result(job, placement, scratch)
 
 
 @helper
@@ -1070,15 +868,85 @@ def _tournament(state: np.uint64, score: Floats, size: int) -> tuple[np.uint64, 
     return state, a
 
 
+@helper
+def _rank(scores: Floats, size: int, order: Integers) -> None:
+    """Order the members of a generation by score, ties by age."""
+    for x in range(size):
+        y = x
+        while y > 0 and scores[x] < scores[order[y - 1]]:
+            order[y] = order[y - 1]
+            y -= 1
+        order[y] = x
+
+
+@helper
+def _breed(
+    state: np.uint64, job: Job, parents: Places, scores: Floats, size: int, child: Places
+) -> np.uint64:
+    """Make a child of two parents, crossed at one point, mostly, with a few tasks on random servers.
+
+    Returns:
+        The next state of the random numbers.
+    """
+    state, mother = _tournament(state, scores, size)
+    state, father = _tournament(state, scores, size)
+    state, u = uniform(state)
+    point = job.tasks
+    if u < CROSSOVER and job.tasks > 1:
+        state, point = _below(state, job.tasks - 1)
+        point += 1
+    for t in range(job.tasks):
+        child[t] = parents[mother if t < point else father, t]
+    for t in range(job.tasks):
+        state, u = uniform(state)
+        if u < MUTATION:
+            state, child[t] = _below(state, job.efficiency.shape[1])
+    return state
+
+
+@helper
+def _anneal(
+    state: np.uint64,
+    job: Job,
+    equal: bool,
+    temperature: float,
+    score: float,
+    child: Places,
+    other: Places,
+    scratch: PlanScratch,
+) -> tuple[np.uint64, float]:
+    """Improve a child by a few steps of simulated annealing; the next state, and its score then.
+
+    Args:
+        state: of the random numbers.
+        job: what is planned.
+        equal: evaluate by equal shares.
+        temperature: [s].
+        score: of the child.
+        child: [tasks] changed.
+        other: [tasks] work space.
+        scratch: work space.
+    """
+    for _ in range(ANNEALING):
+        for t in range(job.tasks):
+            other[t] = child[t]
+        state, task = _below(state, job.tasks)
+        state, other[task] = _below(state, job.efficiency.shape[1])
+        _, changed = _reduce(job, equal, other, scratch)
+        accepted = changed <= score
+        if not accepted and changed < math.inf and temperature > 0.0:
+            state, u = uniform(state)
+            accepted = u < math.exp((score - changed) / temperature)
+        if accepted:
+            score = changed
+            for t in range(job.tasks):
+                child[t] = other[t]
+    return state, score
+
+
 @pure_kernel
 def _evolve(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
+    job: Job,
     equal: bool,
     anneal: bool,
     size: int,
@@ -1088,8 +956,12 @@ def _evolve(
     placement: Places,
     scratch: PlanScratch,
 ) -> bool:
-    servers = efficiency.shape[1]
-    if not affords(least_energy(first, tasks, load, efficiency), energy_cap):
+    """The best placement of a genetic algorithm; False if the cap is below the least energy.
+
+    Generations ``now`` and ``after`` take turns in the two halves of the population. Every placement is the
+    result of REC, and its score the completion time, inf where REC has failed.
+    """
+    if not affords(least_energy(job.first, job.tasks, job.load, job.efficiency), job.energy_cap):
         return False
     state = seed
     now = 0
@@ -1097,75 +969,40 @@ def _evolve(
     for x in range(size):
         member = population.member[now, x]
         if x == 0 and not anneal:
-            _min_min_into(first, tasks, load, efficiency, membership, limits, equal, member, scratch)
+            _min_min_into(job, equal, member, scratch)
         else:
-            for t in range(tasks):
-                state, member[t] = _below(state, servers)
-        done, score = _reduce(
-            first, tasks, load, efficiency, membership, limits, energy_cap, equal, member, scratch
-        )
+            for t in range(job.tasks):
+                state, member[t] = _below(state, job.efficiency.shape[1])
+        _, score = _reduce(job, equal, member, scratch)
         population.score[now, x] = score
         best = min(best, score)
-    temperature = 0.1 * best if best < math.inf else 0.0
+    temperature = WARM * best if best < math.inf else 0.0
     order = population.order
     for _ in range(generations):
+        parents = population.member[now]
         scores = population.score[now]
-        for x in range(size):  # by score, ties by age
-            y = x
-            while y > 0 and scores[x] < scores[order[y - 1]]:
-                order[y] = order[y - 1]
-                y -= 1
-            order[y] = x
+        _rank(scores, size, order)
         after = 1 - now
         for x in range(size):
             child = population.member[after, x]
-            if x < 2:
-                for t in range(tasks):
-                    child[t] = population.member[now, order[x], t]
+            if x < ELITE:
+                for t in range(job.tasks):
+                    child[t] = parents[order[x], t]
                 population.score[after, x] = scores[order[x]]
                 continue
-            state, mother = _tournament(state, scores, size)
-            state, father = _tournament(state, scores, size)
-            state, u = uniform(state)
-            point = tasks
-            if u < 0.8 and tasks > 1:
-                state, point = _below(state, tasks - 1)
-                point += 1
-            for t in range(tasks):
-                child[t] = population.member[now, mother if t < point else father, t]
-            for t in range(tasks):
-                state, u = uniform(state)
-                if u < 0.02:
-                    state, child[t] = _below(state, servers)
-            done, score = _reduce(
-                first, tasks, load, efficiency, membership, limits, energy_cap, equal, child, scratch
-            )
+            state = _breed(state, job, parents, scores, size, child)
+            _, score = _reduce(job, equal, child, scratch)
             if anneal:
                 other = population.member[after, size]
-                for _step in range(5):
-                    for t in range(tasks):
-                        other[t] = child[t]
-                    state, task = _below(state, tasks)
-                    state, other[task] = _below(state, servers)
-                    done, changed = _reduce(
-                        first, tasks, load, efficiency, membership, limits, energy_cap, equal, other, scratch
-                    )
-                    accepted = changed <= score
-                    if not accepted and changed < math.inf and temperature > 0.0:
-                        state, u = uniform(state)
-                        accepted = u < math.exp((score - changed) / temperature)
-                    if accepted:
-                        score = changed
-                        for t in range(tasks):
-                            child[t] = other[t]
+                state, score = _anneal(state, job, equal, temperature, score, child, other, scratch)
             population.score[after, x] = score
         now = after
-        temperature *= 0.95
+        temperature *= COOLING
     chosen = 0
     for x in range(size):
         if population.score[now, x] < population.score[now, chosen]:
             chosen = x
-    for t in range(tasks):
+    for t in range(job.tasks):
         placement[t] = population.member[now, chosen, t]
     return True
 
@@ -1173,100 +1010,55 @@ def _evolve(
 # From Python ----------------------------------------------------------------------------------
 
 
+@helper
+def _size_tasks(
+    job: Job, equal: bool, jct: float, placement: Places, vcpu: Floats, scratch: PlanScratch
+) -> float:
+    """Set the vCPU of the tasks of a plan that has not failed; the completion time then."""
+    if jct < math.inf and equal:
+        return equal_share_vcpu(job, placement, scratch, vcpu)
+    if jct < math.inf:
+        optra_vcpu(job, placement, scratch, vcpu)
+    return jct
+
+
 @pure_kernel
 def evaluate_plan(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    equal: bool,
-    placement: Places,
-    vcpu: Floats,
-    scratch: PlanScratch,
+    job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: PlanScratch
 ) -> tuple[float, float]:
     """The vCPU [tasks] of a placement by Eq. 16, or by equal shares; completion time [s] and energy."""
-    jct, energy = evaluate(first, tasks, load, efficiency, membership, limits, placement, scratch)
+    jct, energy = evaluate(job, placement, scratch)
     if equal:
-        jct = equal_share_vcpu(tasks, placement, membership, limits, scratch, vcpu)
+        jct = equal_share_vcpu(job, placement, scratch, vcpu)
     else:
-        optra_vcpu(tasks, placement, membership, scratch, vcpu)
+        optra_vcpu(job, placement, scratch, vcpu)
     return jct, energy
 
 
 @pure_kernel
-def plan_tapra_fast(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    placement: Places,
-    vcpu: Floats,
-    scratch: PlanScratch,
-) -> float:
+def plan_tapra_fast(job: Job, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
     """:func:`tapra_fast` with the vCPU of the tasks."""
-    jct = tapra_fast(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
-    if jct < math.inf:
-        optra_vcpu(tasks, placement, membership, scratch, vcpu)
-    return jct
+    jct = tapra_fast(job, placement, scratch)
+    return _size_tasks(job, False, jct, placement, vcpu, scratch)
 
 
 @pure_kernel
-def plan_finish_from(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    placement: Places,
-    vcpu: Floats,
-    scratch: PlanScratch,
-) -> float:
+def plan_finish_from(job: Job, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
     """:func:`finish_from` with the vCPU of the tasks."""
-    jct = finish_from(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
-    if jct < math.inf:
-        optra_vcpu(tasks, placement, membership, scratch, vcpu)
-    return jct
+    jct = finish_from(job, placement, scratch)
+    return _size_tasks(job, False, jct, placement, vcpu, scratch)
 
 
 @pure_kernel
-def plan_min_min(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
-    equal: bool,
-    placement: Places,
-    vcpu: Floats,
-    scratch: PlanScratch,
-) -> float:
+def plan_min_min(job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
     """:func:`min_min` with the vCPU of the tasks, by equal shares if ``equal``; the completion time then."""
-    jct = min_min(first, tasks, load, efficiency, membership, limits, energy_cap, equal, placement, scratch)
-    if jct < math.inf:
-        if equal:
-            return equal_share_vcpu(tasks, placement, membership, limits, scratch, vcpu)
-        optra_vcpu(tasks, placement, membership, scratch, vcpu)
-    return jct
+    jct = min_min(job, equal, placement, scratch)
+    return _size_tasks(job, equal, jct, placement, vcpu, scratch)
 
 
 @pure_kernel
 def plan_genetic(
-    first: int,
-    tasks: int,
-    load: Floats,
-    efficiency: Floats,
-    membership: Membership,
-    limits: Floats,
-    energy_cap: float,
+    job: Job,
     equal: bool,
     anneal: bool,
     size: int,
@@ -1286,13 +1078,7 @@ def plan_genetic(
     of the best completion time, and falls by 5% in each generation.
 
     Args:
-        first: row of the job's first task.
-        tasks: tasks of the job.
-        load: [rows] vCPU seconds.
-        efficiency: [rows, M].
-        membership: of servers in groups.
-        limits: [R] B_k, in vCPU.
-        energy_cap: E_MAX, in vCPU seconds.
+        job: what is planned.
         equal: evaluate and allocate by equal shares.
         anneal: GSA.
         size: of the population, at least 2 (the paper gives none: 30).
@@ -1306,27 +1092,7 @@ def plan_genetic(
     Returns:
         The completion time [s] with the vCPU; inf if the plan has failed.
     """
-    if not _evolve(
-        first,
-        tasks,
-        load,
-        efficiency,
-        membership,
-        limits,
-        energy_cap,
-        equal,
-        anneal,
-        size,
-        generations,
-        seed,
-        population,
-        placement,
-        scratch,
-    ):
+    if not _evolve(job, equal, anneal, size, generations, seed, population, placement, scratch):
         return math.inf
-    jct = _result(first, tasks, load, efficiency, membership, limits, energy_cap, placement, scratch)
-    if jct < math.inf:
-        if equal:
-            return equal_share_vcpu(tasks, placement, membership, limits, scratch, vcpu)
-        optra_vcpu(tasks, placement, membership, scratch, vcpu)
-    return jct
+    jct = _result(job, placement, scratch)
+    return _size_tasks(job, equal, jct, placement, vcpu, scratch)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.placement import (
+    Job,
     Membership,
     evaluate_plan,
     make_membership,
@@ -127,21 +128,21 @@ class Planner:
         Returns:
             The completion time [s]; inf if there is no plan.
         """
-        job = (first, tasks, load, efficiency, self.membership, limits, energy_cap)
+        job = Job(first, tasks, load, efficiency, self.membership, limits, energy_cap)
         out = (self.placement, self.vcpu, self.scratch)
         if self.name == "tapra-fast":
-            return plan_tapra_fast(*job, *out)
+            return plan_tapra_fast(job, *out)
         if self.name == "tapra":
             rows = slice(first, first + tasks)
             relaxed = relax(load[rows], efficiency[rows], self.groups, limits, energy_cap)
             if relaxed.bound == math.inf:
                 return math.inf
             self.placement[:tasks] = largest_parts(relaxed.fractions)
-            return plan_finish_from(*job, *out)
+            return plan_finish_from(job, *out)
         if self.name == "min-min":
-            return plan_min_min(*job, self.equal, *out)
+            return plan_min_min(job, self.equal, *out)
         return plan_genetic(
-            *job,
+            job,
             self.equal,
             self.name == "gsa",
             self.size,
@@ -189,16 +190,6 @@ def plan(
     jct = chosen(0, amount.size, amount, factor, bounds, float(energy_cap), seed)
     if jct == math.inf:
         return None
-    _, energy = evaluate_plan(
-        0,
-        amount.size,
-        amount,
-        factor,
-        chosen.membership,
-        bounds,
-        chosen.equal,
-        chosen.placement,
-        chosen.vcpu,
-        chosen.scratch,
-    )
+    job = Job(0, amount.size, amount, factor, chosen.membership, bounds, float(energy_cap))
+    _, energy = evaluate_plan(job, chosen.equal, chosen.placement, chosen.vcpu, chosen.scratch)
     return Plan(chosen.placement, chosen.vcpu, float(jct), float(energy))

@@ -58,6 +58,8 @@ def test_the_names_are_there() -> None:
     for name, spec in specs.items():
         assert set(spec.knows) == {"load", "efficiency"}
         fixed = dict(spec.fixed)
+        if not name.startswith("ontapra"):
+            assert fixed.pop("order") == name.partition("-")[0]
         if name.endswith("-mar"):
             assert fixed == {"mar": True}
         elif name in ("ontapra", "random", "fcfs", "slf", "llf"):

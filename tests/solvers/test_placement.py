@@ -13,7 +13,7 @@ import pytest
 from schedgym.core.jit import pure_kernel
 from schedgym.errors import InvalidParameter
 from schedgym.solvers import placement as solver
-from schedgym.solvers.placement import Membership, PlanScratch
+from schedgym.solvers.placement import Job, Membership, PlanScratch
 from schedgym.solvers.planning import PLANNERS, Plan, Planner, plan
 from tests.parallel_jct import oracle
 from tests.parallel_jct.oracle import SingleJob
@@ -22,20 +22,18 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @pure_kernel
-def search_kernel(first, tasks, load, efficiency, members, limits, cap, placement, scratch):
-    return solver.local_search(first, tasks, load, efficiency, members, limits, cap, placement, scratch)
+def search_kernel(job, placement, scratch):
+    return solver.local_search(job, placement, scratch)
 
 
 @pure_kernel
-def reduce_kernel(first, tasks, load, efficiency, members, limits, cap, equal, placement, scratch):
-    return solver.reduce_energy(
-        first, tasks, load, efficiency, members, limits, cap, equal, placement, scratch
-    )
+def reduce_kernel(job, equal, placement, scratch):
+    return solver.reduce_energy(job, equal, placement, scratch)
 
 
 @pure_kernel
-def finish_kernel(first, tasks, load, efficiency, members, limits, cap, placement, scratch):
-    return solver.finish_from(first, tasks, load, efficiency, members, limits, cap, placement, scratch)
+def finish_kernel(job, placement, scratch):
+    return solver.finish_from(job, placement, scratch)
 
 
 @pure_kernel
@@ -47,40 +45,23 @@ def least_kernel(first, tasks, load, efficiency, placement):
 
 
 @pure_kernel
-def mask_kernel(first, tasks, load, efficiency, members, limits, cap, placement, scratch, mask):
+def mask_kernel(job, placement, scratch, mask):
     """Moves of a placement; the number marked, and whether single questions have the same answers."""
-    _, energy = solver.evaluate(first, tasks, load, efficiency, members, limits, placement, scratch)
-    found = solver.search_mask(
-        first, tasks, load, efficiency, members, limits, energy, cap, placement, scratch, mask
-    )
+    _, energy = solver.evaluate(job, placement, scratch)
+    found = solver.search_mask(job, energy, placement, scratch, mask)
     same = True
-    servers = efficiency.shape[1]
-    for task in range(tasks):
+    servers = job.efficiency.shape[1]
+    for task in range(job.tasks):
         for server in range(servers):
-            valid = solver.is_valid_move(
-                task,
-                server,
-                first,
-                tasks,
-                load,
-                efficiency,
-                members,
-                limits,
-                energy,
-                cap,
-                placement,
-                scratch,
-            )
+            valid = solver.is_valid_move(job, task, server, energy, placement, scratch)
             same &= valid == (mask[task * servers + server] != 0)
     return found, same
 
 
 @pure_kernel
-def step_kernel(first, tasks, load, efficiency, members, limits, cap, placement, scratch):
-    _, energy = solver.evaluate(first, tasks, load, efficiency, members, limits, placement, scratch)
-    return solver.local_search_step(
-        first, tasks, load, efficiency, members, limits, energy, cap, placement, scratch
-    )
+def step_kernel(job, placement, scratch):
+    _, energy = solver.evaluate(job, placement, scratch)
+    return solver.local_search_step(job, energy, placement, scratch)
 
 
 @pure_kernel
@@ -118,8 +99,8 @@ class Case:
         self.vcpu = np.zeros(self.n)
 
     @property
-    def job(self) -> tuple[Any, ...]:
-        return self.first, self.n, self.load, self.efficiency, self.members, self.limits
+    def job(self) -> Job:
+        return Job(self.first, self.n, self.load, self.efficiency, self.members, self.limits, self.cap)
 
     def put(self, placement: oracle.Placement) -> None:
         self.placement[:] = placement
@@ -149,7 +130,7 @@ def some_placement(rng: random.Random, instance: SingleJob) -> oracle.Placement:
 def test_vector_1_allocation_in_closed_form() -> None:
     case = Case(SingleJob((6, 3), ((1, 1), (1, 1)), ((0, 1), (0,)), (3, 1)))
     case.put((0, 1))
-    assert solver.evaluate_plan(*case.job, False, case.placement, case.vcpu, case.scratch) == (6.0, 9.0)
+    assert solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch) == (6.0, 9.0)
     assert case.vcpu.tolist() == [1.0, 1.0]
     assert [case.vcpu[t] * time for t, time in enumerate((6, 3))] == [6.0, 3.0]
 
@@ -161,16 +142,16 @@ def test_vector_2_local_search() -> None:
     case.put((0, 0, 0, 0))
     times = []
     while True:
-        jct, _ = solver.evaluate_plan(*case.job, False, case.placement, case.vcpu, case.scratch)
+        jct, _ = solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch)
         times.append(jct)
-        move = step_kernel(*case.job, case.cap, case.placement, case.scratch)
+        move = step_kernel(case.job, case.placement, case.scratch)
         if move < 0:
             break
         case.placement[move // 3] = move % 3
     assert times == pytest.approx([40, 36.6666666666, 30, 23.3333333333, 20])
     assert case.got() == (0, 2, 2, 0)
     case.put((0, 0, 0, 0))
-    assert search_kernel(*case.job, case.cap, case.placement, case.scratch) == (20.0, 1200.0)
+    assert search_kernel(case.job, case.placement, case.scratch) == (20.0, 1200.0)
     assert case.got() == (0, 2, 2, 0)
 
 
@@ -178,7 +159,7 @@ def test_vector_3_energy_is_reduced_to_the_cap() -> None:
     lambdas = ((0.5, 1.0, 0.8), (0.9, 0.5, 0.5))
     for cap, possible in ((20.0, True), (17.9, False)):
         case = Case(SingleJob((8, 9), lambdas, ((0,), (1,), (2,)), (1, 1, 1), cap))
-        done = reduce_kernel(*case.job, case.cap, False, case.placement, case.scratch)
+        done = reduce_kernel(case.job, False, case.placement, case.scratch)
         assert done == possible
         assert case.got() == (1, 0)
         assert case.instance.energy(case.got()) == 18
@@ -199,7 +180,7 @@ def test_evaluations_are_the_oracles() -> None:
         case.put(placement)
         for equal, evaluate in ((False, oracle.optra), (True, oracle.equal_share)):
             expected = evaluate(case.instance, placement)
-            jct, energy = solver.evaluate_plan(*case.job, equal, case.placement, case.vcpu, case.scratch)
+            jct, energy = solver.evaluate_plan(case.job, equal, case.placement, case.vcpu, case.scratch)
             assert energy == pytest.approx(expected.energy, rel=1e-14)
             assert jct == pytest.approx(expected.jct, rel=1e-14)
             assert case.vcpu == pytest.approx(expected.vcpus, rel=1e-14)
@@ -218,7 +199,7 @@ def test_eq_16_is_the_optimum_of_a_linear_program() -> None:
     for case in cases(300, 12, 8, 8, tree=False):
         placement = some_placement(rng, case.instance)
         case.put(placement)
-        jct, _ = solver.evaluate_plan(*case.job, False, case.placement, case.vcpu, case.scratch)
+        jct, _ = solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch)
         best = oracle.optra_lp(case.instance, placement)
         if jct == math.inf:
             assert best > 1e12
@@ -239,12 +220,12 @@ def test_incremental_search_is_the_plain_one() -> None:
         path = oracle.local_search_path(case.instance, start)
         case.put(start)
         for after in path[1:]:
-            move = step_kernel(*case.job, case.cap, case.placement, case.scratch)
+            move = step_kernel(case.job, case.placement, case.scratch)
             assert oracle.moved(case.got(), move // case.m, move % case.m) == after
             case.put(after)
-        assert step_kernel(*case.job, case.cap, case.placement, case.scratch) == -1
+        assert step_kernel(case.job, case.placement, case.scratch) == -1
         case.put(start)
-        jct, energy = search_kernel(*case.job, case.cap, case.placement, case.scratch)
+        jct, energy = search_kernel(case.job, case.placement, case.scratch)
         assert case.got() == path[-1]
         expected = oracle.optra(case.instance, path[-1])
         assert (jct, energy) == pytest.approx((expected.jct, expected.energy), rel=1e-14)
@@ -261,7 +242,7 @@ def test_reductions_are_the_oracles(equal: bool) -> None:
         start = some_placement(rng, case.instance)
         expected = oracle.rec(case.instance, start, evaluate)
         case.put(start)
-        done = reduce_kernel(*case.job, case.cap, equal, case.placement, case.scratch)
+        done = reduce_kernel(case.job, equal, case.placement, case.scratch)
         assert done == (expected is not None)
         if expected is not None:
             assert case.got() == expected
@@ -311,7 +292,7 @@ def test_phases_two_and_three_are_the_oracles() -> None:
         fractions = [[float(j == start[t]) for j in range(case.m)] for t in range(case.n)]
         expected = oracle.tapra_from(case.instance, fractions)
         case.put(start)
-        jct = finish_kernel(*case.job, case.cap, case.placement, case.scratch)
+        jct = finish_kernel(case.job, case.placement, case.scratch)
         assert (jct == math.inf) == (expected is None)
         if expected is not None:
             assert case.got() == expected.placement
@@ -325,7 +306,7 @@ def test_masks_are_the_oracles() -> None:
         placement = some_placement(rng, case.instance)
         case.put(placement)
         mask = np.full(case.n * case.m, 7, dtype=np.int8)
-        found, same = mask_kernel(*case.job, case.cap, case.placement, case.scratch, mask)
+        found, same = mask_kernel(case.job, case.placement, case.scratch, mask)
         expected = np.array(oracle.search_mask(case.instance, placement)).ravel()
         assert same
         assert mask.tolist() == expected.tolist()

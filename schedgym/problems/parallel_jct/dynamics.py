@@ -31,6 +31,7 @@ from schedgym.core.tables import accessor
 from schedgym.problems.parallel_jct.metrics import Log, Schedule
 from schedgym.problems.parallel_jct.workload import Jobs, cap_of_round
 from schedgym.solvers.placement import (
+    Job,
     Membership,
     PlanScratch,
     add_load,
@@ -260,6 +261,21 @@ def tasks_of(env: Environment, job: int) -> int:
 
 
 # Running tasks --------------------------------------------------------------------------------
+
+
+@helper
+def job_of(env: Environment, job: int) -> Job:
+    """A job as the planners take it, on what is available now."""
+    jobs, state = env.jobs, env.state
+    return Job(
+        jobs.first_task[job],
+        tasks_of(env, job),
+        jobs.load,
+        jobs.efficiency,
+        env.membership,
+        state.limits,
+        state.energy_cap[job],
+    )
 
 
 @helper
@@ -680,16 +696,7 @@ def can_place(env: Environment, server: int) -> Any:
 @helper
 def weigh(env: Environment, job: int) -> tuple[float, float]:
     """Completion time and energy of a job as placed; sets the scratch."""
-    return evaluate(
-        env.jobs.first_task[job],
-        tasks_of(env, job),
-        env.jobs.load,
-        env.jobs.efficiency,
-        env.membership,
-        env.state.limits,
-        env.plan.placement,
-        env.scratch,
-    )
+    return evaluate(job_of(env, job), env.plan.placement, env.scratch)
 
 
 @helper
@@ -700,8 +707,7 @@ def decide_launch(env: Environment, r: int, jct: float) -> None:
     s.open_row = -1
     s.decision = FAIL
     if jct < math.inf:
-        count = tasks_of(env, env.state.queue[r])
-        optra_vcpu(count, plan.placement, env.membership, env.scratch, plan.vcpu)
+        optra_vcpu(job_of(env, env.state.queue[r]), plan.placement, env.scratch, plan.vcpu)
         s.decision = LAUNCH
 
 
@@ -740,14 +746,8 @@ def mark_moves(env: Environment) -> int:
     job = env.state.queue[s.open_row]
     s.jct, s.energy = weigh(env, job)
     return search_mask(
-        env.jobs.first_task[job],
-        tasks_of(env, job),
-        env.jobs.load,
-        env.jobs.efficiency,
-        env.membership,
-        env.state.limits,
+        job_of(env, job),
         s.energy,
-        env.state.energy_cap[job],
         env.plan.placement,
         env.scratch,
         env.plan.legal,
@@ -774,13 +774,7 @@ def read_pick(env: Environment, feasible: bool) -> None:
         return
     job = env.state.queue[r]
     jct = tapra_fast(
-        env.jobs.first_task[job],
-        tasks_of(env, job),
-        env.jobs.load,
-        env.jobs.efficiency,
-        env.membership,
-        env.state.limits,
-        env.state.energy_cap[job],
+        job_of(env, job),
         env.plan.placement,
         env.scratch,
     )
@@ -969,13 +963,7 @@ def read_plan(env: Environment, feasible: bool) -> None:
     job = env.state.queue[r]
     count = tasks_of(env, job)
     if not feasible and not reduce_energy(
-        env.jobs.first_task[job],
-        count,
-        env.jobs.load,
-        env.jobs.efficiency,
-        env.membership,
-        env.state.limits,
-        env.state.energy_cap[job],
+        job_of(env, job),
         False,
         env.plan.placement,
         env.scratch,
@@ -1215,17 +1203,17 @@ def write_moves(env: Environment) -> None:
     membership, scratch = env.membership, env.scratch
     tokens, servers = env.observation.move_tokens, jobs.cpu.shape[0]
     rows = 0
+    planned = job_of(env, state.queue[max(s.open_row, 0)])
     if s.open_row >= 0:
-        job = state.queue[s.open_row]
-        weigh(env, job)
-        rows = tasks_of(env, job) * servers
+        evaluate(planned, plan.placement, scratch)
+        rows = planned.tasks * servers
     for row in range(rows):
         i, j = row // servers, row % servers
-        q = jobs.first_task[state.queue[s.open_row]] + i
+        q = planned.first + i
         time = server_time(plan.placement[i], membership, scratch)
         if j != plan.placement[i]:
             leq = jobs.load[q] / jobs.efficiency[q, j]
-            time = move_time(i, j, leq, plan.placement, membership, state.limits, scratch)
+            time = move_time(planned, i, j, leq, plan.placement, scratch)
         tokens[row, 0] = jobs.efficiency[q, j]
         tokens[row, 1] = scaled_time(time)
         tokens[row, 2] = plan.legal[row]

@@ -19,6 +19,7 @@ from schedgym.problems.single_job.metrics import Schedule
 from schedgym.problems.single_job.workload import LONGEST, Jobs
 from schedgym.solvers.placement import (
     ENERGY_SLACK,
+    Job,
     Membership,
     PlanScratch,
     add_load,
@@ -156,6 +157,20 @@ def groups_of(jobs: Jobs) -> Membership:
 
 
 @helper
+def job_of(jobs: Jobs) -> Job:
+    """The job as planners take it."""
+    return Job(
+        np.int64(0),
+        jobs.size.tasks,
+        jobs.load,
+        jobs.efficiency,
+        groups_of(jobs),
+        jobs.limits,
+        jobs.energy_cap[0],
+    )
+
+
+@helper
 def leq_on(jobs: Jobs, i: int, j: int) -> float:
     """Equivalent load of a task on a server: its vCPU seconds, and its energy."""
     return jobs.load[i] / jobs.efficiency[i, j]
@@ -167,9 +182,7 @@ def size_tasks(env: Environment) -> tuple[float, float]:
     jobs, schedule, planning = env.jobs, env.schedule, env.planning
     groups = groups_of(jobs)
     n = jobs.size.tasks
-    jct, energy = evaluate(
-        0, n, jobs.load, jobs.efficiency, groups, jobs.limits, schedule.placement, planning
-    )
+    jct, energy = evaluate(job_of(jobs), schedule.placement, planning)
     for i in range(n):
         j = schedule.placement[i]
         if j >= 0:
@@ -211,10 +224,8 @@ def fits_plan(env: Environment) -> Any:
         energy += leq_on(jobs, i, draft[i])
     if not affords(energy, cap):
         feasible = False
-        load, efficiency = jobs.load, jobs.efficiency
-        groups = groups_of(jobs)
-        if not reduce_energy(0, n, load, efficiency, groups, jobs.limits, cap, False, draft, env.planning):
-            most_efficient(0, n, load, efficiency, draft)  # all that rounding can leave
+        if not reduce_energy(job_of(jobs), False, draft, env.planning):
+            most_efficient(0, n, jobs.load, jobs.efficiency, draft)  # all that rounding can leave
     env.state.scalars.sized = given and vcpu_fit(env)
     return feasible and (not given or env.state.scalars.sized != 0)
 
@@ -321,19 +332,8 @@ def mark_moves(env: Environment) -> None:
     jobs, state = env.jobs, env.state
     n = jobs.size.tasks
     mask = env.observation.action_mask
-    state.scalars.legal = search_mask(
-        0,
-        n,
-        jobs.load,
-        jobs.efficiency,
-        groups_of(jobs),
-        jobs.limits,
-        state.energy[0],
-        jobs.energy_cap[0],
-        env.schedule.placement,
-        env.planning,
-        mask,
-    )
+    placement = env.schedule.placement
+    state.scalars.legal = search_mask(job_of(jobs), state.energy[0], placement, env.planning, mask)
     last = mask.shape[0] - 1
     for x in range(n * jobs.capacity.shape[0], last):
         mask[x] = 0
