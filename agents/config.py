@@ -3,11 +3,11 @@
 A file names the environment and the algorithm, and in sections the options of what the algorithm uses:
 
 ```yaml
-id: schedgym/PartialValue-v0
+id: schedgym/NAME-v0
 algorithm: cma
 view: priority
 parameters: {window: all}
-scorer: {hidden: 0, skip: {job: {log total demand: -1.0}}}
+scorer: {hidden: 0, skip: {job: {age: -1.0}}}
 search: {population: 16, episodes: 16}
 ```
 """
@@ -23,8 +23,8 @@ from typing import Any
 
 from schedgym.agents.linear import ScorerOptions
 from schedgym.agents.options import EvaluationOptions, ImitationOptions, NetworkOptions, PPOOptions
-from schedgym.agents.views import VIEWS
 from schedgym.core.problem import Parameters, get_problem, parameter
+from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.documents import parse_yaml, placed, read_yaml
 
@@ -131,7 +131,7 @@ class Config:
             raise UnknownName("environment id", self.id, problem.ids)
         if self.algorithm not in ALGORITHMS:
             raise UnknownName("algorithm", self.algorithm, ALGORITHMS)
-        known = [view for name, view in VIEWS if name == problem.name]
+        known = tokens_of(self.id).views
         if self.view not in known:
             raise UnknownName(f"view of {problem.name} for agents", self.view, known)
         for name in ("view", "observation", "action_mask"):
@@ -247,7 +247,7 @@ def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> C
     """The configuration in a YAML file.
 
     Args:
-        path: of the file, or the name of one that is shipped ("queue-delay-placement").
+        path: of the file, or the name of one that is shipped.
         changes: "field", "section.field" or "parameters.name" -> value as text (of a command line).
 
     Raises:

@@ -1,8 +1,8 @@
 """Policies of stable-baselines3 that score tokens: :mod:`~schedgym.agents.tokens` as torch modules.
 
 ``TokenPolicy`` is for ``PPO``, ``MaskableTokenPolicy`` for ``MaskablePPO`` of sb3-contrib. Both close by
-themselves the actions that the observation's ``action_mask`` rules out, sampled or not. Of the pairs of
-QueueDelay's view placement they sample task and server together.
+themselves the actions that the observation's ``action_mask`` rules out, sampled or not. Where an action is a
+pair they sample both tokens together.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _Choice(_Base):
 
 
 class _Pairs(_Choice):
-    """One of the pairs (task, server), or (tasks, 0), by softmax over all of them."""
+    """One of the pairs (i, j), or (rows, 0) to close, by softmax over all of them."""
 
     def _open(self, masks: Tensor) -> Tensor:
         rows, columns = self.layout.shape  # type: ignore[misc]
@@ -337,7 +337,7 @@ class _TokenPolicy:
 class TokenPolicy(_TokenPolicy, _ActorCritic):  # type: ignore[misc]
     """The policy of ``PPO``: arguments as ``policy_kwargs`` are those of :class:`_TokenPolicy`.
 
-    ``PPO(TokenPolicy, env, policy_kwargs={"problem": "queue-delay", "view": "pick"})``
+    ``PPO(TokenPolicy, env, policy_kwargs={"problem": NAME, "view": "pick"})``
     """
 
 

@@ -20,22 +20,17 @@ from schedgym.agents.options import NetworkOptions
 from schedgym.agents.views import Layout, layout_of
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
+from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 
-__all__ = ["ACTING", "OWN", "AgentPolicy", "make_agent"]
+__all__ = ["OWN", "AgentPolicy", "make_agent"]
 
 Observation = Mapping[str, npt.NDArray[Any]]
 
 STATISTICS = "statistics/"
 
-#: parameters that are an agent's way to see and to act, whatever an evaluation says ...
+#: parameters that are an agent's way to see and to act, whatever an evaluation says
 OWN = ("view", "observation")
-#: ... and those that are, unless an evaluation says otherwise: what is visible, when it is asked, and how its
-#: view makes decisions of its actions. All others say what the problem is, and are never an agent's
-ACTING = (
-    *("window", "running_window", "rule", "scope", "order", "placement", "dispatch_sites", "packing"),
-    *("rounds", "max_moves", "single_task", "aggressive", "work_conserving"),
-)
 
 
 class AgentPolicy:
@@ -64,8 +59,8 @@ class AgentPolicy:
     def acting_parameters(self, id: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters under which it acts where ``given`` are those of an evaluation of ``id``.
 
-        It sees and acts in its own way (OWN), and in the details that are no part of the problem (ACTING) as
-        it was trained where ``given`` says nothing of them.
+        It sees and acts in its own way (OWN), and in the details that are no part of the problem
+        (:attr:`~schedgym.core.tokens.Tokens.acting`) as it was trained where ``given`` says nothing of them.
 
         Raises:
             InvalidParameter: for another id.
@@ -79,8 +74,9 @@ class AgentPolicy:
             trained = vars(problem.build(self.agent.id, self.environment))
         except SchedgymError as error:
             raise InvalidAgentFile(f"{self.name}: does not fit this version: {error}") from None
-        acting = {name: trained[name] for name in ACTING if name in trained}
-        return {**acting, **given, "action_mask": True, **{name: trained[name] for name in OWN}}
+        acting = {name: trained[name] for name in tokens_of(problem.name).acting}
+        own = {name: trained[name] for name in OWN} | {"action_mask": True}
+        return acting | dict(given) | {name: value for name, value in own.items() if name in trained}
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`.
@@ -89,7 +85,7 @@ class AgentPolicy:
             InvalidParameter: in another environment id or view, or without tokens.
         """
         self.agent.check(interface.id, interface.view, interface.observation)
-        if not interface.parameters["action_mask"]:
+        if not interface.parameters.get("action_mask", True):
             raise InvalidParameter(f"{self.name}: agents need action_mask=True")
         self._layout = self._scorer = None
 

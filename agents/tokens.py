@@ -21,7 +21,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.agents.views import Layout, Segment, Sequence
+from schedgym.agents.views import Layout, Segment
+from schedgym.core.tokens import TokenSet
 from schedgym.errors import InvalidParameter
 
 __all__ = ["NEVER", "NumpyOps", "absent_score", "critic_shapes", "estimate", "forward", "initial", "shapes"]
@@ -30,8 +31,6 @@ __all__ = ["NEVER", "NumpyOps", "absent_score", "critic_shapes", "estimate", "fo
 NEVER = -1e8
 EDGE = 1e-5  # log-odds are cut off here ...
 LOG_SCALE = 0.25  # ... and brought into [-3, 3]
-#: key of tokens that are pairs -> keys of the tokens of their rows and columns, where there are such
-_AXES = {"pairs": ("jobs", "servers"), "moves": (None, "servers")}
 
 F4 = npt.NDArray[np.float32]
 
@@ -100,7 +99,8 @@ def shapes(layout: Layout, width: int = 32, rounds: int = 1) -> dict[str, tuple[
         found[f"{name}/context"], found[f"{name}/bias"] = (width, width), (width,)
         found |= _layer(f"{name}/out", width, 1 if segment.tokens else segment.count)
         for part, key in _parts(layout, segment):
-            features = 2 * layout.features[key] + (0 if key in _AXES else width)
+            encoded = any(key == own.key for own in layout.context)
+            features = 2 * layout.features[key] + (width if encoded else 0)
             found[f"{name}/{part}"] = (features, width)
             if len(segment.tokens) == 2:
                 found[f"{name}/{part}/product"] = (features, width)
@@ -118,11 +118,14 @@ def critic_shapes(layout: Layout, width: int = 32) -> dict[str, tuple[int, ...]]
 
 def _parts(layout: Layout, segment: Segment) -> list[tuple[str, str]]:
     """(name of the weight, key of the tokens) of the tokens that a head sees beside the context."""
-    if len(segment.tokens) == 1 and segment.tokens[0].key in _AXES:
-        key = segment.tokens[0].key
-        axes = zip(("row", "column"), _AXES[key], strict=True)
-        return [("token", key), *((name, axis) for name, axis in axes if axis and axis in layout.features)]
-    return list(zip(("token", "other"), (sequence.key for sequence in segment.tokens), strict=False))
+    axes = segment.tokens[0].axes if segment.tokens else None
+    if axes is None:
+        return list(zip(("token", "other"), (own.key for own in segment.tokens), strict=False))
+    found = [("token", segment.tokens[0].key)]
+    for name, key in zip(("row", "column"), axes, strict=True):
+        if key is not None and key in layout.features:
+            found.append((name, key))
+    return found
 
 
 def initial(
@@ -161,7 +164,7 @@ def _features(observation: Mapping[str, Any], key: str, like: Any, ops: Any) -> 
     return ops.concatenate([x, ops.log(share / (1.0 - share)) * LOG_SCALE])
 
 
-def _mask(observation: Mapping[str, Any], sequence: Sequence) -> Any:
+def _mask(observation: Mapping[str, Any], sequence: TokenSet) -> Any:
     return None if sequence.mask is None else observation[sequence.mask] != 0
 
 
@@ -215,7 +218,7 @@ def forward(
 
     def seen(key: str) -> Any:
         raw = _features(observation, key, context, ops)
-        return raw if key in _AXES else ops.concatenate([tokens[key], raw])
+        return ops.concatenate([tokens[key], raw]) if key in tokens else raw
 
     parts = []
     for segment in layout.segments:
@@ -230,7 +233,7 @@ def forward(
             first, second = (_linear(seen(key), weights[f"{name}/{part}/product"]) for part, key in inputs)
             width = first.shape[-1]
             product = (first @ second.swapaxes(-1, -2)).reshape(-1, segment.count) / width**0.5
-        elif segment.tokens[0].key in _AXES:
+        elif segment.tokens[0].axes is not None:
             hidden = hidden[:, None, None] + mapped["token"]
             if "row" in mapped:
                 hidden = hidden + mapped["row"][:, :, None]

@@ -19,10 +19,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.agents.policy import ACTING, OWN
+from schedgym.agents.policy import OWN
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
 from schedgym.core.simulator import ACT, SKIP
+from schedgym.core.tokens import tokens_of
 from schedgym.envs import SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import require
@@ -45,10 +46,10 @@ def action_masks(
         num_envs: n.
 
     Returns:
-        bool [n, choices], a new array. Of a MultiDiscrete space (QueueDelay's view placement: W + 1 tasks,
-        then M servers) the masks of the components stand side by side. A choice is open if some feasible
-        pair has it, so that an open task and an open server need not go together; task W, which closes the
-        epoch, is always open, and all servers are when no task fits.
+        bool [n, choices], a new array. Of a MultiDiscrete space (W + 1 rows, the last of which closes the
+        decision, then M columns) the masks of the components stand side by side. A choice is open if some
+        feasible pair has it, so that an open row and an open column need not go together; row W is always
+        open, and all columns are when no pair is feasible.
 
     Raises:
         InvalidParameter: for a Box.
@@ -350,9 +351,11 @@ class ModelPolicy:
 
     def __init__(self, model: Any, id: str, **parameters: Any) -> None:
         trained = vars(get_problem(id).build(id, parameters))
-        names = (*OWN, *ACTING, "window")
+        names = (*OWN, *tokens_of(id).acting)
         self.model, self.id = model, id
-        self._acting = {name: trained[name] for name in names if name in trained} | {"action_mask": True}
+        self._acting = {name: trained[name] for name in names}
+        if "action_mask" in trained:
+            self._acting["action_mask"] = True
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
 
     def acting_parameters(self, id: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,44 +1,29 @@
-"""How scores become actions: for each problem and view, which tokens an agent scores, and in what order.
+"""How scores become actions: the layout of an environment's scores, by what its problem says of its tokens.
 
 An agent of any kind (a small numpy scorer, a torch network) maps an observation with
 ``observation="features"`` to a flat vector of scores, [size]. A :class:`Layout` says what each of them
 belongs to: *segments*, one after the other, each with one score per token (a job, a server, a pair of them)
-or with a fixed number of scores that depend on the whole observation only (close the epoch; which rule).
-
-* kind ``choice``: the action is the index of the largest open score.
-* kind ``pairs``: the same, and the index names a pair (task, server); the last one closes the epoch.
-* kind ``scores``: the action is a Box, one number per score, from ``low`` to ``high``.
+or with a fixed number of scores that depend on the whole observation only. The kinds of views, and how they
+make actions of scores, are those of :mod:`schedgym.core.tokens`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from schedgym.core.tokens import Columns, TokenRows, TokenSet, tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 
-__all__ = ["VIEWS", "Layout", "Segment", "Sequence", "layout_of", "make_layout"]
+__all__ = ["Layout", "Segment", "layout_of", "make_layout"]
 
 F4 = npt.NDArray[np.float32]
-
-
-@dataclasses.dataclass(frozen=True)
-class Sequence:
-    """A set of tokens in an observation: what a permutation leaves the same but for its order.
-
-    Attributes:
-        key: of the observation; [n, F], or of pairs [n, m, F].
-        mask: key of the mask that says which tokens are there; None: all are.
-    """
-
-    key: str
-    mask: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,71 +35,13 @@ class Segment:
         tokens: what they score, one by one: one set of tokens, or two for each pair of their tokens (the
             first varies slowest); empty for scores that the whole observation decides.
         count: number of scores: that of the tokens, or of the pairs.
+        columns: what a small scorer sees of the tokens.
     """
 
     name: str
-    tokens: tuple[Sequence, ...]
+    tokens: tuple[TokenSet, ...]
     count: int
-
-
-@dataclasses.dataclass(frozen=True)
-class _View:
-    """One row of the table.
-
-    Attributes:
-        kind: see the module.
-        segments: (name, keys of the tokens); without keys the segment has ``count`` scores.
-        count: None: one for each action.
-        transform, bounds: of kind scores; see :class:`Layout`.
-    """
-
-    kind: str
-    segments: tuple[tuple[str, tuple[str, ...]], ...]
-    count: int | None = 1
-    transform: str = ""
-    bounds: tuple[float, float] | None = None
-
-
-_CLOSE: tuple[str, tuple[str, ...]] = ("close", ())
-_RULE = _View("choice", (("rule", ()),), count=None)
-_SCORES = _View("scores", (("job", ("jobs",)),), transform="squash", bounds=(-1.0, 1.0))
-
-#: (problem, view) -> what its scores belong to. Views whose action is a whole plan (placement of every task,
-#: cores of every job on every server) are not for scorers.
-VIEWS: dict[tuple[str, str], _View] = {
-    ("queue-delay", "placement"): _View("pairs", (("place", ("tasks", "servers")), _CLOSE)),
-    ("queue-delay", "pick"): _View("choice", (("task", ("tasks",)), _CLOSE)),
-    ("queue-delay", "route"): _View("choice", (("server", ("servers",)), ("queue", ()))),
-    ("queue-delay", "rule"): _RULE,
-    ("flowtime", "priority"): _SCORES,
-    ("flowtime", "pick"): _View("choice", (("job", ("jobs",)), _CLOSE)),
-    ("flowtime", "rule"): _RULE,
-    ("geo", "priority"): _SCORES,
-    ("geo", "weights"): _View("scores", (("job", ("jobs",)),), transform="weight", bounds=(0.0, 1.0)),
-    ("geo", "pick"): _View("choice", (("job", ("jobs",)),)),
-    ("geo", "rule"): _RULE,
-    ("geo", "fair-rule"): _RULE,
-    ("partial-value", "priority"): _View(
-        "scores", (("job", ("jobs",)),), transform="clip", bounds=(-10.0, 10.0)
-    ),
-    ("partial-value", "prices"): _View(
-        "scores", (("resource", ("resources",)),), transform="clip", bounds=(-50.0, 50.0)
-    ),
-    ("partial-value", "rule"): _RULE,
-    ("single-job", "place"): _View("choice", (("server", ("servers",)),)),
-    ("single-job", "search"): _View("choice", (("move", ("pairs",)), ("stop", ()))),
-    ("parallel-jct", "pick"): _View("choice", (("job", ("jobs",)), ("end", ()))),
-    ("parallel-jct", "place"): _View("choice", (("job", ("jobs",)), ("end", ()), ("server", ("servers",)))),
-    ("parallel-jct", "search"): _View(
-        "choice", (("job", ("jobs",)), ("end", ()), ("move", ("moves",)), ("launch", ()))
-    ),
-}
-
-#: sets of tokens of each problem that come with a mask of those which are there
-_MASKS = {"tasks": "task_mask", "jobs": "job_mask"}
-#: sets of single tokens, in the order in which they are pooled into the context
-_SINGLES = ("jobs", "tasks", "servers", "sites", "resources")
-_PAIRS = ("pairs", "moves")
+    columns: Callable[[TokenRows], Columns] = TokenRows.plain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,22 +50,21 @@ class Layout:
 
     Attributes:
         problem, view: names.
-        kind: "choice", "pairs" or "scores" (see the module).
+        kind: "choice", "pairs" or "scores".
         segments: in the order of the scores.
         context: the sets of single tokens to be pooled; ``globals`` always goes with them.
         features: key -> number of features of its tokens, of ``globals`` too.
         size: number of scores.
         low, high: of kind scores: bounds of the Box, [size]; else None.
-        transform: of kind scores, how a deterministic agent's scores fill the Box: "squash", monotone onto
-            (low, high); "clip"; "weight", exp(score - largest score).
-        shape: of kind pairs: (tasks, servers).
+        transform: of kind scores, how a deterministic agent's scores fill the Box.
+        shape: of kind pairs: (rows, columns).
     """
 
     problem: str
     view: str
     kind: str
     segments: tuple[Segment, ...]
-    context: tuple[Sequence, ...]
+    context: tuple[TokenSet, ...]
     features: Mapping[str, int]
     size: int
     low: F4 | None = None
@@ -182,7 +108,7 @@ class Layout:
         return chosen if self.kind == "choice" else self.split(chosen)
 
     def split(self, index: Any) -> npt.NDArray[np.int64]:
-        """Of kind pairs: flat index [...] -> (task, server) [..., 2]; the last index is (tasks, 0): close."""
+        """Of kind pairs: flat index [...] -> (row, column) [..., 2]; the last index is (rows, 0): close."""
         assert self.shape is not None
         index = np.asarray(index)
         return np.stack([index // self.shape[1], index % self.shape[1]], axis=-1)
@@ -201,44 +127,38 @@ class Layout:
 
 
 def _layout(problem: str, view: str, shapes: Mapping[str, tuple[int, ...]], actions: int) -> Layout:
-    row = VIEWS[problem, view]
+    tokens = tokens_of(problem)
+    if view not in tokens.views:
+        raise UnknownName(f"view of {problem} for agents that score", view, tokens.views)
+    if "globals" not in shapes:
+        raise InvalidParameter("observation: agents need observation='features'")
+    scored, sets = tokens.views[view], {own.key: own for own in tokens.sets}
     segments = []
-    for name, keys in row.segments:
-        tokens = tuple(Sequence(key, _MASKS.get(key)) for key in keys)
-        count = math.prod(math.prod(shapes[key][:-1]) for key in keys)
-        if not keys:
-            count = actions if row.count is None else row.count
-        segments.append(Segment(name, tokens, count))
+    for own in scored.segments:
+        count = math.prod(math.prod(shapes[key][:-1]) for key in own.tokens)
+        if not own.tokens:
+            count = actions if own.count is None else own.count
+        segments.append(Segment(own.name, tuple(sets[key] for key in own.tokens), count, own.columns))
     size = sum(segment.count for segment in segments)
-    features = {name: shapes[name][-1] for name in (*_SINGLES, *_PAIRS, "globals") if name in shapes}
-    low = high = None
-    if row.bounds is not None:
-        low, high = (np.full(size, bound, dtype=np.float32) for bound in row.bounds)
-    shape = None
-    if row.kind == "pairs":
-        first, second = row.segments[0][1]
+    low = high = shape = None
+    if scored.bounds is not None:
+        low, high = (np.full(size, bound, dtype=np.float32) for bound in scored.bounds)
+    if scored.kind == "pairs":
+        first, second = scored.segments[0].tokens
         shape = (shapes[first][0], shapes[second][0])
     return Layout(
         problem=problem,
         view=view,
-        kind=row.kind,
+        kind=scored.kind,
         segments=tuple(segments),
-        context=tuple(Sequence(key, _MASKS.get(key)) for key in _SINGLES if key in features),
-        features=features,
+        context=tuple(own for own in tokens.sets if own.axes is None and own.key in shapes),
+        features={key: shapes[key][-1] for key in (*sets, "globals") if key in shapes},
         size=size,
         low=low,
         high=high,
-        transform=row.transform,
+        transform=scored.transform,
         shape=shape,
     )
-
-
-def _check(problem: str, view: str, shapes: Mapping[str, Any]) -> None:
-    if (problem, view) not in VIEWS:
-        known = [known for name, known in VIEWS if name == problem]
-        raise UnknownName(f"view of {problem} for agents that score", view, known)
-    if "globals" not in shapes:
-        raise InvalidParameter("observation: agents need observation='features'")
 
 
 def make_layout(
@@ -255,7 +175,6 @@ def make_layout(
     """
     entries = observation_space.spaces if isinstance(observation_space, spaces.Dict) else {}
     shapes = {name: tuple(space.shape or ()) for name, space in entries.items()}
-    _check(problem, view, shapes)
     if isinstance(action_space, spaces.Box):
         actions = math.prod(action_space.shape)
     elif isinstance(action_space, spaces.MultiDiscrete):
@@ -275,5 +194,4 @@ def layout_of(problem: str, view: str, observation: Mapping[str, Any]) -> Layout
         UnknownName, InvalidParameter: as :func:`make_layout`.
     """
     shapes = {name: np.shape(value) for name, value in observation.items()}
-    _check(problem, view, shapes)
     return _layout(problem, view, shapes, math.prod(shapes.get("action_mask", (0,))))

@@ -2,141 +2,78 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import importlib.util
 import inspect
 import re
 import warnings
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 import schedgym
-from schedgym.core.problem import get_problem, list_problems
+from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.workload import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.testing import all_views, check_problem, checks
 
-#: per problem: instances that are small, that end within a few steps, and in which jobs wait
-SMALL = {
-    "queue-delay": {"tasks": 14, "servers": 3, "window": 4},
-    "geo": {"jobs": 6, "sites": 3, "slots": 2, "choices": 2, "max_tasks": 8, "window": 4},
-    "flowtime": {"jobs": 8, "servers": "4+2+1", "window": 4},
-    "single-job": {"tasks": 7, "arity": 4, "max_moves": 12},
-    "parallel-jct": {
-        "jobs": 5,
-        "arity": 4,
-        "reading": "shape-half",
-        "most_tasks": 5,
-        "load_max": 300.0,
-        "max_time": 300.0,  # a random plan launches nothing, and every round is a step
-        "window": 4,
-        "running_window": 6,
-    },
-    "partial-value": {"jobs": 8, "rate": 3.0, "windows": 2.0, "heterogeneity": 30.0, "window": 4},
-}
-SHORT = {
-    "queue-delay": {"tasks": 6},
-    "geo": {"jobs": 4},
-    "flowtime": {"jobs": 4},
-    "single-job": {"tasks": 5},
-    "parallel-jct": {"jobs": 3},
-    "partial-value": {"jobs": 4},
-}
-BUSY = {
-    "queue-delay": {"tasks": 90},
-    "geo": {"jobs": 20, "utilization": 1.0},
-    "flowtime": {"jobs": 30, "load": 1.2},
-    "single-job": {"tasks": 25},
-    "parallel-jct": {"jobs": 12, "load_max": 2000.0, "rate": 1.0},
-    "partial-value": {"jobs": 40, "rate": 20.0},
-}
+#: what :mod:`tests.<problem>.sizes` may say of the instances on which a problem is checked
+TABLES = ("SMALL", "SHORT", "BUSY", "OTHER")
 
-#: parameters of which every view must stand the check
-OTHER = {
-    "queue-delay": [{"normalize": True}, {"load": 0.9}, {"window": 1}],
-    "geo": [
-        {"normalize": True, "objective": "weighted", "fairness_weight": 0.3},
-        {"window": 1},
-        {"window": "all", "jobs": 4, "max_tasks": 80},  # more than there is room for at first
-        {"aggressive": True, "work_conserving": False},
-        {"placement": "associated", "dispatch_sites": "associated"},
-    ],
-    "flowtime": [
-        {"normalize": True, "norm": 1.5, "alpha": 2.0, "packing": "sticky"},
-        {"window": 1},
-        {"kind": "2d", "estimation": "waste"},
-        {"kind": "mapreduce"},
-        {"kind": "mapreduce", "latency": True, "window": "all", "jobs": 5},
-        {"estimation": "order"},
-    ],
-    "single-job": [
-        {"normalize": True},
-        {"reward": "terminal", "max_moves": 3},
-        {"server_caps": False, "energy_ratio": 1.5},
-        {"tasks": 1, "arity": 2},
-    ],
-    "parallel-jct": [
-        {"normalize": True, "drc": False, "rounds": "all"},
-        {"window": 1, "running_window": 1},
-        {"rounds": "events", "server_caps": False, "max_moves": 2},
-        {"reading": "x70", "most_tasks": None, "running_window": "all", "jobs": 3},
-        {"max_time": 60.0, "tick": 4.0},
-    ],
-    "partial-value": [
-        {"normalize": True, "utility": "log"},
-        {"window": 1, "deadlines": "hidden"},
-        {"utility": "linear", "windows": 0.5},
-        {"single": True, "model": "continuous", "capacity": 7.0, "tasks": 9, "parallelism": 3},
-        {"exponent": 0.25, "capacity": 20.0},
-        {"model": "discrete", "heterogeneity": 60.0},
-        {"model": "discrete", "utility": "log", "single_task": False},
-    ],
-}
 
-#: what stable-baselines3 says of spaces that are meant so: these warnings in some view of the id, no others.
-#: Its combined extractor flattens boxes of two and more dimensions
-SHAPE = r"^Your observation {} has an unconventional shape \(neither an image, nor a 1D vector\)"
-IMAGE = (
-    r"^It seems that your observation {} is an image but its `dtype` is \(int32\)",
-    r"^It seems that your observation space {} is an image but the upper and lower bounds are not in",
-)
-SB3_ALLOWED = {
-    "queue-delay": [SHAPE.format(k) for k in ("capacity", "remaining", "demand", "tasks", "servers")],
-    "geo": [
-        *(SHAPE.format(k) for k in ("sites", "waiting", "jobs")),
-        *(text.format(k) for text in IMAGE for k in ("running", "assigned")),
-        r"^The minimal resolution for an image is 36x36",
-        r"^We recommend you to use a symmetric and normalized Box action space",
-        r"^Your action space has dtype float64, we recommend using np.float32",
-    ],
-}
+def sizes(problem: Problem) -> dict[str, Any]:
+    """The instances on which a problem is checked.
 
-SB3_ALLOWED["flowtime"] = [
-    *(SHAPE.format(k) for k in ("held", "granted", "jobs", "servers")),
-    r"^We recommend you to use a symmetric and normalized Box action space",
-    r"^Your action space has dtype int64, we recommend using np.float32",
-]
+    SMALL: few jobs, which wait; SHORT and BUSY: what makes these instances shorter, or more crowded; OTHER:
+    parameters of which every view must stand the check. Of a problem whose tests say nothing they follow from
+    its descriptor: the first preset, and one by one all other choices of its parameters.
+    """
+    name = f"tests.{problem.package.rpartition('.')[2]}.sizes"
+    if importlib.util.find_spec(name) is not None:
+        module = importlib.import_module(name)
+        return {table: getattr(module, table) for table in TABLES}
+    other = [
+        {field.name: choice}
+        for field in dataclasses.fields(problem.parameters)
+        for choice in field.metadata.get("choices") or ()
+        if field.name not in ("view", "observation") and choice != field.default
+    ]
+    return {"SMALL": next(iter(problem.presets.values())), "SHORT": {}, "BUSY": {}, "OTHER": other}
 
-SB3_ALLOWED["single-job"] = [
-    *(SHAPE.format(k) for k in ("efficiency", "jobs", "servers")),
-    *(text.format("pairs").replace("int32", "float32") for text in IMAGE),
-    r"^The minimal resolution for an image is 36x36",
-    r"^We recommend you to use a symmetric and normalized Box action space",
-    r"^Your action space has dtype float64, we recommend using np.float32",
-]
 
-SB3_ALLOWED["parallel-jct"] = [
-    *(SHAPE.format(k) for k in ("efficiency", "jobs", "servers")),
-    *(text.format("moves").replace("int32", "float32") for text in IMAGE),
-    r"^The minimal resolution for an image is 36x36",
-    r"^We recommend you to use a symmetric and normalized Box action space",
-    r"^Your action space has dtype float64, we recommend using np.float32",
-]
-SB3_ALLOWED["partial-value"] = [
-    *(SHAPE.format(k) for k in ("demand", "jobs", "resources")),
-    r"^We recommend you to use a symmetric and normalized Box action space",
-    r"^Your action space has dtype float64, we recommend using np.float32",
-]
+SIZES = {problem.name: sizes(problem) for problem in list_problems().values()}
+
+
+def expected_warnings(env: Any) -> list[str]:
+    """What stable-baselines3 says of spaces that are meant so.
+
+    Its combined extractor flattens boxes of two and more dimensions, its check takes three for an image, and
+    its algorithms scale actions by themselves.
+    """
+    found = []
+    for key, space in env.observation_space.spaces.items():
+        if isinstance(space, spaces.Box) and len(space.shape) == 3:
+            found.append(
+                rf"^It seems that your observation {key} is an image but its `dtype` is \({space.dtype}\)"
+            )
+            bounds = "upper and lower bounds are not in"
+            found.append(rf"^It seems that your observation space {key} is an image but the {bounds}")
+            found.append(r"^The minimal resolution for an image is 36x36")
+        elif isinstance(space, spaces.Box) and len(space.shape) != 1:
+            shape = r"has an unconventional shape \(neither an image, nor a 1D vector\)"
+            found.append(rf"^Your observation {key} {shape}")
+    action = env.action_space
+    if isinstance(action, spaces.Box):
+        if (action.low != -1).any() or (action.high != 1).any():
+            found.append(r"^We recommend you to use a symmetric and normalized Box action space")
+        if action.dtype != np.float32:
+            found.append(rf"^Your action space has dtype {action.dtype}, we recommend using np.float32")
+    return found
+
 
 IDS = [id for problem in list_problems().values() for id in problem.ids]
 CASES = [
@@ -153,15 +90,15 @@ def known(id: str, parameters: dict[str, object]) -> dict[str, object]:
 
 
 def small(id: str, **parameters: object) -> dict[str, object]:
-    return known(id, SMALL[get_problem(id).name] | parameters)
+    return known(id, SIZES[get_problem(id).name]["SMALL"] | parameters)
 
 
 def short(id: str, **parameters: object) -> dict[str, object]:
-    return known(id, small(id) | SHORT[get_problem(id).name] | parameters)
+    return known(id, small(id) | SIZES[get_problem(id).name]["SHORT"] | parameters)
 
 
 def busy(id: str, **parameters: object) -> dict[str, object]:
-    return known(id, small(id) | BUSY[get_problem(id).name] | parameters)
+    return known(id, small(id) | SIZES[get_problem(id).name]["BUSY"] | parameters)
 
 
 @pytest.mark.parametrize(("id", "view"), CASES)
@@ -175,7 +112,7 @@ def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, obj
 
 
 @pytest.mark.parametrize(
-    ("id", "extra"), [(id, extra) for id in IDS for extra in OTHER[get_problem(id).name]]
+    ("id", "extra"), [(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]]
 )
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
     for view in get_problem(id).views:
@@ -202,23 +139,11 @@ def test_stable_baselines3_accepts(id: str, view: dict[str, object]) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_env(env, warn=True, skip_render_check=True)
-    allowed = SB3_ALLOWED.get(get_problem(id).name, [])
-    for warning in caught:
-        message = str(warning.message)
+    allowed, messages = expected_warnings(env), [str(warning.message) for warning in caught]
+    for message in messages:
         assert any(re.match(pattern, message) for pattern in allowed), message
-
-
-@pytest.mark.parametrize("id", IDS)
-def test_the_allowed_warnings_are_needed(id: str) -> None:
-    """An entry that no view causes any more must leave the list."""
-    from stable_baselines3.common.env_checker import check_env
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for view in all_views(id):
-            check_env(gym.make(id, **small(id, **view)).unwrapped, skip_render_check=True)
-    for pattern in SB3_ALLOWED.get(get_problem(id).name, []):
-        assert any(re.match(pattern, str(warning.message)) for warning in caught), pattern
+    for pattern in allowed:
+        assert any(re.match(pattern, message) for message in messages), pattern
 
 
 @pytest.mark.parametrize("id", IDS)

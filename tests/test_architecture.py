@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ MODULES: dict[str, Path] = HOUSE.MODULES
 IMPORTS: dict[str, set[str]] = {name: HOUSE.imports(name) for name in MODULES}
 
 #: modules that every problem has
-PARTS = ("problem", "workload", "dynamics", "views", "metrics", "bounds", "render", "env")
+PARTS = ("problem", "workload", "dynamics", "views", "tokens", "metrics", "bounds", "render", "env")
 #: all Python files and folders with Python files at the top, and the modules directly below schedgym
 TOP = {"schedgym", "baselines", "agents", "tests", "notebooks", "docs", "setup.py"}
 PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in HOUSE.FLOORS for part in parts}
@@ -38,7 +39,7 @@ BUILDS_ON = {"parallel_jct": "single_job"}
 #: named in full because everything else of the root package is below it
 LAZY_ROOT = {"schedgym.evaluation"}
 #: modules of a problem that kernels are made of
-COMPILED = ("dynamics", "rules", "metrics", "workload", "bounds")
+COMPILED = ("dynamics", "rules", "tokens", "metrics", "workload", "bounds")
 
 
 def ours(names: set[str]) -> set[str]:
@@ -146,6 +147,21 @@ def test_every_problem_has_policies_in_a_folder_of_its_name() -> None:
         for spec in schedgym.list_policies(problem.name):
             if spec.factory.__module__.startswith("schedgym."):
                 assert spec.factory.__module__.startswith(f"schedgym.baselines.{folder}.")
+
+
+def test_agents_name_no_problem() -> None:
+    """What they know of one stands in its folder, but for configurations, trained agents and the examples."""
+    from schedgym.core.tokens import tokens_of
+
+    for problem in _problems().values():
+        ids = {id.partition("/")[2].rpartition("-")[0] for id in problem.ids}
+        names = {problem.name, problem.package.rpartition(".")[2], *ids}
+        entries = {name for own in tokens_of(problem.name).sets for name in (own.key, own.mask) if name}
+        names |= {f'"{name}"' for name in entries - {"pairs"}}  # which is also the name of a kind of actions
+        for path in sorted((ROOT / "agents").glob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            for name in names:
+                assert not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text), f"{path.name} names {name}"
 
 
 def test_nothing_stands_beside_the_house() -> None:

@@ -391,12 +391,13 @@ class Workloads(Family):
 
 def instances(problem: Problem) -> list[Workload]:
     """Small instances of every kind that a problem generates, and with every optional field."""
-    from tests.test_all_problems import OTHER, SHORT, SMALL
+    from tests.test_all_problems import SIZES
 
     id, room = next(iter(problem.ids)), problem.room("workload")
     found: dict[Any, Workload] = {}
-    for other in [{}, *OTHER[problem.name]]:
-        given = {**SMALL[problem.name], **SHORT[problem.name], **other}
+    sizes = SIZES[problem.name]
+    for other in [{}, *sizes["OTHER"]]:
+        given = {**sizes["SMALL"], **sizes["SHORT"], **other}
         known = problem.parameters.kinds()
         parameters = problem.build(id, {name: value for name, value in given.items() if name in known})
         workload = room.generate(3, 0, room.make_source(parameters))
@@ -930,10 +931,10 @@ class Agents(Family):
     def __init__(self, folder: Path, everywhere: bool = False) -> None:
         super().__init__(folder, everywhere)
         from schedgym.agents.files import list_pretrained
-        from tests.test_all_problems import SMALL
+        from tests.test_all_problems import SIZES
 
         self.sources = list(list_pretrained().items())
-        self.small = SMALL
+        self.small = {name: sizes["SMALL"] for name, sizes in SIZES.items()}
         self.whole = True
         for _, path in self.sources:
             self.use([path], self.read([path]), random.Random(0))

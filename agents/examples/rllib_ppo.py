@@ -19,8 +19,9 @@ from gymnasium.error import DependencyNotInstalled
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents import tokens
 from schedgym.agents.networks import TokenExtractor
-from schedgym.agents.views import VIEWS, make_layout
+from schedgym.agents.views import make_layout
 from schedgym.core.problem import get_problem
+from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError
 from schedgym.evaluation import require
 
@@ -107,9 +108,8 @@ def configuration(
     problem = get_problem(id)
     built: Any = problem.build(id, given)
     view = built.view
-    row = VIEWS.get((problem.name, view))
-    if row is None or row.kind != "choice":
-        known = [name for (own, name), one in VIEWS.items() if own == problem.name and one.kind == "choice"]
+    known = [name for name, scored in tokens_of(id).views.items() if scored.kind == "choice"]
+    if view not in known:
         raise InvalidParameter(f"view: {view!r} has no Discrete actions; those that have: {', '.join(known)}")
     _require("ray.tune").register_env(NAME, make_env)
     config = _require("ray.rllib.algorithms.ppo").PPOConfig()

@@ -10,12 +10,13 @@ import numpy as np
 
 import schedgym  # noqa: F401
 from schedgym.agents.linear import Scorer, ScorerOptions, statistics_of
-from schedgym.agents.views import VIEWS, Layout, make_layout
+from schedgym.agents.views import Layout, make_layout
 from schedgym.core.problem import get_problem
+from schedgym.core.tokens import tokens_of
 from tests.test_all_problems import IDS, small
 
 #: every id with every view that agents act in
-CASES = [(id, view) for id in IDS for problem, view in VIEWS if problem == get_problem(id).name]
+CASES = [(id, view) for id in IDS for view in tokens_of(id).views]
 
 
 def vector(id: str, view: str, num_envs: int = 5, **extra: object) -> tuple[Any, Layout]:
@@ -66,11 +67,11 @@ def permute(
     for segment in layout.segments:
         own = np.arange(start, start + segment.count)
         keys = [sequence.key for sequence in segment.tokens]
-        if keys and keys[0] in ("pairs", "moves"):
+        if keys and (axes := segment.tokens[0].axes):
             rows, columns = given[keys[0]].shape[1:3]
-            row = orders["jobs"] if keys[0] == "pairs" else rng.permutation(rows)
-            given[keys[0]] = given[keys[0]][:, row][:, :, orders["servers"]]
-            own = own.reshape(rows, columns)[row][:, orders["servers"]].ravel()
+            row = orders[axes[0]] if axes[0] else rng.permutation(rows)
+            given[keys[0]] = given[keys[0]][:, row][:, :, orders[axes[1]]]
+            own = own.reshape(rows, columns)[row][:, orders[axes[1]]].ravel()
         elif len(keys) == 2:
             rows, columns = (len(orders[key]) for key in keys)
             own = own.reshape(rows, columns)[orders[keys[0]]][:, orders[keys[1]]].ravel()

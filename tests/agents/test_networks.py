@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from schedgym.core.problem import get_problem
+from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 from tests.agents import cases
 from tests.test_all_problems import small
@@ -18,7 +19,7 @@ from stable_baselines3 import PPO
 from schedgym.agents import tokens
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
 from schedgym.agents.vecenv import make_vec_env
-from schedgym.agents.views import VIEWS, make_layout
+from schedgym.agents.views import make_layout
 
 #: of each problem the first id: those of one problem have the same views
 CASES = [
@@ -26,7 +27,7 @@ CASES = [
     for id, view in cases.CASES
     if id == next(own for own, _ in cases.CASES if get_problem(own) is get_problem(id))
 ]
-DISCRETE = [(id, view) for id, view in CASES if VIEWS[get_problem(id).name, view].kind != "scores"]
+DISCRETE = [(id, view) for id, view in CASES if tokens_of(id).views[view].kind != "scores"]
 ID = "schedgym/QueueDelay-v0"
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from schedgym.agents.views import VIEWS, Layout, Segment, Sequence, layout_of, make_layout
+from schedgym.agents.views import Layout, Segment, layout_of, make_layout
 from schedgym.core.problem import get_problem, list_problems
+from schedgym.core.tokens import TokenSet, tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 from tests.agents.cases import CASES, observations, vector
 from tests.test_all_problems import IDS, small
@@ -22,7 +23,7 @@ numbers = st.floats(-1e6, 1e6, width=32) | st.sampled_from([0.0, 1.0])  # of whi
 
 
 def layout(kind: str, count: int, **more: object) -> Layout:
-    tokens = Sequence("jobs", "job_mask")
+    tokens = TokenSet("jobs", "job_mask")
     return Layout("p", "v", kind, (Segment("job", (tokens,), count),), (tokens,), {}, count, **more)
 
 
@@ -35,9 +36,9 @@ def first_of_the_largest(scores: np.ndarray, mask: np.ndarray) -> int:
 
 
 def test_views_are_those_of_the_problems() -> None:
-    for problem, view in VIEWS:
-        assert view in [known.name for known in list_problems()[problem].views]
-    assert {problem for problem, _ in VIEWS} == set(list_problems())
+    for problem in list_problems().values():
+        assert set(tokens_of(problem.name).views) <= {view.name for view in problem.views}
+        assert set(tokens_of(problem.name).acting) <= set(problem.parameters.__dataclass_fields__)
 
 
 @pytest.mark.parametrize(("id", "view"), CASES)
@@ -55,7 +56,14 @@ def test_layouts_fit_the_environments(id: str, view: str) -> None:
             assert not counts or segment.count == np.prod(counts)
         for sequence in layout.context:
             assert layout.features[sequence.key] == one[sequence.key].shape[-1]
+            assert one[sequence.key].ndim == 2
             assert sequence.mask is None or one[sequence.mask].shape == one[sequence.key].shape[:1]
+    tokens = tokens_of(id)
+    shown = {own.key for own in tokens.sets} & one.keys()
+    assert set(layout.features) == shown | {"globals"}
+    assert len(tokens.globals) == layout.features["globals"] == len(one["globals"])
+    known = {"action_mask", *(own.mask for own in tokens.sets)}
+    assert set(one) == shown | {"globals"} | (known & one.keys()), "an entry that no agent sees"
     if layout.kind == "scores":
         assert isinstance(space, spaces.Box)
         np.testing.assert_array_equal(layout.low, space.low)

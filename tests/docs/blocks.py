@@ -8,8 +8,9 @@ The working folder must be empty: files that blocks write, or that a block's tit
 What a block does by its language:
 
 - ``python``: executed in one namespace per document; with ``title="FILE"`` written to FILE;
-- ``yaml``: must load as a sweep, and is written to the file that its first comment names ("# a.yaml: ...");
-- ``toml``, ``json``: written to the file that its title names;
+- ``yaml`` without a title: must load as a sweep, and is written to the file that its first comment names
+  ("# a.yaml: ...");
+- ``toml``, ``json``, other ``yaml``: written to the file that its title names;
 - ``bash``, ``console``, or none: each line is a command; ``schedgym ...`` goes through the command line's
   entry, ``python FILE`` runs the file, everything else must stand in ``ELSEWHERE``.
 
@@ -63,7 +64,7 @@ SHORTER: tuple[tuple[str, dict[str, str], str], ...] = (
         "",
     ),
     (
-        r"^train .*(?<!ppo)$",
+        r"^train (?!.*OneMachine).*(?<!ppo)$",  # whose budget is as small as it can be to learn
         {},
         "--set search.generations=1 --set search.population=4 --set search.episodes=2 "
         "--set search.validation_episodes=4",
@@ -245,7 +246,9 @@ class Document:
         exec(compile("\n" * block.line + text, str(self.path), "exec"), self.namespace)
 
     def yaml(self, block: Block) -> None:
-        """Load a sweep as printed, and write its short form to the file that it names."""
+        """Load a sweep as printed, and write its short form to the file that it names; others as they are."""
+        if block.title:
+            return self.file(block)
         sweeps = importlib.import_module("schedgym.evaluation.sweeps")
         name = re.match(r"# ([\w-]+\.yaml)\b", block.text)
         assert name, "a sweep begins with a comment that names its file"

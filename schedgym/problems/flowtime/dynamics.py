@@ -21,6 +21,15 @@ from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_f
 from schedgym.core.tables import accessor
 from schedgym.problems.flowtime.metrics import Objective, Schedule
 from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_priority, allocate_by_rule
+from schedgym.problems.flowtime.tokens import (
+    CLOCK_SCALE,
+    COUNT_SCALE,
+    GLOBAL_FEATURES,
+    JOB_FEATURES,
+    SERVER_FEATURES,
+    SLOT_SCALE,
+    WORK_SCALE,
+)
 from schedgym.problems.flowtime.workload import Jobs, eq27_limit, length_of, slot_limit
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
@@ -44,17 +53,6 @@ __all__ = [
 
 NONE, WASTE, UNDER, ORDER = 0, 1, 2, 3  # what declared demands do, in the order of the descriptor
 
-#: features of a job token before its servers: age, processing, demand, memory, slots left, remaining work,
-#: cap, cores in the last slot, cores granted in this one, whether in its second phase
-JOB_FEATURES = 10
-#: features of a server token: cores of all, free share of them, memory of all, free share of it
-SERVER_FEATURES = 4
-#: global features: slot, visible jobs, those beyond the window, their remaining work
-GLOBAL_FEATURES = 4
-SLOT_SCALE = 50.0  # x / (x + 50 slots) scales lengths and ages
-WORK_SCALE = 50.0  # w / (w + 50 slots of all cores) scales work
-CLOCK_SCALE = 1000.0
-COUNT_SCALE = 32.0
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),

@@ -115,12 +115,7 @@ class FlowtimeSimulator(Simulator):
             arrays.observation.action_mask[:, -1] = 1  # closing the slot is always feasible
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, jobs, state, kind = (
-            self.arrays.observation,
-            self.arrays.jobs,
-            self.state,
-            self.parameters.kind,
-        )
+        buffers, jobs, kind = self.arrays.observation, self.arrays.jobs, self.parameters.kind
         if self.parameters.observation == "features":
             shown = {
                 "jobs": buffers.job_tokens,

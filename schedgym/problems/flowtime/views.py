@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from schedgym.problems.flowtime.dynamics import GLOBAL_FEATURES, JOB_FEATURES, SERVER_FEATURES
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.rules import RULES
+from schedgym.problems.flowtime.tokens import GLOBAL_FEATURES, JOB_FEATURES, SERVER_FEATURES
 
 __all__ = ["action_space", "make_spaces", "mask_length", "observation_space"]
 

@@ -51,6 +51,14 @@ from schedgym.problems.geo.rules import (
     sharing_violations,
     weighted_fair,
 )
+from schedgym.problems.geo.tokens import (
+    AGE_SCALE,
+    CLOCK_SCALE,
+    COUNT_SCALE,
+    GLOBAL_FEATURES,
+    JOB_FEATURES,
+    SITE_FEATURES,
+)
 from schedgym.solvers.balance import PlacementScratch, SiteLists
 from schedgym.solvers.max_min import Network
 
@@ -80,16 +88,6 @@ ORDER, RATIO, SLOT = 0, 1, 2
 
 RULES, FAIR = len(ASSIGN_RULES), len(FAIR_RULES)
 
-#: features of a job token before its groups and sites: unfinished, waiting, running tasks, age, whether it
-#: is new; waiting tasks that may start at the open site, tasks running there
-JOB_FEATURES = 7
-#: features of a site token: slots, free share, waiting tasks that may run there, assigned to it, open
-SITE_FEATURES = 5
-#: global features: arrival, completion, slot; active jobs, those beyond the window, waiting tasks, clock
-GLOBAL_FEATURES = 7
-COUNT_SCALE = 8.0  # n / (n + 8) scales counts
-AGE_SCALE = 10.0  # a / (a + 10 s) scales ages
-CLOCK_SCALE = 600.0  # t / (t + 10 min) scales the clock
 #: shares beyond a demand or a site's slots by less than this part are rounding, and left as they are
 SHARE_TOLERANCE = 1e-6
 LARGEST_SHARE = 1e15  # slots

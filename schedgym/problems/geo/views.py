@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from schedgym.problems.geo.dynamics import GLOBAL_FEATURES, JOB_FEATURES, SITE_FEATURES
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.problems.geo.rules import ASSIGN_RULES, FAIR_RULES
+from schedgym.problems.geo.tokens import GLOBAL_FEATURES, JOB_FEATURES, SITE_FEATURES
 from schedgym.problems.geo.workload import LAST_TIME, MOST_SLOTS
 
 __all__ = ["ORDER_VIEWS", "RATIO_VIEWS", "action_space", "make_spaces", "mask_length", "observation_space"]

@@ -29,6 +29,15 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.parallel_jct.metrics import Log, Schedule
+from schedgym.problems.parallel_jct.tokens import (
+    COUNT_SCALE,
+    GLOBAL_FEATURES,
+    JOB_FEATURES,
+    LOAD_SCALE,
+    MOVE_FEATURES,
+    SERVER_FEATURES,
+    TIME_SCALE,
+)
 from schedgym.problems.parallel_jct.workload import Jobs, cap_of_round
 from schedgym.solvers.placement import (
     Job,
@@ -78,20 +87,6 @@ INSTANT = 1e-9  # events this close (relative from 1 s on) are one
 CRUMB = 1e-9  # less of a server's capacity than this share is none
 ROUNDING = 1e-9  # by which given vCPU may exceed a limit
 
-#: features of a job token: age, tasks, load, least energy over the cap, failed, time that it needs at least
-#: on what is available, being planned
-JOB_FEATURES = 7
-#: features of a server token: capacity, available share, running tasks, whether a task may get vCPU there;
-#: of the task to be placed (view place): its efficiency there, time it would have, whether it may go there
-SERVER_FEATURES = 7
-#: global features: event, available share, waiting jobs, those beyond the window, running tasks, time to the
-#: next tick, progress of the job being planned, its energy over the cap, its time so far
-GLOBAL_FEATURES = 11
-#: features of a move (view search): efficiency there, the task's time there over the job's, legal
-MOVE_FEATURES = 3
-TIME_SCALE = 100.0  # t / (t + 100 s)
-COUNT_SCALE = 32.0
-LOAD_SCALE = 100.0  # work / (work + 100 s of all servers)
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from schedgym.problems.parallel_jct.dynamics import (
+from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
+from schedgym.problems.parallel_jct.tokens import (
     GLOBAL_FEATURES,
     JOB_FEATURES,
     MOVE_FEATURES,
     SERVER_FEATURES,
 )
-from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import LAST_TIME, MOST_CPU, MOST_ENERGY, MOST_LOAD
 
 __all__ = ["TASK_VIEWS", "action_space", "make_spaces", "mask_length", "observation_space"]

@@ -39,6 +39,17 @@ from schedgym.problems.partial_value.rules import (
     repair,
     unit_demand,
 )
+from schedgym.problems.partial_value.tokens import (
+    COUNT_SCALE,
+    DENSITY_SCALE,
+    GLOBAL_FEATURES,
+    JOB_FEATURES,
+    RESOURCE_FEATURES,
+    SHARE_SCALE,
+    SLOT_SCALE,
+    TASK_SCALE,
+    VALUE_SCALE,
+)
 from schedgym.problems.partial_value.workload import Jobs, horizon
 from schedgym.solvers.dual_prices import DualScratch, gain
 
@@ -61,19 +72,6 @@ __all__ = [
     "step",
 ]
 
-#: features of a job token before its shares of the resources: value, served share, tasks it may get, slots
-#: left, gain of one more task, the same per dominant share, dominant share of all it may get, utility
-JOB_FEATURES = 10
-#: features of a resource token: the load if all active jobs got all they may get, part of it by visible jobs
-RESOURCE_FEATURES = 2
-#: global features: slot, active jobs, those beyond the window
-GLOBAL_FEATURES = 3
-VALUE_SCALE = 3.0
-TASK_SCALE = 20.0
-SLOT_SCALE = 8.0
-SHARE_SCALE = 0.02
-DENSITY_SCALE = 50.0
-COUNT_SCALE = 32.0
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),

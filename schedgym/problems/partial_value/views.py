@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from schedgym.problems.partial_value.dynamics import GLOBAL_FEATURES, JOB_FEATURES, RESOURCE_FEATURES
 from schedgym.problems.partial_value.problem import UTILITIES, PartialValueParameters
 from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, MOST_SCORE, RULES
+from schedgym.problems.partial_value.tokens import GLOBAL_FEATURES, JOB_FEATURES, RESOURCE_FEATURES
 from schedgym.problems.partial_value.workload import LARGEST, LAST_SLOT
 
 __all__ = ["action_space", "make_spaces", "observation_entries"]

@@ -30,6 +30,15 @@ from schedgym.problems.queue_delay.rules import (
     fits,
     select_server,
 )
+from schedgym.problems.queue_delay.tokens import (
+    COUNT_SCALE,
+    DAY,
+    GLOBAL_FEATURES,
+    LOG_DAY,
+    SERVER_FEATURES,
+    TASK_FEATURES,
+    WAITING_SCALE,
+)
 from schedgym.problems.queue_delay.workload import Jobs
 
 __all__ = [
@@ -51,16 +60,6 @@ __all__ = [
 
 PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descriptor
 
-#: features of a task token: cpu, memory, log execution, waiting, whether it is arriving
-TASK_FEATURES = 5
-#: features of a server token: capacity cpu, memory; free cpu, memory; whether it was released
-SERVER_FEATURES = 5
-#: global features: arrival epoch, completion epoch, waiting, beyond the window, mean cpu, mean memory, clock
-GLOBAL_FEATURES = 7
-DAY = 86400.0  # [s] log1p(execution) / log1p(DAY) scales execution times, t / (t + DAY) the clock
-LOG_DAY = math.log1p(DAY)
-WAITING_SCALE = 3600.0  # w / (w + 1 h) scales waiting times
-COUNT_SCALE = 32.0  # n / (n + 32) scales counts
 
 SCALARS = record_dtype(
     ("clock", np.float64),

@@ -16,6 +16,14 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.single_job.metrics import Schedule
+from schedgym.problems.single_job.tokens import (
+    COUNT_SCALE,
+    GLOBAL_FEATURES,
+    JOB_FEATURES,
+    PAIR_FEATURES,
+    PLACE_FEATURES,
+    SERVER_FEATURES,
+)
 from schedgym.problems.single_job.workload import LONGEST, Jobs
 from schedgym.solvers.placement import (
     ENERGY_SLACK,
@@ -53,18 +61,6 @@ __all__ = [
 
 PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
 
-#: features of a task token: load, highest and mean efficiency, share of servers nearly as efficient, placed,
-#: next (view search: it takes as long as the job), efficiency and time at its server
-JOB_FEATURES = 8
-#: features of a server token: capacity, time, time by the unplaced tasks that are most efficient there
-SERVER_FEATURES = 3
-#: in view place further ones, of the next task: efficiency, time after, share of the spare energy, legal
-PLACE_FEATURES = 4
-#: features of a task on a server, views plan and search: efficiency (constant), time, change of energy
-PAIR_FEATURES = 3
-#: global features: progress, completion time, energy, spare energy, energy still to come, tasks, next load
-GLOBAL_FEATURES = 7
-COUNT_SCALE = 40.0  # n / (n + 40) scales the number of tasks
 NEAR = 0.9  # of the highest efficiency: nearly as efficient
 #: a task whose time is within this part of the job's is one of the longest
 LONGEST_PART = 1e-9

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from schedgym.problems.single_job.dynamics import (
+from schedgym.problems.single_job.problem import SingleJobParameters
+from schedgym.problems.single_job.tokens import (
     GLOBAL_FEATURES,
     JOB_FEATURES,
     PAIR_FEATURES,
     PLACE_FEATURES,
     SERVER_FEATURES,
 )
-from schedgym.problems.single_job.problem import SingleJobParameters
 from schedgym.problems.single_job.workload import MOST_CPU, MOST_ENERGY, MOST_LIMIT, MOST_LOAD
 
 __all__ = ["PAIR_VIEWS", "action_space", "make_spaces", "mask_length", "observation_space"]

@@ -1,0 +1,194 @@
+"""What agents must know of a problem's tokens: its module ``tokens`` exports ``TOKENS``, made of these.
+
+With ``observation="features"`` an observation is sets of tokens (float32, a job or a server each), numbers
+about the whole ("globals") and masks. An agent gives scores: to each token of a set, to each pair of tokens
+of two sets, or a fixed number of scores that the whole observation decides. A :class:`ScoredView` says which
+scores an action view takes, and how they make the action:
+
+* kind ``choice``: the action is the index of the largest open score.
+* kind ``pairs``: the same, and the index names a pair of tokens; the last one closes the decision.
+* kind ``scores``: the action is a Box, one number per score, within ``bounds``.
+
+A small scorer also wants columns in which heuristics are sums: tokens hold sizes x as x / (x + c), of which
+:func:`log_odds` are log(x / c). The functions in :attr:`Scores.columns` make them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidParameter
+
+__all__ = [
+    "EDGE",
+    "RULE_VIEW",
+    "Columns",
+    "ScoredView",
+    "Scores",
+    "TokenRows",
+    "TokenSet",
+    "Tokens",
+    "log_odds",
+    "tokens_of",
+    "unscaled",
+]
+
+F4 = npt.NDArray[np.float32]
+I8 = npt.NDArray[np.int64]
+Observation = Mapping[str, npt.NDArray[Any]]
+#: (name, values [T]) of each column of T tokens
+Columns = list[tuple[str, F4]]
+
+EDGE = np.float32(1e-5)  # log-odds are cut off here
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenSet:
+    """Tokens of one entry of an observation, [n, F], or of pairs [n, m, F].
+
+    Attributes:
+        key: of the entry.
+        mask: key of the mask that says which tokens are there; None: all are.
+        axes: of pairs: keys of the sets that the rows and the columns belong to; None as a row: to none that
+            is shown.
+    """
+
+    key: str
+    mask: str | None = None
+    axes: tuple[str | None, str] | None = None
+
+
+class TokenRows:
+    """Single tokens out of a batch of observations, one after the other: T rows.
+
+    Args:
+        observation: of a batch, [B, ...].
+        sets: that they are of: one, or two of whose pairs they are.
+        env: environment of each row, int64 [T].
+        slot: its place among the tokens or pairs, int64 [T].
+
+    Attributes:
+        observation, env: as given.
+        places: key -> index of each row's token in that entry.
+    """
+
+    def __init__(self, observation: Observation, sets: tuple[TokenSet, ...], env: I8, slot: I8) -> None:
+        self.observation, self.env = observation, env
+        first = sets[0]
+        self.places: dict[str, tuple[I8, ...]] = {first.key: (env, slot)}
+        if first.axes is not None:
+            row, column = first.axes
+            width = observation[first.key].shape[2]
+            self.places = {first.key: (env, slot // width, slot % width), column: (env, slot % width)}
+            if row is not None:
+                self.places[row] = (env, slot // width)
+        elif len(sets) == 2:
+            other = sets[1].key
+            width = observation[other].shape[1]
+            self.places = {first.key: (env, slot // width), other: (env, slot % width)}
+
+    def __getitem__(self, key: str) -> F4:
+        """The rows' own tokens in this entry, [F, T]; ``globals``: those of their environments."""
+        index: Any = self.env if key == "globals" else self.places[key]
+        return np.asarray(self.observation[key][index].T)
+
+    def plain(self) -> Columns:
+        """The features of the tokens as they are."""
+        return [(f"{key} {i}", column) for key in self.places for i, column in enumerate(self[key])]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    """Consecutive scores of an agent.
+
+    Attributes:
+        name: what they decide on.
+        tokens: keys of what they score one by one: one set, or two for each pair of their tokens (the first
+            varies slowest); empty for scores that the whole observation decides.
+        columns: makes the columns that a small scorer sees of the tokens; None: their features as they are.
+        count: without tokens, how many; None: one for each action.
+    """
+
+    name: str
+    tokens: tuple[str, ...] = ()
+    columns: Callable[[TokenRows], Columns] = TokenRows.plain
+    count: int | None = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoredView:
+    """What the scores of an agent belong to in one action view.
+
+    Attributes:
+        kind: "choice", "pairs" or "scores"; see the module.
+        segments: in the order of the scores.
+        transform: of kind scores, how a deterministic agent's scores fill the Box: "squash", monotone onto
+            the bounds; "clip"; "weight", exp(score - largest score).
+        bounds: of kind scores: of the Box.
+    """
+
+    kind: str
+    segments: tuple[Scores, ...]
+    transform: str = ""
+    bounds: tuple[float, float] | None = None
+
+
+#: a view whose action names one of the problem's own rules
+RULE_VIEW = ScoredView("choice", (Scores("rule", count=None),))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """What agents must know of a problem.
+
+    Attributes:
+        sets: the sets of tokens, in the order in which networks pool them; which of them an observation has
+            may depend on the view.
+        globals: names of the features in the entry ``globals``.
+        views: action view -> what scores belong to; views whose action is a whole plan are not among them.
+        acting: parameters of the environment that are an agent's way to see and to act unless an evaluation
+            says otherwise: what is visible, when it is asked, how its view makes decisions of its actions.
+            All others say what the problem is.
+    """
+
+    sets: tuple[TokenSet, ...]
+    globals: tuple[str, ...]
+    views: Mapping[str, ScoredView]
+    acting: tuple[str, ...] = ()
+
+
+def tokens_of(problem: str) -> Tokens:
+    """The tokens of a problem.
+
+    Args:
+        problem: its name, or an environment id.
+
+    Raises:
+        UnknownName: if there is no such problem.
+        InvalidParameter: if it has no module ``tokens``.
+    """
+    found = get_problem(problem)
+    try:
+        tokens: Tokens = found.room("tokens").TOKENS
+    except ModuleNotFoundError as error:
+        if error.name != f"{found.package}.tokens":
+            raise
+        raise InvalidParameter(f"{found.name}: has no module tokens.py, which agents need") from None
+    return tokens
+
+
+def log_odds(share: F4) -> F4:
+    """log(x / c) of x / (x + c)."""
+    share = np.clip(share, EDGE, np.float32(1.0) - EDGE)
+    return np.log(share / (np.float32(1.0) - share))
+
+
+def unscaled(share: F4, scale: float) -> F4:
+    """The number n of n / (n + scale)."""
+    return np.float32(scale) * share / (np.float32(1.0 + 1e-6) - share)

@@ -1,0 +1,85 @@
+"""What networks see of jobs and servers: columns and scales; what agents score in each view."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from schedgym.core.tokens import (
+    RULE_VIEW,
+    Columns,
+    ScoredView,
+    Scores,
+    TokenRows,
+    Tokens,
+    TokenSet,
+    log_odds,
+)
+
+__all__ = [
+    "CLOCK_SCALE",
+    "COUNT_SCALE",
+    "GLOBAL_COLUMNS",
+    "GLOBAL_FEATURES",
+    "JOB_COLUMNS",
+    "JOB_FEATURES",
+    "SERVER_COLUMNS",
+    "SERVER_FEATURES",
+    "SLOT_SCALE",
+    "TOKENS",
+    "WORK_SCALE",
+]
+
+#: of a job token before its servers: in slots, cores or shares; cores in the last slot, those granted in this
+#: one, whether it is in its second phase
+JOB_COLUMNS = (
+    *("age", "processing", "demand", "memory", "slots left", "remaining work"),
+    *("cap", "held", "granted", "second phase"),
+)
+#: of a server token: shares of the cores of all, and of the largest memory; what is free of its own
+SERVER_COLUMNS = ("cores", "free cores", "memory", "free memory")
+#: slot, visible jobs, those beyond the window, their remaining work
+GLOBAL_COLUMNS = ("slot", "jobs", "beyond", "work left")
+JOB_FEATURES = len(JOB_COLUMNS)
+SERVER_FEATURES = len(SERVER_COLUMNS)
+GLOBAL_FEATURES = len(GLOBAL_COLUMNS)
+SLOT_SCALE = 50.0  # x / (x + 50 slots) scales lengths and ages
+WORK_SCALE = 50.0  # w / (w + 50 slots of all cores) scales work
+CLOCK_SCALE = 1000.0
+COUNT_SCALE = 32.0
+
+
+def _job_columns(rows: TokenRows) -> Columns:
+    jobs = rows["jobs"]
+    age, length, demand, memory, left, work, cap, held, granted, phase = jobs[:JOB_FEATURES]
+    log_age, log_length, log_demand = log_odds(age), log_odds(length), log_odds(demand)
+    log_left, log_work = log_odds(left), log_odds(work)
+    return [
+        ("log work left", log_work),
+        ("log slots left", log_left),
+        ("log processing", log_length),
+        ("log demand", log_demand),
+        ("log volume", log_length + log_demand),
+        ("log age", log_age),
+        ("age", age),
+        ("cap", cap),
+        ("memory", memory),
+        ("held", held),
+        ("granted", granted),
+        ("held all", (held > 0).astype(np.float32)),
+        ("second phase", phase),
+        ("log slowdown", log_age - log_length),
+        ("last slot", (left < np.float32(1.01 / (1.01 + SLOT_SCALE))).astype(np.float32)),
+    ]
+
+
+_JOB = Scores("job", ("jobs",), _job_columns)
+TOKENS = Tokens(
+    sets=(TokenSet("jobs", "job_mask"), TokenSet("servers")),
+    globals=GLOBAL_COLUMNS,
+    views={
+        "priority": ScoredView("scores", (_JOB,), "squash", (-1.0, 1.0)),
+        "pick": ScoredView("choice", (_JOB, Scores("close"))),
+        "rule": RULE_VIEW,
+    },
+    acting=("window", "packing"),
+)

@@ -1,0 +1,92 @@
+"""What networks see of jobs, servers and moves: columns and scales; what agents score in each view."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from schedgym.core.tokens import (
+    EDGE,
+    Columns,
+    ScoredView,
+    Scores,
+    TokenRows,
+    Tokens,
+    TokenSet,
+    log_odds,
+    unscaled,
+)
+
+__all__ = [
+    "COUNT_SCALE",
+    "GLOBAL_COLUMNS",
+    "GLOBAL_FEATURES",
+    "JOB_COLUMNS",
+    "JOB_FEATURES",
+    "LOAD_SCALE",
+    "MOVE_COLUMNS",
+    "MOVE_FEATURES",
+    "SERVER_COLUMNS",
+    "SERVER_FEATURES",
+    "TIME_SCALE",
+    "TOKENS",
+]
+
+#: of a job token: age, tasks, load, least energy over the cap, failed, time that it needs at least on what is
+#: available, being planned
+JOB_COLUMNS = ("age", "tasks", "load", "energy", "failed", "bound", "open")
+#: of a server token: capacity, available share, running tasks, whether a task may get vCPU there; of the task
+#: to be placed (view place): its efficiency there, time it would have, whether it may go there
+SERVER_COLUMNS = ("capacity", "available", "running", "alive", "efficiency", "time", "legal")
+#: event, available share, waiting jobs, those beyond the window, running tasks, time to the next tick,
+#: progress of the job being planned, its energy over the cap, its time so far
+GLOBAL_COLUMNS = (
+    *("arrival", "completion", "tick", "available", "waiting", "beyond", "running", "time to tick"),
+    *("progress", "energy", "time"),
+)
+#: of a move (view search): efficiency there, the task's time there over the job's, legal
+MOVE_COLUMNS = ("efficiency", "time", "legal")
+JOB_FEATURES = len(JOB_COLUMNS)
+SERVER_FEATURES = len(SERVER_COLUMNS)
+GLOBAL_FEATURES = len(GLOBAL_COLUMNS)
+MOVE_FEATURES = len(MOVE_COLUMNS)
+TIME_SCALE = 100.0  # t / (t + 100 s)
+COUNT_SCALE = 32.0
+LOAD_SCALE = 100.0  # work / (work + 100 s of all servers)
+
+
+def _job_columns(rows: TokenRows) -> Columns:
+    age, tasks, load, energy, failed, bound, _ = rows["jobs"]
+    servers, env = rows.observation["servers"], rows.env
+    # of all vCPU: what n tasks can have at most on n servers
+    free = servers[:, :, 0] * servers[:, :, 1] / servers[:, :, 0].sum(axis=1, keepdims=True)
+    most = np.cumsum(-np.sort(-free, axis=1), axis=1)
+    number = np.rint(unscaled(tasks, COUNT_SCALE)).astype(np.int64)
+    own = most[env, np.clip(number, 1, most.shape[1]) - 1]
+    log_bound, log_load = log_odds(bound), log_odds(load)
+    alone = np.maximum(log_bound, log_load - np.log(own + EDGE))
+    waited = np.log1p(unscaled(age, TIME_SCALE))
+    return [
+        ("log bound", log_bound),
+        ("log time", alone),
+        ("log load", log_load),
+        ("log tasks", log_odds(tasks)),
+        ("log age", waited),
+        ("age", age),
+        ("energy", energy),
+        ("log slowdown", waited - alone),
+        ("available * log time", rows["globals"][3] * alone),
+        ("available * log load", rows["globals"][3] * log_load),
+    ]
+
+
+_PICK = (Scores("job", ("jobs",), _job_columns), Scores("end"))
+TOKENS = Tokens(
+    sets=(TokenSet("jobs", "job_mask"), TokenSet("servers"), TokenSet("moves", axes=(None, "servers"))),
+    globals=GLOBAL_COLUMNS,
+    views={
+        "pick": ScoredView("choice", _PICK),
+        "place": ScoredView("choice", (*_PICK, Scores("server", ("servers",)))),
+        "search": ScoredView("choice", (*_PICK, Scores("move", ("moves",)), Scores("launch"))),
+    },
+    acting=("window", "running_window", "rounds", "max_moves"),
+)
