@@ -19,13 +19,10 @@ from schedgym.agents.options import ImitationOptions
 from schedgym.agents.tokens import NEVER
 from schedgym.agents.views import Layout, make_layout
 from schedgym.core.policy import make_policy
-from schedgym.core.problem import get_problem
-from schedgym.core.simulator import ACT, SKIP
 from schedgym.envs import SchedulingEnv
-from schedgym.errors import InvalidAction
 from schedgym.evaluation import require
 
-__all__ = ["Cloning", "Demonstration", "clone", "demonstrate", "held_out"]
+__all__ = ["Cloning", "Demonstration", "clone", "demonstrate"]
 
 torch: Any = require("torch", "agents")
 
@@ -297,54 +294,3 @@ def _agreement(
         targets = np.where(there, wanted, -np.inf)[back].argmax(axis=1)
         scores = np.where(there[back], scores, -np.inf)
     return float((scores.argmax(axis=1) == targets).mean())
-
-
-def held_out(
-    id: str,
-    act: Callable[[Arrays], Any],
-    episodes: int,
-    seed: int,
-    *,
-    parameters: Mapping[str, Any] | None = None,
-    num_envs: int = 64,
-) -> list[dict[str, float]]:
-    """The metrics of episodes 0, 1, ... of a seed, played side by side.
-
-    Args:
-        id: environment id.
-        act: batch of observations [n, ...] ("features", lent: not to be kept) -> actions [n, ...].
-        episodes: how many.
-        seed: of the environment.
-        parameters: of the environment.
-        num_envs: how many at a time, at most.
-    """
-    problem = get_problem(id)
-    values = {**(parameters or {}), "observation": "features"}
-    simulator = problem.room("simulator").make_simulator(
-        problem.build(id, values), min(num_envs, episodes), id
-    )
-    found: list[dict[str, float]] = []
-    for first in range(0, episodes, simulator.num_envs):
-        live = np.arange(simulator.num_envs) < episodes - first
-        for i in np.flatnonzero(live).tolist():
-            simulator.seed(i, seed)
-            simulator.episodes[i] = first + i
-        rows: dict[int, dict[str, float]] = {}
-        simulator.begin(live)
-        while live.any():
-            actions = np.asarray(act(simulator.observation))
-            if simulator.continuous:
-                simulator.actions[...] = actions.reshape(simulator.actions.shape)
-            else:
-                simulator.actions[:, : len(simulator.action_sizes)] = actions.reshape(len(live), -1)
-            ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
-            if ended < 0:
-                raise InvalidAction(f"actions[{-ended - 1}]: is refused")
-            if ended:
-                done = live & (simulator.terminated | simulator.truncated)
-                measured = simulator.measure(done)
-                for i in np.flatnonzero(done).tolist():
-                    rows[i] = dict(zip(simulator.metric_names, measured[i].tolist(), strict=True))
-                live &= ~done
-        found += [rows[i] for i in sorted(rows)]
-    return found

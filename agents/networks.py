@@ -211,11 +211,11 @@ class _TokenPolicy:
         lr_schedule: progress that remains (1 to 0) -> learning rate.
         problem: name of the problem.
         view: name of the view.
-        width: of every hidden layer.
-        rounds: 1 or 2, see :mod:`~schedgym.agents.tokens`.
-        log_std: logarithm of the spread of exploration to begin with; views with a Box only.
         optimizer_kwargs: further arguments of Adam.
         use_sde: must be False.
+        form: as for :func:`schedgym.agents.tokens.initial`: ``width`` of every hidden layer (32), ``rounds``
+            (1 or 2), ``log_std``, the logarithm of the spread of exploration to begin with (0; views with a
+            Box only).
 
     Raises:
         UnknownName: for a view that scores cannot decide.
@@ -230,18 +230,16 @@ class _TokenPolicy:
         *,
         problem: str,
         view: str,
-        width: int = 32,
-        rounds: int = 1,
-        log_std: float = 0.0,
         optimizer_kwargs: dict[str, Any] | None = None,
         use_sde: bool = False,
+        **form: Any,
     ) -> None:
         if use_sde:
             raise InvalidParameter("use_sde: is not for policies that score tokens")
-        self._given = dict(problem=problem, view=view, width=width, rounds=rounds, log_std=log_std)
+        self._given = {"problem": problem, "view": view, **form}
         layout = make_layout(problem, view, observation_space, action_space)
         rng = np.random.default_rng(int(torch.randint(2**62, ())))  # follows the seed of the training
-        weights = tokens.initial(layout, rng, width, rounds, log_std)
+        weights = tokens.initial(layout, rng, **form)
         self._made = [TokenExtractor(observation_space, layout, weights, critic) for critic in (False, True)]
         super().__init__(  # type: ignore[call-arg]
             observation_space,

@@ -57,7 +57,7 @@ class ImitationOptions(Parameters):
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationOptions(Parameters):
-    """Validation on held-out episodes in the course of a training."""
+    """Validation on held-out episodes while a training goes on."""
 
     every: int = parameter(50_000, "steps from one to the next", minimum=1)
     episodes: int = parameter(64, "how many", minimum=1)

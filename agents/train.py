@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -31,16 +29,11 @@ import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.config import Config
-from schedgym.agents.files import (
-    Agent,
-    checkpoint_path,
-    describe,
-    save_agent,
-    versions,
-    write_atomically,
-)
-from schedgym.agents.imitate import Cloning, clone, demonstrate, held_out
+from schedgym.agents.files import Agent, describe
+from schedgym.agents.imitate import Cloning, clone, demonstrate
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
+from schedgym.agents.record import TrainingRecord, strip, write_trained
+from schedgym.agents.rollout import held_out
 from schedgym.agents.search import VALIDATION_SEED
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.core.problem import get_problem
@@ -69,7 +62,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 SPACING = 2**20  # more than the environments of a training
 TRAINING_SEEDS = 2**53
 DEMONSTRATION_SEEDS = 2**54
-FORMAT = 1
 WARM_UP = 4  # episodes per environment that set the scale of the returns, at most ...
 WARM_UP_STEPS = 20_000  # ... or environment steps
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -114,86 +106,29 @@ class TrainingResult:
     seconds: float
 
 
-class _Trace:
-    """What a training has come to so far, in memory and in its checkpoint."""
-
-    def __init__(self, config: Config, path: Path | None) -> None:
-        self.path, self.config = path, config
-        self.settings = {"format": FORMAT, **config.to_dict()}
-        self.curve: list[Point] = []
-        self.best_index = 0
-        self.best: Arrays = {}
-        self.saved = 0  # steps at the last checkpoint
-        self.loaded: Arrays | None = None
-        self.cloning: Cloning | None = None
-        self.began = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self.began
-
-    def save(self, model: Any, normalizer: Any) -> None:
-        """Write the checkpoint: the training goes on from here as if it had never been away."""
-        self.saved = model.num_timesteps
-        if self.path is None:
-            return
-        arrays = {f"weights/{name}": array for name, array in model.policy.get_weights().items()}
-        arrays |= {f"best/{name}": array for name, array in self.best.items()}
-        arrays |= _optimizer_arrays(model.policy)
-        arrays |= _course_arrays(model, normalizer)
-        text = {
-            "settings": self.settings,
-            "versions": versions(),
-            "steps": model.num_timesteps,
-            "updates": model._n_updates,
-            "curve": [dataclasses.astuple(point) for point in self.curve],
-            "best": self.best_index,
-            "cloning": None if self.cloning is None else dataclasses.asdict(self.cloning),
-            "seconds": self.seconds,
-        }
-        arrays["text"] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
-        write_atomically(self.path, arrays)
-
-    def load(self, model: Any, normalizer: Any) -> bool:
-        """Take over the checkpoint; whether there was one.
-
-        Raises:
-            InvalidParameter: if it is of another configuration, or not a checkpoint.
-        """
-        if self.path is None or not self.path.exists():
-            return False
-        try:
-            with np.load(self.path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            text = json.loads(arrays["text"].tobytes())
-            settings, steps = dict(text["settings"]), int(text["steps"])
-        except Exception as error:  # of zipfile, numpy, json: all say that it is damaged
-            raise InvalidParameter(f"{self.path.name}: not a checkpoint of a training: {error!r}") from None
-        # a training may be made longer, and its checkpoints rarer
-        limits = {"checkpoint", "steps"} if settings.get("steps", 0) <= self.config.steps else {"checkpoint"}
-        for name in sorted({*settings, *self.settings} - limits):
-            mine, theirs = self.settings.get(name), settings.get(name)
-            if mine != theirs:
-                raise InvalidParameter(
-                    f"{self.path.name}: the checkpoint of another configuration: {name} is {theirs!r} "
-                    f"there, and {mine!r} here"
-                )
-        self.curve = [Point(*point) for point in text["curve"]]
-        self.best_index, self.loaded = text["best"], arrays
-        self.best = _strip(arrays, "best/")
-        self.cloning = None if text["cloning"] is None else Cloning(**text["cloning"])
-        self.began -= text["seconds"]
-        self.saved = model.num_timesteps = steps
-        model._n_updates = text["updates"]
-        model.policy.set_weights(_strip(arrays, "weights/"))
-        _restore_optimizer(model.policy, arrays)
-        if normalizer is not None:
-            _set_moments(normalizer, arrays["moments"].tolist())
-        return True
+# What a training goes on from ------------------------------------------------------------------------------
 
 
-def _strip(arrays: Arrays, prefix: str) -> Arrays:
-    return {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
+def _save(record: TrainingRecord[Point], model: Any, normalizer: Any, cloning: Cloning | None) -> None:
+    """Write the checkpoint: the training goes on from here as if it had never been away."""
+    arrays = {f"weights/{name}": array for name, array in model.policy.get_weights().items()}
+    arrays |= _optimizer_arrays(model.policy) | _rollout_arrays(model, normalizer)
+    told = None if cloning is None else dataclasses.asdict(cloning)
+    record.save(arrays, steps=model.num_timesteps, updates=model._n_updates, cloning=told)
+
+
+def _load(record: TrainingRecord[Point], model: Any, normalizer: Any) -> tuple[Arrays, Cloning | None] | None:
+    """Take over the checkpoint but for :func:`_restore_rollouts`; its arrays, and how the imitation went."""
+    loaded = record.load()
+    if loaded is None:
+        return None
+    arrays, text = loaded
+    model.num_timesteps, model._n_updates = int(text["steps"]), text["updates"]
+    model.policy.set_weights(strip(arrays, "weights/"))
+    _restore_optimizer(model.policy, arrays)
+    if normalizer is not None:
+        _set_moments(normalizer, arrays["moments"].tolist())
+    return arrays, None if text["cloning"] is None else Cloning(**text["cloning"])
 
 
 def _optimizer_arrays(policy: Any) -> Arrays:
@@ -216,7 +151,7 @@ def _restore_optimizer(policy: Any, arrays: Arrays) -> None:
             policy.optimizer.state[parameter] = state
 
 
-def _course_arrays(model: Any, normalizer: Any) -> Arrays:
+def _rollout_arrays(model: Any, normalizer: Any) -> Arrays:
     """Where the environments and the random generators are."""
     found = {f"environments/{n}": array for n, array in model.get_env().unwrapped.get_state().items()}
     found["starts"] = np.array(model._last_episode_starts)
@@ -228,8 +163,8 @@ def _course_arrays(model: Any, normalizer: Any) -> Arrays:
     return found
 
 
-def _restore_course(model: Any, normalizer: Any, arrays: Arrays) -> None:
-    model._last_obs = model.get_env().unwrapped.set_state(_strip(arrays, "environments/"))
+def _restore_rollouts(model: Any, normalizer: Any, arrays: Arrays) -> None:
+    model._last_obs = model.get_env().unwrapped.set_state(strip(arrays, "environments/"))
     model._last_episode_starts = arrays["starts"]
     torch.set_rng_state(torch.as_tensor(arrays["random/torch"]))
     position, has_gauss, cached = arrays["random/rest"].tolist()
@@ -249,18 +184,30 @@ def _set_moments(normalizer: Any, moments: list[float]) -> None:
     statistics.mean, statistics.var, statistics.count = (np.float64(value) for value in moments)
 
 
-class _Course(_Callback):  # type: ignore[misc]
-    """What happens between the updates: validations and checkpoints."""
+class _BetweenUpdates(_Callback):  # type: ignore[misc]
+    """Validations and checkpoints.
+
+    Args:
+        record: of the training.
+        normalizer: scales the rewards; None: nothing does.
+        report: is shown each validation.
+        cloning: how the imitation went.
+        loaded: arrays of the checkpoint that the training goes on from.
+    """
 
     def __init__(
         self,
-        trace: _Trace,
+        record: TrainingRecord[Point],
         normalizer: Any,
         report: Callable[[Point], None] | None,
+        cloning: Cloning | None,
+        loaded: Arrays | None,
     ) -> None:
         super().__init__()
-        config = trace.config
-        self.trace, self.normalizer, self.report = trace, normalizer, report
+        config = record.config
+        self.record, self.normalizer, self.report, self.cloning = record, normalizer, report, cloning
+        self.loaded = loaded
+        self.saved = 0  # steps at the last checkpoint
         self.every, self.interval = config.evaluation.every, config.checkpoint or config.evaluation.every
         problem = get_problem(config.id)
         self.metric = problem.metric(problem.objective_of(problem.build(config.id, config.environment)))
@@ -272,39 +219,45 @@ class _Course(_Callback):  # type: ignore[misc]
         self.begun = False
 
     def _on_rollout_start(self) -> None:
-        trace, steps = self.trace, self.model.num_timesteps
+        curve, steps = self.record.curve, self.model.num_timesteps
         if not self.begun:
             self.begin()
-        if not trace.curve or steps - trace.curve[-1].steps >= self.every:
+        if not curve or steps - curve[-1].steps >= self.every:
             self.validate()
         rollout = self.model.n_steps * self.model.n_envs
-        if not steps or (steps > trace.saved and steps + rollout > trace.saved + self.interval):
-            trace.save(self.model, self.normalizer)
+        if not steps or (steps > self.saved and steps + rollout > self.saved + self.interval):
+            self.save()
 
     def _on_training_end(self) -> None:
-        trace = self.trace
-        if trace.curve[-1].steps < self.model.num_timesteps:
+        if self.record.curve[-1].steps < self.model.num_timesteps:
             self.validate()
-        if trace.saved < self.model.num_timesteps:
-            trace.save(self.model, self.normalizer)
+        if self.saved < self.model.num_timesteps:
+            self.save()
 
     def begin(self) -> None:
         """Bring environments and random generators to where the training starts, or goes on."""
-        model, trace = self.model, self.trace
+        model, config = self.model, self.record.config
         self.begun = True
-        model.get_env().unwrapped.recording = trace.path is not None
-        if trace.loaded is not None:
-            _restore_course(model, self.normalizer, trace.loaded)
-            trace.loaded = None
+        model.get_env().unwrapped.recording = self.record.path is not None
+        if self.loaded is not None:
+            self.saved = model.num_timesteps
+            _restore_rollouts(model, self.normalizer, self.loaded)
+            self.loaded = None
             return
-        require("stable_baselines3.common.utils", "agents").set_random_seed(trace.config.seed)
-        model.get_env().seed(TRAINING_SEEDS + trace.config.seed * SPACING)
+        require("stable_baselines3.common.utils", "agents").set_random_seed(config.seed)
+        model.get_env().seed(TRAINING_SEEDS + config.seed * SPACING)
         model._last_obs = model.get_env().reset()
         model._last_episode_starts = np.ones(model.n_envs, dtype=bool)
 
+    def save(self) -> None:
+        """Write the checkpoint."""
+        self.saved = self.model.num_timesteps
+        if self.record.path is not None:
+            _save(self.record, self.model, self.normalizer, self.cloning)
+
     def validate(self) -> None:
         """Play the validation episodes, and keep the weights if they are the best so far."""
-        trace, policy, config = self.trace, self.model.policy, self.trace.config
+        record, policy, config = self.record, self.model.policy, self.record.config
         rows = held_out(
             config.id,
             lambda observation: policy.predict(observation, deterministic=True)[0],
@@ -313,13 +266,10 @@ class _Course(_Callback):  # type: ignore[misc]
             parameters=config.environment,
         )
         objective = float(np.mean([row[self.metric.name] for row in rows]))
-        point = Point(int(self.model.num_timesteps), trace.seconds, objective)
-        trace.curve.append(point)
-        best = trace.curve[trace.best_index].objective
+        point = Point(int(self.model.num_timesteps), record.seconds, objective)
+        best = record.curve[record.best_index].objective if record.curve else objective
         better = objective > best if self.metric.better == "max" else objective < best
-        if better or not trace.best or config.evaluation.keep == "last":
-            trace.best_index = len(trace.curve) - 1
-            trace.best = policy.get_weights()
+        record.add(point, better or config.evaluation.keep == "last", policy.get_weights)
         self.logger.record(f"validation/{self.metric.name}", objective)
         self.logger.dump(self.model.num_timesteps)
         if self.report is not None:
@@ -335,6 +285,13 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+#: options that stable-baselines3 takes under the same name
+_SAME = (
+    *("n_steps", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range"),
+    *("ent_coef", "vf_coef", "max_grad_norm", "target_kl"),
+)
 
 
 def _model(config: Config, log_dir: str | Path | None) -> tuple[Any, Any]:
@@ -367,16 +324,7 @@ def _model(config: Config, log_dir: str | Path | None) -> tuple[Any, Any]:
         MaskableTokenPolicy if masked else TokenPolicy,
         env,
         learning_rate=learning_rate,
-        n_steps=options.n_steps,
-        batch_size=options.batch_size,
-        n_epochs=options.n_epochs,
-        gamma=options.gamma,
-        gae_lambda=options.gae_lambda,
-        clip_range=options.clip_range,
-        ent_coef=options.ent_coef,
-        vf_coef=options.vf_coef,
-        max_grad_norm=options.max_grad_norm,
-        target_kl=options.target_kl,
+        **{name: getattr(options, name) for name in _SAME},
         tensorboard_log=None if log_dir is None else str(log_dir),
         policy_kwargs={
             "problem": get_problem(config.id).name,
@@ -450,27 +398,26 @@ def learn(
     if config.algorithm not in ("ppo", "maskable-ppo"):
         raise InvalidParameter(f"algorithm: must be 'ppo' or 'maskable-ppo', got {config.algorithm!r}")
     with _one_thread():
-        trace = _Trace(config, None if checkpoint is None else Path(checkpoint))
+        record = TrainingRecord(config, checkpoint, Point)
         model, normalizer = _model(config, log_dir)
-        resumed = resume and trace.load(model, normalizer)
-        if not resumed:
-            trace.cloning = _start(config, model, normalizer)
+        loaded = _load(record, model, normalizer) if resume else None
+        arrays, cloning = loaded or (None, _start(config, model, normalizer))
         if model.num_timesteps < config.steps:
             model.learn(
                 config.steps - model.num_timesteps,
-                callback=_Course(trace, normalizer, report),
+                callback=_BetweenUpdates(record, normalizer, report, cloning, arrays),
                 tb_log_name=config.algorithm,
-                reset_num_timesteps=not resumed,
+                reset_num_timesteps=loaded is None,
             )
         model.get_env().close()
     return TrainingResult(
-        weights=dict(trace.best),
-        curve=tuple(trace.curve),
-        best=trace.curve[trace.best_index],
+        weights=dict(record.best),
+        curve=tuple(record.curve),
+        best=record.curve[record.best_index],
         returns=() if normalizer is None else _moments(normalizer),
-        cloning=trace.cloning,
+        cloning=cloning,
         steps=int(model.num_timesteps),
-        seconds=trace.seconds,
+        seconds=record.seconds,
     )
 
 
@@ -493,11 +440,11 @@ def train(
         report: is shown each validation.
         log_dir: folder for TensorBoard; None: no logs.
     """
-    checkpoint = checkpoint_path(path)
-    result = learn(config, checkpoint, resume, report, log_dir)
-    save_agent(path, result.weights, metadata_of(config, result, command))
-    checkpoint.unlink(missing_ok=True)
-    return result
+    return write_trained(
+        path,
+        lambda checkpoint: learn(config, checkpoint, resume, report, log_dir),
+        lambda result: metadata_of(config, result, command),
+    )
 
 
 def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""SB3VecEnv: the native vector face as the ``VecEnv`` of stable-baselines3.
+"""SB3VecEnv: the native vector environment as the ``VecEnv`` of stable-baselines3.
 
 Its steps equal those of a ``DummyVecEnv`` of scalar environments wrapped in ``Monitor``, at the speed of the
 compiled kernels.
@@ -20,6 +20,7 @@ from gymnasium.vector import AutoresetMode
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.policy import OWN
+from schedgym.agents.rollout import set_actions
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
 from schedgym.core.simulator import ACT, SKIP
@@ -89,7 +90,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
             :meth:`reset`.
 
     Raises:
-        InvalidParameter: for another mode, or lent observations.
+        InvalidParameter: for another mode, or observations that are not copies.
     """
 
     def __init__(self, env: SchedulingVectorEnv) -> None:
@@ -164,10 +165,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         simulator.episodes[:] = state["episodes"] - 1  # which counts up when an episode begins
         simulator.begin(np.ones(n, dtype=bool))
         for i, actions in enumerate(state["actions"]):
-            if simulator.continuous:
-                simulator.actions[...] = actions.reshape(simulator.actions.shape)
-            else:
-                simulator.actions[:, : len(simulator.action_sizes)] = actions.reshape(n, -1)
+            set_actions(simulator, actions)
             simulator.step(np.where(state["since"] <= i, np.int8(ACT), np.int8(SKIP)))
         self._played = list(state["actions"])
         self._since[:] = state["since"]

@@ -1,4 +1,4 @@
-"""PPO in one file, as CleanRL writes it: PyTorch and the native vector face of an environment, nothing else.
+"""PPO in one file, as CleanRL writes it: PyTorch and a native vector environment, nothing else.
 
 ``python -m schedgym.agents.examples.cleanrl_ppo --steps 200000``
 """
@@ -185,7 +185,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="PPO on the native vector face.")
+    parser = argparse.ArgumentParser(description="PPO on a native vector environment.")
     parser.add_argument("--steps", type=int, default=200_000, help="environment steps")
     parser.add_argument("--seed", type=int, default=0)
     main(**vars(parser.parse_args()))

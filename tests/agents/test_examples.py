@@ -16,7 +16,7 @@ pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 import torch
 
 from schedgym.agents.examples import cleanrl_ppo, rllib_ppo
-from schedgym.agents.imitate import held_out
+from schedgym.agents.rollout import held_out
 
 HELD_OUT = 2**20  # seed of episodes that are not trained on
 

@@ -15,9 +15,10 @@ pytest.importorskip("stable_baselines3", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 import torch
 
-from schedgym.agents.imitate import clone, demonstrate, held_out
+from schedgym.agents.imitate import clone, demonstrate
 from schedgym.agents.networks import TokenPolicy
 from schedgym.agents.options import ImitationOptions
+from schedgym.agents.rollout import held_out
 
 QUEUE = {"tasks": 40, "servers": 3, "window": 12}
 FLOWTIME = {"jobs": 16, "servers": "8+4+4+2", "window": 12}

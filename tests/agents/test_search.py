@@ -15,9 +15,17 @@ import pytest
 
 from schedgym.agents import search as module
 from schedgym.agents.config import Config, make_config
-from schedgym.agents.files import Agent, load_agent
+from schedgym.agents.files import Agent, load_agent, write_atomically
 from schedgym.agents.policy import AgentPolicy
-from schedgym.agents.search import TRAINING_SEEDS, VALIDATION_SEED, Arena, Point, search, train_search
+from schedgym.agents.record import TrainingRecord
+from schedgym.agents.search import (
+    TRAINING_SEEDS,
+    VALIDATION_SEED,
+    Point,
+    Rollouts,
+    search,
+    train_search,
+)
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.runner import make_env, play
@@ -66,8 +74,8 @@ def test_it_plays_the_episodes_that_an_evaluation_plays(id: str, view: str) -> N
     thetas = rng.normal(size=(3, scorer.size)).astype(np.float32)
     # an agent that nobody has trained may close slot after slot: such episodes are cut off early
     own = small(id, **({"gamma": 20.0} if get_problem(id).name == "flowtime" else {}))
-    arena = Arena(id, {**own, "view": view, "observation": "features"}, 6)
-    values = arena.play(scorer, thetas, 11, 4)
+    rollouts = Rollouts(id, {**own, "view": view, "observation": "features"}, 6)
+    values = rollouts.play(scorer, thetas, 11, 4)
     assert values.shape == (3, 2)
     problem = get_problem(id)
     metadata = {
@@ -88,9 +96,9 @@ def test_it_plays_the_episodes_that_an_evaluation_plays(id: str, view: str) -> N
         single = make_env(id, policy.acting_parameters(id, own))
         for episode, value in zip((4, 5), row, strict=True):
             outcome = play(single, policy, seed=11, episode=episode)
-            assert outcome.metrics[arena.objective] == pytest.approx(value, rel=1e-6), (id, view, episode)
-    np.testing.assert_array_equal(arena.play(scorer, thetas, 11, 4), values)
-    assert not np.array_equal(arena.play(scorer, thetas, 11, 6), values) or not values.any()
+            assert outcome.metrics[rollouts.objective] == pytest.approx(value, rel=1e-6), (id, view, episode)
+    np.testing.assert_array_equal(rollouts.play(scorer, thetas, 11, 4), values)
+    assert not np.array_equal(rollouts.play(scorer, thetas, 11, 6), values) or not values.any()
 
 
 def test_fitness() -> None:
@@ -112,7 +120,7 @@ def test_one_seed_twice_gives_equal_weights(uninterrupted: module.SearchResult) 
     assert np.random.get_state()[1].tolist() == state, "the global generator was used"  # noqa: NPY002
 
 
-def test_the_course_of_a_training(uninterrupted: module.SearchResult) -> None:
+def test_what_a_training_tells(uninterrupted: module.SearchResult) -> None:
     curve = uninterrupted.curve
     assert [point.generation for point in curve] == [0, 2, 4, 6]
     assert curve[0].change == 0.0
@@ -121,11 +129,11 @@ def test_the_course_of_a_training(uninterrupted: module.SearchResult) -> None:
     assert uninterrupted.decisions > 6 * 7 * 4
     # the weights are those of the best point: played again, they come to the same
     config = configuration()
-    court = Arena(ID, config.environment, 12)
+    validation = Rollouts(ID, config.environment, 12)
     weights = uninterrupted.weights
     statistics = {n.removeprefix("statistics/"): a for n, a in weights.items() if n != "theta"}
-    scorer = module.Scorer(court.layout, config.scorer, statistics)
-    values = court.play(scorer, weights["theta"][np.newaxis], VALIDATION_SEED, 0)
+    scorer = module.Scorer(validation.layout, config.scorer, statistics)
+    values = validation.play(scorer, weights["theta"][np.newaxis], VALIDATION_SEED, 0)
     assert values.mean() == uninterrupted.best.objective
 
 
@@ -143,7 +151,7 @@ def test_a_start_that_nothing_beats_stays() -> None:
     result = search(configuration({"generations": 0}))
     assert result.best.generation == 0 and result.decisions > 0
     scorer = module.Scorer(
-        Arena(ID, configuration().environment, 1).layout, configuration().scorer,
+        Rollouts(ID, configuration().environment, 1).layout, configuration().scorer,
         {n.removeprefix("statistics/"): a for n, a in result.weights.items() if n != "theta"},
     )  # fmt: skip
     np.testing.assert_array_equal(result.weights["theta"], scorer.start(0))
@@ -154,13 +162,13 @@ def test_a_start_that_nothing_beats_stays() -> None:
 def test_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training, validation and evaluation never meet; every generation has episodes of its own."""
     played: list[tuple[int, int, int]] = []
-    original = Arena.play
+    original = Rollouts.play
 
-    def spy(self: Arena, scorer: Any, thetas: Any, seed: int, first: int, watch: Any = None) -> Any:
+    def spy(self: Rollouts, scorer: Any, thetas: Any, seed: int, first: int, watch: Any = None) -> Any:
         played.append((seed, first, self.num_envs // len(thetas)))
         return original(self, scorer, thetas, seed, first, watch)
 
-    monkeypatch.setattr(Arena, "play", spy)
+    monkeypatch.setattr(Rollouts, "play", spy)
     search(configuration(seed=5))
     training = [first for seed, first, count in played if seed == TRAINING_SEEDS + 5 and count == 4]
     assert training == [4 * generation for generation in range(1, 7)]
@@ -172,9 +180,9 @@ def test_candidates_are_compared_with_the_start(monkeypatch: pytest.MonkeyPatch)
     """In the same episodes of the same generation, and the strategy is told of each in its order."""
     games: list[tuple[Any, Any]] = []
     compared: list[tuple[Any, Any, Any]] = []
-    play, fitness = Arena.play, module._fitness
+    play, fitness = Rollouts.play, module._fitness
 
-    def spy(self: Arena, scorer: Any, thetas: Any, *rest: Any) -> Any:
+    def spy(self: Rollouts, scorer: Any, thetas: Any, *rest: Any) -> Any:
         values = play(self, scorer, thetas, *rest)
         games.append((thetas, values))
         return values
@@ -184,7 +192,7 @@ def test_candidates_are_compared_with_the_start(monkeypatch: pytest.MonkeyPatch)
         compared.append((values, start, found))
         return found
 
-    monkeypatch.setattr(Arena, "play", spy)
+    monkeypatch.setattr(Rollouts, "play", spy)
     monkeypatch.setattr(module, "_fitness", spy_fitness)
     config = configuration()
     search(config)
@@ -203,25 +211,25 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests.agents.test_search import configuration
-from schedgym.agents import files, search
+from schedgym.agents import record, search
 
 written = 0
-write = search.write_atomically
+write = record.write_atomically
 
 def count(path, arrays):
     global written
     write(path, arrays)
     written += 1
 
-search.write_atomically = count
-play = search.Arena.play
+record.write_atomically = count
+play = search.Rollouts.play
 
 def kill(self, *rest):
     if written == 2:  # in the middle of generation 5, of whose play nothing is saved
         os.kill(os.getpid(), signal.SIGKILL)
     return play(self, *rest)
 
-search.Arena.play = kill
+search.Rollouts.play = kill
 search.train_search(configuration(), sys.argv[1], "command")
 """
 
@@ -241,14 +249,14 @@ def test_a_killed_training_goes_on(
     assert run.returncode == -signal.SIGKILL, run.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["agent.checkpoint"]
     generations: list[int] = []
-    original = Arena.play
+    original = Rollouts.play
 
-    def spy(self: Arena, scorer: Any, thetas: Any, seed: int, first: int, watch: Any = None) -> Any:
+    def spy(self: Rollouts, scorer: Any, thetas: Any, seed: int, first: int, watch: Any = None) -> Any:
         if seed == TRAINING_SEEDS:
             generations.append(first // 4)
         return original(self, scorer, thetas, seed, first, watch)
 
-    monkeypatch.setattr(Arena, "play", spy)
+    monkeypatch.setattr(Rollouts, "play", spy)
     result = train_search(configuration(), path, "command", resume=True)
     assert generations == [5, 6], "it plays again what it has saved"
     assert same(result, uninterrupted)
@@ -304,7 +312,7 @@ def test_damaged_checkpoints(checkpoint: Path) -> None:
     with np.load(checkpoint) as archive:
         arrays = {name: archive[name] for name in archive.files}
     rng = np.random.default_rng(0)
-    trace = module._Trace(configuration(), checkpoint)
+    record = TrainingRecord(configuration(), checkpoint, Point)
     refused = 0
     for i in range(200):
         data = bytearray(whole[: int(rng.integers(len(whole)))] if i % 2 else whole)
@@ -312,17 +320,17 @@ def test_damaged_checkpoints(checkpoint: Path) -> None:
             data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
         checkpoint.write_bytes(data)
         try:
-            trace.load()
+            record.load(("fitness", "mean", "best/theta"))
         except InvalidParameter as error:
             assert str(error).startswith("a.checkpoint: ") and "\n" not in str(error)
             refused += 1
     assert refused > 120
     for name in arrays:
         if not name.startswith("statistics/"):
-            module.write_atomically(checkpoint, {key: a for key, a in arrays.items() if key != name})
+            write_atomically(checkpoint, {key: a for key, a in arrays.items() if key != name})
             with pytest.raises(InvalidParameter, match="not a checkpoint of a search"):
-                trace.load()
-    module.write_atomically(checkpoint, {**arrays, "fitness": arrays["fitness"][:, ::-1]})
+                record.load(("fitness", "mean", "best/theta"))
+    write_atomically(checkpoint, {**arrays, "fitness": arrays["fitness"][:, ::-1]})
     with pytest.raises(InvalidParameter, match="a.checkpoint: the search is not repeated as it was"):
         search(configuration(), checkpoint, resume=True)
 
@@ -333,7 +341,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_played(
     def never(*rest: Any) -> None:
         raise AssertionError("it plays")
 
-    monkeypatch.setattr(Arena, "play", never)
+    monkeypatch.setattr(Rollouts, "play", never)
     with pytest.raises(InvalidParameter, match="there is no folder"):
         train_search(configuration(), tmp_path / "no" / "agent.npz")
     with pytest.raises(InvalidParameter, match="algorithm: a search is 'cma', got 'ppo'"):

@@ -22,11 +22,12 @@ pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 pytest.importorskip("yaml", reason="needs the extra agents")
 import torch
 
-from schedgym.agents import tokens
+from schedgym.agents import record, tokens
 from schedgym.agents import train as module
 from schedgym.agents.config import Config, make_config
 from schedgym.agents.files import load_agent
-from schedgym.agents.imitate import demonstrate, held_out
+from schedgym.agents.imitate import demonstrate
+from schedgym.agents.rollout import held_out
 from schedgym.agents.search import VALIDATION_SEED
 from schedgym.agents.train import learn, load_torch_policy, train
 from schedgym.agents.vecenv import make_vec_env
@@ -76,7 +77,7 @@ def test_one_seed_twice_gives_equal_weights(uninterrupted) -> None:
     assert unlike(uninterrupted.weights, other.weights)
 
 
-def test_the_course_of_a_training(uninterrupted) -> None:
+def test_what_a_training_tells(uninterrupted) -> None:
     assert [p.steps for p in uninterrupted.curve] == [0, 1024, 2048]
     assert uninterrupted.steps == 2048
     assert uninterrupted.best.objective == min(p.objective for p in uninterrupted.curve)
@@ -105,13 +106,13 @@ def test_the_kept_weights_are_those_of_the_best_validation(uninterrupted) -> Non
 def checkpoints(monkeypatch) -> list[int]:
     """The steps at which checkpoints are written from now on."""
     written: list[int] = []
-    original = module.write_atomically
+    original = record.write_atomically
 
     def write(path, arrays) -> None:
         written.append(json.loads(arrays["text"].tobytes().decode())["steps"])
         original(path, arrays)
 
-    monkeypatch.setattr(module, "write_atomically", write)
+    monkeypatch.setattr(record, "write_atomically", write)
     return written
 
 
@@ -132,7 +133,7 @@ def test_no_more_than_an_interval_can_be_lost(interval, expected, monkeypatch, t
 
 def test_a_training_goes_on_as_if_it_had_not_stopped(uninterrupted, monkeypatch, tmp_path) -> None:
     """Stopped after each of its checkpoints in turn, it ends with the same weights."""
-    original = module.write_atomically
+    original = record.write_atomically
     path = tmp_path / "a.checkpoint"
     for steps in (0, 512, 1024, 2048):
         path.unlink(missing_ok=True)
@@ -142,10 +143,10 @@ def test_a_training_goes_on_as_if_it_had_not_stopped(uninterrupted, monkeypatch,
             if json.loads(arrays["text"].tobytes().decode())["steps"] == steps:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(module, "write_atomically", write)
+        monkeypatch.setattr(record, "write_atomically", write)
         with pytest.raises(KeyboardInterrupt):
             learn(configuration(), path)
-        monkeypatch.setattr(module, "write_atomically", original)
+        monkeypatch.setattr(record, "write_atomically", original)
         np.random.seed(steps)  # noqa: NPY002  (what happened meanwhile does not matter)
         torch.manual_seed(steps)
         result = learn(configuration(), path, resume=True)

@@ -1,0 +1,160 @@
+"""What a training has come to so far, in memory and in its checkpoint, whichever algorithm it is of.
+
+A checkpoint is a numpy archive of arrays and one JSON text; it holds no code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.agents.config import Config
+from schedgym.agents.files import checkpoint_path, save_agent, versions, write_atomically
+from schedgym.errors import InvalidParameter
+
+__all__ = ["TrainingRecord", "strip", "write_trained"]
+
+FORMAT = 2
+#: settings in which a training may differ from its checkpoint: they only say when to stop, and to save
+LIMITS = ("checkpoint", "search.generations", "search.patience")
+TEXT, BEST = "text", "best/"
+
+Arrays = dict[str, npt.NDArray[Any]]
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class TrainingRecord(Generic[P]):
+    """The validations of a training, the best weights, and where its checkpoint is.
+
+    Args:
+        config: of the training.
+        checkpoint: file; None: there is none.
+        point: class of the validations, a dataclass of numbers.
+
+    Attributes:
+        curve: the validations.
+        best_index: of the one whose weights are kept.
+        best: these weights.
+    """
+
+    def __init__(self, config: Config, checkpoint: str | Path | None, point: type[P]) -> None:
+        self.config, self.point = config, point
+        self.path = None if checkpoint is None else Path(checkpoint)
+        self.curve: list[P] = []
+        self.best_index = 0
+        self.best: Arrays = {}
+        self._began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Since the training began, without the time between a checkpoint and its resumption."""
+        return time.perf_counter() - self._began
+
+    def add(self, point: P, better: bool, weights: Callable[[], Arrays]) -> None:
+        """One more validation; its weights are kept if it is better, or the first."""
+        self.curve.append(point)
+        if better or not self.best:
+            self.best_index, self.best = len(self.curve) - 1, weights()
+
+    def save(self, arrays: Mapping[str, npt.NDArray[Any]], **more: Any) -> None:
+        """Write the checkpoint, if there is to be one.
+
+        Args:
+            arrays: what the algorithm goes on from.
+            more: the same, as JSON data.
+        """
+        if self.path is None:
+            return
+        text = {
+            "settings": {"format": FORMAT, **self.config.to_dict()},
+            "versions": versions(),
+            "curve": [dataclasses.astuple(point) for point in self.curve],  # type: ignore[call-overload]
+            "best": self.best_index,
+            "seconds": self.seconds,
+            **more,
+        }
+        best = {f"{BEST}{name}": array for name, array in self.best.items()}
+        written = {TEXT: np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)}
+        write_atomically(self.path, {**arrays, **best, **written})
+
+    def load(self, needed: Iterable[str] = ()) -> tuple[Arrays, dict[str, Any]] | None:
+        """Take over the checkpoint; the arrays and the data that :meth:`save` was given, or None without one.
+
+        Args:
+            needed: names of arrays that it must hold.
+
+        Raises:
+            InvalidParameter: if it is of another configuration, or not a checkpoint.
+        """
+        if self.path is None or not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            text = json.loads(arrays[TEXT].tobytes())
+            settings = _flat(text["settings"])
+            curve = [self.point(*row) for row in text["curve"]]
+            best = int(text["best"])
+            began = time.perf_counter() - float(text["seconds"])
+            for name in needed:
+                arrays[name]
+        except Exception as error:  # of zipfile, numpy, json: all say that it is damaged
+            what = "search" if self.config.algorithm == "cma" else "training"
+            raise InvalidParameter(f"{self.path.name}: not a checkpoint of a {what}: {error!r}") from None
+        self._compare(settings)
+        self.curve, self.best_index, self._began = curve, best, began
+        self.best = strip(arrays, BEST)
+        return arrays, text
+
+    def _compare(self, theirs: Mapping[str, Any]) -> None:
+        mine = _flat({"format": FORMAT, **self.config.to_dict()})
+        limits = {*LIMITS}
+        if theirs.get("steps", 0) <= self.config.steps:  # it may be made longer, not shorter
+            limits.add("steps")
+        for name in sorted({*theirs, *mine} - limits):
+            if theirs.get(name) != mine.get(name):
+                assert self.path is not None
+                raise InvalidParameter(
+                    f"{self.path.name}: the checkpoint of another configuration: {name} is "
+                    f"{theirs.get(name)!r} there, and {mine.get(name)!r} here"
+                )
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of sections named as "section.field"."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        section = isinstance(value, dict)
+        found |= {f"{name}.{field}": own for field, own in value.items()} if section else {name: value}
+    return found
+
+
+def strip(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
+    """The arrays whose names begin with ``prefix``, without it."""
+    return {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
+
+
+def write_trained(path: str | Path, train: Callable[[Path], R], describe: Callable[[R], dict[str, Any]]) -> R:
+    """Train with a checkpoint beside the agent file, and write this; then the checkpoint goes.
+
+    Args:
+        path: of the agent file.
+        train: takes the path of the checkpoint; its result has ``weights``.
+        describe: makes the metadata of the agent file.
+
+    Raises:
+        InvalidParameter: if there can be no such file.
+    """
+    checkpoint = checkpoint_path(path)
+    result = train(checkpoint)
+    save_agent(path, result.weights, describe(result))  # type: ignore[attr-defined]
+    checkpoint.unlink(missing_ok=True)
+    return result

@@ -1,0 +1,108 @@
+"""Rollouts: whole episodes side by side in a native simulator, one in each of its environments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.problem import get_problem
+from schedgym.core.simulator import ACT, SKIP, Simulator
+from schedgym.errors import InvalidAction
+
+__all__ = ["held_out", "make_simulator", "play_episodes", "set_actions"]
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def make_simulator(id: str, parameters: Mapping[str, Any], num_envs: int) -> Simulator:
+    """The native simulator of ``num_envs`` environments with ``observation="features"``."""
+    problem = get_problem(id)
+    built = problem.build(id, {**parameters, "observation": "features"})
+    made: Simulator = problem.room("simulator").make_simulator(built, num_envs, id)
+    return made
+
+
+def set_actions(simulator: Simulator, actions: Any) -> None:
+    """Write a batch of actions [B, ...], as the environments take them, into the simulator."""
+    array = np.asarray(actions)
+    if simulator.continuous:
+        simulator.actions[...] = array.reshape(simulator.actions.shape)
+    else:
+        simulator.actions[:, : len(simulator.action_sizes)] = array.reshape(simulator.num_envs, -1)
+
+
+def play_episodes(
+    simulator: Simulator,
+    act: Callable[[Arrays, npt.NDArray[np.bool_]], Any],
+    seed: int,
+    episodes: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.float64], int]:
+    """Play one episode in each environment.
+
+    Args:
+        simulator: of B environments.
+        act: (batch of observations [B, ...], which environments still play [B]) -> actions [B, ...]. The
+            observations are the live buffers: not to be kept.
+        seed: of all environments.
+        episodes: number of the episode that each plays, [B]; less than 0: it plays none.
+
+    Returns:
+        the metrics [B, metrics], NaN where none was played, and the number of decisions.
+
+    Raises:
+        InvalidAction: if an environment refuses an action.
+    """
+    live = episodes >= 0
+    for i in np.flatnonzero(live).tolist():
+        simulator.seed(i, seed)
+        simulator.episodes[i] = episodes[i]
+    found = np.full((simulator.num_envs, len(simulator.metric_names)), np.nan)
+    decisions = 0
+    simulator.begin(live)
+    while live.any():
+        set_actions(simulator, act(simulator.observation, live))
+        ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
+        if ended < 0:
+            raise InvalidAction(f"actions[{-ended - 1}]: is refused")
+        decisions += int(np.count_nonzero(live))
+        if ended:
+            done = live & (simulator.terminated | simulator.truncated)
+            found[done] = simulator.measure(done)[done]
+            live = live & ~done
+    return found, decisions
+
+
+def held_out(
+    id: str,
+    act: Callable[[Arrays], Any],
+    episodes: int,
+    seed: int,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    num_envs: int = 64,
+) -> list[dict[str, float]]:
+    """The metrics of episodes 0, 1, ... of a seed, played side by side.
+
+    Args:
+        id: environment id.
+        act: batch of observations [n, ...] ("features"; the live buffers, not to be kept) -> actions [n, ...].
+        episodes: how many.
+        seed: of the environment.
+        parameters: of the environment.
+        num_envs: how many at a time, at most.
+
+    Raises:
+        InvalidAction: if an environment refuses an action.
+    """
+    simulator = make_simulator(id, parameters or {}, min(num_envs, episodes))
+    found: list[dict[str, float]] = []
+    for first in range(0, episodes, simulator.num_envs):
+        numbers = first + np.arange(simulator.num_envs)
+        numbers[numbers >= episodes] = -1
+        measured, _ = play_episodes(simulator, lambda seen, _: act(seen), seed, numbers)
+        rows = measured[numbers >= 0].tolist()
+        found += [dict(zip(simulator.metric_names, row, strict=True)) for row in rows]
+    return found
