@@ -88,7 +88,7 @@ def held_out(
 
     Args:
         id: environment id.
-        act: batch of observations [n, ...] ("features"; the live buffers, not to be kept) -> actions [n, ...].
+        act: batch of observations [n, ...] ("features"; live buffers, not to be kept) -> actions [n, ...].
         episodes: how many.
         seed: of the environment.
         parameters: of the environment.

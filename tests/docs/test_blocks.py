@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,17 @@ def test_the_readme_and_pages_are_found():
     names = {document.name for document in DOCUMENTS}
     assert {"README.md", "index.md", "agents.md", "policy.md", "problem.md"} <= names
     assert not any("reproduced" in document.parts for document in DOCUMENTS)
+
+
+def test_the_tutorials_problem_is_one_folder_and_its_policies_another():
+    """The page on adding a problem edits nothing that is there, and has every module of a problem."""
+    blocks = read_blocks(ROOT / "docs/how-to/problem.md")
+    titles = {block.title for block in blocks if block.title and block.language == "python"}
+    folders = ("schedgym/problems/one_machine/", "baselines/one_machine/")
+    assert all(title.startswith(folders) for title in titles), titles
+    shipped = {path.name for path in (ROOT / "schedgym/problems/queue_delay").glob("*.py")}
+    assert {Path(title).name for title in titles} >= shipped - {"bench.py", "rules.py"}
+    assert any("schedgym train schedgym/OneMachine-v0" in block.text for block in blocks)
 
 
 def run(tmp_path, text, *more):
