@@ -730,6 +730,7 @@ API = {
     "schedgym.core.policy": "Policies",
     "schedgym.core.workload": "Workloads",
     "schedgym.core.simulator": "Simulators",
+    "schedgym.core.tokens": "Tokens",
     "schedgym.envs": "Environments",
     "schedgym.evaluation": "Evaluation",
     "schedgym.testing": "Testing",

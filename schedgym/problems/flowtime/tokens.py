@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from schedgym.core.tokens import (
-    RULE_VIEW,
-    Columns,
-    ScoredView,
-    Scores,
-    TokenRows,
-    Tokens,
-    TokenSet,
-    log_odds,
-)
+from schedgym.core.tokens import RULE_VIEW, Columns, ScoredView, Scores, TokenRows, Tokens, TokenSet, log_odds
 
 __all__ = [
     "CLOCK_SCALE",

@@ -10,12 +10,7 @@ from gymnasium import spaces
 
 from schedgym.problems.queue_delay.problem import QueueDelayParameters
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES, TOLERANCE
-from schedgym.problems.queue_delay.tokens import (
-    DAY,
-    GLOBAL_FEATURES,
-    SERVER_FEATURES,
-    TASK_FEATURES,
-)
+from schedgym.problems.queue_delay.tokens import DAY, GLOBAL_FEATURES, SERVER_FEATURES, TASK_FEATURES
 from schedgym.problems.queue_delay.workload import LAST_TIME
 
 __all__ = ["action_space", "make_spaces", "mask_shape", "observation_space"]
