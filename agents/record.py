@@ -89,7 +89,7 @@ class TrainingRecord(Generic[P]):
         """Take over the checkpoint; the arrays and the data that :meth:`save` was given, or None without one.
 
         Args:
-            needed: names of arrays that it must hold.
+            needed: names of arrays and data that it must hold.
 
         Raises:
             InvalidParameter: if it is of another configuration, or not a checkpoint.
@@ -104,8 +104,8 @@ class TrainingRecord(Generic[P]):
             curve = [self.point(*row) for row in text["curve"]]
             best = int(text["best"])
             began = time.perf_counter() - float(text["seconds"])
-            for name in needed:
-                arrays[name]
+            if missing := [name for name in needed if name not in arrays and name not in text]:
+                raise KeyError(missing[0])
         except Exception as error:  # of zipfile, numpy, json: all say that it is damaged
             what = "search" if self.config.algorithm == "cma" else "training"
             raise InvalidParameter(f"{self.path.name}: not a checkpoint of a {what}: {error!r}") from None

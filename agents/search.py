@@ -59,6 +59,7 @@ VALIDATION_SEED = 2**41
 
 SAMPLES = 8  # every so many decisions the columns are measured
 STATISTICS = "statistics/"
+NEEDED = ("fitness", "mean", "best/theta", "decisions")  # in a checkpoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,14 +232,16 @@ class _Search:
     def begin(self, resume: bool) -> None:
         """Play the start's validation, or repeat from the checkpoint what was played."""
         record, options = self.record, self.options
-        loaded = record.load(("fitness", "mean", "best/theta")) if resume else None
+        loaded = record.load(NEEDED) if resume else None
         if loaded is None:
             self.statistics = self._measure_columns()
         else:
             arrays, text = loaded
-            self.statistics = strip(arrays, STATISTICS)
+            self.statistics = {name: array for name, array in arrays.items() if name.startswith(STATISTICS)}
             self.fitness, self.decisions_before = list(arrays["fitness"]), int(text["decisions"])
-        scorer = self.scorer = Scorer(self.training.layout, self.config.scorer, self.statistics)
+        scorer = self.scorer = Scorer(
+            self.training.layout, self.config.scorer, strip(self.statistics, STATISTICS)
+        )
         if scorer.size < 2:
             raise InvalidParameter(f"scorer: a search needs 2 parameters or more, this one has {scorer.size}")
         self.start = scorer.start(self.config.seed)
@@ -278,8 +281,7 @@ class _Search:
             self._add(Point(number, spent, float(values.mean()), change, sigma), theta)
         if number % (self.config.checkpoint or 1) == 0 or last:
             arrays = {"fitness": np.array(self.fitness, dtype=np.float64), "mean": np.array(strategy.mean)}
-            statistics = {f"{STATISTICS}{name}": array for name, array in self.statistics.items()}
-            self.record.save(arrays | statistics, decisions=self.decisions)
+            self.record.save(arrays | self.statistics, decisions=self.decisions)
 
     @property
     def decisions(self) -> int:
@@ -290,9 +292,8 @@ class _Search:
         """What the search came to."""
         record, stopped = self.record, self.stopped()
         assert stopped is not None
-        statistics = {f"{STATISTICS}{name}": array for name, array in self.statistics.items()}
         return SearchResult(
-            weights=record.best | statistics,
+            weights=record.best | self.statistics,
             curve=tuple(record.curve),
             best=record.curve[record.best_index],
             inputs=self.scorer.inputs,
@@ -321,7 +322,7 @@ class _Search:
 
         theta = np.zeros((1, scorer.size), dtype=np.float32)
         self.validation.play(scorer, theta, self.seed, 0, watch)
-        return dict(statistics_of(seen))
+        return {f"{STATISTICS}{name}": array for name, array in statistics_of(seen).items()}
 
 
 def _strategy(config: Config, scorer: Scorer, start: F4) -> Any:

@@ -119,7 +119,7 @@ def _save(record: TrainingRecord[Point], model: Any, normalizer: Any, cloning: C
 
 def _load(record: TrainingRecord[Point], model: Any, normalizer: Any) -> tuple[Arrays, Cloning | None] | None:
     """Take over the checkpoint but for :func:`_restore_rollouts`; its arrays, and how the imitation went."""
-    loaded = record.load()
+    loaded = record.load(("steps", "updates", "cloning"))
     if loaded is None:
         return None
     arrays, text = loaded

@@ -320,7 +320,7 @@ def test_damaged_checkpoints(checkpoint: Path) -> None:
             data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
         checkpoint.write_bytes(data)
         try:
-            record.load(("fitness", "mean", "best/theta"))
+            record.load(module.NEEDED)
         except InvalidParameter as error:
             assert str(error).startswith("a.checkpoint: ") and "\n" not in str(error)
             refused += 1
@@ -329,7 +329,7 @@ def test_damaged_checkpoints(checkpoint: Path) -> None:
         if not name.startswith("statistics/"):
             write_atomically(checkpoint, {key: a for key, a in arrays.items() if key != name})
             with pytest.raises(InvalidParameter, match="not a checkpoint of a search"):
-                record.load(("fitness", "mean", "best/theta"))
+                record.load(module.NEEDED)
     write_atomically(checkpoint, {**arrays, "fitness": arrays["fitness"][:, ::-1]})
     with pytest.raises(InvalidParameter, match="a.checkpoint: the search is not repeated as it was"):
         search(configuration(), checkpoint, resume=True)
