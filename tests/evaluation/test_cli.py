@@ -448,19 +448,19 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_run(capsys, tmp_p
 
 
 def test_faults_of_ours_keep_their_traceback(monkeypatch):
-    def broken(name):
+    def broken():
         raise KeyError("ours")
 
-    monkeypatch.setattr(cli, "_list", broken)
+    monkeypatch.setattr("schedgym.cli.catalogue.list_problems", broken)
     with pytest.raises(KeyError):
         cli.main(["list"])
 
 
 def test_an_interrupt_exits_130(monkeypatch):
-    def interrupted(name):
+    def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_list", interrupted)
+    monkeypatch.setattr("schedgym.cli.catalogue.list_problems", interrupted)
     assert cli.main(["list"]) == 130
 
 

@@ -1,0 +1,111 @@
+"""The command line: ``schedgym``, one file a command or family of commands.
+
+typer, rich and everything behind them are imported when a command needs them. An error of the user's
+making is one line on stderr and exit code 2, and no file is written; any other exception keeps its
+traceback.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from gymnasium.error import Error as GymnasiumError
+
+from schedgym.core.problem import list_problems
+from schedgym.errors import SchedgymError, UnknownName, suggest
+from schedgym.evaluation import require
+
+__all__ = ["main"]
+
+USAGE = 2
+INTERRUPTED = 130
+#: modules of this package, in the order in which the help lists their commands
+COMMANDS = ("catalogue", "compare", "run", "trace", "agents", "stores", "papers", "bench")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: the arguments; None takes those of the process.
+
+    Returns:
+        the exit code: 0, 2 for an error of the user's making, 130 when interrupted.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        command = _application()
+        first = arguments[0] if arguments else "--help"
+        if not first.startswith("-") and first not in command.commands:
+            raise UnknownName("command", first, command.commands)
+        if first == "compare":
+            arguments = _spell_out_switches(arguments)
+        code = command.main(args=arguments or ["--help"], prog_name="schedgym", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or 0)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # whoever read us has seen enough; the interpreter must not complain when it flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if type(error).__name__ == "Abort":  # what click makes of an interrupt
+            return INTERRUPTED
+        message = _explain(error)
+        if message is None:
+            raise
+        print(f"error: {' '.join(message.splitlines())}", file=sys.stderr)
+        return USAGE
+
+
+def _spell_out_switches(arguments: list[str]) -> list[str]:
+    """``arguments`` with "true" behind every parameter that is true or false and stands without a value."""
+    switches = {
+        f"--{name.replace('_', '-')}"
+        for problem in list_problems().values()
+        for name, kind in problem.parameters.kinds().items()
+        if kind is bool
+    }
+    spelled = []
+    for i, argument in enumerate(arguments):
+        spelled.append(argument)
+        if argument in switches and (i + 1 == len(arguments) or arguments[i + 1].startswith("--")):
+            spelled.append("true")
+    return spelled
+
+
+def _explain(error: Exception) -> str | None:
+    """One line for an error of the user's making, None for any other."""
+    if hasattr(error, "format_message"):  # click's, or typer's own copy of it
+        name, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+        if type(error).__name__ == "NoSuchOption" and context is not None:
+            known = [option for p in context.command.params for option in p.opts if option[:2] == "--"]
+            return f"unknown option {name!r}{suggest(str(name), known)}"
+        return str(error.format_message()).rstrip(".")
+    if isinstance(error, (SchedgymError, GymnasiumError)):
+        return str(error)
+    if isinstance(error, OSError) and error.errno != errno.EPIPE:
+        what = error.strerror or str(error)
+        return f"{error.filename}: {what}" if error.filename is not None else what
+    if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
+        return str(error)
+    return None
+
+
+@functools.cache
+def _application() -> Any:
+    """All commands, as click has them: each module enters its own."""
+    for module in ("typer", "rich"):
+        require(module)
+    for module in COMMANDS:
+        importlib.import_module(f"schedgym.cli.{module}")
+    typer, common = require("typer"), importlib.import_module("schedgym.cli.common")
+    return typer.main.get_command(common.application)

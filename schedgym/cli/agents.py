@@ -1,0 +1,164 @@
+"""``schedgym train`` and ``schedgym agents``: agents made, listed and shown."""
+
+import dataclasses
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from schedgym.cli.common import Id, application, check_output, make_table, pairs, say, takes
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.wording import four_digits, make_console
+
+__all__ = ["Training", "list_agents", "show_agent", "train"]
+
+agents = typer.Typer(help="Trained agents.", rich_markup_mode=None)
+application.add_typer(agents, name="agents")
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """What is trained, and where it is written."""
+
+    id: Id
+    algorithm: Annotated[
+        str | None, typer.Option("--algo", metavar="NAME", help="cma, ppo or maskable-ppo; default: any.")
+    ] = None
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config", metavar="FILE", help="YAML, or the name of a shipped one; default: the id's."
+        ),
+    ] = None
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A field, section.field, or parameters.name."),
+    ] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="Of the training; default: the file's.")] = None
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The agent file (.npz).")
+    ] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False
+    restart: Annotated[bool, typer.Option("--restart", help="Begin again, whatever checkpoint.")] = False
+    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="For TensorBoard.")] = None
+
+    def configuration(self, id: str) -> tuple[str, Any]:
+        """The file's name and what it says, under the settings."""
+        from schedgym.agents import config as configs
+
+        if self.algorithm is not None and self.algorithm not in configs.ALGORITHMS:
+            raise UnknownName("algorithm", self.algorithm, configs.ALGORITHMS)
+        changes = pairs(self.settings, "--set")
+        if self.seed is not None:
+            if "seed" in changes:
+                raise InvalidParameter("--seed: is set by --set, too")
+            changes["seed"] = str(self.seed)
+        source = configs.config_for(id, self.algorithm) if self.config is None else self.config
+        config = configs.load_config(source, changes)
+        for what, wanted, given in (("id", id, config.id), ("algorithm", self.algorithm, config.algorithm)):
+            if wanted is not None and wanted != given:
+                raise InvalidParameter(f"--config: {source} is for {what} {given!r}, not {wanted!r}")
+        return source, config
+
+    def path(self, source: str) -> Path:
+        """The agent file, which can be written, and whose checkpoint is treated as asked."""
+        from schedgym.agents.files import checkpoint_path
+
+        path = self.output or Path(f"{Path(source).stem}.npz")
+        if path.suffix != ".npz":
+            raise InvalidParameter(f"{path}: must end in .npz")
+        check_output(path)
+        checkpoint = checkpoint_path(path)
+        if self.resume and self.restart:
+            raise InvalidParameter("--resume and --restart exclude each other")
+        if checkpoint.exists() and not (self.resume or self.restart):
+            raise InvalidParameter(
+                f"{checkpoint}: a training was cut off: --resume goes on, --restart begins again"
+            )
+        return path
+
+
+@application.command("train")
+@takes(Training)
+def train(asked: Training) -> None:
+    """Train an agent from a configuration, and write its file.
+
+    The curve is that of validation episodes. While it runs, a checkpoint stands beside the agent file.
+    """
+    from schedgym.evaluation.runner import resolve_id
+
+    problem, id = resolve_id(asked.id)
+    source, config = asked.configuration(id)
+    path = asked.path(source)
+    words = ["schedgym", "train", id, "--config", source]
+    words += [word for text in asked.settings or () for word in ("--set", text)]
+    words += [] if asked.seed is None else ["--seed", str(asked.seed)]
+    command = shlex.join([*words, "-o", path.name])
+    metric = problem.metric(problem.objective_of(problem.build(id, config.environment)))
+    unit = f" [{metric.unit}]" if metric.unit else ""
+    gradient = config.algorithm != "cma"
+    run: Any
+    if gradient:
+        from schedgym.agents.train import train as run
+    else:
+        from schedgym.agents.search import train_search as run
+    say(f"{id}, view {config.view}, {config.algorithm}: mean {metric.name}{unit} of validations")
+
+    def report(point: Any) -> None:
+        done = f"{point.steps:>10,} steps" if gradient else f"generation {point.generation:>5}"
+        say(f"{done}  {point.seconds:7.0f} s  {four_digits(point.objective)}")
+
+    result = run(config, path, command, resume=asked.resume, report=report, log_dir=asked.logs)
+    first, best = result.curve[0].objective, result.best.objective
+    size = path.stat().st_size / 1024
+    say(
+        f"{metric.name} {four_digits(first)} -> {four_digits(best)} in {result.seconds:.0f} s; "
+        f"wrote {path} ({size:.0f} KiB); schedgym compare {id} --agents {path}"
+    )
+
+
+@agents.command("list")
+def list_agents() -> None:
+    """The agents and the configurations that are shipped."""
+    from schedgym.agents import config as configs
+    from schedgym.agents import files
+
+    rows: list[tuple[str, ...]] = []
+    for path in files.list_pretrained().values():
+        agent = files.load_agent(path)
+        training = agent.metadata["training"]
+        rows.append(
+            (
+                agent.id,
+                agent.view,
+                agent.metadata["config"]["algorithm"],
+                four_digits(float(training["curve"][0]["objective"])),
+                four_digits(float(training["best"]["objective"])),
+                f"{training['seconds'] / 60:.1f}",
+                agent.sha256[:12],
+            )
+        )
+    console = make_console()
+    headings = ("id", "view", "algorithm", "objective at first", "trained", "minutes", "sha256")
+    console.print(make_table("shipped agents", headings, rows))
+    shipped = {name: configs.load_config(name) for name in configs.list_configs()}
+    rows = [(name, config.id, config.view, config.algorithm) for name, config in shipped.items()]
+    console.print(make_table("shipped configurations", ("name", "id", "view", "algorithm"), rows))
+    console.print("objectives are means of the validation episodes; `schedgym agents show ID` tells all")
+
+
+@agents.command("show")
+def show_agent(
+    agent: Annotated[str, typer.Argument(help="An agent file, or the environment id of a shipped agent.")],
+) -> None:
+    """What an agent file says of itself, as JSON."""
+    from schedgym.agents import files
+
+    shipped = list(files.list_pretrained())
+    if agent == "pretrained":  # the word of `compare`, which has an id beside it
+        raise InvalidParameter(f"pretrained: there is one for each id: show one of {', '.join(shipped)}")
+    id = next((id for id in shipped if agent in (id, id.partition("/")[2])), None)
+    found = files.load_agent(agent) if id is None else files.load_pretrained(id)
+    print(json.dumps({**found.metadata, "sha256": found.sha256}, indent=2))

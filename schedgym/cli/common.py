@@ -1,0 +1,235 @@
+"""What the commands share: the application, common arguments, what texts are read as, tables and files."""
+
+# annotations are evaluated: typer reads them
+import dataclasses
+import functools
+import inspect
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from schedgym._version import __version__
+from schedgym.core.files import atomic_write
+from schedgym.core.problem import Problem
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.wording import make_console
+
+__all__ = [
+    "Id",
+    "Json",
+    "Processes",
+    "Seed",
+    "Settings",
+    "application",
+    "check_output",
+    "make_table",
+    "pairs",
+    "policy_options",
+    "say",
+    "takes",
+    "write_json",
+]
+
+application = typer.Typer(
+    help="Cluster job scheduling: the papers' algorithms on the same workloads, with bounds.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Id = Annotated[str, typer.Argument(help="Environment id, e.g. schedgym/QueueDelay-v0.")]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result here.")]
+Processes = Annotated[int, typer.Option("--n-jobs", help="Processes; -1: one per core.")]
+Seed = Annotated[int, typer.Option("--seed", help="Decides everything random.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the environment.")
+]
+
+Group = TypeVar("Group")
+Result = TypeVar("Result")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"schedgym {__version__}")
+        raise typer.Exit()
+
+
+@application.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def takes(
+    group: type[Group], more: Sequence[inspect.Parameter] = ()
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Decorator of a command that is handed its arguments and options as one dataclass.
+
+    Args:
+        group: the dataclass, whose fields are annotated as typer wants the parameters of a command.
+        more: further options, which the command takes as keyword arguments.
+    """
+    names = {field.name for field in dataclasses.fields(group)}  # type: ignore[arg-type]
+    own = inspect.signature(group)
+
+    def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
+        @functools.wraps(command)
+        def run(**given: Any) -> Result:
+            rest = {name: value for name, value in given.items() if name not in names}
+            return command(group(**{name: given[name] for name in names}), **rest)
+
+        parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in own.parameters.values()]
+        run.__signature__ = own.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+# input ---------------------------------------------------------------------------------------------
+
+
+def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
+    """Refuse, before any work, a file that could not be written afterwards."""
+    if path is None:
+        return
+    folder = path.parent
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidParameter(f"{path}: must end in {', '.join(suffixes)}")
+    if not folder.is_dir():
+        raise InvalidParameter(f"{path}: there is no folder {str(folder)!r}")
+    if path.is_dir():
+        raise InvalidParameter(f"{path}: is a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidParameter(f"{path}: the folder {str(folder)!r} cannot be written to")
+
+
+def pairs(texts: Iterable[str] | None, flag: str) -> dict[str, str]:
+    """NAME=VALUE texts as a dict."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise InvalidParameter(f"{flag}: must be NAME=VALUE, got {text!r}")
+        if name in found:
+            raise InvalidParameter(f"{flag}: {name} is given twice")
+        found[name] = value.strip()
+    return found
+
+
+def policy_options(name: str, problem: Problem, given: Mapping[str, str]) -> dict[str, Any]:
+    """Typed options of a policy; names that do not exist are left to ``make_policy`` to refuse."""
+    from schedgym.core.policy import get_policy_spec
+
+    spec = get_policy_spec(name, problem.name)
+    known = spec.options()
+    parsed: dict[str, Any] = {}
+    for option, text in given.items():
+        if option in spec.fixed:
+            raise InvalidParameter(f"{spec.name}: option {option} is fixed to {spec.fixed[option]!r}")
+        if option not in known:
+            raise UnknownName(f"option of {spec.name}", option, known)
+        parsed[option] = _parse_option(f"{spec.name}: {option}", text, known[option])
+    return parsed
+
+
+def _parse_option(name: str, text: str, default: Any) -> Any:
+    """A policy's option written as text, in the type of its default."""
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise InvalidParameter(f"{name}: must be true or false, got {text!r}")
+        return words[text.lower()]
+    if isinstance(default, str):
+        return text
+    if isinstance(default, (tuple, list)):
+        kinds = {type(item) for item in default} or {float}
+        return tuple(_number(name, part, float in kinds) for part in text.split(","))
+    if isinstance(default, (int, float)):
+        return _number(name, text, isinstance(default, float))
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _number(name: str, text: str, fraction: bool) -> float | int:
+    try:
+        return float(text) if fraction else int(text)
+    except ValueError:
+        wanted = "a number" if fraction else "a whole number"
+        raise InvalidParameter(f"{name}: must be {wanted}, got {text.strip()!r}") from None
+
+
+# output --------------------------------------------------------------------------------------------
+
+
+def make_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str] | None], **columns: Mapping[str, Any]
+) -> Table:
+    """A table of plain texts.
+
+    Args:
+        title: "" for none.
+        headings: of the columns.
+        rows: of as many cells; None is a line between rows.
+        columns: heading -> what rich is told of the column.
+    """
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for heading in headings:
+        table.add_column(escape(heading), **columns.get(heading, {}))
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*map(escape, row))
+    return table
+
+
+def say(text: str) -> None:
+    """Print a line as it is, however long."""
+    make_console().print(escape(text), soft_wrap=True)
+
+
+def write_json(content: Mapping[str, Any], path: Path | None) -> None:
+    """Write a result, if a file is named for it."""
+    if path is not None:
+        text = json.dumps(_plain(content), indent=1, allow_nan=False)
+        with atomic_write(path) as stream:
+            stream.write(text + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """JSON without NaN and infinity: they become null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # numpy's
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,484 @@
+"""``schedgym compare``: policies on the same workloads, as a table, a picture and files."""
+
+# annotations are evaluated: typer reads them
+import dataclasses
+import inspect
+import math
+import os
+import textwrap
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from schedgym.cli.common import (
+    Id,
+    Json,
+    Processes,
+    Seed,
+    Settings,
+    application,
+    check_output,
+    make_table,
+    pairs,
+    policy_options,
+    say,
+    takes,
+    write_json,
+)
+from schedgym.core.files import atomic_write
+from schedgym.core.problem import Parameters, Problem, list_problems
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation import require
+from schedgym.evaluation.wording import four_digits, has_width, make_console, value_text
+
+__all__ = ["Asked", "compare"]
+
+FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
+TRACE_PRESET = "trace"
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What is compared, how, and what is written; parameters of the problem stand beside it."""
+
+    id: Id
+    policies: Annotated[
+        str | None, typer.Option("--policies", metavar="A,B", help="Names; default: the id's.")
+    ] = None
+    agents: Annotated[
+        str | None,
+        typer.Option("--agents", metavar="A,B", help="Agent files, or pretrained: the shipped one."),
+    ] = None
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", help="Per policy; default: 20, or all windows of a trace.")
+    ] = None
+    seed: Seed = 0
+    preset: Annotated[str | None, typer.Option("--preset", help="Named parameters: see describe.")] = None
+    set: Settings = None
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="POLICY.NAME=VALUE", help="Of a policy.")
+    ] = None
+    n_jobs: Processes = 1
+    json: Json = None
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write every value here.")] = None
+    plot: Annotated[
+        Path, typer.Option("--plot", metavar="FILE", help="Picture (.png, .svg, .pdf); none: no picture.")
+    ] = Path("compare.png")
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="Policy that differences refer to.")
+    ] = None
+
+    @property
+    def picture(self) -> Path | None:
+        """The file of the picture, if one is drawn."""
+        return None if str(self.plot).lower() == "none" else self.plot
+
+
+def _parameters() -> list[inspect.Parameter]:
+    """An option for every parameter of every problem, but those that share a name with another option."""
+    texts: dict[str, dict[str, list[str]]] = {}  # parameter -> help -> problems
+    for problem in list_problems().values():
+        for name, field in problem.parameters.__dataclass_fields__.items():
+            text = f"{field.metadata.get('help', '')} ({value_text(field.default)})"
+            texts.setdefault(name, {}).setdefault(text, []).append(problem.name)
+    taken = {field.name for field in dataclasses.fields(Asked)}  # --set reaches them
+    added = []
+    for name, helps in texts.items():
+        if name not in taken:
+            parts = [f"{', '.join(names)}: {text}" for text, names in helps.items()]
+            flag, text = f"--{name.replace('_', '-')}", "; ".join(parts if len(helps) > 1 else helps)
+            kind = Annotated[str | None, typer.Option(flag, metavar="VALUE,..", help=text)]
+            added.append(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            )
+    return added
+
+
+@application.command("compare")
+@takes(Asked, _parameters())
+def compare(asked: Asked, **given: str | None) -> None:
+    """Run policies on the same workloads and compare them.
+
+    Every parameter of the problem is an option; a comma list of values runs each, several lists run
+    all combinations, and the first list is the x axis of the picture. One that is true or false may
+    stand without a value, which means true.
+    """
+    began = time.monotonic()
+    picture = asked.picture
+    for module in ("pandas", *(("matplotlib",) if picture is not None else ())):
+        require(module)
+    from schedgym.evaluation.plot import FORMATS, plot_comparison
+    from schedgym.evaluation.runner import sweep
+
+    wanted = _plan(asked, {name: text for name, text in given.items() if text is not None})
+    check_output(asked.json)
+    check_output(asked.csv)
+    check_output(picture, FORMATS)
+    frame = sweep(
+        wanted.id,
+        wanted.acting,
+        wanted.grid,
+        asked.episodes,
+        asked.seed,
+        parameters=wanted.fixed,
+        n_jobs=asked.n_jobs,
+        options=wanted.options,
+    )
+    context = _context(wanted, frame)
+    seconds = time.monotonic() - began
+    _print_comparison(wanted.problem, frame, wanted.reference, f"{context} · {seconds:.1f} s")
+    _print_statements(frame)
+    if picture is not None:
+        plot_comparison(frame, picture, reference=wanted.reference, subtitle=context)
+    if asked.csv is not None:
+        with atomic_write(asked.csv) as stream:
+            frame.to_csv(stream, index=False)
+    if asked.json is not None:
+        write_json(_report(wanted, frame), asked.json)
+    written = [str(path) for path in (picture, asked.csv, asked.json) if path is not None]
+    if written:
+        say(f"wrote {', '.join(written)}")
+
+
+# what is run ---------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """A comparison, everything in it checked.
+
+    Attributes:
+        problem, id: where.
+        fixed: parameters with one value, those of the preset included.
+        grid: parameters with several.
+        acting: label -> name of a policy, or an agent's policy.
+        options: label -> options of the policy.
+        reference: label that differences refer to.
+    """
+
+    problem: Problem
+    id: str
+    fixed: dict[str, Any]
+    grid: dict[str, list[Any]]
+    acting: dict[str, Any]
+    options: dict[str, dict[str, Any]]
+    reference: str
+
+    @property
+    def base(self) -> dict[str, Any]:
+        """The environment's parameters that do not vary, those of the id included."""
+        variant = self.problem.ids[self.id]
+        return {**variant.parameters, **variant.baseline_parameters, **self.fixed}
+
+
+def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
+    from schedgym.evaluation.runner import default_policies, expand_grid, resolve_id
+
+    problem, id = resolve_id(asked.id)
+    parsed = _parse_parameters(problem, id, given, pairs(asked.set, "--set"))
+    grid = {key: values for key, values in parsed.items() if len(values) > 1}
+    preset = _preset(problem, asked.preset, parsed.get("trace", [None]) != [None])
+    fixed = {key: value for key, value in preset.items() if key not in parsed}
+    fixed |= {key: values[0] for key, values in parsed.items() if len(values) == 1}
+    plan = _Plan(problem, id, fixed, grid, {}, {}, "")
+    combinations = [plan.base | own for own in expand_grid(grid)]
+    for combination in combinations:
+        problem.build(id, combination)
+    texts = pairs(asked.option, "--option")
+    if asked.policies is not None:
+        names = [part.strip() for part in asked.policies.split(",")]
+    else:
+        names = default_policies(problem, id, combinations, [key.rpartition(".")[0] for key in texts])
+    acting = _policies(problem, names)
+    options = _split_options(texts, problem, list(acting))
+    for label, agent in _agents(asked.agents, id).items():
+        if label in acting:
+            raise InvalidParameter(f"--agents: {label!r} is the name of a policy, too: rename the file")
+        acting[label] = agent
+    labels = list(acting)
+    reference = asked.reference
+    if reference is None:
+        usual = problem.ids[id].reference
+        reference = usual if usual in labels else labels[0]
+    reference = reference.removeprefix(f"{problem.name}/")
+    if reference not in labels:
+        raise UnknownName("reference policy", reference, labels)
+    return dataclasses.replace(plan, acting=acting, options=options, reference=reference)
+
+
+def _parse_parameters(
+    problem: Problem, id: str, given: Mapping[str, str], settings: Mapping[str, str]
+) -> dict[str, list[Any]]:
+    """The values of each parameter, given as an option or by --set."""
+    kinds = problem.parameters.kinds()
+    # in the order of the problem's own parameters, not of all problems' options
+    texts = {key: given[key] for key in (*kinds, *given) if key in given}
+    for key, text in settings.items():
+        if key in texts:
+            raise InvalidParameter(f"--set: {key} is given twice")
+        texts[key] = text
+    for key in given:
+        if key not in kinds:
+            flags = [f"--{known.replace('_', '-')}" for known in kinds]
+            raise UnknownName(f"option of {id}", f"--{key.replace('_', '-')}", flags)
+    return {key: _parse_values(problem.parameters, key, text) for key, text in texts.items()}
+
+
+def _parse_values(parameters: type[Parameters], name: str, text: str) -> list[Any]:
+    """The values of a comma list; a file's name may contain commas."""
+    kinds = parameters.kinds()
+    if name not in kinds:
+        raise UnknownName("parameter", name, kinds)
+    parts = [text] if os.path.exists(text) else [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InvalidParameter(f"{name}: an empty value in {text!r}")
+    values = [parameters.parse(name, part) for part in parts]
+    for value in values:
+        if values.count(value) > 1:
+            raise InvalidParameter(f"{name}: {value} is given twice")
+    return values
+
+
+def _preset(problem: Problem, name: str | None, traced: bool) -> Mapping[str, Any]:
+    if name is None:
+        return problem.presets.get(TRACE_PRESET, {}) if traced else {}
+    if name not in problem.presets:
+        raise UnknownName("preset", name, problem.presets)
+    return problem.presets[name]
+
+
+def _policies(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
+    """Label -> label, of the policies named."""
+    from schedgym.core.policy import resolve_policy_name
+
+    acting: dict[str, Any] = {}
+    for policy in names:
+        label = resolve_policy_name(policy, problem.name).removeprefix(f"{problem.name}/")
+        if label in acting:
+            raise InvalidParameter(f"policies: {label!r} is named twice")
+        acting[label] = label
+    return acting
+
+
+def _agents(text: str | None, id: str) -> dict[str, Any]:
+    """Label -> policy, of the agents that a comma list names."""
+    found: dict[str, Any] = {}
+    if text is None:
+        return found
+    from schedgym.agents.policy import make_agent
+
+    for source in (part.strip() for part in text.split(",")):
+        agent = make_agent(source, id)
+        if agent.name in found:
+            raise InvalidParameter(f"--agents: two are called {agent.name!r}")
+        found[agent.name] = agent
+    return found
+
+
+def _split_options(
+    options: Mapping[str, str], problem: Problem, labels: list[str]
+) -> dict[str, dict[str, Any]]:
+    """POLICY.NAME -> text as label -> typed options."""
+    texts: dict[str, dict[str, str]] = {}
+    for key, text in options.items():
+        policy, dot, option = key.rpartition(".")
+        if not dot:
+            raise InvalidParameter(f"--option: must be POLICY.NAME=VALUE, got {key + '=' + text!r}")
+        label = policy.removeprefix(f"{problem.name}/")
+        if label not in labels:
+            raise UnknownName("policy of this comparison", label, labels)
+        texts.setdefault(label, {})[option] = text
+    return {label: policy_options(label, problem, given) for label, given in texts.items()}
+
+
+def _context(plan: _Plan, frame: Any) -> str:
+    """What was run, in one line: the id, what differs from its defaults, episodes, seed."""
+    fields = plan.problem.parameters.__dataclass_fields__
+    parts = [plan.id]
+    for key, value in plan.fixed.items():
+        if value != plan.problem.ids[plan.id].parameters.get(key, fields[key].default):
+            text = Path(value).name if isinstance(value, str) else value_text(value)
+            parts.append(f"{key}={text}")
+    parts += [f"{key}={','.join(value_text(v) for v in values)}" for key, values in plan.grid.items()]
+    count, seed = frame.attrs["episodes"], frame.attrs["seed"]
+    return " · ".join([*parts, f"{count} episode{'s' if count != 1 else ''}", f"seed {seed}"])
+
+
+def _report(plan: _Plan, frame: Any) -> dict[str, Any]:
+    """The comparison as JSON has it."""
+    from schedgym.evaluation.manifest import make_manifest
+    from schedgym.evaluation.statements import examine
+    from schedgym.evaluation.statistics import paired_differences, summarize
+
+    return {
+        "problem": plan.problem.name,
+        "id": plan.id,
+        "objective": frame.attrs["objective"],
+        "unit": plan.problem.metric(frame.attrs["objective"]).unit,
+        "reference": plan.reference,
+        "views": frame.attrs["views"],
+        "policy_seconds": frame.attrs["policy_seconds"],
+        "summary": summarize(frame).to_dict("records"),
+        "differences": paired_differences(frame, plan.reference).to_dict("records"),
+        "statements": [dataclasses.asdict(item) for item in examine(frame)],
+        "values": frame.to_dict("list"),
+        "manifest": make_manifest(
+            seeds=[frame.attrs["seed"]], parameters={**plan.base, **plan.grid}, options=plan.options
+        ),
+    }
+
+
+# what is printed -----------------------------------------------------------------------------------
+
+
+def _print_statements(frame: Any) -> None:
+    """What the paper says about these policies, and whether it holds here."""
+    from schedgym.evaluation.statements import examine
+
+    rows = []
+    for item in examine(frame):
+        setting = ", ".join(f"{name} {value_text(value)}" for name, value in item.setting.items())
+        text = f"{item.statement.policy} has a better {item.statement.metric} than {item.rival}"
+        rows.append(
+            (
+                f"{setting}: {text}" if setting else text,
+                f"{100 * item.statement.by:.0f}%" if item.statement.by else "better",
+                "-" if math.isnan(item.gain) else f"{100 * item.gain:+.1f}%",
+                _interval(100 * item.low, 100 * item.high),
+                item.verdict,
+                item.statement.source,
+            )
+        )
+    if rows:
+        headings = ("statement", "stated", "measured", "95% interval", "verdict", "source")
+        title = "What the paper says of them, on these workloads"
+        make_console().print(make_table(title, headings, rows))
+        say("percentages: of the mean of the policy named second (in the table above: of the reference's)")
+
+
+def _print_comparison(problem: Problem, frame: Any, reference: str, context: str) -> None:
+    from schedgym.evaluation.statistics import paired_differences, plain, setting_columns, summarize
+
+    summary = summarize(frame)
+    differences = paired_differences(frame, reference)
+    swept = setting_columns(frame)
+    means = frame.groupby([*swept, "policy", "metric"], dropna=False, sort=False)["value"].mean()
+    averages = {tuple(plain(part) for part in key): float(value) for key, value in means.items()}
+
+    def key(row: Mapping[Any, Any]) -> tuple[Any, ...]:
+        return tuple(plain(row[name]) for name in (*swept, "policy"))
+
+    other = {key(row): row for row in differences.to_dict("records")}
+    bounded = bool(summary["bound"].notna().any())
+    # a reference close to 0 in some episodes has no relative interval
+    many = frame.attrs["episodes"] > 1
+    absolute = bool(differences["relative_low" if many else "relative"].isna().any())
+    objective, variant = frame.attrs["objective"], problem.ids[frame.attrs["id"]]
+    names = [name for name in variant.table if name != objective]
+    unit = problem.metric(objective).unit
+    fixed = [*swept, "policy", _heading(problem, objective), "95% interval"]
+    fixed += ["ratio to bound"] * bounded
+    took = {key(row): 1000 * row["seconds"] for row in frame.attrs["policy_seconds"]}
+    fixed += [f"vs {reference} [{unit if absolute else '%'}]", "95% interval", *["[%]"] * absolute]
+    fixed.append("policy time [ms]")
+    rows: list[list[str] | None] = []
+    before: tuple[Any, ...] | None = None
+    truncated: list[str] = []
+    for row in summary.to_dict("records"):
+        place = key(row)
+        if before is not None and place[:-1] != before:
+            rows.append(None)
+        shown = [value_text(value) if place[:-1] != before else "" for value in place[:-1]]
+        before = place[:-1]
+        shown += [row["policy"], four_digits(row["mean"]), _interval(row["low"], row["high"])]
+        shown += [four_digits(row["ratio"])] * bounded
+        shown += _difference(other.get(place), absolute)
+        shown.append(four_digits(took[place]))
+        shown += [four_digits(averages[*place, name]) for name in names]
+        rows.append(shown)
+        if share := averages[*place, "truncated"]:
+            count = round(share * row["episodes"])
+            truncated.append(f"{row['policy']} ({count} of {row['episodes']})")
+    _print_fitted(variant.title, fixed, [_heading(problem, name) for name in names], rows, len(swept))
+    _print_notes(frame, bounded, truncated)
+    say(context)
+
+
+def _print_fitted(
+    title: str, fixed: list[str], metrics: list[str], rows: list[list[str] | None], names: int
+) -> None:
+    """A table with as many of the metrics as fit; --json and --csv have them all."""
+    console, endless = make_console(), Console(width=10_000)
+    narrow = has_width(console)
+    for count in range(len(metrics), -1, -1):
+        headings = [*fixed, *metrics[:count]]
+        if narrow:
+            headings = ["\n".join(textwrap.wrap(text, 13, break_long_words=False)) for text in headings]
+        table = make_table(title, headings, [row and row[: len(headings)] for row in rows])
+        for i, column in enumerate(table.columns):
+            column.justify, column.no_wrap = "left" if i == names else "right", True
+        needed = endless.measure(table).maximum
+        if not narrow or needed <= console.width:
+            break
+    console.width = max(console.width, needed)  # a line that wraps is read, one that is cut is not
+    console.print(table)
+
+
+def _print_notes(frame: Any, bounded: bool, truncated: list[str]) -> None:
+    notes = [
+        "means over the episodes; *: the interval excludes 0",
+        "policy time: of all decisions of an episode, median",
+    ]
+    if bounded:
+        notes.append("ratio to bound: of the means, - where the bound is 0")
+    say("; ".join(notes))
+    episodes, distinct = frame.attrs["episodes"], frame.attrs["distinct"]
+    if distinct < episodes:
+        say(f"{episodes} episodes over {distinct} different lists of jobs: intervals are too narrow")
+    elif 1 < episodes < FEW:
+        say(f"only {episodes} episodes: intervals of so few tend to be too narrow")
+    if truncated:
+        say(f"episodes that ended with work left (its charge is included): {', '.join(truncated)}")
+    if views := frame.attrs["views"]:
+        text = ", ".join(f"{policy} ({view})" for policy, view in views.items())
+        say(f"in a view of their own: {text}")
+
+
+def _heading(problem: Problem, name: str) -> str:
+    unit = problem.metric(name).unit
+    return name.replace("_", " ") + (f" [{unit}]" if unit else "")
+
+
+def _interval(low: float, high: float, show: Callable[[float], str] = four_digits) -> str:
+    return f"{show(low)} .. {show(high)}" if math.isfinite(low) and math.isfinite(high) else "-"
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "") + four_digits(value)
+
+
+def _percent(value: float) -> str:
+    """A percentage with its sign and one digit."""
+    if not math.isfinite(value):
+        return "-"
+    if abs(value) >= 1e6:
+        return f"{value:+.1e}"
+    return f"{value:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"
+
+
+def _difference(row: Mapping[Any, Any] | None, absolute: bool) -> list[str]:
+    """Cells of a paired difference: relative with its interval, or absolute with its own and relative."""
+    if row is None:
+        return ["reference", "", ""] if absolute else ["reference", ""]
+    mean, low, high = (row[name] for name in ("difference", "low", "high"))
+    # both intervals resample the same episodes, but only this one always exists
+    mark = " *" if low > 0 or high < 0 else "  "
+    if absolute:
+        return [_signed(mean) + mark, _interval(low, high, _signed), _percent(100 * row["relative"])]
+    low, high = 100 * row["relative_low"], 100 * row["relative_high"]
+    mark = " *" if low > 0 or high < 0 else "  "
+    return [_percent(100 * row["relative"]) + mark, _interval(low, high, _percent)]
