@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
     from schedgym.evaluation.report import write_report
-    from schedgym.evaluation.runner import evaluate, play, sweep
+    from schedgym.evaluation.runner import How, evaluate, play, sweep
     from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
     from schedgym.evaluation.store import ResultsStore
     from schedgym.evaluation.sweeps import SweepSpec, load_spec, make_spec, run_sweep
 
 __all__ = [
+    "How",
     "ResultsStore",
     "SweepSpec",
     "bootstrap_interval",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "How": "runner",
     "ResultsStore": "store",
     "SweepSpec": "sweeps",
     "bootstrap_interval": "statistics",

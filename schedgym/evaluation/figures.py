@@ -190,6 +190,63 @@ def _error(estimates: Sequence[Estimate], factor: float = 1.0) -> dict[str, Any]
     }
 
 
+def _marks(
+    x: Sequence[float], y: Sequence[float], texts: Sequence[str], marker: Mapping[str, Any], **more: Any
+) -> dict[str, Any]:
+    """Marks, each with a text that shows when it is touched."""
+    trace = {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), "text": list(texts)}
+    return trace | {"hovertemplate": "%{text}<extra></extra>", "marker": dict(marker), **more}
+
+
+def _edged(size: float, colour: Any, symbol: Any, width: float = 1.5) -> dict[str, Any]:
+    """A marker with a light edge; colour and symbol may be lists."""
+    return {"size": size, "symbol": symbol, "color": colour, "line": {"color": "@paper", "width": width}}
+
+
+def _band(
+    board: Board, policy: str, x: Sequence[Any], low: Sequence[float], high: Sequence[float], opacity: float
+) -> dict[str, Any]:
+    """The area between two curves, in a policy's colour."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [*x, *reversed(x)],
+        "y": [*high, *reversed(low)],
+        "fill": "toself",
+        "fillcolor": _colour(board, policy, opacity),
+        "line": {"width": 0, "color": _colour(board, policy)},
+        "hoverinfo": "skip",
+        "legendgroup": plain_text(policy),
+        "showlegend": False,
+    }
+
+
+def _curve(board: Board, policy: str, x: Sequence[Any], y: Sequence[float], **more: Any) -> dict[str, Any]:
+    """A policy's line; its band hides with it."""
+    name = plain_text(policy)
+    line = {"color": _colour(board, policy), "width": 2, "dash": _dash(board, policy)}
+    trace = {"type": "scatter", "mode": "lines", "name": name, "legendgroup": name}
+    return trace | {"x": list(x), "y": list(y), "line": line | more.pop("line", {}), **more}
+
+
+def _curves_layout(height: float, below: float, **axes: Any) -> dict[str, Any]:
+    """The layout of curves with one tooltip for all, and their legend below."""
+    legend = {"orientation": "h", "y": -below, "yanchor": "top", "x": 0}
+    return _layout(height, showlegend=True, hovermode="x unified", legend=legend, **axes)
+
+
+def _side(board: Board) -> str:
+    return "upper" if board.metric.better == "max" else "lower"
+
+
+def _bound_line(across: str, bound: float) -> dict[str, Any]:
+    """A dashed line through the plot at a value of the axis ``across``: "x" or "y"."""
+    along = "y" if across == "x" else "x"
+    line = {"color": "@bound", "dash": "dash", "width": 1.5}
+    ends = {f"{across}0": bound, f"{across}1": bound, f"{along}0": 0, f"{along}1": 1}
+    return {"type": "line", f"{along}ref": "paper", **ends, "line": line, "layer": "below"}
+
+
 def _spread(values: F8) -> F8:
     """Offsets between -1 and 1 that keep near values apart, the same at every call."""
     ranks = np.empty(len(values))
@@ -197,8 +254,8 @@ def _spread(values: F8) -> F8:
     return np.asarray((ranks * 0.6180339887498949) % 1.0 * 2.0 - 1.0)
 
 
-def _height(entries: Sequence[Entry], more: int = 0) -> float:
-    return 96.0 + 34.0 * (len(entries) + more)
+def _height(rows: int) -> float:
+    return 96.0 + 34.0 * rows
 
 
 def mean_figure(board: Board, setting: Setting) -> Figure:
@@ -219,72 +276,42 @@ def mean_figure(board: Board, setting: Setting) -> Figure:
             kept = kept[np.linspace(0, len(kept) - 1, MOST_POINTS).astype(int)]
         values = values[kept]
         everything += values.tolist()
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": values.tolist(),
-                "y": (y + 0.26 * _spread(values)).tolist(),
-                "text": [f"{plain_text(entry.policy)}, {named[i]}" for i in kept],
-                "hovertemplate": "%{text}<br>%{x:.5g}<extra></extra>",
-                "marker": {"size": 5, "color": _colour(board, entry.policy, 0.5)},
-            }
-        )
-    data.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [entry.mean.value for entry in entries],
-            "y": list(range(len(entries))),
-            "error_x": _error([entry.mean for entry in entries]),
-            "text": [
-                f"<b>{plain_text(e.policy)}</b><br>mean {_interval(e.mean)}"
-                f"<br>interquartile mean {_interval(e.middle)}"
-                for e in entries
-            ],
-            "hovertemplate": "%{text}<extra></extra>",
-            "marker": {
-                "size": 11,
-                "symbol": "diamond",
-                "color": [_colour(board, entry.policy) for entry in entries],
-                "line": {"color": "@paper", "width": 1.5},
-            },
-        }
-    )
-    shapes: list[dict[str, Any]] = []
-    notes: list[dict[str, Any]] = []
+        texts = [f"{plain_text(entry.policy)}, {named[i]}" for i in kept]
+        marker = {"size": 5, "color": _colour(board, entry.policy, 0.5)}
+        dots = _marks(values.tolist(), (y + 0.26 * _spread(values)).tolist(), texts, marker)
+        data.append(dots | {"hovertemplate": "%{text}<br>%{x:.5g}<extra></extra>"})
+    texts = [
+        f"<b>{plain_text(e.policy)}</b><br>mean {_interval(e.mean)}"
+        f"<br>interquartile mean {_interval(e.middle)}"
+        for e in entries
+    ]
+    means = [entry.mean for entry in entries]
+    marker = _edged(11, [_colour(board, entry.policy) for entry in entries], "diamond")
+    x = [mean.value for mean in means]
+    data.append(_marks(x, range(len(entries)), texts, marker, error_x=_error(means)))
+    shapes, notes = [], []
     if math.isfinite(setting.bound):
         everything.append(setting.bound)
-        shapes, notes = _bound_line(board, setting.bound, len(entries))
-    log = _logarithmic(everything)
-    if log:
-        for note in notes:
-            note["x"] = math.log10(note["x"])
+        shapes = [_bound_line("x", setting.bound) | {"xref": "x"}]
+        note = {
+            "x": math.log10(setting.bound) if _logarithmic(everything) else setting.bound,
+            "y": 1,
+            "yref": "paper",
+            "yanchor": "bottom",
+            "xanchor": "right" if _side(board) == "upper" else "left",
+            "showarrow": False,
+            "text": f"mean {_side(board)} bound {number(setting.bound)}",
+            "font": {"size": 11, "color": "@bound"},
+        }
+        notes = [note]
     layout = _layout(
-        _height(entries),
+        _height(len(entries)),
         xaxis=_value_axis(_label(board), everything),
         yaxis=_policy_axis(entries),
         shapes=shapes,
         annotations=notes,
     )
     return {"data": data, "layout": layout}
-
-
-def _bound_line(board: Board, bound: float, rows: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    side = "upper" if board.metric.better == "max" else "lower"
-    line = {"color": "@bound", "dash": "dash", "width": 1.5}
-    shape = {"type": "line", "xref": "x", "yref": "paper", "x0": bound, "x1": bound, "y0": 0, "y1": 1}
-    note = {
-        "x": bound,
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "bottom",
-        "xanchor": "right" if side == "upper" else "left",
-        "showarrow": False,
-        "text": f"mean {side} bound {number(bound)}",
-        "font": {"size": 11, "color": "@bound"},
-    }
-    return [{**shape, "line": line, "layer": "below"}], [note]
 
 
 def difference_figure(board: Board, setting: Setting) -> Figure | None:
@@ -309,31 +336,13 @@ def difference_figure(board: Board, setting: Setting) -> Figure | None:
         )
     better = "more" if board.metric.better == "max" else "less"
     title = f"difference to {board.reference} [{'%' if relative else board.metric.unit or '1'}]"
+    symbols = ["diamond-open" if e is base else "diamond" for e in entries]
+    marker = _edged(11, [_colour(board, e.policy) for e in entries], symbols)
+    x = [estimate.value * factor for estimate in shown]
+    axis = _axis(f"{title} ({better} is better)", zeroline=True, zerolinecolor="@ink", zerolinewidth=1)
     return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": [estimate.value * factor for estimate in shown],
-                "y": list(range(len(entries))),
-                "error_x": _error(shown, factor),
-                "text": texts,
-                "hovertemplate": "%{text}<extra></extra>",
-                "marker": {
-                    "size": 11,
-                    "symbol": ["diamond-open" if e is base else "diamond" for e in entries],
-                    "color": [_colour(board, e.policy) for e in entries],
-                    "line": {"color": "@paper", "width": 1.5},
-                },
-            }
-        ],
-        "layout": _layout(
-            _height(entries),
-            xaxis=_axis(
-                f"{title} ({better} is better)", zeroline=True, zerolinecolor="@ink", zerolinewidth=1
-            ),
-            yaxis=_policy_axis(entries),
-        ),
+        "data": [_marks(x, range(len(entries)), texts, marker, error_x=_error(shown, factor))],
+        "layout": _layout(_height(len(entries)), xaxis=axis, yaxis=_policy_axis(entries)),
     }
 
 
@@ -352,58 +361,28 @@ def profile_figure(board: Board, settings: Sequence[Setting], confidence: float)
     largest = max(largest, 1.02)
     log = largest > 5.0
     thresholds = np.geomspace(1.0, largest, 120) if log else np.linspace(1.0, largest, 120)
+    places = thresholds.tolist()
     data: list[dict[str, Any]] = []
     for policy in board.policies:
         profile = board.profile(policy, thresholds, confidence, settings)
         if profile is None:
             continue
-        share, low, high = profile
-        name = plain_text(policy)
+        share, low, high = (values.tolist() for values in profile)
         if np.isfinite(low).all():
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "x": [*thresholds.tolist(), *thresholds[::-1].tolist()],
-                    "y": [*high.tolist(), *low[::-1].tolist()],
-                    "fill": "toself",
-                    "fillcolor": _colour(board, policy, 0.12),
-                    "line": {"width": 0, "color": _colour(board, policy)},
-                    "hoverinfo": "skip",
-                    "legendgroup": name,
-                    "showlegend": False,
-                }
-            )
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": name,
-                "legendgroup": name,
-                "x": thresholds.tolist(),
-                "y": share.tolist(),
-                "line": {
-                    "color": _colour(board, policy),
-                    "width": 2,
-                    "dash": _dash(board, policy),
-                    "shape": "hv",
-                },
-                "text": [name] * len(thresholds),
-                "hovertemplate": "%{text}: %{y:.0%} of the episodes<extra></extra>",
-            }
-        )
+            data.append(_band(board, policy, places, low, high, 0.12))
+        template = "%{text}: %{y:.0%} of the episodes<extra></extra>"
+        texts = [plain_text(policy)] * len(places)
+        step = {"shape": "hv"}
+        data.append(_curve(board, policy, places, share, line=step, text=texts, hovertemplate=template))
     if not data:
         return None
     title = "factor to the best policy of the episode"
-    axis = _log_axis(title, thresholds) if log else _axis(title, zeroline=False)
-    axis |= {"hoverformat": ".4g"}
-    layout = _layout(
+    axis = _log_axis(title, places) if log else _axis(title, zeroline=False)
+    layout = _curves_layout(
         400,
-        xaxis=axis,
+        0.22,
+        xaxis=axis | {"hoverformat": ".4g"},
         yaxis=_axis("share of episodes within it", range=[0, 1.04], tickformat=".0%", zeroline=False),
-        showlegend=True,
-        hovermode="x unified",
-        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
     )
     return {"data": data, "layout": layout}
 
@@ -413,43 +392,25 @@ def effort_figure(board: Board, setting: Setting) -> Figure | None:
     entries = [e for e in setting.entries if e.seconds > 0 and math.isfinite(e.mean.value)]
     if len(entries) < 2:
         return None
-    data = [
-        {
-            "type": "scatter",
-            "mode": "markers+text",
-            "x": [entry.seconds],
-            "y": [entry.mean.value],
-            "text": [f" {plain_text(entry.policy)}"],
-            "textposition": "middle right",
-            "textfont": {"size": 11, "color": "@muted"},
-            "hovertemplate": f"<b>%{{text}}</b><br>{_interval(entry.mean)}<br>%{{x:.3g}} s per episode"
-            "<extra></extra>",
-            "cliponaxis": False,
-            "marker": {
-                "size": 11,
-                "symbol": _symbol(board, entry.policy),
-                "color": _colour(board, entry.policy),
-                "line": {"color": "@paper", "width": 1.5},
-            },
-        }
-        for entry in entries
-    ]
-    shapes = []
-    if math.isfinite(setting.bound):
-        line = {"color": "@bound", "dash": "dash", "width": 1.5}
-        shapes = [
-            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": setting.bound, "y1": setting.bound}
-            | {"line": line, "layer": "below"}
-        ]
+    data = []
+    for entry in entries:
+        marker = _edged(11, _colour(board, entry.policy), _symbol(board, entry.policy))
+        mark = _marks([entry.seconds], [entry.mean.value], [f" {plain_text(entry.policy)}"], marker)
+        template = f"<b>%{{text}}</b><br>{_interval(entry.mean)}<br>%{{x:.3g}} s per episode<extra></extra>"
+        mark |= {"mode": "markers+text", "hovertemplate": template, "cliponaxis": False}
+        mark |= {"textposition": "middle right", "textfont": {"size": 11, "color": "@muted"}}
+        data.append(mark)
     means = [e.mean.value for e in entries]
+    shapes = []
     if math.isfinite(setting.bound) and 0.5 * min(means) <= setting.bound <= 2 * max(means):
         means.append(setting.bound)
+        shapes = [_bound_line("y", setting.bound)]
     title = _label(board, mean=True)
     layout = _layout(
         400,
         xaxis=_log_axis("decision time per episode", [e.seconds for e in entries], _duration),
         yaxis=_log_axis(title, means) if _logarithmic(means) else _axis(title, zeroline=False),
-        shapes=shapes if len(means) > len(entries) else [],
+        shapes=shapes,
     )
     layout["margin"]["r"] = 90
     return {"data": data, "layout": layout}
@@ -505,76 +466,41 @@ def _sweep_figure(board: Board, name: str, numeric: bool, settings: list[Setting
         return value if numeric else plain_text(_value_text(value))
 
     for policy in board.policies:
-        found = [(s, e) for s in settings if (e := s.entry(policy)) is not None]
-        x = [place(setting) for setting, _ in found]
-        estimates = [entry.mean for _, entry in found]
-        means += [e.value for e in estimates]
-        label = plain_text(policy)
-        banded = [(at, e) for at, e in zip(x, estimates, strict=True) if math.isfinite(e.low)]
+        found = [(place(s), e.mean) for s in settings if (e := s.entry(policy)) is not None]
+        values = [mean.value for _, mean in found]
+        means += values
+        banded = [(x, mean) for x, mean in found if math.isfinite(mean.low)]
         if len(banded) > 1:
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "x": [at for at, _ in banded] + [at for at, _ in reversed(banded)],
-                    "y": [e.high for _, e in banded] + [e.low for _, e in reversed(banded)],
-                    "fill": "toself",
-                    "fillcolor": _colour(board, policy, 0.13),
-                    "line": {"width": 0, "color": _colour(board, policy)},
-                    "hoverinfo": "skip",
-                    "legendgroup": label,
-                    "showlegend": False,
-                }
-            )
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": label,
-                "legendgroup": label,
-                "x": x,
-                "y": [e.value for e in estimates],
-                "text": [f"{label}: {_interval(e)}" for e in estimates],
-                "hovertemplate": "%{text}<extra></extra>",
-                "line": {"color": _colour(board, policy), "width": 2, "dash": _dash(board, policy)},
-                "marker": {
-                    "size": 9,
-                    "symbol": _symbol(board, policy),
-                    "line": {"color": "@paper", "width": 1},
-                },
-            }
-        )
+            x, within = zip(*banded, strict=True)
+            ends = [mean.low for mean in within], [mean.high for mean in within]
+            data.append(_band(board, policy, x, *ends, 0.13))
+        curve = _curve(board, policy, [x for x, _ in found], values, mode="lines+markers")
+        curve["text"] = [f"{plain_text(policy)}: {_interval(mean)}" for _, mean in found]
+        curve["hovertemplate"] = "%{text}<extra></extra>"
+        edge = {"color": "@paper", "width": 1}
+        data.append(curve | {"marker": {"size": 9, "symbol": _symbol(board, policy), "line": edge}})
     bounds = [setting.bound for setting in settings]
     if any(math.isfinite(bound) for bound in bounds):
-        side = "upper" if board.metric.better == "max" else "lower"
         data.append(
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": f"{side} bound",
+                "name": f"{_side(board)} bound",
                 "x": [place(setting) for setting in settings],
                 "y": [bound if math.isfinite(bound) else None for bound in bounds],
                 "line": {"color": "@bound", "dash": "dash", "width": 1.5},
-                "hovertemplate": f"{side} bound: %{{y:.5g}}<extra></extra>",
+                "hovertemplate": f"{_side(board)} bound: %{{y:.5g}}<extra></extra>",
             }
         )
     axis = _axis(name.replace("_", " "), zeroline=False)
     if numeric:
-        places = [float(place(setting)) for setting in settings]
-        ticks = sorted(set(places))
+        ticks = sorted({float(place(setting)) for setting in settings})
         axis |= {"tickvals": ticks, "ticktext": [f"{value:g}" for value in ticks]}
         if len(ticks) > 2 and min(ticks) > 0 and max(ticks) >= 4 * min(ticks):
             axis["type"] = "log"
     else:
         axis["type"] = "category"
-    layout = _layout(
-        430,
-        xaxis=axis,
-        yaxis=_value_axis(_label(board, mean=True), means),
-        showlegend=True,
-        hovermode="x unified",
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
-    )
+    layout = _curves_layout(430, 0.2, xaxis=axis, yaxis=_value_axis(_label(board, mean=True), means))
     return {"data": data, "layout": layout}
 
 
@@ -590,41 +516,21 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> Figure | None:
             entries = [e for e in setting.entries if math.isfinite(e.relative_gap.value)]
             if not entries:
                 continue
-            y = len(rows)
-            rows.append(f"{plain_text(name)}" + (f", {plain_text(setting.label)}" if setting.label else ""))
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "x": [100 * e.relative_gap.value for e in entries],
-                    "y": [y] * len(entries),
-                    "text": [
-                        f"<b>{plain_text(e.policy)}</b><br>{rows[y]}<br>"
-                        f"gap {_interval(e.relative_gap, 100, '%')}"
-                        for e in entries
-                    ],
-                    "hovertemplate": "%{text}<extra></extra>",
-                    "marker": {
-                        "size": 12,
-                        "color": [_colour(board, e.policy) for e in entries],
-                        "symbol": [_symbol(board, e.policy) for e in entries],
-                        "opacity": 0.9,
-                        "line": {"color": "@paper", "width": 1},
-                    },
-                }
-            )
+            row = plain_text(name) + (f", {plain_text(setting.label)}" if setting.label else "")
+            texts = [
+                f"<b>{plain_text(e.policy)}</b><br>{row}<br>gap {_interval(e.relative_gap, 100, '%')}"
+                for e in entries
+            ]
+            colours = [_colour(board, e.policy) for e in entries]
+            symbols = [_symbol(board, e.policy) for e in entries]
+            marker = _edged(12, colours, symbols, 1) | {"opacity": 0.9}
+            x = [100 * e.relative_gap.value for e in entries]
+            data.append(_marks(x, [len(rows)] * len(entries), texts, marker))
+            rows.append(row)
     if not rows:
         return None
-    gaps = [x for trace in data for x in trace["x"]]
-    axis = _value_axis("mean gap to the bound [% of the bound]", gaps)
-    return {
-        "data": data,
-        "layout": _layout(
-            96 + 34 * len(rows),
-            xaxis=axis,
-            yaxis=_row_axis(rows),
-        ),
-    }
+    axis = _value_axis("mean gap to the bound [% of the bound]", [x for trace in data for x in trace["x"]])
+    return {"data": data, "layout": _layout(_height(len(rows)), xaxis=axis, yaxis=_row_axis(rows))}
 
 
 # schedules -----------------------------------------------------------------------------------------
@@ -650,67 +556,25 @@ def gantt_figure(record: ScheduleRecord, schema: Schema) -> tuple[Figure, str]:
     if by_job:
         what = job_word
     row = (record.job if by_job else record.server).astype(np.int64)
-    servers = len(record.workload.cluster[schema.cluster[0].name])
-    order = np.lexsort((record.job, record.start))
-    notes = []
-    total_rows = len(np.unique(row))
-    if total_rows > MOST_ROWS:
-        used = np.bincount(row, weights=record.end - record.start)
-        if by_job:
-            kept_rows = np.unique(row)[:MOST_ROWS]
-            notes.append(f"the first {MOST_ROWS} of {total_rows} {what}s")
-        else:
-            kept_rows = np.sort(np.argsort(-used, kind="stable")[:MOST_ROWS])
-            notes.append(f"the {MOST_ROWS} busiest of {total_rows} {what}s in use")
-        order = order[np.isin(row[order], kept_rows)]
-    if len(order) > MOST_PIECES:
-        notes.append(f"the first {MOST_PIECES:,} of {len(order):,} pieces of work")
-        order = order[:MOST_PIECES]
+    order, notes = _pieces(record, row, by_job, what)
     lanes = _lanes(row, record.start, record.end, order)
     rows = sorted({int(row[i]) for i in order})
-    deep = {r: 1 for r in rows}
-    for i, lane in zip(order, lanes, strict=True):
-        deep[int(row[i])] = max(deep[int(row[i])], lane + 1)
-    begin, base = {}, 0.0
-    tick, shapes = [], []
-    for number_, r in enumerate(rows):
-        begin[r] = base
-        tick.append(base + deep[r] / 2)
-        if number_ % 2:
-            shape = {
-                "type": "rect",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "y0": base - 0.1,
-                "y1": base + deep[r] + 0.1,
-            }
-            shapes.append({**shape, "fillcolor": "@ink/0.05", "line": {"width": 0}, "layer": "below"})
-        base += deep[r] + 0.2
-    data = _windows(record.workload, rows, begin) if by_job else []
+    begin, depth, bottom = _stacked(rows, row[order], lanes)
+    windows = _windows(record.workload, rows, begin) if by_job else []
     owner = _owners(record, schema)
-    groups: dict[int, list[int]] = {}
-    for place, i in enumerate(order):
-        groups.setdefault(int(owner[i]) % len(JOB_COLOURS), []).append(place)
-    height = float(np.clip(90 + 15 * base, 220, 900))
-    edge = 0.4 if height > 90 + 8 * base else 0.0
+    height = float(np.clip(90 + 15 * bottom, 220, 900))
+    edge = 0.4 if height > 90 + 8 * bottom else 0.0
     details = _details(record, owner, schema, unit, job_word, "" if by_job else what)
-    for colour, places in sorted(groups.items()):
+    data = list(windows)
+    colours = owner[order] % len(JOB_COLOURS)
+    for colour in np.unique(colours).tolist():
+        places = np.flatnonzero(colours == colour)
         chosen = order[places]
-        data.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "base": record.start[chosen].tolist(),
-                "x": (record.end - record.start)[chosen].tolist(),
-                "y": [begin[int(row[order[p]])] + lanes[p] + 0.5 for p in places],
-                "width": [0.92] * len(places),
-                "text": [details(int(i)) for i in chosen],
-                "textposition": "none",
-                "hovertemplate": "%{text}<extra></extra>",
-                "marker": {"color": f"@job{colour}", "line": {"color": "@paper", "width": edge}},
-            }
-        )
+        length, texts = record.end[chosen] - record.start[chosen], [details(int(i)) for i in chosen]
+        y = [begin[int(row[order[p]])] + lanes[p] + 0.5 for p in places]
+        marker = {"color": f"@job{colour}", "line": {"color": "@paper", "width": edge}}
+        told = {"text": texts, "textposition": "none", "hovertemplate": "%{text}<extra></extra>"}
+        data.append(_bars(record.start[chosen].tolist(), length.tolist(), y, marker) | told)
     every = max(1, len(rows) // 40)
     layout = _layout(
         height,
@@ -719,25 +583,74 @@ def gantt_figure(record: ScheduleRecord, schema: Schema) -> tuple[Figure, str]:
         xaxis=_axis(f"time [{unit}]", zeroline=False, rangemode="tozero"),
         yaxis={
             "tickmode": "array",
-            "tickvals": tick[::every],
+            "tickvals": [begin[r] + depth[r] / 2 for r in rows[::every]],
             "ticktext": [f"{plain_text(what)} {r} " for r in rows[::every]],
-            "range": [base, -0.2],
+            "range": [bottom, -0.2],
             "showgrid": False,
             "zeroline": False,
             "automargin": True,
         },
-        shapes=shapes,
+        shapes=[_shade(begin[r], depth[r]) for r in rows[1::2]],
     )
     jobs = len(np.unique(owner[order]))
     text = f"Drawn: {len(order):,} pieces of work of {jobs:,} {job_word}{'' if jobs == 1 else 's'}"
     if not by_job:
+        servers = len(record.workload.cluster[schema.cluster[0].name])
         of = f" of {servers:,}" if len(rows) < servers else ""
         text += f" on {len(rows):,}{of} {what}{'' if (servers if of else len(rows)) == 1 else 's'}"
-    elif data and data[0].get("hoverinfo") == "skip":
+    elif windows:
         text += "; shaded: from arrival to deadline"
     if notes:
         text += "; these are " + ", ".join(notes)
     return {"data": data, "layout": layout}, text + "."
+
+
+def _pieces(
+    record: ScheduleRecord, row: npt.NDArray[np.int64], by_job: bool, what: str
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """The pieces of work that are drawn, by start, and what they are where they are not all."""
+    order = np.lexsort((record.job, record.start))
+    notes = []
+    total = len(np.unique(row))
+    if total > MOST_ROWS:
+        if by_job:
+            kept = np.unique(row)[:MOST_ROWS]
+            notes.append(f"the first {MOST_ROWS} of {total} {what}s")
+        else:
+            used = np.bincount(row, weights=record.end - record.start)
+            kept = np.argsort(-used, kind="stable")[:MOST_ROWS]
+            notes.append(f"the {MOST_ROWS} busiest of {total} {what}s in use")
+        order = order[np.isin(row[order], kept)]
+    if len(order) > MOST_PIECES:
+        notes.append(f"the first {MOST_PIECES:,} of {len(order):,} pieces of work")
+        order = order[:MOST_PIECES]
+    return order, notes
+
+
+def _stacked(
+    rows: list[int], row: npt.NDArray[np.int64], lanes: list[int]
+) -> tuple[dict[int, float], dict[int, int], float]:
+    """Where each row begins, how many lanes it has, and where the last one ends."""
+    depth = dict.fromkeys(rows, 1)
+    for r, lane in zip(row.tolist(), lanes, strict=True):
+        depth[r] = max(depth[r], lane + 1)
+    begin, bottom = {}, 0.0
+    for r in rows:
+        begin[r] = bottom
+        bottom += depth[r] + 0.2
+    return begin, depth, bottom
+
+
+def _shade(begin: float, depth: int) -> dict[str, Any]:
+    """The ground of a row, to tell it from its neighbours."""
+    ends = {"x0": 0, "x1": 1, "y0": begin - 0.1, "y1": begin + depth + 0.1}
+    look = {"fillcolor": "@ink/0.05", "line": {"width": 0}, "layer": "below"}
+    return {"type": "rect", "xref": "paper", **ends, **look}
+
+
+def _bars(base: list[float], length: list[float], y: list[float], marker: dict[str, Any]) -> dict[str, Any]:
+    bars = {"type": "bar", "orientation": "h", "base": base, "x": length, "y": y}
+    return bars | {"width": [0.92] * len(y), "marker": marker}
 
 
 def _lanes(row: npt.NDArray[np.int64], start: F8, end: F8, order: npt.NDArray[Any]) -> list[int]:
@@ -770,18 +683,9 @@ def _windows(workload: Any, rows: Sequence[int], begin: Mapping[int, float]) -> 
     arrival, deadline = workload.jobs.get("arrival"), workload.jobs.get("deadline")
     if arrival is None or deadline is None:
         return []
-    return [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "base": [float(arrival[r]) for r in rows],
-            "x": [float(deadline[r] - arrival[r]) for r in rows],
-            "y": [begin[r] + 0.5 for r in rows],
-            "width": [0.92] * len(rows),
-            "hoverinfo": "skip",
-            "marker": {"color": "@ink/0.10", "line": {"width": 0}},
-        }
-    ]
+    base, length = ([float(v) for v in values[rows]] for values in (arrival, deadline - arrival))
+    marker = {"color": "@ink/0.10", "line": {"width": 0}}
+    return [_bars(base, length, [begin[r] + 0.5 for r in rows], marker) | {"hoverinfo": "skip"}]
 
 
 def _details(

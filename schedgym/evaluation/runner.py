@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, cast
 
 import gymnasium as gym
 import numpy as np
@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVALUATION_SEEDS",
+    "How",
     "Observed",
     "Outcome",
     "acting_parameters",
     "check_bound",
+    "check_keywords",
     "evaluate",
     "find_id",
     "lower_bound",
@@ -402,17 +404,33 @@ class Progress:
             self.bar.stop()
 
 
+class How(TypedDict, total=False):
+    """How an evaluation is done: keyword arguments of :func:`evaluate` and :func:`sweep`.
+
+    Attributes:
+        parameters: of the environment.
+        workloads: instances that take the generator's place.
+        n_jobs: processes; -1 means one per core; left out: 1. The result does not depend on it.
+        progress: whether a bar may show on stderr after two seconds; None: if stderr is a terminal.
+        options: policy (as named in ``policies``) -> its options.
+    """
+
+    parameters: Mapping[str, Any] | None
+    workloads: Sequence[Workload] | None
+    n_jobs: int
+    progress: bool | None
+    options: Mapping[str, Mapping[str, Any]] | None
+
+
+def check_keywords(function: str, given: Mapping[str, Any], known: type[Any]) -> None:
+    """Refuse a keyword argument that a typed dictionary of keyword arguments does not have."""
+    for name in given:
+        if name not in known.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
 def evaluate(
-    env_id: str,
-    policies: Any = None,
-    episodes: int | None = None,
-    seed: int = 0,
-    *,
-    parameters: Mapping[str, Any] | None = None,
-    workloads: Sequence[Workload] | None = None,
-    n_jobs: int = 1,
-    progress: bool | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
+    env_id: str, policies: Any = None, episodes: int | None = None, seed: int = 0, **how: Unpack[How]
 ) -> pd.DataFrame:
     """Run policies on the same workloads.
 
@@ -427,11 +445,7 @@ def evaluate(
         episodes: number of episodes per policy; None means 20 of the generator, all windows of a trace,
             all ``workloads``, or 1 where ``parameters`` names a workload file.
         seed: number from 0, below EVALUATION_SEEDS.
-        parameters: of the environment.
-        workloads: instances that take the generator's place.
-        n_jobs: processes; -1 means one per core. The result does not depend on it.
-        progress: whether a bar may show on stderr after two seconds; None: if stderr is a terminal.
-        options: policy (as named in ``policies``) -> its options.
+        **how: ``parameters``, ``workloads``, ``n_jobs``, ``progress`` and ``options`` of :class:`How`.
 
     Returns:
         a tidy frame with one row per policy x episode x metric and the columns policy, episode, seed,
@@ -447,18 +461,7 @@ def evaluate(
         RuntimeError: when rewards do not sum to the objective, or an objective beats its bound: a bug.
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
-    return sweep(
-        env_id,
-        policies,
-        {},
-        episodes,
-        seed,
-        parameters=parameters,
-        workloads=workloads,
-        n_jobs=n_jobs,
-        progress=progress,
-        options=options,
-    )
+    return sweep(env_id, policies, {}, episodes, seed, **how)
 
 
 def sweep(
@@ -467,12 +470,7 @@ def sweep(
     grid: Mapping[str, Sequence[Any]],
     episodes: int | None = None,
     seed: int = 0,
-    *,
-    parameters: Mapping[str, Any] | None = None,
-    workloads: Sequence[Workload] | None = None,
-    n_jobs: int = 1,
-    progress: bool | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
+    **how: Unpack[How],
 ) -> pd.DataFrame:
     """:func:`evaluate` in every combination of parameter values.
 
@@ -482,11 +480,7 @@ def sweep(
         grid: parameter -> values; the product of all is run.
         episodes: as for :func:`evaluate`; None may mean another number in each setting.
         seed: the same in every setting.
-        parameters: of all settings.
-        workloads: as for :func:`evaluate`.
-        n_jobs: as for :func:`evaluate`.
-        progress: as for :func:`evaluate`.
-        options: as for :func:`evaluate`.
+        **how: as for :func:`evaluate`; ``parameters`` are those of all settings.
 
     Returns:
         the frame of :func:`evaluate` with one column more per swept parameter, in front;
@@ -496,19 +490,7 @@ def sweep(
         InvalidParameter: as :func:`evaluate`, and for an empty list of values, or values with different
             objectives.
     """
-    frame, _ = observed_sweep(
-        env_id,
-        policies,
-        grid,
-        episodes,
-        seed,
-        parameters=parameters,
-        workloads=workloads,
-        n_jobs=n_jobs,
-        progress=progress,
-        options=options,
-    )
-    return frame
+    return observed_sweep(env_id, policies, grid, episodes, seed, **how)[0]
 
 
 def observed_sweep(
@@ -519,11 +501,7 @@ def observed_sweep(
     seed: int = 0,
     *,
     observe: Observer | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    workloads: Sequence[Workload] | None = None,
-    n_jobs: int = 1,
-    progress: bool | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
+    **how: Unpack[How],
 ) -> tuple[pd.DataFrame, list[Observed]]:
     """:func:`sweep`, and what ``observe`` sees in the environment after each episode.
 
@@ -535,79 +513,120 @@ def observed_sweep(
         seed: as for :func:`sweep`.
         observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
             function of a module, as other processes call it, too. None: ``values`` are None.
-        parameters: as for :func:`sweep`.
-        workloads: as for :func:`sweep`.
-        n_jobs: as for :func:`sweep`.
-        progress: as for :func:`sweep`.
-        options: as for :func:`sweep`.
+        **how: as for :func:`sweep`.
 
     Returns:
         the frame, and an entry for each setting, policy and episode, in this order.
     """
+    check_keywords("evaluate", how, How)
     pandas = require("pandas")
     problem, id = resolve_id(env_id)
     settings = expand_grid(grid)
-    given = resolve_policies(problem, id, policies, options or {}, parameters or {}, settings)
-    jobs_at_once = count_processes(n_jobs)
+    base = dict(how.get("parameters") or {})
+    given = resolve_policies(problem, id, policies, how.get("options") or {}, base, settings)
+    processes = count_processes(how.get("n_jobs", 1))
     _check_counts(episodes, seed)
-    objective = _objective(problem, id, [{**(parameters or {}), **setting} for setting in settings])
-    run = uuid.uuid4().hex
-    folder = tempfile.TemporaryDirectory(prefix="schedgym-") if workloads is not None else None
-    try:
-        files: tuple[str, ...] = ()
-        if folder is not None and workloads is not None:
-            files = _store(problem, workloads, Path(folder.name))
-        jobs: list[Job] = []
-        counts: list[int] = []
-        distinct: list[int] = []
-        for index, setting in enumerate(settings):
-            own = {**(parameters or {}), **setting}
-            if files and own.get("workload") is not None:
-                raise InvalidParameter("workloads: the parameters name a workload file already")
-            acting = {label: acting_parameters(problem, id, own, given[label]) for label in given}
-            count, different = _count(id, own, acting, files, episodes, (run, index), given)
-            counts.append(count)
-            distinct.append(different)
-            units = count * (len(given) + 1)
-            size = max(1, min(count, units * len(settings) // (4 * jobs_at_once)))
-            for label in (None, *given):
-                for first in range(0, count, size):
-                    chunk = tuple(range(first, min(first + size, count)))
-                    policy = given[label] if label is not None else None
-                    used = acting[label] if label is not None else own
-                    jobs.append(Job(run, index, id, used, files, seed, label, policy, chunk, observe))
-        results = list(_run(jobs, jobs_at_once, progress))
-    finally:
-        Environments.clear()
-        if folder is not None:
-            folder.cleanup()
-    frame = _tabulate(pandas, objective, settings, counts, list(given), seed, results)
-    base = parameters or {}
+    objective = _objective(problem, id, [{**base, **setting} for setting in settings])
+    with tempfile.TemporaryDirectory(prefix="schedgym-") as folder:
+        try:
+            workloads = how.get("workloads")
+            files = () if workloads is None else _store(problem, workloads, Path(folder))
+            runs = _Runs(problem, id, given, files, episodes, seed, observe)
+            jobs = runs.plan([{**base, **setting} for setting in settings], processes)
+            results = list(_run(jobs, processes, how.get("progress")))
+        finally:
+            Environments.clear()
+    frame = _tabulate(pandas, objective, settings, runs.counts, list(given), seed, results)
     views = {label: acting_parameters(problem, id, base, given[label]).get("view") for label in given}
     usual = (None,) if "view" not in grid else (None, *grid["view"])
     if "view" in base:
         usual = (base["view"],)
-    views = {label: view for label, view in views.items() if view not in usual}
     frame.attrs = {
         "problem": problem.name,
         "id": id,
         "objective": objective.name,
         "seed": seed,
-        "episodes": max(counts),
-        "distinct": min(distinct),
+        "episodes": max(runs.counts),
+        "distinct": min(runs.distinct),
         "swept": list(grid),
-        "parameters": dict(parameters or {}),
-        "views": views,
+        "parameters": base,
+        "views": {label: view for label, view in views.items() if view not in usual},
         "policy_seconds": _policy_seconds(settings, list(given), results),
     }
     found = {(result.setting, result.label, result.episode): result for result in results}
-    observed = []
-    for index, setting in enumerate(settings):
-        for label in given:
-            for episode in range(counts[index]):
-                result = found[index, label, episode]
-                observed.append(Observed(setting, label, episode, result.seconds, result.observed))
+    observed = [
+        Observed(setting, label, episode, result.seconds, result.observed)
+        for index, setting in enumerate(settings)
+        for label in given
+        for episode in range(runs.counts[index])
+        if (result := found[index, label, episode])
+    ]
     return cast("pd.DataFrame", frame), observed
+
+
+@dataclasses.dataclass
+class _Runs:
+    """The episodes of an evaluation, and in ``counts`` and ``distinct`` how many they are in each setting."""
+
+    problem: Problem
+    id: str
+    policies: Mapping[str, Any]
+    files: tuple[str, ...]
+    episodes: int | None
+    seed: int
+    observe: Observer | None
+    counts: list[int] = dataclasses.field(default_factory=list)
+    distinct: list[int] = dataclasses.field(default_factory=list)
+
+    def plan(self, settings: Sequence[Mapping[str, Any]], processes: int) -> list[Job]:
+        """Jobs of about equal size for so many processes; what cannot run is refused here."""
+        run = uuid.uuid4().hex
+        jobs: list[Job] = []
+        for index, own in enumerate(settings):
+            if self.files and own.get("workload") is not None:
+                raise InvalidParameter("workloads: the parameters name a workload file already")
+            acting = {
+                label: acting_parameters(self.problem, self.id, own, policy)
+                for label, policy in self.policies.items()
+            }
+            count, different = self._count(own, acting, (run, index))
+            self.counts.append(count)
+            self.distinct.append(different)
+            units = count * (len(acting) + 1)
+            size = max(1, min(count, units * len(settings) // (4 * processes)))
+            for label in (None, *acting):
+                policy, used = (None, dict(own)) if label is None else (self.policies[label], acting[label])
+                for first in range(0, count, size):
+                    chunk = tuple(range(first, min(first + size, count)))
+                    where = (run, index, self.id, used, self.files, self.seed)
+                    jobs.append(Job(*where, label, policy, chunk, self.observe))
+        return jobs
+
+    def _count(
+        self, parameters: Mapping[str, Any], acting: Mapping[str, Mapping[str, Any]], setting: tuple[str, int]
+    ) -> tuple[int, int]:
+        """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
+
+        Refuses what cannot run (parameters, policies in their view) up front.
+        """
+        first: dict[str, Any] = {}
+        if self.files:
+            if self.episodes is not None and self.episodes > len(self.files):
+                text = f"{self.episodes} are more than the {len(self.files)} workloads"
+                raise InvalidParameter(f"episodes: {text}")
+            first = {"workload": self.files[0]}
+        env = Environments.get(*setting, self.id, {**parameters, **first})
+        for label, policy in self.policies.items():
+            own = Environments.get(*setting, self.id, {**acting[label], **first})
+            copy.copy(policy).reset(own.interface, policy_rng(0, 0, label))
+        if self.files:
+            count = len(self.files) if self.episodes is None else self.episodes
+            return count, count
+        if parameters.get("workload") is not None:
+            return self.episodes or 1, 1
+        windows = int(getattr(getattr(env.simulator, "source", None), "windows", 0))
+        count = self.episodes or windows or EPISODES
+        return count, min(count, windows or count)
 
 
 def count_processes(n_jobs: int) -> int:
@@ -726,38 +745,6 @@ def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tup
         save_workload(workload, path)
         files.append(str(path))
     return tuple(files)
-
-
-def _count(
-    id: str,
-    parameters: Mapping[str, Any],
-    acting: Mapping[str, Mapping[str, Any]],
-    files: tuple[str, ...],
-    episodes: int | None,
-    setting: tuple[str, int],
-    policies: Mapping[str, Any],
-) -> tuple[int, int]:
-    """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
-
-    Refuses what cannot run (parameters, policies in their view) up front.
-    """
-    first: dict[str, Any] = {}
-    if files:
-        if episodes is not None and episodes > len(files):
-            raise InvalidParameter(f"episodes: {episodes} are more than the {len(files)} workloads")
-        first = {"workload": files[0]}
-    env = Environments.get(*setting, id, {**parameters, **first})
-    for label, policy in policies.items():
-        own = Environments.get(*setting, id, {**acting[label], **first})
-        copy.copy(policy).reset(own.interface, policy_rng(0, 0, label))
-    if files:
-        count = len(files) if episodes is None else episodes
-        return count, count
-    if parameters.get("workload") is not None:
-        return episodes or 1, 1
-    windows = int(getattr(getattr(env.simulator, "source", None), "windows", 0))
-    count = episodes or windows or EPISODES
-    return count, min(count, windows or count)
 
 
 def _run(jobs: list[Job], processes: int, progress: bool | None) -> Iterable[Result]:

@@ -1,6 +1,6 @@
-"""The checks behind :mod:`schedgym.testing`: a problem, its vector face, a policy.
+"""The checks behind :mod:`schedgym.testing`: a problem, its vector environment, a policy.
 
-They know a problem only by its descriptor, its rooms ``metrics`` and ``workload``, and these conventions:
+They know a problem only by its descriptor, its modules ``metrics`` and ``workload``, and these conventions:
 
 - a mask of feasible actions stands in the observation as ``action_mask``: of the shape of the choices, or one
   shorter along the first axis, when the last index of the first component means "none", always feasible;
@@ -12,6 +12,7 @@ They know a problem only by its descriptor, its rooms ``metrics`` and ``workload
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -106,6 +107,29 @@ def difference(first: Any, second: Any, where: str = "") -> str:
 def _same(first: Any, second: Any, what: str) -> None:
     found = difference(first, second)
     assert not found, f"{what}: differ at {found}"
+
+
+@contextlib.contextmanager
+def _refused(error: type[Exception], what: str) -> Iterator[None]:
+    """What is done in the block must raise ``error``."""
+    try:
+        yield
+    except error:
+        return
+    except Exception as other:
+        raise AssertionError(
+            f"{what} must raise {error.__name__}, raises {type(other).__name__}: {other}"
+        ) from other
+    raise AssertionError(f"{what} must raise {error.__name__}, is accepted")
+
+
+@contextlib.contextmanager
+def _accepted(what: str) -> Iterator[None]:
+    """The actions of the block are allowed; else ``what`` says what is wrong."""
+    try:
+        yield
+    except (InvalidAction, InvalidSchedule) as error:
+        raise AssertionError(f"{what}: {error}") from error
 
 
 def _same_run(first: _Run, second: _Run, what: str) -> None:
@@ -344,7 +368,7 @@ def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: An
     rewards that sum to the objective; complete metrics; a valid schedule; determinism, also interleaved,
     pickled, and copied in mid-episode; seeds and numbers of episodes; given workloads; repair of
     infeasible actions and ``strict``; refusal of malformed actions, and of nothing that does not count;
-    lent observations; nothing of the future; a specification that survives JSON.
+    observations that are not copied; nothing of the future; a specification that survives JSON.
 
     Args:
         id: environment id.
@@ -363,7 +387,7 @@ def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: An
     _check_seeding(case, episodes)
     _check_given_workload(case, runs[0])
     _check_infeasible(case)
-    _check_lending(case, runs[0])
+    _check_uncopied(case, runs[0])
     _check_end(case, runs[0])
     _check_blind(case, runs[0])
     _check_specification(case, runs[0])
@@ -418,18 +442,16 @@ def _check_metrics(case: _Case, run: _Run) -> None:
     )
     for name, value in metrics.items():
         assert type(value) is float and math.isfinite(value), f"metric {name}: {value!r}"
-    room = case.problem.room("metrics")
-    computed = room.metrics(run.record)
+    judge = case.problem.room("metrics")
+    computed = judge.metrics(run.record)
     recorded = [metric.name for metric in case.problem.metrics if metric.recorded]
     assert sorted(computed) == sorted(recorded), (
         f"metrics() gives {sorted(computed)}, the problem declares as recorded {sorted(recorded)}"
     )
     for name, value in computed.items():
         assert value == metrics[name], f"metric {name}: info {metrics[name]!r}, record {value!r}"
-    try:
-        room.validate(run.record)
-    except InvalidSchedule as error:
-        raise AssertionError(f"the schedule is invalid: {error}") from error
+    with _accepted("the schedule is invalid"):
+        judge.validate(run.record)
     assert run.record.truncated == run.ends[-1][1], "record.truncated is not the episode's"
 
 
@@ -452,21 +474,22 @@ def _check_reward(case: _Case, run: _Run, seed: int) -> None:
     )
 
 
+def _interleaved(runs: list[_Run]) -> Iterator[tuple[int, int]]:
+    """(step, number of the run), in the order in which episodes side by side take their steps."""
+    for step in range(max(len(run.actions) for run in runs)):
+        yield from ((step, i) for i, run in enumerate(runs) if step < len(run.actions))
+
+
 def _check_determinism(case: _Case, runs: list[_Run]) -> None:
     """Interleaved instances, pickled and deep-copied ones, all repeat what an instance does alone."""
     envs = [case.make() for _ in runs]
     for i, env in enumerate(envs):
         env.reset(seed=case.seed + i)
-    left = set(range(len(runs)))
-    step = 0
-    while left:
-        for i in sorted(left):
-            observation, reward, *ends, _ = envs[i].step(runs[i].actions[step])
-            _same(observation, runs[i].observations[step + 1], f"interleaved, step {step}")
-            assert reward == runs[i].rewards[step], f"interleaved, step {step}: the reward differs"
-            if any(ends):
-                left.remove(i)
-        step += 1
+    for step, i in _interleaved(runs):
+        observation, reward, *ends, _ = envs[i].step(runs[i].actions[step])
+        _same(observation, runs[i].observations[step + 1], f"interleaved, step {step}")
+        assert reward == runs[i].rewards[step], f"interleaved, step {step}: the reward differs"
+        assert tuple(ends) == runs[i].ends[step], f"interleaved, step {step}: another end"
     run = runs[0]
     half = len(run.actions) // 2
     env = case.make()
@@ -525,11 +548,8 @@ def _check_seeding(case: _Case, episodes: int) -> None:
         ({"episode": 0.5}, InvalidParameter),
         ({"workload": 3}, InvalidParameter),
     ):
-        try:
+        with _refused(error, f"reset(options={options})"):
             env.reset(options=options)
-        except error:
-            continue
-        raise AssertionError(f"reset(options={options}) must raise {error.__name__}")
 
 
 def _check_given_workload(case: _Case, run: _Run) -> None:
@@ -563,17 +583,11 @@ def _check_infeasible(case: _Case) -> None:
         while not done:
             bad = infeasible_action(space, seen, rng)
             if bad is not None:
-                try:
+                with _refused(InvalidAction, f"strict=True: {bad!r}, which the mask forbids,"):
                     strict.step(bad)
-                except InvalidAction:
-                    pass
-                else:
-                    raise AssertionError(f"strict=True accepts {bad!r}, which the mask forbids")
             action = sample_action(space, seen, rng)
-            try:
+            with _accepted(f"strict=True refuses {action!r}, which the mask allows"):
                 there = strict.step(action)
-            except InvalidAction as error:
-                raise AssertionError(f"strict=True refuses {action!r}, which the mask allows") from error
             here = plain.step(action)
             _same(there, here, "strict=True, after a refused action")
             assert "repaired" not in here[4], f"{action!r}, which the mask allows, was repaired"
@@ -596,6 +610,11 @@ def _check_infeasible(case: _Case) -> None:
         )
         if terminated or truncated:
             break
+    _check_repairs(case, env, info, count)
+
+
+def _check_repairs(case: _Case, env: gym.Env[Any, Any], info: dict[str, Any], count: int) -> None:
+    """At the end of an episode with so many repaired actions: the metric says so, the schedule is valid."""
     if any(metric.name == "repaired" for metric in case.problem.metrics):
         counted = info["metrics"]["repaired"]
         assert counted == count, f"{count} actions were repaired, the metric says {counted}"
@@ -612,18 +631,13 @@ def _check_unmasked(case: _Case) -> None:
     count = 0
     while True:
         action = sample_action(space, None, rng)
-        try:
+        with _accepted(f"{action!r}, from the action space, is refused"):
             observation, _, terminated, truncated, info = env.step(action)
-        except InvalidAction as error:
-            raise AssertionError(f"{action!r}, from the action space, is refused: {error}") from error
         assert env.observation_space.contains(observation), "after a repair: outside the space"
         count += bool(info.get("repaired", False))
         if terminated or truncated:
             break
-    if any(metric.name == "repaired" for metric in case.problem.metrics):
-        counted = info["metrics"]["repaired"]
-        assert counted == count, f"{count} actions were repaired, the metric says {counted}"
-    case.problem.room("metrics").validate(_record(env))
+    _check_repairs(case, env, info, count)
     if "strict" in case.known:
         _check_strict(case, space, rng)
 
@@ -650,10 +664,8 @@ def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generato
             if guide is None:
                 return  # nobody knows an action that is feasible
             action = policy(seen)
-            try:
+            with _accepted(f"strict=True refuses {policy.name}'s action"):
                 there = strict.step(action)
-            except InvalidAction as error:
-                raise AssertionError(f"strict=True refuses {policy.name}'s action: {error}") from error
         here = plain.step(action)
         _same(there, here, "strict=True, after a refused action")
         assert "repaired" not in here[4], f"strict=True accepts {action!r}, which was repaired"
@@ -711,22 +723,15 @@ def _check_malformed(case: _Case, run: _Run) -> None:
     for step, (action, rows) in enumerate(zip(run.actions, run.rows, strict=True)):
         unfit = _not_finite(action, rows) if rows is not None else []
         for value in (bad if step < 3 else bad[step % len(bad) :][:1]) + unfit:
-            try:
+            with _refused(InvalidAction, f"action {value!r}"):
                 env.step(value)
-            except InvalidAction:
-                continue
-            except Exception as error:
-                raise AssertionError(
-                    f"action {value!r} must raise InvalidAction, raises {type(error).__name__}: {error}"
-                ) from error
-            raise AssertionError(f"action {value!r} must raise InvalidAction, is accepted")
         observation, reward, *_ = env.step(action)
         _same(observation, run.observations[step + 1], f"step {step}, after malformed actions")
         assert reward == run.rewards[step], f"step {step}, after malformed actions: another reward"
     assert _record(env).digest() == run.record.digest(), "malformed actions change the schedule"
 
 
-def _check_lending(case: _Case, run: _Run) -> None:
+def _check_uncopied(case: _Case, run: _Run) -> None:
     """``copy=False`` shows the same values."""
     env = case.make(copy=False)
     for what in ("copy=False", "copy=False, second episode"):
@@ -738,11 +743,8 @@ def _check_end(case: _Case, run: _Run) -> None:
     env = case.make()
     for when in ("before the first reset", "after the end"):
         for _ in range(2):
-            try:
+            with _refused(ResetNeeded, f"step {when}"):
                 env.unwrapped.step(run.actions[0])
-            except ResetNeeded:
-                continue
-            raise AssertionError(f"step {when} must raise gymnasium.error.ResetNeeded")
         if when == "after the end":
             assert _record(env).digest() == run.record.digest(), f"step {when} changes the schedule"
         _same_run(_play(env, _scripted(run.actions), seed=case.seed), run, f"episode after step {when}")
@@ -789,7 +791,7 @@ def _check_specification(case: _Case, run: _Run) -> None:
     _same_run(_play(again, _scripted(run.actions), seed=case.seed), run, "rebuilt from JSON")
 
 
-# Its vector face ------------------------------------------------------------------------------
+# Its vector environment -----------------------------------------------------------------------
 
 
 def check_vector_parity(
@@ -802,7 +804,7 @@ def check_vector_parity(
     threads: int = 1,
     **parameters: Any,
 ) -> None:
-    """Check the native vector face, step for step, against SyncVectorEnv and against single environments.
+    """Check the native vector environment, step for step, against SyncVectorEnv and single environments.
 
     One that lends its buffers runs beside it, with several threads if ``threads`` is 1, else with one.
 
@@ -812,7 +814,7 @@ def check_vector_parity(
         steps: number of steps; some episodes must end within them.
         seed: of environment 0.
         autoreset_mode: NEXT_STEP, SAME_STEP, or DISABLED (reset by ``reset_mask``).
-        threads: of the native vector face.
+        threads: of the native vector environment.
         parameters: keyword arguments of the environment; keep the instances small.
 
     Raises:
@@ -822,7 +824,7 @@ def check_vector_parity(
     case = _Case(id, seed, parameters)
     spread: list[int | None] = [seed + 7 * i * i for i in range(num_envs)]
     for seeds in (seed, spread):
-        _compare_faces(case, num_envs, steps, seeds, mode, threads)
+        _compare_vectors(case, num_envs, steps, seeds, mode, threads)
     _compare_singles(case, num_envs, steps, mode)
 
 
@@ -848,11 +850,11 @@ def _actions(case: _Case, env: Any, observations: Any, rng: np.random.Generator)
     return np.array(rows, dtype=space.dtype)
 
 
-def _compare_faces(
+def _compare_vectors(
     case: _Case, num_envs: int, steps: int, seeds: int | list[int | None], mode: AutoresetMode, threads: int
 ) -> None:
     native = _native(case, num_envs, mode, threads=threads)
-    lent = _native(case, num_envs, mode, copy=False, threads=2 if threads == 1 else 1)
+    shared = _native(case, num_envs, mode, copy=False, threads=2 if threads == 1 else 1)
     sync = SyncVectorEnv([functools.partial(case.make) for _ in range(num_envs)], autoreset_mode=mode)
     assert native.metadata["autoreset_mode"] is mode, "metadata['autoreset_mode'] is not the mode"
     assert native.num_envs == num_envs
@@ -863,7 +865,7 @@ def _compare_faces(
     rng = np.random.default_rng(case.seed)
     observations, infos = native.reset(seed=seeds)
     _same((observations, infos), sync.reset(seed=seeds), "reset")
-    _same(lent.reset(seed=seeds), (observations, infos), "reset with copy=False")
+    _same(shared.reset(seed=seeds), (observations, infos), "reset with copy=False")
     ended = 0
     done = np.zeros(num_envs, dtype=bool)
     for step in range(steps):
@@ -876,27 +878,18 @@ def _compare_faces(
         kept = copy.deepcopy(observations)
         result = native.step(actions)
         _same(observations, kept, f"observations before step {step}, handed out as copies, changed")
-        for i, (what, mine, theirs) in enumerate(
-            zip(
-                ("observations", "rewards", "terminations", "truncations", "infos"),
-                result,
-                sync.step(actions),
-                strict=True,
-            )
-        ):
+        names = ("observations", "rewards", "terminations", "truncations", "infos")
+        for what, mine, theirs in zip(names, result, sync.step(actions), strict=True):
             _same(mine, theirs, f"{mode.value}, step {step}: {what} against SyncVectorEnv")
-            assert i == 0 or type(mine) is type(theirs), f"{what}: {type(mine)}, {type(theirs)}"
-        _same(lent.step(actions), result, f"{mode.value}, step {step}: copy=False")
+            same_type = what == "observations" or type(mine) is type(theirs)
+            assert same_type, f"{what}: {type(mine)}, {type(theirs)}"
+        _same(shared.step(actions), result, f"{mode.value}, step {step}: copy=False")
         observations = result[0]
         done = result[2] | result[3]
         ended += int(done.sum())
         if mode is AutoresetMode.DISABLED and done.any():
-            try:
+            with _refused(ResetNeeded, "DISABLED: a step after an end"):
                 native.step(actions)
-            except ResetNeeded:
-                pass
-            else:
-                raise AssertionError("DISABLED: a step after an end must raise ResetNeeded")
             mask = done | (rng.random(num_envs) < 0.1)
             again = [int(rng.integers(1000)) if rng.random() < 0.3 else None for _ in mask]
             _same(
@@ -904,12 +897,12 @@ def _compare_faces(
                 sync.reset(seed=again, options={"reset_mask": mask.copy()}),
                 f"DISABLED, step {step}: reset with a mask",
             )
-            observations, _ = lent.reset(seed=again, options={"reset_mask": mask.copy()})
+            observations, _ = shared.reset(seed=again, options={"reset_mask": mask.copy()})
             observations = copy.deepcopy(observations)
         elif step == steps // 2:  # a reset between steps goes on to the next episodes
             observations, infos = native.reset()
             _same((observations, infos), sync.reset(), f"{mode.value}: reset() in between")
-            lent.reset()
+            shared.reset()
             done = np.zeros_like(done)
     assert ended > num_envs, f"only {ended} episodes ended: give check_vector_parity more steps"
     sync.close()
@@ -935,16 +928,8 @@ def _refuse_batches(native: Any, actions: Any, ignored: Any, step: int) -> None:
             wrong.reshape(native.num_envs, -1)[acting[place], k] = value
             bad.append(wrong)
     for value in bad:
-        try:
+        with _refused(InvalidAction, f"step {step}: batch {value!r}"):
             native.step(value)
-        except InvalidAction:
-            continue
-        except Exception as error:
-            raise AssertionError(
-                f"step {step}: actions {value!r} must raise InvalidAction, raise "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        raise AssertionError(f"step {step}: actions {value!r} must raise InvalidAction, are accepted")
 
 
 def _compare_singles(case: _Case, num_envs: int, steps: int, mode: AutoresetMode) -> None:
@@ -1041,9 +1026,9 @@ def check_policy(
 
     Its actions are in the action space and feasible; they depend on the observation, its options and its
     random numbers alone: equal in a second instance, interleaved with others, after pickling in
-    mid-episode, in the second episode of an instance, on lent observations, and under another future
-    (unless the policy declares that it knows the ``future``); observations that it does not declare to
-    know (while another policy of the problem does) make no difference; it changes no observation; its
+    mid-episode, in the second episode of an instance, on observations that are not copied, and under
+    another future (unless the policy declares that it knows the ``future``); observations that it does not
+    declare to know (while another policy of the problem does) make no difference; it changes none; its
     schedule is valid.
 
     Args:
@@ -1100,14 +1085,10 @@ def _check_policy_episode(case: _Case, spec: PolicySpec, seed: int) -> _Run:
         assert space.contains(np.asarray(action)), f"{spec.name}: {action!r} is not in {space}"
         return action
 
-    try:
+    with _accepted(f"{spec.name} plays an infeasible action"):
         run = _play(env, choose, seed=seed)
-    except InvalidAction as error:
-        raise AssertionError(f"{spec.name} plays an infeasible action: {error}") from error
-    try:
+    with _accepted(spec.name):
         case.problem.room("metrics").validate(run.record)
-    except InvalidSchedule as error:
-        raise AssertionError(f"{spec.name}: {error}") from error
     return run
 
 
@@ -1116,22 +1097,16 @@ def _same_action(action: Any, run: _Run, step: int, what: str) -> None:
 
 
 def _check_policy_instances(case: _Case, spec: PolicySpec, runs: list[_Run]) -> None:
-    """Interleaved, pickled, used again, on lent observations: always the same actions."""
+    """Interleaved, pickled, used again, on observations that are not copied: always the same actions."""
     envs = [case.make(copy=False) for _ in runs]
     policies = [_start(case, spec, env, case.seed + i) for i, env in enumerate(envs)]
     seen = [env.reset(seed=case.seed + i)[0] for i, env in enumerate(envs)]
-    left = set(range(len(runs)))
-    step = 0
-    while left:
-        for i in sorted(left):
-            if step == len(runs[i].actions) // 2:
-                policies[i] = pickle.loads(pickle.dumps(policies[i]))
-            action = policies[i](seen[i])
-            _same_action(action, runs[i], step, f"{spec.name}, interleaved and pickled, step {step}")
-            seen[i], _, terminated, truncated, _ = envs[i].step(action)
-            if terminated or truncated:
-                left.remove(i)
-        step += 1
+    for step, i in _interleaved(runs):
+        if step == len(runs[i].actions) // 2:
+            policies[i] = pickle.loads(pickle.dumps(policies[i]))
+        action = policies[i](seen[i])
+        _same_action(action, runs[i], step, f"{spec.name}, interleaved and pickled, step {step}")
+        seen[i] = envs[i].step(action)[0]
     env = envs[0]
     for i in (*range(len(runs)), 0):
         policies[0].reset(env.unwrapped.interface, _rng(case.seed + i))  # type: ignore[attr-defined]
