@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -32,8 +33,10 @@ from schedgym.evaluation.runner import acting_parameters, find_id, make_env
 __all__ = [
     "cartpole",
     "cases",
+    "chosen",
     "cold_start",
     "episode",
+    "finish",
     "main",
     "scalar_face",
     "timed_episode",
@@ -45,6 +48,24 @@ WARM_UP = 20_000
 QUICK_SCALAR, QUICK_VECTOR = 10, 2  # a quick run takes one step in so many
 REPETITIONS = 3
 CARTPOLE = "CartPole-v1, gym.make"
+
+
+def chosen(name: str | None) -> Iterator[tuple[Problem, str]]:
+    """The problem and the id of each environment that a name means; None: all of them."""
+    if name is not None:
+        name = find_id(name)
+    for problem in list_problems().values() if name is None else [get_problem(name)]:
+        for id in [name] if name is not None and name in problem.ids else problem.ids:
+            yield problem, id
+
+
+def finish(what: str, rows: list[dict[str, Any]], path: str | Path | None) -> dict[str, Any]:
+    """The result of a measurement with its manifest, written if a file is named."""
+    result = {what: rows, "manifest": make_manifest()}
+    if path is not None:
+        with atomic_write(path) as stream:
+            stream.write(json_module.dumps(result, indent=1) + "\n")
+    return result
 
 
 def cases(problem: Problem, id: str) -> list[Benchmark]:
@@ -194,21 +215,13 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
     Raises:
         UnknownName: for a name that is neither.
     """
-    if name is not None:
-        name = find_id(name)
-    problems = list(list_problems().values()) if name is None else [get_problem(name)]
     repetitions = 1 if quick else REPETITIONS
     print("one process, one core but for threads; medians of", repetitions, "runs; autoreset NextStep")
     report = _Report()
-    for problem in problems:
-        for id in [name] if name is not None and name in problem.ids else problem.ids:
-            report.begin(id)
-            _measure(id, cases(problem, id), report, repetitions, quick)
-    result = {"benchmark": report.rows, "manifest": make_manifest()}
-    if json is not None:
-        with atomic_write(json) as stream:
-            stream.write(json_module.dumps(result, indent=1) + "\n")
-    return result
+    for problem, id in chosen(name):
+        report.begin(id)
+        _measure(id, cases(problem, id), report, repetitions, quick)
+    return finish("benchmark", report.rows, json)
 
 
 def _measure(id: str, chosen: list[Benchmark], report: _Report, repetitions: int, quick: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import os
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -23,6 +24,7 @@ __all__ = ["ENGINES", "Engine", "Failure", "make_engine"]
 U = TypeVar("U")
 R = TypeVar("R")
 
+ENGINES = ("local", "ray")
 DIED = "worker died"
 IDLE = 10.0  # s after which a worker without work ends, also when nobody is left to tell it
 #: threads of a worker's libraries: as many as there are cores for each
@@ -38,15 +40,6 @@ class Failure:
     """
 
     error: str
-
-
-class Engine(Protocol):
-    """Runs a function on units."""
-
-    def run(
-        self, function: Callable[[U], R], units: Iterable[U]
-    ) -> Generator[tuple[U, R | Failure], None, None]:
-        """Yield (unit, result) in the order in which they end; to close the iterator ends all work."""
 
 
 class WorkerDied(Exception):
@@ -119,17 +112,22 @@ def _fill(
 
 
 @dataclasses.dataclass(frozen=True)
-class _Local:
-    """Processes of this machine; one means this very process, which dies with a unit that dies."""
+class Engine:
+    """Runs a function on units.
 
-    processes: int
+    Attributes:
+        pool: makes the workers; None: units run in this very process, which dies with a unit that dies.
+    """
+
+    pool: Callable[[], _Pool] | None
 
     def run(
         self, function: Callable[[U], R], units: Iterable[U]
     ) -> Generator[tuple[U, R | Failure], None, None]:
-        if self.processes == 1:
+        """Yield (unit, result) in the order in which they end; to close the iterator ends all work."""
+        if self.pool is None:
             return ((unit, _guarded(function, unit)) for unit in units)
-        return _drain(_Processes(self.processes), function, units)
+        return _drain(self.pool(), function, units)
 
 
 class _Processes:
@@ -176,19 +174,9 @@ class _Processes:
             pool.shutdown(wait=True, kill_workers=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class _RayEngine:
+class _Ray:
     """Tasks of a Ray cluster: that of RAY_ADDRESS, the one running on this machine, or a new local one."""
 
-    tasks: int
-
-    def run(
-        self, function: Callable[[U], R], units: Iterable[U]
-    ) -> Generator[tuple[U, R | Failure], None, None]:
-        return _drain(_Ray(self.tasks), function, units)
-
-
-class _Ray:
     def __init__(self, tasks: int) -> None:
         self.ray = require("ray", "ray")
         self.own = not self.ray.is_initialized()
@@ -217,21 +205,6 @@ class _Ray:
             self.ray.shutdown()
 
 
-def _make_local(n_jobs: int) -> Engine:
-    return _Local(count_processes(n_jobs))
-
-
-def _make_ray(n_jobs: int) -> Engine:
-    require("ray", "ray")
-    if n_jobs != -1 and n_jobs < 1:
-        raise InvalidParameter(f"n_jobs: must be a number of tasks, or -1 for one per core, got {n_jobs!r}")
-    return _RayEngine(n_jobs)
-
-
-#: name -> maker
-ENGINES: dict[str, Callable[[int], Engine]] = {"local": _make_local, "ray": _make_ray}
-
-
 def make_engine(name: str, n_jobs: int = -1) -> Engine:
     """An engine.
 
@@ -247,4 +220,10 @@ def make_engine(name: str, n_jobs: int = -1) -> Engine:
     """
     if name not in ENGINES:
         raise UnknownName("engine", name, ENGINES)
-    return ENGINES[name](n_jobs)
+    if name == "local":
+        processes = count_processes(n_jobs)
+        return Engine(None if processes == 1 else functools.partial(_Processes, processes))
+    require("ray", "ray")
+    if n_jobs != -1 and n_jobs < 1:
+        raise InvalidParameter(f"n_jobs: must be a number of tasks, or -1 for one per core, got {n_jobs!r}")
+    return Engine(functools.partial(_Ray, n_jobs))

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-
 from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import require
@@ -26,29 +24,15 @@ __all__ = ["SUFFIXES", "TABLES", "export", "leaderboard_frame"]
 SUFFIXES = (".csv", ".parquet")
 TABLES = ("episodes", "leaderboard")
 #: of the columns of both tables; a parameter of the same name gets "parameter." in front
-RESERVED = frozenset(
-    (
-        *(
-            "id",
-            "policy",
-            "training_seed",
-            "seed",
-            "episode",
-            "metric",
-            "value",
-            "objective",
-            "unit",
-            "better",
-        ),
-        *("trainings", "episodes", "bound", "reference", "won", "tied"),
-        "seconds",
-        *(
-            f"{name}{end}"
-            for name in ("mean", "iqm", "gap", "relative_gap", "difference", "relative")
-            for end in ("", "_low", "_high")
-        ),
-    )
-)
+RESERVED = {
+    *"id policy training_seed seed episode metric value objective unit better".split(),
+    *"trainings episodes bound reference won tied seconds".split(),
+    *(
+        f"{name}{end}"
+        for name in ("mean", "iqm", "gap", "relative_gap", "difference", "relative")
+        for end in ("", "_low", "_high")
+    ),
+}
 
 
 def export(
@@ -148,16 +132,14 @@ def _episodes(
         given = {name: _value(setting.parameters.get(name), kind) for name, kind in kinds.items()}
         parts = []
         for policy, training_seed, table in store.tables(setting):
-            rows, columns = np.nonzero(table.kept)
+            tidy = table.tidy()
+            rows = len(tidy["value"])
             part = {
                 "id": setting.id,
-                **{_column(n): pandas.array([given[n]], k).repeat(len(rows)) for n, k in kinds.items()},
+                **{_column(n): pandas.array([given[n]], k).repeat(rows) for n, k in kinds.items()},
                 "policy": policy,
-                "training_seed": pandas.array([training_seed], "Int64").repeat(len(rows)),
-                "seed": table.seeds[rows],
-                "episode": table.episodes[rows],
-                "metric": np.array(table.names, dtype=object)[columns],
-                "value": table.values[rows, columns],
+                "training_seed": pandas.array([training_seed], "Int64").repeat(rows),
+                **tidy,
             }
             parts.append(pandas.DataFrame(part).astype(dict.fromkeys(("id", "policy", "metric"), "string")))
         if parts:

@@ -8,7 +8,6 @@ small ones show what does not grow. One process, one core; of short episodes the
 
 from __future__ import annotations
 
-import json as json_module
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,12 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedgym.core.benchmark import Growth
-from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
-from schedgym.core.problem import Problem, get_problem, list_problems
-from schedgym.evaluation.bench import timed_episode
-from schedgym.evaluation.manifest import make_manifest
-from schedgym.evaluation.runner import acting_parameters, default_policies, find_id, make_env
+from schedgym.core.problem import Problem, get_problem
+from schedgym.evaluation.bench import chosen, finish, timed_episode
+from schedgym.evaluation.runner import acting_parameters, default_policies, make_env
 
 __all__ = ["LIMIT", "MARGIN", "Point", "axes", "exponent", "grow", "main"]
 
@@ -123,35 +120,25 @@ def main(name: str | None = None, quick: bool = False, json: str | Path | None =
     Raises:
         UnknownName: for a name that is neither.
     """
-    if name is not None:
-        name = find_id(name)
-    problems = list(list_problems().values()) if name is None else [get_problem(name)]
     limit = LIMIT / 10 if quick else LIMIT
     rows: list[dict[str, Any]] = []
     print(f"one process, one core; exponents of seconds per episode; sizes up to {limit:g} s an episode")
-    for problem in problems:
-        for id in [name] if name is not None and name in problem.ids else problem.ids:
-            for growth in axes(problem, id):
-                print(f"\n{id}, {growth.name}: {growth.why}")
+    for problem, id in chosen(name):
+        for growth in axes(problem, id):
+            print(f"\n{id}, {growth.name}: {growth.why}")
+            print(f"{'policy':<16}{'policy':>8}{'expected':>10}{'env':>8}{'expected':>10}   largest episode")
+            for policy in default_policies(problem, id, [growth.parameters(growth.sizes[0])]):
+                expected = growth.expected.get(policy, growth.expected[""])
+                points = list(grow(growth, policy, limit))
+                found, env, verdict = _verdict(points, expected)
+                last = points[-1]
                 print(
-                    f"{'policy':<16}{'policy':>8}{'expected':>10}{'env':>8}{'expected':>10}   largest episode"
+                    f"{policy:<16}{found:>8.2f}{expected[0]:>10g}{env:>8.2f}{expected[1]:>10g}   "
+                    f"{last.size:,}: {last.policy:.3g} + {last.env:.3g} s   {verdict}",
+                    flush=True,
                 )
-                for policy in default_policies(problem, id, [growth.parameters(growth.sizes[0])]):
-                    expected = growth.expected.get(policy, growth.expected[""])
-                    points = list(grow(growth, policy, limit))
-                    found, env, verdict = _verdict(points, expected)
-                    last = points[-1]
-                    print(
-                        f"{policy:<16}{found:>8.2f}{expected[0]:>10g}{env:>8.2f}{expected[1]:>10g}   "
-                        f"{last.size:,}: {last.policy:.3g} + {last.env:.3g} s   {verdict}",
-                        flush=True,
-                    )
-                    row: dict[str, Any] = {"id": id, "axis": growth.name, "policy": policy}
-                    row |= {"policy_exponent": found, "env_exponent": env}
-                    row |= {"expected": expected, "verdict": verdict}
-                    rows.append(row | {"points": [point._asdict() for point in points]})
-    result = {"growth": rows, "manifest": make_manifest()}
-    if json is not None:
-        with atomic_write(json) as stream:
-            stream.write(json_module.dumps(result, indent=1) + "\n")
-    return result
+                row: dict[str, Any] = {"id": id, "axis": growth.name, "policy": policy}
+                row |= {"policy_exponent": found, "env_exponent": env}
+                row |= {"expected": expected, "verdict": verdict}
+                rows.append(row | {"points": [point._asdict() for point in points]})
+    return finish("growth", rows, json)

@@ -27,7 +27,7 @@ from schedgym.evaluation.statistics import (
     stratified_interval,
     two_level_interval,
 )
-from schedgym.evaluation.store import ResultsStore, canonical
+from schedgym.evaluation.store import ResultsStore, canonical, swept_names
 from schedgym.evaluation.store import Setting as Stored
 
 __all__ = ["Board", "Entry", "Estimate", "Setting", "read_boards", "setting_text"]
@@ -244,14 +244,8 @@ def _board(store: ResultsStore, found: Sequence[Stored], facts: Facts, confidenc
     except LookupError:
         problem = None
     variant = problem.ids.get(id) if problem else None
-    names = list(dict.fromkeys(name for stored in found for name in stored.parameters))
-    missing = object()
-    swept = []
-    for name in names:
-        values = [stored.parameters.get(name, missing) for stored in found]
-        if any(value != values[0] for value in values):
-            swept.append(name)
-    common = {name: found[0].parameters[name] for name in names if name not in swept}
+    swept = swept_names(found)
+    common = {name: value for name, value in found[0].parameters.items() if name not in swept}
     settings = []
     for stored in found:
         own = {name: stored.parameters[name] for name in swept if name in stored.parameters}

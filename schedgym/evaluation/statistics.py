@@ -46,6 +46,7 @@ F8 = npt.NDArray[np.float64]
 
 COLUMNS = ("policy", "episode", "seed", "metric", "value")
 BATCH = 4_000_000  # numbers drawn at once
+NONE = (float("nan"), float("nan"))  # where there is no interval
 
 
 def bootstrap_interval(
@@ -112,23 +113,20 @@ def _interval(
     _check_bootstrap(confidence, resamples)
     count = len(table)
     if count < 2 or not np.isfinite(table).all():
-        return float("nan"), float("nan")
+        return NONE
     estimate = float(statistic(table.mean(axis=0)))
     # resampled ratios of proportional columns differ by rounding only, as do means of equal values
     left_out = statistic((table.sum(axis=0) - table) / (count - 1))
     if not np.isfinite(estimate) or not np.isfinite(left_out).all():
-        return float("nan"), float("nan")
+        return NONE
     if np.ptp(left_out) <= 1e-13 * abs(estimate):
         return estimate, estimate
     rng = rng or np.random.default_rng(0)
     drawn = np.empty(resamples)
-    rows = max(1, BATCH // count)
-    for first in range(0, resamples, rows):
-        size = min(rows, resamples - first)
-        chosen = rng.integers(count, size=(size, count))
-        drawn[first : first + size] = statistic(table[chosen].mean(axis=1))
+    for part, size in _batches(resamples, count):
+        drawn[part] = statistic(table[rng.integers(count, size=(size, count))].mean(axis=1))
     if not np.isfinite(drawn).all():
-        return float("nan"), float("nan")
+        return NONE
     from scipy.special import ndtr, ndtri
 
     below = (np.count_nonzero(drawn < estimate) + np.count_nonzero(drawn <= estimate)) / 2
@@ -138,8 +136,8 @@ def _interval(
     acceleration = float((deviations**3).sum() / (6.0 * (deviations**2).sum() ** 1.5))
     z = ndtri(np.array([(1 - confidence) / 2, (1 + confidence) / 2])) + bias
     shares = ndtr(bias + z / (1.0 - acceleration * z))
-    low, high = np.quantile(drawn, shares)
-    return float(low), float(high)
+    low, high = np.quantile(drawn, shares).tolist()
+    return low, high
 
 
 def interquartile_mean(values: Sequence[float] | F8, axis: int | None = None) -> Any:
@@ -190,14 +188,12 @@ def stratified_interval(
     _check_bootstrap(confidence, resamples)
     arrays = _strata(strata)
     if max(map(len, arrays), default=0) < 2 or any(np.isnan(array).any() for array in arrays):
-        return float("nan"), float("nan")
+        return NONE
     rng = rng or np.random.default_rng(0)
     drawn = np.empty(resamples)
-    rows = max(1, BATCH // sum(array.size for array in arrays))
-    for first in range(0, resamples, rows):
-        size = min(rows, resamples - first)
+    for part, size in _batches(resamples, sum(array.size for array in arrays)):
         sample = np.concatenate([_resample(array, size, rng) for array in arrays], axis=1)
-        drawn[first : first + size] = statistic(sample, axis=-1)
+        drawn[part] = statistic(sample, axis=-1)
     return _percentiles(drawn, confidence)
 
 
@@ -213,6 +209,14 @@ def _check_bootstrap(confidence: float, resamples: int) -> None:
         raise InvalidParameter(f"confidence: must lie between 0 and 1, got {confidence!r}")
     if resamples < 1:
         raise InvalidParameter(f"resamples: must be at least 1, got {resamples!r}")
+
+
+def _batches(resamples: int, numbers: int) -> Iterator[tuple[slice, int]]:
+    """Parts of some resamples, and their sizes: few enough at once, of so many numbers each."""
+    rows = max(1, BATCH // numbers)
+    for first in range(0, resamples, rows):
+        size = min(rows, resamples - first)
+        yield slice(first, first + size), size
 
 
 def _resample(array: F8, size: int, rng: np.random.Generator) -> F8:
@@ -231,12 +235,11 @@ def _multiplicities(units: int, size: int, rng: np.random.Generator) -> F8:
 
 
 def _percentiles(drawn: F8, confidence: float) -> tuple[float, float]:
-    shares = [(1 - confidence) / 2, (1 + confidence) / 2]
+    if np.isnan(drawn).any():
+        return NONE
     with np.errstate(invalid="ignore"):
-        low, high = np.quantile(drawn, shares) if not np.isnan(drawn).any() else (np.nan, np.nan)
-    if not np.isfinite([low, high]).all():
-        return float("nan"), float("nan")
-    return float(low), float(high)
+        low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    return (low, high) if np.isfinite([low, high]).all() else NONE
 
 
 def two_level_interval(
@@ -276,18 +279,16 @@ def two_level_interval(
         raise InvalidParameter(f"over: must have one number per episode: {episodes}, got {base.shape}")
     finite = np.isfinite(values).all() and np.isfinite(base).all()
     if seeds < 2 or episodes < 1 or not finite:
-        return float("nan"), float("nan")
+        return NONE
     rng = rng or np.random.default_rng(0)
     drawn = np.empty(resamples)
-    rows = max(1, BATCH // (seeds + episodes))
-    for first in range(0, resamples, rows):
-        size = min(rows, resamples - first)
+    for part, size in _batches(resamples, seeds + episodes):
         by_seed = _multiplicities(seeds, size, rng) / seeds
         by_episode = _multiplicities(episodes, size, rng) / episodes
         means = ((by_seed @ values) * by_episode).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            drawn[first : first + size] = means / (by_episode @ base) if over is not None else means
-    return _percentiles(drawn, confidence) if np.isfinite(drawn).all() else (float("nan"), float("nan"))
+            drawn[part] = means / (by_episode @ base) if over is not None else means
+    return _percentiles(drawn, confidence) if np.isfinite(drawn).all() else NONE
 
 
 def performance_ratios(table: F8, better: str = "min") -> F8:
@@ -362,17 +363,13 @@ def performance_profile(
             drawn += rng.multinomial(len(array), counts / len(array), size=resamples)[:, :-1].cumsum(axis=1)
             continue
         hits = met.astype(float)
-        rows = max(1, BATCH // (max(array.shape) * max(len(levels), 1)))
-        for first in range(0, resamples, rows):
-            size = min(rows, resamples - first)
+        for part, size in _batches(resamples, max(array.shape) * max(len(levels), 1)):
             weights = _multiplicities(array.shape[-1], size, rng)
             if array.ndim == 1:
-                drawn[first : first + size] += weights @ hits
+                drawn[part] += weights @ hits
             else:
                 by_seed = _multiplicities(array.shape[0], size, rng)
-                drawn[first : first + size] += np.einsum(
-                    "rs,re,set->rt", by_seed, weights, hits, optimize=True
-                )
+                drawn[part] += np.einsum("rs,re,set->rt", by_seed, weights, hits, optimize=True)
     low, high = np.quantile(drawn / total, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return share, low, high
 

@@ -35,7 +35,7 @@ from schedgym.evaluation.runner import checked_gap
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Line", "ResultsStore", "Setting", "Table", "Unit", "canonical"]
+__all__ = ["Line", "ResultsStore", "Setting", "Table", "Unit", "canonical", "swept_names"]
 
 APPLICATION = 0x5C4ED6  # SQLite's application_id of our files
 SCHEMA = 1
@@ -611,11 +611,8 @@ class ResultsStore:
         settings = [s for s in self.settings(code) if id in (None, s.id)]
         if id is not None and not settings:
             raise UnknownName("environment id in the store", id, {s.id for s in self.settings(code)})
-        swept = _swept(settings)
-        columns: dict[str, list[Any]] = {}
-        parts: dict[str, list[npt.NDArray[Any]]] = {
-            name: [] for name in ("episode", "seed", "metric", "value")
-        }
+        swept = list(dict.fromkeys(name for _, group in _by_id(settings) for name in swept_names(group)))
+        parts: dict[str, list[npt.NDArray[Any]]] = {}
         owners: list[tuple[Any, ...]] = []
         counts: list[int] = []
         known: dict[str, None] = {}
@@ -623,32 +620,22 @@ class ResultsStore:
             for setting in settings:
                 for policy, training_seed, table in self._contenders(setting):
                     known |= dict.fromkeys(table.names)
-                    chosen = [i for i, name in enumerate(table.names) if metrics is None or name in metrics]
-                    numbers = table.values[:, chosen]
-                    kept = table.kept[:, chosen].ravel()
-                    size = int(kept.sum())
-                    parts["episode"].append(np.repeat(table.episodes, len(chosen))[kept])
-                    parts["seed"].append(np.repeat(table.seeds, len(chosen))[kept])
-                    named = np.array([table.names[i] for i in chosen], dtype=object)
-                    parts["metric"].append(np.tile(named, len(numbers))[kept])
-                    parts["value"].append(numbers.ravel()[kept])
+                    tidy = table.tidy(metrics)
+                    for name, column in tidy.items():
+                        parts.setdefault(name, []).append(column)
                     own = [setting.parameters.get(name) for name in swept]
                     owners.append((setting.id, *own, policy, training_seed))
-                    counts.append(size)
+                    counts.append(len(tidy["value"]))
         for name in metrics or ():
             if name not in known:
                 raise UnknownName("metric", name, known)
-        heads = ["id", *swept, "policy", "training_seed"]
-        for place, name in enumerate(heads):
-            values = [owner[place] for owner in owners]
-            if name == "training_seed":
-                if all(value is None for value in values):
-                    continue
-                columns[name] = pandas.array(values, dtype="Int64").repeat(counts)
-            else:
-                columns[name] = pandas.Series(values, dtype=None if values else object).repeat(counts).array
-        joined = {name: np.concatenate(arrays) if arrays else np.empty(0) for name, arrays in parts.items()}
-        frame = pandas.DataFrame({**columns, **joined})
+        heads = pandas.DataFrame(owners, columns=["id", *swept, "policy", "training_seed"])
+        heads["training_seed"] = heads["training_seed"].astype("Int64")
+        if heads["training_seed"].isna().all():
+            del heads["training_seed"]
+        frame = heads.loc[heads.index.repeat(counts)].reset_index(drop=True)
+        for name in ("episode", "seed", "metric", "value"):
+            frame[name] = np.concatenate(parts[name]) if parts else np.empty(0)
         frame.attrs = {"swept": swept}
         if len({s.id for s in settings}) == 1:
             first = settings[0]
@@ -704,6 +691,17 @@ class Table:
     values: F8
     kept: npt.NDArray[np.bool_]
 
+    def tidy(self, metrics: Sequence[str] | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Columns episode, seed, metric and value, a row for each value (of some metrics; None: all)."""
+        wanted = np.array([metrics is None or name in metrics for name in self.names])
+        rows, columns = np.nonzero(self.kept & wanted)
+        return {
+            "seed": self.seeds[rows],
+            "episode": self.episodes[rows],
+            "metric": np.array(self.names, dtype=object)[columns],
+            "value": self.values[rows, columns],
+        }
+
 
 def _table(units: list[tuple[Any, ...]]) -> Table:
     """The table of (seed, first, episodes, metrics, data) of each of a line's units."""
@@ -738,16 +736,18 @@ def _certified(table: Table, bounds: Mapping[tuple[int, int], float], setting: S
     )
 
 
-def _swept(settings: Sequence[Setting]) -> list[str]:
-    """The parameters that have several values in one id, a missing one being another value."""
+def _by_id(settings: Sequence[Setting]) -> Iterator[tuple[str, list[Setting]]]:
+    """(id, its settings), in the order in which ids first appear."""
+    for id in dict.fromkeys(setting.id for setting in settings):
+        yield id, [setting for setting in settings if setting.id == id]
+
+
+def swept_names(settings: Sequence[Setting]) -> list[str]:
+    """The parameters that have several values in settings of one id, a missing one being another value."""
     missing = object()
-    found: dict[str, None] = {}
-    by_id: dict[str, list[Setting]] = {}
-    for setting in settings:
-        by_id.setdefault(setting.id, []).append(setting)
-    for group in by_id.values():
-        for name in dict.fromkeys(name for setting in group for name in setting.parameters):
-            values = [setting.parameters.get(name, missing) for setting in group]
-            if any(value != values[0] for value in values):
-                found[name] = None
-    return list(found)
+    found = []
+    for name in dict.fromkeys(name for setting in settings for name in setting.parameters):
+        values = [setting.parameters.get(name, missing) for setting in settings]
+        if any(value != values[0] for value in values):
+            found.append(name)
+    return found

@@ -12,21 +12,17 @@ The columns of GPUs are ignored: the problems here schedule processors and memor
 from __future__ import annotations
 
 import math
-from array import array
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
-
 from schedgym.traces.base import (
-    MACHINE,
-    MALFORMED,
     NO_EXECUTION,
     Column,
     Format,
+    Rows,
     Table,
     Trace,
     check_limit,
+    read_machines,
     refuse_empty,
 )
 
@@ -81,39 +77,22 @@ def read_alibaba(
     """
     check_limit(limit)
     pods = Table(path, PODS, on_error=on_error)
-    arrival, duration, cores, memory = (array("d") for _ in range(4))
+    kept = Rows("arrival", "duration", "cores", "memory")
     for cpu_milli, memory_mib, created, deleted, scheduled in pods:
         execution = deleted - (created if math.isnan(scheduled) else scheduled)
         if execution <= 0:
             pods.dropped[NO_EXECUTION] += 1
             continue
-        arrival.append(created)
-        duration.append(execution)
-        cores.append(cpu_milli / MILLI)
-        memory.append(memory_mib / MIB_PER_GIB)
-        if len(arrival) == limit:
+        kept.add(created, execution, cpu_milli / MILLI, memory_mib / MIB_PER_GIB)
+        if len(kept) == limit:
             break
-    refuse_empty(pods.path, "task", arrival, pods.dropped)
-
-    machine_cores, machine_memory = array("d"), array("d")
-    machine_dropped: Counter[str] = Counter()
-    if nodes is not None:
-        machines = Table(nodes, NODES, on_error=on_error, malformed=MACHINE + MALFORMED)
-        for cpu_milli, memory_mib in machines:
-            machine_cores.append(cpu_milli / MILLI)
-            machine_memory.append(memory_mib / MIB_PER_GIB)
-        machine_dropped = machines.dropped
-        refuse_empty(machines.path, "machine", machine_cores, machine_dropped)
-
+    refuse_empty(pods.path, "task", kept, pods.dropped)
+    machines, dropped = read_machines(nodes, NODES, on_error, (MILLI, MIB_PER_GIB))
     return Trace(
         "alibaba",
-        arrival=np.asarray(arrival),
-        duration=np.asarray(duration),
-        cores=np.asarray(cores),
-        memory=np.asarray(memory),
-        machine_cores=np.asarray(machine_cores),
-        machine_memory=np.asarray(machine_memory),
-        dropped={**pods.dropped, **machine_dropped},
+        **kept.arrays(),
+        **machines,
+        dropped={**pods.dropped, **dropped},
         files=(pods.path,) if nodes is None else (pods.path, Path(nodes)),
     )
 

@@ -13,10 +13,11 @@ import itertools
 import math
 import re
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,8 @@ __all__ = [
     "Column",
     "Format",
     "JobTrace",
+    "Layout",
+    "Rows",
     "Table",
     "Trace",
     "check_limit",
@@ -39,6 +42,7 @@ __all__ = [
     "first_line",
     "is_number",
     "parts",
+    "read_machines",
     "refuse_empty",
 ]
 
@@ -276,6 +280,46 @@ class Column:
         return f" ({self.unit})" if self.unit else ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How a text table is written.
+
+    Attributes:
+        columns: those to read; each row is a tuple of floats in this order.
+        names: of all columns, for formats without a header; None: the first line names them, in any order.
+        delimiter: between fields; None: any run of blanks.
+        comment: lines that start with it are no rows ("": none).
+    """
+
+    columns: Sequence[Column]
+    names: Sequence[str] | None = None
+    delimiter: str | None = ","
+    comment: str = ""
+
+
+class Rows:
+    """Columns of numbers that grow row by row, in 8 bytes a number.
+
+    Args:
+        names: of the columns.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self.columns = {name: array("d") for name in names}
+
+    def add(self, *values: float) -> None:
+        """Append a row."""
+        for column, value in zip(self.columns.values(), values, strict=True):
+            column.append(value)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def arrays(self) -> dict[str, Any]:
+        """Name -> numbers, of each column."""
+        return {name: np.asarray(column) for name, column in self.columns.items()}
+
+
 class Table:
     """The rows of a text table, one at a time: iterate over it to get the values of the named columns.
 
@@ -287,11 +331,8 @@ class Table:
 
     Args:
         path: the file.
-        columns: those to read; each row is a tuple of floats in this order.
-        names: of all columns, for formats without a header; None: the first line names them, in any order.
-        delimiter: between fields; None: any run of blanks.
-        comment: lines that start with it are no rows ("": none).
-        on_comment: called with each of those lines, without its end; ``refuse`` may be called from there.
+        layout: how it is written; columns alone: with a header, between commas.
+        on_comment: called with each comment, without its end; ``refuse`` may be called from there.
         on_error: "raise" or "skip".
         malformed: the key of ``dropped`` under which malformed rows are counted.
 
@@ -308,21 +349,16 @@ class Table:
     def __init__(
         self,
         path: str | Path,
-        columns: Sequence[Column],
+        layout: Layout | Sequence[Column],
         *,
-        names: Sequence[str] | None = None,
-        delimiter: str | None = ",",
-        comment: str = "",
         on_comment: Callable[[str], None] | None = None,
         on_error: str = "raise",
         malformed: str = MALFORMED,
     ) -> None:
         check_on_error(on_error)
         self.path = Path(path)
-        self.columns = tuple(columns)
-        self.names = None if names is None else tuple(names)
-        self.delimiter, self.comment, self.on_comment = delimiter, comment, on_comment
-        self.on_error, self.malformed = on_error, malformed
+        self.layout = layout if isinstance(layout, Layout) else Layout(layout)
+        self.on_comment, self.on_error, self.malformed = on_comment, on_error, malformed
         self.line = 0
         self.dropped: Counter[str] = Counter()
 
@@ -340,7 +376,7 @@ class Table:
 
     def __iter__(self) -> Iterator[tuple[float, ...]]:
         self.line = 0
-        names = self.names
+        names, mark = self.layout.names, self.layout.comment
         places = () if names is None else self._places(names)
         for raw in _raw_lines(self.path):
             self.line += 1
@@ -350,7 +386,7 @@ class Table:
                 continue
             try:
                 text = _decode(raw, first=self.line == 1)
-                comment = bool(self.comment) and text.startswith(self.comment)
+                comment = bool(mark) and text.startswith(mark)
                 fields = [] if comment or not text.strip() else self._split(text)
                 if fields and len(fields) != len(names):
                     raise ValueError(f"expected {len(names)} columns, got {len(fields)}")
@@ -362,7 +398,7 @@ class Table:
             if not fields:
                 continue
             row = []
-            for column, place in zip(self.columns, places, strict=True):
+            for column, place in zip(self.layout.columns, places, strict=True):
                 try:
                     row.append(column.parse(fields[place]))
                 except ValueError as error:
@@ -381,22 +417,48 @@ class Table:
 
     def _places(self, names: Sequence[str]) -> tuple[int, ...]:
         """Where each column stands in a row."""
-        for column in self.columns:
+        for column in self.layout.columns:
             if names.count(column.name) != 1:
                 times = names.count(column.name)
                 what = f"column appears {times} times in the header" if times else "missing column"
                 raise TraceFormatError(self.path, self.line, column.name, what)
-        return tuple(names.index(column.name) for column in self.columns)
+        return tuple(names.index(column.name) for column in self.layout.columns)
 
     def _split(self, text: str) -> list[str]:
-        if self.delimiter is None:
-            return text.split()
-        if '"' not in text:
-            return text.split(self.delimiter)
+        delimiter = self.layout.delimiter
+        if delimiter is None or '"' not in text:
+            return text.split(delimiter)
         try:
-            return next(csv.reader([text], delimiter=self.delimiter, strict=True))
+            return next(csv.reader([text], delimiter=delimiter, strict=True))
         except csv.Error as error:
             raise ValueError(f"bad quoting: {error}") from None
+
+
+def read_machines(
+    nodes: str | Path | None,
+    columns: Sequence[Column],
+    on_error: str,
+    scales: tuple[float, float] = (1.0, 1.0),
+) -> tuple[dict[str, Any], Counter[str]]:
+    """The machines of a file with a header.
+
+    Args:
+        nodes: the file; None: there are none.
+        columns: of processors and of memory.
+        on_error: "raise" or "skip".
+        scales: what a core and a GiB are in the file's units.
+
+    Returns:
+        ``machine_cores`` and ``machine_memory`` of a :class:`Trace`, and why rows were left out.
+    """
+    if nodes is None:
+        return {}, Counter()
+    table = Table(nodes, columns, on_error=on_error, malformed=MACHINE + MALFORMED)
+    sizes = Rows("machine_cores", "machine_memory")
+    for cores, memory in table:
+        sizes.add(cores / scales[0], memory / scales[1])
+    refuse_empty(table.path, "machine", sizes, table.dropped)
+    return sizes.arrays(), table.dropped
 
 
 def first_line(path: str | Path) -> str:

@@ -20,9 +20,9 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces.base import (
@@ -32,6 +32,8 @@ from schedgym.traces.base import (
     NO_EXECUTION,
     Column,
     Format,
+    Layout,
+    Rows,
     Table,
     Trace,
     check_limit,
@@ -143,7 +145,7 @@ def read_google2011(
     malformed: Counter[str] = Counter()
     files = []
     for file in _files(path):
-        table = Table(file, TASK_COLUMNS, names=TASK_EVENTS, on_error=on_error)
+        table = Table(file, Layout(TASK_COLUMNS, TASK_EVENTS), on_error=on_error)
         files.append(file)
         for time, job, index, event, cpu, memory in _within(table):
             if event < UPDATE_PENDING:
@@ -153,28 +155,15 @@ def read_google2011(
         malformed.update(table.dropped)
         if tasks.complete:
             break
-    (arrival, duration, cores, memories, jobs), dropped = tasks.result()
+    kept, dropped = tasks.result()
     dropped.update(malformed)
-    refuse_empty(path, "task", arrival, dropped)
-
-    machine_cores = machine_memory = np.zeros(0)
+    refuse_empty(path, "task", kept["arrival"], dropped)
+    machines: dict[str, Any] = {}
     if nodes is not None:
-        machine_cores, machine_memory, machine_dropped = _machines(nodes, on_error, machines_at)
+        machines, machine_dropped = _machines(nodes, on_error, machines_at)
         dropped.update(machine_dropped)
         files.extend(_files(nodes))
-    return Trace(
-        "google2011",
-        arrival=arrival,
-        duration=duration,
-        cores=cores,
-        memory=memories,
-        machine_cores=machine_cores,
-        machine_memory=machine_memory,
-        dropped=dropped,
-        files=tuple(files),
-        unit=UNIT,
-        job=jobs,
-    )
+    return Trace("google2011", **kept, **machines, dropped=dropped, files=tuple(files), unit=UNIT)
 
 
 class _Task:
@@ -213,7 +202,7 @@ class _Tasks:
         self.open: dict[int, _Task] = {}
         self.count = 0
         self.numbers = array("q")
-        self.columns = tuple(array("d") for _ in range(5))
+        self.kept = Rows("arrival", "duration", "cores", "memory", "job")
         self.dropped: Counter[str] = Counter()
         self.left_out: list[tuple[int, str]] = []  # with a limit: decided at the end which of them count
         self.selected: list[int] = []  # heap of the negated numbers of the first tasks that finished
@@ -250,10 +239,8 @@ class _Tasks:
             self._leave_out(task, fault)
         elif self.limit is None or len(self.selected) < self.limit or task.number < -self.selected[0]:
             duration = (end - task.start) / MICROSECONDS
-            row = (task.arrival / MICROSECONDS, duration, task.cpu, task.memory, float(job))
             self.numbers.append(task.number)
-            for column, value in zip(self.columns, row, strict=True):
-                column.append(value)
+            self.kept.add(task.arrival / MICROSECONDS, duration, task.cpu, task.memory, float(job))
             if self.limit is not None:
                 self._select(task.number, self.limit)
         if self.waiting is not None:
@@ -276,27 +263,24 @@ class _Tasks:
         else:
             self.left_out.append((task.number, reason))
 
-    def result(self) -> tuple[list[npt.NDArray[np.float64]], Counter[str]]:
-        """Arrival, duration [s], cpu, memory and job of the tasks in their order, and what was left out."""
+    def result(self) -> tuple[dict[str, Any], Counter[str]]:
+        """The columns of the tasks in their order, and what was left out."""
         for task in self.open.values():
             self._leave_out(task, task.fault or UNFINISHED + task.state)
         enough = self.waiting is not None
         last = -self.selected[0] if enough else self.count
         self.dropped.update(reason for number, reason in self.left_out if number < last)
         order = np.argsort(np.asarray(self.numbers))[: self.limit]
-        return [np.asarray(column)[order] for column in self.columns], self.dropped
+        return {name: column[order] for name, column in self.kept.arrays().items()}, self.dropped
 
 
-def _machines(
-    path: str | Path, on_error: str, at: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Counter[str]]:
+def _machines(path: str | Path, on_error: str, at: float) -> tuple[dict[str, Any], Counter[str]]:
     """Capacities of the machines present at a time [s], and why others were left out."""
     present: dict[float, tuple[float, float]] = {}
     dropped: Counter[str] = Counter()
+    layout = Layout(MACHINE_COLUMNS, MACHINE_EVENTS)
     for file in _files(path):
-        table = Table(
-            file, MACHINE_COLUMNS, names=MACHINE_EVENTS, on_error=on_error, malformed=MACHINE + MALFORMED
-        )
+        table = Table(file, layout, on_error=on_error, malformed=MACHINE + MALFORMED)
         for time, machine, event, cpu, memory in _within(table):
             if time > at * MICROSECONDS:
                 continue
@@ -305,15 +289,14 @@ def _machines(
             elif event == ADD or machine in present:
                 present[machine] = (cpu, memory)
         dropped.update(table.dropped)
-    sizes = array("d")
+    sizes = Rows("machine_cores", "machine_memory")
     for size in present.values():
         if any(map(math.isnan, size)):
             dropped[NO_CAPACITY] += 1
         else:
-            sizes.extend(size)
+            sizes.add(*size)
     refuse_empty(path, "machine", sizes, dropped)
-    cores, memories = np.asarray(sizes).reshape(-1, 2).T
-    return cores, memories, dropped
+    return sizes.arrays(), dropped
 
 
 def _within(table: Table) -> Iterator[tuple[float, ...]]:

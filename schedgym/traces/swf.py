@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections import Counter
 from pathlib import Path
 
@@ -27,10 +26,13 @@ from schedgym.traces.base import (
     NO_EXECUTION,
     Column,
     Format,
+    Layout,
+    Rows,
     Table,
     Trace,
     check_limit,
     is_number,
+    read_machines,
     refuse_empty,
 )
 
@@ -131,7 +133,7 @@ def read_swf(
 
     def on_comment(text: str) -> None:
         found = _SIZE.fullmatch(text)
-        if found is None or arrival or nodes is not None:
+        if found is None or len(kept) or nodes is not None:
             return
         name, value = found[1], found[2].strip()
         count = _COUNT.fullmatch(value)
@@ -143,10 +145,8 @@ def read_swf(
         else:
             header[name] = int(count[1])
 
-    jobs = Table(
-        path, COLUMNS, names=NAMES, delimiter=None, comment=";", on_comment=on_comment, on_error=on_error
-    )
-    arrival, duration, cores, memory = (array("d") for _ in range(4))
+    jobs = Table(path, Layout(COLUMNS, NAMES, None, ";"), on_comment=on_comment, on_error=on_error)
+    kept = Rows("arrival", "duration", "cores", "memory")
     filled: Counter[str] = Counter()
     for submitted, ran, allocated, used, requested, asked, status in jobs:
         processors = requested if math.isnan(allocated) else allocated
@@ -163,34 +163,19 @@ def read_swf(
             if math.isnan(share):
                 filled[NO_MEMORY] += 1
                 share = 0.0
-            arrival.append(submitted)
-            duration.append(ran)
-            cores.append(processors)
-            memory.append(share * processors / KIB_PER_GIB)
-            if len(arrival) == limit:
+            kept.add(submitted, ran, processors, share * processors / KIB_PER_GIB)
+            if len(kept) == limit:
                 break
-    refuse_empty(jobs.path, "task", arrival, jobs.dropped)
-
+    refuse_empty(jobs.path, "task", kept, jobs.dropped)
+    machines, dropped = read_machines(nodes, NODES, on_error)
     if nodes is None:
-        machine_cores = _machines(jobs, header)
-        machine_memory = np.zeros_like(machine_cores)
-    else:
-        table = Table(nodes, NODES, on_error=on_error, malformed=MACHINE + MALFORMED)
-        rows = array("d")
-        for row in table:
-            rows.extend(row)
-        refuse_empty(table.path, "machine", rows, table.dropped)
-        machine_cores, machine_memory = np.asarray(rows).reshape(-1, len(NODES)).T
-        jobs.dropped.update(table.dropped)
-
+        cores = _machines(jobs, header)
+        machines = {"machine_cores": cores, "machine_memory": np.zeros_like(cores)}
+    jobs.dropped.update(dropped)
     return Trace(
         "swf",
-        arrival=np.asarray(arrival),
-        duration=np.asarray(duration),
-        cores=np.asarray(cores),
-        memory=np.asarray(memory),
-        machine_cores=machine_cores,
-        machine_memory=machine_memory,
+        **kept.arrays(),
+        **machines,
         dropped=jobs.dropped,
         files=(jobs.path,) if nodes is None else (jobs.path, Path(nodes)),
         filled=filled,

@@ -12,13 +12,20 @@ the first line: from 0). It is read as it stands and not compared, so that a par
 
 from __future__ import annotations
 
-from array import array
 from pathlib import Path
 
-import numpy as np
-
 from schedgym.errors import InvalidParameter
-from schedgym.traces.base import Column, Format, JobTrace, Table, check_limit, is_number, refuse_empty
+from schedgym.traces.base import (
+    Column,
+    Format,
+    JobTrace,
+    Layout,
+    Rows,
+    Table,
+    check_limit,
+    is_number,
+    refuse_empty,
+)
 
 __all__ = ["FORMAT", "read_swim"]
 
@@ -62,24 +69,14 @@ def read_swim(
     check_limit(limit)
     if nodes is not None:
         raise InvalidParameter(f"nodes: the swim format has no machines, got {str(nodes)!r}")
-    table = Table(path, COLUMNS, names=NAMES, delimiter="\t", on_error=on_error)
-    arrival, gap, read, shuffled, written = (array("d") for _ in COLUMNS)
+    table = Table(path, Layout(COLUMNS, NAMES, "\t"), on_error=on_error)
+    kept = Rows("arrival", "gap", "input_bytes", "shuffle_bytes", "output_bytes")
     for row in table:
-        for values, value in zip((arrival, gap, read, shuffled, written), row, strict=True):
-            values.append(value)
-        if len(arrival) == limit:
+        kept.add(*row)
+        if len(kept) == limit:
             break
-    refuse_empty(table.path, "job", arrival, table.dropped)
-    return JobTrace(
-        "swim",
-        arrival=np.asarray(arrival),
-        gap=np.asarray(gap),
-        input_bytes=np.asarray(read),
-        shuffle_bytes=np.asarray(shuffled),
-        output_bytes=np.asarray(written),
-        dropped=table.dropped,
-        files=(table.path,),
-    )
+    refuse_empty(table.path, "job", kept, table.dropped)
+    return JobTrace("swim", **kept.arrays(), dropped=table.dropped, files=(table.path,))
 
 
 def _recognises(line: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError, UnknownName
 from schedgym.traces import formats, inspect_trace, read_trace
-from schedgym.traces.base import LARGEST, LONGEST_LINE, Column, Table, Trace, first_line
+from schedgym.traces.base import LARGEST, LONGEST_LINE, Column, Layout, Table, Trace, first_line
 
 A, B = Column("a", "s"), Column("b", "cores", exclusive=True)
 GAP = Column("gap", "s", optional=True)
@@ -66,12 +66,12 @@ def test_a_quoted_delimiter_does_not_split(tmp_path: Path) -> None:
 
 def test_formats_without_header_and_with_other_delimiters(tmp_path: Path) -> None:
     tabs = write(tmp_path / "t.tsv", "job0\t5\t1\njob1\t6\t2\n")
-    assert list(Table(tabs, [A, B], names=("job", "a", "b"), delimiter="\t")) == [(5.0, 1.0), (6.0, 2.0)]
+    assert list(Table(tabs, Layout([A, B], ("job", "a", "b"), "\t"))) == [(5.0, 1.0), (6.0, 2.0)]
     blanks = write(tmp_path / "t.swf", "; Version: 2\n;\n  1   5  -1\n  2\t6  -1\n")
     columns = [A, Column("c", "s", minimum=-1)]
-    table = Table(blanks, columns, names=("id", "a", "c"), delimiter=None, comment=";")
+    table = Table(blanks, Layout(columns, ("id", "a", "c"), None, ";"))
     assert list(table) == [(5.0, -1.0), (6.0, -1.0)]
-    assert list(Table(write(tmp_path / "empty", ""), [A], names=("a",))) == []
+    assert list(Table(write(tmp_path / "empty", ""), Layout([A], ("a",)))) == []
 
 
 def test_an_optional_empty_field_is_nan_and_a_required_one_is_refused(tmp_path: Path) -> None:
