@@ -42,7 +42,7 @@ from schedgym.core.workload import Field, Schema  # noqa: E402
 from schedgym.drawing import JOB_COLOURS  # noqa: E402
 from schedgym.evaluation.papers import PAPERS, Paper  # noqa: E402
 from schedgym.evaluation.runner import acting_parameters, make_env, policy_rng  # noqa: E402
-from schedgym.evaluation.wording import describe_range, describe_space, value_text  # noqa: E402
+from schedgym.evaluation.wording import describe_range, describe_space, four_digits, value_text  # noqa: E402
 from schedgym.reproduce.frame import Figure, list_figures  # noqa: E402
 
 MOST_BYTES = 150_000  # of a picture
@@ -80,11 +80,6 @@ def table(headings: Sequence[str], rows: Rows) -> str:
 def values(items: Mapping[str, Any]) -> str:
     """Names and values as code."""
     return ", ".join(code(f"{name}={value_text(value)}") for name, value in items.items()) or "the defaults"
-
-
-def number(value: float) -> str:
-    """Four digits; thousands in full."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def slug(name: str) -> str:
@@ -656,7 +651,7 @@ def benchmarks() -> None:
                 [
                     [
                         plain(row["what"]),
-                        number(row["value"]),
+                        four_digits(row["value"]),
                         plain(row["unit"]),
                         str(row.get("ratio", "")),
                         *target(row),

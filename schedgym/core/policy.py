@@ -13,6 +13,7 @@ in the group ``schedgym.policies`` whose value is a module that registers them w
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -135,7 +136,6 @@ class PolicySpec:
 
 
 _REGISTRY: dict[str, PolicySpec] = {}
-_DISCOVERED: set[str] = set()
 
 
 def register_policy(
@@ -176,16 +176,14 @@ def _origin(factory: Callable[..., Any]) -> str:
     return f"{factory.__module__}.{getattr(factory, '__qualname__', factory)}"
 
 
+@functools.cache
 def _discover() -> None:
     """Import every module below ``schedgym.baselines`` and every entry point, once."""
-    if _DISCOVERED:
-        return
     package = importlib.import_module("schedgym.baselines")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         entry.load()
-    _DISCOVERED.add(ENTRY_POINTS)
 
 
 def list_policies(problem: str | None = None) -> list[PolicySpec]:

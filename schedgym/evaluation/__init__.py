@@ -39,23 +39,16 @@ __all__ = [
     "write_report",
 ]
 
-_LAZY = {
-    "How": "runner",
-    "ResultsStore": "store",
-    "SweepSpec": "sweeps",
-    "bootstrap_interval": "statistics",
-    "evaluate": "runner",
-    "load_spec": "sweeps",
-    "make_manifest": "manifest",
-    "make_spec": "sweeps",
-    "paired_differences": "statistics",
-    "play": "runner",
-    "plot_comparison": "plot",
-    "run_sweep": "sweeps",
-    "summarize": "statistics",
-    "sweep": "runner",
-    "write_report": "report",
+_MODULES = {
+    "manifest": ("make_manifest",),
+    "plot": ("plot_comparison",),
+    "report": ("write_report",),
+    "runner": ("How", "evaluate", "play", "sweep"),
+    "statistics": ("bootstrap_interval", "paired_differences", "summarize"),
+    "store": ("ResultsStore",),
+    "sweeps": ("SweepSpec", "load_spec", "make_spec", "run_sweep"),
 }
+_LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Schema
 from schedgym.drawing import JOB_COLOURS, short_time
-from schedgym.evaluation.standings import Board, Entry, Estimate, Setting
+from schedgym.evaluation.standings import Board, Entry, Estimate, Setting, setting_text, short_value
 
 __all__ = [
     "COLOURS",
@@ -433,7 +433,7 @@ def sweep_figures(board: Board) -> dict[str, Figure]:
     slices: dict[str, list[Setting]] = {}
     for setting in board.settings:
         others = [n for n in board.swept if n != name and n in setting.parameters]
-        text = ", ".join(f"{n} = {_value_text(setting.parameters[n])}" for n in others)
+        text = setting_text({n: setting.parameters[n] for n in others})
         slices.setdefault(text, []).append(setting)
     found = {}
     for text, settings in slices.items():
@@ -452,18 +452,13 @@ def _hashable(value: Any) -> Any:
     return value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
 
 
-def _value_text(value: Any) -> str:
-    text = f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
-    return text.rsplit("/", 1)[-1]
-
-
 def _sweep_figure(board: Board, name: str, numeric: bool, settings: list[Setting]) -> Figure:
     data: list[dict[str, Any]] = []
     means: list[float] = []
 
     def place(setting: Setting) -> Any:
         value = setting.parameters.get(name)
-        return value if numeric else plain_text(_value_text(value))
+        return value if numeric else plain_text(short_value(value))
 
     for policy in board.policies:
         found = [(place(s), e.mean) for s in settings if (e := s.entry(policy)) is not None]

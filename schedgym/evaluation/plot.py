@@ -44,6 +44,7 @@ __all__ = ["FORMATS", "plot_comparison"]
 
 F8 = npt.NDArray[np.float64]
 
+BOUND_LINE: dict[str, Any] = {"color": BOUND, "linestyle": (0, (4, 3))}
 DECADE = 10.0
 LARGEST_SHARE = 20.0  # of the reference's mean
 
@@ -97,6 +98,15 @@ def plot_comparison(
         figure = drawing.sweep() if setting_columns(frame) else drawing.single()
         add_head(figure, title, subtitle)
         save_figure(figure, path)
+
+
+def _dots(axes: Any, x: F8, y: F8, colour: str, size: float = 13, alpha: float = 0.4) -> None:
+    axes.scatter(x, y, s=size, color=colour, alpha=alpha, linewidths=0, zorder=2)
+
+
+def _handle(label: str, **style: Any) -> Any:
+    """An entry of a legend."""
+    return require("matplotlib.lines").Line2D([], [], label=label, **style)
 
 
 def _spread(values: F8) -> F8:
@@ -176,6 +186,11 @@ class _Drawing:
         upper = problem is not None and problem.metric(frame.attrs["objective"]).better == "max"
         self.bound_label = "upper bound" if upper else "lower bound"
         self.interval = f"{confidence * 100:g}% interval"
+        # columns of the differences that are drawn, and what they are multiplied by
+        self.columns = ("relative", "relative_low", "relative_high")
+        self.factor = 100.0
+        if not self.relative:
+            self.columns, self.factor = ("difference", "low", "high"), 1.0
 
     def colour(self, policy: str) -> str:
         return PALETTE[self.policies.index(policy) % len(PALETTE)]
@@ -200,7 +215,7 @@ class _Drawing:
         if self.bounded:
             bound = episode_table(self.frame, "bound").iloc[:, 0].to_numpy()
             self._strip(left, len(rows), bound, BOUND)
-            left.axvline(bound.mean(), color=BOUND, linestyle=(0, (4, 3)), linewidth=1.1, zorder=1)
+            left.axvline(bound.mean(), **BOUND_LINE, linewidth=1.1, zorder=1)
             ticks.append(len(rows))
             labels.append(self.bound_label)
         values = table.to_numpy().ravel()
@@ -236,9 +251,7 @@ class _Drawing:
 
     def _strip(self, axes: Any, y: int, values: F8, colour: str) -> None:
         if len(values) > 1:
-            axes.scatter(
-                values, y + 0.44 * _spread(values), s=13, color=colour, alpha=0.4, linewidths=0, zorder=2
-            )
+            _dots(axes, values, y + 0.44 * _spread(values), colour)
             low, high = np.quantile(values, [0.25, 0.75])
             axes.plot([low, high], [y, y], color=colour, alpha=0.3, linewidth=8, solid_capstyle="butt")
         self._mean(axes, y, float(values.mean()), *bootstrap_interval(values, self.confidence), colour)
@@ -260,15 +273,10 @@ class _Drawing:
             else:
                 values = (table[policy].to_numpy() - base) * factor
                 row = by_policy.loc[policy]
-                names = ("relative", "relative_low", "relative_high")
-                scale = 100.0
-                if not self.relative:
-                    names, scale = ("difference", "low", "high"), 1.0
-                mean, low, high = (float(cast(Any, row[name])) * scale for name in names)
+                mean, low, high = (float(cast(Any, row[name])) * self.factor for name in self.columns)
                 colour = self.colour(policy)
                 if len(values) > 1:
-                    places = y + 0.44 * _spread(values)
-                    axes.scatter(values, places, s=13, color=colour, alpha=0.4, linewidths=0, zorder=2)
+                    _dots(axes, values, y + 0.44 * _spread(values), colour)
                 self._mean(axes, y, mean, low, high, colour)
                 percent = "%" if self.relative else ""
                 text = f"{mean:+.3g}{percent}"
@@ -288,35 +296,14 @@ class _Drawing:
         axes.set_xlabel(self.difference_label())
 
     def _single_legend(self, figure: Any) -> None:
-        lines = require("matplotlib.lines")
+        diamond = {"marker": "D", "markersize": 7, "markerfacecolor": "#999999", "markeredgecolor": "white"}
         handles = [
-            lines.Line2D(
-                [], [], marker="o", color="#999999", linestyle="", markersize=4, label="one episode"
-            ),
-            lines.Line2D([], [], color="#999999", alpha=0.5, linewidth=8, label="middle half"),
-            lines.Line2D(
-                [],
-                [],
-                marker="D",
-                color=INK,
-                markerfacecolor="#999999",
-                markeredgecolor="white",
-                markersize=7,
-                linewidth=1.8,
-                label=f"mean and its {self.interval}",
-            ),
+            _handle("one episode", marker="o", color="#999999", linestyle="", markersize=4),
+            _handle("middle half", color="#999999", alpha=0.5, linewidth=8),
+            _handle(f"mean and its {self.interval}", color=INK, linewidth=1.8, **diamond),
         ]
         if self.bounded and not self.bound_hidden:
-            handles.append(
-                lines.Line2D(
-                    [],
-                    [],
-                    color=BOUND,
-                    linestyle=(0, (4, 3)),
-                    linewidth=1.1,
-                    label=f"mean {self.bound_label}",
-                )
-            )
+            handles.append(_handle(f"mean {self.bound_label}", **BOUND_LINE, linewidth=1.1))
         add_legend(figure, handles)
 
     # a sweep ---------------------------------------------------------------------------------------
@@ -406,15 +393,8 @@ class _Drawing:
             axes.plot(x, part["mean"], **self._style(policy))
             own = runs[runs["policy"] == policy]
             dots = own["value"].to_numpy()
-            axes.scatter(
-                self._beside(places, own[name], policy)[dots > floor],
-                dots[dots > floor],
-                s=9,
-                color=self.colour(policy),
-                alpha=0.35,
-                linewidths=0,
-                zorder=2,
-            )
+            beside = self._beside(places, own[name], policy)
+            _dots(axes, beside[dots > floor], dots[dots > floor], self.colour(policy), size=9, alpha=0.35)
             low = np.maximum(part["low"].to_numpy(), floor)
             axes.fill_between(
                 x, low, part["high"], color=self.colour(policy), alpha=0.12, linewidth=0, zorder=2
@@ -422,7 +402,7 @@ class _Drawing:
         if self.bounded:
             part = summary[summary["policy"] == self.policies[0]]
             x = np.array([places[plain(v)] for v in part[name]])
-            axes.plot(x, part["bound"], color=BOUND, linestyle=(0, (4, 3)), linewidth=1.5, zorder=2)
+            axes.plot(x, part["bound"], **BOUND_LINE, linewidth=1.5, zorder=2)
         if scale == "linear":
             axes.set_ylim(bottom=min(0.0, float(np.nanmin(shown))))
         axes.set_ylabel(self.label)
@@ -430,20 +410,16 @@ class _Drawing:
 
     def _sweep_differences(self, axes: Any, name: str, values: list[Any], differences: pd.DataFrame) -> None:
         places = self._places(axes, name, values)
-        names = ("relative", "relative_low", "relative_high")
-        scale = 100.0
-        if not self.relative:
-            names, scale = ("difference", "low", "high"), 1.0
         axes.axhline(0, color=self.colour(self.reference), linewidth=2.0, zorder=2)
         for policy in self.policies:
             part = differences[differences["policy"] == policy]
             if part.empty:
                 continue
             x = self._beside(places, part[name], policy)
-            mean, low, high = (part[n].to_numpy() * scale for n in names)
+            mean, low, high = (part[n].to_numpy() * self.factor for n in self.columns)
             axes.plot(x, mean, **self._style(policy))
             axes.fill_between(x, low, high, color=self.colour(policy), alpha=0.12, linewidth=0, zorder=1)
-        shown = differences[names[0]].to_numpy() * scale
+        shown = differences[self.columns[0]].to_numpy() * self.factor
         sizes = np.abs(shown[np.isfinite(shown) & (shown != 0)])
         # percentages are read off a linear axis, unless a policy is off by a factor of ten and more
         large = not self.relative or (sizes.size and sizes.max() > 1000.0)
@@ -453,19 +429,16 @@ class _Drawing:
         bare(axes, "y")
 
     def _sweep_legend(self, figure: Any) -> None:
-        lines = require("matplotlib.lines")
-        patches = require("matplotlib.patches")
         handles = []
         for policy in self.policies:
             label = f"{policy} (reference)" if policy == self.reference else policy
-            handles.append(lines.Line2D([], [], label=label, **self._style(policy)))
-        dot = {"marker": "o", "color": "#999999", "linestyle": "", "markersize": 3.5}
-        handles.append(lines.Line2D([], [], label="one episode", **dot))
-        handles.append(patches.Patch(color="#999999", alpha=0.35, linewidth=0, label=self.interval))
+            handles.append(_handle(label, **self._style(policy)))
+        handles.append(_handle("one episode", marker="o", color="#999999", linestyle="", markersize=3.5))
+        patch = require("matplotlib.patches").Patch
+        handles.append(patch(color="#999999", alpha=0.35, linewidth=0, label=self.interval))
         if self.bounded:
-            style = {"color": BOUND, "linestyle": (0, (4, 3)), "linewidth": 1.5}
             label = self.bound_label + (" (0: off the axis)" if self.bound_hidden else "")
-            handles.append(lines.Line2D([], [], label=label, **style))
+            handles.append(_handle(label, **BOUND_LINE, linewidth=1.5))
         add_legend(figure, handles)
 
 

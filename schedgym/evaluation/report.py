@@ -41,7 +41,15 @@ from schedgym.evaluation.figures import (
     sweep_figures,
 )
 from schedgym.evaluation.runner import acting_parameters, check_keywords, make_env, play
-from schedgym.evaluation.standings import Board, Entry, Estimate, Setting, read_boards, setting_text
+from schedgym.evaluation.standings import (
+    Board,
+    Entry,
+    Estimate,
+    Setting,
+    read_boards,
+    setting_text,
+    short_value,
+)
 from schedgym.evaluation.store import ResultsStore
 
 __all__ = ["Which", "write_report"]
@@ -265,10 +273,6 @@ class _Page:
         """Its unit in brackets, if it has one."""
         return f" [{board.metric.unit}]" if board.metric.unit else ""
 
-    def value(self, name: str, value: Any) -> str:
-        """A parameter's value."""
-        return setting_text({name: value}).partition(" = ")[2]
-
     def colour(self, board: Board, policy: str) -> int:
         """The number of a policy's colour."""
         return board.policies.index(policy) % COLOURS
@@ -470,6 +474,7 @@ def _environment() -> Any:
         "repr": repr,
         "seconds": _seconds,
         "share": "{:.0%}".format,
+        "short_value": short_value,
         "thousands": "{:,}".format,
     }
     return environment

@@ -30,7 +30,7 @@ from schedgym.evaluation.statistics import (
 from schedgym.evaluation.store import ResultsStore, canonical, swept_names
 from schedgym.evaluation.store import Setting as Stored
 
-__all__ = ["Board", "Entry", "Estimate", "Setting", "read_boards", "setting_text"]
+__all__ = ["Board", "Entry", "Estimate", "Setting", "read_boards", "setting_text", "short_value"]
 
 F8 = npt.NDArray[np.float64]
 Episode = tuple[int, int]
@@ -179,16 +179,17 @@ class Board:
         return performance_profile(strata, thresholds, confidence, resamples)
 
 
+def short_value(value: Any) -> str:
+    """A parameter's value; of a path, its last part."""
+    value = "none" if value is None else value
+    if isinstance(value, float):
+        return f"{value:g}"
+    return Path(value).name if isinstance(value, str) and "/" in value else str(value)
+
+
 def setting_text(parameters: Mapping[str, Any]) -> str:
-    """Parameters in one line; of a path, its last part."""
-
-    def text(value: Any) -> str:
-        value = "none" if value is None else value
-        if isinstance(value, float):
-            return f"{value:g}"
-        return Path(value).name if isinstance(value, str) and "/" in value else str(value)
-
-    return ", ".join(f"{name} = {text(value)}" for name, value in parameters.items())
+    """Parameters in one line."""
+    return ", ".join(f"{name} = {short_value(value)}" for name, value in parameters.items())
 
 
 def read_boards(

@@ -169,7 +169,7 @@ def test_packages_add_policies_by_an_entry_point(tmp_path, monkeypatch) -> None:
     (folder / "entry_points.txt").write_text("[schedgym.policies]\nanything = third_party_policies\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
-    monkeypatch.setattr(registry, "_DISCOVERED", set())
+    registry._discover.cache_clear()
     assert make_policy("third-party", "queue-delay").here
     assert get_policy_spec("queue-delay/third-party").help == "From another package."
     assert len(list_policies("queue-delay")) >= 22

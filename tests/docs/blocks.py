@@ -316,7 +316,7 @@ def install(project: str) -> None:
     sys.path.insert(0, str(Path("site").resolve()))
     importlib.invalidate_caches()
     # policies are discovered once in a process; what follows an installation is another process
-    importlib.import_module("schedgym.core.policy")._DISCOVERED.clear()
+    importlib.import_module("schedgym.core.policy")._discover.cache_clear()
 
 
 def fetched(name: str) -> Path:
