@@ -117,6 +117,7 @@ def write_report(
     if not 0.0 < confidence < 1.0:
         raise InvalidParameter(f"confidence: must lie between 0 and 1, got {confidence!r}")
     library = str(require("plotly.offline", "report").get_plotlyjs())
+    require("jinja2", "report")
     with ResultsStore(store_path, "r") as store:
         boards = read_boards(store, code=code, confidence=confidence)
         failures = store.failed(code)

@@ -536,7 +536,14 @@ def observed_sweep(
             results = list(_run(jobs, processes, how.get("progress")))
         finally:
             Environments.clear()
-    frame = _tabulate(pandas, objective, settings, runs.counts, list(given), seed, results)
+    order = list(given)
+    ran = [result for result in results if result.label is not None]
+    ran.sort(key=lambda result: (result.setting, order.index(str(result.label)), result.episode))
+    bounds = {(r.setting, r.episode): r.values for r in results if r.label is None}
+    frame = pandas.DataFrame(
+        _rows(objective, settings, seed, ran, bounds),
+        columns=[*settings[0], "policy", "episode", "seed", "metric", "value"],
+    )
     views = {label: acting_parameters(problem, id, base, given[label]).get("view") for label in given}
     usual = (None,) if "view" not in grid else (None, *grid["view"])
     if "view" in base:
@@ -551,16 +558,9 @@ def observed_sweep(
         "swept": list(grid),
         "parameters": base,
         "views": {label: view for label, view in views.items() if view not in usual},
-        "policy_seconds": _policy_seconds(settings, list(given), results),
+        "policy_seconds": _policy_seconds(settings, ran),
     }
-    found = {(result.setting, result.label, result.episode): result for result in results}
-    observed = [
-        Observed(setting, label, episode, result.seconds, result.observed)
-        for index, setting in enumerate(settings)
-        for label in given
-        for episode in range(runs.counts[index])
-        if (result := found[index, label, episode])
-    ]
+    observed = [Observed(settings[r.setting], str(r.label), r.episode, r.seconds, r.observed) for r in ran]
     return cast("pd.DataFrame", frame), observed
 
 
@@ -769,51 +769,35 @@ def _run(jobs: list[Job], processes: int, progress: bool | None) -> Iterable[Res
     return results
 
 
-def _policy_seconds(
-    settings: list[dict[str, Any]], labels: list[str], results: Iterable[Result]
-) -> list[dict[str, Any]]:
+def _policy_seconds(settings: list[dict[str, Any]], ran: Iterable[Result]) -> list[dict[str, Any]]:
     """Time per episode that each policy took to decide [s], one entry per setting and policy.
 
     The median over the episodes, as the first one may compile.
     """
     found: dict[tuple[int, str | None], list[float]] = {}
-    for result in results:
+    for result in ran:
         found.setdefault((result.setting, result.label), []).append(result.seconds)
     return [
-        {**setting, "policy": label, "seconds": float(np.median(found[index, label]))}
-        for index, setting in enumerate(settings)
-        for label in labels
+        {**settings[index], "policy": label, "seconds": float(np.median(seconds))}
+        for (index, label), seconds in found.items()
     ]
 
 
-def _tabulate(
-    pandas: Any,
+def _rows(
     objective: Metric,
     settings: list[dict[str, Any]],
-    counts: list[int],
-    labels: list[str],
     seed: int,
-    results: Iterable[Result],
-) -> Any:
-    found = {(r.setting, r.label, r.episode): r.values for r in results}
-    columns: dict[str, list[Any]] = {name: [] for setting in settings[:1] for name in setting}
-    columns |= {name: [] for name in ("policy", "episode", "seed", "metric", "value")}
-    for index, setting in enumerate(settings):
-        for label in labels:
-            for episode in range(counts[index]):
-                values = dict(found[index, label, episode])
-                certificate = found[index, None, episode]
-                if certificate:
-                    bound, value = certificate["bound"], values[objective.name]
-                    where = f"{label}, {setting}, seed {seed}, episode {episode}"
-                    gap = checked_gap(objective, bound, value, certificate["slack"], where)
-                    values |= {"bound": bound, "gap": gap}
-                size = len(values)
-                for name, value in setting.items():
-                    columns[name] += [value] * size
-                columns["policy"] += [label] * size
-                columns["episode"] += [episode] * size
-                columns["seed"] += [seed] * size
-                columns["metric"] += list(values)
-                columns["value"] += list(values.values())
-    return pandas.DataFrame(columns)
+    ran: Iterable[Result],
+    bounds: Mapping[tuple[int, int], Mapping[str, float]],
+) -> Iterator[tuple[Any, ...]]:
+    """Setting's values, policy, episode, seed, metric, value; each objective is checked against its bound."""
+    for result in ran:
+        setting = settings[result.setting]
+        values = dict(result.values)
+        if certificate := bounds[result.setting, result.episode]:
+            bound, value = certificate["bound"], values[objective.name]
+            where = f"{result.label}, {setting}, seed {seed}, episode {result.episode}"
+            gap = checked_gap(objective, bound, value, certificate["slack"], where)
+            values |= {"bound": bound, "gap": gap}
+        for name, value in values.items():
+            yield (*setting.values(), result.label, result.episode, seed, name, value)

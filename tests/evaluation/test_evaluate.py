@@ -148,6 +148,8 @@ def test_bad_environments():
         evaluate("schedgym/QueueDelay-v7", "ff")
     with pytest.raises(UnknownName, match="did you mean 'servers'"):
         evaluate(ID, "ff", parameters={"server": 3})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'paramters'"):
+        evaluate(ID, "ff", paramters={"servers": 3})
     with pytest.raises(InvalidParameter, match="view 'rule'"):
         evaluate(ID, "rf", parameters={"view": "rule"})
     with pytest.raises(InvalidParameter, match="n_jobs"):

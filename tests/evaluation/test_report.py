@@ -398,9 +398,12 @@ def test_errors(folder, tmp_path, monkeypatch):
     ResultsStore(tmp_path / "empty.db", "w").close()
     with pytest.raises(InvalidParameter, match="nothing to report"):
         write_report(tmp_path / "empty.db", path)
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(DependencyNotInstalled, match=r"schedgym\[report\]"):
-        write_report(store, path)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'polcy'"):
+        write_report(store, path, polcy="bf-exec")
+    for module in ("jinja2", "plotly.offline"):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(DependencyNotInstalled, match=r"schedgym\[report\]"):
+            write_report(store, path)
     assert not path.exists()
 
 
