@@ -25,8 +25,8 @@ from schedgym.agents.linear import ScorerOptions
 from schedgym.agents.options import EvaluationOptions, ImitationOptions, NetworkOptions, PPOOptions
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.core.tokens import tokens_of
+from schedgym.documents import parse_yaml, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.documents import parse_yaml, placed, read_yaml
 
 __all__ = [
     "ALGORITHMS",

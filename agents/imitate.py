@@ -20,7 +20,7 @@ from schedgym.agents.tokens import NEVER
 from schedgym.agents.views import Layout, make_layout
 from schedgym.core.policy import make_policy
 from schedgym.envs import SchedulingEnv
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 __all__ = ["Cloning", "Demonstration", "clone", "demonstrate"]
 

@@ -17,7 +17,7 @@ from gymnasium import spaces
 from schedgym.agents import tokens
 from schedgym.agents.views import Layout, make_layout
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 __all__ = ["MaskableTokenPolicy", "TokenExtractor", "TokenPolicy", "TorchOps"]
 

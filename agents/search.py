@@ -34,9 +34,9 @@ from schedgym.agents.linear import Scorer, statistics_of
 from schedgym.agents.record import TrainingRecord, strip, write_trained
 from schedgym.agents.rollout import make_simulator, play_episodes
 from schedgym.agents.views import layout_of
+from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation import require
-from schedgym.evaluation.runner import EVALUATION_SEEDS
+from schedgym.extras import require
 
 __all__ = [
     "TRAINING_SEEDS",

@@ -38,7 +38,7 @@ from schedgym.agents.search import VALIDATION_SEED
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 __all__ = [
     "DEMONSTRATION_SEEDS",

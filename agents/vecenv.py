@@ -27,7 +27,7 @@ from schedgym.core.simulator import ACT, SKIP
 from schedgym.core.tokens import tokens_of
 from schedgym.envs import SchedulingVectorEnv
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 __all__ = ["ModelPolicy", "SB3VecEnv", "action_masks", "make_vec_env"]
 

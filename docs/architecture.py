@@ -30,7 +30,7 @@ FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("core",),
-    ("solvers", "traces", "drawing"),
+    ("solvers", "traces", "drawing", "documents", "extras"),
     ("problems",),
     ("envs",),
     ("baselines",),
@@ -45,6 +45,8 @@ WHAT = {
     "solvers": "exact compiled algorithms",
     "traces": "readers of public logs",
     "drawing": "pictures",
+    "documents": "YAML, read safely",
+    "extras": "optional dependencies",
     "problems": "a folder each: workload, dynamics, rules, views, metrics, bounds",
     "envs": "the environment and the vector environment",
     "baselines": "the papers' algorithms, as policies",

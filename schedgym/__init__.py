@@ -27,7 +27,8 @@ from schedgym.errors import (
 if TYPE_CHECKING:
     from schedgym.core.policy import Policy, list_policies, make_policy, register_policy
     from schedgym.core.record import ScheduleRecord
-    from schedgym.core.workload import Workload, load_workload, save_workload
+    from schedgym.core.workload import Workload
+    from schedgym.core.workload_files import load_workload, save_workload
     from schedgym.evaluation import evaluate
 
 __all__ = [
@@ -60,10 +61,10 @@ _LAZY = {
     "Workload": "schedgym.core.workload",
     "evaluate": "schedgym.evaluation",
     "list_policies": "schedgym.core.policy",
-    "load_workload": "schedgym.core.workload",
+    "load_workload": "schedgym.core.workload_files",
     "make_policy": "schedgym.core.policy",
     "register_policy": "schedgym.core.policy",
-    "save_workload": "schedgym.core.workload",
+    "save_workload": "schedgym.core.workload_files",
 }
 
 

@@ -26,7 +26,8 @@ from schedgym.core.problem import Problem
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
-from schedgym.core.workload import SECTIONS, Workload, load_workload
+from schedgym.core.workload import SECTIONS, Workload
+from schedgym.core.workload_files import load_workload
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 
 __all__ = ["RENDER_MODES", "SchedulingEnv", "SchedulingVectorEnv"]

@@ -9,7 +9,7 @@ import schedgym
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.core.problem import get_problem
-from schedgym.core.workload import save_workload
+from schedgym.core.workload_files import save_workload
 from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
 from schedgym.testing import check_policy, policy_parameters
 from tests.test_all_problems import busy, known

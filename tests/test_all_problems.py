@@ -17,7 +17,7 @@ from gymnasium import spaces
 
 import schedgym
 from schedgym.core.problem import Problem, get_problem, list_problems
-from schedgym.core.workload import save_workload
+from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.testing import all_views, check_problem, checks
 

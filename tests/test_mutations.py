@@ -48,7 +48,8 @@ import pytest
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym import errors
 from schedgym.core.problem import Parameters, Problem, list_problems
-from schedgym.core.workload import Field, Workload, load_workload, save_workload
+from schedgym.core.workload import Field, Workload
+from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import SchedgymError
 from schedgym.traces import JobTrace, Trace, inspect_trace, read_trace
 
@@ -853,7 +854,7 @@ class Configs(Texts):
 
     def valid(self) -> list[Json]:
         from schedgym.agents.config import list_configs, load_config, shipped_config
-        from schedgym.evaluation.documents import read_yaml
+        from schedgym.documents import read_yaml
 
         shipped = [read_yaml(shipped_config(name)) for name in list_configs()]
         return [*shipped, *(load_config(name).to_dict() for name in list_configs())]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 torch: Any = require("torch", "agents")
 nn: Any = torch.nn

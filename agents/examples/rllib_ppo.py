@@ -23,7 +23,7 @@ from schedgym.agents.views import make_layout
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 __all__ = ["configuration", "main", "make_env", "token_module"]
 

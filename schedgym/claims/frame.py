@@ -24,9 +24,9 @@ import numpy as np
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
-from schedgym.evaluation import require
 from schedgym.evaluation.papers import PAPERS, Paper, get_paper
 from schedgym.evaluation.wording import make_console
+from schedgym.extras import require
 
 __all__ = [
     "CORRECTED",

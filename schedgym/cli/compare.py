@@ -32,8 +32,8 @@ from schedgym.cli.common import (
 from schedgym.core.files import atomic_write
 from schedgym.core.problem import Parameters, Problem, list_problems
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import require
 from schedgym.evaluation.wording import four_digits, has_width, make_console, value_text
+from schedgym.extras import require
 
 __all__ = ["Asked", "compare"]
 

@@ -38,7 +38,7 @@ def run(
 ) -> None:
     """Schedule one workload and tell every job's fate."""
     from schedgym.core.policy import make_policy, resolve_policy_name
-    from schedgym.core.workload import load_workload
+    from schedgym.core.workload_files import load_workload
     from schedgym.evaluation import runner
     from schedgym.evaluation.manifest import make_manifest
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from schedgym.core.jit import helper
 
 __all__ = [
+    "EVALUATION_SEEDS",
     "exponential",
     "normal_pair",
     "root_seed",
@@ -25,6 +26,7 @@ __all__ = [
     "uniform",
 ]
 
+EVALUATION_SEEDS = 2**40  # evaluations take seeds below, trainings and their validations those from here
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)

@@ -24,7 +24,8 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SHORT, SKIP
 from schedgym.core.tables import Table, make_tools, pack
 from schedgym.core.threads import Crew
-from schedgym.core.workload import Workload, load_workload
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import load_workload
 from schedgym.errors import InvalidWorkload
 
 __all__ = ["Kernel", "Simulator"]

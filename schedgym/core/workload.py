@@ -9,22 +9,16 @@ or numpy archives (``.npz``).
 from __future__ import annotations
 
 import dataclasses
-import errno
 import itertools
-import json
-import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidWorkload, suggest
 
-__all__ = ["Field", "Schema", "Workload", "load_workload", "save_workload"]
+__all__ = ["PAD", "SECTIONS", "Field", "Schema", "Workload", "shown"]
 
 SECTIONS = ("jobs", "tasks", "cluster", "parameters")
 
@@ -114,7 +108,7 @@ class Field:
         """The values of an object in the order of ``keys``, each checked under its name."""
         for name in values:
             if name not in self.keys:
-                raise InvalidWorkload(f"{where}.{_shown(name)}: unknown field{suggest(str(name), self.keys)}")
+                raise InvalidWorkload(f"{where}.{shown(name)}: unknown field{suggest(str(name), self.keys)}")
         one = dataclasses.replace(self, dimensions=(), ascending=False, keys=())
         listed = []
         for name in self.keys:
@@ -277,7 +271,7 @@ class Schema:
             for name in given:
                 if name not in names:
                     raise InvalidWorkload(
-                        f"{prefix}{section}.{_shown(name)}: unknown field{suggest(str(name), names)}"
+                        f"{prefix}{section}.{shown(name)}: unknown field{suggest(str(name), names)}"
                     )
             parsed[section] = {}
             for field in fields:
@@ -351,155 +345,7 @@ class Workload:
     __hash__ = None  # type: ignore[assignment]
 
 
-def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
-    """Read and validate a workload file.
-
-    ``tasks`` may stand beside ``jobs`` or inside it.
-
-    Args:
-        path: a ``.json`` or ``.npz`` file as written by :func:`save_workload`.
-        schema: of the problem that is expected; None takes it from the file's ``problem``.
-
-    Raises:
-        InvalidWorkload: naming the file, the field and the first bad index.
-        FileNotFoundError: when there is no such file.
-    """
-    path = Path(path)
-    if path.suffix == ".json":
-        content = _read_json(path)
-    elif path.suffix == ".npz":
-        content = _read_npz(path)
-    else:
-        raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
-    if not isinstance(content, dict):
-        raise InvalidWorkload(f"{path}: must be an object with problem, jobs, cluster, parameters")
-    problem = content.get("problem")
-    if schema is None and isinstance(problem, str):
-        from schedgym.core.problem import list_problems
-
-        known_problems = list_problems()
-        if problem not in known_problems:
-            what = f"unknown problem {_shown(problem)!r}{suggest(problem, known_problems)}"
-            raise InvalidWorkload(f"{path}: problem: {what}")
-        schema = known_problems[problem].schema
-    with_tasks = schema is None or bool(schema.tasks)
-    known = ("problem", *(section for section in SECTIONS if section != "tasks" or with_tasks))
-    for key in content:
-        if key not in known:
-            raise InvalidWorkload(f"{path}: {_shown(key)}: unknown field{suggest(key, known)}")
-    if schema is None or not isinstance(problem, str):
-        raise InvalidWorkload(f"{path}: problem: missing, or not a string")
-    if problem != schema.problem:
-        raise InvalidWorkload(f"{path}: problem: must be {schema.problem!r}, got {problem!r}")
-    jobs = content.get("jobs")
-    if with_tasks and isinstance(jobs, dict) and "tasks" in jobs:
-        if "tasks" in content:
-            raise InvalidWorkload(f"{path}: tasks: given twice, beside jobs and inside it")
-        content["jobs"] = {name: value for name, value in jobs.items() if name != "tasks"}
-        content["tasks"] = jobs["tasks"]
-    return schema.parse({s: content.get(s, {}) for s in SECTIONS}, prefix=f"{path}: ")
-
-
-def save_workload(workload: Workload, path: str | Path) -> None:
-    """Write a workload as ``.json`` or ``.npz`` (for large ones); loading gives back equal arrays."""
-    path = Path(path)
-    sections = {s: getattr(workload, s) for s in SECTIONS if s != "tasks" or workload.tasks}
-    if path.suffix == ".json":
-        content: dict[str, Any] = {"problem": workload.problem}
-        for section, fields in sections.items():
-            content[section] = {
-                name: _listed(workload, f"{section}.{name}", array) for name, array in fields.items()
-            }
-        with atomic_write(path) as stream:
-            json.dump(content, stream, allow_nan=False)
-    elif path.suffix == ".npz":
-        arrays = {
-            f"{section}/{name}": array
-            for section, fields in sections.items()
-            for name, array in fields.items()
-        }
-        with atomic_write(path, "wb") as stream:
-            np.savez_compressed(stream, problem=np.array(workload.problem), **arrays)
-    else:
-        raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
-
-
-def _listed(workload: Workload, name: str, array: npt.NDArray[Any]) -> Any:
-    """The array called "section.field" as JSON has it."""
-    if name in workload.ragged:
-        return _without_pads(array)
-    if name in workload.choices:
-        return np.asarray(np.array(workload.choices[name], dtype=object)[array], dtype=object).tolist()
-    return array.tolist()
-
-
-def _without_pads(array: npt.NDArray[np.int64]) -> list[list[int]]:
-    lengths = (array != PAD).sum(axis=1).tolist()
-    return [row[:length] for row, length in zip(array.tolist(), lengths, strict=True)]
-
-
-def _read_json(path: Path) -> object:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = dict(pairs)
-        if len(names) < len(pairs):
-            _refuse_twice(path, [name for name, _ in pairs])
-        return names
-
-    try:
-        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
-        raise InvalidWorkload(f"{path}: line {error.lineno} column {error.colno}: {error.msg}") from None
-    except UnicodeDecodeError as error:
-        raise InvalidWorkload(f"{path}: byte {error.start}: not UTF-8 text") from None
-    except (RecursionError, ValueError) as error:
-        if isinstance(error, InvalidWorkload):
-            raise
-        raise InvalidWorkload(f"{path}: {error}") from None
-
-
-def _refuse_twice(path: Path, names: list[str]) -> None:
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise InvalidWorkload(f"{path}: {_shown(name)}: given twice")
-
-
-def _shown(text: object) -> str:
+def shown(text: object) -> str:
     """A file's own words in one printable line of reasonable length."""
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text)[:201])
     return line if len(line) <= 200 else f"{line[:197]}..."
-
-
-def _text_checked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array itself; ValueError for text of which Python can make no strings."""
-    if array.dtype.kind == "U":
-        codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
-        if (codes > sys.maxunicode).any():
-            raise ValueError("text with characters that do not exist")
-    return array
-
-
-def _read_npz(path: Path) -> object:
-    content: dict[str, Any] = {}
-    with path.open("rb") as stream:  # what cannot be opened is no damaged file
-        try:
-            archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InvalidWorkload(f"{path}: not a numpy archive")
-            with archive:
-                _refuse_twice(path, archive.files)
-                for key in archive.files:
-                    section, _, name = key.partition("/")
-                    array = _text_checked(archive[key])
-                    if name:
-                        content.setdefault(section, {})[name] = array
-                    else:
-                        content[key] = str(array) if key == "problem" else array
-        except InvalidWorkload:
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-                raise  # the file system's own complaint; an impossible place in the file is damage
-            # what damage makes of an archive is open-ended: zlib, struct, zipfile, tokenizer errors
-            reason = _shown(" ".join(str(error).split()))
-            raise InvalidWorkload(f"{path}: not a readable numpy archive: {reason}") from None
-    return content

@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from gymnasium.error import DependencyNotInstalled
-
 if TYPE_CHECKING:
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
@@ -32,7 +30,6 @@ __all__ = [
     "paired_differences",
     "play",
     "plot_comparison",
-    "require",
     "run_sweep",
     "summarize",
     "sweep",
@@ -59,23 +56,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-def require(module: str, extra: str = "eval") -> Any:
-    """Import a module that belongs to an extra.
-
-    Args:
-        module: dotted name, e.g. "pandas".
-        extra: the extra that installs it.
-
-    Raises:
-        gymnasium.error.DependencyNotInstalled: with the pip command, if it is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and module.partition(".")[0] != error.name.partition(".")[0]:
-            raise  # installed, but broken: that is not ours to explain away
-        raise DependencyNotInstalled(
-            f'{module.partition(".")[0]} is not installed; run: pip install "schedgym[{extra}]"'
-        ) from None

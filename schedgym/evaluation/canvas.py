@@ -11,7 +11,7 @@ from typing import Any
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 __all__ = [
     "BOUND",

@@ -16,8 +16,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import require
 from schedgym.evaluation.runner import count_processes
+from schedgym.extras import require
 
 __all__ = ["ENGINES", "Engine", "Failure", "make_engine"]
 

@@ -12,9 +12,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import require
 from schedgym.evaluation.standings import Board, Estimate, read_boards
 from schedgym.evaluation.store import ResultsStore, Setting, canonical
+from schedgym.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
-from schedgym.evaluation import require
 from schedgym.evaluation.canvas import (
     BOUND,
     DASHES,
@@ -36,6 +35,7 @@ from schedgym.evaluation.statistics import (
     setting_columns,
     summarize,
 )
+from schedgym.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd

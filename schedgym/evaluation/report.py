@@ -27,7 +27,6 @@ from schedgym.core.policy import make_policy
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import JOB_COLOURS
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
-from schedgym.evaluation import require
 from schedgym.evaluation.figures import (
     COLOURS,
     Figure,
@@ -51,6 +50,7 @@ from schedgym.evaluation.standings import (
     short_value,
 )
 from schedgym.evaluation.store import ResultsStore
+from schedgym.extras import require
 
 __all__ = ["Which", "write_report"]
 

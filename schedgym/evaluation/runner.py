@@ -25,16 +25,17 @@ import numpy as np
 
 from schedgym.core.policy import Policy, get_policy_spec, make_policy, resolve_policy_name
 from schedgym.core.problem import Metric, Parameters, Problem, get_problem, list_problems
-from schedgym.core.workload import Workload, save_workload
+from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import save_workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "EVALUATION_SEEDS",
     "How",
     "Observed",
     "Outcome",
@@ -55,7 +56,6 @@ __all__ = [
 Observer = Callable[[SchedulingEnv], Any]
 
 EPISODES = 20  # with the generator
-EVALUATION_SEEDS = 2**40  # evaluations take seeds below, trainings and their validations those from here
 RELATIVE_TOLERANCE = 1e-9
 CLOCK_TOLERANCE = 1e-12  # rounding of sums of times, as a share of the workload's largest number
 SLOW = 2.0  # s before a progress bar shows

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -29,8 +29,8 @@ import numpy.typing as npt
 
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidStore, SchedgymError, UnknownName
-from schedgym.evaluation import require
 from schedgym.evaluation.runner import checked_gap
+from schedgym.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd

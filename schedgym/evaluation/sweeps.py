@@ -41,12 +41,13 @@ import numpy.typing as npt
 from schedgym._version import __version__
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Problem, get_problem
+from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.documents import placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import runner
-from schedgym.evaluation.documents import placed, read_yaml
 from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.manifest import make_manifest
-from schedgym.evaluation.runner import EPISODES, EVALUATION_SEEDS, Job
+from schedgym.evaluation.runner import EPISODES, Job
 from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit, canonical
 
 __all__ = ["Experiment", "SweepResult", "SweepSpec", "code_version", "load_spec", "make_spec", "run_sweep"]

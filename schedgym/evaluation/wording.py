@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 __all__ = ["describe_range", "describe_space", "four_digits", "has_width", "make_console", "value_text"]
 

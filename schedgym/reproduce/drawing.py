@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from schedgym.evaluation import require
+from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.canvas import (
     BOUND,
     DASHES,
@@ -21,13 +22,66 @@ from schedgym.evaluation.canvas import (
     new_figure,
     save_figure,
 )
-from schedgym.reproduce.frame import Panel, Series
+from schedgym.extras import require
 
-__all__ = ["draw"]
+__all__ = ["Panel", "Series", "draw"]
 
 WIDTH, ONE, ROW = 11.5, 8.0, 3.9  # inches: of two columns, of one panel, of a row
 COLUMNS = 2
 DPI = 110
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """A line, a curve or a row of bars.
+
+    Attributes:
+        label: in the legend; equal labels have one colour in all panels.
+        x: places, or the names of categories.
+        y: values [the same length].
+        low, high: ends of the intervals [the same length]; None: there are none.
+        bound: whether it is a bound on the optimum and no policy.
+    """
+
+    label: str
+    x: Sequence[Any]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    bound: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("y", "low", "high"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.x):
+                raise InvalidParameter(f"{self.label}: {name} has {len(values)} values, x {len(self.x)}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """Axes with series.
+
+    Attributes:
+        x_label, y_label: with units, as the paper has them.
+        series: in the order of the legend.
+        title: e.g. "(a) jobs"; empty if there is one panel.
+        kind: "lines" (points that are joined), "curves" (no marks: many points) or "bars" (categories).
+        x_scale, y_scale: "linear" or "log".
+        y_from_zero: whether the y axis starts at 0; only where it is linear.
+    """
+
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    title: str = ""
+    kind: str = "lines"
+    x_scale: str = "linear"
+    y_scale: str = "linear"
+    y_from_zero: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("lines", "curves", "bars"):
+            raise UnknownName("kind of panel", self.kind, ("lines", "curves", "bars"))
 
 
 def draw(panels: Sequence[Panel], path: str | Path, title: str, subtitle: str) -> None:

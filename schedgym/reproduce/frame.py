@@ -25,18 +25,21 @@ import numpy.typing as npt
 from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.files import atomic_write
+from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
-from schedgym.evaluation import require
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.papers import PAPERS, Paper, get_paper
-from schedgym.evaluation.runner import EVALUATION_SEEDS, Observed, observed_sweep
+from schedgym.evaluation.runner import observed_sweep
 from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
 from schedgym.evaluation.sweeps import code_version
 from schedgym.evaluation.wording import make_console
+from schedgym.extras import require
+from schedgym.reproduce.drawing import Panel, Series, draw
 from schedgym.reproduce.judging import HOLDS, IN_PART, NOT_REPRODUCED, Reading, verdict_of
+from schedgym.reproduce.played import Played
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = [
     "SCALES",
@@ -66,59 +69,6 @@ SCALES = ("small", "paper", "tiny")
 
 
 @dataclasses.dataclass(frozen=True)
-class Series:
-    """A line, a curve or a row of bars.
-
-    Attributes:
-        label: in the legend; equal labels have one colour in all panels.
-        x: places, or the names of categories.
-        y: values [the same length].
-        low, high: ends of the intervals [the same length]; None: there are none.
-        bound: whether it is a bound on the optimum and no policy.
-    """
-
-    label: str
-    x: Sequence[Any]
-    y: Sequence[float]
-    low: Sequence[float] | None = None
-    high: Sequence[float] | None = None
-    bound: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("y", "low", "high"):
-            values = getattr(self, name)
-            if values is not None and len(values) != len(self.x):
-                raise InvalidParameter(f"{self.label}: {name} has {len(values)} values, x {len(self.x)}")
-
-
-@dataclasses.dataclass(frozen=True)
-class Panel:
-    """Axes with series.
-
-    Attributes:
-        x_label, y_label: with units, as the paper has them.
-        series: in the order of the legend.
-        title: e.g. "(a) jobs"; empty if there is one panel.
-        kind: "lines" (points that are joined), "curves" (no marks: many points) or "bars" (categories).
-        x_scale, y_scale: "linear" or "log".
-        y_from_zero: whether the y axis starts at 0; only where it is linear.
-    """
-
-    x_label: str
-    y_label: str
-    series: Sequence[Series]
-    title: str = ""
-    kind: str = "lines"
-    x_scale: str = "linear"
-    y_scale: str = "linear"
-    y_from_zero: bool = True
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("lines", "curves", "bars"):
-            raise UnknownName("kind of panel", self.kind, ("lines", "curves", "bars"))
-
-
-@dataclasses.dataclass(frozen=True)
 class Outcome:
     """What a figure's function returns.
 
@@ -133,72 +83,6 @@ class Outcome:
     readings: Sequence[Reading]
     sizes: str
     remarks: Sequence[str] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class Played:
-    """Policies that were run.
-
-    Attributes:
-        frame: of :func:`~schedgym.evaluation.runner.sweep`.
-        observed: what the observer saw, for each setting, policy and episode.
-    """
-
-    frame: pd.DataFrame
-    observed: Sequence[Observed]
-
-    @property
-    def policies(self) -> list[str]:
-        """Labels, in order."""
-        return list(dict.fromkeys(entry.policy for entry in self.observed))
-
-    def values(self, policy: str, name: str | None = None, **setting: Any) -> list[Any]:
-        """What was observed of a policy in the settings that agree with ``setting``, by episode.
-
-        Args:
-            policy: its label.
-            name: of an entry of what the observer returned; None: all of it.
-            setting: swept parameter = value.
-        """
-        return [
-            entry.values if name is None else entry.values[name]
-            for entry in self.observed
-            if entry.policy == policy and all(entry.setting[key] == value for key, value in setting.items())
-        ]
-
-    def metric(self, policy: str, name: str, **setting: Any) -> F8:
-        """A metric of a policy's episodes, in order, in the settings that agree with ``setting``.
-
-        Args:
-            policy: its label.
-            name: of the metric.
-            setting: swept parameter = value.
-        """
-        rows = self._rows[policy, name]
-        for key, value in setting.items():
-            rows = rows[[plain(own) == value for own in rows[key]]]
-        return rows["value"].to_numpy(dtype=float)
-
-    @functools.cached_property
-    def _rows(self) -> dict[Any, pd.DataFrame]:
-        return dict(iter(self.frame.sort_values("episode", kind="stable").groupby(["policy", "metric"])))
-
-    def where(self, **setting: Any) -> Played:
-        """The runs of some of the settings; their parameters are no longer swept."""
-        keep = np.ones(len(self.frame), dtype=bool)
-        for name, value in setting.items():
-            keep &= np.array([plain(own) == value for own in self.frame[name]])
-        frame = self.frame[keep].drop(columns=list(setting))
-        frame.attrs = {
-            **self.frame.attrs,
-            "swept": [n for n in self.frame.attrs["swept"] if n not in setting],
-        }
-        observed = [
-            dataclasses.replace(entry, setting={k: v for k, v in entry.setting.items() if k not in setting})
-            for entry in self.observed
-            if all(entry.setting[key] == value for key, value in setting.items())
-        ]
-        return Played(frame, observed)
 
 
 @dataclasses.dataclass
@@ -472,8 +356,6 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
         figures are counted in full), sizes, remarks, claims (dicts with claim, measured, verdict), verdict,
         command, files, code, manifest.
     """
-    from schedgym.reproduce.drawing import draw
-
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     began, run._shared = time.perf_counter(), 0.0

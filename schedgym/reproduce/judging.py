@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,7 @@ from schedgym.core.problem import Statement
 from schedgym.errors import UnknownName
 from schedgym.evaluation.statements import HOLDS, IN_PART, NOT_REPRODUCED, examine, judge_gain
 from schedgym.evaluation.statistics import bootstrap_interval, lower_is_better, ratio_interval
-
-if TYPE_CHECKING:
-    from schedgym.reproduce.frame import Played
+from schedgym.reproduce.played import Played
 
 __all__ = [
     "HOLDS",

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedgym.core.files import atomic_write
-from schedgym.core.workload import Field, Schema, Workload, load_workload, save_workload
+from schedgym.core.workload import Field, Schema, Workload
+from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidWorkload, UnknownName
 from schedgym.problems.queue_delay.workload import LAST_TIME, SCHEMA, make_workload
 

@@ -11,8 +11,9 @@ from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
-from schedgym.evaluation import evaluate, plot, plot_comparison, require, runner, sweep
+from schedgym.evaluation import evaluate, plot, plot_comparison, runner, sweep
 from schedgym.evaluation.manifest import make_manifest
+from schedgym.extras import require
 from schedgym.problems.queue_delay import bounds
 from schedgym.problems.queue_delay.problem import METRICS
 from schedgym.problems.queue_delay.workload import generate, make_source, make_workload

@@ -5,7 +5,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from schedgym.core.workload import save_workload
+from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidStore, SchedgymError, UnknownName
 from schedgym.evaluation import evaluate, runner, sweep, sweeps
 from schedgym.evaluation.store import ResultsStore

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from schedgym.core.random import root_seeds
-from schedgym.core.workload import Workload, load_workload, save_workload
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime import problem
 from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters, parse_servers

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401  (registers the ids)
-from schedgym.core.workload import Workload, save_workload
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
 from schedgym.problems.geo.metrics import validate
 from schedgym.problems.geo.rules import ASSIGN_RULES

@@ -25,7 +25,7 @@ TIGHT = 1e-9
 
 def environment(workload: Any, tmp_path: Any, **parameters: Any) -> Any:
     """An environment of the workload's size that plays it."""
-    from schedgym.core.workload import save_workload
+    from schedgym.core.workload_files import save_workload
 
     path = tmp_path / "workload.npz"
     save_workload(workload, path)

@@ -24,7 +24,8 @@ from scipy import stats
 from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
 from schedgym.core.tables import Table
-from schedgym.core.workload import Workload, load_workload, save_workload
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.parallel_jct.problem import PROBLEM, READINGS, ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import schedgym  # noqa: F401
-from schedgym.core.workload import save_workload
+from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.metrics import metrics, validate
 from schedgym.problems.partial_value.rules import RULES

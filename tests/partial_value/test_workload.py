@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from schedgym.core.random import root_seed
-from schedgym.core.workload import Workload, load_workload, save_workload
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.workload import (

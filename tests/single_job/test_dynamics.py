@@ -13,7 +13,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.core.workload import Workload, save_workload
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import save_workload
 from schedgym.errors import InfeasibleInstance, InvalidAction, InvalidWorkload
 from schedgym.problems.single_job.metrics import metrics, validate
 from schedgym.problems.single_job.workload import make_workload, tables

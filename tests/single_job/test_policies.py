@@ -11,7 +11,7 @@ import pytest
 
 import schedgym
 from schedgym.core.policy import get_policy_spec, list_policies
-from schedgym.core.workload import save_workload
+from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter
 from schedgym.problems.single_job.metrics import validate
 from tests.parallel_jct import oracle

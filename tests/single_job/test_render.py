@@ -34,7 +34,7 @@ def make(mode: str, **parameters: Any) -> Any:
 
 @pytest.fixture
 def given(tmp_path: Any) -> str:
-    from schedgym.core.workload import save_workload
+    from schedgym.core.workload_files import save_workload
 
     path = tmp_path / "workload.json"
     save_workload(WORKLOAD, path)

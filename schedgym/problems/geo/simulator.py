@@ -13,7 +13,8 @@ from schedgym.core.jit import pack
 from schedgym.core.policy import Interface
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
-from schedgym.core.workload import Workload, load_workload
+from schedgym.core.workload import Workload
+from schedgym.core.workload_files import load_workload
 from schedgym.errors import InvalidWorkload
 from schedgym.problems.geo import dynamics, metrics, views
 from schedgym.problems.geo.problem import METRICS, PROBLEM, GeoParameters

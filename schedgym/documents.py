@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import require
+from schedgym.extras import require
 
 __all__ = ["parse_yaml", "placed", "read_yaml"]
 
