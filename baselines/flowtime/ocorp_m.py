@@ -50,6 +50,54 @@ def _keep_by_value(
             x[bag.item[y], i] = 0
 
 
+@helper
+def _move_cores(
+    n: int,
+    x: Integers,
+    value: Integers,
+    rows: Rows,
+    cpu: Integers,
+    net: TransportScratch,
+    before: Integers,
+) -> bool:
+    """The most valuable cores on the servers that each job has in ``x``: False if ``x`` is as good.
+
+    Else they take the place of ``x``, which goes to ``before``.
+    """
+    servers = cpu.shape[0]
+    count = variable(0)
+    worth = 0
+    for r in range(n):
+        hosts = 0
+        for i in range(servers):
+            net.linear[count, i] = FORBIDDEN
+            if x[r, i] > 0:
+                worth += value[r] * x[r, i]
+                net.linear[count, i] = 0
+                hosts += 1
+        if hosts > 0:
+            net.owner[count] = r
+            net.supply[count] = rows.cap[r]
+            net.base[count] = -value[r]
+            net.slope[count] = 0
+            count += 1
+    transport_into(count, variable(-1), cpu, net)
+    for y in range(count):
+        for i in range(servers):
+            worth -= value[net.owner[y]] * net.units[y, i]
+    if worth >= 0:
+        return False
+    break_ties(count, cpu, net)
+    for r in range(n):
+        for i in range(servers):
+            before[r, i] = x[r, i]
+            x[r, i] = 0
+    for y in range(count):
+        for i in range(servers):
+            x[net.owner[y], i] = net.units[y, i]
+    return True
+
+
 @pure_kernel
 def memory_allocation(
     literal: bool,
@@ -120,41 +168,12 @@ def memory_allocation(
     for i in range(cpu.shape[0]):
         _keep_by_value(n, i, x, value, rows.memory, memory, bag)
     while True:
-        # the best x on the servers that z leaves, or x as it is
         rounds += 1
-        count = variable(0)
-        worth = 0
-        for r in range(n):
-            hosts = 0
-            for i in range(cpu.shape[0]):
-                net.linear[count, i] = FORBIDDEN
-                if x[r, i] > 0:
-                    worth += value[r] * x[r, i]
-                    net.linear[count, i] = 0
-                    hosts += 1
-            if hosts > 0:
-                net.owner[count] = r
-                net.supply[count] = rows.cap[r]
-                net.base[count] = -value[r]
-                net.slope[count] = 0
-                count += 1
-        transport_into(count, variable(-1), cpu, net)
-        for y in range(count):
-            for i in range(cpu.shape[0]):
-                worth -= value[net.owner[y]] * net.units[y, i]
-        if worth >= 0:  # the next z leaves all of x, which fits
+        if not _move_cores(n, x, value, rows, cpu, net, granted):  # the next z leaves all of x, which fits
             break
-        break_ties(count, cpu, net)
-        changed = False
-        for r in range(n):
-            for i in range(cpu.shape[0]):
-                granted[r, i] = x[r, i]
-                x[r, i] = 0
-        for y in range(count):
-            for i in range(cpu.shape[0]):
-                x[net.owner[y], i] = net.units[y, i]
         for i in range(cpu.shape[0]):
             _keep_by_value(n, i, x, value, rows.memory, memory, bag)
+        changed = False
         for r in range(n):
             for i in range(cpu.shape[0]):
                 if granted[r, i] != x[r, i]:

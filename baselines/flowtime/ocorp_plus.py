@@ -162,17 +162,8 @@ def cheapest_cores(
 ) -> None:
     """The variant of ocorp+ that charges the change of a job's cores in all: take the cheapest cores.
 
-    Arguments as in :func:`plus_allocation`. Ties: lower row.
-
-    Args:
-        literal: as there.
-        n: as there.
-        alpha: as there.
-        coefficient: as there.
-        rows: as there.
-        cpu: as there.
-        scratch: work space; ``cores`` may be its own.
-        cores: [>= n] written.
+    Arguments as in :func:`plus_allocation`, but for ``scratch``, whose ``cores`` may be those [>= n] written.
+    Ties: lower row.
     """
     multiple = _plus_multiple(n, rows)
     scale = _plus_scale(n, 4, alpha, coefficient, rows, max(multiple, 1))

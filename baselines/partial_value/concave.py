@@ -50,17 +50,6 @@ class Concave(ValuePolicy):
     def price(self, observation: dict[str, Any], count: int, rows: Rows, dual: DualScratch) -> Floats:
         """Logarithms of the dual prices of the slot."""
         prices = np.zeros(self.resources)
-        solve_slot(
-            count,
-            rows.served,
-            rows.cap,
-            rows.share,
-            rows.utility,
-            rows.value,
-            rows.exponent,
-            dual,
-            prices,
-            self.x,
-        )
+        solve_slot(count, rows, dual, prices, self.x)
         with np.errstate(divide="ignore"):
             return np.clip(np.log(prices), LEAST_LOG_PRICE, -LEAST_LOG_PRICE)

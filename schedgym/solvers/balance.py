@@ -127,6 +127,110 @@ def make_placement_scratch(groups: int, sites: int) -> PlacementScratch:
     return allocate(PlacementScratch, {"group": groups, "site": sites, "node": groups + sites})
 
 
+@helper
+def _fill_in_order(demand: Integers, lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
+    """Let each group in turn take min(left, room) of each of its sites; how many tasks are left."""
+    sites = lists.sites
+    width = sites.shape[1]
+    total = 0
+    for k in range(sites.shape[0]):
+        tasks = demand[k]
+        for a in range(width):
+            placement[k, a] = 0
+        if tasks > 0:
+            for b in range(width):
+                a = lists.ascending[k, b]
+                if a < 0 or tasks == 0:
+                    break
+                j = sites[k, a]
+                taken = min(tasks, scratch.room[j])
+                placement[k, a] = taken
+                scratch.room[j] -= taken
+                tasks -= taken
+        scratch.left[k] = tasks
+        total += tasks
+    return total
+
+
+@helper
+def _find_room(lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
+    """The nearest site with room that a path leads to from a group with tasks left; -1 if there is none.
+
+    Breadth-first: from a group to its sites, from a site to the groups with tasks there, which may move on.
+    ``site_from`` and ``group_from`` get the entries by which sites and groups were reached.
+    """
+    sites = lists.sites
+    groups, width = sites.shape
+    group_from = scratch.group_from
+    site_from = scratch.site_from
+    queue = scratch.queue
+    tail = 0
+    for k in range(groups):
+        group_from[k] = UNSEEN
+        if scratch.left[k] > 0:
+            group_from[k] = SOURCE
+            queue[tail] = k
+            tail += 1
+    for j in range(scratch.room.shape[0]):
+        site_from[j] = UNSEEN
+    head = 0
+    while head < tail:
+        node = queue[head]
+        head += 1
+        if node < groups:
+            for b in range(width):
+                a = lists.ascending[node, b]
+                if a < 0:
+                    break
+                j = sites[node, a]
+                if site_from[j] == UNSEEN:
+                    site_from[j] = node * width + a
+                    if scratch.room[j] > 0:
+                        return j
+                    queue[tail] = groups + j
+                    tail += 1
+        else:
+            j = node - groups
+            for position in range(lists.start[j], lists.start[j + 1]):
+                entry = lists.entries[position]
+                k = entry // width
+                if group_from[k] == UNSEEN and placement[k, entry - k * width] > 0:
+                    group_from[k] = entry
+                    queue[tail] = k
+                    tail += 1
+    return -1
+
+
+@helper
+def _augment(found: int, lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
+    """Move as many tasks as it carries along the path to a site with room; their number."""
+    sites = lists.sites
+    width = sites.shape[1]
+    group_from = scratch.group_from
+    site_from = scratch.site_from
+    amount = scratch.room[found]
+    j = found
+    k = site_from[j] // width
+    while group_from[k] != SOURCE:
+        a = group_from[k] - k * width
+        amount = min(amount, placement[k, a])
+        j = sites[k, a]
+        k = site_from[j] // width
+    amount = min(amount, scratch.left[k])
+    scratch.room[found] -= amount
+    scratch.left[k] -= amount
+    j = found
+    k = site_from[j] // width
+    while group_from[k] != SOURCE:
+        a = group_from[k] - k * width
+        placement[k, site_from[j] - k * width] += amount
+        placement[k, a] -= amount
+        j = sites[k, a]
+        k = site_from[j] // width
+    placement[k, site_from[j] - k * width] += amount
+    return amount
+
+
 @pure_kernel
 def place(demand: Integers, lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
     """Place as many tasks as fit ``scratch.room``: the maximum flow of Edmonds and Karp.
@@ -144,92 +248,12 @@ def place(demand: Integers, lists: SiteLists, placement: Integers, scratch: Plac
     Returns:
         The number of tasks left.
     """
-    left = scratch.left
-    room = scratch.room
-    group_from = scratch.group_from
-    site_from = scratch.site_from
-    queue = scratch.queue
-    sites = lists.sites
-    groups, width = sites.shape
-    total = 0
-    for k in range(groups):
-        tasks = demand[k]
-        for a in range(width):
-            placement[k, a] = 0
-        if tasks > 0:
-            for b in range(width):
-                a = lists.ascending[k, b]
-                if a < 0 or tasks == 0:
-                    break
-                j = sites[k, a]
-                taken = min(tasks, room[j])
-                placement[k, a] = taken
-                room[j] -= taken
-                tasks -= taken
-        left[k] = tasks
-        total += tasks
+    total = _fill_in_order(demand, lists, placement, scratch)
     while total > 0:
-        tail = 0
-        for k in range(groups):
-            group_from[k] = UNSEEN
-            if left[k] > 0:
-                group_from[k] = SOURCE
-                queue[tail] = k
-                tail += 1
-        for j in range(room.shape[0]):
-            site_from[j] = UNSEEN
-        head = 0
-        found = -1
-        while head < tail and found < 0:
-            node = queue[head]
-            head += 1
-            if node < groups:
-                for b in range(width):
-                    a = lists.ascending[node, b]
-                    if a < 0:
-                        break
-                    j = sites[node, a]
-                    if site_from[j] == UNSEEN:
-                        site_from[j] = node * width + a
-                        if room[j] > 0:
-                            found = j
-                            break
-                        queue[tail] = groups + j
-                        tail += 1
-            else:
-                j = node - groups
-                for position in range(lists.start[j], lists.start[j + 1]):
-                    entry = lists.entries[position]
-                    k = entry // width
-                    if group_from[k] == UNSEEN and placement[k, entry - k * width] > 0:
-                        group_from[k] = entry
-                        queue[tail] = k
-                        tail += 1
+        found = _find_room(lists, placement, scratch)
         if found < 0:
             break
-        amount = room[found]
-        j = found
-        while True:
-            k = site_from[j] // width
-            back = group_from[k]
-            if back == SOURCE:
-                amount = min(amount, left[k])
-                break
-            amount = min(amount, placement[k, back - k * width])
-            j = sites[k, back - k * width]
-        room[found] -= amount
-        j = found
-        while True:
-            entry = site_from[j]
-            k = entry // width
-            placement[k, entry - k * width] += amount
-            back = group_from[k]
-            if back == SOURCE:
-                left[k] -= amount
-                break
-            placement[k, back - k * width] -= amount
-            j = sites[k, back - k * width]
-        total -= amount
+        total -= _augment(found, lists, placement, scratch)
     return total
 
 

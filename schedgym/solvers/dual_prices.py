@@ -32,6 +32,7 @@ __all__ = [
     "LOG",
     "POWER",
     "DualScratch",
+    "SlotJobs",
     "SlotOptimum",
     "dual_prices",
     "gain",
@@ -82,6 +83,17 @@ class DualScratch(NamedTuple):
     unit: Annotated[Floats, "resource"]
     curvature: Annotated[Floats, "resource", "resource"]  # Hessian of the dual
     matrix: Annotated[Floats, "resource", "resource"]
+
+
+class SlotJobs(NamedTuple):
+    """The jobs of a slot."""
+
+    served: Annotated[Floats, "row"]  # y, tasks served before
+    cap: Annotated[Floats, "row"]  # u, most tasks in this slot, at least 0
+    share: Annotated[Floats, "row", "resource"]  # r of a task
+    utility: Annotated[Integers, "row"]  # LINEAR, POWER or LOG
+    value: Annotated[Floats, "row"]  # v > 0
+    exponent: Annotated[Floats, "row"]  # alpha of powers, in (0, 1)
 
 
 class SlotOptimum(NamedTuple):
@@ -174,19 +186,7 @@ def _clear(load: Floats, curvature: Floats) -> None:
 
 
 @pure_kernel
-def _respond(
-    n: int,
-    bent: float,
-    served: Floats,
-    cap: Floats,
-    share: Floats,
-    utility: Integers,
-    value: Floats,
-    exponent: Floats,
-    work: DualScratch,
-    prices: Floats,
-    x: Floats,
-) -> None:
+def _respond(n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats) -> None:
     """What the jobs buy at the prices: x [n], ``work.bend`` [n], the loads, the Hessian of the dual.
 
     ``bent`` is the curvature of linear jobs.
@@ -204,13 +204,13 @@ def _respond(
     for j in range(n):
         price = 0.0
         if two:
-            price = prices[0] * share[j, 0] + prices[1] * share[j, 1]
+            price = prices[0] * rows.share[j, 0] + prices[1] * rows.share[j, 1]
         else:
             for i in range(m):
-                price += prices[i] * share[j, i]
+                price += prices[i] * rows.share[j, i]
         amount = 0.0
         bend = 0.0
-        most = cap[j]
+        most = rows.cap[j]
         if work.flat[j] > 0.0:
             bend = work.reach[j] / (bent * work.flat[j])
             amount = work.centre[j] + (work.flat[j] - price) * bend
@@ -223,14 +223,14 @@ def _respond(
         elif price <= work.low[j]:
             amount = most
         elif price < work.high[j]:
-            amount, bend = wanted(utility[j], value[j], exponent[j], served[j], price)
+            amount, bend = wanted(rows.utility[j], rows.value[j], rows.exponent[j], rows.served[j], price)
             amount = min(max(amount, 0.0), most)
         x[j] = amount
         work.bend[j] = bend
         if amount > 0.0 or bend > 0.0:
             if two:
-                r_0 = share[j, 0]
-                r_1 = share[j, 1]
+                r_0 = rows.share[j, 0]
+                r_1 = rows.share[j, 1]
                 load_0 += r_0 * amount
                 load_1 += r_1 * amount
                 curvature_00 += r_0 * r_0 * bend
@@ -238,10 +238,10 @@ def _respond(
                 curvature_11 += r_1 * r_1 * bend
             else:
                 for i in range(m):
-                    r = share[j, i]
+                    r = rows.share[j, i]
                     load[i] += r * amount
                     for k in range(i + 1):
-                        curvature[i, k] += r * share[j, k] * bend
+                        curvature[i, k] += r * rows.share[j, k] * bend
     if two:
         load[0] = load_0
         load[1] = load_1
@@ -268,12 +268,7 @@ def _search_ray(
     exact: float,
     n: int,
     bent: float,
-    served: Floats,
-    cap: Floats,
-    share: Floats,
-    utility: Integers,
-    value: Floats,
-    exponent: Floats,
+    rows: SlotJobs,
     work: DualScratch,
     prices: Floats,
     x: Floats,
@@ -292,7 +287,7 @@ def _search_ray(
         for i in range(m):
             if _on_ray(work, single, i):
                 prices[i] = level
-        _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+        _respond(n, bent, rows, work, prices, x)
         load = 0.0
         change = 0.0
         count = 0
@@ -425,19 +420,7 @@ def _newton(work: DualScratch, m: int, prices: Floats) -> bool:
 
 
 @pure_kernel
-def _descend(
-    n: int,
-    bent: float,
-    served: Floats,
-    cap: Floats,
-    share: Floats,
-    utility: Integers,
-    value: Floats,
-    exponent: Floats,
-    work: DualScratch,
-    prices: Floats,
-    x: Floats,
-) -> None:
+def _descend(n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats) -> None:
     """Go along ``work.step`` to prices with a smaller dual.
 
     Its slope along the step only rises: where it is not positive yet, the dual is smaller than at the start.
@@ -464,7 +447,7 @@ def _descend(
             part = MOST_GROWTH * scale / work.step[i]
     for tries in range(MOST_TRIES):
         _walk(work, m, part, prices)
-        _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+        _respond(n, bent, rows, work, prices, x)
         rate = _along(work, m)
         if rate > 0.0:
             if near and rate <= -0.4 * start:
@@ -488,23 +471,12 @@ def _descend(
             part = low + (high - low) * low_rate / (low_rate - high_rate)
             part = min(max(part, low + 0.05 * (high - low)), high - 0.05 * (high - low))
     _walk(work, m, low, prices)
-    _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+    _respond(n, bent, rows, work, prices, x)
 
 
 @pure_kernel
 def _settle(
-    exact: float,
-    n: int,
-    bent: float,
-    served: Floats,
-    cap: Floats,
-    share: Floats,
-    utility: Integers,
-    value: Floats,
-    exponent: Floats,
-    work: DualScratch,
-    prices: Floats,
-    x: Floats,
+    exact: float, n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats
 ) -> None:
     """Lower the dual from the given prices until the loads are right up to ``exact``."""
     m = prices.shape[0]
@@ -512,7 +484,7 @@ def _settle(
     sweeps = 0
     stalled = 0
     least = np.inf
-    _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+    _respond(n, bent, rows, work, prices, x)
     while sweeps <= MOST_SWEEPS:
         worst = 0.0
         chosen = -1
@@ -528,7 +500,7 @@ def _settle(
         if chosen < 0:
             if steps < MOST_STEPS and _newton(work, m, prices):
                 steps += 1
-                _descend(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+                _descend(n, bent, rows, work, prices, x)
                 continue
             for i in range(m):
                 if _error(work, i, prices) == worst:
@@ -540,7 +512,7 @@ def _settle(
             steps = max(steps - 4, 0)
             if work.load[chosen] < 1.0:
                 prices[chosen] = 0.0
-                _respond(n, bent, served, cap, share, utility, value, exponent, work, prices, x)
+                _respond(n, bent, rows, work, prices, x)
         else:
             for i in range(m):
                 guess = max(guess, 0.1 * prices[i])
@@ -549,71 +521,42 @@ def _settle(
             if steps >= MOST_STEPS:
                 sweeps += 1
         if prices[chosen] > 0.0 or work.load[chosen] > 1.0:
-            _search_ray(
-                chosen,
-                guess,
-                exact,
-                n,
-                bent,
-                served,
-                cap,
-                share,
-                utility,
-                value,
-                exponent,
-                work,
-                prices,
-                x,
-            )
+            _search_ray(chosen, guess, exact, n, bent, rows, work, prices, x)
 
 
 # A slot ---------------------------------------------------------------------------------------
 
 
 @helper
-def _prepare(
-    n: int,
-    served: Floats,
-    cap: Floats,
-    share: Floats,
-    utility: Integers,
-    value: Floats,
-    exponent: Floats,
-    work: DualScratch,
-) -> bool:
+def _prepare(n: int, rows: SlotJobs, work: DualScratch) -> bool:
     """Slopes at both ends, and which utilities are linear: whether any of a job with a cap is."""
-    m = share.shape[1]
+    m = rows.share.shape[1]
     found = False
     for j in range(n):
-        y = served[j]
-        kind = utility[j]
-        work.low[j] = slope(kind, value[j], exponent[j], y + cap[j])
-        work.high[j] = slope(kind, value[j], exponent[j], y)
+        y = rows.served[j]
+        kind = rows.utility[j]
+        work.low[j] = slope(kind, rows.value[j], rows.exponent[j], y + rows.cap[j])
+        work.high[j] = slope(kind, rows.value[j], rows.exponent[j], y)
         work.flat[j] = 0.0
-        if work.low[j] >= (1.0 - FLAT) * work.high[j] and cap[j] > 0.0:
+        if work.low[j] >= (1.0 - FLAT) * work.high[j] and rows.cap[j] > 0.0:
             found = True
             largest = 0.0
             for i in range(m):
-                largest = max(largest, share[j, i])
+                largest = max(largest, rows.share[j, i])
             work.flat[j] = 0.5 * (work.low[j] + work.high[j])
-            work.reach[j] = cap[j] if cap[j] * largest <= 1.0 else 1.0 / largest
+            work.reach[j] = rows.cap[j] if rows.cap[j] * largest <= 1.0 else 1.0 / largest
             work.centre[j] = 0.5 * work.reach[j]
     return found
 
 
 @helper
-def _finish(
-    n: int,
-    served: Floats,
-    cap: Floats,
-    share: Floats,
-    utility: Integers,
-    value: Floats,
-    exponent: Floats,
-    work: DualScratch,
-    prices: Floats,
-    x: Floats,
-) -> float:
+def _gain(rows: SlotJobs, j: int, y: float, x: float) -> float:
+    """:func:`gain` of job j."""
+    return gain(rows.utility[j], rows.value[j], rows.exponent[j], y, x)
+
+
+@helper
+def _finish(n: int, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats) -> float:
     """From the response to the prices to a feasible x: its relative duality gap.
 
     What the last digits of the prices cannot express, a step along the curvature does: it moves x alone.
@@ -626,13 +569,13 @@ def _finish(
         if work.bend[j] > 0.0:
             move = 0.0
             for i in range(m):
-                move += share[j, i] * work.step[i]
-            x[j] = min(max(x[j] - work.bend[j] * move, 0.0), cap[j])
+                move += rows.share[j, i] * work.step[i]
+            x[j] = min(max(x[j] - work.bend[j] * move, 0.0), rows.cap[j])
     for i in range(m):
         work.load[i] = 0.0
     for j in range(n):
         for i in range(m):
-            work.load[i] += share[j, i] * x[j]
+            work.load[i] += rows.share[j, i] * x[j]
     part = 1.0
     for i in range(m):
         if work.load[i] > 1.0:
@@ -645,51 +588,37 @@ def _finish(
         x[j] *= part
         price = 0.0
         for i in range(m):
-            price += prices[i] * share[j, i]
-        total += gain(utility[j], value[j], exponent[j], served[j], x[j])
+            price += prices[i] * rows.share[j, i]
+        total += _gain(rows, j, rows.served[j], x[j])
         # what the job would rather have at these prices
         best = 0.0
         if price <= work.low[j]:
-            best = cap[j]
+            best = rows.cap[j]
         elif price < work.high[j]:
-            best, _ = wanted(utility[j], value[j], exponent[j], served[j], price)
-            best = min(max(best, 0.0), cap[j])
+            best, _ = wanted(rows.utility[j], rows.value[j], rows.exponent[j], rows.served[j], price)
+            best = min(max(best, 0.0), rows.cap[j])
         if best > x[j]:
             more = best - x[j]
             missing += max(
-                gain(utility[j], value[j], exponent[j], served[j] + x[j], more) - price * more, 0.0
+                _gain(rows, j, rows.served[j] + x[j], more) - price * more,
+                0.0,
             )
         elif best < x[j]:
             less = x[j] - best
             missing += max(
-                price * less - gain(utility[j], value[j], exponent[j], served[j] + best, less), 0.0
+                price * less - _gain(rows, j, rows.served[j] + best, less),
+                0.0,
             )
     return missing / total if total > 0.0 else np.inf
 
 
 @pure_kernel
-def solve_slot(
-    n: int,
-    served: Floats,
-    cap: Floats,
-    share: Floats,
-    utility: Integers,
-    value: Floats,
-    exponent: Floats,
-    work: DualScratch,
-    prices: Floats,
-    x: Floats,
-) -> float:
+def solve_slot(n: int, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats) -> float:
     """:func:`dual_prices` for kernels: x and prices are written.
 
     Args:
         n: jobs.
-        served: [>= n] y.
-        cap: [>= n] u, at least 0.
-        share: [>= n, m] r.
-        utility: [>= n] LINEAR, POWER or LOG.
-        value: [>= n] v > 0.
-        exponent: [>= n] alpha of powers, in (0, 1).
+        rows: the jobs: any named tuple with the fields of :class:`SlotJobs`.
         work: of :func:`make_dual_scratch`.
         prices: [m] written.
         x: [>= n] written.
@@ -703,9 +632,9 @@ def solve_slot(
         prices[i] = 0.0
         work.load[i] = 0.0
     for j in range(n):
-        x[j] = cap[j]
+        x[j] = rows.cap[j]
         for i in range(m):
-            work.load[i] += share[j, i] * cap[j]
+            work.load[i] += rows.share[j, i] * rows.cap[j]
     fullest = 1.0
     for i in range(m):
         work.tight[i] = 0
@@ -716,33 +645,18 @@ def solve_slot(
     if count == 0:
         return 0.0
     bent = FIRST_CURVATURE
-    linear = _prepare(n, served, cap, share, utility, value, exponent, work)
+    linear = _prepare(n, rows, work)
     exact = 0.1 * bent if linear else EXACT
     guess = 0.0
     for j in range(n):
-        if cap[j] > 0.0:
-            x[j] = cap[j] / fullest
-            guess += x[j] * slope(utility[j], value[j], exponent[j], served[j] + x[j])
-    _search_ray(
-        -1,
-        guess / count,
-        0.3 if count > 1 else exact,
-        n,
-        bent,
-        served,
-        cap,
-        share,
-        utility,
-        value,
-        exponent,
-        work,
-        prices,
-        x,
-    )
+        if rows.cap[j] > 0.0:
+            x[j] = rows.cap[j] / fullest
+            guess += x[j] * slope(rows.utility[j], rows.value[j], rows.exponent[j], rows.served[j] + x[j])
+    _search_ray(-1, guess / count, 0.3 if count > 1 else exact, n, bent, rows, work, prices, x)
     best = np.inf
     for _ in range(MOST_ROUNDS if linear else 1):
-        _settle(exact, n, bent, served, cap, share, utility, value, exponent, work, prices, x)
-        gap = _finish(n, served, cap, share, utility, value, exponent, work, prices, x)
+        _settle(exact, n, bent, rows, work, prices, x)
+        gap = _finish(n, rows, work, prices, x)
         if not gap >= best:
             best = gap
             for j in range(n):
@@ -808,13 +722,14 @@ def dual_prices(
         raise InvalidParameter("exponent: must be between 0 and 1")
     x, prices = np.zeros(len(y)), np.zeros(r.shape[1])
     work = make_dual_scratch(len(y), r.shape[1])
-    gap = float(solve_slot(len(y), y, u, r, kind, v, alpha, work, prices, x))
-    return SlotOptimum(x, prices, float(_value(len(y), y, x, kind, v, alpha)), gap)
+    rows = SlotJobs(y, u, r, kind, v, alpha)
+    gap = float(solve_slot(len(y), rows, work, prices, x))
+    return SlotOptimum(x, prices, float(_value(len(y), rows, x)), gap)
 
 
 @pure_kernel
-def _value(n: int, served: Floats, x: Floats, utility: Integers, value: Floats, exponent: Floats) -> float:
+def _value(n: int, rows: SlotJobs, x: Floats) -> float:
     total = 0.0
     for j in range(n):
-        total += gain(utility[j], value[j], exponent[j], served[j], x[j])
+        total += _gain(rows, j, rows.served[j], x[j])
     return total

@@ -632,6 +632,24 @@ def _gather_near_sites(net: Network, part: Part, number: int) -> int:
     return middle
 
 
+@helper
+def _want_all(net: Network, jobs: int) -> bool:
+    """Make one part of all, in which jobs need what their flow leaves open; whether sites have free slots."""
+    free = False
+    for i in range(jobs):
+        total = 0
+        for g in range(net.start[i], net.start[i + 1]):
+            total += net.limit[g]
+        net.need[i] = total - net.need[i]
+        net.owners[i] = i
+        net.part[i] = 0
+    for j in range(net.slots.shape[0]):
+        net.sites[j] = j
+        net.site_part[j] = 0
+        free = free or net.free[j] > 0
+    return free
+
+
 @pure_kernel
 def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     """Lexicographic max-min aggregates of a loaded network.
@@ -655,20 +673,8 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     origin = net.start[0]  # 0, which as a literal would have ``_exchange`` compiled once more
     _pour(net, jobs)
     # first a flow that no exchange can enlarge
-    full = True
-    for i in range(jobs):
-        total = 0
-        for g in range(net.start[i], net.start[i + 1]):
-            total += net.limit[g]
-        need[i] = total - need[i]
-        net.owners[i] = i
-        net.part[i] = 0
-    for j in range(count):
-        net.sites[j] = j
-        net.site_part[j] = 0
-        full = full and net.free[j] == 0
     everything = Part(origin, jobs, origin, count, origin)
-    if not full:
+    if _want_all(net, jobs):
         _exchange(net, width, everything, origin)
     parts = 1
     size = _push_part(net.stack, origin, everything)

@@ -15,6 +15,7 @@ from schedgym.solvers.dual_prices import (
     LINEAR,
     LOG,
     POWER,
+    SlotJobs,
     SlotOptimum,
     dual_prices,
     make_dual_scratch,
@@ -276,7 +277,7 @@ def test_rows_behind_do_not_count() -> None:
     expected = dual_prices(*slot)
     longer = [np.concatenate([array, np.full((3, *array.shape[1:]), -1, array.dtype)]) for array in slot]
     x, prices = np.full(5, math.nan), np.zeros(1)
-    assert solve_slot(2, *longer, make_dual_scratch(5, 1), prices, x) == expected.gap
+    assert solve_slot(2, SlotJobs(*longer), make_dual_scratch(5, 1), prices, x) == expected.gap
     assert list(x[:2]) == list(expected.x) and np.isnan(x[2:]).all()
     assert list(prices) == list(expected.prices)
 

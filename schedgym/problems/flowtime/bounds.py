@@ -334,60 +334,182 @@ def _charge(arrival: I8, length: I8, done: I8, limit: int, norm: float, order: I
         t = until
 
 
+class _Taken(NamedTuple):
+    """The slots that a job takes, while its completion moves: for each phase a heap, the dearest on top.
+
+    The state of a phase is behind its first possible completion: the job may end in a slot of interval
+    ``at``, of which ``room`` slots are left and ``fresh`` are taken, each at the price ``now``.
+    """
+
+    price: F8  # [2, K + 2] of the slots in the heap,
+    amount: F8  # [2, K + 2] their number,
+    place: I8  # [2, K + 2] and interval
+    size: I8  # [2] of the heap
+    at: I8  # [2]
+    room: F8  # [2]
+    fresh: F8  # [2]
+    now: F8  # [2]
+    gain: F8  # [2] what a slot later saves
+
+
 @helper
-def push(value: F8, amount: F8, place: I8, size: int, v: float, n: float, x: int) -> None:
-    """Add ``n`` slots of price ``v`` in interval ``x`` to the heap that holds ``size``, dearest first."""
-    i = size
+def _push(taken: _Taken, z: int, price: float, amount: float, x: int) -> None:
+    """Add ``amount`` slots of interval ``x`` to the heap of phase z."""
+    i = taken.size[z]
+    taken.size[z] += 1
     while i > 0:
         parent = (i - 1) >> 1
-        if value[parent] >= v:
+        if taken.price[z, parent] >= price:
             break
-        value[i] = value[parent]
-        amount[i] = amount[parent]
-        place[i] = place[parent]
+        taken.price[z, i] = taken.price[z, parent]
+        taken.amount[z, i] = taken.amount[z, parent]
+        taken.place[z, i] = taken.place[z, parent]
         i = parent
-    value[i] = v
-    amount[i] = n
-    place[i] = x
+    taken.price[z, i] = price
+    taken.amount[z, i] = amount
+    taken.place[z, i] = x
 
 
 @helper
-def pop(value: F8, amount: F8, place: I8, size: int) -> None:
-    """Remove the dearest slots from the heap that holds ``size``."""
-    last = size - 1
-    v = value[last]
+def _pop(taken: _Taken, z: int) -> None:
+    """Remove the dearest slots from the heap of phase z."""
+    taken.size[z] -= 1
+    last = taken.size[z]
+    price = taken.price[z, last]
     i = 0
     while True:
         child = 2 * i + 1
         if child >= last:
             break
-        if child + 1 < last and value[child + 1] > value[child]:
+        if child + 1 < last and taken.price[z, child + 1] > taken.price[z, child]:
             child += 1
-        if value[child] <= v:
+        if taken.price[z, child] <= price:
             break
-        value[i] = value[child]
-        amount[i] = amount[child]
-        place[i] = place[child]
+        taken.price[z, i] = taken.price[z, child]
+        taken.amount[z, i] = taken.amount[z, child]
+        taken.place[z, i] = taken.place[z, child]
         i = child
-    value[i] = v
-    amount[i] = amount[last]
-    place[i] = place[last]
+    taken.price[z, i] = price
+    taken.amount[z, i] = taken.amount[z, last]
+    taken.place[z, i] = taken.place[z, last]
+
+
+@helper
+def _core_price(price: F8, weight: float, x: int) -> float:
+    """The price of a core, with ``weight`` GB, in a slot of interval x; 0 after the last one."""
+    if x >= price.shape[1]:
+        return 0.0
+    return price[0, x] + (weight * price[1, x] if price.shape[0] == 2 else 0.0)
+
+
+@helper
+def _come_to(taken: _Taken, z: int, x: int, room: float, price: F8, weight: float) -> None:
+    """Let phase z go on in interval x, of which ``room`` slots are left."""
+    taken.at[z] = x
+    taken.room[z] = room if x < price.shape[1] else np.inf
+    taken.now[z] = _core_price(price, weight, x)
+
+
+@helper
+def _take_first(
+    needs: _Needs, j: int, begin: I8, edges: I8, price: F8, weight: float, taken: _Taken
+) -> tuple[float, float, int]:
+    """Let job j take its earliest slots, in each phase as many as it needs at least.
+
+    Returns:
+        Their number, their price, and the runs looked at.
+    """
+    intervals = price.shape[1]
+    slots = 0.0
+    cost = 0.0
+    steps = 0
+    for z in range(2):
+        taken.size[z] = 0
+        taken.fresh[z] = 0.0
+        left = needs.slots[j, z]
+        if left == 0:
+            continue
+        x = begin[j, z]
+        t = needs.arrival[j] + (needs.slots[j, 0] if z == 1 else 0)
+        rate = needs.rate[j, z]
+        slots += left
+        spare = left - needs.volume[j, z] / rate  # of the last slot
+        while left > 0:
+            steps += 1
+            n = left
+            if x < intervals:
+                n = min(left, edges[x + 1] - t)
+            v = _core_price(price, weight, x)
+            _push(taken, z, v, float(n), x)
+            cost += rate * v * n
+            left -= n
+            t += n
+            if x < intervals and t == edges[x + 1]:
+                x += 1
+        taken.amount[z, 0] -= spare
+        cost -= rate * taken.price[z, 0] * spare
+        room = float(edges[x + 1] - t) if x < intervals else np.inf
+        _come_to(taken, z, x, room, price, weight)
+    return slots, cost, steps
+
+
+@helper
+def _next_run(needs: _Needs, j: int, taken: _Taken) -> float:
+    """Set what a slot later saves in each phase; for how many slots it saves as much, inf for ever."""
+    run = np.inf
+    for z in range(2):
+        taken.gain[z] = 0.0
+        if needs.slots[j, z] > 0:
+            run = min(run, taken.room[z])
+            if taken.size[z] > 0 and taken.price[z, 0] > taken.now[z]:
+                taken.gain[z] = needs.rate[j, z] * (taken.price[z, 0] - taken.now[z])
+                run = min(run, taken.amount[z, 0])
+    return run
+
+
+@helper
+def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: float, taken: _Taken) -> None:
+    """Let job j end ``run`` slots later: dear slots are given up for those that come to be before its end."""
+    for z in range(2):
+        if needs.slots[j, z] == 0:
+            continue
+        if taken.gain[z] > 0.0:
+            taken.fresh[z] += run
+            taken.amount[z, 0] -= run
+            if taken.amount[z, 0] <= 0.0:
+                _pop(taken, z)
+        taken.room[z] -= run
+        if taken.room[z] <= 0.0:
+            x = taken.at[z]
+            if taken.fresh[z] > 0.0:
+                _push(taken, z, taken.now[z], taken.fresh[z], x)
+                taken.fresh[z] = 0.0
+            room = float(edges[x + 2] - edges[x + 1]) if x + 1 < price.shape[1] else np.inf
+            _come_to(taken, z, x + 1, room, price, weight)
+
+
+@helper
+def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
+    """Add the cores and GB times slots of job j in each interval."""
+    intervals = use.shape[1]
+    for z in range(2):
+        for i in range(taken.size[z] + 1):
+            x = taken.place[z, i] if i < taken.size[z] else taken.at[z]
+            amount = taken.amount[z, i] if i < taken.size[z] else taken.fresh[z]
+            if x < intervals and amount > 0.0:
+                use[0, x] += needs.rate[j, z] * amount
+                if use.shape[0] == 2:
+                    use[1, x] += needs.memory[j] * amount
 
 
 @kernel
 def _dual(
-    needs: _Needs,
-    begin: I8,
-    edges: I8,
-    price: F8,
-    norm: float,
-    value: F8,
-    amount: F8,
-    place: I8,
-    use: F8,
-    visits: I8,
+    needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, taken: _Taken, use: F8, visits: I8
 ) -> tuple[float, float]:
     """The bound that prices give, and the sum of the absolute values of all that it is made of.
+
+    Job by job twice: first its best completion is sought, from the earliest one on, in runs of slots in which
+    every further slot saves the same; then the same way is gone again up to it, to count what the job takes.
 
     Args:
         needs: of the jobs.
@@ -396,144 +518,65 @@ def _dual(
             [K + 1].
         price: of a core, and of a GB in a slot [1 or 2, K].
         norm: k.
-        value: work space of the heaps: prices [2, K + 2],
-        amount: slots [2, K + 2],
-        place: and intervals [2, K + 2].
+        taken: work space.
         use: written: cores and GB times slots that the jobs take in each interval [1 or 2, K].
         visits: reduced by the work done [1].
     """
-    intervals = price.shape[1]
     two = price.shape[0] == 2
-    size = np.zeros(2, dtype=np.int64)
-    at = np.zeros(2, dtype=np.int64)  # interval,
-    room = np.zeros(2)  # its slots that are left,
-    taken = np.zeros(2)  # and those taken since the jobs could end
-    now = np.zeros(2)  # its price
-    gain = np.zeros(2)
     total = 0.0
-    scale = 0.0
     steps = 0
-    for x in range(intervals):
+    for x in range(price.shape[1]):
         use[0, x] = 0.0
         cost = price[0, x] * needs.cores
         if two:
             use[1, x] = 0.0
             cost += price[1, x] * needs.room
         total -= cost * (edges[x + 1] - edges[x])
-    scale -= total
+    scale = -total
     for j in range(needs.arrival.shape[0]):
         weight = needs.memory[j] / needs.rate[j, 0] if two else 0.0
         # never to end, or so late that it does not count, costs no work
         best = power(float(needs.limit - needs.arrival[j]), norm)
         end = 0.0
-        for turn in range(2):  # find the best completion; count what the job takes until then
-            if turn == 1 and end == 0.0:
+        f, cost, looked = _take_first(needs, j, begin, edges, price, weight, taken)
+        steps += looked
+        scale += power(f, norm) + cost
+        if power(f, norm) + cost < best:
+            best = power(f, norm) + cost
+            end = f
+        while power(f, norm) < best:
+            steps += 1
+            run = _next_run(needs, j, taken)
+            if run == np.inf:
                 break
-            f = 0.0
-            cost = 0.0
-            for z in range(2):
-                size[z] = 0
-                taken[z] = 0.0
-                left = needs.slots[j, z]
-                if left == 0:
-                    continue
-                x = begin[j, z]
-                t = needs.arrival[j] + (needs.slots[j, 0] if z == 1 else 0)
-                rate = needs.rate[j, z]
-                f += left
-                spare = left - needs.volume[j, z] / rate  # of the last slot
-                while left > 0:
-                    steps += 1
-                    n = left
-                    v = 0.0
-                    if x < intervals:
-                        n = min(left, edges[x + 1] - t)
-                        v = price[0, x] + (weight * price[1, x] if two else 0.0)
-                    push(value[z], amount[z], place[z], size[z], v, float(n), x)
-                    size[z] += 1
-                    cost += rate * v * n
-                    left -= n
-                    t += n
-                    if x < intervals and t == edges[x + 1]:
-                        x += 1
-                amount[z, 0] -= spare
-                cost -= rate * value[z, 0] * spare
-                at[z] = x
-                room[z] = float(edges[x + 1] - t) if x < intervals else np.inf
-                now[z] = 0.0
-                if x < intervals:
-                    now[z] = price[0, x] + (weight * price[1, x] if two else 0.0)
-            if turn == 0:
-                scale += power(f, norm) + cost
-                if power(f, norm) + cost < best:
-                    best = power(f, norm) + cost
-                    end = f
-            # let the job end later, in runs in which every slot saves the same
-            while f < end if turn == 1 else power(f, norm) < best:
-                steps += 1
-                run = np.inf
-                for z in range(2):
-                    gain[z] = 0.0
-                    if needs.slots[j, z] > 0:
-                        run = min(run, room[z])
-                        if size[z] > 0 and value[z, 0] > now[z]:
-                            gain[z] = needs.rate[j, z] * (value[z, 0] - now[z])
-                            run = min(run, amount[z, 0])
-                if turn == 1:
-                    run = min(run, end - f)
-                if run == np.inf:
-                    break
-                saved = gain[0] + gain[1]
-                if turn == 0 and saved > 0.0:
-                    # f^k less what is saved is convex
-                    low = f + run
-                    high = low
-                    if run > 1.0 and norm > 1.0:
-                        turning = saved / norm if norm == 2.0 else (saved / norm) ** (1.0 / (norm - 1.0))
-                        low = min(max(math.floor(turning), f), f + run)
-                        high = min(max(math.ceil(turning), f), f + run)
-                    for c in (low, high):
-                        reached = power(c, norm) + cost - saved * (c - f)
-                        if reached < best:
-                            best = reached
-                            end = c
-                cost -= saved * run
-                f += run
-                for z in range(2):
-                    if needs.slots[j, z] == 0:
-                        continue
-                    if gain[z] > 0.0:
-                        taken[z] += run
-                        amount[z, 0] -= run
-                        if amount[z, 0] <= 0.0:
-                            pop(value[z], amount[z], place[z], size[z])
-                            size[z] -= 1
-                    room[z] -= run
-                    if room[z] <= 0.0:
-                        x = at[z]
-                        if taken[z] > 0.0:
-                            push(value[z], amount[z], place[z], size[z], now[z], taken[z], x)
-                            size[z] += 1
-                            taken[z] = 0.0
-                        x += 1
-                        at[z] = x
-                        room[z] = float(edges[x + 1] - edges[x]) if x < intervals else np.inf
-                        now[z] = 0.0
-                        if x < intervals:
-                            now[z] = price[0, x] + (weight * price[1, x] if two else 0.0)
-            if turn == 1:
-                for z in range(2):
-                    for i in range(size[z]):
-                        x = place[z, i]
-                        if x < intervals:
-                            use[0, x] += needs.rate[j, z] * amount[z, i]
-                            if two:
-                                use[1, x] += needs.memory[j] * amount[z, i]
-                    if taken[z] > 0.0 and at[z] < intervals:
-                        use[0, at[z]] += needs.rate[j, z] * taken[z]
-                        if two:
-                            use[1, at[z]] += needs.memory[j] * taken[z]
+            saved = taken.gain[0] + taken.gain[1]
+            if saved > 0.0:
+                # f^k less what is saved is convex
+                low = f + run
+                high = low
+                if run > 1.0 and norm > 1.0:
+                    turning = saved / norm if norm == 2.0 else (saved / norm) ** (1.0 / (norm - 1.0))
+                    low = min(max(math.floor(turning), f), f + run)
+                    high = min(max(math.ceil(turning), f), f + run)
+                for c in (low, high):
+                    reached = power(c, norm) + cost - saved * (c - f)
+                    if reached < best:
+                        best = reached
+                        end = c
+            cost -= saved * run
+            f += run
+            _move_on(needs, j, run, edges, price, weight, taken)
         total += best
+        if end == 0.0:
+            continue
+        f, _, looked = _take_first(needs, j, begin, edges, price, weight, taken)
+        steps += looked
+        while f < end:
+            steps += 1
+            run = min(_next_run(needs, j, taken), end - f)
+            f += run
+            _move_on(needs, j, run, edges, price, weight, taken)
+        _count_use(needs, j, taken, use)
     visits[0] -= steps
     return total, scale
 
@@ -554,9 +597,17 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
         visits: reduced by the work done; there is no step with less than 0 [1].
     """
     resources, intervals = price.shape
-    value = np.empty((2, intervals + 2))
-    amount = np.empty((2, intervals + 2))
-    place = np.empty((2, intervals + 2), dtype=np.int64)
+    taken = _Taken(
+        np.empty((2, intervals + 2)),
+        np.empty((2, intervals + 2)),
+        np.empty((2, intervals + 2), dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+        np.zeros(2),
+        np.zeros(2),
+        np.zeros(2),
+        np.zeros(2),
+    )
     use = np.empty((resources, intervals))
     direction = np.zeros((resources, intervals))
     kept = np.empty((resources, intervals))
@@ -565,7 +616,7 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
     level = LEVELS[0]
     stalled = 0
     for _ in range(STEPS):
-        reached, scale = _dual(needs, begin, edges, trial, norm, value, amount, place, use, visits)
+        reached, scale = _dual(needs, begin, edges, trial, norm, taken, use, visits)
         reached -= ROUNDING * scale
         if reached > best:
             if reached > best + 0.1 * level * abs(best):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import kernel
+from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.geo.problem import GeoParameters
 from schedgym.solvers.balance import UNSEEN, PlacementScratch, SiteLists, place
@@ -200,102 +200,167 @@ def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
     return float(total / count)
 
 
+class _Local(NamedTuple):
+    """One job's parts ("groups") with its sites numbered anew. G groups of up to A sites, M sites."""
+
+    number: I8  # [M] of a site, among those of the job; -1: it is none
+    own: I8  # [M] the sites by these numbers
+    sites: I8  # [G, A] numbers of each group's sites
+    position: I8  # [G, A] as ``SiteLists.ascending``
+    start: I8  # [M + 1] as in SiteLists
+    entries: I8  # [G * A] as in SiteLists
+    demand: I8  # [G] in whole units
+    placement: I8  # [G, A]
+    left: I8  # [G] as in PlacementScratch, like what follows
+    room: I8  # [M]
+    group_from: I8  # [G]
+    site_from: I8  # [M]
+    queue: I8  # [G + M]
+
+
+@helper
+def _number_sites(base: int, groups: int, part_set: I8, sites: I8, local: _Local) -> int:
+    """Number the sites of the groups from part ``base`` on; how many there are."""
+    count = 0
+    for k in range(groups):
+        for a in range(sites.shape[1]):
+            j = sites[part_set[base + k], a]
+            local.sites[k, a] = -1
+            local.position[k, a] = -1
+            if j >= 0:
+                if local.number[j] < 0:
+                    local.number[j] = count
+                    local.own[count] = j
+                    count += 1
+                local.sites[k, a] = local.number[j]
+                local.position[k, a] = a
+    return count
+
+
+@helper
+def _index_entries(groups: int, count: int, local: _Local) -> None:
+    """Set ``start`` and ``entries``: a counting sort of the groups' sites."""
+    width = local.sites.shape[1]
+    start = local.start
+    for j in range(count + 1):
+        start[j] = 0
+    for k in range(groups):
+        for a in range(width):
+            if local.sites[k, a] >= 0:
+                start[local.sites[k, a] + 1] += 1
+    for j in range(count):
+        start[j + 1] += start[j]
+    for k in range(groups):
+        for a in range(width):
+            if local.sites[k, a] >= 0:
+                local.entries[start[local.sites[k, a]]] = k * width + a
+                start[local.sites[k, a]] += 1
+    for j in range(count, 0, -1):
+        start[j] = start[j - 1]
+    start[0] = 0
+
+
+@helper
+def _raise_to_cuts(
+    base: int,
+    level: float,
+    work: float,
+    part_work: F8,
+    slots: I8,
+    lists: SiteLists,
+    scratch: PlacementScratch,
+    local: _Local,
+) -> float:
+    """The least time >= ``level`` in which a flow brings the job's work to its sites."""
+    groups = lists.sites.shape[0]
+    m = scratch.room.shape[0]
+    scale = UNITS / work
+    units = 0
+    for k in range(groups):
+        local.demand[k] = int(part_work[base + k] * scale)
+        units += local.demand[k]
+    while True:
+        for j in range(m):
+            wanted = slots[local.own[j]] * level * scale * MARGIN + 1.0
+            scratch.room[j] = units if wanted >= units else int(wanted)
+        if place(local.demand[:groups], lists, local.placement[:groups], scratch) == 0:
+            return level
+        inside = 0.0
+        for k in range(groups):
+            if scratch.group_from[k] != UNSEEN:
+                inside += part_work[base + k]
+        reached = 0
+        for j in range(m):
+            if scratch.site_from[j] != UNSEEN:
+                reached += slots[local.own[j]]
+        if not inside / reached > level:
+            return level
+        level = inside / reached
+
+
 @kernel
 def _fluid(first: I8, part_set: I8, part_work: F8, sites: I8, slots: I8, least: F8, rate: F8) -> None:
     """Raise ``least`` [N] to the fluid time of each job; ``rate`` [N] becomes the slots that it can use.
 
-    The time grows from one violated cut to the ratio of that cut (Dinkelbach). Flows are in whole units,
-    demands rounded down and rooms up, so that a violated cut is one; its ratio is that of the real works.
+    The time grows from one violated cut to the ratio of that cut (Dinkelbach 1967), at first the ratios of
+    single groups and of all. Flows are in whole units, demands rounded down and rooms up, so that a violated
+    cut is one; its ratio is that of the real works.
     """
     width = sites.shape[1]
     most = 1
     for i in range(first.shape[0] - 1):
         most = max(most, first[i + 1] - first[i])
-    number = np.full(slots.shape[0], -1, dtype=np.int64)  # of a site, among those of the job
-    own = np.empty(slots.shape[0], dtype=np.int64)
-    begin = np.empty(slots.shape[0] + 1, dtype=np.int64)
-    local = np.empty((most, width), dtype=np.int64)
-    position = np.empty((most, width), dtype=np.int64)
-    placement = np.empty((most, width), dtype=np.int64)
-    entries = np.empty(most * width, dtype=np.int64)
-    demand = np.empty(most, dtype=np.int64)
-    left = np.empty(most, dtype=np.int64)
-    room = np.empty(slots.shape[0], dtype=np.int64)
-    group_from = np.empty(most, dtype=np.int64)
-    site_from = np.empty(slots.shape[0], dtype=np.int64)
-    queue = np.empty(most + slots.shape[0], dtype=np.int64)
+    local = _Local(
+        np.full(slots.shape[0], -1, dtype=np.int64),
+        np.empty(slots.shape[0], dtype=np.int64),
+        np.empty((most, width), dtype=np.int64),
+        np.empty((most, width), dtype=np.int64),
+        np.empty(slots.shape[0] + 1, dtype=np.int64),
+        np.empty(most * width, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty((most, width), dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty(slots.shape[0], dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty(slots.shape[0], dtype=np.int64),
+        np.empty(most + slots.shape[0], dtype=np.int64),
+    )
     for i in range(first.shape[0] - 1):
         base = first[i]
         groups = first[i + 1] - base
+        m = _number_sites(base, groups, part_set, sites, local)
         work = 0.0
-        total = 0
         level = 0.0
-        m = 0
         for k in range(groups):
             here = 0
             for a in range(width):
-                j = sites[part_set[base + k], a]
-                if j >= 0:
-                    if number[j] < 0:
-                        number[j] = m
-                        own[m] = j
-                        m += 1
-                        total += slots[j]
-                    here += slots[j]
-                    local[k, a] = number[j]
-                    position[k, a] = a
-                else:
-                    local[k, a] = -1
-                    position[k, a] = -1
+                if local.sites[k, a] >= 0:
+                    here += slots[local.own[local.sites[k, a]]]
             work += part_work[base + k]
             level = max(level, part_work[base + k] / here)
+        total = 0
+        for j in range(m):
+            total += slots[local.own[j]]
         rate[i] = total
         level = max(level, work / total)
         if groups > 1:
-            for j in range(m + 1):
-                begin[j] = 0
-            for k in range(groups):
-                for a in range(width):
-                    if local[k, a] >= 0:
-                        begin[local[k, a] + 1] += 1
-            for j in range(m):
-                begin[j + 1] += begin[j]
-            for k in range(groups):
-                for a in range(width):
-                    if local[k, a] >= 0:
-                        entries[begin[local[k, a]]] = k * width + a
-                        begin[local[k, a]] += 1
-            for j in range(m, 0, -1):
-                begin[j] = begin[j - 1]
-            begin[0] = 0
-            lists = SiteLists(local[:groups], position[:groups], begin[: m + 1], entries[: groups * width])
-            scratch = PlacementScratch(
-                left[:groups], room[:m], group_from[:groups], site_from[:m], queue[: groups + m]
+            _index_entries(groups, m, local)
+            lists = SiteLists(
+                local.sites[:groups],
+                local.position[:groups],
+                local.start[: m + 1],
+                local.entries[: groups * width],
             )
-            scale = UNITS / work
-            units = 0
-            for k in range(groups):
-                demand[k] = int(part_work[base + k] * scale)
-                units += demand[k]
-            while True:
-                for j in range(m):
-                    wanted = slots[own[j]] * level * scale * MARGIN + 1.0
-                    room[j] = units if wanted >= units else int(wanted)
-                if place(demand[:groups], lists, placement[:groups], scratch) == 0:
-                    break
-                inside = 0.0
-                for k in range(groups):
-                    if group_from[k] != UNSEEN:
-                        inside += part_work[base + k]
-                reached = 0
-                for j in range(m):
-                    if site_from[j] != UNSEEN:
-                        reached += slots[own[j]]
-                if not inside / reached > level:
-                    break
-                level = inside / reached
+            scratch = PlacementScratch(
+                local.left[:groups],
+                local.room[:m],
+                local.group_from[:groups],
+                local.site_from[:m],
+                local.queue[: groups + m],
+            )
+            level = _raise_to_cuts(base, level, work, part_work, slots, lists, scratch, local)
         for j in range(m):
-            number[own[j]] = -1
+            local.number[local.own[j]] = -1
         least[i] = max(least[i], level)
 
 

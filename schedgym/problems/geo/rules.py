@@ -238,18 +238,21 @@ def place_in_order(
             _associate(i, waiting, width, counts)
 
 
+class _Work(NamedTuple):
+    """What the steps of :func:`assign` work on and in; as there."""
+
+    literal: bool
+    unit: int  # of balance; ``scratch.units`` are the slots over it
+    waiting: Counts
+    slots: Integers
+    lists: SiteLists
+    room: PlacementScratch
+    scratch: AssignScratch
+    counts: Counts
+
+
 @pure_kernel
-def _estimate(
-    i: int,
-    literal: bool,
-    unit: int,
-    waiting: Counts,
-    slots: Integers,
-    lists: SiteLists,
-    room: PlacementScratch,
-    scratch: AssignScratch,
-    counts: Counts,
-) -> None:
+def _estimate(i: int, work: _Work) -> None:
     """The estimate of a job at the present loads, and a bound on it at higher ones.
 
     The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. With fixed tasks it grows
@@ -257,6 +260,8 @@ def _estimate(
     (load + 1) / u_j, which a higher load only raises), literal ones excepted. The level C of ``balance``
     grows, and the estimate is above the next lower level, but does not grow itself.
     """
+    scratch = work.scratch
+    slots = work.slots
     load = scratch.load
     sites = slots.shape[0]
     top = 0
@@ -274,23 +279,23 @@ def _estimate(
         placement = scratch.placement
         for j in range(sites):
             trial[j] = load[j]
-        _take(i, waiting, scratch.tasks)
+        _take(i, work.waiting, scratch.tasks)
         level = 0
         if scratch.how[i] == GREEDY:
-            greedy_into(scratch.tasks, lists, slots, trial, placement, room, literal)
-            _give(i, placement, counts)
+            greedy_into(scratch.tasks, work.lists, slots, trial, placement, work.room, work.literal)
+            _give(i, placement, work.counts)
         else:
-            level = balance_into(scratch.tasks, lists, scratch.units, load, placement, room)
-            _give(i, placement, counts)
-            _add(i, lists, counts, trial)
+            level = balance_into(scratch.tasks, work.lists, scratch.units, load, placement, work.room)
+            _give(i, placement, work.counts)
+            _add(i, work.lists, work.counts, trial)
         for j in range(sites):
             if trial[j] > load[j] and trial[j] * bottom > top * slots[j]:
                 top = trial[j]
                 bottom = slots[j]
         if scratch.how[i] == BALANCED:
             scratch.low[i] = level - 1
-            scratch.low_bottom[i] = unit
-        elif literal:
+            scratch.low_bottom[i] = work.unit
+        elif work.literal:
             scratch.low[i] = 0
             scratch.low_bottom[i] = 1
         else:
@@ -301,104 +306,105 @@ def _estimate(
     scratch.fresh[i] = 1
 
 
+@helper
+def _begin_order(size: int, work: _Work) -> None:
+    """Before the first job is appended: no loads, no estimates, and at which sites each job matters."""
+    scratch = work.scratch
+    waiting = work.waiting
+    width = work.lists.sites.shape[1]
+    sites = scratch.load.shape[0]
+    for j in range(sites):
+        scratch.load[j] = 0
+    for x in range(size):
+        i = scratch.left[x]
+        scratch.fresh[i] = 0
+        scratch.low[i] = 0
+        scratch.low_bottom[i] = 1
+        for j in range(sites):
+            scratch.at[i, j] = 0
+        if scratch.how[i] == FIXED:
+            _add(i, work.lists, work.counts, scratch.at[i])
+            continue
+        for k in range(waiting.shape[1]):
+            if waiting[i, k] > 0:
+                for a in range(width):
+                    j = work.lists.sites[k, a]
+                    if j >= 0:
+                        scratch.at[i, j] = 1
+
+
+@helper
+def _is_behind(top: int, bottom: int, i: int, best: int, scratch: AssignScratch) -> bool:
+    """Whether job i, whose estimate is top / bottom or more, comes after job ``best`` (-1: none yet)."""
+    if best < 0:
+        return False
+    estimate = top * scratch.bottom[best]
+    least = scratch.top[best] * bottom
+    return estimate > least or (estimate == least and i > best)
+
+
+@helper
+def _take_its_tasks(best: int, left: int, work: _Work) -> None:
+    """Add the tasks of a job that has been appended to the loads; estimates that this may raise are stale.
+
+    ``left`` jobs are not in the order yet.
+    """
+    scratch = work.scratch
+    at = scratch.at
+    sites = at.shape[1]
+    if scratch.how[best] != FIXED:
+        for j in range(sites):
+            at[best, j] = 0
+        _add(best, work.lists, work.counts, at[best])
+    changed = 0
+    for j in range(sites):
+        if at[best, j] > 0:
+            scratch.load[j] += at[best, j]
+            scratch.changed[changed] = j
+            changed += 1
+    for x in range(left):
+        i = scratch.left[x]
+        if scratch.fresh[i] == 1:
+            for y in range(changed):
+                if at[i, scratch.changed[y]] > 0:
+                    scratch.fresh[i] = 0
+                    break
+
+
 @pure_kernel
-def _append(
-    size: int,
-    literal: bool,
-    unit: int,
-    waiting: Counts,
-    slots: Integers,
-    lists: SiteLists,
-    room: PlacementScratch,
-    scratch: AssignScratch,
-    order: Integers,
-    counts: Counts,
-) -> None:
+def _append(size: int, order: Integers, work: _Work) -> None:
     """Append the job with the least estimate, ties by row, until all are in the order.
 
     Args:
         size: how many rows stand in ``scratch.left``, ascending; all have waiting tasks.
-        literal: of the greedy placement.
-        unit: of balance; ``scratch.units`` are the slots over it.
-        waiting: [>= n, K].
-        slots: [M].
-        lists: available sites.
-        room: work space.
-        scratch: ``how`` [n] is set; jobs still to be placed get their ``counts``.
         order: [>= size] written.
-        counts: [>= n, E] of the jobs with FIXED tasks.
+        work: ``how`` [n] is set, and the counts of jobs with FIXED tasks; jobs still to be placed get theirs.
     """
-    sites = slots.shape[0]
-    width = lists.sites.shape[1]
-    load = scratch.load
+    scratch = work.scratch
     left = scratch.left
-    at = scratch.at
-    fresh = scratch.fresh
-    top = scratch.top
-    bottom = scratch.bottom
-    for j in range(sites):
-        load[j] = 0
-    for x in range(size):
-        i = left[x]
-        fresh[i] = 0
-        scratch.low[i] = 0
-        scratch.low_bottom[i] = 1
-        for j in range(sites):
-            at[i, j] = 0
-        if scratch.how[i] == FIXED:
-            _add(i, lists, counts, at[i])
-        else:
-            for k in range(waiting.shape[1]):
-                if waiting[i, k] > 0:
-                    for a in range(width):
-                        j = lists.sites[k, a]
-                        if j >= 0:
-                            at[i, j] = 1
+    _begin_order(size, work)
     for position in range(size):
+        # the best of the estimates that hold, then those of the others that could be better
         best = -1
         where = -1
         for x in range(size - position):
             i = left[x]
-            if fresh[i] == 1:
-                if best < 0 or top[i] * bottom[best] < top[best] * bottom[i]:
+            if scratch.fresh[i] == 1:
+                if best < 0 or scratch.top[i] * scratch.bottom[best] < scratch.top[best] * scratch.bottom[i]:
                     best = i
                     where = x
         for x in range(size - position):
             i = left[x]
-            if fresh[i] == 0:
-                if best >= 0:
-                    bound = scratch.low[i] * bottom[best]
-                    value = top[best] * scratch.low_bottom[i]
-                    if bound > value or (bound == value and i > best):
-                        continue
-                _estimate(i, literal, unit, waiting, slots, lists, room, scratch, counts)
-                if best >= 0:
-                    bound = top[i] * bottom[best]
-                    value = top[best] * bottom[i]
-                    if bound > value or (bound == value and i > best):
-                        continue
+            if scratch.fresh[i] == 1 or _is_behind(scratch.low[i], scratch.low_bottom[i], i, best, scratch):
+                continue
+            _estimate(i, work)
+            if not _is_behind(scratch.top[i], scratch.bottom[i], i, best, scratch):
                 best = i
                 where = x
         order[position] = best
         for x in range(where, size - position - 1):
             left[x] = left[x + 1]
-        if scratch.how[best] != FIXED:
-            for j in range(sites):
-                at[best, j] = 0
-            _add(best, lists, counts, at[best])
-        changed = 0
-        for j in range(sites):
-            if at[best, j] > 0:
-                load[j] += at[best, j]
-                scratch.changed[changed] = j
-                changed += 1
-        for x in range(size - position - 1):
-            i = left[x]
-            if fresh[i] == 1:
-                for y in range(changed):
-                    if at[i, scratch.changed[y]] > 0:
-                        fresh[i] = 0
-                        break
+        _take_its_tasks(best, size - position - 1, work)
 
 
 @helper
@@ -424,6 +430,42 @@ def _collect(
             order[idle] = i
             idle += 1
     return size
+
+
+@helper
+def _place_new(n: int, new: npt.NDArray[np.int8], onto: bool, work: _Work) -> None:
+    """Balance each new job alone, or ``onto`` the tasks of the jobs before it and of all that are placed."""
+    load = work.scratch.load
+    for j in range(load.shape[0]):
+        load[j] = 0
+    if onto:
+        for i in range(n):
+            _add(i, work.lists, work.counts, load)
+    for i in range(n):
+        if new[i] != 0 and _take(i, work.waiting, work.scratch.tasks) > 0:
+            balance_into(
+                work.scratch.tasks, work.lists, work.scratch.units, load, work.scratch.placement, work.room
+            )
+            _give(i, work.scratch.placement, work.counts)
+            if onto:
+                _add(i, work.lists, work.counts, load)
+
+
+@helper
+def _place_new_in_order(
+    n: int, new: npt.NDArray[np.int8], together: bool, order: Integers, work: _Work
+) -> None:
+    """Balance new jobs where they are appended, one by one or ``together``; ``order`` is overwritten."""
+    how = work.scratch.how
+    if together:
+        for i in range(n):
+            how[i] = BALANCED if new[i] != 0 else FIXED
+        _append(_collect(n, n, new, work.waiting, order, work.scratch), order, work)
+    for i in range(n):
+        if new[i] != 0 and not together:
+            how[i] = BALANCED
+            _append(_collect(n, i, new, work.waiting, order, work.scratch), order, work)
+        how[i] = FIXED
 
 
 @pure_kernel
@@ -483,6 +525,7 @@ def assign(
             unit = math.gcd(unit, slots[j])
     for j in range(sites):
         scratch.units[j] = slots[j] // unit
+    work = _Work(literal, unit, waiting, slots, lists, room, scratch, counts)
     if rule == ATA or rule == ATA_GREEDY:
         how = BALANCED if rule == ATA else GREEDY
         for i in range(n):
@@ -499,40 +542,15 @@ def assign(
                 if new[i] != 0:
                     _associate(i, waiting, width, counts)
         elif rule == SCTA:
-            if together:
-                for i in range(n):
-                    scratch.how[i] = BALANCED if new[i] != 0 else FIXED
-                size = _collect(n, n, new, waiting, order, scratch)
-                _append(size, literal, unit, waiting, slots, lists, room, scratch, order, counts)
-            else:
-                for i in range(n):
-                    if new[i] != 0:
-                        size = _collect(n, i, new, waiting, order, scratch)
-                        scratch.how[i] = BALANCED
-                        _append(size, literal, unit, waiting, slots, lists, room, scratch, order, counts)
-                        scratch.how[i] = FIXED
-            for i in range(n):
-                scratch.how[i] = FIXED
+            _place_new_in_order(n, new, together, order, work)
         else:
-            load = scratch.load
-            for j in range(sites):
-                load[j] = 0
-            onto = rule == BTAAJ_FCFS or rule == BTAAJ_SWAG
-            if onto:
-                for i in range(n):
-                    _add(i, lists, counts, load)
-            for i in range(n):
-                if new[i] != 0 and _take(i, waiting, scratch.tasks) > 0:
-                    balance_into(scratch.tasks, lists, scratch.units, load, scratch.placement, room)
-                    _give(i, scratch.placement, counts)
-                    if onto:
-                        _add(i, lists, counts, load)
+            _place_new(n, new, rule == BTAAJ_FCFS or rule == BTAAJ_SWAG, work)
         if rule == BTAWJ_FCFS or rule == BTAAJ_FCFS:
             for i in range(n):
                 order[i] = i
             return
     size = _collect(n, n, new, waiting, order, scratch)
-    _append(size, literal, unit, waiting, slots, lists, room, scratch, order[n - size :], counts)
+    _append(size, order[n - size :], work)
 
 
 # Shares ---------------------------------------------------------------------------------------

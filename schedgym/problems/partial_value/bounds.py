@@ -257,19 +257,8 @@ class _Solution(NamedTuple):
 
 def _certified(needs: _Needs, grid: _Grid, price: F8) -> float:
     """The Lagrangian bound of prices of the resources in a slot of each interval; [K, m]."""
-    total, scale = _dual(
-        grid.start,
-        grid.interval,
-        grid.cap,
-        needs.most,
-        needs.share,
-        needs.utility,
-        needs.value,
-        needs.exponent,
-        needs.whole,
-        np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0),
-        grid.slots * (needs.room * ROOM),
-    )
+    price = np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0)
+    total, scale = _dual(needs, grid, price, grid.slots * (needs.room * ROOM))
     return min(float(total + ROUNDING * scale), math.fsum(_worth(needs, needs.most)) * (1.0 + ROUNDING))
 
 
@@ -541,21 +530,7 @@ def _matroid(needs: _Needs, grid: _Grid) -> tuple[F8, float]:
     flow, served = np.zeros(len(grid.job)), np.zeros(len(needs.most))
     order = np.argsort(grid.interval, kind="stable")
     begin = np.searchsorted(grid.interval[order], np.arange(len(grid.slots) + 1))
-    _greedy(
-        grid.start,
-        grid.job,
-        grid.interval,
-        grid.cap,
-        order,
-        begin,
-        grid.slots * room,
-        needs.most,
-        needs.utility,
-        needs.value,
-        needs.exponent,
-        flow,
-        served,
-    )
+    _greedy(needs, grid, order, begin, grid.slots * room, flow, served)
     return flow, math.fsum(_worth(needs, served)) * (1.0 + ROUNDING)
 
 
@@ -616,41 +591,51 @@ def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
 
 
 @helper
-def worth(utility: int, value: float, exponent: float, served: float) -> float:
-    """Value of a job when so many tasks are served."""
-    if utility == LINEAR:
+def worth(needs: _Needs, j: int, served: float) -> float:
+    """Value of job j when so many tasks are served."""
+    value = needs.value[j]
+    if needs.utility[j] == LINEAR:
         return value * served
-    if utility == LOG:
+    if needs.utility[j] == LOG:
         return value * math.log1p(served)
-    return value * math.sqrt(served) if exponent == 0.5 else value * served**exponent
+    return value * math.sqrt(served) if needs.exponent[j] == 0.5 else value * served ** needs.exponent[j]
+
+
+@helper
+def _bought(needs: _Needs, j: int, served: float, step: float, cost: float) -> float:
+    """How many of ``step`` more tasks after ``served`` job j buys at a cost > 0 of each."""
+    value = needs.value[j]
+    exponent = needs.exponent[j]
+    if needs.utility[j] == LINEAR:
+        return step if cost < value else 0.0
+    if needs.whole:
+        # the last task that is worth its price, by halving
+        low = 0.0
+        high = step
+        while low < high:
+            middle = math.ceil(0.5 * (low + high))
+            gain = worth(needs, j, served + middle) - worth(needs, j, served + middle - 1.0)
+            if gain > cost:
+                low = middle
+            else:
+                high = middle - 1.0
+        return low
+    if needs.utility[j] == LOG:
+        if value < cost * (1.0 + served + step):
+            return min(max(value / cost - 1.0 - served, 0.0), step)
+    elif value * exponent * (served + step) ** (exponent - 1.0) < cost:
+        level = (value * exponent / cost) ** (1.0 / (1.0 - exponent))
+        return min(max(level - served, 0.0), step)
+    return step
 
 
 @kernel
-def _dual(
-    start: I8,
-    interval: I8,
-    cap: F8,
-    most: F8,
-    share: F8,
-    utility: I8,
-    value: F8,
-    exponent: F8,
-    whole: bool,
-    price: F8,
-    room: F8,
-) -> tuple[float, float]:
+def _dual(needs: _Needs, grid: _Grid, price: F8, room: F8) -> tuple[float, float]:
     """The Lagrangian bound, and the sum of the absolute values of all that it is made of.
 
     Args:
-        start: first column of each job [N + 1].
-        interval: [c].
-        cap: most tasks of a column [c].
-        most: most tasks of a job [N].
-        share: [N, m].
-        utility: [N].
-        value: [N].
-        exponent: [N].
-        whole: whether only whole tasks count.
+        needs: of the jobs.
+        grid: intervals and columns.
         price: >= 0 [K, m].
         room: load that an interval has room for [K].
     """
@@ -660,68 +645,116 @@ def _dual(
         for r in range(price.shape[1]):
             total += price[k, r] * room[k]
     scale += total
-    for j in range(start.shape[0] - 1):
-        first = start[j]
-        cost = np.zeros(start[j + 1] - first)
+    for j in range(grid.start.shape[0] - 1):
+        first = grid.start[j]
+        cost = np.zeros(grid.start[j + 1] - first)
         for c in range(cost.shape[0]):
             for r in range(price.shape[1]):
-                cost[c] += price[interval[first + c], r] * share[j, r]
+                cost[c] += price[grid.interval[first + c], r] * needs.share[j, r]
         served = 0.0
         paid = 0.0
-        for c in np.argsort(cost):
-            step = min(cap[first + c], most[j] - served)
+        for c in np.argsort(cost):  # the cheapest slots first
+            step = min(grid.cap[first + c], needs.most[j] - served)
             if step <= 0.0:
                 break
             more = step
-            if cost[c] <= 0.0:
-                pass
-            elif utility[j] == LINEAR:
-                more = step if cost[c] < value[j] else 0.0
-            elif whole:
-                # the last task that is worth its price, by halving
-                low = 0.0
-                high = step
-                while low < high:
-                    middle = math.ceil(0.5 * (low + high))
-                    gain = worth(utility[j], value[j], exponent[j], served + middle)
-                    gain -= worth(utility[j], value[j], exponent[j], served + middle - 1.0)
-                    if gain > cost[c]:
-                        low = middle
-                    else:
-                        high = middle - 1.0
-                more = low
-            elif utility[j] == LOG:
-                if value[j] < cost[c] * (1.0 + served + step):
-                    more = min(max(value[j] / cost[c] - 1.0 - served, 0.0), step)
-            elif value[j] * exponent[j] * (served + step) ** (exponent[j] - 1.0) < cost[c]:
-                level = (value[j] * exponent[j] / cost[c]) ** (1.0 / (1.0 - exponent[j]))
-                more = min(max(level - served, 0.0), step)
+            if cost[c] > 0.0:
+                more = _bought(needs, j, served, step, cost[c])
             served += more
             paid += cost[c] * more
             if more < step:
                 break
-        gain = worth(utility[j], value[j], exponent[j], served)
+        gain = worth(needs, j, served)
         total += gain - paid
         scale += gain + paid
     return total, scale
 
 
+class _Search(NamedTuple):
+    """Searches for augmenting paths, numbered; N jobs, K intervals."""
+
+    closed_job: npt.NDArray[np.bool_]  # [N] from here no path finds room any more
+    closed: npt.NDArray[np.bool_]  # [K]
+    seen_job: I8  # [N] number of the search that has seen it
+    seen: I8  # [K]
+    into: I8  # [K] column by which a search came to an interval,
+    out: I8  # [N] and by which it left one for a job
+    queue: I8  # [N] jobs
+    reached: I8  # [K] intervals
+
+
+@helper
+def _find_room(
+    grid: _Grid, order: I8, begin: I8, room: F8, flow: F8, search: _Search, number: int, j: int
+) -> int:
+    """The nearest interval with room to which a path leads from job j, or -1, by breadth-first search.
+
+    Where there is none, what the search has reached is closed.
+    """
+    search.seen_job[j] = number
+    search.queue[0] = j
+    head = 0
+    tail = 1
+    intervals = 0
+    while head < tail:
+        a = search.queue[head]
+        head += 1
+        for c in range(grid.start[a], grid.start[a + 1]):
+            k = grid.interval[c]
+            if search.closed[k] or search.seen[k] == number or flow[c] >= grid.cap[c]:
+                continue
+            search.seen[k] = number
+            search.into[k] = c
+            search.reached[intervals] = k
+            intervals += 1
+            if room[k] >= 1.0:
+                return k
+            for position in range(begin[k], begin[k + 1]):
+                d = order[position]
+                other = grid.job[d]
+                if flow[d] > 0.0 and search.seen_job[other] != number:
+                    search.seen_job[other] = number
+                    search.out[other] = d
+                    search.queue[tail] = other
+                    tail += 1
+    for i in range(tail):
+        search.closed_job[search.queue[i]] = True
+    for i in range(intervals):
+        search.closed[search.reached[i]] = True
+    return -1
+
+
+@helper
+def _carried(grid: _Grid, flow: F8, search: _Search, j: int, goal: int) -> float:
+    """How many tasks the path from job j to an interval can carry, but for both ends."""
+    amount = math.inf
+    k = goal
+    while True:
+        c = search.into[k]
+        amount = min(amount, grid.cap[c] - flow[c])
+        if grid.job[c] == j:
+            return amount
+        d = search.out[grid.job[c]]
+        amount = min(amount, flow[d])
+        k = grid.interval[d]
+
+
+@helper
+def _send(grid: _Grid, flow: F8, search: _Search, j: int, goal: int, amount: float) -> None:
+    """Send tasks along the path from job j to an interval."""
+    k = goal
+    while True:
+        c = search.into[k]
+        flow[c] += amount
+        if grid.job[c] == j:
+            return
+        d = search.out[grid.job[c]]
+        flow[d] -= amount
+        k = grid.interval[d]
+
+
 @kernel
-def _greedy(
-    start: I8,
-    job: I8,
-    interval: I8,
-    cap: F8,
-    order: I8,
-    begin: I8,
-    room: F8,
-    most: F8,
-    utility: I8,
-    value: F8,
-    exponent: F8,
-    flow: F8,
-    served: F8,
-) -> None:
+def _greedy(needs: _Needs, grid: _Grid, order: I8, begin: I8, room: F8, flow: F8, served: F8) -> None:
     """Serve tasks by value wherever an augmenting path makes room (a matroid's greedy).
 
     A path leads from a job to an interval where it may have more, and from an interval to the jobs served
@@ -729,100 +762,49 @@ def _greedy(
     never have room again: later paths cannot leave it.
 
     Args:
-        start: first column of each job [N + 1].
-        job: [c].
-        interval: [c].
-        cap: most tasks of a column [c].
+        needs: of the jobs.
+        grid: intervals and columns.
         order: columns by interval [c].
         begin: first of them [K + 1].
         room: tasks that an interval has room for [K]; written: the room that is left.
-        most: tasks of each job [N].
-        utility: [N].
-        value: [N].
-        exponent: [N].
         flow: written: tasks of each column [c].
         served: written: tasks of each job [N].
     """
-    count = start.shape[0] - 1
-    closed_job = np.zeros(count, dtype=np.bool_)
-    closed = np.zeros(room.shape[0], dtype=np.bool_)
-    seen_job = np.full(count, -1, dtype=np.int64)  # number of the search that has seen it
-    seen = np.full(room.shape[0], -1, dtype=np.int64)
-    into = np.empty(room.shape[0], dtype=np.int64)  # column by which a search came to an interval,
-    out = np.empty(count, dtype=np.int64)  # and by which it left one for a job
-    queue = np.empty(count, dtype=np.int64)
-    reached = np.empty(room.shape[0], dtype=np.int64)
+    count = grid.start.shape[0] - 1
+    intervals = room.shape[0]
+    search = _Search(
+        np.zeros(count, dtype=np.bool_),
+        np.zeros(intervals, dtype=np.bool_),
+        np.full(count, -1, dtype=np.int64),
+        np.full(intervals, -1, dtype=np.int64),
+        np.empty(intervals, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(intervals, dtype=np.int64),
+    )
     waiting = [(0.0, 0)]
     waiting.pop()
     for j in range(count):
-        heapq.heappush(waiting, (-worth(utility[j], value[j], exponent[j], 1.0), j))
-    search = 0
+        heapq.heappush(waiting, (-worth(needs, j, 1.0), j))
+    number = 0
     while len(waiting) > 0:
         j = waiting[0][1]
-        if closed_job[j]:
+        if search.closed_job[j]:
             heapq.heappop(waiting)
             continue
-        search += 1
-        seen_job[j] = search
-        queue[0] = j
-        head = 0
-        tail = 1
-        intervals = 0
-        goal = -1
-        while head < tail and goal < 0:
-            a = queue[head]
-            head += 1
-            for c in range(start[a], start[a + 1]):
-                k = interval[c]
-                if closed[k] or seen[k] == search or flow[c] >= cap[c]:
-                    continue
-                seen[k] = search
-                into[k] = c
-                reached[intervals] = k
-                intervals += 1
-                if room[k] >= 1.0:
-                    goal = k
-                    break
-                for d in order[begin[k] : begin[k + 1]]:
-                    other = job[d]
-                    if flow[d] > 0.0 and seen_job[other] != search:
-                        seen_job[other] = search
-                        out[other] = d
-                        queue[tail] = other
-                        tail += 1
+        number += 1
+        goal = _find_room(grid, order, begin, room, flow, search, number, j)
         if goal < 0:
-            for i in range(tail):
-                closed_job[queue[i]] = True
-            for i in range(intervals):
-                closed[reached[i]] = True
             continue
         # tasks of a linear job are worth the same: take as many as the path carries
         amount = 1.0
-        if utility[j] == LINEAR:
-            amount = min(most[j] - served[j], room[goal])
-            k = goal
-            while True:
-                c = into[k]
-                amount = min(amount, cap[c] - flow[c])
-                if job[c] == j:
-                    break
-                d = out[job[c]]
-                amount = min(amount, flow[d])
-                k = interval[d]
+        if needs.utility[j] == LINEAR:
+            amount = min(min(needs.most[j] - served[j], room[goal]), _carried(grid, flow, search, j, goal))
         room[goal] -= amount
-        k = goal
-        while True:
-            c = into[k]
-            flow[c] += amount
-            if job[c] == j:
-                break
-            d = out[job[c]]
-            flow[d] -= amount
-            k = interval[d]
+        _send(grid, flow, search, j, goal, amount)
         served[j] += amount
-        if served[j] >= most[j]:
+        if served[j] >= needs.most[j]:
             heapq.heappop(waiting)
-        elif utility[j] != LINEAR:
-            gain = worth(utility[j], value[j], exponent[j], served[j] + 1.0)
-            gain -= worth(utility[j], value[j], exponent[j], served[j])
+        elif needs.utility[j] != LINEAR:
+            gain = worth(needs, j, served[j] + 1.0) - worth(needs, j, served[j])
             heapq.heapreplace(waiting, (-gain, j))

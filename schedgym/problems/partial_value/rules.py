@@ -987,18 +987,7 @@ def allocate_by_rule(
     p = ceil(C / 2) and rho = C / (2 C - p); jobs of which a single task does not fit are left out.
     """
     if rule == CONCAVE:
-        solve_slot(
-            n,
-            rows.served,
-            rows.cap,
-            rows.share,
-            rows.utility,
-            rows.value,
-            rows.exponent,
-            dual,
-            scratch.price,
-            x,
-        )
+        solve_slot(n, rows, dual, scratch.price, x)
     elif rule == M_GREEDY or (rule == S_GREEDY and discrete):
         if rule == M_GREEDY:
             _weigh_by_share(n, rows, scratch)
