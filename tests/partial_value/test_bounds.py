@@ -50,14 +50,14 @@ def convert(instance: oracle.Instance) -> tuple[Workload, oracle.Instance]:
     """An instance of the oracle as a workload, and with its jobs in that order."""
     jobs = sorted(instance.jobs, key=lambda job: job.arrival)
     workload = make_workload(
-        [job.arrival for job in jobs],
-        [job.deadline for job in jobs],
-        [job.X for job in jobs],
-        [job.Y for job in jobs],
-        [job.demand for job in jobs],
-        [job.kind for job in jobs],
-        [job.v for job in jobs],
-        instance.capacity,
+        arrival=[job.arrival for job in jobs],
+        deadline=[job.deadline for job in jobs],
+        parallelism=[job.X for job in jobs],
+        tasks=[job.Y for job in jobs],
+        demand=[job.demand for job in jobs],
+        utility=[job.kind for job in jobs],
+        value=[job.v for job in jobs],
+        capacity=instance.capacity,
         exponent=[job.alpha for job in jobs],
     )
     return workload, instance._replace(jobs=tuple(jobs))
@@ -71,6 +71,11 @@ def replayed(instance: oracle.Instance, optimum: Optimum) -> float:
     for job, slot, amount in zip(optimum.job, optimum.slot, optimum.amount, strict=True):
         rows[slot - 1][job] = float(amount)
     return oracle.replay(instance, rows).value
+
+
+def source_of(jobs: int, **parameters: Any) -> Source:
+    """The paper's generator."""
+    return Source(PartialValueParameters(jobs=jobs, **parameters))
 
 
 def continuous(count: int, seed: int, **options: Any) -> Iterator[tuple[Workload, oracle.Instance]]:
@@ -123,7 +128,15 @@ def test_example_1_has_one_best_schedule() -> None:
 )
 def test_example_2(utility: str, known: float) -> None:
     workload = make_workload(
-        [1, 1], [2, 2], 0.75, [0.5, 2], [[1.0], [1.0]], utility, 1.0, [1.0], exponent=0.5
+        arrival=[1, 1],
+        deadline=[2, 2],
+        parallelism=0.75,
+        tasks=[0.5, 2],
+        demand=[[1.0], [1.0]],
+        utility=utility,
+        value=1.0,
+        capacity=[1.0],
+        exponent=0.5,
     )
     assert offline_optimum(workload).value == pytest.approx(known, abs=1e-6)
     assert upper_bound(workload) == pytest.approx(known, abs=1e-6)
@@ -155,7 +168,7 @@ def test_linear_utilities_need_no_conic_solver(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("windows", [1.0, 6.0, 15.0])
 def test_the_papers_scenario(windows: float) -> None:
-    workload = generate(0, 0, Source(100, windows=windows))
+    workload = generate(0, 0, source_of(100, windows=windows))
     found = offline_optimum(workload)
     for certified in (found.bound, upper_bound(workload)):
         assert found.value <= certified <= found.value * (1 + 5e-7)
@@ -172,7 +185,7 @@ def test_the_papers_scenario(windows: float) -> None:
 def test_other_utilities(exponent: float | None) -> None:
     """Other exponents, and logarithms (None), of jobs that want more than there is."""
     utility = "log" if exponent is None else "power"
-    source = Source(40, utility=utility, exponent=exponent or 0.5, tasks=100_000, parallelism=3000)
+    source = source_of(40, utility=utility, exponent=exponent or 0.5, tasks=100_000, parallelism=3000)
     for episode in range(3):
         workload = generate(1, episode, source)
         found = offline_optimum(workload)
@@ -187,14 +200,14 @@ def test_scales_do_not_matter() -> None:
         count = 12
         arrival = np.sort(rng.integers(0, 40, count))
         workload = make_workload(
-            arrival,
-            arrival + rng.integers(0, 10 ** (1 + n % 4), count),
-            10.0 ** rng.uniform(0, 12, count),
-            10.0 ** rng.uniform(-1, 9, count),
-            10.0 ** rng.uniform(-3, 3, (count, 2)),
-            [str(kind) for kind in rng.choice(oracle.KINDS, count)],
-            10.0 ** rng.uniform(-3, 2, count),
-            10.0 ** rng.uniform(1, 4, 2),
+            arrival=arrival,
+            deadline=arrival + rng.integers(0, 10 ** (1 + n % 4), count),
+            parallelism=10.0 ** rng.uniform(0, 12, count),
+            tasks=10.0 ** rng.uniform(-1, 9, count),
+            demand=10.0 ** rng.uniform(-3, 3, (count, 2)),
+            utility=[str(kind) for kind in rng.choice(oracle.KINDS, count)],
+            value=10.0 ** rng.uniform(-3, 2, count),
+            capacity=10.0 ** rng.uniform(1, 4, 2),
             exponent=rng.uniform(0.1, 0.9, count),
         )
         found = offline_optimum(workload)
@@ -281,15 +294,43 @@ def test_the_bound_allows_for_the_tolerance_of_loads() -> None:
     """Loads of 1 + 1e-9 fit, and are worth more than the optimum of loads of 1."""
     over = 1 + 1e-9
     for utility, value in (("linear", 3 * over), ("log", math.log1p(3 * over)), ("power", (3 * over) ** 0.5)):
-        workload = make_workload([1], [3], 10, 10, [[1.0]], utility, 1.0, [1.0], exponent=0.5)
+        workload = make_workload(
+            arrival=[1],
+            deadline=[3],
+            parallelism=10,
+            tasks=10,
+            demand=[[1.0]],
+            utility=utility,
+            value=1.0,
+            capacity=[1.0],
+            exponent=0.5,
+        )
         instance = oracle.Instance((oracle.Job(1, 3, 10, 10, (1.0,), 1.0, utility),), (1.0,))
         assert oracle.replay(instance, [[over]] * 3).value == pytest.approx(value, rel=1e-15)
         assert value <= upper_bound(workload) <= value * (1 + 1e-6)
         assert value <= offline_optimum(workload).bound
     # ten tasks of 0.1 and a hair
-    hair = make_workload([1], [1], 99, 99, [[0.1 + 5e-11]], "linear", 1.0, [1.0])
+    hair = make_workload(
+        arrival=[1],
+        deadline=[1],
+        parallelism=99,
+        tasks=99,
+        demand=[[0.1 + 5e-11]],
+        utility="linear",
+        value=1.0,
+        capacity=[1.0],
+    )
     assert offline_optimum(hair, "discrete").value == 10 <= bound(hair, "discrete")
-    two = make_workload([1, 1], [1, 1], 99, 99, [[0.1 + 5e-11], [0.2]], "linear", [1.0, 0.1], [1.0])
+    two = make_workload(
+        arrival=[1, 1],
+        deadline=[1, 1],
+        parallelism=99,
+        tasks=99,
+        demand=[[0.1 + 5e-11], [0.2]],
+        utility="linear",
+        value=[1.0, 0.1],
+        capacity=[1.0],
+    )
     assert offline_optimum(two, "discrete").value == 10 <= bound(two, "discrete")
 
 
@@ -345,7 +386,7 @@ def test_the_discrete_bound_with_more_tasks_than_pieces() -> None:
 
 def test_many_tasks_per_job() -> None:
     """The paper's jobs, with ten times as many tasks: their pieces would be 4,000."""
-    workload = generate(2, 0, Source(40, tasks=1000, parallelism=200, capacity=1000.0))
+    workload = generate(2, 0, source_of(40, tasks=1000, parallelism=200, capacity=1000.0))
     whole, cut = bound(workload, "discrete"), upper_bound(workload)
     assert whole <= cut * (1 + 1e-7)
     assert whole >= cut * 0.99
@@ -390,14 +431,14 @@ def test_alike_tasks_of_linear_jobs() -> None:
     """They are taken many at a time, as far as a path carries them."""
     # the last job wants three, but the first has only one task yet that can make room
     workload = make_workload(
-        [1, 1, 1],
-        [2, 1, 1],
-        [5, 5, 3],
-        [5, 2, 3],
-        [[1.0]] * 3,
-        ["log", "linear", "linear"],
-        [2.0, 4.0, 1.0],
-        [3.0],
+        arrival=[1, 1, 1],
+        deadline=[2, 1, 1],
+        parallelism=[5, 5, 3],
+        tasks=[5, 2, 3],
+        demand=[[1.0]] * 3,
+        utility=["log", "linear", "linear"],
+        value=[2.0, 4.0, 1.0],
+        capacity=[3.0],
     )
     assert offline_optimum(workload, "discrete").value == pytest.approx(2 * math.log(4) + 8 + 1, rel=1e-12)
     rng = random.Random(11)
@@ -417,7 +458,7 @@ def test_alike_tasks_of_linear_jobs() -> None:
 def test_alike_tasks_of_the_papers_size() -> None:
     """A linear program, whose optimum is whole here, agrees."""
     for windows in (1.0, 10.0):
-        workload = generate(3, 0, Source(100, single=True, windows=windows))
+        workload = generate(3, 0, source_of(100, single=True, windows=windows))
         found = offline_optimum(workload, "discrete")
         needs = bounds._needs(tables(workload), True)
         assert found.bound == pytest.approx(bounds._priced(needs).bound, rel=3e-7)
@@ -428,7 +469,16 @@ def test_alike_tasks_of_the_papers_size() -> None:
 
 
 def test_tasks_without_demand_all_run() -> None:
-    workload = make_workload([1, 2], [2, 2], [2, 3], [9, 9], [[0.0], [0.0]], "linear", [1.0, 2.0], [1.0])
+    workload = make_workload(
+        arrival=[1, 2],
+        deadline=[2, 2],
+        parallelism=[2, 3],
+        tasks=[9, 9],
+        demand=[[0.0], [0.0]],
+        utility="linear",
+        value=[1.0, 2.0],
+        capacity=[1.0],
+    )
     assert offline_optimum(workload, "discrete").value == 4 + 6
     assert bound(workload, "discrete") == pytest.approx(10) and upper_bound(workload) == pytest.approx(10)
     assert offline_optimum(workload).value == pytest.approx(10)
@@ -440,12 +490,39 @@ def test_tasks_without_demand_all_run() -> None:
 @pytest.mark.parametrize("model", ["continuous", "discrete"])
 def test_jobs_that_cannot_be_served(model: str) -> None:
     """Between two slots, or (whole tasks) too large; the others are not held up."""
-    between = make_workload([1.25, 1.25], [1.75, 2.5], 1, 1, [[1.0], [1.0]], "linear", 1.0, [2.0])
+    between = make_workload(
+        arrival=[1.25, 1.25],
+        deadline=[1.75, 2.5],
+        parallelism=1,
+        tasks=1,
+        demand=[[1.0], [1.0]],
+        utility="linear",
+        value=1.0,
+        capacity=[2.0],
+    )
     found = offline_optimum(between, model)
     assert found.job.tolist() == [1] and found.slot.tolist() == [2] and found.value == pytest.approx(1.0)
     assert bound(between, model) == pytest.approx(1.0)
-    large = make_workload([1, 1], [1, 1], 2, 2, [[3.0], [1.0]], "log", [9.0, 1.0], [2.0])
-    only = make_workload([1], [1], 2, 2, [[3.0]], "log", 9.0, [2.0])
+    large = make_workload(
+        arrival=[1, 1],
+        deadline=[1, 1],
+        parallelism=2,
+        tasks=2,
+        demand=[[3.0], [1.0]],
+        utility="log",
+        value=[9.0, 1.0],
+        capacity=[2.0],
+    )
+    only = make_workload(
+        arrival=[1],
+        deadline=[1],
+        parallelism=2,
+        tasks=2,
+        demand=[[3.0]],
+        utility="log",
+        value=9.0,
+        capacity=[2.0],
+    )
     if model == "discrete":
         assert bound(large, model) == pytest.approx(math.log(3)) == offline_optimum(large, model).value
         assert bound(only, model) == 0.0
@@ -463,7 +540,7 @@ def test_whole_tasks_are_worth_no_more() -> None:
 @pytest.mark.parametrize("model", ["continuous", "discrete"])
 def test_what_leaves_the_bound_as_it_is(model: str) -> None:
     """Later clocks, other units of values and resources, the resources in another order."""
-    own = tables(generate(4, 0, Source(30)))
+    own = tables(generate(4, 0, source_of(30)))
     before = bound(rebuild(own), model)
     assert bound(rebuild(own._replace(value=7.0 * own.value)), model) == pytest.approx(7 * before, rel=CLOSE)
     later = own._replace(arrival=own.arrival + 1e6, deadline=own.deadline + 1e6)
@@ -479,7 +556,17 @@ def test_what_leaves_the_bound_as_it_is(model: str) -> None:
 
 def test_a_million_slots_cost_what_the_jobs_cost() -> None:
     arrival, deadline, tasks = [1, 5, 10**6], [10**8, 10**6, 10**9], [1e12, 5, 7]
-    workload = make_workload(arrival, deadline, 2, tasks, [[3], [2], [1]], "power", 1.0, [3], exponent=0.5)
+    workload = make_workload(
+        arrival=arrival,
+        deadline=deadline,
+        parallelism=2,
+        tasks=tasks,
+        demand=[[3], [2], [1]],
+        utility="power",
+        value=1.0,
+        capacity=[3],
+        exponent=0.5,
+    )
     certified = upper_bound(workload)
     # the first job alone would get a task per slot; the others take a dozen task-slots at most
     assert 1e4 < certified <= (1e4 + math.sqrt(5) + math.sqrt(7)) * (1 + 1e-6)
@@ -493,7 +580,7 @@ def test_large_workloads_have_wider_bounds(
     model: str, variables: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few programs, longer intervals, a sample of the jobs."""
-    workload = generate(5, 0, Source(80, windows=12.0))
+    workload = generate(5, 0, source_of(80, windows=12.0))
     fine = bound(workload, model)
     monkeypatch.setattr(bounds, "MOST_VARIABLES", variables)
     coarse = bound(workload, model)
@@ -554,7 +641,7 @@ def test_a_broken_solver_is_not_explained_away(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_solvers_that_fail_raise(monkeypatch: pytest.MonkeyPatch) -> None:
-    concave = generate(6, 0, Source(20))
+    concave = generate(6, 0, source_of(20))
     monkeypatch.setattr(bounds, "CLARABEL", (1e-300,))
     with pytest.raises(RuntimeError, match=r"^Clarabel: optimal_inaccurate$"):
         offline_optimum(concave)
@@ -568,7 +655,7 @@ def test_solvers_that_fail_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cvxpy.Problem, "solve", failing)
     with pytest.raises(RuntimeError, match=r"^Clarabel: no luck$"):
         offline_optimum(concave)
-    mixed = generate(6, 0, Source(8, tasks=20, parallelism=5, capacity=20.0))
+    mixed = generate(6, 0, source_of(8, tasks=20, parallelism=5, capacity=20.0))
     with pytest.raises(RuntimeError, match=r"^HiGHS: .*[Tt]ime limit"):
         offline_optimum(mixed, "discrete", time_limit=0.0)
 
@@ -602,6 +689,6 @@ def test_what_is_refused() -> None:
     for refused in (lambda w: bound(w, "discrete"), lambda w: offline_optimum(w, "discrete")):
         with pytest.raises(InvalidWorkload, match=r"^jobs.parallelism\[0\]: must be a whole number in the"):
             refused(fractional)
-    many = generate(0, 0, Source(600))
+    many = generate(0, 0, source_of(600))
     with pytest.raises(ValueError, match=r"too many for the integer program .*: upper_bound gives a bound$"):
         offline_optimum(many, "discrete")

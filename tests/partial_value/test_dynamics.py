@@ -26,14 +26,14 @@ def ours(instance: oracle.Instance) -> Any:
     """The oracle's instance as one of our workloads; jobs by arrival, as our files have them."""
     jobs = instance.jobs
     return make_workload(
-        [job.arrival for job in jobs],
-        [job.deadline for job in jobs],
-        [job.X for job in jobs],
-        [job.Y for job in jobs],
-        [list(job.demand) for job in jobs],
-        [job.kind for job in jobs],
-        [job.v for job in jobs],
-        list(instance.capacity),
+        arrival=[job.arrival for job in jobs],
+        deadline=[job.deadline for job in jobs],
+        parallelism=[job.X for job in jobs],
+        tasks=[job.Y for job in jobs],
+        demand=[list(job.demand) for job in jobs],
+        utility=[job.kind for job in jobs],
+        value=[job.v for job in jobs],
+        capacity=list(instance.capacity),
         exponent=[job.alpha for job in jobs],
     )
 
@@ -140,7 +140,7 @@ def test_view_rule_equals_the_oracle(rule: str, discrete: bool, seed: int, tmp_p
         return
     assert measured["value"] == pytest.approx(outcome.value, rel=1e-7)
     np.testing.assert_allclose(
-        env.simulator.state.served[0, : len(outcome.y)], outcome.y, rtol=1e-6, atol=1e-7
+        env.simulator.arrays.schedule.served[0, : len(outcome.y)], outcome.y, rtol=1e-6, atol=1e-7
     )
 
 
@@ -186,7 +186,7 @@ def test_prices_reproduce_algorithm_1(seed: int, tmp_path: Any) -> None:
         observation, expected, other, _, _ = visible.step(action)
         assert reward == pytest.approx(expected, rel=1e-9, abs=1e-12)
         assert done == other
-    served = pricing.simulator.state.served, visible.simulator.state.served
+    served = pricing.simulator.arrays.schedule.served, visible.simulator.arrays.schedule.served
     np.testing.assert_allclose(served[0], served[1], rtol=1e-8, atol=1e-10)
     assert info["metrics"]["repaired"] == 0
 
@@ -239,9 +239,9 @@ def test_repairs_equal_the_oracle(discrete: bool, seed: int, tmp_path: Any) -> N
         if not fits:
             with pytest.raises(InvalidAction):
                 strict.step(action)
-        before = env.simulator.state.served[0, : len(x)].copy()
+        before = env.simulator.arrays.schedule.served[0, : len(x)].copy()
         observation, _, done, _, info = env.step(action)
-        got = env.simulator.state.served[0, : len(x)] - before
+        got = env.simulator.arrays.schedule.served[0, : len(x)] - before
         np.testing.assert_allclose(got, x, rtol=1e-9, atol=1e-9)
         assert bool(info.get("repaired", False)) == (not fits)
         repaired += not fits
@@ -307,7 +307,7 @@ def test_workloads_and_parameters_that_do_not_fit(tmp_path: Any) -> None:
     many = oracle.Instance(tuple(job(1, 3, 1, 2, (0.1, 0.1)) for _ in range(50)), (1.0, 1.0))
     small.reset(seed=0, options={"workload": ours(many)})  # the arrays grow
     _, _, _, _, info = small.step(RULES.index("fifo"))
-    assert small.simulator.state.served[0].sum() == pytest.approx(10.0)
+    assert small.simulator.arrays.schedule.served[0].sum() == pytest.approx(10.0)
 
 
 def test_non_finite_actions_are_refused() -> None:

@@ -11,12 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from schedgym.core.arrays import allocate
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
-from schedgym.problems.partial_value import metrics as room
-from schedgym.problems.partial_value.metrics import FULL, fates, measure, metrics, tally, validate
+from schedgym.problems.partial_value.metrics import (
+    FULL,
+    Episode,
+    Metrics,
+    Schedule,
+    fates,
+    measure,
+    metrics,
+    validate,
+)
 from schedgym.problems.partial_value.problem import METRICS, UTILITIES
+from schedgym.problems.partial_value.workload import Jobs, tables
 from tests.partial_value import oracle
 from tests.partial_value.oracle import LINEAR, LOG, POWER, Instance, Job, Outcome
 
@@ -189,12 +200,16 @@ def test_no_exponents() -> None:
 
 
 def test_full_slots() -> None:
-    share = np.array([[FULL, 0.1], [math.nextafter(FULL, 0), 0.1], [0.5, 1.0]])
-    served, load = np.full(3, 9.0), np.full(2, 9.0)
-    args = (np.array([0, 1, 2, 2]), np.array([1, 2, 3, 4]), np.array([1.0, 1.0, 1.0, 0.5]), share)
-    assert tally(*args, served, load) == 2
-    assert served.tolist() == [1.0, 1.0, 1.5]
-    assert load == pytest.approx([2.75, 1.7], abs=1e-5)
+    shares = ((FULL, 0.1), (math.nextafter(FULL, 0), 0.1), (0.5, 1.0))
+    instance = Instance(tuple(Job(1.0, 4.0, 1.0, 2.0, share) for share in shares), (1.0, 1.0))
+    schedule = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.5]]
+    record = record_of(instance, oracle.replay(instance, schedule))
+    found = metrics(record)
+    assert found["full_slots"] == 2 / 4
+    assert fates(record)["served"] == [1.0, 1.0, 1.5]
+    loads = [FULL + math.nextafter(FULL, 0) + 0.75, 1.7]
+    assert found["utilization"] == pytest.approx(sum(loads) / 8, rel=1e-14)
+    assert found["peak_utilization"] == pytest.approx(max(loads) / 4, rel=1e-14)
 
 
 def test_only_the_masked_are_measured() -> None:
@@ -207,29 +222,28 @@ def test_only_the_masked_are_measured() -> None:
         ),
     ]
     wanted = [metrics(record) for record in records]
-    columns = {
-        "served": np.float64,
-        "tasks": np.float64,
-        "utility": np.int64,
-        "value": float,
-        "exponent": float,
-    }
-    arrays = {name: np.full((3, 5), 7, dtype=kind) for name, kind in columns.items()}
-    load, full, slots, horizon = np.zeros((3, 2)), np.zeros(3, int), np.zeros(3, int), np.ones(3, int)
-    count = np.array([3, 3, 2])
+    sizes = {"job": 5, "resource": 2}
+    episode = Episode(*(allocate(kind, sizes, 3) for kind in (Jobs, Schedule, Metrics)))
+    jobs, schedule = episode.jobs, episode.schedule
+    for array in (*jobs[1:], schedule.served):
+        array[...] = 7
     for b, record in ((0, records[0]), (2, records[1])):
-        n = count[b]
-        jobs = record.workload.jobs
-        for name in ("tasks", "utility", "value", "exponent"):
-            arrays[name][b, :n] = jobs[name]
-        arrays["served"][b, :n], load[b], full[b] = room._tallied(record)
-        slots[b], horizon[b] = int(record.final_time), room.last_slot(record.workload)
-    out = np.full((3, len(METRICS)), -1.0)
-    mask = np.array([True, False, True])
-    measure(mask, count, *arrays.values(), load, full, slots, horizon, out)
-    assert dict(zip(NAMES, out[0], strict=False)) == wanted[0]
-    assert dict(zip(NAMES, out[2], strict=False)) == wanted[1]
-    assert (out[1] == -1.0).all() and (out[:, -1] == -1.0).all()  # "repaired" is the simulator's
+        for array, own in zip(jobs, tables(record.workload), strict=True):
+            array[(b, *(slice(length) for length in own.shape))] = own
+        n = jobs.size["jobs"][b]
+        schedule.served[b, :n] = np.bincount(record.job, record.amount[:, 0], n)
+        schedule.load[b] = (jobs.share[b, record.job] * record.amount).sum(axis=0)
+        schedule.totals[b] = (
+            record.final_time,
+            round(wanted[b // 2]["full_slots"] * jobs.deadline[b, :n].max()),
+        )
+    episode.metrics.values.view(np.float64)[...] = -1.0
+    measure(*Table(episode, {}), np.array([True, False, True]))
+    out = episode.metrics.values
+    for b in (0, 2):
+        assert {name: out[name][b] for name in NAMES} == wanted[b // 2]
+    assert all(out[name][1] == -1.0 for name in NAMES)
+    assert (out["repaired"] == -1.0).all()  # it is the simulator's
 
 
 # the validator: every rule broken, one at a time -------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from schedgym.problems.partial_value import rules
-from schedgym.problems.partial_value.rules import RULES, Scratch, Visible, make_scratch
+from schedgym.problems.partial_value.rules import RULES, Rows, Scratch, make_scratch
 from schedgym.solvers.dual_prices import make_dual_scratch
 from tests.partial_value import oracle
 from tests.partial_value.oracle import KINDS, LINEAR, LOG, POWER, Instance, Job, State
@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
     state: State
     ids: list[int]  # of the rows
-    rows: Visible
+    rows: Rows
     capacity: Any
     scratch: Scratch
 
@@ -50,7 +50,8 @@ def case_of(state: State, spare: int = 0) -> Case:
     share = np.full((n + spare, m), math.nan)
     for r, j in enumerate(ids):
         share[r] = oracle.shares(instance, j)
-    rows = Visible(
+    rows = Rows(
+        job=np.array(ids + [-1] * spare, dtype=np.int64),
         arrival=column([job.arrival for job in jobs]),
         deadline=column([job.deadline for job in jobs]),
         served=column([state.y[j] for j in ids]),
@@ -459,7 +460,8 @@ def test_a_resource_is_full_but_never_over_however_steep_the_responses() -> None
         def sizes(*shape: int, rng: Any = rng, reach: float = reach) -> Any:
             return 10.0 ** rng.uniform(-reach, reach, shape)
 
-        rows = rules.Visible(
+        rows = rules.Rows(
+            job=np.arange(n),
             arrival=np.zeros(n),
             deadline=np.full(n, 9.0),
             served=sizes(n) * (rng.random(n) < 0.7),

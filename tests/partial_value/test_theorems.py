@@ -164,7 +164,15 @@ def test_it_is_not_optimal_where_parallelism_is_bounded() -> None:
     assert offline_optimum(workload).value == pytest.approx(2.001)
     for kind, ratio in (("power", 1.0585), ("log", 1.0866)):
         workload = make_workload(
-            [1, 1], [2, 2], [0.75] * 2, [0.5, 2], [[1.0]] * 2, kind, 1.0, [1.0], exponent=0.5
+            arrival=[1, 1],
+            deadline=[2, 2],
+            parallelism=[0.75] * 2,
+            tasks=[0.5, 2],
+            demand=[[1.0]] * 2,
+            utility=kind,
+            value=1.0,
+            capacity=[1.0],
+            exponent=0.5,
         )
         own = value(workload, "concave", "continuous")
         assert offline_optimum(workload).value / own == pytest.approx(ratio, abs=5e-5)
@@ -173,14 +181,14 @@ def test_it_is_not_optimal_where_parallelism_is_bounded() -> None:
 def test_it_is_not_optimal_with_two_resources() -> None:
     """Example 1."""
     workload = make_workload(
-        [1, 1, 2],
-        [2, 2, 2],
-        [1, 2, 2],
-        [1, 2, 2],
-        [[0.2, 0.8], [0.5, 0.5], [0.8, 0.2]],
-        "linear",
-        [2, 1, 2],
-        [1, 1],
+        arrival=[1, 1, 2],
+        deadline=[2, 2, 2],
+        parallelism=[1, 2, 2],
+        tasks=[1, 2, 2],
+        demand=[[0.2, 0.8], [0.5, 0.5], [0.8, 0.2]],
+        utility="linear",
+        value=[2, 1, 2],
+        capacity=[1, 1],
     )
     assert value(workload, "concave", "continuous") == pytest.approx(4.9)
     assert offline_optimum(workload).value == pytest.approx(6)
@@ -316,6 +324,15 @@ def test_the_fractional_optimum_bounds_the_whole_one(workload: Workload) -> None
 
 
 def test_algorithm_1_can_get_less_than_whole_tasks() -> None:
-    workload = make_workload([1, 1], [1, 2], [1, 1], [1, 1], [[2.0], [1.0]], "linear", [3, 2], [2.0])
+    workload = make_workload(
+        arrival=[1, 1],
+        deadline=[1, 2],
+        parallelism=[1, 1],
+        tasks=[1, 1],
+        demand=[[2.0], [1.0]],
+        utility="linear",
+        value=[3, 2],
+        capacity=[2.0],
+    )
     assert value(workload, "concave", "continuous") == pytest.approx(3.5)
     assert value(workload, "m-greedy", "discrete") == 5

@@ -15,10 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from schedgym.core.random import root_seed
+from schedgym.core.arrays import allocate
+from schedgym.core.random import root_seed, root_seeds
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.partial_value.metrics import last_slot
 from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.workload import (
     LAST_SLOT,
@@ -27,13 +30,14 @@ from schedgym.problems.partial_value.workload import (
     POWER,
     SCHEMA,
     TOYS,
+    Drawing,
+    Jobs,
     Source,
-    Tables,
+    TraceJobs,
     check_model,
-    draw_python,
+    draw,
     from_trace,
     generate,
-    horizon,
     make_source,
     make_workload,
     rebuild,
@@ -49,7 +53,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = os.environ.get("SCHEDGYM_DATA")
 real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
 
-SHAPES = {"demand": 3, "share": 3, "capacity": 2}  # dimensions, with that of the environment; others 2
+NO_FLOATS = ("size", "utility")
 
 
 # Schema and files -----------------------------------------------------------------------------
@@ -126,24 +130,54 @@ def test_exponents_are_needed_by_powers_only() -> None:
 
 
 def test_arrays() -> None:
-    own = tables(SCHEMA.parse(sections()))
+    workload = SCHEMA.parse(sections())
+    own = tables(workload)
     assert own.utility.tolist() == [LINEAR, POWER, LOG] and own.utility.dtype == np.int64
     assert own.share.tolist() == [[0.1, 0.0], [0.05, 0.5], [0.0, 0.0]]
     assert own.demand.tolist() == [[1, 0], [0.5, 2], [0, 0]] and own.capacity.tolist() == [10, 4]
     assert own.exponent.tolist() == [0.5, 0.25, 0.75]
-    assert all(array.dtype == np.float64 for name, array in own._asdict().items() if name != "utility")
-    assert horizon(own) == 9
+    assert all(array.dtype == np.float64 for name, array in own._asdict().items() if name not in NO_FLOATS)
+    assert own.size["jobs"] == 3
+    assert last_slot(workload) == 9
 
 
 def test_one_number_for_all_jobs() -> None:
-    short = make_workload([1, 2], [2, 3], 4, 9, [[1], [2]], "power", 2.0, [5], exponent=0.5)
+    short = make_workload(
+        arrival=[1, 2],
+        deadline=[2, 3],
+        parallelism=4,
+        tasks=9,
+        demand=[[1], [2]],
+        utility="power",
+        value=2.0,
+        capacity=[5],
+        exponent=0.5,
+    )
     long = make_workload(
-        [1, 2], [2, 3], [4, 4], [9, 9], [[1], [2]], ["power"] * 2, [2, 2], [5], exponent=[0.5, 0.5]
+        arrival=[1, 2],
+        deadline=[2, 3],
+        parallelism=[4, 4],
+        tasks=[9, 9],
+        demand=[[1], [2]],
+        utility=["power"] * 2,
+        value=[2, 2],
+        capacity=[5],
+        exponent=[0.5, 0.5],
     )
     assert (
         short
         == long
-        == make_workload([1, 2], [2, 3], 4, 9, [[1], [2]], np.array([POWER, POWER]), 2.0, [5], exponent=0.5)
+        == make_workload(
+            arrival=[1, 2],
+            deadline=[2, 3],
+            parallelism=4,
+            tasks=9,
+            demand=[[1], [2]],
+            utility=np.array([POWER, POWER]),
+            value=2.0,
+            capacity=[5],
+            exponent=0.5,
+        )
     )
 
 
@@ -157,12 +191,12 @@ def test_whole_tasks() -> None:
     check_model(SCHEMA.parse(sections(parallelism=[1, 1, 4])), "discrete")
 
 
-def padded(own: Tables) -> Tables:
-    """The same with room for two more jobs, full of rubbish."""
+def padded(own: Jobs) -> Jobs:
+    """The same in arrays for two jobs more, full of rubbish."""
     longer = {
         name: np.concatenate([array, np.full((2, *array.shape[1:]), -7, dtype=array.dtype)])
         for name, array in own._asdict().items()
-        if name not in ("arrival", "capacity")
+        if name not in ("size", "capacity")
     }
     return own._replace(**longer)
 
@@ -199,6 +233,13 @@ def test_the_example_suits_both_models() -> None:
 
 # The paper's generator ------------------------------------------------------------------------
 
+
+def source_of(jobs: int | str, trace: TraceJobs | None = None, **parameters: Any) -> Source:
+    """The source of an environment with these parameters, of the paper's jobs or those of a made trace."""
+    name = None if trace is None else "made"
+    return Source(PartialValueParameters(jobs=jobs, trace=name, **parameters), trace)
+
+
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 
@@ -227,7 +268,9 @@ class Stream:
 
 @pytest.mark.parametrize("single", [False, True])
 def test_the_generator_once_more(single: bool) -> None:
-    source = Source(50, rate=3.0, windows=4.0, heterogeneity=5.0, single=single, value_min=2.0, value_max=3.0)
+    source = source_of(
+        50, rate=3.0, windows=4.0, heterogeneity=5.0, single=single, value_min=2.0, value_max=3.0
+    )
     workload = generate(11, 2, source)
     arrivals, deadlines, values, demands = (Stream(11, 2, name) for name in range(4))
     clock = 0.0
@@ -248,7 +291,7 @@ def test_the_generator_once_more(single: bool) -> None:
 
 
 def test_the_papers_distributions() -> None:
-    jobs = generate(0, 0, Source(40_000, rate=10.0, windows=6.0, heterogeneity=8.0)).jobs
+    jobs = generate(0, 0, source_of(40_000, rate=10.0, windows=6.0, heterogeneity=8.0)).jobs
     arrivals = np.bincount(jobs["arrival"].astype(int))[1:-1]  # the last slot is cut
     assert arrivals.mean() == pytest.approx(10, rel=0.02) and arrivals.var() == pytest.approx(10, rel=0.06)
     assert (arrivals == 10).mean() == pytest.approx(math.exp(-10) * 10**10 / math.factorial(10), abs=0.02)
@@ -267,7 +310,7 @@ def test_the_papers_distributions() -> None:
 
 def test_the_last_slot_is_cut() -> None:
     """Half of the jobs are the first half of all."""
-    half, whole = generate(3, 0, Source(50)), generate(3, 0, Source(100))
+    half, whole = generate(3, 0, source_of(50)), generate(3, 0, source_of(100))
     for name, values in half.jobs.items():
         assert_array_equal(values, whole.jobs[name][:50])
 
@@ -290,7 +333,7 @@ def test_the_last_slot_is_cut() -> None:
     ids=lambda x: "-".join(x) if isinstance(x, dict) else "",
 )
 def test_a_parameter_changes_what_it_names(changes: dict[str, Any], same: set[str]) -> None:
-    default, other = generate(5, 1, Source(60)), generate(5, 1, Source(60, **changes))
+    default, other = generate(5, 1, source_of(60)), generate(5, 1, source_of(60, **changes))
     for name in same:
         assert_array_equal(default.jobs[name], other.jobs[name], err_msg=name)
     for name, value in changes.items():
@@ -304,25 +347,6 @@ def test_a_parameter_changes_what_it_names(changes: dict[str, Any], same: set[st
         assert (gaps[name](other) <= gaps[name](default)).all()
 
 
-def empty(source: Source, environments: int, room: int) -> Tables:
-    shape = {1: (room,), 2: (room, source.resources)}
-    arrays = {
-        name: np.full((environments, *shape[SHAPES.get(name, 2) - 1]), -1.0)
-        for name in Tables._fields
-        if name not in ("capacity", "utility")
-    }
-    return Tables(
-        **arrays,
-        capacity=np.full((environments, source.resources), -1.0),
-        utility=np.full((environments, room), -1),
-    )
-
-
-def one(arrays: Tables, b: int, jobs: int) -> Workload:
-    own = Tables(*(array[b] for array in arrays))
-    return rebuild(own._replace(arrival=own.arrival[:jobs]))
-
-
 def trace_source(**changes: Any) -> Source:
     """Windows of ten jobs of a made trace."""
     rng = np.random.default_rng(0)
@@ -333,23 +357,30 @@ def trace_source(**changes: Any) -> Source:
         cores=rng.integers(1, 9, 45) / 2,
         memory=rng.integers(1, 9, 45) * 1.0,
     )
-    return Source(10, trace=from_trace(made), **changes)
+    return source_of(10, trace=from_trace(made), **changes)
 
 
-@pytest.mark.parametrize("make", [Source, lambda jobs: trace_source()], ids=["synthetic", "trace"])
+@pytest.mark.parametrize("make", [source_of, lambda jobs: trace_source()], ids=["synthetic", "trace"])
 def test_batches_equal_single_draws(make: Any) -> None:
     source = make(10)
     seeds, episodes = [4, 4, 9, 7], np.array([0, 3, 0, 1])
-    arrays = empty(source, 4, 12)
+    arrays = allocate(Jobs, {"job": 12, "resource": source.resources}, 4)
+    for array in arrays[1:]:
+        array[...] = -1
     mask = np.array([True, True, False, True])
-    draw_python(mask, np.array([root_seed(s) for s in seeds]), episodes, source, arrays)
+    assert draw(*Table(Drawing(source.arrays, arrays), {}), mask, root_seeds(seeds), episodes) == 0
+
+    def one(b: int) -> Workload:
+        return rebuild(Jobs(*(array[b] for array in arrays)))
+
     for b in (0, 1, 3):
-        assert one(arrays, b, 10) == generate(seeds[b], int(episodes[b]), source)
+        assert one(b) == generate(seeds[b], int(episodes[b]), source)
         assert_array_equal(arrays.share[b, :10], arrays.demand[b, :10] / arrays.capacity[b])
-    for name, array in arrays._asdict().items():
+    assert arrays.size["jobs"].tolist() == [10, 10, 0, 10]
+    for name, array in list(arrays._asdict().items())[1:]:
         assert (array[2] == -1).all(), name
         assert name == "capacity" or (array[:, 10:] == -1).all(), name
-    assert one(arrays, 0, 10) != one(arrays, 1, 10) != one(arrays, 3, 10)
+    assert one(0) != one(1) != one(3)
 
 
 @pytest.mark.parametrize(
@@ -366,18 +397,18 @@ def test_batches_equal_single_draws(make: Any) -> None:
 )
 def test_what_a_source_refuses(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=f"^{message}$"):
-        Source(**({"jobs": 100} | arguments))
+        source_of(**({"jobs": 100} | arguments))
 
 
 def test_rare_arrivals_stay_within_the_last_slot() -> None:
-    jobs = generate(0, 0, Source(100, rate=1e-5, windows=1e7)).jobs
+    jobs = generate(0, 0, source_of(100, rate=1e-5, windows=1e7)).jobs
     assert jobs["arrival"][-1] > 1e6 and jobs["deadline"].max() <= LAST_SLOT
 
 
 # Traces ---------------------------------------------------------------------------------------
 
 
-def covered(own: Tables) -> int:
+def covered(own: Jobs) -> int:
     """Slots in which some job could be served."""
     slots = {t for a, d in zip(own.arrival, own.deadline, strict=True) for t in range(int(a), int(d) + 1)}
     return len(slots)
@@ -402,7 +433,7 @@ def test_tasks_of_a_trace_become_jobs() -> None:
     assert jobs.slots.tolist() == [1, 4, 3]
     assert jobs.demand.tolist() == [[0.2, 0.4], [0.05, 0.0], [0.025, 0.1]]
     assert jobs.machines.tolist() == [24, 96] and not jobs.unit
-    source = Source(3, trace=jobs, load=None)
+    source = source_of(3, trace=jobs, load=None)
     own = tables(generate(0, 0, source))
     assert own.arrival.tolist() == [1, 1, 2]  # 299 s later is the same slot, 300 s the next
     assert own.deadline.tolist() == [1, 4, 4]
@@ -465,18 +496,18 @@ def test_windows_take_turns() -> None:
 
 def test_a_resource_that_nobody_needs_has_room() -> None:
     made = small_trace(cores=[0, 0, 0])
-    own = tables(generate(0, 0, Source("all", trace=from_trace(made))))
+    own = tables(generate(0, 0, source_of("all", trace=from_trace(made))))
     assert own.capacity[0] == 1.0 and own.capacity[1] > 0
 
 
 def test_what_traces_are_refused() -> None:
     jobs = from_trace(small_trace())
     with pytest.raises(InvalidParameter, match="^jobs: a window of 4 is longer than the trace, which has 3"):
-        Source(4, trace=jobs)
+        source_of(4, trace=jobs)
     with pytest.raises(InvalidParameter, match="^load: 'none' takes the capacity of the trace's machines"):
-        Source(3, trace=from_trace(small_trace(machine_cores=[], machine_memory=[])), load=None)
+        source_of(3, trace=from_trace(small_trace(machine_cores=[], machine_memory=[])), load=None)
     with pytest.raises(InvalidParameter, match=r"^trace: a window of 3 jobs takes 3.33333e\+09 slots, more"):
-        Source(3, trace=from_trace(small_trace(arrival=[0, 1, 1e12])))
+        source_of(3, trace=from_trace(small_trace(arrival=[0, 1, 1e12])))
     with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+13 tasks, more than 1e\+12"):
         from_trace(small_trace(), slot_seconds=1e-9)
     with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+09 slots until the deadline"):
@@ -490,11 +521,11 @@ def parameters(**values: Any) -> PartialValueParameters:
 def test_parameters_name_the_source() -> None:
     given = parameters(jobs=7, rate=2.0, windows=3.0, heterogeneity=1.0, single=True, tasks=5, parallelism=2)
     assert generate(1, 0, make_source(given)) == generate(
-        1, 0, Source(7, rate=2.0, windows=3.0, heterogeneity=1.0, single=True, tasks=5, parallelism=2)
+        1, 0, source_of(7, rate=2.0, windows=3.0, heterogeneity=1.0, single=True, tasks=5, parallelism=2)
     )
     given = parameters(capacity=9.0, value_min=2.0, value_max=2.5, utility="power", exponent=0.25)
     assert generate(1, 0, make_source(given)) == generate(
-        1, 0, Source(100, capacity=9.0, value_min=2.0, value_max=2.5, exponent=0.25)
+        1, 0, source_of(100, capacity=9.0, value_min=2.0, value_max=2.5, exponent=0.25)
     )
 
 
@@ -627,7 +658,7 @@ def test_optima_of_toys(name: str) -> None:
 @settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), slot=st.integers(0, 12), source=st.sampled_from(["drawn", "trace"]))
 def test_another_future(seed: int, slot: int, source: str) -> None:
-    workload = generate(seed, 0, Source(30, rate=3.0) if source == "drawn" else trace_source())
+    workload = generate(seed, 0, source_of(30, rate=3.0) if source == "drawn" else trace_source())
     other = shuffle_future(workload, slot, np.random.default_rng(seed))
     arrival = workload.jobs["arrival"]
     kept, later = arrival <= slot, arrival > slot
@@ -641,5 +672,5 @@ def test_another_future(seed: int, slot: int, source: str) -> None:
 
 
 def test_without_a_future_nothing_changes() -> None:
-    workload = generate(0, 0, Source(10))
+    workload = generate(0, 0, source_of(10))
     assert shuffle_future(workload, 1e6, np.random.default_rng(0)) is workload

@@ -136,7 +136,9 @@ def last_slot(workload: Workload) -> int:
 
 def _served(record: ScheduleRecord) -> F8:
     """Tasks served of each job [N]."""
-    return np.bincount(record.job, record.amount[:, 0], len(record.workload.jobs["tasks"]))
+    served = np.zeros(len(record.workload.jobs["tasks"]))
+    np.add.at(served, record.job, record.amount[:, 0])
+    return served
 
 
 def _loads(record: ScheduleRecord) -> tuple[F8, F8]:

@@ -2,10 +2,17 @@
 
 The baseline policies call them on an observation, the environment in its views. They allocate nothing.
 
-One environment has n active jobs (rows, in order of arrival, which decides ties) and m resources. The arrays
-hold n rows or more, of which the first n are read and written. A task of a row takes ``share`` of each
-resource; loads up to 1 + TOLERANCE fit. In the discrete model numbers of tasks are whole, jobs of which a
-single task does not fit get nothing, and the tasks of a job are served in order, so that their values fall.
+One environment has n active jobs (rows, in order of arrival, which decides ties) and m resources. A task of a
+row takes ``share`` of each resource; loads up to 1 + TOLERANCE fit. In the discrete model numbers of tasks
+are whole, jobs of which a single task does not fit get nothing, and the tasks of a job are served in order,
+so that their values fall.
+
+Arguments that have the same meaning everywhere:
+
+- ``discrete``: whether tasks are whole;
+- ``n``: how many rows there are; arrays hold as many or more, and only the first n are read and written;
+- ``rows``: the active jobs; ``scratch``: work space;
+- ``x``: [>= n] tasks of each row, written.
 
 Source: paper 002, Algorithms 1 to 3 and section V. The solver of Algorithm 1 is in
 ``schedgym.solvers.dual_prices``.
@@ -702,10 +709,6 @@ def m_greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: 
     Args:
         skip: pass over misfits.
         single: whether the first misfit replaces all others if it is worth more.
-        n: rows.
-        rows: the active jobs.
-        scratch: work space.
-        x: [>= n] written: tasks.
     """
     _weigh_by_share(n, rows, scratch)
     _greedy(skip, single, n, rows, scratch, x)
@@ -809,11 +812,7 @@ def deadline_aware(
     Args:
         certain: p, tasks that are taken for their values, 1 to ``capacity``.
         part: rho; a task is nearly as valuable if it is worth this part of the mean of the first p.
-        n: rows.
-        rows: the active jobs.
         capacity: C [tasks].
-        scratch: work space.
-        x: [>= n] written: tasks.
     """
     _weigh_values(n, rows, scratch)
     for r in range(n):
@@ -936,12 +935,7 @@ def allocate_in_order(
     """Let each job in order take the most that fits.
 
     Args:
-        discrete: whether tasks are whole.
-        n: rows.
         order: [>= n] the rows, first served first; may be ``scratch.order``.
-        rows: the active jobs.
-        scratch: work space.
-        x: [>= n] written: tasks.
     """
     for i in range(scratch.load.shape[0]):
         scratch.load[i] = 0.0
@@ -975,9 +969,6 @@ def allocate_by_rule(
     Args:
         rule: index in :data:`RULES`. CONCAVE is for the continuous model; M_GREEDY, PRIMAL_DUAL and
             DEADLINE_AWARE are for the discrete one, the last for one resource and :func:`unit_demand`.
-        discrete: whether tasks are whole.
-        n: rows.
-        rows: the active jobs.
         capacity: C [m]; only DEADLINE_AWARE reads it.
         scratch: of :func:`make_scratch`; after CONCAVE ``scratch.price`` [m] holds the prices.
         dual: of :func:`~schedgym.solvers.dual_prices.make_dual_scratch`; only CONCAVE uses it.
@@ -1029,13 +1020,8 @@ def allocate_by_priority(
     a resource is full; score 0 is S_GREEDY. Jobs without demand come first.
 
     Args:
-        discrete: whether tasks are whole.
         single_task: discrete: whether the first misfit replaces all others if it is worth more.
-        n: rows.
         scores: [>= n] in [-MOST_SCORE, MOST_SCORE].
-        rows: the active jobs.
-        scratch: work space.
-        x: [>= n] written: tasks.
     """
     if not discrete:
         for r in range(n):
@@ -1092,9 +1078,6 @@ def repair(discrete: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> b
     are dropped, the lowest value per dominant share first, until all fit.
 
     Args:
-        discrete: whether tasks are whole.
-        n: rows.
-        rows: the active jobs.
         scratch: work space.
         x: [>= n] tasks, whole ones if discrete; changed. Not an array of ``scratch``.
 
