@@ -134,12 +134,18 @@ def make_scratch(rows: int, resources: int) -> Scratch:
 
 
 @helper
+def _largest(values: Floats) -> float:
+    """The largest of some numbers that are not negative."""
+    largest = 0.0
+    for i in range(values.shape[0]):
+        largest = max(largest, values[i])
+    return largest
+
+
+@helper
 def _dominant(r: int, rows: Rows) -> float:
     """The largest share that a task of a row takes."""
-    largest = 0.0
-    for i in range(rows.share.shape[1]):
-        largest = max(largest, rows.share[r, i])
-    return largest
+    return _largest(rows.share[r])
 
 
 @helper
@@ -184,13 +190,31 @@ def _give(r: int, amount: float, rows: Rows, scratch: Scratch, x: Floats) -> Non
 
 
 @helper
-def _room(r: int, rows: Rows, load: Floats) -> float:
-    """How many tasks of a row still fit, a real number."""
-    amount = np.inf
+def _part_fitting(r: int, amount: float, rows: Rows, load: Floats) -> float:
+    """How many of ``amount`` (a real number) tasks of a row still fit."""
     for i in range(load.shape[0]):
         if rows.share[r, i] > 0.0:
             amount = min(amount, max(1.0 - load[i], 0.0) / rows.share[r, i])
     return amount
+
+
+@helper
+def _serve_in_order(
+    discrete: bool, until_full: bool, n: int, order: Integers, rows: Rows, scratch: Scratch, x: Floats
+) -> None:
+    """Let each job in order take the most that fits; ``until_full``: up to the first that cannot get all."""
+    scratch.load[:] = 0.0
+    x[:n] = 0.0
+    for a in range(n):
+        r = order[a]
+        amount = rows.cap[r]
+        if discrete:
+            amount = _fitting(r, amount, rows, scratch.load)
+        else:
+            amount = _part_fitting(r, amount, rows, scratch.load)
+        _give(r, amount, rows, scratch, x)
+        if until_full and amount < rows.cap[r]:
+            return
 
 
 # Real amounts by marginal value ---------------------------------------------------------------
@@ -233,9 +257,8 @@ def _fill_at(
         change[0] = change_0
         change[1] = change_1
     else:
-        for i in range(m):
-            load[i] = 0.0
-            change[i] = 0.0
+        load[:] = 0.0
+        change[:] = 0.0
         root = math.sqrt(level)
         for r in range(n):
             bend = 0.0
@@ -312,15 +335,20 @@ def _level_of(r: int, scratch: Scratch) -> float:
 
 
 @helper
+def _serve_first(full: int, count: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
+    """Give the first ``full`` of the ``count`` linear jobs all that they may get, the others nothing."""
+    for a in range(count):
+        r = scratch.order[a]
+        x[r] = rows.cap[r] if a < full else 0.0
+
+
+@helper
 def _fill_state(state: int, count: int, n: int, rows: Rows, scratch: Scratch, x: Floats) -> float:
     """The allocation at the level of linear job state / 2 (by order), with those before it; odd: with it.
 
     The largest load is returned.
     """
-    full = (state + 1) // 2
-    for a in range(count):
-        r = scratch.order[a]
-        x[r] = rows.cap[r] if a < full else 0.0
+    _serve_first((state + 1) // 2, count, rows, scratch, x)
     largest, _ = _fill_at(False, _level_of(scratch.order[state // 2], scratch), n, rows, scratch, x)
     return largest
 
@@ -339,21 +367,6 @@ def _guess_level(part: float, n: int, rows: Rows, scratch: Scratch) -> float:
             )
             weight += need
     return (weight / total) ** 2 if total > 0.0 else 1.0
-
-
-@helper
-def _serve_in_turn(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Serve linear jobs in the given order until a resource is full."""
-    for i in range(scratch.load.shape[0]):
-        scratch.load[i] = 0.0
-    full = False
-    for a in range(n):
-        r = scratch.order[a]
-        x[r] = 0.0
-        if not full:
-            amount = min(rows.cap[r], _room(r, rows, scratch.load))
-            full = amount < rows.cap[r]
-            _give(r, amount, rows, scratch, x)
 
 
 @helper
@@ -411,7 +424,7 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     if count > 0:
         sort_rows(scratch.order, scratch.key, count)
         if count == n:
-            _serve_in_turn(n, rows, scratch, x)
+            _serve_in_order(False, True, n, scratch.order, rows, scratch, x)
             return
         first = 0  # the first state that does not fit
         last = 2 * count
@@ -424,11 +437,9 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
         if first % 2 == 1:
             _fill_state(first - 1, count, n, rows, scratch, x)
             r = scratch.order[first // 2]
-            x[r] = min(rows.cap[r], _room(r, rows, scratch.load))
+            x[r] = _part_fitting(r, rows.cap[r], rows, scratch.load)
             return
-        for a in range(count):
-            r = scratch.order[a]
-            x[r] = rows.cap[r] if a < first // 2 else 0.0
+        _serve_first(first // 2, count, rows, scratch, x)
         if first > 0:
             low = _level_of(scratch.order[first // 2 - 1], scratch)
         if first < 2 * count:
@@ -440,17 +451,16 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
 
 
 @helper
-def _set_key(r: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Set the key of a row: what its next task (or ``last``: its last one) is worth with the row's weight."""
+def _worth(r: int, last: bool, value: Floats, rows: Rows, x: Floats) -> float:
+    """What the next (or ``last``) task of a row is worth, its job's ``value`` [n] being what it is."""
     k = rows.served[r] + x[r] + (0.0 if last else 1.0)
-    scratch.key[r] = task_value(rows.utility[r], scratch.weight[r], rows.exponent[r], k)
+    return task_value(rows.utility[r], value[r], rows.exponent[r], k)
 
 
 @helper
-def _worth(r: int, last: bool, rows: Rows, x: Floats) -> float:
-    """The value of the next (or ``last``) task of a row."""
-    k = rows.served[r] + x[r] + (0.0 if last else 1.0)
-    return task_value(rows.utility[r], rows.value[r], rows.exponent[r], k)
+def _set_key(r: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
+    """Set the key of a row: what its next (or ``last``) task is worth with the row's weight."""
+    scratch.key[r] = _worth(r, last, scratch.weight, rows, x)
 
 
 @pure_kernel
@@ -459,8 +469,8 @@ def _worth_more(a: int, b: int, last: bool, rows: Rows, x: Floats) -> bool:
 
     By itself, because it is rarely needed: it would be half of the code of every heap.
     """
-    first = _worth(a, last, rows, x)
-    second = _worth(b, last, rows, x)
+    first = _worth(a, last, rows.value, rows, x)
+    second = _worth(b, last, rows.value, rows, x)
     return first > second or (first == second and a < b)
 
 
@@ -509,15 +519,22 @@ def _order_heap(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) 
 
 
 @helper
-def _raise(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Put the first of the rows in heap[:size], in any order, on top."""
-    best = 0
-    for a in range(1, size):
-        if _before(scratch.heap[a], scratch.heap[best], last, rows, scratch, x):
-            best = a
-    r = scratch.heap[best]
-    scratch.heap[best] = scratch.heap[0]
-    scratch.heap[0] = r
+def _lift(steps: int, few: bool, size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
+    """Put the first of the rows in heap[:size] on top; after ``steps`` times only the top has changed.
+
+    If ``few`` of them will be asked for it does without a heap for FEW times.
+    """
+    heap = scratch.heap
+    if few and steps < FEW:
+        best = 0
+        for a in range(1, size):
+            if _before(heap[a], heap[best], last, rows, scratch, x):
+                best = a
+        heap[0], heap[best] = heap[best], heap[0]
+    elif steps == (FEW if few else 0):
+        _order_heap(size, last, rows, scratch, x)
+    else:
+        _sift(0, size, last, rows, scratch, x)
 
 
 @helper
@@ -542,12 +559,7 @@ def _serve_best(skip: bool, few: bool, n: int, rows: Rows, scratch: Scratch, x: 
     misfit = -1
     steps = 0
     while size > 0:
-        if few and steps < FEW:
-            _raise(size, False, rows, scratch, x)
-        elif steps == 0 or (few and steps == FEW):
-            _order_heap(size, False, rows, scratch, x)
-        else:
-            _sift(0, size, False, rows, scratch, x)
+        _lift(steps, few, size, False, rows, scratch, x)
         steps += 1
         r = scratch.heap[0]
         amount = 1.0
@@ -583,18 +595,9 @@ def _take_back(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
     dropped = -1
     steps = 0
     while size > 0:
-        over = False
-        for i in range(scratch.load.shape[0]):
-            if scratch.load[i] > 1.0 + TOLERANCE:
-                over = True
-        if not over:
+        if _largest(scratch.load) <= 1.0 + TOLERANCE:
             break
-        if steps < FEW:
-            _raise(size, True, rows, scratch, x)
-        elif steps == FEW:
-            _order_heap(size, True, rows, scratch, x)
-        else:
-            _sift(0, size, True, rows, scratch, x)
+        _lift(steps, True, size, True, rows, scratch, x)
         steps += 1
         dropped = scratch.heap[0]
         _give(dropped, -1.0, rows, scratch, x)
@@ -607,13 +610,6 @@ def _take_back(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
 
 
 @helper
-def _square_root_tasks(factor: float) -> float:
-    """How many k = 1, 2, ... have factor * (sqrt(k) - sqrt(k - 1)) > 1."""
-    half = 0.5 * (factor + 1.0 / factor)
-    return max(np.ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
-
-
-@helper
 def _tasks_until(r: int, level: float, rows: Rows, scratch: Scratch) -> float:
     """How many tasks of a strictly concave job, served ones included, have a key above level^(-1/2)."""
     factor = scratch.weight[r] * math.sqrt(level)
@@ -622,7 +618,8 @@ def _tasks_until(r: int, level: float, rows: Rows, scratch: Scratch) -> float:
     if rows.utility[r] == LOG:
         return np.ceil(1.0 / math.expm1(1.0 / factor)) - 1.0
     if rows.exponent[r] == 0.5:
-        return _square_root_tasks(factor)
+        half = 0.5 * (factor + 1.0 / factor)
+        return max(np.ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
     most = rows.served[r] + rows.cap[r]  # of more nobody asks
     if factor == np.inf:
         return most
@@ -644,24 +641,16 @@ def _leap(n: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
     linear, plain, fullest, tasks, guess = _measure(n, rows, scratch, x)
     if fullest <= 1.0 + TOLERANCE:
         return True
-    for r in range(n):
-        x[r] = 0.0
-    for i in range(scratch.load.shape[0]):
-        scratch.load[i] = 0.0
+    x[:n] = 0.0
+    scratch.load[:] = 0.0
     if linear > 0 or tasks < FEW * fullest:  # tasks of linear jobs are served together, or there are few
         return False
     if not plain:
         guess = _guess_level(1.0 / fullest, n, rows, scratch)
     level = _fill(plain, ABOUT, 0.0, np.inf, guess, n, rows, scratch, x)
-    if plain:
-        root = math.sqrt(level)
-        for r in range(n):
-            count = _square_root_tasks(scratch.weight[r] * root)
-            x[r] = min(max(count - rows.served[r], 0.0), rows.cap[r])
-    else:
-        for r in range(n):
-            count = _tasks_until(r, level, rows, scratch)
-            x[r] = min(max(count - rows.served[r], 0.0), rows.cap[r])
+    for r in range(n):
+        count = _tasks_until(r, level, rows, scratch)
+        x[r] = min(max(count - rows.served[r], 0.0), rows.cap[r])
     _sum_loads(n, rows, x, scratch.load)
     return True
 
@@ -674,14 +663,13 @@ def _greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: F
     if skip or misfit < 0:
         misfit = _serve_best(skip, few, n, rows, scratch, x)
     if single and misfit >= 0:
-        worth = _worth(misfit, False, rows, x)
+        worth = _worth(misfit, False, rows.value, rows, x)
         total = 0.0
         for r in range(n):
             total += gain(rows.utility[r], rows.value[r], rows.exponent[r], rows.served[r], x[r])
             if total >= worth:
                 return
-        for r in range(n):
-            x[r] = 0.0
+        x[:n] = 0.0
         x[misfit] = 1.0
 
 
@@ -693,12 +681,12 @@ def _weigh_values(n: int, rows: Rows, scratch: Scratch) -> None:
 
 
 @helper
-def _weigh_by_share(n: int, rows: Rows, scratch: Scratch) -> None:
-    """Let tasks come by value per dominant share."""
+def _weigh_by_share(every: bool, n: int, rows: Rows, scratch: Scratch) -> None:
+    """Let tasks come by value per dominant share, with ``every`` also those of which not one fits."""
     for r in range(n):
         largest = _dominant(r, rows)
         scratch.weight[r] = -1.0
-        if largest <= 1.0 + TOLERANCE:
+        if every or largest <= 1.0 + TOLERANCE:
             scratch.weight[r] = rows.value[r] / largest if largest > 0.0 else np.inf
 
 
@@ -706,11 +694,9 @@ def _weigh_by_share(n: int, rows: Rows, scratch: Scratch) -> None:
 def m_greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     """Algorithm 2: tasks by value per dominant share, up to the first misfit, or that one alone.
 
-    Args:
-        skip: pass over misfits.
-        single: whether the first misfit replaces all others if it is worth more.
+    ``skip``: pass over misfits; ``single``: the first misfit replaces all others if it is worth more.
     """
-    _weigh_by_share(n, rows, scratch)
+    _weigh_by_share(False, n, rows, scratch)
     _greedy(skip, single, n, rows, scratch, x)
 
 
@@ -721,14 +707,13 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     logs = scratch.load  # of prices
     worth = scratch.key
     largest = 0.0
-    for i in range(m):
-        logs[i] = 0.0
-        scratch.largest[i] = 0.0
+    logs[:] = 0.0
+    scratch.largest[:] = 0.0
+    x[:n] = 0.0
     for r in range(n):
-        x[r] = 0.0
         worth[r] = -1.0
         if _dominant(r, rows) <= 1.0 + TOLERANCE and rows.cap[r] >= 1.0:
-            worth[r] = _worth(r, False, rows, x)
+            worth[r] = _worth(r, False, rows.value, rows, x)
             for i in range(m):
                 scratch.largest[i] = max(scratch.largest[i], rows.share[r, i])
                 largest = max(largest, rows.share[r, i])
@@ -780,7 +765,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
         x[best] += 1.0
         worth[best] = -1.0
         if x[best] + 1.0 <= rows.cap[best]:
-            worth[best] = _worth(best, False, rows, x)
+            worth[best] = _worth(best, False, rows.value, rows, x)
         for i in range(m):
             if rows.share[best, i] > 0.0:
                 if scratch.largest[i] < 1.0:
@@ -807,16 +792,12 @@ def deadline_aware(
 ) -> None:
     """Algorithm 3: the most valuable tasks, and of those nearly as valuable the most urgent.
 
-    Every task needs one unit of the one resource.
-
-    Args:
-        certain: p, tasks that are taken for their values, 1 to ``capacity``.
-        part: rho; a task is nearly as valuable if it is worth this part of the mean of the first p.
-        capacity: C [tasks].
+    Every task needs one unit of the one resource, which has ``capacity`` C of them. ``certain``: p, tasks
+    that are taken for their values, 1 to C. ``part``: rho; a task is nearly as valuable if it is worth this
+    part of the mean of the first p.
     """
     _weigh_values(n, rows, scratch)
-    for r in range(n):
-        x[r] = 0.0
+    x[:n] = 0.0
     size = _list_next(n, rows, scratch, x)
     _order_heap(size, False, rows, scratch, x)
     taken = 0
@@ -907,9 +888,8 @@ def _equal_amounts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
     level = 0.0
     while True:
         least = np.inf
-        for i in range(scratch.load.shape[0]):
-            scratch.load[i] = 0.0
-            scratch.price[i] = 0.0
+        scratch.load[:] = 0.0
+        scratch.price[:] = 0.0
         for r in range(n):
             x[r] = min(rows.cap[r], level)
             for i in range(scratch.load.shape[0]):
@@ -932,22 +912,8 @@ def _equal_amounts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
 def allocate_in_order(
     discrete: bool, n: int, order: Integers, rows: Rows, scratch: Scratch, x: Floats
 ) -> None:
-    """Let each job in order take the most that fits.
-
-    Args:
-        order: [>= n] the rows, first served first; may be ``scratch.order``.
-    """
-    for i in range(scratch.load.shape[0]):
-        scratch.load[i] = 0.0
-    for a in range(n):
-        r = order[a]
-        x[r] = 0.0
-        amount = rows.cap[r]
-        if discrete:
-            amount = _fitting(r, amount, rows, scratch.load)
-        else:
-            amount = min(amount, _room(r, rows, scratch.load))
-        _give(r, amount, rows, scratch, x)
+    """Let each job take the most that fits, in the ``order`` [>= n] of the rows; may be ``scratch.order``."""
+    _serve_in_order(discrete, False, n, order, rows, scratch, x)
 
 
 # What the environment asks for ----------------------------------------------------------------
@@ -964,27 +930,22 @@ def allocate_by_rule(
     dual: DualScratch,
     x: Floats,
 ) -> None:
-    """What a rule serves in this slot.
+    """What a rule, an index in :data:`RULES`, serves in this slot.
 
-    Args:
-        rule: index in :data:`RULES`. CONCAVE is for the continuous model; M_GREEDY, PRIMAL_DUAL and
-            DEADLINE_AWARE are for the discrete one, the last for one resource and :func:`unit_demand`.
-        capacity: C [m]; only DEADLINE_AWARE reads it.
-        scratch: of :func:`make_scratch`; after CONCAVE ``scratch.price`` [m] holds the prices.
-        dual: of :func:`~schedgym.solvers.dual_prices.make_dual_scratch`; only CONCAVE uses it.
-        x: [>= n] written: tasks.
+    CONCAVE is for the continuous model, needs ``dual``, and leaves the prices in ``scratch.price`` [m].
+    M_GREEDY, PRIMAL_DUAL and DEADLINE_AWARE are for the discrete one, the last for :func:`unit_demand`, with
+    the ``capacity`` C [m] of the one resource.
 
     Source: paper 002, Algorithms 1 to 3 and section V. Deviations: deadline_aware with odd C takes
     p = ceil(C / 2) and rho = C / (2 C - p); jobs of which a single task does not fit are left out.
     """
     if rule == CONCAVE:
         solve_slot(n, rows, dual, scratch.price, x)
-    elif rule == M_GREEDY or (rule == S_GREEDY and discrete):
-        if rule == M_GREEDY:
-            _weigh_by_share(n, rows, scratch)
-        else:
-            _weigh_values(n, rows, scratch)
-        _greedy(False, rule == M_GREEDY, n, rows, scratch, x)
+    elif rule == M_GREEDY:
+        m_greedy(False, True, n, rows, scratch, x)
+    elif rule == S_GREEDY and discrete:
+        _weigh_values(n, rows, scratch)
+        _greedy(False, False, n, rows, scratch, x)
     elif rule == PRIMAL_DUAL:
         _primal_dual(n, rows, scratch, x)
     elif rule == DEADLINE_AWARE:
@@ -1014,14 +975,11 @@ def allocate_by_priority(
 ) -> None:
     """Serve by value multiplied by exp(score).
 
-    Discrete: tasks by exp(score) * value / dominant share, up to the first misfit. Score 0 is M_GREEDY, the
-    logarithm of the dominant share without ``single_task`` is S_GREEDY (a factor within SAME_SCORE of the
-    share is taken for it, so that ties stay ties). Continuous: exp(score) * f' falls to a common level, until
-    a resource is full; score 0 is S_GREEDY. Jobs without demand come first.
-
-    Args:
-        single_task: discrete: whether the first misfit replaces all others if it is worth more.
-        scores: [>= n] in [-MOST_SCORE, MOST_SCORE].
+    Scores [>= n] are in [-MOST_SCORE, MOST_SCORE]. Discrete: tasks by exp(score) * value / dominant share, up
+    to the first misfit, which with ``single_task`` replaces all others if it is worth more. Score 0 is
+    M_GREEDY, the logarithm of the dominant share without ``single_task`` is S_GREEDY (a factor within
+    SAME_SCORE of the share is taken for it, so that ties stay ties). Continuous: exp(score) * f' falls to a
+    common level, until a resource is full; score 0 is S_GREEDY. Jobs without demand come first.
     """
     if not discrete:
         for r in range(n):
@@ -1075,14 +1033,8 @@ def repair(discrete: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> b
     """Make an allocation fit: what a job may not get is cut off, then loads above 1 are lowered.
 
     Continuous: x_j times the least of min(1, 1 / load_i) over the resources that job j uses. Discrete: tasks
-    are dropped, the lowest value per dominant share first, until all fit.
-
-    Args:
-        scratch: work space.
-        x: [>= n] tasks, whole ones if discrete; changed. Not an array of ``scratch``.
-
-    Returns:
-        Whether x did not fit.
+    are dropped, the lowest value per dominant share first, until all fit. x holds whole numbers if discrete;
+    it is no array of ``scratch``. Returns whether it did not fit.
     """
     m = scratch.load.shape[0]
     changed = False
@@ -1093,9 +1045,8 @@ def repair(discrete: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> b
     if _sum_loads(n, rows, x, scratch.load) <= 1.0 + TOLERANCE:
         return changed
     if discrete:
+        _weigh_by_share(True, n, rows, scratch)
         for r in range(n):
-            largest = _dominant(r, rows)
-            scratch.weight[r] = rows.value[r] / largest if largest > 0.0 else np.inf
             scratch.certain[r] = x[r]
         wanted_rows = Rows(
             *(rows.job, rows.arrival, rows.deadline, rows.served, scratch.certain),
