@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.geo.policy import GeoPolicy
-from schedgym.core.jit import F8_2, I4_2, I8_1, pack, pure_kernel, unpacker
+from schedgym.core.arrays import SHARED, Floats, Integers, Integers32, allocate
+from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
+from schedgym.core.tables import Table, accessor
 from schedgym.errors import InvalidParameter
 from schedgym.problems.geo.rules import (
     ASSIGN_RULES,
-    AssignScratch,
+    Assigning,
+    Cluster,
+    Options,
+    Placing,
+    Rows,
     assign,
-    make_assign_scratch,
     place_in_order,
 )
-from schedgym.solvers.balance import PlacementScratch, SiteLists, make_placement_scratch
 
 __all__ = ["AssignmentPolicy", "carrying_views"]
 
@@ -39,71 +43,47 @@ def carrying_views(rule: str) -> tuple[str, ...]:
 
 
 class Decision(NamedTuple):
-    """What a policy decides by, and what it has decided. W window rows, E entries."""
+    """What a policy has decided."""
 
-    options: I8_1  # [5] rule, fine, literal, greedy, together
-    slots: I8_1  # [M]
-    order: I8_1  # [rows]
-    counts: I4_2  # [rows, E]
-    action: F8_2  # [W, 1 + E], or empty
-    shown: I8_1  # [1] rows of the action that are set
+    order: Annotated[Integers, "job"]
+    counts: Annotated[Integers32, "job", "entry"]
+    action: Annotated[Floats, "action_row", "action_column"]  # no rows where the view has another action
+    shown: Annotated[Integers, 1]  # rows of the action that are set
 
 
-unpack = unpacker(SiteLists, PlacementScratch, AssignScratch, Decision)
+class Deciding(NamedTuple):
+    """What a decision works on."""
+
+    cluster: Annotated[Cluster, SHARED]
+    decision: Annotated[Decision, SHARED]
+    placing: Placing
+    assigning: Assigning
+
+
+access = accessor(Deciding)
 
 
 @pure_kernel
-def decide(
-    table: Any,
-    n: int,
-    waiting: npt.NDArray[np.int32],
-    remaining: npt.NDArray[np.int32],
-    assigned: npt.NDArray[np.int32],
-    new: npt.NDArray[np.int8],
-) -> None:
+def decide(table: Any, tools: Any, options: Options, n: int, rows: Rows) -> None:
     """Decide on the first n jobs of an observation; into the action, if there is one."""
-    lists, room, scratch, decision = unpack(table)
-    rule = decision.options[0]
-    fine = decision.options[1] != 0
-    literal = decision.options[2] != 0
-    greedy = decision.options[3] != 0
-    together = decision.options[4] != 0
-    slots = decision.slots
-    order = decision.order
-    counts = decision.counts
-    if rule == GIVEN:
-        place_in_order(greedy, literal, n, order, waiting, slots, lists, room, scratch, counts)
+    env = access(table, tools, 0)
+    order, counts = env.decision.order, env.decision.counts
+    if options.rule == GIVEN:
+        place_in_order(options, n, order, rows, env.cluster, env, counts)
     else:
-        assign(
-            rule,
-            fine,
-            literal,
-            greedy,
-            together,
-            n,
-            waiting,
-            remaining,
-            assigned,
-            new,
-            slots,
-            lists,
-            room,
-            scratch,
-            order,
-            counts,
-        )
-    action = decision.action
-    rows = action.shape[0]
-    if rows > 0:
+        assign(options, n, rows, env.cluster, env, order, counts)
+    action, shown = env.decision.action, env.decision.shown
+    length = action.shape[0]
+    if length > 0:
         for x in range(n):
             i = order[x]
-            action[i, 0] = 1.0 - x / rows
+            action[i, 0] = 1.0 - x / length
             for e in range(counts.shape[1]):
                 action[i, 1 + e] = counts[i, e]
-        for i in range(n, decision.shown[0]):
+        for i in range(n, shown[0]):
             for c in range(action.shape[1]):
                 action[i, c] = 0.0
-        decision.shown[0] = n
+        shown[0] = n
 
 
 @pure_kernel
@@ -177,12 +157,9 @@ class AssignmentPolicy(GeoPolicy):
         super().reset(interface, rng)
         self.code = GIVEN if self.rule == "random" else ASSIGN_RULES.index(self.rule)
         greedy = self.placement != "associated" and self.view != "pick"
-        flags = self.flags
-        self.options = np.array(
-            [self.code, flags["fine"], flags["literal"], greedy, flags["together"]], dtype=np.int64
-        )
-        entries = self.groups * self.choices
-        self.action = np.zeros((self.window if self.view == "assignment" else 0, 1 + entries))
+        self.options = Options(self.code, greedy=greedy, **self.flags)
+        rows = self.window if self.view == "assignment" else 0
+        self.action = np.zeros((rows, 1 + self.groups * self.choices))
         self.shown = np.zeros(1, dtype=np.int64)
         self.order = np.zeros(0, dtype=np.int64)
         if self.view == "priority":
@@ -191,32 +168,20 @@ class AssignmentPolicy(GeoPolicy):
 
     def prepare(self, observation: dict[str, Any], rows: int) -> Any:
         """See :meth:`GeoPolicy.prepare`."""
-        lists, slots = self.lists(observation)
-        order = np.zeros(rows, dtype=np.int64)
-        order[: len(self.order)] = self.order[:rows]
-        self.order = order
-        entries = self.groups * self.choices
-        bundles = (
-            lists,
-            make_placement_scratch(self.groups, self.sites),
-            make_assign_scratch(rows, self.groups, self.choices, self.sites),
-            Decision(
-                options=self.options,
-                slots=slots,
-                order=order,
-                counts=np.zeros((rows, entries), dtype=np.int32),
-                action=self.action,
-                shown=self.shown,
-            ),
-        )
-        return pack(*bundles), bundles
+        cluster, sizes = self.cluster(observation), self.sizes(rows)
+        decision = allocate(Decision, sizes | {"action_row": 0, "action_column": 0})
+        decision.order[: len(self.order)] = self.order[:rows]
+        self.order = decision.order
+        decision = decision._replace(action=self.action, shown=self.shown)
+        return Table(Deciding(cluster, decision, None, None), sizes)
 
     def decide(self, observation: dict[str, Any], count: int, assigned: Any) -> None:
         """Set ``order``, and the action in view assignment."""
-        table, _ = self.ready(observation, count)
+        table = self.ready(observation, count)
         if self.code == GIVEN:
             self.order[:count] = self.rng.permutation(count)
-        decide(table, count, observation["waiting"], observation["remaining"], assigned, observation["new"])
+        rows = Rows(observation["waiting"], observation["remaining"], assigned, observation["new"])
+        decide(*table, self.options, count, rows)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         """The decision of the rule, in the action of the environment's view."""
@@ -236,11 +201,11 @@ class AssignmentPolicy(GeoPolicy):
 
     def pick(self, observation: dict[str, Any], count: int) -> int:
         """The job that takes the open slot: the first in the order that has kept since the last event."""
-        _, (lists, _, _, decision) = self.ready(observation, count)
+        work = self.ready(observation, count).arrays
         event = observation["event"]
         if event[0] or event[1]:
-            counts = decision.counts  # all tasks are at their associated sites
+            counts = work.decision.counts  # all tasks are at their associated sites
             counts[:count, :: self.choices] = observation["waiting"][:count]
             self.decide(observation, count, counts)
         site = observation["open_site"]
-        return int(first_in_order(self.order, count, observation["waiting"], lists.sites, int(site)))
+        return int(first_in_order(self.order, count, observation["waiting"], work.cluster.sites, int(site)))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from schedgym.core.policy import Interface
+from schedgym.core.tables import Table
 from schedgym.errors import InvalidParameter
-from schedgym.solvers.balance import SiteLists, make_site_lists
+from schedgym.problems.geo.rules import Cluster, work_sizes
+from schedgym.solvers.balance import make_site_lists
 
 __all__ = ["GeoPolicy"]
 
@@ -48,7 +49,7 @@ class GeoPolicy:
         self.view = interface.view
         self.window, self.sites = interface.sizes["window"], interface.sizes["sites"]
         self.groups, self.choices = interface.sizes["groups"], interface.sizes["choices"]
-        self.work: Any = None
+        self.work: Table | None = None
         self.rows = 0
 
     def beyond(self, interface: Interface) -> dict[str, Any]:
@@ -59,12 +60,12 @@ class GeoPolicy:
         """The parameters of the environment that the policy needs in the view."""
         return {}
 
-    def prepare(self, observation: dict[str, Any], rows: int) -> Any:
-        """The work space for up to ``rows`` jobs of this episode."""
+    def prepare(self, observation: dict[str, Any], rows: int) -> Table:
+        """What decisions on up to ``rows`` jobs of this episode work on."""
         raise NotImplementedError
 
-    def ready(self, observation: dict[str, Any], count: int) -> Any:
-        """The work space, made or enlarged if ``count`` jobs need it."""
+    def ready(self, observation: dict[str, Any], count: int) -> Table:
+        """What :meth:`prepare` makes, made or enlarged if ``count`` jobs need it."""
         if count > self.rows:
             self.rows = min(max(count, 2 * self.rows, 64), self.window)
             self.work = None
@@ -72,10 +73,15 @@ class GeoPolicy:
             self.work = self.prepare(observation, self.rows)
         return self.work
 
-    def lists(self, observation: dict[str, Any]) -> tuple[SiteLists, npt.NDArray[np.int64]]:
+    def cluster(self, observation: dict[str, Any]) -> Cluster:
         """The groups' sites, and the sites' slots: both stay as they are in an episode."""
         slots = np.array(observation["slots"], dtype=np.int64)
-        return make_site_lists(observation["sites"], self.sites), slots
+        return Cluster(slots, *make_site_lists(observation["sites"], len(slots)))
+
+    def sizes(self, rows: int) -> dict[str, int]:
+        """Lengths of the dimensions of what decisions on up to ``rows`` jobs work on."""
+        work = work_sizes(rows, self.groups, self.choices, self.sites)
+        return work | {"entry": self.groups * self.choices}
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | ({"work": None} if "work" in self.__dict__ else {})

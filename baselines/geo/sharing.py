@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.geo.policy import GeoPolicy
-from schedgym.core.jit import F8_2, I4_2, I8_1, pack, pure_kernel, unpacker
+from schedgym.core.arrays import SHARED, Floats, Integers, Integers32, allocate
+from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
+from schedgym.core.tables import Table, accessor
 from schedgym.errors import InvalidParameter
 from schedgym.problems.geo.rules import (
     CLOSED,
     FAIR_RULES,
-    FairScratch,
+    Cluster,
+    FairNetwork,
+    Placing,
+    Sharing,
     fair,
-    make_fair_network,
-    make_fair_scratch,
 )
-from schedgym.solvers.balance import PlacementScratch, SiteLists, make_placement_scratch
 from schedgym.solvers.linear import linear_completion_shares, linear_max_min
-from schedgym.solvers.max_min import Network, isolated_share
+from schedgym.solvers.max_min import isolated_share
 
 __all__ = ["SharingPolicy", "carrying_views"]
 
@@ -36,35 +38,43 @@ def carrying_views(rule: str) -> tuple[str, ...]:
 
 
 class Decision(NamedTuple):
-    """What a policy decides by, and what it has decided. W window rows, E entries."""
+    """What a policy decides by, and what it has decided."""
 
-    slots: I8_1  # [M]
-    unfinished: I4_2  # [rows, K]
-    action: F8_2  # [W, E]
-    shown: I8_1  # [2] rows of the action that are set; the rule
+    unfinished: Annotated[Integers32, "job", "group"]
+    action: Annotated[Floats, "window", "entry"]
+    shown: Annotated[Integers, 1]  # rows of the action that are set
 
 
-unpack = unpacker(SiteLists, Network, PlacementScratch, FairScratch, Decision)
+class Deciding(NamedTuple):
+    """What a decision works on."""
+
+    cluster: Annotated[Cluster, SHARED]
+    decision: Annotated[Decision, SHARED]
+    placing: Placing
+    sharing: Sharing
+    network: FairNetwork
+
+
+access = accessor(Deciding)
 
 
 @pure_kernel
-def decide(table: Any, n: int, waiting: npt.NDArray[np.int32], running: npt.NDArray[np.int32]) -> None:
+def decide(table: Any, tools: Any, rule: int, n: int, waiting: Any, running: Any) -> None:
     """Share the sites among the first n jobs of an observation."""
-    lists, net, room, scratch, decision = unpack(table)
-    width = lists.sites.shape[1]
-    unfinished = decision.unfinished
+    env = access(table, tools, 0)
+    unfinished, action, shown = env.decision.unfinished, env.decision.action, env.decision.shown
+    groups, width = env.cluster.sites.shape
     for i in range(n):
-        for k in range(unfinished.shape[1]):
+        for k in range(groups):
             tasks = waiting[i, k]
             for e in range(k * width, k * width + width):
                 tasks += running[i, e]
             unfinished[i, k] = tasks
-    action = decision.action
-    fair(decision.shown[1], n, unfinished, decision.slots, lists, net, room, scratch, action)
-    for i in range(n, decision.shown[0]):
+    fair(rule, n, unfinished, env.cluster, env, action)
+    for i in range(n, shown[0]):
         for e in range(action.shape[1]):
             action[i, e] = 0.0
-    decision.shown[0] = n
+    shown[0] = n
 
 
 class SharingPolicy(GeoPolicy):
@@ -94,7 +104,7 @@ class SharingPolicy(GeoPolicy):
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
         super().reset(interface, rng)
         self.code = FAIR_RULES.index(self.rule)
-        self.shown = np.array([0, self.code], dtype=np.int64)
+        self.shown = np.zeros(1, dtype=np.int64)
         if self.view == "weights":
             self.ones = np.ones(self.window, dtype=np.float32)
         elif self.view == "shares":
@@ -102,21 +112,11 @@ class SharingPolicy(GeoPolicy):
 
     def prepare(self, observation: dict[str, Any], rows: int) -> Any:
         """See :meth:`GeoPolicy.prepare`."""
-        lists, slots = self.lists(observation)
-        shape = (rows, self.groups, self.choices, self.sites)
-        bundles = (
-            lists,
-            make_fair_network(*shape),
-            make_placement_scratch(self.groups, self.sites),
-            make_fair_scratch(*shape),
-            Decision(
-                slots=slots,
-                unfinished=np.zeros((rows, self.groups), dtype=np.int32),
-                action=self.action.reshape(self.window, -1),
-                shown=self.shown,
-            ),
-        )
-        return pack(*bundles), bundles
+        cluster, sizes = self.cluster(observation), self.sizes(rows)
+        decision = allocate(Decision, sizes | {"window": 0})
+        action = self.action.reshape(self.window, -1)
+        decision = decision._replace(action=action, shown=self.shown)
+        return Table(Deciding(cluster, decision, None, None, None), sizes)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         """The shares of the rule, in the action of the environment's view."""
@@ -127,15 +127,14 @@ class SharingPolicy(GeoPolicy):
         count = int(observation["active"][0] - observation["backlog"][0])
         if self.method == "lp":
             return self.solve(observation, count)
-        table, _ = self.ready(observation, count)
-        running = observation["running"]
-        decide(table, count, observation["waiting"], running.reshape(len(running), -1))
+        table, running = self.ready(observation, count), observation["running"]
+        decide(*table, self.code, count, observation["waiting"], running.reshape(len(running), -1))
         return self.action
 
     def solve(self, observation: dict[str, Any], count: int) -> npt.NDArray[np.float64]:
         """The shares by linear programs."""
-        lists, slots = self.lists(observation)
-        sites = lists.sites
+        cluster = self.cluster(observation)
+        sites, slots = cluster.sites, cluster.slots
         unfinished = observation["waiting"][:count] + observation["running"][:count].sum(axis=2)
         demand = unfinished.astype(np.int64)
         apart = self.rule.endswith("gamf")
@@ -159,7 +158,7 @@ class SharingPolicy(GeoPolicy):
             return self.action
         self.action[:count] = CLOSED
         for k in range(self.groups):
-            j = lists.sites[k, 0]
+            j = cluster.sites[k, 0]
             part = unfinished[:, k] / np.maximum(demand[:, j], 1)
             self.action[:count, k, 0] = np.maximum(shares[:, j, 0], 0.0) * part
         return self.action

@@ -159,6 +159,7 @@ class Simulator(ABC):
             "action_column": int(np.prod(columns)),
         }
         self.sizes: dict[str, int] = {**actions, **sizes}
+        self.sizes |= self._derived_sizes(self.sizes)
         self.interface = Interface(
             id=self.id,
             problem=self.problem.name,
@@ -176,6 +177,10 @@ class Simulator(ABC):
         self.metrics = allocate(metrics.bundle, {}, self.num_envs)
         self._initialise()
         self._bind()
+
+    def _derived_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Lengths of dimensions that follow from others: where ``sizes`` grow, these do."""
+        return {}
 
     def _initialise(self) -> None:  # noqa: B027  (most problems need none)
         """Write what arrays hold from the start, and let zero-copy observations be the state's own arrays."""
@@ -317,6 +322,7 @@ class Simulator(ABC):
         if short:
             for name, length in short.items():
                 self.sizes[name] = max(length, self.sizes[name] + self.sizes[name] // 2)
+            self.sizes |= self._derived_sizes(self.sizes)
             self.arrays = regrow(self.arrays, self.sizes, self.num_envs)
             self._bind()
 

@@ -47,7 +47,7 @@ class SiteLists(NamedTuple):
     sites: Annotated[Integers, "group", "choice"]  # in the order of the list; -1 pads at the end
     #: the positions in ``sites`` by ascending site; -1 pads at the end
     ascending: Annotated[Integers, "group", "choice"]
-    start: Annotated[Integers, "site+1"]  # where the entries of a site begin
+    site_start: Annotated[Integers, "site+1"]  # where the entries of a site begin
     entries: Annotated[Integers, "entry"]  # entries by site, groups ascending
 
 
@@ -117,7 +117,7 @@ def make_site_lists(sites: npt.ArrayLike, count: int) -> SiteLists:
     return SiteLists(
         sites=array,
         ascending=np.ascontiguousarray(np.where(ordered < count, ascending, -1), dtype=np.int64),
-        start=start.astype(np.int64),
+        site_start=start.astype(np.int64),
         entries=entries.astype(np.int64),
     )
 
@@ -191,7 +191,7 @@ def _find_room(lists: SiteLists, placement: Integers, scratch: PlacementScratch)
                     tail += 1
         else:
             j = node - groups
-            for position in range(lists.start[j], lists.start[j + 1]):
+            for position in range(lists.site_start[j], lists.site_start[j + 1]):
                 entry = lists.entries[position]
                 k = entry // width
                 if group_from[k] == UNSEEN and placement[k, entry - k * width] > 0:

@@ -18,13 +18,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schedgym.core.arrays import allocate, sizes_of
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
-from schedgym.problems.geo import metrics as room
 from schedgym.problems.geo.bounds import response_bound
-from schedgym.problems.geo.metrics import fates, metrics, validate
+from schedgym.problems.geo.metrics import (
+    Episode,
+    Metrics,
+    Schedule,
+    fates,
+    measure,
+    metrics,
+    sort_pairs,
+    validate,
+)
 from schedgym.problems.geo.problem import METRICS
+from schedgym.problems.geo.workload import Jobs, tables
 from tests.geo import oracle
 from tests.geo.oracle import Instance, Job
 
@@ -224,34 +235,35 @@ def test_scaling_time(seed: int) -> None:
 
 def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
     records = [record_of(instance, outcome, random.Random(3)) for instance, outcome in schedules(12, 5)]
-    tables = [room.table(record.workload) for record in records]
-    n = max(len(own.arrival) for own in tables) + 2
-    t = max(len(own.duration) for own in tables) + 3
-    m = max(len(own.slots) for own in tables)
-    b = len(records)
-    mask = np.array([x % 3 != 1 for x in range(b)])
-    jobs = np.array([len(own.arrival) for own in tables])
-    arrival, task_start = np.full((b, n), -5.0), np.full((b, n + 1), -7, dtype=np.int32)
-    duration, start = np.full((b, t), 9.0), np.full((b, t), 2.0)
-    slots, out = np.zeros((b, m), dtype=np.int64), np.full((b, len(NAMES)), -1.0)
-    for x, (own, record) in enumerate(zip(tables, records, strict=True)):
-        arrival[x, : jobs[x]] = own.arrival
-        task_start[x, : jobs[x] + 1] = own.task_start
-        duration[x, : len(own.order)] = own.duration
-        when = np.empty(len(own.order))
+    own = [tables(record.workload) for record in records]
+    sizes: dict[str, int] = {}
+    for one in own:
+        sizes = {name: max(length, sizes.get(name, 0)) for name, length in sizes_of(one).items()}
+    sizes |= {"job": sizes["job"] + 2, "task": sizes["task"] + 3, "piece": 3 * sizes["task"] + 9}
+    jobs, schedule, found = (allocate(bundle, sizes, len(own)) for bundle in (Jobs, Schedule, Metrics))
+    jobs.arrival[:], jobs.task_start[:], jobs.duration[:], schedule.start[:] = -5.0, -7, 9.0, 2.0
+    for name in NAMES:
+        found.values[name] = -1.0
+    for x, (one, record) in enumerate(zip(own, records, strict=True)):
+        jobs.size[x] = one.size
+        for name in ("arrival", "task_start", "duration", "slots"):
+            array = getattr(one, name)
+            getattr(jobs, name)[x, : len(array)] = array
+        when = np.empty(len(one.duration))
         when[record.job] = record.start
-        start[x, : len(own.order)] = when[own.order]
-        slots[x, : len(own.slots)] = own.slots
-    room.measure(mask, jobs, arrival, task_start, duration, slots, start, out)
+        schedule.start[x, : len(when)] = when[one.task_index]
+    mask = np.array([x % 3 != 1 for x in range(len(own))])
+    measure(*Table(Episode(jobs, schedule, found, None), sizes), mask)
     for x, record in enumerate(records):
-        assert out[x].tolist() == (list(metrics(record).values()) if mask[x] else [-1.0] * len(NAMES))
+        expected = metrics(record) if mask[x] else dict.fromkeys(NAMES, -1.0)
+        assert {name: found.values[name][x] for name in NAMES} == expected
 
 
 def test_table_sorts_by_job_then_sites_then_place() -> None:
     sites = ((1,), (0, 1), (0,), (0, 1))
     jobs = [Job(0, tuple((x + 1, s) for x, s in enumerate(sites))), Job(0, ((9, (1, 0)),))]
-    own = room.table(make_workload(Instance((1, 1), jobs), order=[4, 3, 0, 1, 2]))
-    assert own.order.tolist() == [4, 1, 3, 2, 0]
+    own = tables(make_workload(Instance((1, 1), jobs), order=[4, 3, 0, 1, 2]))
+    assert own.task_index.tolist() == [4, 1, 3, 2, 0]
     assert own.duration.tolist() == [3.0, 4.0, 2.0, 1.0, 9.0]
     assert own.task_start.tolist() == [0, 4, 5]
 
@@ -263,7 +275,7 @@ def test_sort_pairs(count: int, rest: int, seed: int) -> None:
     tag = np.arange(count + rest)
     order = np.concatenate([np.argsort(key[:count], kind="stable"), tag[count:]])
     expected = key[order].tolist(), order.tolist()
-    sort = getattr(room.sort_pairs, "py_func", room.sort_pairs)
+    sort = getattr(sort_pairs, "py_func", sort_pairs)
     spare = np.empty((2, count), dtype=np.int64)
     sort(key.view(np.int64), tag, *spare, count, np.empty((8, 256), dtype=np.int64))
     assert (key.tolist(), tag.tolist()) == expected

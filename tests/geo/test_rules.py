@@ -15,27 +15,42 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from schedgym.core.tables import make_tools
 from schedgym.problems.geo.rules import (
     ASSIGN_RULES,
     CLOSED,
     FAIR_RULES,
     SHARING_TOLERANCE,
+    Assigning,
+    Cluster,
+    FairNetwork,
+    Options,
+    Placing,
+    Rows,
+    Sharing,
     assign,
     fair,
-    make_assign_scratch,
-    make_fair_network,
-    make_fair_scratch,
     place_in_order,
     sharing_violations,
     weighted_fair,
+    work_sizes,
 )
-from schedgym.solvers.balance import SiteLists, make_placement_scratch, make_site_lists
+from schedgym.solvers.balance import SiteLists, make_site_lists
 
 from . import oracle
 from .oracle import Counts, Instance, Job, View
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 1e-9
+
+
+class Work(NamedTuple):
+    """What the kernels work in."""
+
+    placing: Placing
+    assigning: Assigning
+    sharing: Sharing
+    network: FairNetwork
 
 
 class Case(NamedTuple):
@@ -53,6 +68,14 @@ class Case(NamedTuple):
     @property
     def n(self) -> int:
         return len(self.view.active)
+
+    @property
+    def cluster(self) -> Cluster:
+        return Cluster(self.slots, *self.lists)
+
+    def work(self) -> Work:
+        groups, choices = self.lists.sites.shape
+        return make_tools(Work, work_sizes(len(self.waiting), groups, choices, self.slots.size))
 
 
 def padded(groups: list[tuple[int, ...]]) -> np.ndarray:
@@ -138,30 +161,12 @@ def run_assign(
     case: Case, rule: str, *, fine=False, literal=False, greedy=True, together=False, in_place=False
 ) -> tuple[list[int], list[list[int]]]:
     rows = len(case.waiting)
-    k, a = case.lists.sites.shape
-    m = case.slots.size
     order = np.full(rows, -9, dtype=np.int64)
-    counts = case.assigned.copy() if in_place else rng_array(rows, k * a)
+    counts = case.assigned.copy() if in_place else rng_array(rows, case.lists.sites.size)
     remaining = np.ascontiguousarray(case.unfinished.sum(axis=1), dtype=np.int32)
-    scratch, room = make_assign_scratch(rows, k, a, m), make_placement_scratch(k, m)
-    assign(
-        ASSIGN_RULES.index(rule),
-        fine,
-        literal,
-        greedy,
-        together,
-        case.n,
-        case.waiting,
-        remaining,
-        counts if in_place else case.assigned,
-        case.new,
-        case.slots,
-        case.lists,
-        room,
-        scratch,
-        order,
-        counts,
-    )
+    options = Options(ASSIGN_RULES.index(rule), fine, literal, greedy, together)
+    jobs = Rows(case.waiting, remaining, counts if in_place else case.assigned, case.new)
+    assign(options, case.n, jobs, case.cluster, case.work(), order, counts)
     assert (order[case.n :] == -9).all() and (counts[case.n :] == 99).all()
     return order[: case.n].tolist(), counts[: case.n].tolist()
 
@@ -203,16 +208,12 @@ def test_placing_in_any_order() -> None:
         rows = len(case.waiting)
         k, a = case.lists.sites.shape
         order = rng.sample(range(case.n), case.n)
-        scratch, room = (
-            make_assign_scratch(rows, k, a, case.slots.size),
-            make_placement_scratch(k, case.slots.size),
-        )
+        jobs = Rows(case.waiting, case.waiting[:, 0].copy(), case.assigned, case.new)
         for greedy, literal in ((True, False), (True, True), (False, False)):
             counts = rng_array(rows, k * a)
             given = np.array(order, dtype=np.int64)
-            place_in_order(
-                greedy, literal, case.n, given, case.waiting, case.slots, case.lists, room, scratch, counts
-            )
+            options = Options(0, False, literal, greedy, False)
+            place_in_order(options, case.n, given, jobs, case.cluster, case.work(), counts)
             load = [0] * case.slots.size
             for i in order:
                 tasks = case.view.waiting[i]
@@ -229,59 +230,23 @@ def test_placing_in_any_order() -> None:
 # Shares ---------------------------------------------------------------------------------------
 
 
-class FairWork:
-    """Scratch for a case."""
-
-    def __init__(self, case: Case) -> None:
-        rows = len(case.waiting)
-        k, a = case.lists.sites.shape
-        m = case.slots.size
-        self.net = make_fair_network(rows, k, a, m)
-        self.room = make_placement_scratch(k, m)
-        self.scratch = make_fair_scratch(rows, k, a, m)
-        self.share = np.full((rows, k * a), 77.0)
-
-
 def run_fair(case: Case, rule: str) -> np.ndarray:
-    work = FairWork(case)
-    fair(
-        FAIR_RULES.index(rule),
-        case.n,
-        case.unfinished,
-        case.slots,
-        case.lists,
-        work.net,
-        work.room,
-        work.scratch,
-        work.share,
-    )
-    assert (work.share[case.n :] == 77.0).all()
-    return work.share[: case.n]
+    share = np.full((len(case.waiting), case.lists.sites.size), 77.0)
+    fair(FAIR_RULES.index(rule), case.n, case.unfinished, case.cluster, case.work(), share)
+    assert (share[case.n :] == 77.0).all()
+    return share[: case.n]
 
 
 def run_weighted(case: Case, associated: bool, weights: Any) -> np.ndarray:
-    work = FairWork(case)
-    weighted_fair(
-        associated,
-        case.n,
-        np.asarray(weights),
-        case.unfinished,
-        case.slots,
-        case.lists,
-        work.net,
-        work.scratch,
-        work.share,
-    )
-    assert (work.share[case.n :] == 77.0).all()
-    return work.share[: case.n]
+    share = np.full((len(case.waiting), case.lists.sites.size), 77.0)
+    numbers = np.asarray(weights)
+    weighted_fair(associated, case.n, numbers, case.unfinished, case.cluster, case.work(), share)
+    assert (share[case.n :] == 77.0).all()
+    return share[: case.n]
 
 
 def run_violations(case: Case, share: np.ndarray) -> int:
-    work = FairWork(case)
-    work.share[: case.n] = share
-    return sharing_violations(
-        case.n, case.unfinished, work.share, case.slots, case.lists, work.room, work.scratch
-    )
+    return sharing_violations(case.n, case.unfinished, share, case.cluster, case.work())
 
 
 def check_shares(case: Case, associated: bool, share: np.ndarray) -> np.ndarray:

@@ -330,7 +330,7 @@ def test_malformed_input(arguments, message) -> None:
 def test_site_lists_are_indexed_both_ways() -> None:
     lists = make_site_lists([[2, 0], [1, -1], [0, 2]], 3)
     assert lists.ascending.tolist() == [[1, 0], [0, -1], [0, 1]]
-    entries = [lists.entries[lists.start[j] : lists.start[j + 1]].tolist() for j in range(3)]
+    entries = [lists.entries[lists.site_start[j] : lists.site_start[j + 1]].tolist() for j in range(3)]
     assert entries == [[1, 4], [2], [0, 5]]
 
 

@@ -11,28 +11,84 @@ which nothing could happen any more; they occupy no slot. That costs what a feas
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel
+from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, Integers32, Sizes, allocate, sizes_of
+from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.workload import Workload
+from schedgym.core.stepping import measure_each
+from schedgym.core.tables import Table, accessor, batch_of_one
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.geo.problem import METRICS
+from schedgym.problems.geo.workload import Jobs, tables
 
-__all__ = ["fates", "measure", "metrics", "validate"]
+__all__ = ["Episode", "Metrics", "Schedule", "fates", "measure", "metrics", "most_pieces", "validate"]
 
-F8 = npt.NDArray[np.float64]
-I8 = npt.NDArray[np.int64]
-
-NAMES = tuple(metric.name for metric in METRICS if metric.recorded)
+METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
 TIE = 1e-12  # share of all time by which sums of lengths may differ through rounding
+
+#: sums over a time, and how many pieces of time with a deviation it has
+SUMS = record_dtype(
+    ("time", np.float64),  # [s]
+    ("deviation", np.float64),  # its integral
+    ("jain", np.float64),  # integral of Jain's index
+    ("zero", np.float64),  # time without a deviation [s]
+    ("pieces", np.int64),
+)
+
+
+class Schedule(NamedTuple):
+    """What was decided: with the workload all that metrics are made of."""
+
+    start: Annotated[Floats, "task", Fill(math.nan)]  # [s] NaN before the start
+    choice: Annotated[Integers32, "task"]  # at which of its sites a task runs
+
+
+class Metrics(NamedTuple):
+    """The metrics of a finished episode, by name."""
+
+    values: Annotated[Any, METRIC_VALUES]
+
+
+class Scratch(NamedTuple):
+    """Work space of :func:`measure_one`."""
+
+    sums: Annotated[Any, SUMS]
+    sums_to_last_arrival: Annotated[Any, SUMS]
+    begin: Annotated[Floats, "task"]  # of the tasks that ran, ascending
+    begin_job: Annotated[Integers, "task"]
+    end: Annotated[Floats, "task"]  # the same
+    end_job: Annotated[Integers, "task"]
+    response: Annotated[Floats, "job"]
+    running: Annotated[Integers, "job"]
+    unfinished: Annotated[Integers, "job"]
+    deviation: Annotated[Floats, "piece"]  # of the pieces of time that have one, in the end ascending
+    piece: Annotated[Integers, "piece"]  # their numbers
+    length: Annotated[Floats, "piece"]  # [s]
+    spare: Annotated[Integers, "piece"]
+    spare_tag: Annotated[Integers, "piece"]
+    tally: Annotated[Integers, 8, 256]
+
+
+class Episode(NamedTuple):
+    """What metrics are made of."""
+
+    jobs: Jobs
+    schedule: Schedule
+    metrics: Metrics
+    scratch: Annotated[Scratch, SCRATCH]
+
+
+def most_pieces(sizes: Sizes) -> int:
+    """The length of dimension "piece": a piece of time ends at an arrival, a start or an end."""
+    return sizes["job"] + 2 * sizes["task"]
 
 
 @helper
-def sort_pairs(bits: I8, tag: I8, spare_bits: I8, spare_tag: I8, count: int, tally: I8) -> None:
+def sort_pairs(bits: Any, tag: Any, spare_bits: Any, spare_tag: Any, count: int, tally: Any) -> None:
     """Sort ``count`` pairs by the bits of floats >= 0, in place and stable (by bytes: no branch to guess).
 
     Args:
@@ -76,271 +132,244 @@ def sort_pairs(bits: I8, tag: I8, spare_bits: I8, spare_tag: I8, count: int, tal
 
 
 @helper
-def percentile(ordered: F8, count: int, share: float) -> float:
-    """Linear interpolation between order statistics (numpy's default definition)."""
-    at = share * (count - 1)
-    low = int(math.floor(at))
-    high = min(low + 1, count - 1)
-    t = at - low
-    difference = ordered[high] - ordered[low]
-    if t >= 0.5:  # as numpy does, so that both ends are exact
-        return ordered[high] - difference * (1.0 - t)
-    return ordered[low] + difference * t
+def sort_by_value(scratch: Scratch, values: Any, tag: Any, count: int) -> None:
+    """Sort ``count`` pairs of a number >= 0 and a tag by the number."""
+    sort_pairs(values.view(np.int64), tag, scratch.spare, scratch.spare_tag, count, scratch.tally)
 
 
 @helper
-def weighted_percentiles(
-    value: F8, piece: I8, length: F8, count: int, pieces: int, zero: float, total: float, out: F8
-) -> None:
-    """The least deviation with at least 50, 90, 95, 99% of the time at or below it.
+def weighted_percentile(scratch: Scratch, sums: Any, part: float) -> float:
+    """The least deviation with at least this part of the time at or below it; 0 without time.
 
     Args:
-        value: ascending deviations [count].
-        piece: the piece of time that each belongs to [count].
-        length: of a piece [s].
-        count: number of deviations.
-        pieces: only pieces before this one count.
-        zero: time without a deviation [s], in no piece.
-        total: all time [s].
-        out: written [4]; 0 without time.
+        scratch: ascending ``deviation``, and the ``piece`` that each belongs to.
+        sums: of the time, which are the first pieces.
+        part: 0 to 1.
     """
-    reached = zero
-    now = 0.0
-    i = 0
-    for q in range(4):
-        share = 0.5 if q == 0 else 0.9 if q == 1 else 0.95 if q == 2 else 0.99
-        need = (share - TIE) * total
-        while reached < need and i < count:
-            if piece[i] < pieces:
-                reached += length[piece[i]]
-                now = value[i]
-            i += 1
-        out[q] = now
+    need = (part - TIE) * sums.time
+    reached = sums.zero
+    found = 0.0
+    for i in range(scratch.sums.pieces):
+        if reached >= need:
+            break
+        if scratch.piece[i] < sums.pieces:
+            reached += scratch.length[scratch.piece[i]]
+            found = scratch.deviation[i]
+    return found
 
 
-@kernel
-def measure(
-    mask: npt.NDArray[np.bool_],
-    jobs: I8,
-    arrival: F8,
-    task_start: npt.NDArray[np.int32],
-    duration: F8,
-    slots: I8,
-    start: F8,
-    out: F8,
-) -> None:
-    """Metrics of schedules.
+@helper
+def share(part: float, whole: float, otherwise: float) -> float:
+    """A part of the whole; of nothing, ``otherwise``."""
+    return part / whole if whole > 0.0 else otherwise
 
-    Args:
-        mask: which rows to measure [B].
-        jobs: number of jobs [B].
-        arrival: ascending [s] [B, >= N].
-        task_start: the first task of each job, and the number of tasks [B, >= N + 1].
-        duration: of the tasks [s] [B, >= T].
-        slots: of each site [B, M].
-        start: NaN for tasks that never ran [s] [B, >= T].
-        out: written [B, len(NAMES)], in the order of the descriptor.
+
+@helper
+def note_runs(episode: Episode) -> int:
+    """Note begin and end of the tasks that ran, in order of time, and for each job its last end.
+
+    Returns how many tasks ran.
     """
-    most_jobs, most_tasks = arrival.shape[1], duration.shape[1]
-    begin_bits = np.empty(most_tasks, dtype=np.int64)
-    begin = begin_bits.view(np.float64)
-    begin_job = np.empty(most_tasks, dtype=np.int64)
-    end_bits = np.empty(most_tasks, dtype=np.int64)
-    end = end_bits.view(np.float64)
-    end_job = np.empty(most_tasks, dtype=np.int64)
-    completion = np.empty(most_jobs)
-    running = np.empty(most_jobs, dtype=np.int64)
-    unfinished = np.empty(most_jobs, dtype=np.int64)
-    # a piece of time ends at an arrival, a start or an end
-    most_pieces = most_jobs + 2 * most_tasks
-    deviation_bits = np.empty(most_pieces, dtype=np.int64)
-    deviation = deviation_bits.view(np.float64)
-    piece = np.empty(most_pieces, dtype=np.int64)
-    length = np.empty(most_pieces)
-    spare = np.empty(most_pieces, dtype=np.int64)
-    spare_tag = np.empty(most_pieces, dtype=np.int64)
-    tally = np.empty((8, 256), dtype=np.int64)
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        n = jobs[b]
-        first = arrival[b, 0]
-        last = arrival[b, n - 1]
-        span = last - first
-        work = 0.0
-        busy = 0.0
-        longest = 0.0
-        final = last
-        count = 0
-        for i in range(n):
-            completion[i] = arrival[b, i]
-            running[i] = 0
-            unfinished[i] = task_start[b, i + 1] - task_start[b, i]
-            for x in range(task_start[b, i], task_start[b, i + 1]):
-                work += duration[b, x]
-                longest = max(longest, duration[b, x])
-                if not math.isnan(start[b, x]):
-                    busy += duration[b, x]
-                    begin[count] = start[b, x]
-                    begin_job[count] = i
-                    end[count] = start[b, x] + duration[b, x]
-                    end_job[count] = i
-                    completion[i] = max(completion[i], end[count])
-                    final = max(final, end[count])
-                    count += 1
-        sort_pairs(begin_bits, begin_job, spare, spare_tag, count, tally)
-        sort_pairs(end_bits, end_job, spare, spare_tag, count, tally)
-        active = 0
-        occupied = 0  # slots, and the sum of the squares of the jobs' slots
-        squares = 0
-        arrived = 0
-        begun = 0
-        ended = 0
-        clock = first
-        time = 0.0
-        integral = 0.0
-        jain = 0.0
-        zero = 0.0  # time without a deviation
-        pieces = 0
-        drain_time = -1.0  # as long as jobs arrive
-        drain_integral = 0.0
-        drain_jain = 0.0
-        drain_zero = 0.0
-        drain_pieces = 0
-        while arrived < n or ended < count:
-            now = math.inf
-            if arrived < n:
-                now = arrival[b, arrived]
-            if ended < count:
-                now = min(now, end[ended])
-            if begun < count:
-                now = min(now, begin[begun])
-            if active > 0 and now > clock:
-                passed = now - clock
-                # exact below 2^53, and never negative
-                spread = max(float(active) * float(squares) - float(occupied) * float(occupied), 0.0)
-                if spread > 0.0:
-                    d = math.sqrt(spread) / active
-                    deviation[pieces] = d
-                    piece[pieces] = pieces
-                    length[pieces] = passed
-                    pieces += 1
-                    integral += d * passed
-                    jain += float(occupied) * float(occupied) / (float(active) * float(squares)) * passed
-                else:
-                    zero += passed
-                    jain += passed
-                time += passed
-            clock = now
-            if now >= last and drain_time < 0.0:
-                drain_time = time
-                drain_integral = integral
-                drain_jain = jain
-                drain_zero = zero
-                drain_pieces = pieces
-            while ended < count and end[ended] == now:
-                i = end_job[ended]
-                ended += 1
-                running[i] -= 1
-                occupied -= 1
-                squares -= 2 * running[i] + 1
-                unfinished[i] -= 1
-                if unfinished[i] == 0:
-                    active -= 1
-            while arrived < n and arrival[b, arrived] == now:
-                arrived += 1
-                active += 1
-            while begun < count and begin[begun] == now:
-                i = begin_job[begun]
-                begun += 1
-                squares += 2 * running[i] + 1
-                occupied += 1
-                running[i] += 1
-        if active > 0:  # tasks never ran: they are charged
-            for i in range(n):
-                for x in range(task_start[b, i], task_start[b, i + 1]):
-                    if math.isnan(start[b, x]):
-                        final += duration[b, x]
-                        completion[i] = final
-            time += final - clock
-            zero += final - clock
-            jain += final - clock
-        response = 0.0
-        for i in range(n):
-            completion[i] -= arrival[b, i]
-            response += completion[i]
-        ordered = np.sort(completion[:n])
-        total_slots = 0
-        for j in range(slots.shape[1]):
-            total_slots += slots[b, j]
-        makespan = final - first
-        row = out[b]
-        row[0] = response / n
-        row[1] = percentile(ordered, n, 0.5)
-        row[2] = percentile(ordered, n, 0.9)
-        row[3] = percentile(ordered, n, 0.95)
-        row[4] = percentile(ordered, n, 0.99)
-        row[5] = ordered[n - 1]
-        row[6] = makespan
-        # a duration may vanish in the rounding of a large clock, and with it the makespan
-        row[7] = busy / (total_slots * makespan) if makespan > 0.0 else 0.0
-        row[8] = work / (total_slots * span) if span > 0.0 else 0.0
-        row[9] = longest / span if span > 0.0 else 0.0
-        row[10] = integral / span if span > 0.0 else integral
-        row[11] = integral
-        row[12] = integral / time if time > 0.0 else 0.0
-        row[17] = drain_integral / drain_time if drain_time > 0.0 else 0.0
-        sort_pairs(deviation_bits, piece, spare, spare_tag, pieces, tally)
-        weighted_percentiles(deviation, piece, length, pieces, pieces, zero, time, row[13:17])
-        weighted_percentiles(
-            deviation, piece, length, pieces, drain_pieces, drain_zero, drain_time, row[18:22]
-        )
-        row[22] = jain / time if time > 0.0 else 1.0
-        row[23] = drain_jain / drain_time if drain_time > 0.0 else 1.0
+    jobs, scratch = episode.jobs, episode.scratch
+    count = 0
+    for i in range(jobs.size.jobs):
+        completion = jobs.arrival[i]
+        for t in range(jobs.task_start[i], jobs.task_start[i + 1]):
+            begin = episode.schedule.start[t]
+            if not math.isnan(begin):
+                scratch.begin[count] = begin
+                scratch.begin_job[count] = i
+                scratch.end[count] = begin + jobs.duration[t]
+                scratch.end_job[count] = i
+                completion = max(completion, scratch.end[count])
+                count += 1
+        scratch.response[i] = completion - jobs.arrival[i]
+    sort_by_value(scratch, scratch.begin, scratch.begin_job, count)
+    sort_by_value(scratch, scratch.end, scratch.end_job, count)
+    return count
 
 
-class Table(NamedTuple):
-    """A workload as the kernel's arrays; its tasks are sorted by (job, site list, order in the workload)."""
+@helper
+def add_piece(scratch: Scratch, passed: float, active: int, occupied: int, squares: int) -> None:
+    """Add a piece of time in which ``active`` jobs occupy slots, so many in sum and in sum of squares."""
+    sums = scratch.sums
+    sums.time += passed
+    used, whole = float(occupied) * float(occupied), float(active) * float(squares)
+    spread = max(whole - used, 0.0)  # exact below 2^53, and never negative
+    if spread > 0.0:
+        deviation = math.sqrt(spread) / active
+        scratch.deviation[sums.pieces] = deviation
+        scratch.piece[sums.pieces] = sums.pieces
+        scratch.length[sums.pieces] = passed
+        sums.pieces += 1
+        sums.deviation += deviation * passed
+        sums.jain += used / whole * passed
+    else:
+        sums.zero += passed
+        sums.jain += passed
 
-    arrival: F8  # [N]
-    task_start: npt.NDArray[np.int32]  # [N + 1]
-    duration: F8  # [T]
-    slots: I8  # [M]
-    order: I8  # [T] index of each task in the workload
+
+@helper
+def clear(sums: Any) -> None:
+    """Set sums to zero."""
+    sums.time = 0.0
+    sums.deviation = 0.0
+    sums.jain = 0.0
+    sums.zero = 0.0
+    sums.pieces = 0
 
 
-def table(workload: Workload) -> Table:
-    """The workload as the kernel's arrays. Environments sort tasks alike, so that all sums agree."""
-    arrival, tasks = workload.jobs["arrival"], workload.tasks
-    job, sites = tasks["job"], tasks["sites"]
-    order = np.lexsort((*sites.T[::-1], job))
-    return Table(
-        # copies, since kernels are compiled anew for read-only arrays
-        arrival=np.array(arrival, dtype=np.float64),
-        task_start=np.searchsorted(job[order], np.arange(len(arrival) + 1)).astype(np.int32),
-        duration=tasks["duration"][order],
-        slots=np.array(workload.cluster["slots"], dtype=np.int64),
-        order=order,
-    )
+@helper
+def keep(sums: Any, kept: Any) -> None:
+    """Copy sums."""
+    kept.time = sums.time
+    kept.deviation = sums.deviation
+    kept.jain = sums.jain
+    kept.zero = sums.zero
+    kept.pieces = sums.pieces
+
+
+@helper
+def replay(episode: Episode, count: int) -> float:
+    """Sum up the schedule from instant to instant; returns the last one."""
+    jobs, scratch = episode.jobs, episode.scratch
+    n = jobs.size.jobs
+    for i in range(n):
+        scratch.running[i] = 0
+        scratch.unfinished[i] = jobs.task_start[i + 1] - jobs.task_start[i]
+    clear(scratch.sums)
+    active = 0
+    occupied = 0  # slots, and the sum of the squares of the jobs' slots
+    squares = 0
+    arrived = 0
+    begun = 0
+    ended = 0
+    clock = jobs.arrival[0]
+    while arrived < n or ended < count:
+        now = math.inf
+        if arrived < n:
+            now = jobs.arrival[arrived]
+        if ended < count:
+            now = min(now, scratch.end[ended])
+        if begun < count:
+            now = min(now, scratch.begin[begun])
+        if active > 0 and now > clock:
+            add_piece(scratch, now - clock, active, occupied, squares)
+        clock = now
+        if arrived < n and now == jobs.arrival[n - 1]:
+            keep(scratch.sums, scratch.sums_to_last_arrival)
+        while ended < count and scratch.end[ended] == now:
+            i = scratch.end_job[ended]
+            ended += 1
+            scratch.running[i] -= 1
+            occupied -= 1
+            squares -= 2 * scratch.running[i] + 1
+            scratch.unfinished[i] -= 1
+            if scratch.unfinished[i] == 0:
+                active -= 1
+        while arrived < n and jobs.arrival[arrived] == now:
+            arrived += 1
+            active += 1
+        while begun < count and scratch.begin[begun] == now:
+            i = scratch.begin_job[begun]
+            begun += 1
+            squares += 2 * scratch.running[i] + 1
+            occupied += 1
+            scratch.running[i] += 1
+    return clock
+
+
+@helper
+def charge(episode: Episode, clock: float) -> float:
+    """Charge the tasks that never ran; returns when the last of them would end."""
+    jobs, sums = episode.jobs, episode.scratch.sums
+    final = clock
+    for i in range(jobs.size.jobs):
+        for t in range(jobs.task_start[i], jobs.task_start[i + 1]):
+            if math.isnan(episode.schedule.start[t]):
+                final += jobs.duration[t]
+                episode.scratch.response[i] = final - jobs.arrival[i]
+    sums.time += final - clock
+    sums.zero += final - clock
+    sums.jain += final - clock
+    return final
+
+
+@helper
+def measure_one(episode: Episode) -> None:
+    """Write the metrics of one schedule."""
+    jobs, scratch, values = episode.jobs, episode.scratch, episode.metrics.values
+    n = jobs.size.jobs
+    count = note_runs(episode)
+    final = replay(episode, count)
+    if count < jobs.size.tasks:
+        final = charge(episode, final)
+    work = 0.0
+    busy = 0.0
+    longest = 0.0
+    for t in range(jobs.size.tasks):
+        work += jobs.duration[t]
+        longest = max(longest, jobs.duration[t])
+        if not math.isnan(episode.schedule.start[t]):
+            busy += jobs.duration[t]
+    response = 0.0
+    for i in range(n):
+        response += scratch.response[i]
+    slots = 0
+    for j in range(jobs.slots.shape[0]):
+        slots += jobs.slots[j]
+    sort(scratch.response, n)
+    values.mean_response = response / n
+    values.median_response = percentile(scratch.response, n, 0.5)
+    values.p90_response = percentile(scratch.response, n, 0.9)
+    values.p95_response = percentile(scratch.response, n, 0.95)
+    values.p99_response = percentile(scratch.response, n, 0.99)
+    values.max_response = scratch.response[n - 1]
+    makespan = final - jobs.arrival[0]
+    span = jobs.arrival[n - 1] - jobs.arrival[0]
+    values.makespan = makespan
+    # a duration may vanish in the rounding of a large clock, and with it the makespan
+    values.utilization = share(busy, slots * makespan, 0.0)
+    values.load = share(work, slots * span, 0.0)
+    values.longest_over_span = share(longest, span, 0.0)
+    whole, early = scratch.sums, scratch.sums_to_last_arrival
+    values.fairness = share(whole.deviation, span, whole.deviation)
+    values.fairness_integral = whole.deviation
+    sort_by_value(scratch, scratch.deviation, scratch.piece, whole.pieces)
+    values.mean_std = share(whole.deviation, whole.time, 0.0)
+    values.median_std = weighted_percentile(scratch, whole, 0.5)
+    values.p90_std = weighted_percentile(scratch, whole, 0.9)
+    values.p95_std = weighted_percentile(scratch, whole, 0.95)
+    values.p99_std = weighted_percentile(scratch, whole, 0.99)
+    values.mean_std_no_drain = share(early.deviation, early.time, 0.0)
+    values.median_std_no_drain = weighted_percentile(scratch, early, 0.5)
+    values.p90_std_no_drain = weighted_percentile(scratch, early, 0.9)
+    values.p95_std_no_drain = weighted_percentile(scratch, early, 0.95)
+    values.p99_std_no_drain = weighted_percentile(scratch, early, 0.99)
+    values.mean_jain = share(whole.jain, whole.time, 1.0)
+    values.mean_jain_no_drain = share(early.jain, early.time, 1.0)
+
+
+access = accessor(Episode)
+
+
+@pure_kernel
+def measure(table: Any, tools: Any, mask: Any) -> None:
+    """Write the metrics of finished episodes; see :func:`~schedgym.core.stepping.measure_each`."""
+    measure_each(access, measure_one, table, tools, mask)
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
-    own = table(record.workload)
-    start = np.full(len(own.order), np.nan)
+    jobs = tables(record.workload)
+    sizes = sizes_of(jobs)
+    sizes["piece"] = most_pieces(sizes)
+    schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
+    start = np.full(sizes["task"], np.nan)
     start[record.job] = record.start
-    out = np.zeros((1, len(NAMES)))
-    measure(
-        np.ones(1, dtype=bool),
-        np.array([len(own.arrival)]),
-        own.arrival[None],
-        own.task_start[None],
-        own.duration[None],
-        own.slots[None],
-        start[own.order][None],
-        out,
-    )
-    return dict(zip(NAMES, out[0].tolist(), strict=True))
+    schedule.start[0] = start[jobs.task_index]
+    measure(*Table(Episode(batch_of_one(jobs), schedule, found, None), sizes), np.ones(1, dtype=bool))
+    return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:

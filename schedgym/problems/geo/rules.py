@@ -16,26 +16,17 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from schedgym.core.arrays import Floats, Integers, Integers32, allocate
+from schedgym.core.arrays import SCRATCH, Bytes, Floats, Integers, Integers32, Renamed
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
-from schedgym.solvers.balance import (
-    PlacementScratch,
-    SiteLists,
-    balance_into,
-    greedy_into,
-    place,
-)
+from schedgym.solvers.balance import PlacementScratch, SiteLists, balance_into, greedy_into, place
 from schedgym.solvers.max_min import (
     LEAST_WEIGHT,
     Network,
     complete_into,
     hold_in_network,
     load_network,
-    make_network,
+    network_sizes,
     share_into,
     unit_scale,
     water_into,
@@ -46,19 +37,20 @@ __all__ = [
     "CLOSED",
     "FAIR_RULES",
     "SHARING_TOLERANCE",
-    "AssignScratch",
-    "FairScratch",
+    "Assigning",
+    "Cluster",
+    "FairNetwork",
+    "Options",
+    "Placing",
+    "Rows",
+    "Sharing",
     "assign",
     "fair",
-    "make_assign_scratch",
-    "make_fair_network",
-    "make_fair_scratch",
     "place_in_order",
     "sharing_violations",
     "weighted_fair",
+    "work_sizes",
 ]
-
-Counts = npt.NDArray[np.int32]
 
 ASSIGN_RULES: tuple[str, ...] = (
     "fcfs",
@@ -95,8 +87,38 @@ SHARING_TOLERANCE = 1e-6  # slots; of fewer than 1000 jobs two different aggrega
 FIXED, BALANCED, GREEDY = 0, 1, 2  # how a job that is appended gets its tasks placed
 
 
+class Cluster(NamedTuple):
+    """The sites, and where the tasks of each group may run; a workload's ``Jobs`` say the same."""
+
+    slots: Annotated[Integers, "site"]  # at least 1
+    sites: Annotated[Integers, "group", "choice"]  # as in SiteLists, with what follows
+    ascending: Annotated[Integers, "group", "choice"]
+    site_start: Annotated[Integers, "site+1"]
+    entries: Annotated[Integers, "entry"]
+
+
+class Rows(NamedTuple):
+    """What :func:`assign` reads of the jobs; an environment's ``State`` says the same."""
+
+    waiting: Annotated[Integers32, "job", "group"]  # waiting tasks
+    remaining: Annotated[Integers32, "job"]  # unfinished tasks; only srpt reads them
+    #: where the waiting tasks of jobs that are not new are to run; may be what ``assign`` writes
+    assigned: Annotated[Integers32, "job", "entry"]
+    new: Annotated[Bytes, "job"]  # 1 where nothing has been decided on the job yet
+
+
+class Options(NamedTuple):
+    """How :func:`assign` decides."""
+
+    rule: int  # index into ASSIGN_RULES
+    fine: bool  # btawj, btaaj, scta, ata: levels of balance in multiples of 1 / gcd(slots)
+    literal: bool  # ata-greedy, and fcfs and srpt with ``greedy``: the thesis's formula
+    greedy: bool  # fcfs, srpt: place all waiting tasks greedily in that order, else at associated sites
+    together: bool  # scta: jobs that are new together are placed in one pass, not one after another
+
+
 class AssignScratch(NamedTuple):
-    """Work space of :func:`assign` and :func:`place_in_order`. J jobs, K groups, A sites each, M sites."""
+    """Work space of :func:`assign` and :func:`place_in_order`."""
 
     load: Annotated[Integers, "site"]  # tasks of the jobs in the order so far
     trial: Annotated[Integers, "site"]
@@ -132,21 +154,20 @@ class FairScratch(NamedTuple):
     ascending: Annotated[Integers, "group", "choice"]  # as in SiteLists, without closed entries
 
 
-def make_assign_scratch(jobs: int, groups: int, width: int, sites: int) -> AssignScratch:
-    """Work space for up to ``jobs`` jobs, ``groups`` groups of up to ``width`` sites, ``sites`` sites."""
-    return allocate(AssignScratch, {"job": jobs, "group": groups, "choice": width, "site": sites})
+# The members of an environment that rules work in: they take it, or another tuple of them, as ``work``.
+Placing = Annotated[PlacementScratch, SCRATCH, Renamed(node="placing_node")]
+Assigning = Annotated[AssignScratch, SCRATCH]
+Sharing = Annotated[FairScratch, SCRATCH]
+FairNetwork = Annotated[
+    Network, SCRATCH, Renamed(**{name: f"network_{name}" for name in network_sizes(1, 1, 1, 1)})
+]
 
 
-def make_fair_scratch(jobs: int, groups: int, width: int, sites: int) -> FairScratch:
-    """Work space for up to ``jobs`` jobs, ``groups`` groups of up to ``width`` sites, ``sites`` sites."""
-    scratch = allocate(FairScratch, {"job": jobs, "group": groups, "choice": width, "site": sites})
-    scratch.singles[:, 0] = np.arange(sites)
-    return scratch
-
-
-def make_fair_network(jobs: int, groups: int, width: int, sites: int) -> Network:
-    """A network for :func:`fair` and :func:`weighted_fair`: either groups, or single sites."""
-    return make_network(jobs, max(groups, sites), width, sites, jobs * max(groups, sites))
+def work_sizes(jobs: int, groups: int, choices: int, sites: int) -> dict[str, int]:
+    """Lengths of the dimensions of all work space, for so many jobs, groups of so many sites, and sites."""
+    network = network_sizes(jobs, max(groups, sites), choices, sites)  # of groups, or of single sites
+    lengths = {"job": jobs, "group": groups, "choice": choices, "site": sites}
+    return lengths | {"placing_node": groups + sites} | {f"network_{k}": n for k, n in network.items()}
 
 
 # Orders and placements ------------------------------------------------------------------------
@@ -161,17 +182,17 @@ def _sort(order: Integers, key: Integers, n: int) -> None:
 
 
 @helper
-def _take(i: int, waiting: Counts, tasks: Integers) -> int:
+def _take(i: int, rows: Any, scratch: AssignScratch) -> int:
     """Copy a job's waiting tasks; their number."""
     total = 0
-    for k in range(tasks.shape[0]):
-        tasks[k] = waiting[i, k]
-        total += tasks[k]
+    for k in range(scratch.tasks.shape[0]):
+        scratch.tasks[k] = rows.waiting[i, k]
+        total += scratch.tasks[k]
     return total
 
 
 @helper
-def _give(i: int, placement: Integers, counts: Counts) -> None:
+def _give(i: int, placement: Integers, counts: Integers32) -> None:
     """Copy a placement into a job's counts."""
     width = placement.shape[1]
     for k in range(placement.shape[0]):
@@ -180,79 +201,71 @@ def _give(i: int, placement: Integers, counts: Counts) -> None:
 
 
 @helper
-def _add(i: int, lists: SiteLists, counts: Counts, load: Integers) -> None:
+def _add(i: int, cluster: Any, counts: Integers32, load: Integers) -> None:
     """Add a job's counts to the loads of their sites."""
-    width = lists.sites.shape[1]
-    for k in range(lists.sites.shape[0]):
+    groups, width = cluster.sites.shape
+    for k in range(groups):
         for a in range(width):
             count = counts[i, k * width + a]
             if count > 0:
-                load[lists.sites[k, a]] += count
+                load[cluster.sites[k, a]] += count
 
 
 @helper
-def _associate(i: int, waiting: Counts, width: int, counts: Counts) -> None:
+def _associate(i: int, rows: Any, cluster: Any, counts: Integers32) -> None:
     """Place a job's waiting tasks at their associated sites."""
-    for k in range(waiting.shape[1]):
-        counts[i, k * width] = waiting[i, k]
+    groups, width = cluster.sites.shape
+    for k in range(groups):
+        counts[i, k * width] = rows.waiting[i, k]
         for a in range(1, width):
             counts[i, k * width + a] = 0
 
 
 @pure_kernel
 def place_in_order(
-    greedy: bool,
-    literal: bool,
-    n: int,
-    order: Integers,
-    waiting: Counts,
-    slots: Integers,
-    lists: SiteLists,
-    room: PlacementScratch,
-    scratch: AssignScratch,
-    counts: Counts,
+    options: Options, n: int, order: Integers, rows: Any, cluster: Any, work: Any, counts: Integers32
 ) -> None:
     """Place all waiting tasks, job by job in the given order.
 
     Args:
-        greedy: as ATA-Greedy does, else at the associated sites.
-        literal: of :func:`~schedgym.solvers.balance.greedy_balance`.
+        options: ``greedy``: as ATA-Greedy does, else at the associated sites; ``literal``.
         n: jobs.
         order: [>= n] the rows 0 .. n - 1, the first first.
-        waiting: [>= n, K] waiting tasks.
-        slots: [M].
-        lists: available sites.
-        room: work space.
-        scratch: work space.
+        rows: :class:`Rows`, of which ``waiting`` is read.
+        cluster: :class:`Cluster`.
+        work: ``placing`` and ``assigning``.
         counts: [>= n, E] written, n rows: tasks at each entry.
     """
-    width = lists.sites.shape[1]
-    for j in range(slots.shape[0]):
+    scratch = work.assigning
+    for j in range(cluster.slots.shape[0]):
         scratch.load[j] = 0
     for x in range(n):
         i = order[x]
-        if greedy and _take(i, waiting, scratch.tasks) > 0:
-            greedy_into(scratch.tasks, lists, slots, scratch.load, scratch.placement, room, literal)
+        if options.greedy and _take(i, rows, scratch) > 0:
+            _place_greedily(options.literal, cluster, work, scratch.load)
             _give(i, scratch.placement, counts)
         else:
-            _associate(i, waiting, width, counts)
+            _associate(i, rows, cluster, counts)
 
 
-class _Work(NamedTuple):
-    """What the steps of :func:`assign` work on and in; as there."""
+@helper
+def _place_greedily(literal: bool, cluster: Any, work: Any, load: Integers) -> None:
+    """Place the tasks that were taken as ATA-Greedy does; adds them to ``load``."""
+    scratch = work.assigning
+    greedy_into(scratch.tasks, cluster, cluster.slots, load, scratch.placement, work.placing, literal)
 
-    literal: bool
-    unit: int  # of balance; ``scratch.units`` are the slots over it
-    waiting: Counts
-    slots: Integers
-    lists: SiteLists
-    room: PlacementScratch
-    scratch: AssignScratch
-    counts: Counts
+
+@helper
+def _balance(cluster: Any, work: Any) -> int:
+    """Place the tasks that were taken with the least tasks per unit at any site, which is returned."""
+    scratch = work.assigning
+    return balance_into(scratch.tasks, cluster, scratch.units, scratch.load, scratch.placement, work.placing)
 
 
 @pure_kernel
-def _estimate(i: int, work: _Work) -> None:
+def _estimate(
+    i: int, unit: int, options: Options, rows: Any, cluster: Any, work: Any, counts: Integers32
+) -> None:
     """The estimate of a job at the present loads, and a bound on it at higher ones.
 
     The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. With fixed tasks it grows
@@ -260,170 +273,154 @@ def _estimate(i: int, work: _Work) -> None:
     (load + 1) / u_j, which a higher load only raises), literal ones excepted. The level C of ``balance``
     grows, and the estimate is above the next lower level, but does not grow itself.
     """
-    scratch = work.scratch
-    slots = work.slots
-    load = scratch.load
+    scratch, slots = work.assigning, cluster.slots
+    load, trial = scratch.load, scratch.trial
     sites = slots.shape[0]
+    how = scratch.how[i]
+    level = 0
+    for j in range(sites):
+        trial[j] = load[j]
+    if how == FIXED:
+        for j in range(sites):
+            trial[j] += scratch.at[i, j]
+    else:
+        _take(i, rows, scratch)
+        if how == GREEDY:
+            _place_greedily(options.literal, cluster, work, trial)
+        else:
+            level = _balance(cluster, work)
+        _give(i, scratch.placement, counts)
+        if how == BALANCED:
+            _add(i, cluster, counts, trial)
     top = 0
     bottom = 1
-    if scratch.how[i] == FIXED:
-        for j in range(sites):
-            tasks = scratch.at[i, j]
-            if tasks > 0 and (load[j] + tasks) * bottom > top * slots[j]:
-                top = load[j] + tasks
-                bottom = slots[j]
-        scratch.low[i] = top
-        scratch.low_bottom[i] = bottom
-    else:
-        trial = scratch.trial
-        placement = scratch.placement
-        for j in range(sites):
-            trial[j] = load[j]
-        _take(i, work.waiting, scratch.tasks)
-        level = 0
-        if scratch.how[i] == GREEDY:
-            greedy_into(scratch.tasks, work.lists, slots, trial, placement, work.room, work.literal)
-            _give(i, placement, work.counts)
-        else:
-            level = balance_into(scratch.tasks, work.lists, scratch.units, load, placement, work.room)
-            _give(i, placement, work.counts)
-            _add(i, work.lists, work.counts, trial)
-        for j in range(sites):
-            if trial[j] > load[j] and trial[j] * bottom > top * slots[j]:
-                top = trial[j]
-                bottom = slots[j]
-        if scratch.how[i] == BALANCED:
-            scratch.low[i] = level - 1
-            scratch.low_bottom[i] = work.unit
-        elif work.literal:
-            scratch.low[i] = 0
-            scratch.low_bottom[i] = 1
-        else:
-            scratch.low[i] = top
-            scratch.low_bottom[i] = bottom
+    for j in range(sites):
+        if trial[j] > load[j] and trial[j] * bottom > top * slots[j]:
+            top = trial[j]
+            bottom = slots[j]
+    scratch.low[i] = top
+    scratch.low_bottom[i] = bottom
+    if how == BALANCED:
+        scratch.low[i] = level - 1
+        scratch.low_bottom[i] = unit
+    elif how == GREEDY and options.literal:
+        scratch.low[i] = 0
+        scratch.low_bottom[i] = 1
     scratch.top[i] = top
     scratch.bottom[i] = bottom
     scratch.fresh[i] = 1
 
 
 @helper
-def _begin_order(size: int, work: _Work) -> None:
-    """Before the first job is appended: no loads, no estimates, and at which sites each job matters."""
-    scratch = work.scratch
-    waiting = work.waiting
-    width = work.lists.sites.shape[1]
-    sites = scratch.load.shape[0]
-    for j in range(sites):
-        scratch.load[j] = 0
-    for x in range(size):
-        i = scratch.left[x]
-        scratch.fresh[i] = 0
-        scratch.low[i] = 0
-        scratch.low_bottom[i] = 1
-        for j in range(sites):
-            scratch.at[i, j] = 0
-        if scratch.how[i] == FIXED:
-            _add(i, work.lists, work.counts, scratch.at[i])
-            continue
-        for k in range(waiting.shape[1]):
-            if waiting[i, k] > 0:
-                for a in range(width):
-                    j = work.lists.sites[k, a]
-                    if j >= 0:
-                        scratch.at[i, j] = 1
+def _note_sites(i: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
+    """Set ``at`` of a job, by its counts if they are fixed."""
+    groups, width = cluster.sites.shape
+    for j in range(cluster.slots.shape[0]):
+        scratch.at[i, j] = 0
+    if scratch.how[i] == FIXED:
+        _add(i, cluster, counts, scratch.at[i])
+        return
+    for k in range(groups):
+        for a in range(width):
+            j = cluster.sites[k, a]
+            if j >= 0 and rows.waiting[i, k] > 0:
+                scratch.at[i, j] = 1
 
 
 @helper
-def _is_behind(top: int, bottom: int, i: int, best: int, scratch: AssignScratch) -> bool:
-    """Whether job i, whose estimate is top / bottom or more, comes after job ``best`` (-1: none yet)."""
+def _is_before(top: int, bottom: int, i: int, scratch: AssignScratch, best: int) -> Any:
+    """Whether job i with the estimate top / bottom goes before the best so far (-1: none), ties by row."""
     if best < 0:
-        return False
-    estimate = top * scratch.bottom[best]
-    least = scratch.top[best] * bottom
-    return estimate > least or (estimate == least and i > best)
+        return True
+    mine = top * scratch.bottom[best]
+    other = scratch.top[best] * bottom
+    return mine < other or (mine == other and i < best)
 
 
 @helper
-def _take_its_tasks(best: int, left: int, work: _Work) -> None:
-    """Add the tasks of a job that has been appended to the loads; estimates that this may raise are stale.
-
-    ``left`` jobs are not in the order yet.
-    """
-    scratch = work.scratch
+def _settle(i: int, cluster: Any, scratch: AssignScratch, counts: Integers32, size: int) -> None:
+    """Add the job that was appended to the loads; the estimates that this changes are stale."""
     at = scratch.at
-    sites = at.shape[1]
-    if scratch.how[best] != FIXED:
+    sites = cluster.slots.shape[0]
+    if scratch.how[i] != FIXED:
         for j in range(sites):
-            at[best, j] = 0
-        _add(best, work.lists, work.counts, at[best])
+            at[i, j] = 0
+        _add(i, cluster, counts, at[i])
     changed = 0
     for j in range(sites):
-        if at[best, j] > 0:
-            scratch.load[j] += at[best, j]
+        if at[i, j] > 0:
+            scratch.load[j] += at[i, j]
             scratch.changed[changed] = j
             changed += 1
-    for x in range(left):
-        i = scratch.left[x]
-        if scratch.fresh[i] == 1:
+    for x in range(size):
+        other = scratch.left[x]
+        if scratch.fresh[other] == 1:
             for y in range(changed):
-                if at[i, scratch.changed[y]] > 0:
-                    scratch.fresh[i] = 0
+                if at[other, scratch.changed[y]] > 0:
+                    scratch.fresh[other] = 0
                     break
 
 
 @pure_kernel
-def _append(size: int, order: Integers, work: _Work) -> None:
+def _append(
+    size: int, unit: int, options: Options, rows: Any, cluster: Any, work: Any, order: Integers, counts: Any
+) -> None:
     """Append the job with the least estimate, ties by row, until all are in the order.
 
     Args:
-        size: how many rows stand in ``scratch.left``, ascending; all have waiting tasks.
+        size: how many rows stand in ``left``, ascending; all have waiting tasks.
+        unit: of balance; ``units`` are the slots over it.
+        options: ``literal``, of the greedy placement.
+        rows: :class:`Rows`, of which ``waiting`` is read.
+        cluster: :class:`Cluster`.
+        work: ``placing`` and ``assigning``, whose ``how`` is set; jobs still to be placed get ``counts``.
         order: [>= size] written.
-        work: ``how`` [n] is set, and the counts of jobs with FIXED tasks; jobs still to be placed get theirs.
+        counts: [>= n, E] of the jobs with FIXED tasks.
     """
-    scratch = work.scratch
-    left = scratch.left
-    _begin_order(size, work)
+    scratch = work.assigning
+    left, fresh = scratch.left, scratch.fresh
+    for j in range(cluster.slots.shape[0]):
+        scratch.load[j] = 0
+    for x in range(size):
+        i = left[x]
+        fresh[i] = 0
+        scratch.low[i] = 0
+        scratch.low_bottom[i] = 1
+        _note_sites(i, rows, cluster, scratch, counts)
     for position in range(size):
-        # the best of the estimates that hold, then those of the others that could be better
         best = -1
         where = -1
         for x in range(size - position):
             i = left[x]
-            if scratch.fresh[i] == 1:
-                if best < 0 or scratch.top[i] * scratch.bottom[best] < scratch.top[best] * scratch.bottom[i]:
-                    best = i
-                    where = x
-        for x in range(size - position):
-            i = left[x]
-            if scratch.fresh[i] == 1 or _is_behind(scratch.low[i], scratch.low_bottom[i], i, best, scratch):
-                continue
-            _estimate(i, work)
-            if not _is_behind(scratch.top[i], scratch.bottom[i], i, best, scratch):
+            if fresh[i] == 1 and _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
                 best = i
                 where = x
+        for x in range(size - position):
+            i = left[x]
+            # estimated anew only if its bound says that it could be the best
+            if fresh[i] == 0 and _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
+                _estimate(i, unit, options, rows, cluster, work, counts)
+                if _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
+                    best = i
+                    where = x
         order[position] = best
         for x in range(where, size - position - 1):
             left[x] = left[x + 1]
-        _take_its_tasks(best, size - position - 1, work)
+        _settle(best, cluster, scratch, counts, size - position - 1)
 
 
 @helper
-def _collect(
-    n: int, last: int, new: npt.NDArray[np.int8], waiting: Counts, order: Integers, scratch: AssignScratch
-) -> int:
-    """Put the jobs with waiting tasks into ``scratch.left``, and the others first in the order.
+def _collect(n: int, last: int, rows: Any, order: Integers, scratch: AssignScratch) -> int:
+    """Put the jobs with waiting tasks into ``left``, and the others first in the order.
 
     New jobs behind row ``last`` are left out: they have no counts yet.
     """
     size = 0
     idle = 0
     for i in range(n):
-        if new[i] != 0 and i > last:
+        if rows.new[i] != 0 and i > last:
             continue
-        tasks = 0
-        for k in range(waiting.shape[1]):
-            tasks += waiting[i, k]
-        if tasks > 0:
+        if _take(i, rows, scratch) > 0:
             scratch.left[size] = i
             size += 1
         else:
@@ -433,148 +430,131 @@ def _collect(
 
 
 @helper
-def _place_new(n: int, new: npt.NDArray[np.int8], onto: bool, work: _Work) -> None:
-    """Balance each new job alone, or ``onto`` the tasks of the jobs before it and of all that are placed."""
-    load = work.scratch.load
-    for j in range(load.shape[0]):
-        load[j] = 0
-    if onto:
+def _place_new(
+    unit: int, options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Any
+) -> None:
+    """SCTA: place each new job where the order of the jobs so far has it; together, all in one order."""
+    scratch = work.assigning
+    if options.together:
         for i in range(n):
-            _add(i, work.lists, work.counts, load)
+            scratch.how[i] = BALANCED if rows.new[i] != 0 else FIXED
+        size = _collect(n, n, rows, order, scratch)
+        _append(size, unit, options, rows, cluster, work, order, counts)
+        for i in range(n):
+            scratch.how[i] = FIXED
+        return
     for i in range(n):
-        if new[i] != 0 and _take(i, work.waiting, work.scratch.tasks) > 0:
-            balance_into(
-                work.scratch.tasks, work.lists, work.scratch.units, load, work.scratch.placement, work.room
-            )
-            _give(i, work.scratch.placement, work.counts)
-            if onto:
-                _add(i, work.lists, work.counts, load)
+        if rows.new[i] != 0:
+            size = _collect(n, i, rows, order, scratch)
+            scratch.how[i] = BALANCED
+            _append(size, unit, options, rows, cluster, work, order, counts)
+            scratch.how[i] = FIXED
 
 
 @helper
-def _place_new_in_order(
-    n: int, new: npt.NDArray[np.int8], together: bool, order: Integers, work: _Work
-) -> None:
-    """Balance new jobs where they are appended, one by one or ``together``; ``order`` is overwritten."""
-    how = work.scratch.how
-    if together:
+def _balance_new(onto: bool, n: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> None:
+    """BTAwJ and BTAaJ: balance the new jobs by row, on empty sites or ``onto`` what is assigned already."""
+    scratch = work.assigning
+    for j in range(cluster.slots.shape[0]):
+        scratch.load[j] = 0
+    if onto:
         for i in range(n):
-            how[i] = BALANCED if new[i] != 0 else FIXED
-        _append(_collect(n, n, new, work.waiting, order, work.scratch), order, work)
+            _add(i, cluster, counts, scratch.load)
     for i in range(n):
-        if new[i] != 0 and not together:
-            how[i] = BALANCED
-            _append(_collect(n, i, new, work.waiting, order, work.scratch), order, work)
-        how[i] = FIXED
+        if rows.new[i] != 0 and _take(i, rows, scratch) > 0:
+            _balance(cluster, work)
+            _give(i, scratch.placement, counts)
+            if onto:
+                _add(i, cluster, counts, scratch.load)
 
 
 @pure_kernel
 def assign(
-    rule: int,
-    fine: bool,
-    literal: bool,
-    greedy: bool,
-    together: bool,
-    n: int,
-    waiting: Counts,
-    remaining: Counts,
-    assigned: Counts,
-    new: npt.NDArray[np.int8],
-    slots: Integers,
-    lists: SiteLists,
-    room: PlacementScratch,
-    scratch: AssignScratch,
-    order: Integers,
-    counts: Counts,
+    options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Integers32
 ) -> None:
     """The order and the placement that a rule of chapter 3 decides on.
 
     Args:
-        rule: index into :data:`ASSIGN_RULES`.
-        fine: btawj, btaaj, scta, ata: levels of balance in multiples of 1 / gcd(slots).
-        literal: ata-greedy, and fcfs and srpt with ``greedy``: the thesis's formula.
-        greedy: fcfs, srpt: place all waiting tasks greedily in that order, else at their associated sites.
-        together: scta: jobs that are new together are placed in one pass, not one after another.
+        options: the rule, and what it leaves open.
         n: jobs.
-        waiting: [>= n, K] waiting tasks.
-        remaining: [>= n] unfinished tasks; only srpt reads them.
-        assigned: [>= n, E] where the waiting tasks of jobs that are not new are to run. May be ``counts``.
-        new: [>= n] 1 where nothing has been decided on the job yet.
-        slots: [M] at least 1.
-        lists: available sites.
-        room: of :func:`~schedgym.solvers.balance.make_placement_scratch` (K, M).
-        scratch: of :func:`make_assign_scratch`.
+        rows: :class:`Rows`, n or more.
+        cluster: :class:`Cluster`.
+        work: ``placing`` and ``assigning``.
         order: [>= n] written: the rows 0 .. n - 1, the first served first.
         counts: [>= n, E] written, n rows: waiting tasks of each job at each entry.
 
     Source: thesis 004, sections 3.2.1 to 3.2.4. Deviations: estimates are divided by the slots (Algorithm 3,
     line 23, Algorithm 4, line 22).
     """
-    width = lists.sites.shape[1]
-    sites = slots.shape[0]
+    scratch, rule = work.assigning, options.rule
     if rule == FCFS or rule == SRPT:
         for i in range(n):
-            scratch.key[i] = remaining[i] if rule == SRPT else 0
+            scratch.key[i] = rows.remaining[i] if rule == SRPT else 0
         _sort(order, scratch.key, n)
-        place_in_order(greedy, literal, n, order, waiting, slots, lists, room, scratch, counts)
+        place_in_order(options, n, order, rows, cluster, work, counts)
         return
     unit = 1
-    if fine:
+    if options.fine:
         unit = 0
-        for j in range(sites):
-            unit = math.gcd(unit, slots[j])
-    for j in range(sites):
-        scratch.units[j] = slots[j] // unit
-    work = _Work(literal, unit, waiting, slots, lists, room, scratch, counts)
-    if rule == ATA or rule == ATA_GREEDY:
-        how = BALANCED if rule == ATA else GREEDY
+        for j in range(cluster.slots.shape[0]):
+            unit = math.gcd(unit, cluster.slots[j])
+    for j in range(cluster.slots.shape[0]):
+        scratch.units[j] = cluster.slots[j] // unit
+    how = BALANCED if rule == ATA else GREEDY if rule == ATA_GREEDY else FIXED
+    for i in range(n):
+        scratch.how[i] = how
+        for e in range(counts.shape[1]):
+            counts[i, e] = 0 if how != FIXED or rows.new[i] != 0 else rows.assigned[i, e]
+        if rule == SWAG and rows.new[i] != 0:
+            _associate(i, rows, cluster, counts)
+    if rule == SCTA:
+        _place_new(unit, options, n, rows, cluster, work, order, counts)
+    elif how == FIXED and rule != SWAG:
+        _balance_new(rule == BTAAJ_FCFS or rule == BTAAJ_SWAG, n, rows, cluster, work, counts)
+    if rule == BTAWJ_FCFS or rule == BTAAJ_FCFS:
         for i in range(n):
-            scratch.how[i] = how
-            for e in range(counts.shape[1]):
-                counts[i, e] = 0
-    else:
-        for i in range(n):
-            scratch.how[i] = FIXED
-            for e in range(counts.shape[1]):
-                counts[i, e] = 0 if new[i] != 0 else assigned[i, e]
-        if rule == SWAG:
-            for i in range(n):
-                if new[i] != 0:
-                    _associate(i, waiting, width, counts)
-        elif rule == SCTA:
-            _place_new_in_order(n, new, together, order, work)
-        else:
-            _place_new(n, new, rule == BTAAJ_FCFS or rule == BTAAJ_SWAG, work)
-        if rule == BTAWJ_FCFS or rule == BTAAJ_FCFS:
-            for i in range(n):
-                order[i] = i
-            return
-    size = _collect(n, n, new, waiting, order, scratch)
-    _append(size, order[n - size :], work)
+            order[i] = i
+        return
+    size = _collect(n, n, rows, order, scratch)
+    _append(size, unit, options, rows, cluster, work, order[n - size :], counts)
 
 
 # Shares ---------------------------------------------------------------------------------------
 
 
 @helper
-def _associated_demand(n: int, unfinished: Counts, lists: SiteLists, demand: Counts) -> None:
-    """Sum each job's tasks by associated site."""
-    for i in range(n):
-        for j in range(demand.shape[1]):
-            demand[i, j] = 0
-        for k in range(unfinished.shape[1]):
-            if unfinished[i, k] > 0:
-                demand[i, lists.sites[k, 0]] += unfinished[i, k]
+def _load(associated: bool, n: int, scale: int, unfinished: Integers32, cluster: Any, work: Any) -> None:
+    """Fill the network with the groups, or with each site alone and the tasks associated with it."""
+    net, scratch, slots = work.network, work.sharing, cluster.slots
+    if associated:
+        for j in range(slots.shape[0]):
+            scratch.singles[j, 0] = j
+        load_network(scratch.demand, scratch.singles, slots, scale, n, net)
+    else:
+        load_network(unfinished, cluster.sites, slots, scale, n, net)
 
 
 @helper
-def _split(
-    i: int, j: int, amount: float, unfinished: Counts, lists: SiteLists, demand: Counts, share: Floats
-) -> None:
+def _prepare(associated: bool, n: int, unfinished: Any, cluster: Any, work: Any, share: Floats) -> None:
+    """Set shares to zero; with ``associated`` close all but a group's first entry, and sum up demands."""
+    width, demand = cluster.sites.shape[1], work.sharing.demand
+    for i in range(n):
+        for e in range(share.shape[1]):
+            share[i, e] = CLOSED if associated and e % width != 0 else 0.0
+        if associated:
+            for j in range(demand.shape[1]):
+                demand[i, j] = 0
+            for k in range(unfinished.shape[1]):
+                if unfinished[i, k] > 0:
+                    demand[i, cluster.sites[k, 0]] += unfinished[i, k]
+
+
+@helper
+def _split(i: int, j: int, amount: float, unfinished: Any, cluster: Any, work: Any, share: Any) -> None:
     """Split a job's share of a site over the groups associated with it, in proportion to their tasks."""
-    width = lists.sites.shape[1]
-    for position in range(lists.start[j], lists.start[j + 1]):
-        entry = lists.entries[position]
+    width, demand = cluster.sites.shape[1], work.sharing.demand
+    for position in range(cluster.site_start[j], cluster.site_start[j + 1]):
+        entry = cluster.entries[position]
         k = entry // width
         if entry == k * width and unfinished[i, k] > 0:
             share[i, entry] = amount
@@ -583,32 +563,17 @@ def _split(
 
 
 @helper
-def _clear(associated: bool, n: int, width: int, share: Floats) -> None:
-    """Shares of zero; with ``associated`` all but the first entry of a group closed."""
-    for i in range(n):
-        for e in range(share.shape[1]):
-            share[i, e] = CLOSED if associated and e % width != 0 else 0.0
-
-
-@helper
 def _write(
-    associated: bool,
-    n: int,
-    scale: int,
-    unfinished: Counts,
-    lists: SiteLists,
-    net: Network,
-    demand: Counts,
-    share: Floats,
+    associated: bool, n: int, scale: int, unfinished: Integers32, cluster: Any, work: Any, share: Floats
 ) -> None:
-    """Write the allocation of a solved network in slots; the other entries are set."""
-    width = lists.sites.shape[1]
+    """Write the allocation of the solved network in slots; the other entries are set."""
+    width, net = cluster.sites.shape[1], work.network
     for i in range(n):
         for g in range(net.start[i], net.start[i + 1]):
             k = net.kind[g]
             if associated:
                 amount = (net.flow[g] + net.held[g]) / scale
-                _split(i, k, amount, unfinished, lists, demand, share)
+                _split(i, k, amount, unfinished, cluster, work, share)
             else:
                 for a in range(width):
                     share[i, k * width + a] = net.flow[g * width + a] / scale
@@ -616,15 +581,7 @@ def _write(
 
 @pure_kernel
 def weighted_fair(
-    associated: bool,
-    n: int,
-    weights: Any,
-    unfinished: Counts,
-    slots: Integers,
-    lists: SiteLists,
-    net: Network,
-    scratch: FairScratch,
-    share: Floats,
+    associated: bool, n: int, weights: Any, unfinished: Integers32, cluster: Any, work: Any, share: Floats
 ) -> None:
     """Shares whose aggregates, over the jobs' weights, are max-min fair.
 
@@ -634,42 +591,56 @@ def weighted_fair(
         weights: [>= n] at least 0; those below 1e-9 of the largest are raised to it, and if all are 0,
             they are all 1.
         unfinished: [>= n, K] unfinished tasks.
-        slots: [M] at least 1.
-        lists: available sites.
-        net: of :func:`make_fair_network`.
-        scratch: of :func:`make_fair_scratch`.
+        cluster: :class:`Cluster`.
+        work: ``sharing`` and ``network``.
         share: [>= n, E] written, n rows: slots at each entry, :data:`CLOSED` where no task may start.
     """
-    width = lists.sites.shape[1]
-    _clear(associated, n, width, share)
-    scale = unit_scale(slots, 1)
-    if associated:
-        _associated_demand(n, unfinished, lists, scratch.demand)
-        load_network(scratch.demand, scratch.singles, slots, scale, n, net)
-    else:
-        load_network(unfinished, lists.sites, slots, scale, n, net)
+    net = work.network
+    scale = unit_scale(cluster.slots, 1)
+    _prepare(associated, n, unfinished, cluster, work, share)
+    _load(associated, n, scale, unfinished, cluster, work)
     largest = 0.0
     for i in range(n):
         largest = max(largest, float(weights[i]))
     if largest > 0.0:
         for i in range(n):
             net.weight[i] = max(weights[i] / largest, LEAST_WEIGHT)
-    share_into(net, n, 1 if associated else width, scale)
-    _write(associated, n, scale, unfinished, lists, net, scratch.demand, share)
+    share_into(net, n, 1 if associated else cluster.sites.shape[1], scale)
+    _write(associated, n, scale, unfinished, cluster, work, share)
+
+
+@helper
+def _share_each_site(n: int, unfinished: Integers32, cluster: Any, work: Any, share: Floats) -> None:
+    """IMF: share every site by itself."""
+    wanted = work.sharing.wanted[:n]
+    given = work.sharing.given[:n]
+    for j in range(cluster.slots.shape[0]):
+        for i in range(n):
+            wanted[i] = work.sharing.demand[i, j]
+        water_into(float(cluster.slots[j]), wanted, given)
+        for i in range(n):
+            if given[i] > 0.0:
+                _split(i, j, given[i], unfinished, cluster, work, share)
+
+
+@helper
+def _set_floors(associated: bool, n: int, unit: int, unfinished: Integers32, cluster: Any, work: Any) -> None:
+    """Let no job have less than what it can use of 1 / n of every site, of ``unit`` units each slot."""
+    net, scratch, slots = work.network, work.sharing, cluster.slots
+    if associated:
+        for i in range(n):
+            for j in range(slots.shape[0]):
+                scratch.held[i, j] = min(int(scratch.demand[i, j]) * n, int(slots[j])) * unit
+        hold_in_network(scratch.held, n, 1, net)
+    else:
+        for i in range(n):
+            total = _set_up_alone(i, n, unfinished, cluster, work)
+            left = place(scratch.tasks, cluster, scratch.placement, work.placing)
+            net.floor[i] = (total - left) * unit
 
 
 @pure_kernel
-def fair(
-    rule: int,
-    n: int,
-    unfinished: Counts,
-    slots: Integers,
-    lists: SiteLists,
-    net: Network,
-    room: PlacementScratch,
-    scratch: FairScratch,
-    share: Floats,
-) -> None:
+def fair(rule: int, n: int, unfinished: Integers32, cluster: Any, work: Any, share: Floats) -> None:
     """The shares that a rule of chapters 4 and 5 decides on.
 
     Where several groups of a job have one associated site, imf and the amf rules split the job's share of
@@ -679,86 +650,66 @@ def fair(
         rule: index into :data:`FAIR_RULES`.
         n: jobs; a floor is what a job can use of 1 / n of every site.
         unfinished: [>= n, K] unfinished tasks, the demand.
-        slots: [M] at least 1.
-        lists: available sites.
-        net: of :func:`make_fair_network`.
-        room: of :func:`~schedgym.solvers.balance.make_placement_scratch` (K, M).
-        scratch: of :func:`make_fair_scratch`.
+        cluster: :class:`Cluster`.
+        work: ``placing``, ``sharing`` and ``network``.
         share: [>= n, E] written, n rows: slots at each entry, :data:`CLOSED` where no task may start.
 
     Source: thesis 004, sections 4.1 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
     """
-    width = lists.sites.shape[1]
     associated = rule < GAMF
-    _clear(associated, n, width, share)
+    _prepare(associated, n, unfinished, cluster, work, share)
     if n == 0:
         return
-    if associated:
-        _associated_demand(n, unfinished, lists, scratch.demand)
     if rule == IMF:
-        wanted = scratch.wanted[:n]
-        given = scratch.given[:n]
-        for j in range(slots.shape[0]):
-            for i in range(n):
-                wanted[i] = scratch.demand[i, j]
-            water_into(float(slots[j]), wanted, given)
-            for i in range(n):
-                if given[i] > 0.0:
-                    _split(i, j, given[i], unfinished, lists, scratch.demand, share)
+        _share_each_site(n, unfinished, cluster, work, share)
         return
+    net, scratch = work.network, work.sharing
     floors = rule == SIG_AMF or rule == OPT_SIG_AMF or rule == SIG_GAMF or rule == OPT_SIG_GAMF
-    scale = unit_scale(slots, n if floors else 1)
-    if associated:
-        load_network(scratch.demand, scratch.singles, slots, scale, n, net)
-        if floors:
-            for i in range(n):
-                for j in range(slots.shape[0]):
-                    scratch.held[i, j] = min(int(scratch.demand[i, j]) * n, int(slots[j])) * (scale // n)
-            hold_in_network(scratch.held, n, 1, net)
-    else:
-        load_network(unfinished, lists.sites, slots, scale, n, net)
-        if floors:
-            for i in range(n):
-                total = _shared_among(i, n, unfinished, slots, room, scratch)
-                left = place(scratch.tasks, lists, scratch.placement, room)
-                net.floor[i] = (total - left) * (scale // n)
-    used = 1 if associated else width
+    scale = unit_scale(cluster.slots, n if floors else 1)
+    _load(associated, n, scale, unfinished, cluster, work)
+    if floors:
+        _set_floors(associated, n, scale // n, unfinished, cluster, work)
+    used = 1 if associated else cluster.sites.shape[1]
     share_into(net, n, used, scale)
     if rule == OPT_AMF or rule == OPT_SIG_AMF or rule == OPT_GAMF or rule == OPT_SIG_GAMF:
         for i in range(n):
-            tasks = 0
+            scratch.key[i] = 0
             for k in range(unfinished.shape[1]):
-                tasks += unfinished[i, k]
-            scratch.key[i] = tasks
+                scratch.key[i] += unfinished[i, k]
         _sort(scratch.order, scratch.key, n)
         complete_into(net, scratch.order, n, used, scratch.rate)
-    _write(associated, n, scale, unfinished, lists, net, scratch.demand, share)
+    _write(associated, n, scale, unfinished, cluster, work, share)
 
 
 @helper
-def _shared_among(
-    i: int, n: int, unfinished: Counts, slots: Integers, room: PlacementScratch, scratch: FairScratch
-) -> int:
+def _set_up_alone(i: int, n: int, unfinished: Integers32, cluster: Any, work: Any) -> int:
     """Set up a job alone with 1 / n of every site, in units of 1 / n; the sum of its demand."""
     total = 0
     for k in range(unfinished.shape[1]):
-        scratch.tasks[k] = int(unfinished[i, k]) * n
-        total += scratch.tasks[k]
-    for j in range(slots.shape[0]):
-        room.room[j] = slots[j]
+        work.sharing.tasks[k] = int(unfinished[i, k]) * n
+        total += work.sharing.tasks[k]
+    for j in range(cluster.slots.shape[0]):
+        work.placing.room[j] = cluster.slots[j]
     return total
 
 
+@helper
+def _reach(i: int, n: int, unfinished: Integers32, share: Floats, cluster: Any) -> int:
+    """What a job could use of 1 / n of every site, each by itself, at open entries; in units of 1 / n."""
+    width = cluster.sites.shape[1]
+    reach = 0
+    for j in range(cluster.slots.shape[0]):
+        wanted = 0
+        for position in range(cluster.site_start[j], cluster.site_start[j + 1]):
+            entry = cluster.entries[position]
+            if share[i, entry] >= 0.0:
+                wanted += int(unfinished[i, entry // width])
+        reach += min(wanted * n, cluster.slots[j])
+    return reach
+
+
 @pure_kernel
-def sharing_violations(
-    n: int,
-    unfinished: Counts,
-    share: Floats,
-    slots: Integers,
-    lists: SiteLists,
-    room: PlacementScratch,
-    scratch: FairScratch,
-) -> int:
+def sharing_violations(n: int, unfinished: Integers32, share: Floats, cluster: Any, work: Any) -> int:
     """How many jobs have less than they could use of an equal part of every site, alone.
 
     Job i violates if A_i < X_i - :data:`SHARING_TOLERANCE`: A_i sums its shares, and X_i is its maximum
@@ -768,18 +719,16 @@ def sharing_violations(
         n: jobs.
         unfinished: [>= n, K] unfinished tasks.
         share: [>= n, E] slots at each entry; negative where no task may start.
-        slots: [M].
-        lists: available sites.
-        room: of :func:`~schedgym.solvers.balance.make_placement_scratch` (K, M).
-        scratch: of :func:`make_fair_scratch`.
+        cluster: :class:`Cluster`.
+        work: ``placing`` and ``sharing``.
 
     Source: thesis 004, (4.3), (4.4) and (5.21) to (5.24).
     """
-    groups, width = lists.sites.shape
-    sites = slots.shape[0]
+    groups, width = cluster.sites.shape
+    scratch = work.sharing
     whole = 0
-    for j in range(sites):
-        whole += slots[j]
+    for j in range(cluster.slots.shape[0]):
+        whole += cluster.slots[j]
     count = 0
     for i in range(n):
         total = 0
@@ -792,29 +741,20 @@ def sharing_violations(
                     aggregate += max(share[i, k * width + a], 0.0)
         if aggregate * n >= min(total * n, whole):
             continue
-        # all that the flow could be at its sites, each by itself
-        reach = 0
-        for j in range(sites):
-            wanted = 0
-            for position in range(lists.start[j], lists.start[j + 1]):
-                entry = lists.entries[position]
-                if share[i, entry] >= 0.0:
-                    wanted += int(unfinished[i, entry // width])
-            reach += min(wanted * n, slots[j])
-        if aggregate * n >= reach:
+        if aggregate * n >= _reach(i, n, unfinished, share, cluster):
             continue
         for k in range(groups):
             kept = 0
             for b in range(width):
-                a = lists.ascending[k, b]
+                a = cluster.ascending[k, b]
                 if a >= 0 and share[i, k * width + a] >= 0.0:
                     scratch.ascending[k, kept] = a
                     kept += 1
             for b in range(kept, width):
                 scratch.ascending[k, b] = -1
-        total = _shared_among(i, n, unfinished, slots, room, scratch)
-        opened = SiteLists(lists.sites, scratch.ascending, lists.start, lists.entries)
-        left = place(scratch.tasks, opened, scratch.placement, room)
+        total = _set_up_alone(i, n, unfinished, cluster, work)
+        opened = SiteLists(cluster.sites, scratch.ascending, cluster.site_start, cluster.entries)
+        left = place(scratch.tasks, opened, scratch.placement, work.placing)
         if aggregate * n < total - left:
             count += 1
     return count

@@ -1,7 +1,7 @@
 """Workloads of GeoAssign and GeoFair: the schema, the thesis's generator, the Facebook trace, toy instances.
 
 Times are seconds. A task group is a distinct ordered list of available sites; the first is the associated
-one. A part is the tasks of one (job, group).
+one.
 
 Source: thesis 004, sections 3.3, 4.6 and 5.5.
 """
@@ -9,16 +9,20 @@ Source: thesis 004, sections 3.3, 4.6 and 5.5.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate
 from schedgym.core.jit import helper, pure_kernel, record_dtype
-from schedgym.core.random import GOLDEN, exponential, mix, normal_pair, stream, uniform
+from schedgym.core.random import exponential, normal_pair, stream, substream, uniform
+from schedgym.core.stepping import draw_each
+from schedgym.core.tables import accessor, draw_into
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.solvers.balance import SiteLists, make_site_lists
+from schedgym.problems.geo.problem import DURATIONS
+from schedgym.solvers.balance import make_site_lists
 
 if TYPE_CHECKING:
     from schedgym.problems.geo.problem import GeoParameters
@@ -30,13 +34,15 @@ __all__ = [
     "MOST_SLOTS",
     "SCHEMA",
     "TOYS",
+    "Drawing",
+    "Jobs",
     "Source",
-    "Tables",
     "draw",
-    "draw_python",
     "from_trace",
     "generate",
+    "group_lists",
     "group_numbers",
+    "index_lists",
     "make_source",
     "make_workload",
     "rebuild",
@@ -45,18 +51,12 @@ __all__ = [
     "toy",
 ]
 
-Integers = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-
 #: no task of a workload may end later [s], so that clocks have a finite bound and resolve 0.2 ms
 LAST_TIME = 1e12
 #: most slots of a site
 MOST_SLOTS = 10**6
 
-#: how durations are drawn, by number
-DURATIONS = ("pareto", "constant", "per-job")
-PARETO, CONSTANT, PER_JOB = range(3)
+PARETO, CONSTANT, PER_JOB = range(3)  # in the order of DURATIONS
 MEAN_DURATION = 2.0  # s
 PARETO_SHAPE = 1.259
 PARETO_LEAST = (PARETO_SHAPE - 1.0) / PARETO_SHAPE  # of the mean: 0.4114 s of 2 s
@@ -142,32 +142,31 @@ def make_workload(
     )
 
 
-# Tables for kernels ---------------------------------------------------------------------------
+# Arrays for kernels ---------------------------------------------------------------------------
+
+#: how much of its arrays a workload uses
+SIZE = record_dtype(("jobs", np.int64), ("tasks", np.int64), ("groups", np.int64))
 
 
-class Tables(NamedTuple):
-    """A workload as arrays for kernels. J jobs, P parts, T tasks, K groups, A choices, M sites.
+class Jobs(NamedTuple):
+    """The workload of an episode, as kernels take it; arrays may be longer than it.
 
-    Tasks are sorted by job, then group, then their order in the workload.
+    Tasks are sorted by job, then group, then their order in the workload. An entry k * A + a is the a-th of
+    the at most A sites of group k.
     """
 
-    arrival: Floats  # [J]
-    part_start: Indices  # [J + 1] first part of a job
-    part_group: Indices  # [P]
-    part_first: Indices  # [P + 1] first task of a part
-    task_start: Indices  # [J + 1] first task of a job
-    duration: Floats  # [T]
-    slots: Integers  # [M]
-    sites: Integers  # [K, A] see SiteLists
-    ascending: Integers  # [K, A]
-    site_start: Integers  # [M + 1]
-    entries: Integers  # [K * A]
-    task_index: Integers  # [T] index in the workload
-
-    @property
-    def group_lists(self) -> Integers:
-        """The groups' site lists, padded with -1; [K, A]."""
-        return self.sites
+    size: Annotated[Any, SIZE]
+    arrival: Annotated[Floats, "job"]  # [s]
+    task_start: Annotated[Integers32, "job+1"]  # first task of a job
+    duration: Annotated[Floats, "task"]  # [s]
+    group: Annotated[Integers32, "task"]
+    task_index: Annotated[Integers32, "task"]  # index in the workload
+    slots: Annotated[Integers, "site"]
+    sites: Annotated[Integers, "group", "choice"]  # as in SiteLists, with what follows
+    ascending: Annotated[Integers, "group", "choice"]
+    site_start: Annotated[Integers, "site+1"]
+    entries: Annotated[Integers, "entry"]
+    entry_groups: Annotated[Integers, "entry"]
 
 
 def _keys(lists: Integers, count: int) -> Integers:
@@ -181,6 +180,13 @@ def _keys(lists: Integers, count: int) -> Integers:
         keys = keys * (count + 1) + (column + 1)
         bound *= count + 1
     return keys
+
+
+def group_lists(workload: Workload) -> Integers:
+    """The distinct lists of sites of a workload, in lexicographic order, padded with -1; [K, A]."""
+    lists: Integers = workload.tasks["sites"]
+    _, first = np.unique(_keys(lists, len(workload.cluster["slots"])), return_index=True)
+    return lists[first]
 
 
 def group_numbers(workload: Workload, groups: npt.ArrayLike) -> Integers | None:
@@ -207,92 +213,60 @@ def group_numbers(workload: Workload, groups: npt.ArrayLike) -> Integers | None:
     return numbers if np.array_equal(own[numbers], tasks) else None
 
 
-def tables(workload: Workload, groups: npt.ArrayLike | None = None) -> Tables:
-    """A workload as arrays for kernels.
+def index_lists(groups: npt.ArrayLike, slots: Integers) -> dict[str, Integers]:
+    """The fields of :class:`Jobs` that say where the tasks of each group may run.
+
+    Args:
+        groups: lists of sites, padded with -1 at the end, also rows of -1 at the end; [K, A].
+        slots: of each site; [M].
+    """
+    lists = make_site_lists(groups, len(slots))
+    entry_groups = lists.entries // lists.sites.shape[1]
+    return {"slots": np.array(slots), **lists._asdict(), "entry_groups": entry_groups}
+
+
+def tables(workload: Workload, groups: npt.ArrayLike | None = None) -> Jobs:
+    """A workload as kernels take it, for one environment.
 
     Args:
         workload: a checked instance.
-        groups: lists to number the groups by, [K, A]; None takes the distinct lists of the workload in
-            lexicographic order.
+        groups: lists to number the groups by, [K, A], also rows of -1 at the end; None takes the distinct
+            lists of the workload in lexicographic order.
 
     Raises:
         InvalidWorkload: when a task's list of sites is not among ``groups``.
     """
     arrival, job = workload.jobs["arrival"], workload.tasks["job"]
-    slots: Integers = workload.cluster["slots"]
-    lists: Integers = workload.tasks["sites"]
-    if groups is None:
-        _, first, numbers = np.unique(_keys(lists, len(slots)), return_index=True, return_inverse=True)
-        index = make_site_lists(lists[first], len(slots))
-        group = numbers.reshape(-1)
-    else:
-        found = group_numbers(workload, groups)
-        if found is None:
-            raise InvalidWorkload("tasks.sites: has a list that is none of the environment's groups")
-        index = make_site_lists(groups, len(slots))
-        group = found
-    keys = job * len(index.sites) + group
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    part_first = np.append(starts, len(keys))
-    part_start = np.searchsorted(keys[starts] // len(index.sites), np.arange(len(arrival) + 1))
-    return Tables(
-        arrival=arrival,
-        part_start=part_start.astype(np.int32),
-        part_group=(keys[starts] % len(index.sites)).astype(np.int32),
-        part_first=part_first.astype(np.int32),
-        task_start=part_first[part_start].astype(np.int32),
+    lists = index_lists(group_lists(workload) if groups is None else groups, workload.cluster["slots"])
+    group = group_numbers(workload, lists["sites"])
+    if group is None:
+        raise InvalidWorkload("tasks.sites: has a list that is none of the environment's groups")
+    order = np.lexsort((group, job))
+    known = np.count_nonzero(lists["sites"][:, 0] >= 0)
+    return Jobs(
+        size=np.array((len(arrival), len(job), known), dtype=SIZE),
+        arrival=np.array(arrival),
+        task_start=np.searchsorted(job[order], np.arange(len(arrival) + 1)).astype(np.int32),
         duration=workload.tasks["duration"][order],
-        slots=slots,
-        sites=index.sites,
-        ascending=index.ascending,
-        site_start=index.start,
-        entries=index.entries,
-        task_index=order.astype(np.int64),
+        group=group[order].astype(np.int32),
+        task_index=order.astype(np.int32),
+        **lists,
     )
 
 
-def rebuild(
-    arrival: Floats,
-    part_start: Indices,
-    part_group: Indices,
-    part_first: Indices,
-    duration: Floats,
-    sites: Integers,
-    slots: Integers,
-    task_index: Integers | None = None,
-) -> Workload:
-    """The workload of one environment's arrays, of which all but ``arrival`` and ``slots`` may be longer.
-
-    Args:
-        arrival: [J].
-        part_start: [J + 1].
-        part_group: [P].
-        part_first: [P + 1].
-        duration: [T].
-        sites: [K, A].
-        slots: [M].
-        task_index: index of each task in the workload [T]; None: they stand there in this order.
-    """
-    jobs = len(arrival)
-    parts = int(part_start[jobs])
-    count = int(part_first[parts])
-    sizes = np.diff(part_first[: parts + 1])
-    job = np.repeat(np.repeat(np.arange(jobs), np.diff(part_start[: jobs + 1])), sizes)
-    lists = sites[np.repeat(part_group[:parts], sizes)]
-    times = duration[:count]
-    if task_index is not None:
-        place = np.empty(count, dtype=np.int64)
-        place[task_index[:count]] = np.arange(count)
-        job, lists, times = job[place], lists[place], times[place]
-    return make_workload(arrival, job, times, lists, slots)
+def rebuild(jobs: Jobs) -> Workload:
+    """The workload of an environment's :class:`Jobs`."""
+    count, tasks = int(jobs.size["jobs"]), int(jobs.size["tasks"])
+    place = np.argsort(jobs.task_index[:tasks], kind="stable")
+    job = np.repeat(np.arange(count), np.diff(jobs.task_start[: count + 1]))
+    lists = jobs.sites[jobs.group[:tasks]]
+    return make_workload(jobs.arrival[:count], job[place], jobs.duration[place], lists[place], jobs.slots)
 
 
 # Generator ------------------------------------------------------------------------------------
 
 #: where episodes come from, for the compiled draw
-SOURCE = record_dtype(
+ORIGIN = record_dtype(
     ("windows", np.int64),  # of a trace; 0: synthetic
     ("jobs", np.int64),  # of an episode
     ("max_tasks", np.int64),
@@ -303,18 +277,42 @@ SOURCE = record_dtype(
 )
 
 
+class Origin(NamedTuple):
+    """What a draw needs to know beside seed and episode."""
+
+    constants: Annotated[Any, ORIGIN]
+    arrival: Annotated[Floats, "traced"]  # of the trace's jobs [s]
+    tasks: Annotated[Integers, "traced"]
+    levels: Annotated[Floats, "site"]  # the distribution of ranks, see rank_distribution
+    guide: Annotated[Integers, "guide"]
+
+
+class Scratch(NamedTuple):
+    """Work space of the draw of a job."""
+
+    rank_tasks: Annotated[Integers, "site"]  # tasks of a rank
+    rank_site: Annotated[Integers, "site"]  # site of a rank
+    next_task: Annotated[Integers, "site"]  # where the next task of a site goes
+
+
+class Drawing(NamedTuple):
+    """What a draw works on."""
+
+    source: Annotated[Origin, SHARED]
+    jobs: Jobs
+    scratch: Annotated[Scratch, SCRATCH]
+
+
 class Source:
     """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
 
     Attributes:
         jobs: number of jobs N of an episode.
-        slots: of each site; int64 [M].
+        windows: number of whole windows of the trace; 0 for the synthetic generator.
         lists: the groups, which are the same in all episodes: group s is the window of sites
-            s, s + 1, ..., s + k - 1 (mod M); K = M groups of A = k choices.
-        constants: SOURCE record [1].
-        arrival, tasks: of the trace's jobs [s], [J]; else empty.
-        levels, guide: of the distribution of ranks, see :func:`draw_rank`.
-        scratch: work space of :func:`draw`; int64 [3, M].
+            s, s + 1, ..., s + k - 1 (mod M); K = M groups of A = k choices. Fields of :class:`Jobs`.
+        sizes: of the arrays at first: enough for every window of a trace, a guess else.
+        arrays: the same for kernels.
     """
 
     def __init__(
@@ -334,46 +332,40 @@ class Source:
     ) -> None:
         if choices > sites:
             raise InvalidParameter(f"choices: must be <= {sites}, the number of sites, got {choices}")
+        arrival, tasks = (np.zeros(0), np.zeros(0)) if trace is None else trace
         if isinstance(jobs, str):
             if trace is None:
                 raise InvalidParameter(f"jobs: {jobs!r} needs a trace")
-            jobs = len(trace[0])
-        windows = 0
-        if trace is not None:
-            windows = len(trace[0]) // jobs
-            if windows == 0:
-                raise InvalidParameter(
-                    f"jobs: a window of {jobs} is longer than the trace, which has {len(trace[0])} jobs"
-                )
-        self.jobs = jobs
-        self.slots = np.full(sites, slots, dtype=np.int64)
+            jobs = len(arrival)
+        self.jobs, self.windows = jobs, len(arrival) // jobs
+        if trace is not None and self.windows == 0:
+            raise InvalidParameter(
+                f"jobs: a window of {jobs} is longer than the trace, which has {len(arrival)} jobs"
+            )
         first = np.arange(sites)[:, np.newaxis]
-        self.lists: SiteLists = make_site_lists((first + np.arange(choices)) % sites, sites)
-        arrival, tasks = (np.zeros(0), np.zeros(0)) if trace is None else trace
-        self.arrival = np.ascontiguousarray(arrival, dtype=np.float64)
-        self.tasks = np.ascontiguousarray(tasks, dtype=np.int64)
-        self.levels, self.guide = rank_distribution(sites, zipf)
-        self.scratch = np.zeros((3, sites), dtype=np.int64)
+        groups = (first + np.arange(choices)) % sites
+        self.lists = index_lists(groups, np.full(sites, slots, dtype=np.int64))
         longest = LONGEST if duration_cap is None else min(duration_cap, LONGEST)
-        capacity = float(self.slots.sum()) * (utilization or 0.0)
-        self.constants = np.zeros(1, dtype=SOURCE)
+        capacity = float(self.lists["slots"].sum()) * (utilization or 0.0)
         kind = DURATIONS.index(durations)
-        self.constants[0] = (windows, jobs, max_tasks, kind, mean_duration, longest, capacity)
+        constants = (self.windows, jobs, max_tasks, kind, mean_duration, longest, capacity)
+        self.arrays = Origin(
+            np.array(constants, dtype=ORIGIN),
+            np.ascontiguousarray(arrival, dtype=np.float64),
+            np.ascontiguousarray(tasks, dtype=np.int64),
+            *rank_distribution(sites, zipf),
+        )
+        most = jobs * min(max_tasks, 20)
+        if self.windows > 0:
+            most = int(tasks[: self.windows * jobs].reshape(self.windows, jobs).sum(axis=1).max())
+        lengths = {"site": sites, "group": sites, "choice": choices, "entry": groups.size}
+        self.sizes = {"job": jobs, "task": most, **lengths}
 
-    @property
-    def windows(self) -> int:
-        """Number of whole windows of the trace; 0 for the synthetic generator."""
-        return int(self.constants["windows"][0])
-
-    @property
-    def room(self) -> tuple[int, int]:
-        """Parts and tasks to make room for at first: enough for every window of a trace, a guess else."""
-        if self.windows == 0:
-            tasks = min(int(self.constants["max_tasks"][0]), 20)
-            return self.jobs * min(tasks, len(self.slots), 4), self.jobs * tasks
-        counts = self.tasks[: self.windows * self.jobs].reshape(self.windows, self.jobs)
-        parts = np.minimum(counts, len(self.slots)).sum(axis=1).max()
-        return int(parts), int(counts.sum(axis=1).max())
+    def set_lists(self, jobs: Jobs, index: Any) -> None:
+        """Write :attr:`lists` into the arrays of the environments that ``index`` names."""
+        jobs.size["groups"][index] = len(self.lists["sites"])
+        for name, values in self.lists.items():
+            getattr(jobs, name)[index] = values
 
 
 def rank_distribution(count: int, zipf: float) -> tuple[Floats, Integers]:
@@ -398,19 +390,9 @@ def make_source(parameters: GeoParameters) -> Source:
         from schedgym.traces import read_trace
 
         trace = from_trace(read_trace(parameters.trace))
-    return Source(
-        parameters.jobs,
-        parameters.sites,
-        parameters.slots,
-        parameters.choices,
-        zipf=parameters.zipf,
-        utilization=parameters.utilization,
-        durations=parameters.durations,
-        mean_duration=parameters.mean_duration,
-        duration_cap=parameters.duration_cap,
-        max_tasks=parameters.max_tasks,
-        trace=trace,
-    )
+    names = ("jobs", "sites", "slots", "choices", "zipf", "utilization", "durations")
+    names += ("mean_duration", "duration_cap", "max_tasks")
+    return Source(**{name: getattr(parameters, name) for name in names}, trace=trace)
 
 
 def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Integers]:
@@ -436,78 +418,14 @@ def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Integers]:
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    from schedgym.core.random import root_seed
-
-    n = source.jobs
-    parts, tasks = source.room
+    sizes = dict(source.sizes)
     while True:
-        arrival, duration = np.zeros((1, n)), np.zeros((1, tasks))
-        part_start, task_start = (np.zeros((1, n + 1), dtype=np.int32) for _ in range(2))
-        part_group = np.zeros((1, parts), dtype=np.int32)
-        part_first = np.zeros((1, parts + 1), dtype=np.int32)
-        needed = draw_python(
-            np.ones(1, dtype=bool),
-            np.array([root_seed(seed)]),
-            np.array([episode]),
-            source,
-            arrival,
-            part_start,
-            part_group,
-            part_first,
-            task_start,
-            duration,
-        )
-        if needed[0] <= parts and needed[1] <= tasks:
-            break
-        parts, tasks = needed
-    return rebuild(
-        arrival[0],
-        part_start[0],
-        part_group[0],
-        part_first[0],
-        duration[0],
-        source.lists.sites,
-        source.slots,
-    )
-
-
-def draw_python(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    source: Source,
-    arrival: Floats,
-    part_start: Indices,
-    part_group: Indices,
-    part_first: Indices,
-    task_start: Indices,
-    duration: Floats,
-) -> tuple[int, int]:
-    """:func:`draw`, called from Python (uncompiled, its modular arithmetic would warn of overflow)."""
-    with np.errstate(over="ignore"):
-        return draw(
-            mask,
-            seeds,
-            episodes,
-            source.constants,
-            source.arrival,
-            source.tasks,
-            source.levels,
-            source.guide,
-            source.scratch,
-            arrival,
-            part_start,
-            part_group,
-            part_first,
-            task_start,
-            duration,
-        )
-
-
-@helper
-def substream(state: np.uint64, job: int) -> np.uint64:
-    """State of a job's own stream: draws for one job shift nothing for the others."""
-    return mix(state + GOLDEN * np.uint64(job + 1))
+        jobs = allocate(Jobs, sizes, 1)
+        source.set_lists(jobs, 0)
+        needed = draw_into(draw, Drawing(source.arrays, jobs, None), seed, episode, sizes)
+        if needed <= sizes["task"]:
+            return rebuild(Jobs(*(array[0] for array in jobs)))
+        sizes["task"] = needed
 
 
 @helper
@@ -538,182 +456,119 @@ def draw_size(state: np.uint64, most: int) -> tuple[np.uint64, int]:
 
 
 @helper
-def draw_environment(
-    seed: np.uint64,
-    episode: int,
-    constants: Any,
-    trace_arrival: Any,
-    trace_tasks: Any,
-    levels: Any,
-    guide: Any,
-    scratch: Any,
-    b: int,
-    arrival: Any,
-    part_start: Any,
-    part_group: Any,
-    part_first: Any,
-    task_start: Any,
-    duration: Any,
-) -> tuple[int, int]:
-    """Draw one environment's workload; returns its numbers of parts and tasks.
-
-    Task x of a job draws its rank and its duration as the x-th of the job's own streams. So a change of
-    skew or choices leaves all durations (and with them the scaled arrivals) as they were, one of durations
-    the sites, and one of the most tasks of a job all jobs that it does not cut.
-    """
-    jobs = constants[0].jobs
-    windows = constants[0].windows
-    kind = constants[0].durations
-    mean = constants[0].mean_duration
-    longest = constants[0].longest
-    sites = scratch.shape[1]
+def draw_jobs(env: Drawing, seed: np.uint64, episode: int) -> int:
+    """Draw arrivals and numbers of tasks; returns how many tasks there are in all."""
+    jobs, constants = env.jobs, env.source.constants
+    windows = constants.windows
     first = 0
     if windows > 0:  # consecutive episodes take consecutive windows, from one that the seed decides
         state, u = uniform(stream(seed, 0, WINDOWS))
-        first = ((int(u * windows) + episode) % windows) * jobs
+        first = ((int(u * windows) + episode) % windows) * constants.jobs
     gaps = stream(seed, episode, ARRIVALS)
     sizes = stream(seed, episode, SIZES)
-    permutations = stream(seed, episode, PERMUTATIONS)
-    associations = stream(seed, episode, ASSOCIATIONS)
-    times = stream(seed, episode, TIMES)
-    parts = 0
     tasks = 0
-    work = 0.0
     clock = 0.0
-    fits = True
-    for i in range(jobs):
+    for i in range(constants.jobs):
         if windows > 0:
-            count = trace_tasks[first + i]
-            clock = trace_arrival[first + i] - trace_arrival[first]
+            count = env.source.tasks[first + i]
+            clock = env.source.arrival[first + i] - env.source.arrival[first]
         else:
-            sizes, count = draw_size(sizes, constants[0].max_tasks)
+            sizes, count = draw_size(sizes, constants.max_tasks)
             if i > 0:
                 gaps, gap = exponential(gaps)
                 clock += gap
-        arrival[b, i] = clock
-        part_start[b, i] = parts
-        task_start[b, i] = tasks
-        for a in range(sites):
-            scratch[0, a] = 0  # tasks of rank a
-        ranks = 0
-        state = substream(associations, i)
-        for _ in range(count):
-            state, rank = draw_rank(state, levels, guide)
-            ranks += scratch[0, rank] == 0
-            scratch[0, rank] += 1
-        fits = parts + ranks <= part_group.shape[1] and tasks + count <= duration.shape[1]
-        if not fits:
-            parts += ranks
-            tasks += count
-            continue
-        for s in range(sites):
-            scratch[1, s] = s  # site of a rank
-        state = substream(permutations, i)
-        for a in range(sites):
-            state, u = uniform(state)
-            other = a + int(u * (sites - a))
-            site = scratch[1, other]
-            scratch[1, other] = scratch[1, a]
-            scratch[1, a] = site
-            scratch[2, site] = scratch[0, a]
-        for s in range(sites):
-            own = scratch[2, s]
-            if own > 0:
-                part_group[b, parts] = s
-                part_first[b, parts] = tasks
-                scratch[2, s] = tasks  # where the next task of site s goes
-                parts += 1
-                tasks += own
-        state = substream(associations, i)
-        time = substream(times, i)
-        value = min(mean, longest)
-        if kind == PER_JOB:
-            time, value = draw_duration(time, mean, longest)
-        for _ in range(count):
-            state, rank = draw_rank(state, levels, guide)
-            site = scratch[1, rank]
-            if kind == PARETO:
-                time, value = draw_duration(time, mean, longest)
-            duration[b, scratch[2, site]] = value
-            scratch[2, site] += 1
-            work += value
-    part_start[b, jobs] = parts
-    task_start[b, jobs] = tasks
-    if fits:
-        part_first[b, parts] = tasks
-        if constants[0].capacity > 0.0 and clock > 0.0:
-            factor = work / (constants[0].capacity * clock)
-            for i in range(jobs):
-                arrival[b, i] *= factor
-    return parts, tasks
+        jobs.arrival[i] = clock
+        jobs.task_start[i] = tasks
+        tasks += count
+    jobs.task_start[constants.jobs] = tasks
+    jobs.size.jobs = constants.jobs
+    jobs.size.tasks = tasks
+    return tasks
+
+
+@helper
+def draw_sites(env: Drawing, seed: np.uint64, episode: int, i: int) -> None:
+    """Draw how many tasks of a job have each rank, which site that is, and give the sites' tasks places."""
+    jobs, source, scratch = env.jobs, env.source, env.scratch
+    sites = jobs.slots.shape[0]
+    for s in range(sites):
+        scratch.rank_tasks[s] = 0
+        scratch.rank_site[s] = s
+    state = substream(stream(seed, episode, ASSOCIATIONS), i)
+    for _ in range(jobs.task_start[i + 1] - jobs.task_start[i]):
+        state, rank = draw_rank(state, source.levels, source.guide)
+        scratch.rank_tasks[rank] += 1
+    state = substream(stream(seed, episode, PERMUTATIONS), i)
+    for a in range(sites):
+        state, u = uniform(state)
+        other = a + int(u * (sites - a))
+        site = scratch.rank_site[other]
+        scratch.rank_site[other] = scratch.rank_site[a]
+        scratch.rank_site[a] = site
+        scratch.next_task[site] = scratch.rank_tasks[a]
+    place = int(jobs.task_start[i])
+    for s in range(sites):
+        own = scratch.next_task[s]
+        scratch.next_task[s] = place
+        place += own
+
+
+@helper
+def draw_tasks(env: Drawing, seed: np.uint64, episode: int, i: int, work: float) -> float:
+    """Draw a job's tasks; returns ``work`` with theirs added.
+
+    Task x draws its rank, once more, and its duration as the x-th of the job's own streams. So a change of
+    skew or choices leaves all durations (and with them the scaled arrivals) as they were, one of durations
+    the sites, and one of the most tasks of a job all jobs that it does not cut.
+    """
+    jobs, source, scratch = env.jobs, env.source, env.scratch
+    mean, longest = source.constants.mean_duration, source.constants.longest
+    kind = source.constants.durations
+    state = substream(stream(seed, episode, ASSOCIATIONS), i)
+    time = substream(stream(seed, episode, TIMES), i)
+    duration = min(mean, longest)
+    if kind == PER_JOB:
+        time, duration = draw_duration(time, mean, longest)
+    for _ in range(jobs.task_start[i + 1] - jobs.task_start[i]):
+        state, rank = draw_rank(state, source.levels, source.guide)
+        site = scratch.rank_site[rank]
+        if kind == PARETO:
+            time, duration = draw_duration(time, mean, longest)
+        task = scratch.next_task[site]
+        scratch.next_task[site] = task + 1
+        jobs.duration[task] = duration
+        jobs.group[task] = site
+        jobs.task_index[task] = task
+        work += duration
+    return work
+
+
+@helper
+def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
+    """Draw the workload of (seed, episode); returns its number of tasks, of which arrays may have too few."""
+    jobs, constants = env.jobs, env.source.constants
+    tasks = draw_jobs(env, seed, episode)
+    if tasks > jobs.duration.shape[0]:
+        return tasks
+    work = 0.0
+    for i in range(constants.jobs):
+        draw_sites(env, seed, episode, i)
+        work = draw_tasks(env, seed, episode, i, work)
+    span = jobs.arrival[constants.jobs - 1]
+    if constants.capacity > 0.0 and span > 0.0:
+        factor = work / (constants.capacity * span)
+        for i in range(constants.jobs):
+            jobs.arrival[i] *= factor
+    return tasks
+
+
+access = accessor(Drawing)
 
 
 @pure_kernel
-def draw(
-    mask: npt.NDArray[np.bool_],
-    seeds: npt.NDArray[np.uint64],
-    episodes: Integers,
-    constants: npt.NDArray[Any],
-    trace_arrival: Floats,
-    trace_tasks: Integers,
-    levels: Floats,
-    guide: Integers,
-    scratch: Integers,
-    arrival: Floats,
-    part_start: Indices,
-    part_group: Indices,
-    part_first: Indices,
-    task_start: Indices,
-    duration: Floats,
-) -> tuple[int, int]:
-    """Draw the workload of (seed, episode) for environments.
-
-    Args:
-        mask: which ones [B].
-        seeds: root seeds [B].
-        episodes: numbers of the episodes [B].
-        constants: SOURCE [1].
-        trace_arrival: of the trace's jobs [J], or empty.
-        trace_tasks: of the trace's jobs [J], or empty.
-        levels: see :func:`rank_distribution`.
-        guide: see :func:`rank_distribution`.
-        scratch: [3, M].
-        arrival: written, [B, >= N], as are all that follow.
-        part_start: [B, > N].
-        part_group: [B, P].
-        part_first: [B, P + 1].
-        task_start: [B, > N].
-        duration: [B, T].
-
-    Returns:
-        The most parts and the most tasks of an environment. If they exceed P or T, what was written is
-        incomplete: call again with larger arrays.
-    """
-    parts = 0
-    tasks = 0
-    for b in range(mask.shape[0]):
-        if not mask[b]:
-            continue
-        own_parts, own_tasks = draw_environment(
-            seeds[b],
-            episodes[b],
-            constants,
-            trace_arrival,
-            trace_tasks,
-            levels,
-            guide,
-            scratch,
-            b,
-            arrival,
-            part_start,
-            part_group,
-            part_first,
-            task_start,
-            duration,
-        )
-        parts = max(parts, own_parts)
-        tasks = max(tasks, own_tasks)
-    return parts, tasks
+def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
+    """Draw workloads; see :func:`~schedgym.core.stepping.draw_each`."""
+    return draw_each(access, draw_one, table, tools, mask, seeds, episodes)
 
 
 # Toy instances --------------------------------------------------------------------------------
