@@ -75,9 +75,7 @@ SCALARS = record_dtype(
     ("choice", np.int64),  # views place and search: the decision
     ("sized", np.int64),  # view plan: whether the action's vCPU are the plan's
     ("decisions", np.int64),
-    ("legal", np.int64),  # view search: moves that are legal
     ("finished", np.int64),
-    ("shown", np.int64),  # rows of the last episode
     ("repaired", np.int64),
 )
 
@@ -189,11 +187,17 @@ def size_tasks(env: Environment) -> tuple[float, float]:
 
 
 @helper
-def affordable(env: Environment, i: int, leq: float) -> Any:
-    """View place: whether the cap can still be kept when the next task has this equivalent load."""
+def allowance(env: Environment, i: int) -> tuple[float, float, float, float]:
+    """View place: energy of the tasks placed, least of those after the next, the cap, least of the next."""
     state = env.state
-    whole = state.energy[0] + leq + state.rest[i + 1]
-    return affords(whole, env.jobs.energy_cap[0]) or leq <= state.least[i]
+    return state.energy[0], state.rest[i + 1], env.jobs.energy_cap[0], state.least[i]
+
+
+@helper
+def affordable(allowed: tuple[float, float, float, float], leq: float) -> Any:
+    """View place: whether the cap can still be kept when the next task has this equivalent load."""
+    energy, rest, cap, least = allowed
+    return affords(energy + leq + rest, cap) or leq <= least
 
 
 # What an action means, view by view: whether it is feasible, and the decision that it is or becomes.
@@ -255,7 +259,7 @@ def take_plan(env: Environment, feasible: bool) -> None:
 def fits_place(env: Environment) -> Any:
     """View place: whether the cap allows the next task the server."""
     i = env.state.next_task[0]
-    return affordable(env, i, leq_on(env.jobs, i, env.exchange.choices[0]))
+    return affordable(allowance(env, i), leq_on(env.jobs, i, env.exchange.choices[0]))
 
 
 @helper
@@ -323,17 +327,21 @@ def evaluate_plan(env: Environment) -> None:
 
 
 @helper
-def mark_moves(env: Environment) -> None:
-    """View search: mark the legal moves from the placement that was evaluated last, and to stop."""
+def mark_moves(env: Environment) -> int:
+    """View search: mark the legal moves from the placement that was evaluated last, and to stop.
+
+    Returns the number of legal moves.
+    """
     jobs, state = env.jobs, env.state
     n = jobs.size.tasks
     mask = env.observation.action_mask
     placement = env.schedule.placement
-    state.scalars.legal = search_mask(job_of(jobs), state.energy[0], placement, env.planning, mask)
+    legal = search_mask(job_of(jobs), state.energy[0], placement, env.planning, mask)
     last = mask.shape[0] - 1
     for x in range(n * jobs.capacity.shape[0], last):
         mask[x] = 0
     mask[last] = 1
+    return legal
 
 
 @helper
@@ -346,8 +354,7 @@ def make_move(env: Environment) -> None:
     else:
         env.schedule.placement[s.choice // servers] = s.choice % servers
         evaluate_plan(env)
-        mark_moves(env)
-        s.finished = s.legal == 0
+        s.finished = mark_moves(env) == 0
     if s.decisions == env.constants.config.max_moves:
         s.finished = 1
 
@@ -396,21 +403,16 @@ def begin(env: Environment) -> None:
     s.charged = 0.0
     s.sized = 0
     s.decisions = 0
-    s.legal = 0
     s.finished = 0
     s.repaired = 0
     state.energy[0] = 0.0
     state.next_task[0] = 0 if view == PLACE else rows
     for i in range(rows):
         env.schedule.placement[i] = -1
+        env.observation.task_mask[i] = i < n
+    env.exchange.result.rows = n
     if env.constants.config.features:
         begin_features(env)
-    for i in range(n):
-        env.observation.task_mask[i] = 1
-    for i in range(n, s.shown):
-        env.observation.task_mask[i] = 0
-    s.shown = n
-    env.exchange.result.rows = n
     if view == SEARCH:
         for i in range(n):
             env.schedule.placement[i] = state.best[i]
@@ -435,6 +437,13 @@ def part(value: float, whole: float) -> float:
     if abs(value) >= whole:
         return 1.0 if value > 0.0 else -1.0
     return value / whole
+
+
+@helper
+def clear(row: Any) -> None:
+    """Set a token to zero."""
+    for f in range(row.shape[0]):
+        row[f] = 0.0
 
 
 @helper
@@ -472,20 +481,15 @@ def begin_features(env: Environment) -> None:
         tokens[i, 1] = highest
         tokens[i, 2] = (first + second) / servers
         tokens[i, 3] = near / servers
-        for f in range(4, tokens.shape[1]):
-            tokens[i, f] = 0.0
+        clear(tokens[i, 4:])
         state.pull[state.best[i]] += state.least[i]
-    for i in range(n, s.shown):
-        for f in range(tokens.shape[1]):
-            tokens[i, f] = 0.0
-    if pairs.shape[0] == 0:
-        return
-    for i in range(n):
-        for j in range(servers):
-            pairs[i, j * PAIR_FEATURES] = jobs.efficiency[i, j]
-    for i in range(n, s.shown):
-        for f in range(pairs.shape[1]):
-            pairs[i, f] = 0.0
+        if pairs.shape[0] > 0:
+            for j in range(servers):
+                pairs[i, j * PAIR_FEATURES] = jobs.efficiency[i, j]
+    for i in range(n, tokens.shape[0]):
+        clear(tokens[i])
+        if pairs.shape[0] > 0:
+            clear(pairs[i])
 
 
 @helper
@@ -503,7 +507,11 @@ def observe_servers(env: Environment) -> None:
     i = state.next_task[0]
     place = env.constants.config.action_view == PLACE
     open_task = place and i < jobs.load.shape[0]
-    spare = jobs.energy_cap[0] - state.energy[0] - state.rest[i] if open_task else 0.0
+    spare = 0.0
+    allowed = (0.0, 0.0, 0.0, 0.0)
+    if open_task:
+        spare = jobs.energy_cap[0] - state.energy[0] - state.rest[i]
+        allowed = allowance(env, i)
     for j in range(jobs.capacity.shape[0]):
         leq = leq_on(jobs, i, j) if open_task else 0.0
         before = 0.0
@@ -520,10 +528,9 @@ def observe_servers(env: Environment) -> None:
             tokens[j, 3] = jobs.efficiency[i, j]
             tokens[j, 4] = scaled(after, unit)
             tokens[j, 5] = part(max(leq - state.least[i], 0.0), spare)
-            tokens[j, 6] = affordable(env, i, leq)
+            tokens[j, 6] = affordable(allowed, leq)
         elif place:
-            for f in range(3, tokens.shape[1]):
-                tokens[j, f] = 0.0
+            clear(tokens[j, 3:])
 
 
 @helper
@@ -610,10 +617,14 @@ def observe(env: Environment) -> None:
     """Write the mask of view place, and the features."""
     config, jobs = env.constants.config, env.jobs
     if config.action_view == PLACE and config.mask:
-        i = env.state.next_task[0]
-        ended = i == jobs.load.shape[0]  # where nothing can be done, anything may be named
-        for j in range(jobs.capacity.shape[0]):
-            env.observation.action_mask[j] = ended or affordable(env, i, leq_on(jobs, i, j))
+        i, mask = env.state.next_task[0], env.observation.action_mask
+        if i < jobs.load.shape[0]:
+            allowed = allowance(env, i)
+            for j in range(jobs.capacity.shape[0]):
+                mask[j] = affordable(allowed, leq_on(jobs, i, j))
+        else:  # at the end, where nothing can be done, anything may be named
+            for j in range(jobs.capacity.shape[0]):
+                mask[j] = 1
     if config.features:
         observe_features(env)
 

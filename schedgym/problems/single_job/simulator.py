@@ -59,7 +59,7 @@ class SingleJobSimulator(Simulator):
                 "server_column": dynamics.SERVER_FEATURES + of_next_task,
                 "pair_task": tasks if features and view in views.PAIR_VIEWS else 0,
                 "pair_column": servers * dynamics.PAIR_FEATURES,
-                "mask": views.mask_length(parameters, tasks, servers, always=view == "search"),
+                "mask": views.mask_length(view, tasks, servers),
             },
             config={
                 "action_view": [known.name for known in VIEWS].index(view),
@@ -94,7 +94,7 @@ class SingleJobSimulator(Simulator):
             if view == "place":
                 self.scalars = ("next_task",)
                 shown["next_task"] = state.next_task[:, 0]
-        if views.mask_length(self.parameters, self.tasks, self.servers):
+        if self.parameters.action_mask and self.sizes["mask"]:
             shown["action_mask"] = buffers.action_mask
         return shown
 

@@ -23,10 +23,9 @@ __all__ = ["PAIR_VIEWS", "action_space", "make_spaces", "mask_length", "observat
 PAIR_VIEWS = ("plan", "search")
 
 
-def mask_length(parameters: SingleJobParameters, tasks: int, servers: int, always: bool = False) -> int:
-    """Length of the mask of feasible actions; 0 where there are none, or unless ``always`` none is wanted."""
-    lengths = {"place": servers, "search": tasks * servers + 1}
-    return lengths.get(parameters.view, 0) if parameters.action_mask or always else 0
+def mask_length(view: str, tasks: int, servers: int) -> int:
+    """Length of a view's mask of feasible actions; 0 where it has none."""
+    return {"plan": 0, "place": servers, "search": tasks * servers + 1}[view]
 
 
 def action_space(view: str, tasks: int, servers: int) -> spaces.Box | spaces.Discrete:
@@ -34,7 +33,7 @@ def action_space(view: str, tasks: int, servers: int) -> spaces.Box | spaces.Dis
     if view == "plan":
         high = np.tile([servers - 1.0, MOST_LIMIT], (tasks, 1))
         return spaces.Box(np.zeros_like(high), high, dtype=np.float64)
-    return spaces.Discrete({"place": servers, "search": tasks * servers + 1}[view])
+    return spaces.Discrete(mask_length(view, tasks, servers))
 
 
 def observation_space(parameters: SingleJobParameters, tasks: int, servers: int, groups: int) -> spaces.Dict:
@@ -71,8 +70,8 @@ def observation_space(parameters: SingleJobParameters, tasks: int, servers: int,
         }
         if view in PAIR_VIEWS:
             entries["pairs"] = tokens(tasks, servers, PAIR_FEATURES, low=-1.0)
-    length = mask_length(parameters, tasks, servers)
-    if length:
+    length = mask_length(view, tasks, servers)
+    if length and parameters.action_mask:
         entries["action_mask"] = spaces.MultiBinary(length)
     return spaces.Dict(entries)
 
