@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import Workload
+from schedgym.errors import InvalidSchedule
 
-__all__ = ["ScheduleRecord"]
+__all__ = ["ScheduleRecord", "check_rows", "refuse_first"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,3 +51,42 @@ class ScheduleRecord:
             sha.update(array.tobytes())
         sha.update(repr((float(self.final_time), bool(self.truncated))).encode())
         return sha.hexdigest()
+
+
+def refuse_first(name: str, checks: Iterable[tuple[Any, str]]) -> None:
+    """Raise InvalidSchedule, "name [index] what", for the first check that an entry fails.
+
+    Args:
+        name: what the entries are: "row", "task".
+        checks: which entries are bad, and what is said of the first of them.
+    """
+    for bad, what in checks:
+        if bad.any():
+            raise InvalidSchedule(f"{name} [{int(np.argmax(bad))}] {what}")
+
+
+def check_rows(record: ScheduleRecord, tasks: int, servers: int, resources: int) -> None:
+    """Check the shapes of a record's columns, and that every entry is a finite number or an index.
+
+    Raises:
+        InvalidSchedule: naming the column, or the first row at fault.
+    """
+    rows = len(record.job)
+    for name in ("job", "server", "start", "end"):
+        if getattr(record, name).shape != (rows,):
+            raise InvalidSchedule(f"{name}: must have one value per row")
+    if record.amount.shape != (rows, resources):
+        raise InvalidSchedule(
+            f"amount: must have the shape [{rows}, {resources}], got {list(record.amount.shape)}"
+        )
+    refuse_first(
+        "row",
+        (
+            ((record.job < 0) | (record.job >= tasks), "names a task that does not exist"),
+            ((record.server < 0) | (record.server >= servers), "names a server that does not exist"),
+            (~(np.isfinite(record.start) & np.isfinite(record.end)), "has no start or end"),
+            (record.start > record.end, "ends before it starts"),
+            (~np.isfinite(record.amount).all(axis=1), "has no amount"),
+            (record.end > record.final_time, "ends after the episode"),
+        ),
+    )

@@ -41,17 +41,12 @@ from schedgym.solvers.placement import (
 )
 
 __all__ = [
-    "CONFIG",
     "GLOBAL_FEATURES",
     "JOB_FEATURES",
     "PAIR_FEATURES",
     "PLACE_FEATURES",
-    "SCALARS",
     "SERVER_FEATURES",
-    "Constants",
     "Environment",
-    "Observation",
-    "State",
     "decide_place",
     "decide_plan",
     "decide_search",

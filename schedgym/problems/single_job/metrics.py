@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers, Integers32, allocate, sizes_of
 from schedgym.core.jit import helper, pure_kernel, record_dtype
-from schedgym.core.record import ScheduleRecord
+from schedgym.core.record import ScheduleRecord, check_rows, refuse_first
 from schedgym.core.stepping import measure_each
 from schedgym.core.tables import Table, accessor, batch_of_one
 from schedgym.core.workload import Workload
@@ -211,22 +211,17 @@ def validate(record: ScheduleRecord) -> None:
     if record.truncated:
         raise InvalidSchedule("truncated: an episode cannot end with tasks left")
     runs = np.bincount(record.job, minlength=count)
-    for bad, what in ((runs > 1, "runs more than once"), (runs == 0, "never runs")):
-        if bad.any():
-            raise InvalidSchedule(f"task [{int(np.argmax(bad))}] {what}")
+    refuse_first("task", ((runs > 1, "runs more than once"), (runs == 0, "never runs")))
     if (record.job != np.arange(rows)).any():
         raise InvalidSchedule("rows must be sorted by task")
     vcpu, end = record.amount[:, 0], record.end
     leq = load / np.asarray(workload.jobs["efficiency"])[record.job, record.server]
-    for bad, what in (
-        (record.start != 0.0, "does not start at 0"),
-        (~(vcpu > 0.0), "has no vCPU"),
-        (np.abs(vcpu * end - leq) > ROUNDING * leq, "does not do its work"),
-    ):
-        if bad.any():
-            i = int(np.argmax(bad))
-            detail = f": {vcpu[i] * end[i]:.12g} of {leq[i]:.12g} vCPU s" if what.endswith("work") else ""
-            raise InvalidSchedule(f"task [{i}] {what}{detail}")
+    refuse_first("task", ((record.start != 0.0, "does not start at 0"), (~(vcpu > 0.0), "has no vCPU")))
+    bad = np.abs(vcpu * end - leq) > ROUNDING * leq
+    if bad.any():
+        i = int(np.argmax(bad))
+        done = f"{vcpu[i] * end[i]:.12g} of {leq[i]:.12g} vCPU s"
+        raise InvalidSchedule(f"task [{i}] does not do its work: {done}")
     own = read_limits(workload)
     used = own.member.astype(np.float64) @ np.bincount(record.server, weights=vcpu, minlength=servers)
     over = used > own.absolute * (1.0 + 1.001 * ROUNDING)  # plans may reach 1 + 1e-9, and sums are rounded
@@ -238,29 +233,3 @@ def validate(record: ScheduleRecord) -> None:
         raise InvalidSchedule(f"energy: {energy:.12g} of {cap:.12g} vCPU s")
     if record.final_time != end.max():
         raise InvalidSchedule(f"final_time: must be {end.max():.12g}, when the last task ends")
-
-
-def check_rows(record: ScheduleRecord, tasks: int, servers: int, resources: int) -> None:
-    """Check the shapes of a record's columns, and that every entry is a finite number or an index.
-
-    Raises:
-        InvalidSchedule: naming the column, or the first row at fault.
-    """
-    rows = len(record.job)
-    for name in ("job", "server", "start", "end"):
-        if getattr(record, name).shape != (rows,):
-            raise InvalidSchedule(f"{name}: must have one value per row")
-    if record.amount.shape != (rows, resources):
-        raise InvalidSchedule(
-            f"amount: must have the shape [{rows}, {resources}], got {list(record.amount.shape)}"
-        )
-    for bad, what in (
-        ((record.job < 0) | (record.job >= tasks), "names a task that does not exist"),
-        ((record.server < 0) | (record.server >= servers), "names a server that does not exist"),
-        (~(np.isfinite(record.start) & np.isfinite(record.end)), "has no start or end"),
-        (record.start > record.end, "ends before it starts"),
-        (~np.isfinite(record.amount).all(axis=1), "has no amount"),
-        (record.end > record.final_time, "ends after the episode"),
-    ):
-        if bad.any():
-            raise InvalidSchedule(f"row [{int(np.argmax(bad))}] {what}")

@@ -105,13 +105,8 @@ PROBLEM = Problem(
     presets={
         "small": {"tasks": 10, "arity": 4},
         # the points of the paper's figures; its third parameter of a point is the number of runs, 50
-        "fig4-40": {"tasks": 40, "arity": 8},
-        "fig4-100": {"tasks": 100, "arity": 8},
-        "fig4-200": {"tasks": 200, "arity": 8},
-        "fig5-6": {"tasks": 100, "arity": 6},
-        "fig5-8": {"tasks": 100, "arity": 8},
-        "fig5-10": {"tasks": 100, "arity": 10},
-        "fig5-12": {"tasks": 100, "arity": 12},
+        **{f"fig4-{tasks}": {"tasks": tasks, "arity": 8} for tasks in (40, 100, 200)},
+        **{f"fig5-{arity}": {"tasks": 100, "arity": arity} for arity in (6, 8, 10, 12)},
     },
     statements=(
         # 40% to 430% smaller, of which the rivals' time is 1.4 times
