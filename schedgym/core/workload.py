@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidWorkload, suggest
 
-__all__ = ["PAD", "SECTIONS", "Field", "Schema", "Workload", "shown"]
+__all__ = ["PAD", "SECTIONS", "Field", "Schema", "Workload", "refuse", "shown"]
 
 SECTIONS = ("jobs", "tasks", "cluster", "parameters")
 
@@ -28,6 +28,14 @@ PAD = -1
 LARGEST_WHOLE = 2.0**53
 #: most elements of a ragged field, padded: one absurdly long list must not exhaust the memory
 MOST_PADDED = 2**28
+
+
+def refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what: str) -> None:
+    """Raise InvalidWorkload with the place and the value of the first element that is bad, if any is."""
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        place = "".join(f"[{i}]" for i in index)
+        raise InvalidWorkload(f"{where}{place}: {what}, got {array[index]:g}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,14 +93,14 @@ class Field:
             return numbers
         array, given = self._lists(value, where) if self.ragged else (self._numbers(value, where), True)
         bad = ~np.isfinite(array)
-        self._refuse(array, bad, where, "must be finite")
+        refuse(array, bad, where, "must be finite")
         low = array <= self.minimum if self.exclusive else array < self.minimum
         sign = ">" if self.exclusive else ">="
-        self._refuse(array, low & given, where, f"must be {sign} {self.minimum:g} ({self.unit})")
+        refuse(array, low & given, where, f"must be {sign} {self.minimum:g} ({self.unit})")
         most = min(self.maximum, LARGEST_WHOLE) if self.kind == "int" else self.maximum
-        self._refuse(array, array > most, where, f"must be <= {most:g} ({self.unit})")
+        refuse(array, array > most, where, f"must be <= {most:g} ({self.unit})")
         if self.kind == "int":
-            self._refuse(array, array != np.floor(array), where, "must be a whole number")
+            refuse(array, array != np.floor(array), where, "must be a whole number")
             array = array.astype(np.int64)
         if self.ascending:
             descents = np.flatnonzero(np.diff(array) < 0)
@@ -123,7 +131,7 @@ class Field:
         if isinstance(value, (np.ndarray, np.integer)) and value.dtype.kind in "iu":
             raw = np.array(value)
             self._check_dimensions(raw, where, "name")
-            self._refuse(raw, (raw < 0) | (raw >= len(self.choices)), where, wanted)
+            refuse(raw, (raw < 0) | (raw >= len(self.choices)), where, wanted)
             return raw.astype(np.int64)
         raw = np.array(value, dtype=object)
         self._check_dimensions(raw, where, "name")
@@ -170,16 +178,9 @@ class Field:
         array = self._numbers(value, where)
         given = array != PAD
         inner = ~given[:, :-1] & given[:, 1:]
-        self._refuse(array[:, :-1], inner, where, "must be >= 0 before the end of its list")
+        refuse(array[:, :-1], inner, where, "must be >= 0 before the end of its list")
         width = int(given.any(axis=0).sum())
         return np.ascontiguousarray(array[:, :width]), given[:, :width]
-
-    @staticmethod
-    def _refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what: str) -> None:
-        if bad.any():
-            index = tuple(int(i) for i in np.argwhere(bad)[0])
-            place = "".join(f"[{i}]" for i in index)
-            raise InvalidWorkload(f"{where}{place}: {what}, got {array[index]:g}")
 
 
 def _pad(

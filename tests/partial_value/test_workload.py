@@ -32,8 +32,8 @@ from schedgym.problems.partial_value.workload import (
     TOYS,
     Drawing,
     Jobs,
+    Origin,
     Source,
-    TraceJobs,
     check_model,
     draw,
     from_trace,
@@ -234,7 +234,7 @@ def test_the_example_suits_both_models() -> None:
 # The paper's generator ------------------------------------------------------------------------
 
 
-def source_of(jobs: int | str, trace: TraceJobs | None = None, **parameters: Any) -> Source:
+def source_of(jobs: int | str, trace: Origin | None = None, **parameters: Any) -> Source:
     """The source of an environment with these parameters, of the paper's jobs or those of a made trace."""
     name = None if trace is None else "made"
     return Source(PartialValueParameters(jobs=jobs, trace=name, **parameters), trace)
@@ -432,7 +432,7 @@ def test_tasks_of_a_trace_become_jobs() -> None:
     assert jobs.tasks.tolist() == [2, 40, 21]  # 20 times 0.1, 2, and 1.0033 slots
     assert jobs.slots.tolist() == [1, 4, 3]
     assert jobs.demand.tolist() == [[0.2, 0.4], [0.05, 0.0], [0.025, 0.1]]
-    assert jobs.machines.tolist() == [24, 96] and not jobs.unit
+    assert jobs.machines.tolist() == [24, 96] and not jobs.constants["whole"]
     source = source_of(3, trace=jobs, load=None)
     own = tables(generate(0, 0, source))
     assert own.arrival.tolist() == [1, 1, 2]  # 299 s later is the same slot, 300 s the next

@@ -13,6 +13,7 @@ __all__ = ["CASES", "GROWTH"]
 ID = "schedgym/PartialValue-v0"
 ENVS = 256
 WINDOW = 32
+PRIORITY = {"view": "priority", "window": WINDOW}
 
 _SCORES = np.random.default_rng(0).uniform(-1.0, 1.0, (2 * ENVS, WINDOW))
 
@@ -29,20 +30,14 @@ CASES = (
     Benchmark(
         name="PartialValue priority, features, gym.make (100 jobs, 2 resources, fixed scores, copies)",
         id=ID,
-        parameters={"view": "priority", "observation": "features", "window": WINDOW},
+        parameters={**PRIORITY, "observation": "features"},
         act=_fixed_scores,
     ),
     *(
         Benchmark(
             name=f"vector face, {ENVS} envs, {model}, {observation}, {'copies' if copy else 'lent'}",
             id=ID,
-            parameters={
-                "view": "priority",
-                "model": model,
-                "observation": observation,
-                "window": WINDOW,
-                "copy": copy,
-            },
+            parameters={**PRIORITY, "model": model, "observation": observation, "copy": copy},
             act=_fixed_scores_each,
             num_envs=ENVS,
             steps=3000,
@@ -55,13 +50,7 @@ CASES = (
         Benchmark(
             name=f"vector face, {2 * ENVS} envs, {model}, features, copies, 2 threads",
             id=ID,
-            parameters={
-                "view": "priority",
-                "model": model,
-                "observation": "features",
-                "window": WINDOW,
-                "threads": 2,
-            },
+            parameters={**PRIORITY, "model": model, "observation": "features", "threads": 2},
             act=_fixed_scores_each,
             num_envs=2 * ENVS,
             steps=3000,

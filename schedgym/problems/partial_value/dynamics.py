@@ -253,9 +253,8 @@ def serve(env: Environment) -> float:
     rows, log, schedule, s = env.rows, env.log, env.schedule, env.state.scalars
     resources = rows.share.shape[1]
     load = env.scratch.load
+    load[:] = 0.0
     total = 0.0
-    for i in range(resources):
-        load[i] = 0.0
     for r in range(s.active):
         x = env.state.x[r]
         if x <= 0.0:
@@ -287,30 +286,11 @@ def observe_features(env: Environment, count: int) -> None:
     tokens, load = env.observation.jobs, env.scratch.load
     resources = rows.share.shape[1]
     for r in range(count):
-        # all is read before anything is written: the compiler cannot know that the arrays are apart
         own = env.state.tokens[rows.job[r]]
         left = rows.deadline[r] - s.slot
-        value = own[0]
-        served = own[1]
-        cap = own[2]
-        marginal = own[4]
-        density = own[5]
-        dominant = own[6]
-        linear = own[7]
-        power = own[8]
-        log = own[9]
-        tokens[r, 0] = value
-        tokens[r, 1] = served
-        tokens[r, 2] = cap
+        for f in range(tokens.shape[1]):
+            tokens[r, f] = own[f]
         tokens[r, 3] = 0.0 if hidden else left / (left + SLOT_SCALE)
-        tokens[r, 4] = marginal
-        tokens[r, 5] = density
-        tokens[r, 6] = dominant
-        tokens[r, 7] = linear
-        tokens[r, 8] = power
-        tokens[r, 9] = log
-        for i in range(JOB_FEATURES, tokens.shape[1]):
-            tokens[r, i] = own[i]
     for i in range(resources):
         seen = 0.0
         for r in range(count):
@@ -387,8 +367,7 @@ def begin(env: Environment) -> None:
     for job in range(jobs.size.jobs):
         schedule.served[job] = 0.0
         most += gain(jobs.utility[job], jobs.value[job], jobs.exponent[job], 0.0, jobs.tasks[job])
-    for i in range(schedule.load.shape[0]):
-        schedule.load[i] = 0.0
+    schedule.load[:] = 0.0
     schedule.totals.slots = 0
     schedule.totals.full = 0
     s.reward_scale = 1.0 / most if env.constants.config.normalize else 1.0
@@ -425,8 +404,7 @@ def allocation_fits(env: Environment) -> Any:
     """View allocation: whether the tasks that the action names may be served in this slot."""
     rows, load = env.rows, env.scratch.load
     resources = rows.share.shape[1]
-    for i in range(resources):
-        load[i] = 0.0
+    load[:] = 0.0
     for r in range(env.exchange.result.rows):
         x = env.exchange.numbers[r, 0]
         if x < -TOLERANCE or x > rows.cap[r] + TOLERANCE:

@@ -129,7 +129,7 @@ class PartialValueEnv(SchedulingEnv):
 
 
 class PartialValueVectorEnv(SchedulingVectorEnv):
-    """The native vector face of :class:`PartialValueEnv`: same spaces, batched."""
+    """The native vector environment of :class:`PartialValueEnv`: same spaces, batched."""
 
     problem: ClassVar[Problem] = PROBLEM
     env_class: ClassVar[type[SchedulingEnv]] = PartialValueEnv

@@ -230,13 +230,9 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
     refuse(amount > parallel[job] * (1.0 + TOLERANCE), "gets more tasks than it can run in a slot")
     served = np.zeros(number)
     before = np.empty(rows)
-    by_job = np.argsort(job, kind="stable")
-    first = np.searchsorted(job[by_job], np.arange(number + 1))
-    for j in range(number):
-        own = by_job[first[j] : first[j + 1]]
-        sums = np.concatenate([[0.0], np.cumsum(amount[own])])
-        before[own] = sums[:-1]
-        served[j] = sums[-1]
+    for r, (j, tasks) in enumerate(zip(job.tolist(), amount.tolist(), strict=True)):
+        before[r] = served[j]
+        served[j] += tasks
     refuse(before >= most[job] - TOLERANCE, "is served although it is complete")
     refuse(before + amount > most[job] * (1.0 + TOLERANCE), "gets more tasks than it has")
     _check_loads(record)

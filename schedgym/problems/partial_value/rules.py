@@ -293,20 +293,13 @@ def _fill_at(
 
 @helper
 def _fill(
-    plain: bool,
-    exact: float,
-    low: float,
-    high: float,
-    level: float,
-    n: int,
-    rows: Rows,
-    scratch: Scratch,
-    x: Floats,
+    plain: bool, exact: float, bracket: Any, level: float, n: int, rows: Rows, scratch: Scratch, x: Floats
 ) -> float:
     """Find the level at which a resource is full, up to ``exact``.
 
-    Newton's method between ``low``, which fits, and ``high``, which does not. The level is returned.
+    Newton's method between the ends of the bracket: the low one fits, the high one not. Returns the level.
     """
+    low, high = bracket
     if not (level > low and level < high):
         level = 2.0 * low if high == np.inf else 0.5 * (low + high)
     for _ in range(MOST_STEPS):
@@ -444,7 +437,7 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
             low = _level_of(scratch.order[first // 2 - 1], scratch)
         if first < 2 * count:
             high = _level_of(scratch.order[first // 2], scratch)
-    _fill(plain, EXACT, low, high, guess, n, rows, scratch, x)
+    _fill(plain, EXACT, (low, high), guess, n, rows, scratch, x)
 
 
 # Whole tasks by value -------------------------------------------------------------------------
@@ -647,7 +640,7 @@ def _leap(n: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
         return False
     if not plain:
         guess = _guess_level(1.0 / fullest, n, rows, scratch)
-    level = _fill(plain, ABOUT, 0.0, np.inf, guess, n, rows, scratch, x)
+    level = _fill(plain, ABOUT, (0.0, np.inf), guess, n, rows, scratch, x)
     for r in range(n):
         count = _tasks_until(r, level, rows, scratch)
         x[r] = min(max(count - rows.served[r], 0.0), rows.cap[r])

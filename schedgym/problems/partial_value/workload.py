@@ -20,7 +20,7 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import exponential, stream, uniform
 from schedgym.core.stepping import draw_each
 from schedgym.core.tables import accessor, draw_into
-from schedgym.core.workload import Field, Schema, Workload
+from schedgym.core.workload import Field, Schema, Workload, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import UTILITIES
 from schedgym.problems.partial_value.rules import LINEAR, LOG, POWER, TOLERANCE
@@ -40,9 +40,9 @@ __all__ = [
     "TOYS",
     "Drawing",
     "Jobs",
+    "Origin",
     "Source",
     "Toy",
-    "TraceJobs",
     "check_model",
     "draw",
     "from_trace",
@@ -74,30 +74,20 @@ ARRIVALS, DEADLINES, VALUES, DEMANDS, WINDOWS = range(5)  # random streams
 def _check(sections: dict[str, Fields], prefix: str) -> None:
     """What must hold between fields: jobs end after they arrive, some slot exists, powers have exponents."""
     jobs = sections["jobs"]
-    arrival, deadline, utility = jobs["arrival"], jobs["deadline"], jobs["utility"]
+    arrival, deadline, power = jobs["arrival"], jobs["deadline"], jobs["utility"] == POWER
     early = deadline < arrival
-    if early.any():
-        i = int(np.argmax(early))
-        raise InvalidWorkload(
-            f"{prefix}jobs.deadline[{i}]: must be >= {arrival[i]:g}, the arrival, got {deadline[i]:g}"
-        )
+    first = arrival[np.argmax(early)]
+    refuse(deadline, early, f"{prefix}jobs.deadline", f"must be >= {first:g}, the arrival")
     if deadline.max() < 1:
         raise InvalidWorkload(f"{prefix}jobs.deadline: must be >= 1, the first slot, for one job at least")
-    power = utility == POWER
-    if power.any() and "exponent" not in jobs:
+    if "exponent" in jobs:
+        refuse(jobs["exponent"], jobs["exponent"] >= 1, f"{prefix}jobs.exponent", "must be < 1 ()")
+    elif power.any():
         i = int(np.argmax(power))
         raise InvalidWorkload(f"{prefix}jobs.exponent: missing, but jobs.utility[{i}] is 'power'")
-    if "exponent" in jobs and (jobs["exponent"] >= 1).any():
-        i = int(np.argmax(jobs["exponent"] >= 1))
-        raise InvalidWorkload(f"{prefix}jobs.exponent[{i}]: must be < 1 (), got {jobs['exponent'][i]:g}")
     with np.errstate(over="ignore"):
         share = jobs["demand"] / sections["cluster"]["capacity"]
-    beyond = share > LARGEST
-    if beyond.any():
-        i, r = (int(k) for k in np.argwhere(beyond)[0])
-        raise InvalidWorkload(
-            f"{prefix}jobs.demand[{i}][{r}]: must be <= {LARGEST:g} times the capacity, got {share[i, r]:g}"
-        )
+    refuse(share, share > LARGEST, f"{prefix}jobs.demand", f"must be <= {LARGEST:g} times the capacity")
 
 
 def _size(name: str, unit: str, *dimensions: str, least: float = 0.0, exclusive: bool = True) -> Field:
@@ -128,11 +118,7 @@ def check_model(workload: Workload, model: str | None) -> None:
     for name in ("parallelism", "tasks"):
         values = workload.jobs[name]
         broken = values != np.floor(values)
-        if broken.any():
-            i = int(np.argmax(broken))
-            raise InvalidWorkload(
-                f"jobs.{name}[{i}]: must be a whole number in the discrete model, got {values[i]:g}"
-            )
+        refuse(values, broken, f"jobs.{name}", "must be a whole number in the discrete model")
 
 
 def make_workload(capacity: npt.ArrayLike, **jobs: Any) -> Workload:
@@ -229,14 +215,14 @@ ORIGIN = record_dtype(
 
 
 class Origin(NamedTuple):
-    """What a draw needs to know beside seed and episode; without a trace its arrays are empty."""
+    """What a draw needs to know beside seed and episode: jobs of a trace in this problem's units, if any."""
 
     constants: Annotated[Any, ORIGIN]
-    arrival: Annotated[Floats, "traced"]  # of the trace's jobs, as are the next four: see :class:`TraceJobs`
-    slots: Annotated[Integers, "traced"]
-    tasks: Annotated[Floats, "traced"]
-    demand: Annotated[Floats, "traced", "resource"]
-    machines: Annotated[Floats, "machine_resource"]
+    arrival: Annotated[Floats, "traced"]  # [s], not decreasing
+    slots: Annotated[Integers, "traced"]  # in which a job may be served
+    tasks: Annotated[Floats, "traced"]  # Y, whole
+    demand: Annotated[Floats, "traced", "resource"]  # R
+    machines: Annotated[Floats, "known"]  # capacity of the trace's machines; empty if it tells none
 
 
 class Drawing(NamedTuple):
@@ -244,17 +230,6 @@ class Drawing(NamedTuple):
 
     source: Annotated[Origin, SHARED]
     jobs: Jobs
-
-
-class TraceJobs(NamedTuple):
-    """Jobs of a trace in this problem's units, except for their arrivals. J jobs, m resources."""
-
-    arrival: Floats  # [J] s, not decreasing
-    slots: Integers  # [J] in which a job may be served
-    tasks: Floats  # [J] Y, whole
-    demand: Floats  # [J, m] R
-    machines: Floats  # [m] capacity of the trace's machines; empty if it tells none
-    unit: bool  # whether every task needs one unit of one resource
 
 
 class Source:
@@ -271,7 +246,7 @@ class Source:
 
     Args:
         parameters: of the environment.
-        trace: the jobs of its trace, if it names one.
+        trace: of :func:`from_trace`, if it names a trace.
 
     Attributes:
         jobs, resources: sizes of an episode.
@@ -282,17 +257,17 @@ class Source:
         InvalidParameter: when the arguments do not go together, or lead beyond LAST_SLOT or LARGEST.
     """
 
-    def __init__(self, parameters: PartialValueParameters, trace: TraceJobs | None = None) -> None:
+    def __init__(self, parameters: PartialValueParameters, trace: Origin | None = None) -> None:
+        self.jobs, self.windows = 0 if trace is None else len(trace.arrival), 0
+        if parameters.jobs != "all":
+            self.jobs = int(parameters.jobs)
         if trace is None:
-            self.jobs, self.windows = int(parameters.jobs), 0
-            _check_synthetic(parameters)
-            none, resources = np.zeros(0), 1 if parameters.single else 2
-            whole = np.zeros(0, dtype=np.int64)
-            trace = TraceJobs(none, whole, none, np.zeros((0, resources)), none, parameters.single)
+            self._check_synthetic(parameters)
+            sizes = {"traced": 0, "resource": 1 if parameters.single else 2, "known": 0}
+            trace = allocate(Origin, sizes)
         else:
-            self.jobs = len(trace.arrival) if parameters.jobs == "all" else int(parameters.jobs)
             self.windows = len(trace.arrival) // self.jobs
-            self._check_windows(trace, parameters)
+            self._check_windows(parameters, trace)
         if parameters.value_max > LARGEST:
             raise InvalidParameter(f"value_max: must be <= {LARGEST:g}, got {parameters.value_max:g}")
         self.resources = trace.demand.shape[1]
@@ -302,12 +277,29 @@ class Source:
             "exponent": parameters.exponent if parameters.utility == "power" else EXPONENT,
             "load": parameters.load or 0.0,
             "trace_windows": self.windows,
-            "whole": trace.unit,
+            "whole": trace.constants["whole"],
         }
         record = np.array(tuple(constants[name] for name in ORIGIN.names or ()), dtype=ORIGIN)
-        self.arrays = Origin(record, *trace[:-1])
+        self.arrays = trace._replace(constants=record)
 
-    def _check_windows(self, trace: TraceJobs, parameters: PartialValueParameters) -> None:
+    def _check_synthetic(self, given: PartialValueParameters) -> None:
+        """Refuse parameters of the generator that lead beyond LAST_SLOT or LARGEST."""
+        last = LAST_SLOT / 100  # an exponential draw is less than 37 times its mean
+        if self.jobs / given.rate > last:
+            raise InvalidParameter(
+                f"rate: {self.jobs} jobs at {given.rate:g} per slot take more than {last:g} slots"
+            )
+        if given.windows > last:
+            raise InvalidParameter(f"windows: must be <= {last:g} slots, got {given.windows:g}")
+        for name in ("heterogeneity", "capacity"):
+            if getattr(given, name) > LARGEST:
+                raise InvalidParameter(f"{name}: must be <= {LARGEST:g}, got {getattr(given, name):g}")
+        if given.heterogeneity / given.capacity > LARGEST:
+            raise InvalidParameter(
+                f"capacity: {given.capacity:g} is too small for a demand of {given.heterogeneity:g}"
+            )
+
+    def _check_windows(self, parameters: PartialValueParameters, trace: Origin) -> None:
         """Refuse a trace that is too short or tells too little, and windows that would pass LAST_SLOT."""
         if self.windows == 0:
             raise InvalidParameter(
@@ -327,24 +319,6 @@ class Source:
             )
 
 
-def _check_synthetic(given: PartialValueParameters) -> None:
-    """Refuse parameters of the generator that lead beyond LAST_SLOT or LARGEST."""
-    last = LAST_SLOT / 100  # an exponential draw is less than 37 times its mean
-    if given.jobs / given.rate > last:  # type: ignore[operator]  # no "all" without a trace
-        raise InvalidParameter(
-            f"rate: {given.jobs} jobs at {given.rate:g} per slot take more than {last:g} slots"
-        )
-    if given.windows > last:
-        raise InvalidParameter(f"windows: must be <= {last:g} slots, got {given.windows:g}")
-    for name in ("heterogeneity", "capacity"):
-        if getattr(given, name) > LARGEST:
-            raise InvalidParameter(f"{name}: must be <= {LARGEST:g}, got {getattr(given, name):g}")
-    if given.heterogeneity / given.capacity > LARGEST:
-        raise InvalidParameter(
-            f"capacity: {given.capacity:g} is too small for a demand of {given.heterogeneity:g}"
-        )
-
-
 def make_source(parameters: PartialValueParameters) -> Source:
     """The source that an environment's parameters name; reads the trace's files, if any."""
     if parameters.trace is None:
@@ -362,7 +336,7 @@ def make_source(parameters: PartialValueParameters) -> Source:
 
 def from_trace(
     trace: Trace | JobTrace, *, slot_seconds: float = 300.0, slack: float = 2.0, parallelism: int = 20
-) -> TraceJobs:
+) -> Origin:
     """Jobs of a trace, cut into tasks of one slot of which ``parallelism`` (X) run at a time.
 
     A task of the trace that runs for D seconds on c cores with g GiB becomes a job whose tasks need 1/X of c
@@ -410,13 +384,15 @@ def from_trace(
             raise InvalidWorkload(
                 f"{trace.name}: job [{i}] has {values[i]:g} {what}, more than {most:g}: take longer slots"
             )
-    return TraceJobs(
+    constants = np.zeros((), dtype=ORIGIN)
+    constants["whole"] = unit
+    return Origin(
+        constants=constants,
         arrival=np.ascontiguousarray(arrival),
         slots=slots.astype(np.int64),
         tasks=tasks,
         demand=np.ascontiguousarray(demand),
         machines=capacity if (capacity > 0).all() else np.zeros(0),
-        unit=unit,
     )
 
 
