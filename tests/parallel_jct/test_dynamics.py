@@ -337,10 +337,10 @@ def test_repairs_of_plans() -> None:
     assert info["repaired"]
     reduced = oracle.rec(own, tuple(worst))
     assert reduced is not None
-    running = env.simulator.arrays.running
-    rows = running.job[0, : own.tasks] == observation["job"][0]
+    running = env.simulator.state.running
+    rows = running["job"][0, : own.tasks] == observation["job"][0]
     assert rows.all()
-    assert tuple(running.server[0, : own.tasks].tolist()) == reduced
+    assert tuple(running["server"][0, : own.tasks].tolist()) == reduced
     env.reset(seed=1)
     for row in (-1.0, 0.5, 5.0, window + 1.0):
         action[0, 0] = row

@@ -28,7 +28,7 @@ from schedgym.core.arrays import (
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
 from schedgym.core.tables import accessor
-from schedgym.problems.parallel_jct.metrics import Log, Schedule
+from schedgym.problems.parallel_jct.metrics import CRUMB, INSTANT, Log, Schedule
 from schedgym.problems.parallel_jct.tokens import (
     COUNT_SCALE,
     GLOBAL_FEATURES,
@@ -69,7 +69,6 @@ __all__ = [
     "Environment",
     "Observation",
     "Plan",
-    "Running",
     "State",
     "decide_pick",
     "decide_place",
@@ -83,8 +82,6 @@ ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
 #: what was decided: nothing yet (a job is being planned), end the round, launch the job, its planning failed
 OPEN, END, LAUNCH, FAIL = range(4)
 
-INSTANT = 1e-9  # events this close (relative from 1 s on) are one
-CRUMB = 1e-9  # less of a server's capacity than this share is none
 ROUNDING = 1e-9  # by which given vCPU may exceed a limit
 
 
@@ -139,6 +136,20 @@ CONFIG = record_dtype(
 )
 
 
+#: a running task
+RUNNING = record_dtype(
+    ("task", np.int64),
+    ("job", np.int64),
+    ("server", np.int64),
+    ("piece", np.int64),  # row of the log that goes on, or -1
+    ("leq", np.float64),
+    ("remaining", np.float64),
+    ("base", np.float64),
+    ("extra", np.float64),
+    ("end", np.float64),
+)
+
+
 class Constants(NamedTuple):
     """What stays the same for the life of a simulator."""
 
@@ -146,9 +157,10 @@ class Constants(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything that changes in an episode, but for the running tasks and the plan."""
+    """Everything that changes in an episode, but for the plan."""
 
     scalars: Annotated[Any, SCALARS]
+    running: Annotated[Any, RUNNING, "task"]
     queue: Annotated[Integers32, "job"]  # waiting jobs
     first_row: Annotated[Integers32, "job"]  # of each waiting row: where its tasks are in the observation
     failed: Annotated[Bytes, "job"]  # by job: in this round
@@ -160,20 +172,6 @@ class State(NamedTuple):
     available: Annotated[Floats, "server"]
     limits: Annotated[Floats, "group"]
     alive: Annotated[Bytes, "server"]  # whether all groups of the server have something available
-
-
-class Running(NamedTuple):
-    """The running tasks."""
-
-    task: Annotated[Integers32, "task"]
-    job: Annotated[Integers, "task"]
-    server: Annotated[Integers, "task"]
-    leq: Annotated[Floats, "task"]
-    remaining: Annotated[Floats, "task"]
-    base: Annotated[Floats, "task"]
-    extra: Annotated[Floats, "task"]
-    end: Annotated[Floats, "task"]
-    piece: Annotated[Integers32, "task"]  # row of the log that goes on, or -1
 
 
 class Plan(NamedTuple):
@@ -191,6 +189,7 @@ class Plan(NamedTuple):
 class Observation(NamedTuple):
     """Buffers that the kernel writes; those of the other kind have length 0."""
 
+    # shown in exact units, in every view
     clock: Annotated[Floats, 1]
     event: Annotated[Bytes, 3]
     time_to_tick: Annotated[Floats, 1]
@@ -203,7 +202,6 @@ class Observation(NamedTuple):
     least_energy: Annotated[Floats, "unit_row"]
     energy_cap: Annotated[Floats, "unit_row"]
     failed: Annotated[Bytes, "unit_row"]
-    job_mask: Annotated[Bytes, "row"]
     waiting: Annotated[Integers, 1]
     backlog: Annotated[Integers, 1]
     load: Annotated[Floats, "task_row"]
@@ -215,11 +213,15 @@ class Observation(NamedTuple):
     run_remaining: Annotated[Floats, "running_row"]
     run_base: Annotated[Floats, "running_row"]
     run_extra: Annotated[Floats, "running_row"]
+    # in the views that plan a job task by task
     open_job: Annotated[Integers, 1]
     next_task: Annotated[Integers, 1]
     placement: Annotated[Integers32, "planned"]
     energy: Annotated[Floats, 1]
+    # in both kinds of observation
+    job_mask: Annotated[Bytes, "row"]
     action_mask: Annotated[Bytes, "mask"]
+    # as tokens
     job_tokens: Annotated[Floats32, "token_row", JOB_FEATURES]
     server_tokens: Annotated[Floats32, "token_server", SERVER_FEATURES]
     global_tokens: Annotated[Floats32, GLOBAL_FEATURES]
@@ -234,7 +236,6 @@ class Environment(NamedTuple):
     membership: Annotated[Membership, SHARED]
     jobs: Jobs
     state: State
-    running: Running
     plan: Plan
     schedule: Schedule
     log: Log
@@ -276,15 +277,15 @@ def job_of(env: Environment, job: int) -> Job:
 @helper
 def recount(env: Environment) -> None:
     """What is reserved on each server, and so available to a job, on it and in each group."""
-    s, state, jobs, running, membership = env.state.scalars, env.state, env.jobs, env.running, env.membership
+    s, state, jobs, membership = env.state.scalars, env.state, env.jobs, env.membership
     servers = jobs.cpu.shape[0]
     for j in range(servers):
         state.reserved[j] = 0.0
         state.weight[j] = 0.0
     for q in range(s.running):
-        j = running.server[q]
-        state.reserved[j] += running.base[q]
-        state.weight[j] += running.leq[q]
+        row = state.running[q]
+        state.reserved[row.server] += row.base
+        state.weight[row.server] += row.leq
     for j in range(servers):
         left = jobs.cpu[j] - state.reserved[j]
         state.available[j] = left if left > CRUMB * jobs.cpu[j] else 0.0
@@ -306,38 +307,39 @@ def distribute(env: Environment) -> None:
 
     A task whose vCPU change begins a new row of the log. Call :func:`recount` before.
     """
-    s, state, running, log = env.state.scalars, env.state, env.running, env.log
+    s, state, log = env.state.scalars, env.state, env.log
     for q in range(s.running):
-        j = running.server[q]
+        row = state.running[q]
         extra = 0.0
         if env.constants.config.drc:
-            left = env.jobs.cpu[j] - state.reserved[j]
+            left = env.jobs.cpu[row.server] - state.reserved[row.server]
             if left > 0.0:
-                extra = left * running.leq[q] / state.weight[j]
-        if running.piece[q] < 0 or extra != running.extra[q]:
-            row = log.size.rows
-            log.size.rows = row + 1
-            running.extra[q] = extra
-            running.piece[q] = row
-            log.task[row] = running.task[q]
-            log.server[row] = j
-            log.start[row] = s.clock
-            log.end[row] = s.clock
-            log.base[row] = running.base[q]
-            log.extra[row] = extra
-        running.end[q] = s.clock + running.remaining[q] / (running.base[q] + extra)
+                extra = left * row.leq / state.weight[row.server]
+        if row.piece < 0 or extra != row.extra:
+            piece = log.size.rows
+            log.size.rows = piece + 1
+            row.extra = extra
+            row.piece = piece
+            log.task[piece] = row.task
+            log.server[piece] = row.server
+            log.start[piece] = s.clock
+            log.end[piece] = s.clock
+            log.base[piece] = row.base
+            log.extra[piece] = extra
+        row.end = s.clock + row.remaining / (row.base + extra)
 
 
 @helper
 def work_until(env: Environment, now: float) -> None:
     """Let the running tasks work until an instant; what passes for the jobs in the system is charged."""
-    s, running = env.state.scalars, env.running
+    s = env.state.scalars
     passed = now - s.clock
     if passed <= 0.0:
         return
     for q in range(s.running):
-        running.remaining[q] -= (running.base[q] + running.extra[q]) * passed
-        env.log.end[running.piece[q]] = now
+        row = env.state.running[q]
+        row.remaining -= (row.base + row.extra) * passed
+        env.log.end[row.piece] = now
     s.clock = now
     s.charged += passed * (s.arrived - s.completed)
 
@@ -345,28 +347,20 @@ def work_until(env: Environment, now: float) -> None:
 @helper
 def complete_tasks(env: Environment) -> Any:
     """Remove the running tasks whose end has come; whether there are any."""
-    s, running, schedule = env.state.scalars, env.running, env.schedule
+    s, state, schedule = env.state.scalars, env.state, env.schedule
     kept = 0
     for q in range(s.running):
-        if running.end[q] <= s.clock or same_instant(running.end[q], s.clock):
-            job = running.job[q]
-            schedule.completed[running.task[q]] = True
-            env.state.unfinished[job] -= 1
-            if env.state.unfinished[job] == 0:
-                schedule.completion[job] = s.clock
+        row = state.running[q]
+        if row.end <= s.clock or same_instant(row.end, s.clock):
+            schedule.completed[row.task] = True
+            state.unfinished[row.job] -= 1
+            if state.unfinished[row.job] == 0:
+                schedule.completion[row.job] = s.clock
                 s.completed += 1
-            continue
-        if kept < q:
-            running.task[kept] = running.task[q]
-            running.job[kept] = running.job[q]
-            running.server[kept] = running.server[q]
-            running.leq[kept] = running.leq[q]
-            running.remaining[kept] = running.remaining[q]
-            running.base[kept] = running.base[q]
-            running.extra[kept] = running.extra[q]
-            running.end[kept] = running.end[q]
-            running.piece[kept] = running.piece[q]
-        kept += 1
+        else:
+            if kept < q:
+                state.running[kept] = row
+            kept += 1
     some = kept < s.running
     s.running = kept
     return some
@@ -375,23 +369,23 @@ def complete_tasks(env: Environment) -> Any:
 @helper
 def launch(env: Environment) -> None:
     """Put the job in row ``scalars.row`` to work as planned."""
-    s, state, jobs, running, plan = env.state.scalars, env.state, env.jobs, env.running, env.plan
+    s, state, jobs, plan = env.state.scalars, env.state, env.jobs, env.plan
     job = state.queue[s.row]
     first, count = jobs.first_task[job], tasks_of(env, job)
     energy = 0.0
     for i in range(count):
-        q = s.running
-        j = plan.placement[i]
-        leq = jobs.load[first + i] / jobs.efficiency[first + i, j]
-        running.task[q] = first + i
-        running.job[q] = job
-        running.server[q] = j
-        running.leq[q] = leq
-        running.remaining[q] = leq
-        running.base[q] = plan.vcpu[i]
-        running.extra[q] = 0.0
-        running.piece[q] = -1
-        s.running = q + 1
+        server = plan.placement[i]
+        leq = jobs.load[first + i] / jobs.efficiency[first + i, server]
+        row = state.running[s.running]
+        row.task = first + i
+        row.job = job
+        row.server = server
+        row.piece = -1
+        row.leq = leq
+        row.remaining = leq
+        row.base = plan.vcpu[i]
+        row.extra = 0.0
+        s.running += 1
         energy += leq
     state.unfinished[job] = count
     env.schedule.launch[job] = s.clock
@@ -452,7 +446,7 @@ def next_event(env: Environment) -> float:
         exact = min(exact, s.ticks * env.constants.config.tick)
     now = exact
     for q in range(s.running):
-        now = min(now, env.running.end[q])
+        now = min(now, env.state.running[q].end)
     return exact if exact < math.inf and same_instant(now, exact) else now
 
 
@@ -1049,16 +1043,17 @@ def observe_jobs(env: Environment, count: int) -> None:
 @helper
 def observe_running(env: Environment) -> None:
     """Write the running tasks in exact units."""
-    s, running, seen = env.state.scalars, env.running, env.observation
+    s, seen = env.state.scalars, env.observation
     rows = min(s.running, env.constants.config.running_window)
     seen.running[0] = s.running
     for q in range(rows):
-        seen.run_job[q] = running.job[q]
-        seen.run_server[q] = running.server[q]
-        seen.run_leq[q] = running.leq[q]
-        seen.run_remaining[q] = max(running.remaining[q], 0.0)
-        seen.run_base[q] = running.base[q]
-        seen.run_extra[q] = running.extra[q]
+        row = env.state.running[q]
+        seen.run_job[q] = row.job
+        seen.run_server[q] = row.server
+        seen.run_leq[q] = row.leq
+        seen.run_remaining[q] = max(row.remaining, 0.0)
+        seen.run_base[q] = row.base
+        seen.run_extra[q] = row.extra
     for q in range(rows, s.shown_running):
         seen.run_job[q] = 0
         seen.run_server[q] = 0
@@ -1141,7 +1136,7 @@ def write_server_tokens(env: Environment) -> float:
         for f in range(4, SERVER_FEATURES):
             tokens[j, f] = 0.0
     for q in range(state.scalars.running):
-        tokens[env.running.server[q], 2] += 1.0
+        tokens[env.state.running[q].server, 2] += 1.0
     for j in range(cpu.shape[0]):
         tokens[j, 2] = tokens[j, 2] / (tokens[j, 2] + COUNT_SCALE)
     return free

@@ -19,7 +19,6 @@ from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import measure_each
 from schedgym.core.tables import Table, accessor, batch_of_one
-from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, is_granted, tables
@@ -252,16 +251,6 @@ def _totals(owner: I8, owners: int, amount: F8) -> F8:
     return np.asarray(np.bincount(owner, weights=amount, minlength=owners), dtype=np.float64)
 
 
-def _caps(workload: Workload) -> tuple[F8, F8, F8]:
-    """Load, least energy and the largest possible cap of each job before anything is granted; [J]."""
-    job, load = np.asarray(workload.tasks["job"]), np.asarray(workload.tasks["load"])
-    jobs = len(workload.jobs["arrival"])
-    total = _totals(job, jobs, load)
-    least = _totals(job, jobs, load / np.asarray(workload.tasks["efficiency"]).max(axis=1))
-    ratio = np.asarray(workload.jobs.get("energy_cap_ratio", LARGEST_RATIO))
-    return total, least, ratio * total
-
-
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
     jobs, own = tables(record.workload), pieces(record)
@@ -368,8 +357,9 @@ def _check_jobs(record: ScheduleRecord, own: Pieces) -> None:
     early = own.launch < np.asarray(workload.jobs["arrival"])
     if early.any():
         raise InvalidSchedule(f"job [{int(np.argmax(early))}] starts before it arrives")
-    _, least, cap = _caps(workload)
-    cap = np.maximum(cap, least)
+    jobs = tables(workload)
+    ratio = np.where(np.isnan(jobs.energy_cap_ratio), LARGEST_RATIO, jobs.energy_cap_ratio)
+    cap = np.maximum(ratio * jobs.total_load, jobs.least_energy)
     energy = _totals(own.job, len(cap), own.leq)
     over = energy > cap * (1.0 + ENERGY_ROUNDING)
     if over.any():

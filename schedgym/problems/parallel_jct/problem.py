@@ -108,17 +108,10 @@ class ParallelJCTParameters(Parameters):
             raise InvalidParameter("workload and trace: give one of them, not both")
         if self.jobs == "all" and self.trace is None:
             raise InvalidParameter("jobs: 'all' needs a trace")
-        tree = (
-            "arity",
-            "rack_share",
-            "pod_share",
-            "data_centre_share",
-            "server_caps",
-            "cpu",
-            "efficiency_min",
-        )
+        tree = ("arity", "rack_share", "pod_share", "data_centre_share", "server_caps", "cpu")
         drawn = ("reading", "rate")
-        idle = {"workload": ("jobs", "most_tasks", "load_max", *tree, *drawn), "trace": drawn}
+        all_drawn = ("jobs", "most_tasks", "load_max", "efficiency_min", *tree, *drawn)
+        idle = {"workload": all_drawn, "trace": drawn}
         for source, names in idle.items():
             for field in dataclasses.fields(self):
                 chosen = getattr(self, field.name) != field.default

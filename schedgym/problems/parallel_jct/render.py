@@ -12,13 +12,13 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
-    state, jobs, rows = simulator.state, simulator.jobs, simulator.arrays.running
+    state, jobs = simulator.state, simulator.jobs
     s, window = state.scalars[index], simulator.interface.sizes["window"]
     running, waiting, count = int(s["running"]), int(s["waiting"]), int(jobs.size["jobs"][index])
-    server, job = rows.server[index, :running], rows.job[index, :running]
-    speed = rows.base[index, :running].copy()
-    if not s["deciding"]:  # a round takes back what was lent
-        speed += rows.extra[index, :running]
+    rows = state.running[index, :running]
+    server, job, speed = rows["server"], rows["job"], rows["base"].copy()
+    if not s["deciding"]:  # a round takes back what the tasks had beyond
+        speed += rows["extra"]
     bars = []
     for j in range(len(jobs.cpu[index])):
         here = np.flatnonzero(server == j)

@@ -27,14 +27,10 @@ DECIDE = {
 PIECES_PER_TASK = 4  # rows of the log that an episode takes at first; it grows
 #: parameters that kernels take as they are
 PLAIN = ("drc", "tick", "max_time", "max_moves", "normalize")
-#: what an observation tells in exact units, of all the observation's own arrays: of the instant, of waiting
-#: jobs and their tasks, of running tasks; and of the job being planned
-SHOWN = (
-    *("clock", "event", "time_to_tick"),
-    *("job", "arrival", "age", "tasks", "first_task", "total_load", "least_energy", "energy_cap"),
-    *("failed", "job_mask", "waiting", "backlog", "load", "efficiency"),
-    *("running", "run_job", "run_server", "run_leq", "run_remaining", "run_base", "run_extra"),
-)
+#: what observations tell in exact units, of the observation's own arrays: in every view, and of a plan
+FIELDS = dynamics.Observation._fields
+UNITS = FIELDS[: FIELDS.index("open_job")]
+PLANNED = FIELDS[FIELDS.index("open_job") : FIELDS.index("job_mask")]
 
 
 class ParallelJCTSimulator(Simulator):
@@ -109,25 +105,22 @@ class ParallelJCTSimulator(Simulator):
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
         buffers, state, jobs = self.arrays.observation, self.arrays.state, self.arrays.jobs
         most_tasks, servers = self.interface.sizes["tasks"], self.interface.sizes["servers"]
-        if self.parameters.observation == "features":
-            shown = {
-                "jobs": buffers.job_tokens,
-                "servers": buffers.server_tokens,
-                "globals": buffers.global_tokens,
-                "job_mask": buffers.job_mask,
-            }
-            if self.parameters.view == "search":
-                shown["moves"] = buffers.move_tokens.reshape((self.num_envs, most_tasks, servers, -1))
-        else:
-            shown = {name: getattr(buffers, name) for name in SHOWN}
-            shown |= {"capacity": jobs.cpu, "available": state.available}
-            shown |= {"groups": jobs.matrix, "limits": state.limits}
-            if self.parameters.view in views.TASK_VIEWS:
-                self.scalars = ("open_job", "next_task")
-                shown |= {name: getattr(buffers, name)[:, 0] for name in self.scalars}
-                shown |= {"placement": buffers.placement, "energy": buffers.energy}
+        shown = {"job_mask": buffers.job_mask}
         if buffers.action_mask.shape[1]:
             shown["action_mask"] = buffers.action_mask
+        if self.parameters.observation == "features":
+            shown |= {"jobs": buffers.job_tokens, "servers": buffers.server_tokens}
+            shown |= {"globals": buffers.global_tokens}
+            if self.parameters.view == "search":
+                shown["moves"] = buffers.move_tokens.reshape((self.num_envs, most_tasks, servers, -1))
+            return shown
+        shown |= {name: getattr(buffers, name) for name in UNITS}
+        shown |= {"capacity": jobs.cpu, "available": state.available}
+        shown |= {"groups": jobs.matrix, "limits": state.limits}
+        if self.parameters.view in views.TASK_VIEWS:
+            self.scalars = ("open_job", "next_task")
+            shown |= {name: getattr(buffers, name) for name in PLANNED}
+            shown |= {name: shown[name][:, 0] for name in self.scalars}
         return shown
 
     def _check(self, workload: Workload) -> None:
