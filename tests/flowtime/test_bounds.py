@@ -337,7 +337,7 @@ def test_a_default_episode() -> None:
     """Much stronger than the paper's bounds, where those are weak, and not far from the policies."""
     best, paper = [], []
     for seed in range(3):
-        workload = generate(seed, 0, Source("1d", 60, (16, 8, 8, 4, 4, 4, 2, 2)))
+        workload = generate(seed, 0, Source(FlowtimeParameters()))
         own = tables(workload)
         columns = own.arrival.tolist(), own.processing[:, 0].tolist(), own.cpu[:, 0].tolist()
         instance = Instance([Job(*row) for row in zip(*columns, strict=True)], own.server_cpu.tolist())

@@ -14,7 +14,7 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
-from schedgym.problems.flowtime.metrics import validate
+from schedgym.problems.flowtime.metrics import fates, validate
 from schedgym.problems.flowtime.workload import make_mapreduce, make_workload
 from tests.flowtime import oracle
 
@@ -145,7 +145,7 @@ def test_random_allocations(kind: str, k: float, alpha: float, tmp_path: Any) ->
         assert not truncated
         record = env.record()
         validate(record)
-        assert env.simulator.state.completion[0].tolist() == outcome.completion
+        assert fates(env.record())["completion"] == outcome.completion
         expected = sum(oracle.rewards(instance, outcome, k, alpha=alpha))
         assert total == pytest.approx(expected, rel=1e-9)
         metrics = oracle.metrics(instance, outcome, k)
@@ -177,7 +177,7 @@ def test_mistaken_declarations(mode: str, kind: str, tmp_path: Any) -> None:
         env = make(tmp_path, declared, kind, view="allocation", strict=True, estimation=mode)
         outcome, total, _, _ = play(env, declared, rng, mode, 2.0)
         validate(env.record())
-        assert env.simulator.state.completion[0].tolist() == outcome.completion
+        assert fates(env.record())["completion"] == outcome.completion
         assert total == pytest.approx(sum(oracle.rewards(declared, outcome, 2.0)), rel=1e-9)
 
 
@@ -214,12 +214,12 @@ def test_repair_takes_from_the_last_servers_and_the_latest_jobs(tmp_path: Any) -
     _, _, _, _, info = env.step(np.array([[2, 2], [1, 1], [1, 0]]))
     # job 0 has a cap of 3; server 0 has 2 cores and server 1 room for 6 GB
     assert info["repaired"]
-    assert env.simulator.row_arrays.held[0].tolist() == [[2, 1], [0, 0], [0, 0]]
+    assert env.simulator.arrays.rows.held[0].tolist() == [[2, 1], [0, 0], [0, 0]]
     strict = make(tmp_path, instance, "2d", view="allocation", strict=True)
     strict.reset()
     with pytest.raises(InvalidAction):
         strict.step(np.array([[2, 2], [1, 1], [1, 0]]))
-    assert strict.simulator.row_arrays.granted.sum() == 0
+    assert strict.simulator.arrays.rows.granted.sum() == 0
 
 
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])

@@ -19,13 +19,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schedgym.core.arrays import allocate, sizes_of
 from schedgym.core.record import ScheduleRecord
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
-from schedgym.problems.flowtime import metrics as room
-from schedgym.problems.flowtime.metrics import fates, metrics, validate
-from schedgym.problems.flowtime.problem import METRICS
-from schedgym.problems.flowtime.workload import Source, generate, make_mapreduce, make_workload, tables
+from schedgym.problems.flowtime import metrics as of_metrics
+from schedgym.problems.flowtime.metrics import Episode, Metrics, Objective, Schedule, fates, metrics, validate
+from schedgym.problems.flowtime.problem import METRICS, FlowtimeParameters
+from schedgym.problems.flowtime.workload import Jobs, Source, generate, make_mapreduce, make_workload, tables
 from tests.flowtime import oracle
 from tests.flowtime.oracle import Instance, Job, MapReduceJob
 
@@ -187,59 +189,51 @@ def test_metrics_equal_the_oracle(kind: str) -> None:
 def test_the_objective_is_what_the_rewards_sum_to(kind: str) -> None:
     for x, (instance, outcome) in enumerate(runs(40, 2, kind)):
         k, alpha = (1.0, 2.0, 2.5, 3.0)[x % 4], (0.0, 7.5)[x % 2]
-        row = measured([record_of(instance, outcome)], kind, k, alpha)[0]
+        row = measured([record_of(instance, outcome)], k, alpha)[0]
         rewards = oracle.rewards(instance, outcome, k, alpha=alpha)
-        assert row[0] == pytest.approx(-sum(rewards), rel=1e-9)
+        assert row["cost"] == pytest.approx(-sum(rewards), rel=1e-9)
         flow = oracle.flowtimes(instance, outcome)
-        assert row[1] == pytest.approx(sum(f**k for f in flow) ** (1 / k), rel=1e-9)
+        assert row["flowtime_norm"] == pytest.approx(sum(f**k for f in flow) ** (1 / k), rel=1e-9)
 
 
 def measured(
     records: list[ScheduleRecord],
-    kind: str,
     norm: float = 2.0,
     alpha: float = 0.0,
     mask: list[bool] | None = None,
     spare: int = 0,
 ) -> np.ndarray:
-    """The kernel on several records at once, in arrays with ``spare`` room that is full of rubbish."""
-    own = [tables(record.workload) for record in records]
-    jobs = np.array([len(t.arrival) for t in own])
-    rows = np.array([len(record.job) for record in records])
-    b, n, r = len(records), jobs.max() + spare, rows.max() + spare
-    m = max(len(t.server_cpu) for t in own) + spare
-    per_job = [np.full((b, n, *tail), 77) for tail in ((), (2,), (2,), (2,))]
-    server_cpu = np.zeros((b, m), dtype=np.int64)
-    types = (np.int32, np.int32, np.int64, np.int64, np.int64)
-    per_row = [np.full((b, r), 5, dtype=kind) for kind in types]
-    for x, (record, t) in enumerate(zip(records, own, strict=True)):
-        for array, source in zip(per_job, (t.arrival, t.tasks, t.processing, t.cpu), strict=True):
-            array[x, : jobs[x]] = source
-        server_cpu[x, : len(t.server_cpu)] = t.server_cpu
-        fields = (record.job, record.server, record.start, record.end, record.amount[:, 0])
-        for array, source in zip(per_row, fields, strict=True):
-            array[x, : rows[x]] = source
-    out = np.full((b, len(METRICS)), -1.0)
-    final = np.array([int(record.final_time) for record in records])
-    chosen = np.array([True] * b if mask is None else mask)
-    room.measure(
-        chosen, jobs, *per_job, server_cpu, rows, *per_row, final, kind == "mapreduce", norm, alpha, out
-    )
-    return out
+    """The kernel on several records at once, in arrays with ``spare`` places that are full of rubbish."""
+    own = [(tables(record.workload), of_metrics._schedule(record)) for record in records]
+    every = [sizes_of(jobs) | sizes_of(rows) | {"most_tasks": int(jobs.tasks.max())} for jobs, rows in own]
+    sizes = {name: max(one[name] for one in every) + spare for name in every[0]}
+    bundles = [allocate(kind, sizes, len(records)) for kind in (Jobs, Schedule, Metrics)]
+    for target, *values in zip((*bundles[0], *bundles[1]), *(sum(one, ()) for one in own), strict=True):
+        if target.dtype.names is None:
+            target.fill(77)
+        for x, value in enumerate(values):
+            target[(x, *(slice(length) for length in value.shape))] = value
+    for x, (jobs, _) in enumerate(own):
+        bundles[0].server_cpu[x, len(jobs.server_cpu) :] = 0
+    found = bundles[2].values
+    found.view(float)[:] = -1.0
+    objective = Objective(np.array((norm, alpha), dtype=of_metrics.OBJECTIVE))
+    table = Table(Episode(objective, *bundles, None, None), sizes)
+    of_metrics.measure(*table, np.array([True] * len(records) if mask is None else mask))
+    return found
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_measure_takes_rows_of_any_size_and_leaves_the_others(kind: str) -> None:
     records = [record_of(instance, outcome) for instance, outcome in runs(12, 3, kind)]
     mask = [x % 3 != 1 for x in range(len(records))]
-    out = measured(records, kind, mask=mask, spare=3)
-    recorded = [x for x, metric in enumerate(METRICS) if metric.recorded]
+    out = measured(records, mask=mask, spare=3)
     for x, record in enumerate(records):
-        assert out[x, -1] == -1.0  # that one is the environment's
+        assert out["repaired"][x] == -1.0  # that one is the environment's
         if mask[x]:
-            assert out[x, recorded].tolist() == list(metrics(record).values())
+            assert {name: float(out[name][x]) for name in NAMES} == metrics(record)
         else:
-            assert (out[x] == -1.0).all()
+            assert set(out[x].tolist()) == {-1.0}
 
 
 def test_by_hand() -> None:
@@ -325,7 +319,7 @@ def test_slots_far_apart() -> None:
 
 def test_many_jobs() -> None:
     """An episode of the default size against the oracle."""
-    workload = generate(3, 0, Source("1d", 60, (16, 8, 8, 4, 4, 4, 2, 2)))
+    workload = generate(3, 0, Source(FlowtimeParameters()))
     own = tables(workload)
     jobs = [
         Job(a, p, d)

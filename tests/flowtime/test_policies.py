@@ -22,6 +22,7 @@ from schedgym.baselines.flowtime.pricing import simplest_fraction
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface, get_policy_spec, list_policies
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.flowtime.metrics import fates
 from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
 from schedgym.problems.flowtime.rules import RULES
 from tests.flowtime import oracle
@@ -64,8 +65,7 @@ def allocations(env: Any, instance: Instance) -> list[oracle.Matrix]:
 
 def check_equal(env: Any, instance: Instance, outcome: oracle.Outcome) -> None:
     assert allocations(env, instance) == outcome.allocations
-    completion = env.simulator.state.completion[0, : len(instance.jobs)].tolist()
-    assert [c or None for c in completion] == outcome.completion
+    assert fates(env.record())["completion"] == outcome.completion
 
 
 #: gamma of the environment: an episode of small instances is cut off after some hundred slots
@@ -303,7 +303,7 @@ def test_svf_transient_by_priority(tmp_path: Any) -> None:
 def completions(tmp_path: Any, instance: Instance, name: str, kind: str = "1d", **options: Any) -> Any:
     env = make(tmp_path, instance, kind, view="allocation", strict=True)
     metrics = run(env, schedgym.make_policy(f"flowtime/{name}", **options))
-    return env.simulator.state.completion[0, : len(instance.jobs)].tolist(), metrics
+    return fates(env.record())["completion"], metrics
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from scipy.optimize import LinearConstraint, milp
 
 from schedgym.baselines.flowtime.ocorp_m import memory_allocation
 from schedgym.baselines.flowtime.ocorp_plus import cheapest_cores, plus_allocation
-from schedgym.baselines.flowtime.policy import Known
 from schedgym.baselines.flowtime.pricing import set_coefficients
 from schedgym.core.jit import pure_kernel
 from schedgym.core.order import sort_rows
@@ -28,7 +27,8 @@ from schedgym.problems.flowtime.rules import (
     PLACE,
     RULES,
     STICKY,
-    Visible,
+    Rows,
+    Servers,
     allocate_by_priority,
     allocate_by_rule,
     locality_rows,
@@ -49,22 +49,21 @@ def whole(*shape: int, value: int = 99) -> Any:
 
 
 class Slot(NamedTuple):
-    """Visible jobs as the oracle sees them and as the kernels do."""
+    """Rows jobs as the oracle sees them and as the kernels do."""
 
     entries: list[oracle.Entry]
     previous: oracle.Matrix
     cpu: list[int]
     memory: list[int] | None
-    rows: Visible
-    phases: bool = False
+    rows: Rows
 
     @property
     def n(self) -> int:
         return len(self.entries)
 
     @property
-    def servers(self) -> tuple[Any, Any]:
-        return np.array(self.cpu), np.array(self.memory or [0] * len(self.cpu))
+    def servers(self) -> Servers:
+        return Servers(np.array(self.cpu), np.array(self.memory or [0] * len(self.cpu)))
 
     @property
     def caps(self) -> list[int]:
@@ -75,10 +74,14 @@ class Slot(NamedTuple):
         return [e.reserve for e in self.entries]
 
 
-def rows_of(entries: list[oracle.Entry], previous: oracle.Matrix, servers: int) -> Visible:
+def rows_of(entries: list[oracle.Entry], previous: oracle.Matrix, servers: int) -> Rows:
     """The arrays of plain jobs."""
     n = len(entries)
-    rows = Visible(
+    rows = Rows(
+        job=whole(0),
+        arrival=whole(0),
+        age=whole(n + SPARE),
+        processing=whole(0),
         demand=whole(n + SPARE),
         memory=whole(n + SPARE),
         slots_left=np.full(n + SPARE, np.nan),
@@ -86,15 +89,18 @@ def rows_of(entries: list[oracle.Entry], previous: oracle.Matrix, servers: int) 
         volume=whole(n + SPARE),
         cap=whole(n + SPARE),
         held=whole(n + SPARE, servers),
+        last=np.zeros((0, servers), dtype=np.int8),
+        granted=whole(0, servers),
         phase=whole(0),
         tasks=whole(0, 2),
+        phase_processing=whole(0, 2),
         phase_demand=whole(0, 2),
         task_remaining=whole(0, 2),
         latency=np.zeros((0, 0)),
     )
     for r, e in enumerate(entries):
         rows.demand[r], rows.memory[r], rows.cap[r], rows.volume[r] = e.demand, e.reserve, e.cap, e.whole
-        rows.slots_left[r], rows.remaining[r] = float(e.slots), float(e.left)
+        rows.slots_left[r], rows.remaining[r], rows.age[r] = float(e.slots), float(e.left), e.age
         rows.held[r] = previous[r]
     return rows
 
@@ -148,7 +154,7 @@ def by_priority(slot: Slot, how: int, scores: list[float]) -> oracle.Matrix:
     net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
     scratch = make_scratch(slot.n + SPARE, len(slot.cpu))
     given = np.array([*scores, *[9.0] * SPARE], dtype=np.float32)
-    allocate_by_priority(how, slot.phases, slot.n, given, slot.rows, *slot.servers, scratch, net, granted)
+    allocate_by_priority(how, slot.n, given, slot.rows, slot.servers, scratch, net, granted)
     return taken(slot.n, granted)
 
 
@@ -156,9 +162,7 @@ def by_rule(slot: Slot, how: int, rule: str) -> oracle.Matrix:
     granted = whole(slot.n + SPARE, len(slot.cpu))
     net = network(slot) if how == LOCALITY else make_transport_scratch(0, len(slot.cpu))
     scratch = make_scratch(slot.n + SPARE, len(slot.cpu))
-    allocate_by_rule(
-        RULES.index(rule), how, slot.phases, slot.n, slot.rows, *slot.servers, scratch, net, granted
-    )
+    allocate_by_rule(RULES.index(rule), how, slot.n, slot.rows, slot.servers, scratch, net, granted)
     return taken(slot.n, granted)
 
 
@@ -274,7 +278,7 @@ def draw_mapreduce(rng: random.Random, latency: bool) -> tuple[Slot, oracle._Clu
                 if latency:
                     first = (z * half + q) * servers
                     rows.latency[r, first : first + servers] = job.latency[z][q]
-    return Slot(entries, previous, instance.cpu, None, rows, True), cluster, jobs
+    return Slot(entries, previous, instance.cpu, None, rows), cluster, jobs
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -322,7 +326,7 @@ def test_locality_with_many_demands() -> None:
         for r, job in enumerate(jobs):
             assert job.latency is not None
             rows.latency[r, :6] = np.ravel(job.latency[0])
-        slot = Slot(entries, [[0] * 3 for _ in jobs], cpu, None, rows, True)
+        slot = Slot(entries, [[0] * 3 for _ in jobs], cpu, None, rows)
         cores = oracle.fill(range(len(jobs)), slot.caps, sum(cpu))
         _, best = oracle.locality(cluster, cores)
         u = by_rule(slot, LOCALITY, "fifo")
@@ -361,19 +365,19 @@ def test_coefficients_are_the_oracles(kind: str, norm: float) -> None:
         jobs = [j for j in range(len(instance.jobs)) if cluster.remaining(j) > 0]
         n = len(jobs)
         entries = [cluster.entry(j, rng.randint(40, 4000)) for j in jobs]
-        rows = rows_of(entries, [[0]] * n, 1)._replace(
-            phase=np.array([cluster.phase(j) for j in jobs], dtype=np.int64),
-            tasks=np.array([getattr(instance.jobs[j], "tasks", (1, 0)) for j in jobs]).reshape(n, 2),
-            phase_demand=np.array([[e.demand] * 2 for e in entries]).reshape(n, 2),
-        )
         lengths = np.array([np.ravel([instance.jobs[j].processing] * 2)[:2] for j in jobs]).reshape(n, 2)
+        rows = rows_of(entries, [[0]] * n, 1)._replace(processing=np.ascontiguousarray(lengths[:, 0]))
+        if kind == "mapreduce":
+            rows = rows._replace(
+                phase=np.array([cluster.phase(j) for j in jobs], dtype=np.int64),
+                tasks=np.array([instance.jobs[j].tasks for j in jobs]).reshape(n, 2),
+                phase_processing=lengths,
+                phase_demand=np.array([[e.demand] * 2 for e in entries]).reshape(n, 2),
+            )
         prices = np.array([rng.choice([0.0, rng.uniform(0, 1e6), np.nan]) for _ in jobs])
         given = prices.copy()
         coefficient, omega = np.full(n, np.nan), np.full(n, np.nan)
-        age = np.array([e.age for e in entries], dtype=np.int64)
-        plain = np.ascontiguousarray(lengths[:, 0])
-        known = Known(whole(n), whole(n), age, plain, lengths)
-        set_coefficients(kind == "mapreduce", n, norm, known, rows, prices, coefficient, omega)
+        set_coefficients(n, norm, rows, prices, coefficient, omega)
         for r, e in enumerate(entries):
             price = e.weight if np.isnan(given[r]) else given[r]
             assert prices[r] == price
@@ -397,18 +401,17 @@ def run_plus(
 ) -> tuple[oracle.Matrix, Any]:
     """The kernel's allocation and the oracle's arguments; of the job-level variant cores in one column."""
     n, m = slot.n, len(slot.cpu)
-    ages = [e.age for e in slot.entries]
-    first = [age == 1 for age in ages]
-    values, age = np.array([*coefficient, np.nan, np.nan]), np.array([*ages, 99, 99])
+    first = [e.age == 1 for e in slot.entries]
+    values = np.array([*coefficient, np.nan, np.nan])
     if by_job:
         cores = whole(n + SPARE)
         scratch = make_scratch(n + SPARE, m)
-        cheapest_cores(literal, n, alpha, values, age, slot.rows, slot.servers[0], scratch, cores)
+        cheapest_cores(literal, n, alpha, values, slot.rows, slot.servers.server_cpu, scratch, cores)
         found = taken(n, cores[:, None])
     else:
         granted = whole(n + SPARE, m)
         net = make_transport_scratch(n, m)
-        plus_allocation(literal, n, alpha, values, age, slot.rows, slot.servers[0], net, granted)
+        plus_allocation(literal, n, alpha, values, slot.rows, slot.servers.server_cpu, net, granted)
         found = taken(n, granted)
     demand = [e.demand for e in slot.entries]
     return found, (coefficient, demand, slot.caps, slot.previous, first, slot.cpu)
@@ -525,7 +528,7 @@ def run_memory(
         n,
         np.array([*omega, np.nan, np.nan]),
         slot.rows,
-        *slot.servers,
+        slot.servers,
         make_scratch(n + SPARE, m, memory=True),
         make_transport_scratch(n, m),
         make_knapsack_scratch(min(n, max(slot.cpu)), max(slot.memory)),

@@ -20,12 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
+from schedgym.core.tables import Table
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime import problem
-from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters, parse_servers
+from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
 from schedgym.problems.flowtime.workload import (
     KINDS,
     LAST_SLOT,
@@ -34,10 +36,12 @@ from schedgym.problems.flowtime.workload import (
     REDUCE_SHARE,
     SCHEMA,
     TOYS,
+    Drawing,
+    Drawn,
+    Jobs,
     Source,
-    Tables,
     TraceJobs,
-    draw_python,
+    draw,
     eq27,
     from_trace,
     generate,
@@ -65,8 +69,28 @@ real = pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with t
 
 SERVERS = (16, 8, 8, 4, 4, 4, 2, 2)
 KW_SERVERS = (64, 32, 16, 16, 16)
-kw = functools.partial(Source, jobs=6487, servers=KW_SERVERS, horizon=3600)
-small = functools.partial(Source, jobs=60, servers=SERVERS)
+
+
+def source_of(
+    kind: str,
+    jobs: int | str,
+    servers: tuple[int, ...],
+    *,
+    trace: TraceJobs | None = None,
+    variance: float | None = None,
+    **options: Any,
+) -> Source:
+    """A source by the parameters of an environment, with a trace of its own."""
+    if variance is not None:
+        options |= {"estimation": "waste", "variance": variance}
+    if trace is not None:
+        options["trace"] = "made"
+    names = "+".join(map(str, servers))
+    return Source(FlowtimeParameters(kind=kind, jobs=jobs, servers=names, **options), trace)
+
+
+kw = functools.partial(source_of, jobs=6487, servers=KW_SERVERS, horizon=3600)
+small = functools.partial(source_of, jobs=60, servers=SERVERS)
 
 
 # Schema ---------------------------------------------------------------------------------------
@@ -334,7 +358,7 @@ def test_files_give_back_the_same_workload(instance: oracle.Instance, suffix: st
         assert ("tasks" in json.loads(path.read_text())) == bool(workload.tasks)
 
 
-# Tables and Eq. 27 ------------------------------------------------------------------------------
+# Kernels' arrays and Eq. 27 ------------------------------------------------------------------------------
 
 
 @given(instance=instances())
@@ -373,19 +397,17 @@ def test_arrays_give_back_the_workload(instance: oracle.Instance, spare: int) ->
     workload = as_workload(instance)
     table = tables(workload)
     longer = {}
-    for name in Tables._fields:
+    for name in Jobs._fields:
         array = getattr(table, name)
-        if name not in ("arrival", "server_cpu", "server_memory", "kind") and (
-            name != "latency" or len(array)
-        ):
+        if name not in ("size", "server_cpu", "server_memory") and (name != "latency" or len(array)):
             array = np.pad(array, [(0, spare)] + [(0, 0)] * (array.ndim - 1), constant_values=7)
         longer[name] = array
-    again = rebuild(Tables(**longer), declared="declared_cpu" in workload.jobs)
+    again = rebuild(Jobs(**longer))
     for mine, theirs in zip(tables(again), table, strict=True):
         assert_array_equal(mine, theirs)
     if kind_of(workload) != "mapreduce":
         assert again == workload
-    assert rebuild(tables(again), declared="declared_cpu" in workload.jobs) == again
+    assert rebuild(tables(again)) == again
 
 
 @given(instance=instances(), gamma=st.sampled_from([1.0, 7.3, 4000.0]))
@@ -444,7 +466,7 @@ def test_same_seed_same_workload(kind: str) -> None:
 
 def test_kw_is_the_specification_s_workload() -> None:
     source = kw("1d")
-    assert source.horizon == 3600 and source.room == 6487
+    assert source.horizon == 3600 and source.sizes["task"] == 6487
     drawn = [generate(seed, 0, source) for seed in range(40)]
     loads = [load(w, 3600) for w in drawn]
     assert np.mean(loads) == pytest.approx(0.95, rel=0.02) and 0.01 < np.std(loads) < 0.06
@@ -491,7 +513,7 @@ def test_load_presets_have_the_same_jobs(preset: str, expected: float) -> None:
 @pytest.mark.parametrize("wanted", [0.5, 0.95, 1.5])
 @pytest.mark.parametrize(("jobs", "servers"), [(60, SERVERS), (400, (4, 4)), (30, (1,))])
 def test_the_horizon_follows_from_the_load(jobs: int, servers: tuple[int, ...], wanted: float) -> None:
-    source = Source("1d", jobs, servers, load=wanted)
+    source = source_of("1d", jobs, servers, load=wanted)
     cores = sum(servers)
     assert jobs * mean_work(source.horizon, cores) >= wanted * cores * source.horizon
     assert jobs * mean_work(source.horizon + 1, cores) < wanted * cores * (source.horizon + 1)
@@ -506,21 +528,21 @@ def test_the_horizon_follows_from_the_load(jobs: int, servers: tuple[int, ...], 
 def test_scales_of_the_generator() -> None:
     assert abs(horizon_of(6487, 144, 0.95) - 3600) < 10
     assert horizon_of(1, 1000, 0.95) == 12
-    lone = generate(0, 0, Source("1d", 1, (1000,)))
+    lone = generate(0, 0, source_of("1d", 1, (1000,)))
     assert lone.jobs["processing"][0] <= 11
-    shortest = generate(0, 0, Source("1d", 50, (4,), horizon=1))
+    shortest = generate(0, 0, source_of("1d", 50, (4,), horizon=1))
     assert set(shortest.jobs["processing"].tolist()) == {1} and set(shortest.jobs["arrival"].tolist()) == {0}
-    wide = generate(0, 0, Source("1d", 20_000, (4,), horizon=36_000))
+    wide = generate(0, 0, source_of("1d", 20_000, (4,), horizon=36_000))
     assert 20_000 < wide.jobs["processing"].max() <= 33_000 and wide.jobs["cpu"].max() == 4
     tight = np.concatenate([generate(s, 0, small("1d", horizon=72)).jobs["processing"] for s in range(300)])
     assert tight.max() == 66 and set(range(22, 67)) <= set(tight.tolist())
 
 
-def fates(source: Source, seed: int = 5, episode: int = 1) -> Tables:
+def fates(source: Source, seed: int = 5, episode: int = 1) -> Jobs:
     return tables(generate(seed, episode, source))
 
 
-def same(mine: Tables, theirs: Tables, *names: str) -> None:
+def same(mine: Jobs, theirs: Jobs, *names: str) -> None:
     for name in names:
         assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
 
@@ -533,7 +555,7 @@ def test_streams_are_apart() -> None:
     same(two, noisy, "arrival", "processing", "cpu", "memory")
     assert not np.array_equal(noisy.declared_cpu, noisy.cpu[:, 0])
     same(noisy, fates(small("1d", horizon=90, variance=0.5)), "declared_cpu")
-    larger = fates(Source("2d", 60, (64, 32), horizon=90, memory_per_core=9.0, variance=0.5))
+    larger = fates(source_of("2d", 60, (64, 32), horizon=90, memory_per_core=9.0, variance=0.5))
     same(larger, noisy, "arrival", "processing", "cpu", "declared_cpu")
     fits = two.memory < two.server_memory.max()
     assert fits.any() and np.array_equal(larger.memory[fits], two.memory[fits])
@@ -555,14 +577,14 @@ def test_jobs_keep_their_draws() -> None:
 
     base = bag(small("2d", horizon=3600, variance=0.5))
     assert bag(small("2d", horizon=5000, variance=0.5)) == base
-    assert base < bag(Source("2d", 90, SERVERS, horizon=3600, variance=0.5))
+    assert base < bag(source_of("2d", 90, SERVERS, horizon=3600, variance=0.5))
     slots = fates(small("1d", horizon=3600)).arrival.tolist()
-    assert not Counter(slots) - Counter(fates(Source("1d", 90, SERVERS, horizon=3600)).arrival.tolist())
+    assert not Counter(slots) - Counter(fates(source_of("1d", 90, SERVERS, horizon=3600)).arrival.tolist())
     assert fates(small("1d", horizon=4000)).arrival.tolist() != slots
 
 
 def test_memory_is_correlated_with_cores() -> None:
-    source = Source("2d", 20_000, (10_000, 16), horizon=10**6)
+    source = source_of("2d", 20_000, (10_000, 16), horizon=10**6)
     w = generate(0, 0, source)
     assert w.cluster["memory"].tolist() == [40_000, 64]
     ratio = w.jobs["memory"] / (MEMORY_MEDIAN * w.jobs["cpu"])
@@ -571,10 +593,13 @@ def test_memory_is_correlated_with_cores() -> None:
     assert np.log(wide).std() == pytest.approx(MEMORY_SIGMA, rel=0.03)
     assert w.jobs["memory"].min() == 1
     assert np.corrcoef(w.jobs["cpu"], w.jobs["memory"])[0, 1] > 0.6
-    tight = generate(0, 0, Source("2d", 20_000, (16, 4), horizon=10**6, memory_per_core=0.7))
+    tight = generate(0, 0, source_of("2d", 20_000, (16, 4), horizon=10**6, memory_per_core=0.7))
     assert tight.cluster["memory"].tolist() == [11, 2]
     assert tight.jobs["memory"].max() == 11
-    assert generate(0, 0, Source("2d", 5, (1, 1), memory_per_core=0.1)).cluster["memory"].tolist() == [1, 1]
+    assert generate(0, 0, source_of("2d", 5, (1, 1), memory_per_core=0.1)).cluster["memory"].tolist() == [
+        1,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("variance", [0.0, 0.2, 1.0])
@@ -624,15 +649,15 @@ def test_mapreduce_jobs_are_cut_plain_jobs() -> None:
     assert 0.28 < share.min() < 0.4 and 0.7 < share.max() < 0.82
     source = kw("mapreduce")
     assert tables(w).tasks.max() == 16 == source.phase_tasks
-    assert 6487 < tables(w).first_task[-1] <= source.room
-    odd = generate(0, 0, Source("mapreduce", 300, (7, 6)))
+    assert 6487 < tables(w).first_task[-1] <= source.sizes["task"]
+    odd = generate(0, 0, source_of("mapreduce", 300, (7, 6)))
     assert (odd.jobs["map_tasks"] * odd.jobs["map_cpu"]).max() == 13 and tables(odd).tasks.max() == 13
 
 
 def test_latencies() -> None:
     source = small("mapreduce", latency=True)
     table = fates(source)
-    assert source.has_latency and not small("mapreduce").has_latency and not small("1d").has_latency
+    assert source.sizes["latency_row"] > 0 == small("mapreduce").sizes["latency_row"]
     assert len(table.latency) == table.first_task[-1]
     assert set(table.latency.ravel().tolist()) == {0, 1, 2, 3, 4, 5}
     for j in range(60):
@@ -649,60 +674,45 @@ def test_latencies() -> None:
     [
         ({"kind": "1d", "jobs": "all"}, "jobs: 'all' needs a trace"),
         ({"kind": "1d", "load": None}, "load: 'none' needs a trace"),
-        ({"kind": "1d", "jobs": 2**20}, "jobs: must be < 1048576, got 1048576"),
-        ({"kind": "1d", "servers": (4, 0)}, "servers: must have 1 to 1000000 cores each, got [4, 0]"),
-        ({"kind": "1d", "servers": ()}, "servers: must have 1 to 1000000 cores each, got []"),
+        ({"kind": "1d", "jobs": 2**20}, "jobs: must be <= 1e+06, got 1048576"),
+        ({"kind": "1d", "servers": (4, 0)}, "servers: must be cores like '64+32+16', got '4+0'"),
+        ({"kind": "1d", "servers": ()}, "servers: must be cores like '64+32+16', got ''"),
         (
             {"kind": "2d", "memory_per_core": 1e5},
             "memory_per_core: a server would have 1.6e+06 GB, more than 1e+06",
         ),
         (
             {"kind": "mapreduce", "variance": 0.5},
-            "estimation: is defined for plain jobs only, not for kind 'mapreduce'",
+            "estimation: is not defined for kind 'mapreduce'",
         ),
     ],
 )
 def test_sources_refuse_what_cannot_be(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter) as caught:
-        Source(**({"jobs": 60, "servers": SERVERS} | arguments))
+        small(**arguments)
     assert str(caught.value) == message
 
 
 # The draw into batch arrays -----------------------------------------------------------------------
 
 
-def batch(environments: int, jobs: int, tasks: int, servers: int, kind: str) -> Tables:
-    def i8(*shape: int) -> np.ndarray:
-        return np.full((environments, *shape), -9)
-
-    return Tables(
-        arrival=i8(jobs),
-        tasks=i8(jobs, 2),
-        processing=i8(jobs, 2),
-        cpu=i8(jobs, 2),
-        memory=i8(jobs),
-        declared_cpu=i8(jobs),
-        declared_memory=i8(jobs),
-        first_task=np.full((environments, jobs + 1), -9, dtype=np.int32),
-        latency=np.full((environments, tasks, servers), -9.0),
-        server_cpu=i8(servers),
-        server_memory=i8(servers),
-        kind=kind,
-    )
-
-
-ARRAYS = [name for name in Tables._fields if name != "kind"]
+ARRAYS = [name for name in Jobs._fields if name != "size"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_environments_are_drawn_into_their_rows(kind: str) -> None:
     source = small(kind, variance=None if kind == "mapreduce" else 0.5, latency=kind == "mapreduce")
     own = [fates(source, seed, episode) for seed, episode in ((3, 0), (8, 4), (9, 1))]
-    arrays = batch(3, 63, source.room + 2 if source.has_latency else 0, len(SERVERS), kind)
+    rows = len(own[0].latency) and source.sizes["task"] + 2
+    arrays = allocate(Jobs, source.sizes | {"job": 63, "latency_row": rows}, 3)
+    for name in ARRAYS:
+        getattr(arrays, name).fill(-9)
     mask, roots, episodes = np.array([True, False, True]), root_seeds([3, 8, 9]), np.array([0, 4, 1])
+    table = Table(Drawing(source.arrays, arrays, allocate(Drawn, source.sizes)), source.sizes)
     for _ in range(2):  # drawing again changes nothing
-        most = draw_python(mask, roots, episodes, source, arrays)
-        assert most == max(own[b].first_task[-1] for b in (0, 2)) <= source.room
+        assert draw(*table, mask, roots, episodes) == 0
+        assert max(own[b].first_task[-1] for b in (0, 2)) <= source.sizes["task"]
+        assert arrays.size["jobs"].tolist() == [60, 0, 60]
         for name in ARRAYS:
             array = getattr(arrays, name)
             assert (array[1] == -9).all()
@@ -712,25 +722,11 @@ def test_environments_are_drawn_into_their_rows(kind: str) -> None:
                 assert (array[b, len(expected) :] == -9).all()
 
 
-def test_too_small_arrays_say_what_is_needed() -> None:
-    source = small("mapreduce", latency=True)
-    mask, roots, episodes = np.ones(2, dtype=bool), root_seeds([3, 9]), np.array([0, 1])
-    large = batch(2, 60, source.room, len(SERVERS), "mapreduce")
-    needed = draw_python(mask, roots, episodes, source, large)
-    tight = batch(2, 60, needed - 1, len(SERVERS), "mapreduce")
-    assert draw_python(mask, roots, episodes, source, tight) == needed
-    incomplete = int(np.argmax(large.first_task[:, -1]))
-    assert (tight.latency[incomplete] == -9).all()
-    same(tight, large, *(name for name in ARRAYS if name != "latency"))
-    exact = batch(2, 60, needed, len(SERVERS), "mapreduce")
-    assert draw_python(mask, roots, episodes, source, exact) == needed
-    assert_array_equal(exact.latency, large.latency[:, :needed])
-
-
 DRAWN = """
 import hashlib, json
 import numpy as np
-from schedgym.problems.flowtime.workload import Source, TraceJobs, eq27, generate, max_slots, tables
+from schedgym.problems.flowtime.workload import TraceJobs, eq27, generate, max_slots, tables
+from tests.flowtime.test_workload import source_of
 
 sizes = map(np.array, ([3, 40, 1, 12, 7], [1, 2, 9, 1, 1], [1, 2, 3, 4, 5]))
 trace = TraceJobs(np.array([0.0, 1.5, 1.5, 9.0, 11.0]), *sizes)
@@ -738,9 +734,9 @@ sha = hashlib.sha256()
 for kind, options in (("1d", {}), ("1d", {"horizon": 3600}), ("2d", {"variance": 0.5}), ("2d", {"load": 0.5}),
                       ("mapreduce", {}), ("mapreduce", {"latency": True})):
     for seed in (0, 1):
-        sources = [Source(kind, 100, (8, 4, 2), **options)]
+        sources = [source_of(kind, 100, (8, 4, 2), **options)]
         if kind != "mapreduce":
-            sources += [Source(kind, 2, (8, 4, 2), trace=trace, **options)]
+            sources += [source_of(kind, 2, (8, 4, 2), trace=trace, **options)]
         for source in sources:
             w = generate(seed, seed + 1, source)
             for section in (w.jobs, w.tasks, w.cluster):
@@ -775,7 +771,7 @@ def made_trace(count: int = 25) -> TraceJobs:
 
 def test_windows_of_a_trace_are_consecutive_and_cover_it() -> None:
     trace = made_trace()
-    source = Source("2d", 10, SERVERS, trace=trace, load=None, slot_seconds=7.0)
+    source = source_of("2d", 10, SERVERS, trace=trace, load=None, slot_seconds=7.0)
     assert source.windows == 2 and source.horizon == 0
     firsts = []
     for episode in range(2):
@@ -789,22 +785,22 @@ def test_windows_of_a_trace_are_consecutive_and_cover_it() -> None:
     assert sorted(firsts) == [0, 10]
     assert generate(9, 2, source) == generate(9, 0, source)
     assert {int(generate(seed, 0, source).jobs["processing"][0]) for seed in range(20)} == {1, 11}
-    whole = Source("1d", "all", SERVERS, trace=trace)
+    whole = source_of("1d", "all", SERVERS, trace=trace)
     assert whole.windows == 1 and whole.jobs == 25
     assert "memory" not in generate(9, 7, whole).jobs
 
 
 @pytest.mark.parametrize("wanted", [0.4, 1.2])
 def test_arrivals_of_a_trace_are_scaled_to_the_load(wanted: float) -> None:
-    source = Source("1d", 12, SERVERS, trace=made_trace(), load=wanted)
-    plain = Source("1d", 12, SERVERS, trace=made_trace(), load=None, slot_seconds=1e-6)
+    source = source_of("1d", 12, SERVERS, trace=made_trace(), load=wanted)
+    plain = source_of("1d", 12, SERVERS, trace=made_trace(), load=None, slot_seconds=1e-6)
     for episode in range(2):
         w, exact = generate(1, episode, source), generate(1, episode, plain)
         horizon = work(w).sum() / (wanted * 48)
         assert w.jobs["arrival"][0] == 0 and abs(w.jobs["arrival"][-1] - horizon) <= 1
         places = exact.jobs["arrival"] / exact.jobs["arrival"][-1]
         assert (np.abs(w.jobs["arrival"] - places * horizon) <= 1).all()
-    noisy = Source("1d", 12, SERVERS, trace=made_trace(), load=wanted, variance=0.5)
+    noisy = source_of("1d", 12, SERVERS, trace=made_trace(), load=wanted, variance=0.5)
     other = generate(1, 0, noisy)
     assert_array_equal(other.jobs["arrival"], generate(1, 0, source).jobs["arrival"])
     assert not np.array_equal(other.jobs["declared_cpu"], other.jobs["cpu"])
@@ -812,22 +808,22 @@ def test_arrivals_of_a_trace_are_scaled_to_the_load(wanted: float) -> None:
 
 def test_jobs_of_a_trace_that_arrive_together_stay_together() -> None:
     trace = TraceJobs(np.full(3, 50.0), *(np.array([1, 2, 3]) for _ in range(3)))
-    assert generate(0, 0, Source("1d", 3, (4,), trace=trace)).jobs["arrival"].tolist() == [0, 0, 0]
+    assert generate(0, 0, source_of("1d", 3, (4,), trace=trace)).jobs["arrival"].tolist() == [0, 0, 0]
 
 
 def test_windows_that_cannot_be() -> None:
     trace = made_trace()
     with pytest.raises(InvalidParameter, match="a window of 26 is longer than the trace, which has 25 jobs"):
-        Source("1d", 26, SERVERS, trace=trace)
-    with pytest.raises(InvalidParameter, match="trace: has plain jobs only, not for kind 'mapreduce'"):
-        Source("mapreduce", 2, SERVERS, trace=trace)
+        source_of("1d", 26, SERVERS, trace=trace)
+    with pytest.raises(InvalidParameter, match="trace: has no jobs of kind 'mapreduce'"):
+        source_of("mapreduce", 2, SERVERS, trace=trace)
     heavy = trace._replace(processing=np.full(25, 10**12), cpu=np.full(25, 2))
     with pytest.raises(
         InvalidParameter, match=r"a window of 5 jobs has 1e\+13 core-slots of work, more than"
     ):
-        Source("1d", 5, SERVERS, trace=heavy)
+        source_of("1d", 5, SERVERS, trace=heavy)
     with pytest.raises(InvalidParameter, match=r"a window of 25 jobs takes 1.\d*e\+15 slots to arrive"):
-        Source("1d", 25, SERVERS, trace=trace, load=None, slot_seconds=1e-12)
+        source_of("1d", 25, SERVERS, trace=trace, load=None, slot_seconds=1e-12)
 
 
 def small_trace(**changes: Any) -> Trace:
@@ -1005,7 +1001,7 @@ def test_sources_from_parameters() -> None:
         estimation="waste",
         variance=0.3,
     )
-    same_source = Source("2d", 30, parse_servers("8+4"), memory_per_core=2.5, load=0.7, variance=0.3)
+    same_source = source_of("2d", 30, (8, 4), memory_per_core=2.5, load=0.7, variance=0.3)
     assert generate(1, 1, make_source(parameters)) == generate(1, 1, same_source)
     fixed = make_source(FlowtimeParameters(jobs=30, horizon=500))
     assert fixed.horizon == 500 and not fixed.declared and fixed.kind == "1d"

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import kernel
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.flowtime.metrics import pieces
@@ -54,12 +53,21 @@ def regret_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
     """
     own = tables(record.workload)
     found, _ = pieces(record)
+    found = found[found["used"] > 0]
     curve = np.zeros(int(record.final_time))
-    length = own.processing.sum(axis=1).astype(np.float64)
-    arrival = np.array(own.arrival)
-    _fractional(
-        found, arrival, own.tasks, own.processing, own.cpu, length, own.kind == "mapreduce", norm, curve
-    )
+    powers = np.arange(len(curve) + 1.0) ** norm  # of the ages
+    job, phase = found["job"], found["phase"]
+    p = own.processing[job, phase].astype(np.float64)
+    rate = found["used"] / own.cpu[job, phase]
+    whole = own.processing.sum(axis=1)[job].astype(np.float64) ** norm
+    tasks = own.tasks[job, phase]
+    for x, (a, start, end) in enumerate(zip(own.arrival[job], found["start"], found["end"], strict=True)):
+        ages = powers[start + 1 - a : end + 1 - a]
+        if own.kind == "mapreduce":  # the weight of problem P5
+            weight = (2.0 * ages + whole[x]) / (2.0 * tasks[x] * p[x])
+        else:
+            weight = ages / p[x] + p[x] ** (norm - 1.0)
+        curve[start:end] += weight * rate[x]
     return np.cumsum(curve)
 
 
@@ -93,7 +101,8 @@ def fit_curve(record: ScheduleRecord, gamma: float | npt.ArrayLike = 4000.0) -> 
     else:
         if gammas.shape != (final,):
             raise ValueError(f"gamma: must be one number or {final}, got shape {gammas.shape}")
-        _wanted(np.array(own.arrival), p, np.array(gammas), change)
+        for a, slots in zip(own.arrival.tolist(), p, strict=True):
+            change[a:] += slots / np.maximum(gammas[a:] - a, 1.0)
     return np.cumsum(change)
 
 
@@ -127,7 +136,10 @@ def flowtime_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
     own = tables(record.workload)
     _, completion = pieces(record)
     curve = np.zeros(int(record.final_time))
-    _ages(np.array(own.arrival), completion, norm, curve)
+    gained = np.diff(np.arange(len(curve) + 1.0) ** norm)
+    ends = np.where(completion < 0, len(curve), completion)
+    for a, end in zip(own.arrival.tolist(), ends.tolist(), strict=True):
+        curve[a:end] += gained[: max(end - a, 0)]
     return np.cumsum(curve) ** (1.0 / norm)
 
 
@@ -196,81 +208,3 @@ def _add(change: npt.NDArray[Any], found: npt.NDArray[Any], value: npt.NDArray[A
     np.add.at(change, found["start"], value)
     inside = found["end"] < len(change)
     np.subtract.at(change, found["end"][inside], value[inside])
-
-
-@kernel
-def _fractional(
-    found: Any,
-    arrival: I8,
-    tasks: I8,
-    processing: I8,
-    cpu: I8,
-    length: F8,
-    mapreduce: bool,
-    norm: float,
-    curve: F8,
-) -> None:
-    """Add the cost of each piece to the slots that it covers.
-
-    Args:
-        found: PIECE [pieces].
-        arrival: [N].
-        tasks: [N, 2].
-        processing: [N, 2].
-        cpu: [N, 2].
-        length: p^m + p^r [N].
-        mapreduce: whether the weights are those of problem P5.
-        norm: k.
-        curve: changed [final].
-    """
-    for x in range(found.shape[0]):
-        j = found[x].job
-        z = found[x].phase
-        p = float(processing[j, z])
-        rate = found[x].used / cpu[j, z]
-        if rate == 0.0:
-            continue
-        for t in range(found[x].start, found[x].end):
-            age = float(t + 1 - arrival[j])
-            if mapreduce:
-                weight = (2.0 * age**norm + length[j] ** norm) / (2.0 * tasks[j, z] * p)
-            else:
-                weight = age**norm / p + p ** (norm - 1.0)
-            curve[t] += weight * rate
-
-
-@kernel
-def _wanted(arrival: I8, p: F8, gamma: F8, curve: F8) -> None:
-    """Add p / max(gamma(t) - a, 1) of the arrived jobs to each slot.
-
-    Args:
-        arrival: ascending [N].
-        p: [N].
-        gamma: of each slot [final].
-        curve: changed [final].
-    """
-    for t in range(curve.shape[0]):
-        for j in range(arrival.shape[0]):
-            if arrival[j] > t:
-                break
-            curve[t] += p[j] / max(gamma[t] - arrival[j], 1.0)
-
-
-@kernel
-def _ages(arrival: I8, completion: I8, norm: float, curve: F8) -> None:
-    """Add age^k - (age - 1)^k of the unfinished jobs to each slot.
-
-    Args:
-        arrival: [N].
-        completion: -1 if never [N].
-        norm: k.
-        curve: changed [final].
-    """
-    final = curve.shape[0]
-    for j in range(arrival.shape[0]):
-        end = completion[j] if completion[j] >= 0 else final
-        before = 0.0
-        for t in range(arrival[j], end):
-            now = float(t + 1 - arrival[j]) ** norm
-            curve[t] += now - before
-            before = now

@@ -125,6 +125,7 @@ class Environment(NamedTuple):
     objective: Annotated[Objective, SHARED]
     jobs: Jobs
     rows: Annotated[Rows, Renamed(row="job")]
+    zeros: Annotated[Rows, SHARED, Renamed(row="one")]  # a row of zeros
     state: State
     schedule: Schedule
     observation: Observation
@@ -177,30 +178,6 @@ def clear_entries(array: Any, r: int) -> None:
     """Set to zero what an array has of a row."""
     for x in range(array.shape[1]):
         array[r, x] = 0
-
-
-@helper
-def clear_row(rows: Rows, r: int) -> None:
-    """Set a row to zero."""
-    rows.job[r] = 0
-    rows.arrival[r] = 0
-    rows.age[r] = 0
-    rows.processing[r] = 0
-    rows.demand[r] = 0
-    rows.memory[r] = 0
-    rows.slots_left[r] = 0.0
-    rows.remaining[r] = 0.0
-    rows.volume[r] = 0
-    rows.cap[r] = 0
-    rows.phase[r] = 0
-    clear_entries(rows.held, r)
-    clear_entries(rows.last, r)
-    clear_entries(rows.granted, r)
-    clear_entries(rows.tasks, r)
-    clear_entries(rows.phase_processing, r)
-    clear_entries(rows.phase_demand, r)
-    clear_entries(rows.task_remaining, r)
-    clear_entries(rows.latency, r)
 
 
 @helper
@@ -387,7 +364,7 @@ def work_off(env: Environment) -> float:
             state.before[kept] = state.before[r]
         kept += 1
     for r in range(kept, s.active):
-        clear_row(rows, r)
+        copy_row(env.zeros, 0, rows, r)
     s.active = kept
     env.schedule.extent.slot = s.slot
     return cost + env.objective.weights.alpha * switching
@@ -422,7 +399,7 @@ def begin(env: Environment) -> None:
     config, s, jobs = env.constants.config, env.state.scalars, env.jobs
     servers = env.rows.held.shape[1]
     for r in range(s.active):  # left over when the last episode was cut off
-        clear_row(env.rows, r)
+        copy_row(env.zeros, 0, env.rows, r)
     s.cores = 0
     s.memory = 1
     for i in range(servers):

@@ -72,16 +72,11 @@ REPLAY = record_dtype(
     ("until", np.int64),  # the last in which its cores are as they are now
     ("row", np.int64),  # of its rows in ``order``, the next
     ("last_row", np.int64),  # and the one behind the last
-    ("phase", np.int64),
     ("tasks", np.int64),  # of the phase
     ("demand", np.int64),  # of a task
     ("demand_before", np.int64),  # in the slot before
     ("head", np.int64),  # the first task that is not done
     ("unfinished", np.int64),  # tasks of the phase
-    ("granted", np.int64),  # cores
-    ("hosts", np.int64),
-    ("moved", np.int64),
-    ("change", np.float64),
     ("ran", np.int64),  # whether it has run
     ("pieces", np.int64),  # of the job, so far
     ("begins", np.int64),  # whether a piece begins, whatever is used
@@ -124,7 +119,8 @@ class Scratch(NamedTuple):
     """Work space of :func:`replay` and :func:`measure_one`."""
 
     at: Annotated[Any, REPLAY]
-    piece: Annotated[Any, PIECE]
+    piece: Annotated[Any, PIECE, 1]  # the present one
+    coming: Annotated[Any, PIECE, 1]  # the next one, as far as it is known
     tally: Annotated[Any, TALLY]
     first: Annotated[Integers, "job+2"]  # of each job's rows in ``order``
     order: Annotated[Integers, "run"]
@@ -139,16 +135,6 @@ class Scratch(NamedTuple):
     rank: Annotated[Integers, "job"]  # the jobs by length
 
 
-class Episode(NamedTuple):
-    """What metrics are made of."""
-
-    objective: Annotated[Objective, SHARED]
-    jobs: Jobs
-    schedule: Schedule
-    metrics: Metrics
-    scratch: Annotated[Scratch, SCRATCH]
-
-
 class Pieces(NamedTuple):
     """What a schedule is cut into."""
 
@@ -156,11 +142,13 @@ class Pieces(NamedTuple):
     found: Annotated[Any, PIECE, "piece"]
 
 
-class Cutting(NamedTuple):
-    """What :func:`cut` works on."""
+class Episode(NamedTuple):
+    """What :func:`measure` and :func:`cut` work on."""
 
+    objective: Annotated[Objective, SHARED]
     jobs: Jobs
     schedule: Schedule
+    metrics: Metrics
     pieces: Pieces
     scratch: Annotated[Scratch, SCRATCH]
 
@@ -169,7 +157,7 @@ class Cutting(NamedTuple):
 
 
 @helper
-def sort_by_job(env: Any) -> None:
+def sort_by_job(env: Episode) -> None:
     """Put the rows into ``order`` by job; those of job j are order[first[j]:first[j + 1]], by start."""
     first, schedule = env.scratch.first, env.schedule
     n = env.jobs.size.jobs
@@ -186,10 +174,10 @@ def sort_by_job(env: Any) -> None:
 
 
 @helper
-def enter_phase(env: Any, z: int) -> None:
+def enter_phase(env: Episode, z: int) -> None:
     """Let the tasks of a phase be all to do."""
     at, jobs = env.scratch.at, env.jobs
-    at.phase = z
+    env.scratch.coming[0].phase = z
     at.demand = jobs.cpu[at.job, z]
     at.tasks = jobs.tasks[at.job, z]
     at.unfinished = at.tasks
@@ -200,15 +188,16 @@ def enter_phase(env: Any, z: int) -> None:
 
 
 @helper
-def begin_job(env: Any, j: int) -> None:
+def begin_job(env: Episode, j: int) -> None:
     """Go to the arrival of a job, which has no cores."""
     scratch = env.scratch
     at = scratch.at
     at.job = j
+    scratch.coming[0].job = j
+    scratch.coming[0].granted = 0
     at.slot = env.jobs.arrival[j]
     at.row = scratch.first[j]
     at.last_row = scratch.first[j + 1]
-    at.granted = 0
     at.ran = 0
     at.pieces = 0
     enter_phase(env, 0)
@@ -222,52 +211,52 @@ def begin_job(env: Any, j: int) -> None:
 
 
 @helper
-def change_cores(env: Any) -> None:
+def change_cores(env: Episode) -> None:
     """Let rows end and start at the present slot; note what that changes, and how long it stays so."""
     scratch, schedule = env.scratch, env.schedule
-    at, cores = scratch.at, scratch.cores
+    at, coming, cores = scratch.at, scratch.coming[0], scratch.cores
     servers = cores.shape[0]
     at.until = schedule.extent.slot
     for i in range(servers):
         scratch.cores_before[i] = cores[i]
         if cores[i] > 0 and scratch.end[i] <= at.slot:
-            at.granted -= cores[i]
+            coming.granted -= cores[i]
             cores[i] = 0
     while at.row < at.last_row and schedule.start[scratch.order[at.row]] <= at.slot:
         r = scratch.order[at.row]
         at.row += 1
         if schedule.end[r] > at.slot:
             i = schedule.server[r]
-            at.granted += schedule.cores[r] - cores[i]
+            coming.granted += schedule.cores[r] - cores[i]
             cores[i] = schedule.cores[r]
             scratch.end[i] = schedule.end[r]
     if at.row < at.last_row:
         at.until = min(at.until, schedule.start[scratch.order[at.row]])
-    at.hosts = 0
-    at.moved = 0
-    at.change = 0.0
+    coming.hosts = 0
+    coming.moved = 0
+    coming.change = 0.0
     for i in range(servers):
         step = cores[i] / at.demand - scratch.cores_before[i] / at.demand_before
-        at.change += step * step
+        coming.change += step * step
         if cores[i] > 0:
             at.until = min(at.until, scratch.end[i])
-            at.hosts += 1
+            coming.hosts += 1
             if at.ran != 0 and scratch.ran[i] == 0:
-                at.moved = 1
-    if at.granted > 0:
+                coming.moved = 1
+    if coming.granted > 0:
         at.ran = 1
         for i in range(servers):
             scratch.ran[i] = cores[i] > 0
     if at.slot == env.jobs.arrival[at.job]:
-        at.change = 0.0  # the first slot is free
+        coming.change = 0.0  # the first slot is free
     at.begins = 1
 
 
 @helper
-def work_alike(env: Any) -> Any:
+def work_alike(env: Episode) -> Any:
     """Work off the slots in which every task gets the same; their number, and the cores used in each."""
-    at, left = env.scratch.at, env.scratch.left
-    rest = at.granted
+    at, left, granted = env.scratch.at, env.scratch.left, env.scratch.coming[0].granted
+    rest = granted
     slots = at.until - at.slot
     i = at.head
     while i < at.tasks and rest > 0:
@@ -276,7 +265,7 @@ def work_alike(env: Any) -> Any:
             rest -= grant
             slots = min(slots, left[i] // grant)
         i += 1
-    used = at.granted - rest
+    used = granted - rest
     rest = used
     i = at.head
     while rest > 0:
@@ -293,46 +282,42 @@ def work_alike(env: Any) -> Any:
 
 
 @helper
-def begin_piece(env: Any, used: int) -> None:
+def begin_piece(env: Episode, used: int) -> None:
     """Begin a piece at the present slot."""
-    at, piece = env.scratch.at, env.scratch.piece
-    piece.job = at.job
-    piece.start = at.slot
-    piece.granted = at.granted
-    piece.used = used
-    piece.phase = at.phase
-    piece.hosts = at.hosts
-    piece.moved = at.moved
-    piece.change = at.change
-    at.pieces += 1
-    at.begins = 0
-    at.moved = 0
-    at.change = 0.0
+    scratch = env.scratch
+    coming = scratch.coming[0]
+    coming.start = scratch.at.slot
+    coming.used = used
+    scratch.piece[0] = coming
+    coming.moved = 0
+    coming.change = 0.0
+    scratch.at.pieces += 1
+    scratch.at.begins = 0
 
 
 @helper
-def end_phase(env: Any) -> None:
+def end_phase(env: Episode) -> None:
     """All tasks of the phase are done: go on with the next one, or complete the job."""
-    at, cores = env.scratch.at, env.scratch.cores
-    if at.phase == 0 and env.jobs.tasks[at.job, 1] > 0:
+    at, coming, cores = env.scratch.at, env.scratch.coming[0], env.scratch.cores
+    if coming.phase == 0 and env.jobs.tasks[at.job, 1] > 0:
         enter_phase(env, 1)
         for i in range(cores.shape[0]):
             step = cores[i] / at.demand - cores[i] / at.demand_before
-            at.change += step * step
+            coming.change += step * step
     else:
         env.scratch.completion[at.job] = at.slot
 
 
 @helper
-def replay(env: Any, take: Any) -> None:
+def replay(env: Episode, take: Any) -> None:
     """Cut the life of each job, arrival to completion or end, into pieces, by job, then time.
 
     Args:
-        env: has the bundles jobs, schedule and scratch.
-        take: called with ``env`` for each piece, which is ``env.scratch.piece``.
+        env: the schedule.
+        take: called with ``env`` for each piece, which is ``env.scratch.piece[0]``.
     """
     scratch = env.scratch
-    at, piece, completion = scratch.at, scratch.piece, scratch.completion
+    at, piece, completion = scratch.at, scratch.piece[0], scratch.completion
     sort_by_job(env)
     for j in range(env.jobs.size.jobs):
         begin_job(env, j)
@@ -365,7 +350,7 @@ def share(part: float, whole: float) -> float:
 @helper
 def charge(env: Episode) -> None:
     """Add a piece to the metrics that are sums over pieces."""
-    piece, tally, values, jobs = env.scratch.piece, env.scratch.tally, env.metrics.values, env.jobs
+    piece, tally, values, jobs = env.scratch.piece[0], env.scratch.tally, env.metrics.values, env.jobs
     j, z = piece.job, piece.phase
     if j != tally.job:
         tally.job = j
@@ -498,14 +483,13 @@ def measure_one(env: Episode) -> None:
 
 
 @helper
-def keep(env: Cutting) -> None:
+def keep(env: Episode) -> None:
     """Keep a piece."""
-    env.pieces.found[env.pieces.count[0]] = env.scratch.piece
+    env.pieces.found[env.pieces.count[0]] = env.scratch.piece[0]
     env.pieces.count[0] += 1
 
 
 access = accessor(Episode)
-access_cutting = accessor(Cutting)
 
 
 @pure_kernel
@@ -517,7 +501,7 @@ def measure(table: Any, tools: Any, mask: Any) -> None:
 @pure_kernel
 def cut(table: Any, tools: Any) -> None:
     """Write the pieces of one schedule."""
-    replay(access_cutting(table, tools, 0), keep)
+    replay(access(table, tools, 0), keep)
 
 
 def _schedule(record: ScheduleRecord) -> Schedule:
@@ -540,32 +524,36 @@ def _schedule(record: ScheduleRecord) -> Schedule:
     )
 
 
-def _sizes(jobs: Jobs, schedule: Schedule) -> dict[str, int]:
-    """Lengths of the dimensions of the work space."""
-    return sizes_of(jobs) | sizes_of(schedule) | {"most_tasks": int(jobs.tasks.max())}
+def _table(record: ScheduleRecord) -> Table:
+    """A record as an :class:`Episode`."""
+    jobs, schedule = tables(record.workload), _schedule(record)
+    sizes = sizes_of(jobs) | sizes_of(schedule) | {"most_tasks": int(jobs.tasks.max())}
+    most = 2 * sizes["run"] + 4 * sizes["job"] + 2 * int(jobs.tasks.sum())
+    episode = Episode(
+        objective=Objective(np.array((2.0, 0.0), dtype=OBJECTIVE)),
+        jobs=batch_of_one(jobs),
+        schedule=batch_of_one(schedule),
+        metrics=allocate(Metrics, {}, 1),
+        pieces=allocate(Pieces, {"piece": most}, 1),
+        scratch=allocate(Scratch, sizes),
+    )
+    return Table(episode, sizes)
 
 
 def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:
     """The pieces (PIECE) that a schedule is made of, by job, then time; and completions [N], -1: none."""
-    jobs, schedule = tables(record.workload), _schedule(record)
-    sizes = _sizes(jobs, schedule)
-    most = 2 * sizes["run"] + 4 * sizes["job"] + 2 * int(jobs.tasks.sum())
-    found = allocate(Pieces, {"piece": most}, 1)
-    cutting = Cutting(batch_of_one(jobs), batch_of_one(schedule), found, allocate(Scratch, sizes))
-    table = Table(cutting, sizes)
+    table = _table(record)
     cut(*table.packed)
-    return found.found[0, : found.count[0, 0]], table.tools.scratch.completion
+    made = table.arrays.pieces
+    return made.found[0, : made.count[0, 0]], table.tools.scratch.completion
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
-    jobs, schedule = tables(record.workload), _schedule(record)
-    sizes = _sizes(jobs, schedule)
-    found = allocate(Metrics, {}, 1)
-    objective = Objective(np.array((2.0, 0.0), dtype=OBJECTIVE))
-    episode = Episode(objective, batch_of_one(jobs), batch_of_one(schedule), found, allocate(Scratch, sizes))
-    measure(*Table(episode, sizes).packed, np.ones(1, dtype=bool))
-    return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
+    table = _table(record)
+    measure(*table.packed, np.ones(1, dtype=bool))
+    found = table.arrays.metrics.values
+    return {metric.name: float(found[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:

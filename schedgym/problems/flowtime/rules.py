@@ -264,6 +264,25 @@ def pack_cores(
             free[i] -= amount
 
 
+@helper
+def _is_open(memory_counts: bool, i: int, r: int, rows: Rows, scratch: Scratch, granted: Integers) -> Any:
+    """Whether a server has a free core for a job, and if memory counts its memory free, or reserved."""
+    return scratch.free[i] > 0 and (
+        not memory_counts or granted[r, i] > 0 or rows.memory[r] <= scratch.free_memory[i]
+    )
+
+
+@helper
+def _freest(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: Integers) -> int:
+    """Of the servers that are open to a job that with most free cores (ties: the lower one); -1 if none."""
+    free = scratch.free
+    best = -1
+    for i in range(free.shape[0]):
+        if _is_open(memory_counts, i, r, rows, scratch, granted) and (best < 0 or free[i] > free[best]):
+            best = i
+    return best
+
+
 @pure_kernel
 def place(n: int, size: int, rows: Rows, servers: Servers, scratch: Scratch, granted: Integers) -> None:
     """Add cores greedily in 2D: the jobs in order, each on the servers with most free cores.
@@ -279,43 +298,29 @@ def place(n: int, size: int, rows: Rows, servers: Servers, scratch: Scratch, gra
         scratch: work space.
         granted: [>= n, M] what is placed already; added to.
     """
-    count = servers.server_cpu.shape[0]
-    free = scratch.free
-    free_memory = scratch.free_memory
-    mark = scratch.mark
     total = free_servers(servers, scratch)
     for r in range(n):
-        for i in range(count):
+        for i in range(granted.shape[1]):
             if granted[r, i] > 0:
-                free[i] -= granted[r, i]
-                free_memory[i] -= rows.memory[r]
+                scratch.free[i] -= granted[r, i]
+                scratch.free_memory[i] -= rows.memory[r]
                 total -= granted[r, i]
     for x in range(size):
         if total == 0:
             break
         r = scratch.order[x]
         wanted = rows.cap[r]
-        for i in range(count):
+        for i in range(granted.shape[1]):
             wanted -= granted[r, i]
-            mark[i] = 0
         while wanted > 0:
-            best = -1
-            for i in range(count):
-                if (
-                    mark[i] == 0
-                    and free[i] > 0
-                    and (granted[r, i] > 0 or rows.memory[r] <= free_memory[i])
-                    and (best < 0 or free[i] > free[best])
-                ):
-                    best = i
+            best = _freest(True, r, rows, scratch, granted)
             if best < 0:
                 break
-            mark[best] = 1
-            amount = min(free[best], wanted)
+            amount = min(scratch.free[best], wanted)
             if granted[r, best] == 0:
-                free_memory[best] -= rows.memory[r]
+                scratch.free_memory[best] -= rows.memory[r]
             granted[r, best] += amount
-            free[best] -= amount
+            scratch.free[best] -= amount
             wanted -= amount
             total -= amount
 
@@ -489,9 +494,12 @@ def _leave(x: int, count: int, waiting: Integers) -> int:
 
 
 @helper
-def _is_open(memory_counts: bool, i: int, r: int, rows: Rows, scratch: Scratch) -> Any:
-    """Whether a server has a free core, and if memory counts a job's memory free."""
-    return scratch.free[i] > 0 and (not memory_counts or rows.memory[r] <= scratch.free_memory[i])
+def _alignment(weights: Any, i: int, r: int, rows: Rows, scratch: Scratch) -> float:
+    """How well a job's demand fits what is free on a server, by the weights of cores and memory."""
+    aligned = demand_of(rows, r) * weights[0] * scratch.free[i]
+    if weights[1] > 0.0:
+        aligned += rows.memory[r] * weights[1] * scratch.free_memory[i]
+    return aligned
 
 
 @pure_kernel
@@ -506,19 +514,16 @@ def _tetris(
     pairs that are still open. Ties: earlier row, lower server.
     """
     free = scratch.free
-    free_memory = scratch.free_memory
     waiting = scratch.waiting
-    cores_weight = 1.0
-    memory_weight = 0.0
     _start_filling(n, rows, servers, scratch, granted)
+    weights = (1.0, 0.0)
     if memory_counts:
         all_cores = 0
         all_memory = 0
         for i in range(free.shape[0]):
             all_cores += free[i]
-            all_memory += free_memory[i]
-        cores_weight = _over_divisor(all_memory, all_cores)
-        memory_weight = _over_divisor(all_cores, all_memory)
+            all_memory += scratch.free_memory[i]
+        weights = (_over_divisor(all_memory, all_cores), _over_divisor(all_cores, all_memory))
     count = n
     while True:
         # compared are left * (sum of alignments) - alignment * (sum of lefts), whole where volumes are
@@ -527,12 +532,10 @@ def _tetris(
         kept = 0
         for x in range(count):
             r = waiting[x]
-            demand = demand_of(rows, r) * cores_weight
-            reserve = rows.memory[r] * memory_weight if memory_counts else 0.0
             open_servers = 0
             for i in range(free.shape[0]):
-                if _is_open(memory_counts, i, r, rows, scratch):
-                    alignments += demand * free[i] + reserve * free_memory[i]
+                if _is_open(memory_counts, i, r, rows, scratch, granted):
+                    alignments += _alignment(weights, i, r, rows, scratch)
                     open_servers += 1
             volumes += rows.remaining[r] * open_servers
             if open_servers > 0:
@@ -544,11 +547,9 @@ def _tetris(
         least = 0.0
         for x in range(count):
             r = waiting[x]
-            demand = demand_of(rows, r) * cores_weight
-            reserve = rows.memory[r] * memory_weight if memory_counts else 0.0
             for i in range(free.shape[0]):
-                if _is_open(memory_counts, i, r, rows, scratch):
-                    alignment = demand * free[i] + reserve * free_memory[i]
+                if _is_open(memory_counts, i, r, rows, scratch, granted):
+                    alignment = _alignment(weights, i, r, rows, scratch)
                     badness = rows.remaining[r] * alignments - alignment * volumes
                     if best < 0 or badness < least:
                         best = x
@@ -562,7 +563,7 @@ def _tetris(
         free[where] -= amount
         scratch.left[r] -= amount
         if memory_counts:
-            free_memory[where] -= rows.memory[r]
+            scratch.free_memory[where] -= rows.memory[r]
         if scratch.left[r] == 0:
             count = _leave(best, count, waiting)
 
@@ -575,11 +576,7 @@ def _host(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: In
     for i in range(free.shape[0]):
         if granted[r, i] > 0 and free[i] > 0 and (best < 0 or free[i] > free[best]):
             best = i
-    if best < 0:
-        for i in range(free.shape[0]):
-            if _is_open(memory_counts, i, r, rows, scratch) and (best < 0 or free[i] > free[best]):
-                best = i
-    return best
+    return best if best >= 0 else _freest(memory_counts, r, rows, scratch, granted)
 
 
 @pure_kernel

@@ -58,6 +58,7 @@ class FlowtimeSimulator(Simulator):
             sizes=lengths
             | {
                 "window": self.window,
+                "one": 1,
                 "own_row": self.window if units and not zero_copy else 0,
                 "memory_row": 0,
                 "net_row": self._net_rows(jobs),
@@ -115,7 +116,7 @@ class FlowtimeSimulator(Simulator):
             arrays.observation.action_mask[:, -1] = 1  # closing the slot is always feasible
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, jobs, kind = self.arrays.observation, self.arrays.jobs, self.parameters.kind
+        buffers, jobs, kind = self.arrays.observation, self.jobs, self.parameters.kind
         if self.parameters.observation == "features":
             shown = {
                 "jobs": buffers.job_tokens,

@@ -439,13 +439,10 @@ instance_access = accessor(Instance)
 
 
 @pure_kernel
-def _eq27(table: Any, tools: Any, declared: bool) -> float:
-    return eq27_limit(instance_access(table, tools, 0).jobs, declared)
-
-
-@pure_kernel
-def _max_slots(table: Any, tools: Any, gamma: float) -> int:
-    return slot_limit(instance_access(table, tools, 0).jobs, gamma)
+def limits(table: Any, tools: Any, declared: bool, gamma: float) -> Any:
+    """Gamma of Eq. 27, and when an episode is truncated, of a workload alone."""
+    jobs = instance_access(table, tools, 0).jobs
+    return eq27_limit(jobs, declared), slot_limit(jobs, gamma)
 
 
 def eq27(jobs: Jobs, *, declared: bool = False) -> float:
@@ -457,12 +454,12 @@ def eq27(jobs: Jobs, *, declared: bool = False) -> float:
         jobs: the workload.
         declared: take what the jobs declare for d.
     """
-    return float(_eq27(*Table(Instance(batch_of_one(jobs)), {}).packed, declared))
+    return float(limits(*Table(Instance(batch_of_one(jobs)), {}).packed, declared, 0.0)[0])
 
 
 def max_slots(jobs: Jobs, gamma: float = 4000.0) -> int:
     """When an episode is truncated: 3 max(Eq. 27, gamma, in 2D 4 sum(p m) / sum M) slots, rounded up."""
-    return int(_max_slots(*Table(Instance(batch_of_one(jobs)), {}).packed, float(gamma)))
+    return int(limits(*Table(Instance(batch_of_one(jobs)), {}).packed, False, float(gamma))[1])
 
 
 # Generator ------------------------------------------------------------------------------------
@@ -568,8 +565,6 @@ class Source:
         capacity = long_least = long_most = 0.0
         if trace is None:
             self.jobs = int(parameters.jobs)
-            if self.jobs >= MOST_JOBS:
-                raise InvalidParameter(f"jobs: must be < {MOST_JOBS}, got {self.jobs}")
             self.horizon = parameters.horizon or horizon_of(self.jobs, cores, load)
             long_least, long_most = long_range(self.horizon)
             none = np.zeros(0, dtype=np.int64)
