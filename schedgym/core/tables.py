@@ -123,8 +123,9 @@ def draw_into(kernel: Any, drawing: Any, seed: int, episode: int, sizes: Sizes |
     Returns what the kernel returns: the length that it needs if the arrays are too short.
     """
     one = np.ones(1, dtype=bool)
+    table = Table(drawing, sizes or {})  # it owns the work space
     with np.errstate(over="warn" if COMPILED else "ignore"):  # uncompiled, modular arithmetic would warn
-        return int(kernel(*Table(drawing, sizes or {}), one, root_seeds([seed]), np.array([episode])))
+        return int(kernel(*table, one, root_seeds([seed]), np.array([episode])))
 
 
 def accessor(environment: type[Any]) -> Any:

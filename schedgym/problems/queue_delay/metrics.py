@@ -197,7 +197,8 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
     schedule.start[0, record.job] = record.start
     schedule.end["clock"] = record.final_time
-    measure(*Table(Episode(batch_of_one(jobs), schedule, found, None), sizes), np.ones(1, dtype=bool))
+    table = Table(Episode(batch_of_one(jobs), schedule, found, None), sizes)  # it owns the work space
+    measure(*table, np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
