@@ -381,8 +381,9 @@ def arrays(source: Source, environments: int, tasks: int, jobs: int = 0) -> Jobs
 
 
 def draw_into(source: Source, jobs: Jobs, mask: Any, roots: Any, episodes: Any) -> int:
+    table = Table(Drawing(source.arrays, jobs), {})
     with np.errstate(over="ignore"):
-        return draw(*Table(Drawing(source.arrays, jobs), {}), mask, roots, episodes)
+        return draw(*table, mask, roots, episodes)
 
 
 def sizes(workload: Workload) -> np.ndarray:

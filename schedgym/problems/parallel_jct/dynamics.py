@@ -60,11 +60,7 @@ from schedgym.solvers.placement import (
 
 __all__ = [
     "CONFIG",
-    "GLOBAL_FEATURES",
-    "JOB_FEATURES",
-    "MOVE_FEATURES",
     "SCALARS",
-    "SERVER_FEATURES",
     "Constants",
     "Environment",
     "Observation",
@@ -83,7 +79,6 @@ ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
 OPEN, END, LAUNCH, FAIL = range(4)
 
 ROUNDING = 1e-9  # by which given vCPU may exceed a limit
-
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),
@@ -256,9 +251,6 @@ def tasks_of(env: Environment, job: int) -> int:
     return env.jobs.first_task[job + 1] - env.jobs.first_task[job]
 
 
-# Running tasks --------------------------------------------------------------------------------
-
-
 @helper
 def job_of(env: Environment, job: int) -> Job:
     """A job as the planners take it, on what is available now."""
@@ -272,6 +264,9 @@ def job_of(env: Environment, job: int) -> Job:
         state.limits,
         state.energy_cap[job],
     )
+
+
+# Running tasks --------------------------------------------------------------------------------
 
 
 @helper
@@ -734,13 +729,7 @@ def mark_moves(env: Environment) -> int:
     s = env.state.scalars
     job = env.state.queue[s.open_row]
     s.jct, s.energy = weigh(env, job)
-    return search_mask(
-        job_of(env, job),
-        s.energy,
-        env.plan.placement,
-        env.scratch,
-        env.plan.legal,
-    )
+    return search_mask(job_of(env, job), s.energy, env.plan.placement, env.scratch, env.plan.legal)
 
 
 # What an action means, view by view: whether it is feasible, and the decision (``scalars.decision``).
@@ -761,13 +750,7 @@ def read_pick(env: Environment, feasible: bool) -> None:
     s.decision = END
     if r == env.constants.config.window or not feasible:
         return
-    job = env.state.queue[r]
-    jct = tapra_fast(
-        job_of(env, job),
-        env.plan.placement,
-        env.scratch,
-    )
-    decide_launch(env, r, jct)
+    decide_launch(env, r, tapra_fast(job_of(env, env.state.queue[r]), env.plan.placement, env.scratch))
 
 
 @helper
@@ -951,12 +934,7 @@ def read_plan(env: Environment, feasible: bool) -> None:
         return
     job = env.state.queue[r]
     count = tasks_of(env, job)
-    if not feasible and not reduce_energy(
-        job_of(env, job),
-        False,
-        env.plan.placement,
-        env.scratch,
-    ):
+    if not feasible and not reduce_energy(job_of(env, job), False, env.plan.placement, env.scratch):
         decide_launch(env, r, math.inf)
     elif vcpu_given(env, count) and vcpu_fit(env, count):
         for i in range(count):
@@ -1094,29 +1072,42 @@ def observe_plan(env: Environment) -> None:
 
 
 @helper
+def scaled_count(count: int) -> float:
+    """A number as tokens have it."""
+    return count / (count + COUNT_SCALE)
+
+
+@helper
+def scaled_time(time: float) -> float:
+    """A time as tokens have it; 1 is for ever."""
+    return 1.0 if time == math.inf else time / (time + TIME_SCALE)
+
+
+@helper
+def clear(tokens: Any, first: int, last: int) -> None:
+    """Set rows of tokens to zero."""
+    for row in range(first, last):
+        for f in range(tokens.shape[1]):
+            tokens[row, f] = 0.0
+
+
+@helper
 def write_job_tokens(env: Environment, count: int) -> None:
     """Write the tokens of the waiting jobs."""
     s, jobs, tokens = env.state.scalars, env.jobs, env.observation.job_tokens
     pool = largest_capacity(env.membership, env.state.limits, env.scratch)
     for r in range(count):
         job = env.state.queue[r]
-        tasks = tasks_of(env, job)
-        age = s.clock - jobs.arrival[job]
         load = jobs.total_load[job]
         least = jobs.least_energy[job]
-        tokens[r, 0] = age / (age + TIME_SCALE)
-        tokens[r, 1] = tasks / (tasks + COUNT_SCALE)
+        tokens[r, 0] = scaled_time(s.clock - jobs.arrival[job])
+        tokens[r, 1] = scaled_count(tasks_of(env, job))
         tokens[r, 2] = load / (load + LOAD_SCALE * s.capacity)
         tokens[r, 3] = min(least / env.state.energy_cap[job], 1.0)
         tokens[r, 4] = env.state.failed[job]
-        tokens[r, 5] = 1.0
-        if pool > 0.0:
-            needed = least / pool
-            tokens[r, 5] = needed / (needed + TIME_SCALE)
+        tokens[r, 5] = scaled_time(least / pool) if pool > 0.0 else 1.0
         tokens[r, 6] = r == s.open_row
-    for r in range(count, s.shown):
-        for f in range(JOB_FEATURES):
-            tokens[r, f] = 0.0
+    clear(tokens, count, s.shown)
 
 
 @helper
@@ -1127,18 +1118,16 @@ def write_server_tokens(env: Environment) -> float:
     for j in range(cpu.shape[0]):
         top = max(top, cpu[j])
     free = 0.0
+    clear(tokens, 0, cpu.shape[0])
     for j in range(cpu.shape[0]):
         free += state.available[j]
         tokens[j, 0] = cpu[j] / top
         tokens[j, 1] = state.available[j] / cpu[j]
-        tokens[j, 2] = 0.0
         tokens[j, 3] = state.alive[j]
-        for f in range(4, SERVER_FEATURES):
-            tokens[j, f] = 0.0
     for q in range(state.scalars.running):
         tokens[env.state.running[q].server, 2] += 1.0
     for j in range(cpu.shape[0]):
-        tokens[j, 2] = tokens[j, 2] / (tokens[j, 2] + COUNT_SCALE)
+        tokens[j, 2] = scaled_count(tokens[j, 2])
     return free
 
 
@@ -1149,21 +1138,14 @@ def write_tokens(env: Environment, count: int) -> None:
     write_job_tokens(env, count)
     free = write_server_tokens(env)
     values = env.observation.global_tokens
-    beyond = s.waiting - count
     values[0] = s.was_arrival
     values[1] = s.was_completion
     values[2] = s.was_tick
     values[3] = min(free / s.capacity, 1.0)
-    values[4] = s.waiting / (s.waiting + COUNT_SCALE)
-    values[5] = beyond / (beyond + COUNT_SCALE)
+    values[4] = scaled_count(s.waiting)
+    values[5] = scaled_count(s.waiting - count)
     values[6] = s.running / (s.running + 4.0 * COUNT_SCALE)
     values[7] = min(max((s.ticks * tick - s.clock) / tick, 0.0), 1.0)
-
-
-@helper
-def scaled_time(time: float) -> float:
-    """A time as tokens have it; 1 is for ever."""
-    return 1.0 if time == math.inf else time / (time + TIME_SCALE)
 
 
 @helper
@@ -1177,7 +1159,7 @@ def write_plan_tokens(env: Environment) -> None:
         job = env.state.queue[s.open_row]
         spent = min(s.energy / env.state.energy_cap[job], 1.0)
         length = scaled_time(s.jct)
-        progress = s.next_task / tasks_of(env, job) if view == PLACE else s.moves / (s.moves + COUNT_SCALE)
+        progress = s.next_task / tasks_of(env, job) if view == PLACE else scaled_count(s.moves)
     if view == SEARCH:
         write_moves(env)
     values = env.observation.global_tokens
@@ -1192,22 +1174,24 @@ def write_moves(env: Environment) -> None:
     s, state, jobs, plan = env.state.scalars, env.state, env.jobs, env.plan
     membership, scratch = env.membership, env.scratch
     tokens, servers = env.observation.move_tokens, jobs.cpu.shape[0]
-    rows = 0
+    tasks = 0
     planned = job_of(env, state.queue[max(s.open_row, 0)])
     if s.open_row >= 0:
         evaluate(planned, plan.placement, scratch)
-        rows = planned.tasks * servers
-    for row in range(rows):
-        i, j = row // servers, row % servers
+        tasks = planned.tasks
+    for i in range(tasks):
+        own = server_time(plan.placement[i], membership, scratch)
         q = planned.first + i
-        time = server_time(plan.placement[i], membership, scratch)
-        if j != plan.placement[i]:
-            leq = jobs.load[q] / jobs.efficiency[q, j]
-            time = move_time(planned, i, j, leq, plan.placement, scratch)
-        tokens[row, 0] = jobs.efficiency[q, j]
-        tokens[row, 1] = scaled_time(time)
-        tokens[row, 2] = plan.legal[row]
-    for row in range(rows, tokens.shape[0]):
+        for j in range(servers):
+            time = own
+            if j != plan.placement[i]:
+                leq = jobs.load[q] / jobs.efficiency[q, j]
+                time = move_time(planned, i, j, leq, plan.placement, scratch)
+            row = i * servers + j
+            tokens[row, 0] = jobs.efficiency[q, j]
+            tokens[row, 1] = scaled_time(time)
+            tokens[row, 2] = plan.legal[row]
+    for row in range(tasks * servers, tokens.shape[0]):
         if tokens[row, 0] == 0.0:
             break
         for f in range(MOVE_FEATURES):
@@ -1252,10 +1236,9 @@ def observe_rows(env: Environment, count: int) -> None:
     s = env.state.scalars
     longest = 0
     for r in range(count):
-        env.observation.job_mask[r] = 1
         longest = max(longest, tasks_of(env, env.state.queue[r]))
-    for r in range(count, s.shown):
-        env.observation.job_mask[r] = 0
+    for r in range(max(count, s.shown)):
+        env.observation.job_mask[r] = r < count
     s.shown = count
     env.exchange.result.rows = 1 + longest
 

@@ -28,8 +28,8 @@ class ParallelJCTEnv(SchedulingEnv):
     For a placement the best vCPU are known in closed form (Eq. 16): with T_k = equivalent load in group k
     over B_k, a task runs for the largest T_k of its server's groups.
 
-    What nobody has reserved on a server is lent to the tasks there in proportion to their equivalent loads,
-    and taken back whenever jobs are planned (DRC; `drc=False`: it idles). A job completes with its last
+    What nobody has reserved on a server goes to the tasks there in proportion to their equivalent loads,
+    and is taken back whenever jobs are planned (DRC; `drc=False`: it idles). A job completes with its last
     task; the aim is the least mean time in the system, completion minus arrival.
 
     Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and
@@ -96,7 +96,7 @@ class ParallelJCTEnv(SchedulingEnv):
     | `running` | (1,) | running tasks in all |
     | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
     | `run_leq`, `run_remaining` | (S,) | equivalent load: in all, remaining [vCPU s] |
-    | `run_base`, `run_extra` | (S,) | vCPU reserved, and lent up to now (a round takes it back) |
+    | `run_base`, `run_extra` | (S,) | vCPU reserved, and beyond up to now (a round takes it back) |
     | `open_job`, `next_task` | Discrete | views `place`, `search`: row being planned (W: none), its task |
     | `placement`, `energy` | (N,), (1,) | the same: servers of its tasks (-1: none yet), their energy |
     | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |
@@ -151,7 +151,7 @@ class ParallelJCTEnv(SchedulingEnv):
 
 
 class ParallelJCTVectorEnv(SchedulingVectorEnv):
-    """The native vector face of :class:`ParallelJCTEnv`: same spaces, batched."""
+    """The native vector environment of :class:`ParallelJCTEnv`: same spaces, batched."""
 
     problem: ClassVar[Problem] = PROBLEM
     env_class: ClassVar[type[SchedulingEnv]] = ParallelJCTEnv

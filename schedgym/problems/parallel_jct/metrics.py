@@ -264,7 +264,8 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     log.task[0], log.server[0] = record.job, record.server
     log.start[0], log.end[0] = record.start, record.end
     log.base[0], log.extra[0] = record.amount.T
-    measure(*Table(Episode(batch_of_one(jobs), schedule, log, found, None), sizes), np.ones(1, dtype=bool))
+    table = Table(Episode(batch_of_one(jobs), schedule, log, found, None), sizes)
+    measure(*table, np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 

@@ -67,7 +67,7 @@ def render_ansi(simulator: ParallelJCTSimulator, index: int) -> str:
 def render_rgb_array(simulator: ParallelJCTSimulator, index: int) -> npt.NDArray[np.uint8]:
     """The state of environment ``index`` as an image, uint8 [height, width, 3].
 
-    Left the servers' vCPU by job, reserved and lent (in a round only reserved), right the waiting jobs in
+    Left the servers' vCPU by job, reserved and beyond (in a round only reserved), right the waiting jobs in
     order of arrival with their loads.
 
     Raises:
