@@ -578,14 +578,16 @@ def prioritize(env: Environment, feasible: bool) -> None:
     for r in range(active):
         scores[r] = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else LAST
     how, granted = env.constants.config.how, env.rows.granted
-    allocate_by_priority(how, active, scores, env.rows, env.jobs, env.scratch, env.net, granted)
+    servers: Any = env.jobs
+    allocate_by_priority(how, active, scores, env.rows, servers, env.scratch, env.net, granted)
 
 
 @helper
 def follow_rule(env: Environment, feasible: bool) -> None:
     """View rule: the grants of the named rule, for all visible jobs, beyond the window too."""
     rule, how, active = env.exchange.choices[0], env.constants.config.how, env.state.scalars.active
-    allocate_by_rule(rule, how, active, env.rows, env.jobs, env.scratch, env.net, env.rows.granted)
+    servers: Any = env.jobs
+    allocate_by_rule(rule, how, active, env.rows, servers, env.scratch, env.net, env.rows.granted)
 
 
 # Observations ---------------------------------------------------------------------------------

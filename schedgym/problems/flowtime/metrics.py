@@ -138,7 +138,7 @@ class Scratch(NamedTuple):
 class Pieces(NamedTuple):
     """What a schedule is cut into."""
 
-    count: Annotated[Integers, 1]
+    number: Annotated[Integers, 1]
     found: Annotated[Any, PIECE, "piece"]
 
 
@@ -485,8 +485,8 @@ def measure_one(env: Episode) -> None:
 @helper
 def keep(env: Episode) -> None:
     """Keep a piece."""
-    env.pieces.found[env.pieces.count[0]] = env.scratch.piece[0]
-    env.pieces.count[0] += 1
+    env.pieces.found[env.pieces.number[0]] = env.scratch.piece[0]
+    env.pieces.number[0] += 1
 
 
 access = accessor(Episode)
@@ -545,7 +545,7 @@ def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:
     table = _table(record)
     cut(*table.packed)
     made = table.arrays.pieces
-    return made.found[0, : made.count[0, 0]], table.tools.scratch.completion
+    return made.found[0, : made.number[0, 0]], table.tools.scratch.completion
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
