@@ -135,7 +135,7 @@ def make_workload(capacity: npt.ArrayLike, **jobs: Any) -> Workload:
     Raises:
         InvalidWorkload: naming the field and the first bad index.
     """
-    count = np.shape(jobs.get("arrival"))
+    count = np.shape(jobs.get("arrival", 0))
     each = {name: np.full(count, value) if np.ndim(value) == 0 else value for name, value in jobs.items()}
     return SCHEMA.parse({"jobs": each, "cluster": {"capacity": capacity}})
 
@@ -263,8 +263,7 @@ class Source:
             self.jobs = int(parameters.jobs)
         if trace is None:
             self._check_synthetic(parameters)
-            sizes = {"traced": 0, "resource": 1 if parameters.single else 2, "known": 0}
-            trace = allocate(Origin, sizes)
+            trace = allocate(Origin, {"traced": 0, "resource": 1 if parameters.single else 2, "known": 0})
         else:
             self.windows = len(trace.arrival) // self.jobs
             self._check_windows(parameters, trace)
@@ -289,11 +288,10 @@ class Source:
             raise InvalidParameter(
                 f"rate: {self.jobs} jobs at {given.rate:g} per slot take more than {last:g} slots"
             )
-        if given.windows > last:
-            raise InvalidParameter(f"windows: must be <= {last:g} slots, got {given.windows:g}")
-        for name in ("heterogeneity", "capacity"):
-            if getattr(given, name) > LARGEST:
-                raise InvalidParameter(f"{name}: must be <= {LARGEST:g}, got {getattr(given, name):g}")
+        limits = {"windows": (last, " slots"), "heterogeneity": (LARGEST, ""), "capacity": (LARGEST, "")}
+        for name, (most, unit) in limits.items():
+            if getattr(given, name) > most:
+                raise InvalidParameter(f"{name}: must be <= {most:g}{unit}, got {getattr(given, name):g}")
         if given.heterogeneity / given.capacity > LARGEST:
             raise InvalidParameter(
                 f"capacity: {given.capacity:g} is too small for a demand of {given.heterogeneity:g}"
