@@ -241,8 +241,9 @@ def evaluate(needs: Any, edges: list[int], price: np.ndarray, k: float) -> tuple
     begin = np.searchsorted(grid, first, side="right") - 1
     size = (2, len(edges) + 1)
     heaps = np.empty(size), np.empty(size), np.empty(size, dtype=np.int64)
+    taken = bounds._Taken(*heaps, *np.zeros((2, 2), dtype=np.int64), *np.zeros((4, 2)))
     use = np.empty_like(price)
-    value, scale = bounds._dual(needs, begin, grid, price, k, *heaps, use, np.array([10**9]))
+    value, scale = bounds._dual(needs, begin, grid, price, k, taken, use, np.array([10**9]))
     assert scale >= abs(value) * (1 - 1e-12)
     return value, use
 
