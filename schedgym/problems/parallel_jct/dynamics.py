@@ -139,7 +139,7 @@ RUNNING = record_dtype(
     ("piece", np.int64),  # row of the log that goes on, or -1
     ("leq", np.float64),
     ("remaining", np.float64),
-    ("base", np.float64),
+    ("vcpu", np.float64),  # reserved; a record cannot have a field "base"
     ("extra", np.float64),
     ("end", np.float64),
 )
@@ -279,7 +279,7 @@ def recount(env: Environment) -> None:
         state.weight[j] = 0.0
     for q in range(s.running):
         row = state.running[q]
-        state.reserved[row.server] += row.base
+        state.reserved[row.server] += row.vcpu
         state.weight[row.server] += row.leq
     for j in range(servers):
         left = jobs.cpu[j] - state.reserved[j]
@@ -319,9 +319,9 @@ def distribute(env: Environment) -> None:
             log.server[piece] = row.server
             log.start[piece] = s.clock
             log.end[piece] = s.clock
-            log.base[piece] = row.base
+            log.base[piece] = row.vcpu
             log.extra[piece] = extra
-        row.end = s.clock + row.remaining / (row.base + extra)
+        row.end = s.clock + row.remaining / (row.vcpu + extra)
 
 
 @helper
@@ -333,7 +333,7 @@ def work_until(env: Environment, now: float) -> None:
         return
     for q in range(s.running):
         row = env.state.running[q]
-        row.remaining -= (row.base + row.extra) * passed
+        row.remaining -= (row.vcpu + row.extra) * passed
         env.log.end[row.piece] = now
     s.clock = now
     s.charged += passed * (s.arrived - s.completed)
@@ -378,7 +378,7 @@ def launch(env: Environment) -> None:
         row.piece = -1
         row.leq = leq
         row.remaining = leq
-        row.base = plan.vcpu[i]
+        row.vcpu = plan.vcpu[i]
         row.extra = 0.0
         s.running += 1
         energy += leq
@@ -1030,7 +1030,7 @@ def observe_running(env: Environment) -> None:
         seen.run_server[q] = row.server
         seen.run_leq[q] = row.leq
         seen.run_remaining[q] = max(row.remaining, 0.0)
-        seen.run_base[q] = row.base
+        seen.run_base[q] = row.vcpu
         seen.run_extra[q] = row.extra
     for q in range(rows, s.shown_running):
         seen.run_job[q] = 0

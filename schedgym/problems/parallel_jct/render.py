@@ -16,7 +16,7 @@ def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
     s, window = state.scalars[index], simulator.interface.sizes["window"]
     running, waiting, count = int(s["running"]), int(s["waiting"]), int(jobs.size["jobs"][index])
     rows = state.running[index, :running]
-    server, job, speed = rows["server"], rows["job"], rows["base"].copy()
+    server, job, speed = rows["server"], rows["job"], rows["vcpu"].copy()
     if not s["deciding"]:  # a round takes back what the tasks had beyond
         speed += rows["extra"]
     bars = []
