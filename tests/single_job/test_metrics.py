@@ -25,7 +25,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import Table
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
-from schedgym.problems.single_job import metrics as room
+from schedgym.problems.single_job import metrics as module
 from schedgym.problems.single_job.bounds import lower_bound
 from schedgym.problems.single_job.metrics import fates, metrics, read_limits, validate
 from schedgym.problems.single_job.problem import METRICS
@@ -160,8 +160,8 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
     made = list(plans(10, 4))
     mask = np.array([x % 3 != 1 for x in range(len(made))])
     sizes = {"task": 7, "server": 6, "group": 12, "shown_group": 0, "pair": 60}
-    jobs, schedule = allocate(room.Jobs, sizes, len(made)), allocate(room.Schedule, sizes, len(made))
-    found = allocate(room.Metrics, {}, len(made))
+    jobs, schedule = allocate(module.Jobs, sizes, len(made)), allocate(module.Schedule, sizes, len(made))
+    found = allocate(module.Metrics, {}, len(made))
     for array in (*jobs[1:], *schedule):
         array[:] = -5  # behind what a workload fills
     schedule.placement[:] = 3
@@ -177,7 +177,7 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
         k = instance.tasks
         schedule.placement[x, :k], schedule.vcpu[x, :k] = where, evaluation.vcpus
         schedule.time[x, :k] = evaluation.times
-    room.measure(*Table(room.Episode(jobs, schedule, found, None), sizes), mask)
+    module.measure(*Table(module.Episode(jobs, schedule, found, None), sizes), mask)
     for x, record in enumerate(records):
         out = {name: float(found.values[name][x]) for name in NAMES}
         assert out == (metrics(record) if mask[x] else dict.fromkeys(NAMES, -1.0))

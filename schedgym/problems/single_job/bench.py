@@ -39,7 +39,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"vector face, {ENVS} envs, place, {observation}, {'copies' if copy else 'lent'}",
+            name=f"vector, {ENVS} envs, place, {observation}, {'copies' if copy else 'zero-copy'}",
             id=ID,
             parameters={**SIZE, "view": "place", "observation": observation, "copy": copy},
             act=_first_feasible_each,
@@ -50,7 +50,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"vector face, 64 envs, {view}, {observation}, lent",
+            name=f"vector, 64 envs, {view}, {observation}, zero-copy",
             id=ID,
             parameters={**SIZE, "view": view, "observation": observation, "copy": False},
             act=_first_feasible_each if view == "search" else _fixed_plans,
@@ -62,7 +62,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"{policy}, 100 tasks, 128 servers, lent",
+            name=f"{policy}, 100 tasks, 128 servers, zero-copy",
             id=ID,
             parameters={"tasks": 100, "arity": 8},
             policy=policy,

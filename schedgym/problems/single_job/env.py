@@ -44,7 +44,7 @@ class SingleJobEnv(SchedulingEnv):
     ```
 
     ## Action Space
-    By ``view``, with room for N tasks, and M servers.
+    By ``view``, with N tasks at most, and M servers.
 
     | view | space | meaning |
     |---|---|---|
@@ -115,8 +115,8 @@ class SingleJobEnv(SchedulingEnv):
 
     ## Starting State
     Nothing is placed, but in view `search`. The job is drawn from (seed, number of the episode), or given by
-    `reset(options={"workload": ...})`: on as many servers, with at most as many tasks and groups as there is
-    room for. A file given as the parameter `workload` decides these numbers.
+    `reset(options={"workload": ...})`: on as many servers, with at most as many tasks and groups as the
+    observation has rows. A file given as the parameter `workload` decides these numbers.
 
     ## Episode End
     Terminated when all tasks are placed; view `search`: when the agent stops, no move is legal any more, or
@@ -144,7 +144,7 @@ class SingleJobEnv(SchedulingEnv):
 
 
 class SingleJobVectorEnv(SchedulingVectorEnv):
-    """The native vector face of :class:`SingleJobEnv`: same spaces, batched."""
+    """The native vector environment of :class:`SingleJobEnv`: same spaces, batched."""
 
     problem: ClassVar[Problem] = PROBLEM
     env_class: ClassVar[type[SchedulingEnv]] = SingleJobEnv
