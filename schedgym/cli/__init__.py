@@ -19,8 +19,8 @@ from typing import Any
 from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.problem import list_problems
-from schedgym.errors import SchedgymError, UnknownName
-from schedgym.extras import require, suggest
+from schedgym.errors import SchedgymError, UnknownName, suggest
+from schedgym.extras import require
 
 __all__ = ["main"]
 

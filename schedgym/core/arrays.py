@@ -119,7 +119,7 @@ def _length(dimension: int | str, sizes: Sizes, renamed: Mapping[str, str]) -> i
 
 
 @functools.cache
-def declarations(bundle: type[Any]) -> tuple[Declaration, ...]:
+def declarations(bundle: Any) -> tuple[Declaration, ...]:
     """The arrays of a bundle, in the order of its fields."""
     hints = typing.get_type_hints(bundle, include_extras=True)
     found = []
@@ -134,7 +134,7 @@ def declarations(bundle: type[Any]) -> tuple[Declaration, ...]:
 
 
 @functools.cache
-def members(environment: type[Any]) -> tuple[Member, ...]:
+def members(environment: Any) -> tuple[Member, ...]:
     """The bundles of an environment, in the order of its fields."""
     hints = typing.get_type_hints(environment, include_extras=True)
     found = []

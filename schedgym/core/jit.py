@@ -147,8 +147,30 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
         dispatcher = _numba.njit(**options)(function)
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None:  # none with NUMBA_DISABLE_JIT=1
+        cache = dispatcher._cache
+        index_key = cache._index_key
+        cache._index_key = lambda kinds, codegen: (*index_key(kinds, codegen), _fields(kinds))
+        cache_file._load_index = functools.partial(_index_or_none, cache_file._load_index)
         cache_file._source_stamp = source_stamp(Path(function.__code__.co_filename).resolve())
     return dispatcher
+
+
+def _index_or_none(load: Callable[[], Any]) -> Any:
+    """The index of a kernel's cache; empty if it names classes that are no more, as after an upgrade."""
+    try:
+        return load()
+    except (AttributeError, ImportError):
+        return {}
+
+
+def _fields(kinds: Any) -> tuple[Any, ...]:
+    """The fields of all named tuples among the types of arguments.
+
+    A named tuple may be declared in a file that the kernel's own does not import, and change the order of
+    fields of one type.
+    """
+    bundles = [kind for kind in kinds if hasattr(kind, "instance_class")]
+    return tuple((kind.instance_class._fields, _fields(kind.types)) for kind in bundles)
 
 
 class _NoEnvironment:

@@ -8,6 +8,7 @@ named tuples of arrays, without the batch axis.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -140,7 +141,7 @@ def accessor(environment: type[Any]) -> Any:
     if not COMPILED:
 
         def access_uncompiled(table: Any, tools: Any, b: int) -> Any:
-            made = []
+            made: list[Any] = []
             for member, shared, own in zip(members(environment), table, tools, strict=True):
                 bundle = own if member.kind == SCRATCH else shared
                 if bundle is None:
@@ -181,7 +182,10 @@ class _BundleType(_types.Type):  # type: ignore[misc]
 
     def __init__(self, bundle: type[Any], is_batch: bool) -> None:
         self.bundle, self.is_batch = bundle, is_batch
-        super().__init__(name=f"Bundle({bundle.__module__}.{bundle.__qualname__}, {is_batch})")
+        # the layout is part of the name: a cached kernel of another file must not serve another layout
+        layout = [(d.name, d.dtype.str, d.dtype.descr, len(d.dimensions)) for d in declarations(bundle)]
+        digest = hashlib.sha256(repr(layout).encode()).hexdigest()[:16]
+        super().__init__(name=f"Bundle({bundle.__module__}.{bundle.__qualname__}, {is_batch}, {digest})")
 
     def array(self, declared: Declaration) -> Any:
         """The type of one of its arrays."""
@@ -193,14 +197,14 @@ class _BundleType(_types.Type):  # type: ignore[misc]
 @_register_model(_EnvironmentType)
 class _EnvironmentModel(_models.StructModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
-        table = types.CPointer(types.int64)
+        table = _types.CPointer(types.int64)
         super().__init__(manager, kind, [("table", table), ("tools", table), ("index", types.intp)])
 
 
 @_register_model(_BundleType)
 class _BundleModel(_models.StructModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, [("rows", types.CPointer(types.int64)), ("index", types.intp)])
+        super().__init__(manager, kind, [("rows", _types.CPointer(types.int64)), ("index", types.intp)])
 
 
 @_templates.infer_getattr
@@ -225,7 +229,7 @@ class _BundleAttributes(_templates.AttributeTemplate):  # type: ignore[misc]
         return None
 
 
-@_lower_getattr_generic(_EnvironmentType)
+@_lower_getattr_generic(_EnvironmentType)  # type: ignore[untyped-decorator]
 def _lower_bundle(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     environment = _cgutils.create_struct_proxy(kind)(context, builder, value=value)
     first = {"table": 0, "tools": 0}
@@ -241,7 +245,7 @@ def _lower_bundle(context: Any, builder: Any, kind: Any, value: Any, name: str) 
     return made._getvalue()
 
 
-@_lower_getattr_generic(_BundleType)
+@_lower_getattr_generic(_BundleType)  # type: ignore[untyped-decorator]
 def _lower_array(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     bundle = _cgutils.create_struct_proxy(kind)(context, builder, value=value)
     row, declared = next((i, d) for i, d in enumerate(declarations(kind.bundle)) if d.name == name)

@@ -18,7 +18,7 @@ Source: paper 002, Algorithm 1 and section III. The kernel (``solve_slot``) allo
 from __future__ import annotations
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -613,7 +613,7 @@ def _finish(n: int, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats
 
 
 @pure_kernel
-def solve_slot(n: int, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats) -> float:
+def solve_slot(n: int, rows: Any, work: DualScratch, prices: Floats, x: Floats) -> float:
     """:func:`dual_prices` for kernels: x and prices are written.
 
     Args:

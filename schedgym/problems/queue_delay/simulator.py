@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ class QueueDelaySimulator(Simulator):
         self.servers = servers
         units = parameters.observation == "dict"
         zero_copy = parameters.window == "all" and units
-        whole_queue = parameters.window == "all" or parameters.view in ("route", "rule")
+        #: whether the quantities of all waiting tasks stand side by side, or only of the visible ones
+        self.whole_queue = parameters.window == "all" or parameters.view in ("route", "rule")
         self.mask_shape: tuple[int, ...] = (0,)
         if parameters.action_mask:
             self.mask_shape = views.mask_shape(parameters.view, self.window, servers)
@@ -60,7 +62,6 @@ class QueueDelaySimulator(Simulator):
             sizes={
                 "task": tasks,
                 "server": servers,
-                "leading": tasks if whole_queue else self.window,
                 "slot": self.window,
                 "unit_slot": self.window if units else 0,
                 "own_slot": self.window if units and not zero_copy else 0,
@@ -81,6 +82,9 @@ class QueueDelaySimulator(Simulator):
             known={"tasks": tasks, "servers": servers},
             visible={"window": self.window, "servers": servers},
         )
+
+    def _derived_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        return {"leading": sizes["task"] if self.whole_queue else self.window}
 
     def _initialise(self) -> None:
         arrays, parameters = self.arrays, self.parameters
