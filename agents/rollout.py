@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import get_problem
-from schedgym.core.simulator import ACT, SKIP, Simulator
+from schedgym.core.simulator import Simulator
+from schedgym.core.stepping import ACT, SKIP
 from schedgym.errors import InvalidAction
 
 __all__ = ["held_out", "make_simulator", "play_episodes", "set_actions"]

@@ -23,7 +23,7 @@ from schedgym.agents.policy import OWN
 from schedgym.agents.rollout import set_actions
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
-from schedgym.core.simulator import ACT, SKIP
+from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.tokens import tokens_of
 from schedgym.envs import SchedulingVectorEnv
 from schedgym.errors import InvalidParameter

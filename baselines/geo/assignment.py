@@ -11,7 +11,7 @@ from schedgym.baselines.geo.policy import GeoPolicy
 from schedgym.core.arrays import SHARED, Floats, Integers, Integers32, allocate
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
-from schedgym.core.tables import Table, accessor
+from schedgym.core.tables import MADE_HERE, accessor, tabled
 from schedgym.errors import InvalidParameter
 from schedgym.problems.geo.rules import (
     ASSIGN_RULES,
@@ -173,7 +173,7 @@ class AssignmentPolicy(GeoPolicy):
         decision.order[: len(self.order)] = self.order[:rows]
         self.order = decision.order
         decision = decision._replace(action=self.action, shown=self.shown)
-        return Table(Deciding(cluster, decision, None, None), sizes)
+        return tabled(Deciding(cluster, decision, MADE_HERE, MADE_HERE), sizes)
 
     def decide(self, observation: dict[str, Any], count: int, assigned: Any) -> None:
         """Set ``order``, and the action in view assignment."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from schedgym.core.policy import Interface
-from schedgym.core.tables import Table
 from schedgym.errors import InvalidParameter
 from schedgym.problems.geo.rules import Cluster, work_sizes
 from schedgym.solvers.balance import make_site_lists
@@ -49,7 +48,7 @@ class GeoPolicy:
         self.view = interface.view
         self.window, self.sites = interface.sizes["window"], interface.sizes["sites"]
         self.groups, self.choices = interface.sizes["groups"], interface.sizes["choices"]
-        self.work: Table | None = None
+        self.work: Any = None
         self.rows = 0
 
     def beyond(self, interface: Interface) -> dict[str, Any]:
@@ -60,11 +59,11 @@ class GeoPolicy:
         """The parameters of the environment that the policy needs in the view."""
         return {}
 
-    def prepare(self, observation: dict[str, Any], rows: int) -> Table:
+    def prepare(self, observation: dict[str, Any], rows: int) -> Any:
         """What decisions on up to ``rows`` jobs of this episode work on."""
         raise NotImplementedError
 
-    def ready(self, observation: dict[str, Any], count: int) -> Table:
+    def ready(self, observation: dict[str, Any], count: int) -> Any:
         """What :meth:`prepare` makes, made or enlarged if ``count`` jobs need it."""
         if count > self.rows:
             self.rows = min(max(count, 2 * self.rows, 64), self.window)

@@ -11,7 +11,7 @@ from schedgym.baselines.geo.policy import GeoPolicy
 from schedgym.core.arrays import SHARED, Floats, Integers, Integers32, allocate
 from schedgym.core.jit import pure_kernel
 from schedgym.core.policy import Interface
-from schedgym.core.tables import Table, accessor
+from schedgym.core.tables import MADE_HERE, accessor, tabled
 from schedgym.errors import InvalidParameter
 from schedgym.problems.geo.rules import (
     CLOSED,
@@ -116,7 +116,7 @@ class SharingPolicy(GeoPolicy):
         decision = allocate(Decision, sizes | {"window": 0})
         action = self.action.reshape(self.window, -1)
         decision = decision._replace(action=action, shown=self.shown)
-        return Table(Deciding(cluster, decision, None, None, None), sizes)
+        return tabled(Deciding(cluster, decision, MADE_HERE, MADE_HERE, MADE_HERE), sizes)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         """The shares of the rule, in the action of the environment's view."""

@@ -118,9 +118,13 @@ def _length(dimension: int | str, sizes: Sizes, renamed: Mapping[str, str]) -> i
     return sizes[renamed.get(name, name)] + int(more or 0)
 
 
-@functools.cache
 def declarations(bundle: Any) -> tuple[Declaration, ...]:
     """The arrays of a bundle, in the order of its fields."""
+    return _declarations(bundle)
+
+
+@functools.cache
+def _declarations(bundle: Any) -> tuple[Declaration, ...]:
     hints = typing.get_type_hints(bundle, include_extras=True)
     found = []
     for name in bundle._fields:
@@ -133,9 +137,13 @@ def declarations(bundle: Any) -> tuple[Declaration, ...]:
     return tuple(found)
 
 
-@functools.cache
 def members(environment: Any) -> tuple[Member, ...]:
     """The bundles of an environment, in the order of its fields."""
+    return _members(environment)
+
+
+@functools.cache
+def _members(environment: Any) -> tuple[Member, ...]:
     hints = typing.get_type_hints(environment, include_extras=True)
     found = []
     for name in environment._fields:

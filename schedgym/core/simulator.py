@@ -22,7 +22,7 @@ from schedgym.core.problem import Parameters, Problem
 from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SHORT, SKIP
-from schedgym.core.tables import Table, make_tools, pack
+from schedgym.core.tables import make_tools, pack, tabled
 from schedgym.core.threads import Crew
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload
@@ -219,11 +219,11 @@ class Simulator(ABC):
         self.measure_table = self._table(self.episode)
         self.observation = self._observation()
 
-    def _table(self, kind: type[Any]) -> Table:
+    def _table(self, kind: type[Any]) -> Any:
         """The table for kernels that work on some of the bundles."""
         others = {"metrics": self.metrics, "source": getattr(self.source, "arrays", None)}
         bundles = (others.get(name, getattr(self.arrays, name, None)) for name in kind._fields)
-        return Table(kind(*bundles), self.sizes)
+        return tabled(kind(*bundles), self.sizes)
 
     @property
     def state(self) -> Any:

@@ -9,7 +9,6 @@ named tuples of arrays, without the batch axis.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numba
@@ -23,7 +22,7 @@ from schedgym.core.arrays import SCRATCH, SHARED, Declaration, Sizes, allocate, 
 from schedgym.core.jit import COMPILED
 from schedgym.core.random import root_seeds
 
-__all__ = ["Table", "accessor", "batch_of_one", "draw_into", "make_tools", "pack"]
+__all__ = ["MADE_HERE", "accessor", "batch_of_one", "draw_into", "make_tools", "pack", "tabled"]
 
 #: of an array, the batch axis included
 MOST_DIMENSIONS = 3
@@ -84,16 +83,13 @@ class _Memory(bytearray):
     owner: Any
 
 
-class Table:
-    """Bundles and their work space, packed: ``kernel(*Table(...), ...)``."""
+#: in the place of work space in an environment that :func:`tabled` packs: it makes that itself
+MADE_HERE: Any = None
 
-    def __init__(self, arrays: Any, sizes: Sizes) -> None:
-        self.arrays = arrays
-        self.tools = make_tools(type(arrays), sizes)
-        self.packed = (pack(self.arrays), pack(self.tools, scratch=True))
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.packed)
+def tabled(arrays: Any, sizes: Sizes) -> Any:
+    """Bundles and their work space, packed, as kernels take them: ``kernel(*tabled(...), ...)``."""
+    return pack(arrays), pack(make_tools(type(arrays), sizes), scratch=True)
 
 
 def make_tools(environment: type[Any], sizes: Sizes) -> Any:
@@ -124,7 +120,7 @@ def draw_into(kernel: Any, drawing: Any, seed: int, episode: int, sizes: Sizes |
     Returns what the kernel returns: the length that it needs if the arrays are too short.
     """
     one = np.ones(1, dtype=bool)
-    table = Table(drawing, sizes or {})  # it owns the work space
+    table = tabled(drawing, sizes or {})
     with np.errstate(over="warn" if COMPILED else "ignore"):  # uncompiled, modular arithmetic would warn
         return int(kernel(*table, one, root_seeds([seed]), np.array([episode])))
 

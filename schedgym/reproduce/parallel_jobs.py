@@ -340,7 +340,7 @@ class _EqualShares(LaunchPolicy):
     """A scheduler whose planner sizes tasks by equal shares; the registered ones size them by Eq. 16."""
 
     def __init__(self, rule: str, planner: str) -> None:
-        super().__init__(rule, f"{rule}-{planner}-equal", planner, True, 0.3)
+        super().__init__(rule, planner, True, 0.3)
         self.planner = Planner(planner, "equal-share")
 
     def __call__(self, observation: dict[str, Any]) -> Any:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from schedgym.core.arrays import allocate, sizes_of
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.tables import Table
+from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.flowtime import metrics as of_metrics
@@ -218,7 +218,7 @@ def measured(
     found = bundles[2].values
     found.view(float)[:] = -1.0
     objective = Objective(np.array((norm, alpha), dtype=of_metrics.OBJECTIVE))
-    table = Table(Episode(objective, *bundles, None, None), sizes)
+    table = tabled(Episode(objective, *bundles, None, None), sizes)
     of_metrics.measure(*table, np.array([True] * len(records) if mask is None else mask))
     return found
 

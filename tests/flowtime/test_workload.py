@@ -23,7 +23,7 @@ from numpy.testing import assert_array_equal
 
 from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
-from schedgym.core.tables import Table
+from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -710,7 +710,7 @@ def test_environments_are_drawn_into_their_rows(kind: str) -> None:
     for name in ARRAYS:
         getattr(arrays, name).fill(-9)
     mask, roots, episodes = np.array([True, False, True]), root_seeds([3, 8, 9]), np.array([0, 4, 1])
-    table = Table(Drawing(source.arrays, arrays, allocate(Drawn, source.sizes)), source.sizes)
+    table = tabled(Drawing(source.arrays, arrays, allocate(Drawn, source.sizes)), source.sizes)
     for _ in range(2):  # drawing again changes nothing
         assert draw(*table, mask, roots, episodes) == 0
         assert max(own[b].first_task[-1] for b in (0, 2)) <= source.sizes["task"]

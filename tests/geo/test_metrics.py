@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from schedgym.core.arrays import allocate, sizes_of
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.tables import Table
+from schedgym.core.tables import MADE_HERE, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.geo.bounds import response_bound
@@ -253,7 +253,7 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
         when[record.job] = record.start
         schedule.start[x, : len(when)] = when[one.task_index]
     mask = np.array([x % 3 != 1 for x in range(len(own))])
-    measure(*Table(Episode(jobs, schedule, found, None), sizes), mask)
+    measure(*tabled(Episode(jobs, schedule, found, MADE_HERE), sizes), mask)
     for x, record in enumerate(records):
         expected = metrics(record) if mask[x] else dict.fromkeys(NAMES, -1.0)
         assert {name: found.values[name][x] for name in NAMES} == expected

@@ -22,7 +22,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from schedgym.core.arrays import allocate, declarations, sizes_of
 from schedgym.core.random import root_seeds
-from schedgym.core.tables import Table
+from schedgym.core.tables import MADE_HERE, tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -483,7 +483,7 @@ def draw_batch(
     for array in (jobs.arrival, jobs.task_start, jobs.duration, jobs.group, jobs.task_index):
         array[:] = -9
     source.set_lists(jobs, slice(None))
-    table = Table(Drawing(source.arrays, jobs, None), source.sizes)
+    table = tabled(Drawing(source.arrays, jobs, MADE_HERE), source.sizes)
     with np.errstate(over="ignore"):
         needed = draw(*table, np.array(mask), root_seeds(seeds), np.array(episodes))
     return needed, jobs

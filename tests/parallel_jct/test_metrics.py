@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.arrays import allocate, sizes_of
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.tables import Table
+from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct import metrics as room
@@ -336,7 +336,7 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
             put_row(getattr(episode.log, name), x, column)
     episode.metrics.values.view(np.float64)[:] = -1.0
     mask = np.array([x % 3 != 1 for x in range(b)])
-    table = Table(episode, sizes)
+    table = tabled(episode, sizes)
     measure(*table, mask)
     out = episode.metrics.values.view(np.float64).reshape(b, -1)[:, : len(NAMES)]
     for x, record in enumerate(records):

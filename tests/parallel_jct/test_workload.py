@@ -23,7 +23,7 @@ from scipy import stats
 
 from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
-from schedgym.core.tables import Table
+from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -381,7 +381,7 @@ def arrays(source: Source, environments: int, tasks: int, jobs: int = 0) -> Jobs
 
 
 def draw_into(source: Source, jobs: Jobs, mask: Any, roots: Any, episodes: Any) -> int:
-    table = Table(Drawing(source.arrays, jobs), {})
+    table = tabled(Drawing(source.arrays, jobs), {})
     with np.errstate(over="ignore"):
         return draw(*table, mask, roots, episodes)
 

@@ -13,7 +13,7 @@ import pytest
 
 from schedgym.core.arrays import allocate
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.tables import Table
+from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.partial_value.metrics import (
@@ -238,7 +238,7 @@ def test_only_the_masked_are_measured() -> None:
             round(wanted[b // 2]["full_slots"] * jobs.deadline[b, :n].max()),
         )
     episode.metrics.values.view(np.float64)[...] = -1.0
-    measure(*Table(episode, {}), np.array([True, False, True]))
+    measure(*tabled(episode, {}), np.array([True, False, True]))
     out = episode.metrics.values
     for b in (0, 2):
         assert {name: out[name][b] for name in NAMES} == wanted[b // 2]

@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seed, root_seeds
-from schedgym.core.tables import Table
+from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -368,7 +368,7 @@ def test_batches_equal_single_draws(make: Any) -> None:
     for array in arrays[1:]:
         array[...] = -1
     mask = np.array([True, True, False, True])
-    assert draw(*Table(Drawing(source.arrays, arrays), {}), mask, root_seeds(seeds), episodes) == 0
+    assert draw(*tabled(Drawing(source.arrays, arrays), {}), mask, root_seeds(seeds), episodes) == 0
 
     def one(b: int) -> Workload:
         return rebuild(Jobs(*(array[b] for array in arrays)))

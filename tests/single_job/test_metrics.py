@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.arrays import allocate
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.tables import Table
+from schedgym.core.tables import MADE_HERE, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.single_job import metrics as module
@@ -177,7 +177,7 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
         k = instance.tasks
         schedule.placement[x, :k], schedule.vcpu[x, :k] = where, evaluation.vcpus
         schedule.time[x, :k] = evaluation.times
-    module.measure(*Table(module.Episode(jobs, schedule, found, None), sizes), mask)
+    module.measure(*tabled(module.Episode(jobs, schedule, found, MADE_HERE), sizes), mask)
     for x, record in enumerate(records):
         out = {name: float(found.values[name][x]) for name in NAMES}
         assert out == (metrics(record) if mask[x] else dict.fromkeys(NAMES, -1.0))

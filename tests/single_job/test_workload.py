@@ -21,7 +21,7 @@ from scipy import stats
 
 from schedgym.core.arrays import allocate
 from schedgym.core.random import root_seeds
-from schedgym.core.tables import Table
+from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InfeasibleInstance, InvalidParameter, InvalidWorkload
@@ -449,7 +449,7 @@ def arrays(source: Source, environments: int, more: int = 0) -> Jobs:
 
 
 def draw_into(jobs: Jobs, source: Source, mask: np.ndarray, roots: np.ndarray, episodes: np.ndarray) -> None:
-    draw(*Table(Drawing(source.arrays, jobs), {}), mask, roots, episodes)
+    draw(*tabled(Drawing(source.arrays, jobs), {}), mask, roots, episodes)
 
 
 def drawn(source: Source, environments: int, first: int = 0) -> Jobs:

@@ -21,7 +21,7 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort, sort_rows
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import measure_each
-from schedgym.core.tables import Table, accessor, batch_of_one
+from schedgym.core.tables import accessor, batch_of_one, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.flowtime.problem import METRICS
@@ -524,7 +524,7 @@ def _schedule(record: ScheduleRecord) -> Schedule:
     )
 
 
-def _table(record: ScheduleRecord) -> Table:
+def _table(record: ScheduleRecord) -> Any:
     """A record as an :class:`Episode`."""
     jobs, schedule = tables(record.workload), _schedule(record)
     sizes = sizes_of(jobs) | sizes_of(schedule) | {"most_tasks": int(jobs.tasks.max())}
@@ -537,7 +537,7 @@ def _table(record: ScheduleRecord) -> Table:
         pieces=allocate(Pieces, {"piece": most}, 1),
         scratch=allocate(Scratch, sizes),
     )
-    return Table(episode, sizes)
+    return tabled(episode, sizes)
 
 
 def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:

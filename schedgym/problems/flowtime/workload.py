@@ -19,7 +19,7 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import sort
 from schedgym.core.random import normal_pair, stream, substream, uniform
 from schedgym.core.stepping import draw_each
-from schedgym.core.tables import Table, accessor, batch_of_one, draw_into
+from schedgym.core.tables import accessor, batch_of_one, draw_into, tabled
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime.problem import KINDS, FlowtimeParameters, parse_servers
@@ -454,12 +454,12 @@ def eq27(jobs: Jobs, *, declared: bool = False) -> float:
         jobs: the workload.
         declared: take what the jobs declare for d.
     """
-    return float(limits(*Table(Instance(batch_of_one(jobs)), {}).packed, declared, 0.0)[0])
+    return float(limits(*tabled(Instance(batch_of_one(jobs)), {}).packed, declared, 0.0)[0])
 
 
 def max_slots(jobs: Jobs, gamma: float = 4000.0) -> int:
     """When an episode is truncated: 3 max(Eq. 27, gamma, in 2D 4 sum(p m) / sum M) slots, rounded up."""
-    return int(limits(*Table(Instance(batch_of_one(jobs)), {}).packed, False, float(gamma))[1])
+    return int(limits(*tabled(Instance(batch_of_one(jobs)), {}).packed, False, float(gamma))[1])
 
 
 # Generator ------------------------------------------------------------------------------------

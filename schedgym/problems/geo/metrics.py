@@ -20,7 +20,7 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import measure_each
-from schedgym.core.tables import Table, accessor, batch_of_one
+from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.geo.problem import METRICS
 from schedgym.problems.geo.workload import Jobs, tables
@@ -368,7 +368,7 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     start = np.full(sizes["task"], np.nan)
     start[record.job] = record.start
     schedule.start[0] = start[jobs.task_index]
-    measure(*Table(Episode(batch_of_one(jobs), schedule, found, None), sizes), np.ones(1, dtype=bool))
+    measure(*tabled(Episode(batch_of_one(jobs), schedule, found, MADE_HERE), sizes), np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 

@@ -131,8 +131,8 @@ class GeoSimulator(Simulator):
             }
         else:
             per_site = (self.num_envs, -1, self.groups, self.choices)
-            names = ("clock", "event", "group_mask", "arrival", "age", "remaining", "waiting", "new")
-            names += ("job_mask", "active", "backlog")
+            names = ["clock", "event", "group_mask", "arrival", "age", "remaining", "waiting", "new"]
+            names += ["job_mask", "active", "backlog"]
             shown = {name: getattr(buffers, name) for name in names}
             shown |= {"slots": jobs.slots, "sites": jobs.sites, "free": state.free}
             shown["running"] = buffers.running.reshape(per_site)

@@ -18,7 +18,7 @@ from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, 
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import exponential, normal_pair, stream, substream, uniform
 from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor, draw_into
+from schedgym.core.tables import MADE_HERE, accessor, draw_into
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.geo.problem import DURATIONS
@@ -390,8 +390,8 @@ def make_source(parameters: GeoParameters) -> Source:
         from schedgym.traces import read_trace
 
         trace = from_trace(read_trace(parameters.trace))
-    names = ("jobs", "sites", "slots", "choices", "zipf", "utilization", "durations")
-    names += ("mean_duration", "duration_cap", "max_tasks")
+    names = ["jobs", "sites", "slots", "choices", "zipf", "utilization", "durations"]
+    names += ["mean_duration", "duration_cap", "max_tasks"]
     return Source(**{name: getattr(parameters, name) for name in names}, trace=trace)
 
 
@@ -422,7 +422,7 @@ def generate(seed: int, episode: int, source: Source) -> Workload:
     while True:
         jobs = allocate(Jobs, sizes, 1)
         source.set_lists(jobs, 0)
-        needed = draw_into(draw, Drawing(source.arrays, jobs, None), seed, episode, sizes)
+        needed = draw_into(draw, Drawing(source.arrays, jobs, MADE_HERE), seed, episode, sizes)
         if needed <= sizes["task"]:
             return rebuild(Jobs(*(array[0] for array in jobs)))
         sizes["task"] = needed

@@ -18,7 +18,7 @@ from schedgym.core.jit import helper, kernel, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import measure_each
-from schedgym.core.tables import Table, accessor, batch_of_one
+from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, is_granted, tables
@@ -264,7 +264,7 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     log.task[0], log.server[0] = record.job, record.server
     log.start[0], log.end[0] = record.start, record.end
     log.base[0], log.extra[0] = record.amount.T
-    table = Table(Episode(batch_of_one(jobs), schedule, log, found, None), sizes)
+    table = tabled(Episode(batch_of_one(jobs), schedule, log, found, MADE_HERE), sizes)
     measure(*table, np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 

@@ -17,7 +17,7 @@ from schedgym.core.arrays import Floats, allocate
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import measure_each
-from schedgym.core.tables import Table, accessor, batch_of_one
+from schedgym.core.tables import accessor, batch_of_one, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.partial_value.problem import METRICS
@@ -160,7 +160,7 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     schedule = Schedule(np.array((record.final_time, full), dtype=TOTALS), _served(record), total)
     found = allocate(Metrics, {}, 1)
     episode = Episode(batch_of_one(tables(record.workload)), batch_of_one(schedule), found)
-    measure(*Table(episode, {}).packed, np.ones(1, dtype=bool))
+    measure(*tabled(episode, {}).packed, np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 

@@ -17,7 +17,7 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import measure_each
-from schedgym.core.tables import Table, accessor, batch_of_one
+from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.queue_delay.problem import METRICS
 from schedgym.problems.queue_delay.rules import TOLERANCE
@@ -197,7 +197,7 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
     schedule.start[0, record.job] = record.start
     schedule.end["clock"] = record.final_time
-    table = Table(Episode(batch_of_one(jobs), schedule, found, None), sizes)  # it owns the work space
+    table = tabled(Episode(batch_of_one(jobs), schedule, found, MADE_HERE), sizes)  # it owns the work space
     measure(*table, np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 

@@ -15,7 +15,7 @@ from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers, Integer
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.record import ScheduleRecord, check_rows, refuse_first
 from schedgym.core.stepping import measure_each
-from schedgym.core.tables import Table, accessor, batch_of_one
+from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.single_job.problem import METRICS
@@ -177,7 +177,7 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     schedule.placement[0, record.job] = record.server
     schedule.vcpu[0, record.job] = record.amount[:, 0]
     schedule.time[0, record.job] = record.end
-    measure(*Table(Episode(batch_of_one(jobs), schedule, found, None), sizes), np.ones(1, dtype=bool))
+    measure(*tabled(Episode(batch_of_one(jobs), schedule, found, MADE_HERE), sizes), np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
