@@ -166,14 +166,15 @@ class AssignmentPolicy(GeoPolicy):
             self.steps = (1.0 - np.arange(self.window) / self.window).astype(np.float32)
             self.scores = np.zeros(self.window, dtype=np.float32)
 
-    def prepare(self, observation: dict[str, Any], rows: int) -> Any:
+    def prepare(self, observation: dict[str, Any], rows: int) -> tuple[Any, Any]:
         """See :meth:`GeoPolicy.prepare`."""
         cluster, sizes = self.cluster(observation), self.sizes(rows)
         decision = allocate(Decision, sizes | {"action_row": 0, "action_column": 0})
         decision.order[: len(self.order)] = self.order[:rows]
         self.order = decision.order
-        decision = decision._replace(action=self.action, shown=self.shown)
-        return tabled(Deciding(cluster, decision, MADE_HERE, MADE_HERE), sizes)
+        self.decision = decision._replace(action=self.action, shown=self.shown)
+        self.lists = cluster
+        return tabled(Deciding(cluster, self.decision, MADE_HERE, MADE_HERE), sizes)
 
     def decide(self, observation: dict[str, Any], count: int, assigned: Any) -> None:
         """Set ``order``, and the action in view assignment."""
@@ -201,11 +202,11 @@ class AssignmentPolicy(GeoPolicy):
 
     def pick(self, observation: dict[str, Any], count: int) -> int:
         """The job that takes the open slot: the first in the order that has kept since the last event."""
-        work = self.ready(observation, count).arrays
+        self.ready(observation, count)
         event = observation["event"]
         if event[0] or event[1]:
-            counts = work.decision.counts  # all tasks are at their associated sites
+            counts = self.decision.counts  # all tasks are at their associated sites
             counts[:count, :: self.choices] = observation["waiting"][:count]
             self.decide(observation, count, counts)
         site = observation["open_site"]
-        return int(first_in_order(self.order, count, observation["waiting"], work.cluster.sites, int(site)))
+        return int(first_in_order(self.order, count, observation["waiting"], self.lists.sites, int(site)))

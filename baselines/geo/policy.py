@@ -48,7 +48,7 @@ class GeoPolicy:
         self.view = interface.view
         self.window, self.sites = interface.sizes["window"], interface.sizes["sites"]
         self.groups, self.choices = interface.sizes["groups"], interface.sizes["choices"]
-        self.work: Any = None
+        self.work: tuple[Any, Any] | None = None
         self.rows = 0
 
     def beyond(self, interface: Interface) -> dict[str, Any]:
@@ -59,11 +59,11 @@ class GeoPolicy:
         """The parameters of the environment that the policy needs in the view."""
         return {}
 
-    def prepare(self, observation: dict[str, Any], rows: int) -> Any:
+    def prepare(self, observation: dict[str, Any], rows: int) -> tuple[Any, Any]:
         """What decisions on up to ``rows`` jobs of this episode work on."""
         raise NotImplementedError
 
-    def ready(self, observation: dict[str, Any], count: int) -> Any:
+    def ready(self, observation: dict[str, Any], count: int) -> tuple[Any, Any]:
         """What :meth:`prepare` makes, made or enlarged if ``count`` jobs need it."""
         if count > self.rows:
             self.rows = min(max(count, 2 * self.rows, 64), self.window)

@@ -110,7 +110,7 @@ class SharingPolicy(GeoPolicy):
         elif self.view == "shares":
             self.action = np.zeros((self.window, self.groups, self.choices))
 
-    def prepare(self, observation: dict[str, Any], rows: int) -> Any:
+    def prepare(self, observation: dict[str, Any], rows: int) -> tuple[Any, Any]:
         """See :meth:`GeoPolicy.prepare`."""
         cluster, sizes = self.cluster(observation), self.sizes(rows)
         decision = allocate(Decision, sizes | {"window": 0})

@@ -104,6 +104,7 @@ class Simulator(ABC):
     truncated: npt.NDArray[np.bool_]
     repaired: npt.NDArray[np.bool_]
     table: Any
+    draw_table: Any
     tools: list[Any]
     toolboxes: list[Any]
 
@@ -219,7 +220,7 @@ class Simulator(ABC):
         self.measure_table = self._table(self.episode)
         self.observation = self._observation()
 
-    def _table(self, kind: type[Any]) -> Any:
+    def _table(self, kind: type[Any]) -> tuple[Any, Any]:
         """The table for kernels that work on some of the bundles."""
         others = {"metrics": self.metrics, "source": getattr(self.source, "arrays", None)}
         bundles = (others.get(name, getattr(self.arrays, name, None)) for name in kind._fields)

@@ -87,7 +87,7 @@ class _Memory(bytearray):
 MADE_HERE: Any = None
 
 
-def tabled(arrays: Any, sizes: Sizes) -> Any:
+def tabled(arrays: Any, sizes: Sizes) -> tuple[Any, Any]:
     """Bundles and their work space, packed, as kernels take them: ``kernel(*tabled(...), ...)``."""
     return pack(arrays), pack(make_tools(type(arrays), sizes), scratch=True)
 

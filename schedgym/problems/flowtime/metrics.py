@@ -21,7 +21,7 @@ from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort, sort_rows
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import measure_each
-from schedgym.core.tables import accessor, batch_of_one, tabled
+from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, make_tools, pack, tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.flowtime.problem import METRICS
@@ -524,8 +524,8 @@ def _schedule(record: ScheduleRecord) -> Schedule:
     )
 
 
-def _table(record: ScheduleRecord) -> Any:
-    """A record as an :class:`Episode`."""
+def _episode(record: ScheduleRecord) -> tuple[Episode, dict[str, int]]:
+    """A record as a batch of one :class:`Episode`, and the lengths of its dimensions."""
     jobs, schedule = tables(record.workload), _schedule(record)
     sizes = sizes_of(jobs) | sizes_of(schedule) | {"most_tasks": int(jobs.tasks.max())}
     most = 2 * sizes["run"] + 4 * sizes["job"] + 2 * int(jobs.tasks.sum())
@@ -535,24 +535,25 @@ def _table(record: ScheduleRecord) -> Any:
         schedule=batch_of_one(schedule),
         metrics=allocate(Metrics, {}, 1),
         pieces=allocate(Pieces, {"piece": most}, 1),
-        scratch=allocate(Scratch, sizes),
+        scratch=MADE_HERE,
     )
-    return tabled(episode, sizes)
+    return episode, sizes
 
 
 def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:
     """The pieces (PIECE) that a schedule is made of, by job, then time; and completions [N], -1: none."""
-    table = _table(record)
-    cut(*table.packed)
-    made = table.arrays.pieces
-    return made.found[0, : made.number[0, 0]], table.tools.scratch.completion
+    episode, sizes = _episode(record)
+    tools = make_tools(Episode, sizes)
+    cut(pack(episode), pack(tools, scratch=True))
+    made = episode.pieces
+    return made.found[0, : made.number[0, 0]], tools.scratch.completion
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
     """All metrics of a schedule by name, but for those that only the environment knows."""
-    table = _table(record)
-    measure(*table.packed, np.ones(1, dtype=bool))
-    found = table.arrays.metrics.values
+    episode, sizes = _episode(record)
+    measure(*tabled(episode, sizes), np.ones(1, dtype=bool))
+    found = episode.metrics.values
     return {metric.name: float(found[metric.name][0]) for metric in METRICS if metric.recorded}
 
 

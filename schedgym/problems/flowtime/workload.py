@@ -454,12 +454,12 @@ def eq27(jobs: Jobs, *, declared: bool = False) -> float:
         jobs: the workload.
         declared: take what the jobs declare for d.
     """
-    return float(limits(*tabled(Instance(batch_of_one(jobs)), {}).packed, declared, 0.0)[0])
+    return float(limits(*tabled(Instance(batch_of_one(jobs)), {}), declared, 0.0)[0])
 
 
 def max_slots(jobs: Jobs, gamma: float = 4000.0) -> int:
     """When an episode is truncated: 3 max(Eq. 27, gamma, in 2D 4 sum(p m) / sum M) slots, rounded up."""
-    return int(limits(*tabled(Instance(batch_of_one(jobs)), {}).packed, False, float(gamma))[1])
+    return int(limits(*tabled(Instance(batch_of_one(jobs)), {}), False, float(gamma))[1])
 
 
 # Generator ------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     schedule = Schedule(np.array((record.final_time, full), dtype=TOTALS), _served(record), total)
     found = allocate(Metrics, {}, 1)
     episode = Episode(batch_of_one(tables(record.workload)), batch_of_one(schedule), found)
-    measure(*tabled(episode, {}).packed, np.ones(1, dtype=bool))
+    measure(*tabled(episode, {}), np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
