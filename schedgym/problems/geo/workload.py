@@ -8,6 +8,7 @@ Source: thesis 004, sections 3.3, 4.6 and 5.5.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -303,6 +304,18 @@ class Drawing(NamedTuple):
     scratch: Annotated[Scratch, SCRATCH]
 
 
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """What decides tasks and arrivals beside the sizes; the environment's parameters of these names."""
+
+    zipf: float = 1.0
+    utilization: float | None = 0.6
+    durations: str = "pareto"
+    mean_duration: float = MEAN_DURATION
+    duration_cap: float | None = None
+    max_tasks: int = 100
+
+
 class Source:
     """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
 
@@ -313,6 +326,8 @@ class Source:
             s, s + 1, ..., s + k - 1 (mod M); K = M groups of A = k choices. Fields of :class:`Jobs`.
         sizes: of the arrays at first: enough for every window of a trace, a guess else.
         arrays: the same for kernels.
+
+    Further arguments are the fields of :class:`Drawn`.
     """
 
     def __init__(
@@ -322,14 +337,10 @@ class Source:
         slots: int,
         choices: int = 2,
         *,
-        zipf: float = 1.0,
-        utilization: float | None = 0.6,
-        durations: str = "pareto",
-        mean_duration: float = MEAN_DURATION,
-        duration_cap: float | None = None,
-        max_tasks: int = 100,
         trace: tuple[Floats, Integers] | None = None,
+        **options: Any,
     ) -> None:
+        drawn = Drawn(**options)
         if choices > sites:
             raise InvalidParameter(f"choices: must be <= {sites}, the number of sites, got {choices}")
         arrival, tasks = (np.zeros(0), np.zeros(0)) if trace is None else trace
@@ -345,17 +356,17 @@ class Source:
         first = np.arange(sites)[:, np.newaxis]
         groups = (first + np.arange(choices)) % sites
         self.lists = index_lists(groups, np.full(sites, slots, dtype=np.int64))
-        longest = LONGEST if duration_cap is None else min(duration_cap, LONGEST)
-        capacity = float(self.lists["slots"].sum()) * (utilization or 0.0)
-        kind = DURATIONS.index(durations)
-        constants = (self.windows, jobs, max_tasks, kind, mean_duration, longest, capacity)
+        longest = LONGEST if drawn.duration_cap is None else min(drawn.duration_cap, LONGEST)
+        capacity = float(self.lists["slots"].sum()) * (drawn.utilization or 0.0)
+        kind = DURATIONS.index(drawn.durations)
+        constants = (self.windows, jobs, drawn.max_tasks, kind, drawn.mean_duration, longest, capacity)
         self.arrays = Origin(
             np.array(constants, dtype=ORIGIN),
             np.ascontiguousarray(arrival, dtype=np.float64),
             np.ascontiguousarray(tasks, dtype=np.int64),
-            *rank_distribution(sites, zipf),
+            *rank_distribution(sites, drawn.zipf),
         )
-        most = jobs * min(max_tasks, 20)
+        most = jobs * min(drawn.max_tasks, 20)
         if self.windows > 0:
             most = int(tasks[: self.windows * jobs].reshape(self.windows, jobs).sum(axis=1).max())
         lengths = {"site": sites, "group": sites, "choice": choices, "entry": groups.size}
@@ -390,9 +401,9 @@ def make_source(parameters: GeoParameters) -> Source:
         from schedgym.traces import read_trace
 
         trace = from_trace(read_trace(parameters.trace))
-    names = ["jobs", "sites", "slots", "choices", "zipf", "utilization", "durations"]
-    names += ["mean_duration", "duration_cap", "max_tasks"]
-    return Source(**{name: getattr(parameters, name) for name in names}, trace=trace)
+    sizes = (parameters.jobs, parameters.sites, parameters.slots, parameters.choices)
+    drawn = {field.name: getattr(parameters, field.name) for field in dataclasses.fields(Drawn)}
+    return Source(*sizes, trace=trace, **drawn)
 
 
 def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Integers]:
