@@ -14,7 +14,7 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 def _scene(simulator: GeoSimulator, index: int) -> Scene:
     state, jobs = simulator.state, simulator.jobs
-    s = state.scalars[index]
+    s, count = state.scalars[index], int(jobs.size["jobs"][index])
     n, sites = int(s["active"]), jobs.sites[index]
     at_site = np.zeros((n, simulator.sites), dtype=np.int64)
     running = state.running[index, :n].reshape(n, *sites.shape)
@@ -37,8 +37,8 @@ def _scene(simulator: GeoSimulator, index: int) -> Scene:
         clock=f"{s['clock']:,.2f} s",
         event=event,
         counts=f"{n} jobs active, {s['running']} tasks running, {s['waiting']} waiting, "
-        f"{s['completed']} of {s['jobs']} jobs done",
-        done=float(s["completed"] / s["jobs"]),
+        f"{s['completed']} of {count} jobs done",
+        done=float(s["completed"] / count),
         bar="site",
         bars=[
             Bar(
