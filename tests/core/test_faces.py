@@ -17,7 +17,8 @@ from schedgym.core import policy as registry
 from schedgym.core.policy import Interface, list_policies, register_policy
 from schedgym.core.problem import Metric, Parameters, Problem, Variant, View, list_problems, parameter
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.simulator import ACT, BEGIN, CHECK, Simulator
+from schedgym.core.simulator import Simulator
+from schedgym.core.stepping import ACT, BEGIN, CHECK
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.errors import InvalidAction, InvalidWorkload
@@ -48,6 +49,7 @@ class CakeSimulator(Simulator):
 
     continuous = True
     scalars = ()
+    action_sizes = ()
 
     def __init__(self, parameters: CakeParameters, num_envs: int, id: str) -> None:
         super().__init__(CAKE, id, parameters, num_envs)
@@ -67,12 +69,18 @@ class CakeSimulator(Simulator):
 
     def _bind(self) -> None:
         self.table, self.kernels = None, (self.advance,)
-        self._bind_tools(tuple)
+        self.toolboxes = [()] * self.threads
 
     def __getstate__(self):  # what simulators of kernels derive are this one's own arrays
         return {name: value for name, value in self.__dict__.items() if name != "kernels"}
 
-    def check_workload(self, workload: Workload) -> None:
+    def _observation(self):
+        return self.observation
+
+    def _drawn_workload(self, index: int) -> Workload:
+        return self.workload(index)
+
+    def _check(self, workload: Workload) -> None:
         if len(workload.jobs["arrival"]) != self.parameters.jobs:
             raise InvalidWorkload("jobs: another number")
 
@@ -162,7 +170,7 @@ def make_spaces(simulator: CakeSimulator):
 ROOMS = {
     "simulator": types.SimpleNamespace(make_simulator=CakeSimulator),
     "views": types.SimpleNamespace(make_spaces=make_spaces),
-    "workload": types.SimpleNamespace(SCHEMA=SCHEMA),
+    "workload": types.SimpleNamespace(SCHEMA=SCHEMA, make_source=lambda parameters: None),
     "metrics": types.SimpleNamespace(
         metrics=lambda record: {"flow": float((record.end - record.workload.jobs["arrival"]).mean())},
         validate=lambda record: None,
