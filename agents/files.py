@@ -37,6 +37,7 @@ __all__ = [
     "load_agent",
     "load_pretrained",
     "save_agent",
+    "strip",
     "versions",
     "write_atomically",
 ]
@@ -196,6 +197,11 @@ def checkpoint_path(path: str | Path) -> Path:
     return path.with_suffix(CHECKPOINT)
 
 
+def strip(arrays: Arrays, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays whose names begin with ``prefix``, without it."""
+    return {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
+
+
 def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -> str:
     """Write an agent file.
 
@@ -254,7 +260,7 @@ def load_agent(path: str | Path, id: str | None = None, view: str | None = None)
     """
     path = Path(path)
     arrays = _read(path)
-    weights = {name.removeprefix(PREFIX): a for name, a in arrays.items() if name.startswith(PREFIX)}
+    weights = strip(arrays, PREFIX)
     strange = sorted({TEXT, CHECKSUM} ^ {name for name in arrays if not name.startswith(PREFIX)})
     if strange:
         what = "no" if strange[0] in (TEXT, CHECKSUM) else "an unknown"

@@ -13,6 +13,7 @@ from typing import Any, cast
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
+from scipy.signal import lfilter
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.options import ImitationOptions
@@ -55,21 +56,12 @@ class Demonstration:
 
     def returns(self, gamma: float = 1.0) -> npt.NDArray[np.float64]:
         """The discounted sum of the rewards from each decision to the end of its episode, [T]."""
-        found, ends = np.empty_like(self.rewards), {*self.starts.tolist(), len(self.rewards)}
-        total = 0.0
-        for i in range(len(found) - 1, -1, -1):
-            total = self.rewards[i] + (0.0 if i + 1 in ends else gamma * total)
-            found[i] = total
-        return found
+        episodes = np.split(self.rewards, self.starts[1:])
+        return np.concatenate([_sums(rewards[::-1], gamma)[::-1] for rewards in episodes])
 
     def sums(self, gamma: float = 1.0) -> npt.NDArray[np.float64]:
         """The sums of the rewards so far, of which earlier ones count gamma less each time, [T]."""
-        found, starts = np.empty_like(self.rewards), set(self.starts.tolist())
-        total = 0.0
-        for i, reward in enumerate(self.rewards.tolist()):
-            total = reward + (0.0 if i in starts else gamma * total)
-            found[i] = total
-        return found
+        return np.concatenate([_sums(rewards, gamma) for rewards in np.split(self.rewards, self.starts[1:])])
 
     def decisive(self) -> npt.NDArray[np.int64]:
         """The decisions between several open choices."""
@@ -80,6 +72,11 @@ class Demonstration:
         else:
             mask = layout.mask(self.observations)
         return np.arange(len(self.targets)) if mask is None else np.flatnonzero(mask.sum(axis=1) > 1)
+
+
+def _sums(rewards: npt.NDArray[np.float64], gamma: float) -> npt.NDArray[np.float64]:
+    """The sums s_i = r_i + gamma s_(i - 1) of one episode."""
+    return np.asarray(lfilter([1.0], [1.0, -gamma], rewards))
 
 
 def _make(id: str, parameters: Mapping[str, Any], observation: str) -> SchedulingEnv:
@@ -94,7 +91,6 @@ def demonstrate(
     seed: int = 0,
     *,
     parameters: Mapping[str, Any] | None = None,
-    options: Mapping[str, Any] | None = None,
 ) -> Demonstration:
     """Let a policy play episodes 0, 1, ... of a seed.
 
@@ -104,7 +100,6 @@ def demonstrate(
         episodes: how many.
         seed: of the environment, and of the policy's random numbers.
         parameters: of the environment, ``view`` among them; what ``observation`` says is ignored.
-        options: of the policy, if it is a name.
 
     Raises:
         InvalidParameter: if the policy cannot act in the view.
@@ -115,7 +110,7 @@ def demonstrate(
     interface = seen.interface
     layout = make_layout(interface.problem, interface.view, seen.observation_space, seen.action_space)
     if isinstance(policy, str):
-        policy = make_policy(policy, interface.problem, **(options or {}))
+        policy = make_policy(policy, interface.problem)
     rows: dict[str, list[Any]] = {name: [] for name in cast(Any, seen.observation_space).spaces}
     targets: list[Any] = []
     rewards: list[float] = []

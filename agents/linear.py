@@ -212,13 +212,11 @@ class Scorer:
         return found | {"context": self.encoder.context(observation, rows)[:, wanted.any(axis=1)]}
 
     def _rows(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> list[Rows | None]:
-        found: list[Rows | None] = []
-        at = 0
-        for index, segment in enumerate(self.layout.segments):
-            here = wanted[:, at : at + segment.count]
-            found.append(self.encoder.rows(index, observation, here) if segment.tokens else None)
-            at += segment.count
-        return found
+        parts = enumerate(zip(self.layout.segments, self.layout.places, strict=True))
+        return [
+            self.encoder.rows(index, observation, wanted[:, here]) if segment.tokens else None
+            for index, (segment, here) in parts
+        ]
 
     def wanted(
         self, observation: Observation, live: npt.NDArray[np.bool_] | None = None
@@ -240,12 +238,9 @@ class Scorer:
         else:
             count = len(observation["globals"])
             mask = np.ones((count, self.layout.size), dtype=bool)
-            at = 0
-            for segment in self.layout.segments:
+            for segment, here in zip(self.layout.segments, self.layout.places, strict=True):
                 if len(segment.tokens) == 1 and segment.tokens[0].mask is not None:
-                    there = np.asarray(observation[segment.tokens[0].mask]).astype(bool)
-                    mask[:, at : at + segment.count] = there
-                at += segment.count
+                    mask[:, here] = np.asarray(observation[segment.tokens[0].mask]).astype(bool)
         if live is not None:
             mask &= live[:, np.newaxis]
         return mask
@@ -270,10 +265,9 @@ class Scorer:
         mean, scale = self._scale("context", len(context))
         scale = np.where(scale > FLAT, scale, 1.0).astype(np.float32)
         normal = (context - mean[:, np.newaxis]) / scale[:, np.newaxis]
-        at = 0
-        for index, (segment, part) in enumerate(zip(self.layout.segments, self._parts, strict=True)):
-            here = slice(at, at + segment.count)
-            at += segment.count
+        layout = self.layout
+        for index, here in enumerate(layout.places):
+            segment, part = layout.segments[index], self._parts[index]
             if segment.tokens:
                 rows = found[index]
                 if rows is not None and len(rows.env):

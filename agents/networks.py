@@ -8,7 +8,7 @@ pair they sample both tokens together.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from schedgym.agents.views import Layout, make_layout
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
-__all__ = ["MaskableTokenPolicy", "TokenExtractor", "TokenPolicy", "TorchOps"]
+__all__ = ["MaskableTokenPolicy", "TokenExtractor", "TokenPolicy"]
 
 torch: Any = require("torch", "agents")
 _Module: Any = torch.nn.Module
@@ -32,30 +32,6 @@ _Distribution: Any = require("sb3_contrib.common.maskable.distributions", "agent
 
 Tensor = Any
 F4 = npt.NDArray[np.float32]
-
-
-class TorchOps:
-    """The operations in which torch and numpy differ; see :class:`schedgym.agents.tokens.NumpyOps`."""
-
-    relu: ClassVar[Any] = staticmethod(torch.relu)
-    where: ClassVar[Any] = staticmethod(torch.where)
-    log: ClassVar[Any] = staticmethod(torch.log)
-    clip: ClassVar[Any] = staticmethod(torch.clamp)
-
-    @staticmethod
-    def concatenate(parts: list[Tensor]) -> Tensor:
-        """Side by side along the last axis."""
-        return torch.cat(parts, dim=-1)
-
-    @staticmethod
-    def cast(array: Tensor, like: Tensor) -> Tensor:
-        """``array`` in the precision of ``like``."""
-        return array.to(like.dtype)
-
-    @staticmethod
-    def largest(array: Tensor) -> Tensor:
-        """The maximum over the tokens (axis -2)."""
-        return array.amax(dim=-2)
 
 
 class TokenExtractor(_Extractor):  # type: ignore[misc]
@@ -85,8 +61,8 @@ class TokenExtractor(_Extractor):  # type: ignore[misc]
         """Scores or values of a batch."""
         layout, weights = self.layout, self._parameters
         if self.critic:
-            return tokens.estimate(layout, weights, observation, TorchOps)[:, None]
-        scores = tokens.forward(layout, weights, observation, TorchOps)
+            return tokens.estimate(layout, weights, observation, torch)[:, None]
+        scores = tokens.forward(layout, weights, observation, torch)
         if layout.kind != "scores":
             return scores
         mask = layout.segments[0].tokens[0].mask

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents import tokens
-from schedgym.agents.files import Agent, InvalidAgentFile, load_agent, load_pretrained
+from schedgym.agents.files import Agent, InvalidAgentFile, load_agent, load_pretrained, strip
 from schedgym.agents.linear import Scorer, ScorerOptions
 from schedgym.agents.options import NetworkOptions
 from schedgym.agents.views import Layout, layout_of
@@ -102,12 +102,7 @@ class AgentPolicy:
                     raise InvalidParameter("its weights have other names or shapes")
                 return layout
             inputs = network.pop("inputs", None)
-            statistics = {
-                name.removeprefix(STATISTICS): array
-                for name, array in agent.weights.items()
-                if name.startswith(STATISTICS)
-            }
-            scorer = Scorer(layout, ScorerOptions.build(**network), statistics)
+            scorer = Scorer(layout, ScorerOptions.build(**network), strip(agent.weights, STATISTICS))
             known = {"theta", *(f"{STATISTICS}{name}" for name in scorer.known_statistics)}
             if strange := sorted(agent.weights.keys() - known):
                 raise InvalidParameter(f"it has unknown weights {strange[0]!r}")

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.config import Config
-from schedgym.agents.files import checkpoint_path, save_agent, versions, write_atomically
+from schedgym.agents.files import strip, versions, write_atomically
 from schedgym.errors import InvalidParameter
 
-__all__ = ["TrainingRecord", "strip", "write_trained"]
+__all__ = ["TrainingRecord"]
 
 FORMAT = 2
 #: settings in which a training may differ from its checkpoint: they only say when to stop, and to save
@@ -28,7 +28,6 @@ TEXT, BEST = "text", "best/"
 
 Arrays = dict[str, npt.NDArray[Any]]
 P = TypeVar("P")
-R = TypeVar("R")
 
 
 class TrainingRecord(Generic[P]):
@@ -135,26 +134,3 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
         section = isinstance(value, dict)
         found |= {f"{name}.{field}": own for field, own in value.items()} if section else {name: value}
     return found
-
-
-def strip(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
-    """The arrays whose names begin with ``prefix``, without it."""
-    return {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
-
-
-def write_trained(path: str | Path, train: Callable[[Path], R], describe: Callable[[R], dict[str, Any]]) -> R:
-    """Train with a checkpoint beside the agent file, and write this; then the checkpoint goes.
-
-    Args:
-        path: of the agent file.
-        train: takes the path of the checkpoint; its result has ``weights``.
-        describe: makes the metadata of the agent file.
-
-    Raises:
-        InvalidParameter: if there can be no such file.
-    """
-    checkpoint = checkpoint_path(path)
-    result = train(checkpoint)
-    save_agent(path, result.weights, describe(result))  # type: ignore[attr-defined]
-    checkpoint.unlink(missing_ok=True)
-    return result

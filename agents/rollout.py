@@ -22,7 +22,7 @@ def make_simulator(id: str, parameters: Mapping[str, Any], num_envs: int) -> Sim
     """The native simulator of ``num_envs`` environments with ``observation="features"``."""
     problem = get_problem(id)
     built = problem.build(id, {**parameters, "observation": "features"})
-    made: Simulator = problem.room("simulator").make_simulator(built, num_envs, id)
+    made: Simulator = problem.module("simulator").make_simulator(built, num_envs, id)
     return made
 
 

@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.config import Config
-from schedgym.agents.files import describe
+from schedgym.agents.files import describe, strip
 from schedgym.agents.linear import Scorer, statistics_of
-from schedgym.agents.record import TrainingRecord, strip, write_trained
+from schedgym.agents.record import TrainingRecord
 from schedgym.agents.rollout import make_simulator, play_episodes
 from schedgym.agents.views import layout_of
 from schedgym.core.random import EVALUATION_SEEDS
@@ -46,7 +46,6 @@ __all__ = [
     "SearchResult",
     "metadata_of",
     "search",
-    "train_search",
 ]
 
 F4 = npt.NDArray[np.float32]
@@ -338,35 +337,6 @@ def _strategy(config: Config, scorer: Scorer, start: F4) -> Any:
     }
     cma = require("cma", "agents")
     return cma.CMAEvolutionStrategy(start.astype(np.float64), options.sigma, given)
-
-
-def train_search(
-    config: Config,
-    path: str | Path,
-    command: str = "",
-    resume: bool = False,
-    report: Callable[[Point], None] | None = None,
-    log_dir: str | Path | None = None,
-) -> SearchResult:
-    """Train a scorer and write its agent file.
-
-    Args:
-        config: of algorithm "cma".
-        path: of the agent file; the checkpoint stands beside it with the suffix ".checkpoint", and goes when
-            the file is written.
-        command: that repeats the training, for the file.
-        resume: go on from the checkpoint if there is one.
-        report: is shown each validation.
-        log_dir: folder for TensorBoard; None: no logs.
-
-    Raises:
-        InvalidParameter: if there can be no such file, and what :func:`search` raises.
-    """
-    return write_trained(
-        path,
-        lambda checkpoint: search(config, checkpoint, resume, report, log_dir),
-        lambda result: metadata_of(config, result, command),
-    )
 
 
 def metadata_of(config: Config, result: SearchResult, command: str) -> dict[str, Any]:

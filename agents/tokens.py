@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from schedgym.agents.views import Layout, Segment
 from schedgym.core.tokens import TokenSet
 from schedgym.errors import InvalidParameter
 
-__all__ = ["NEVER", "NumpyOps", "absent_score", "critic_shapes", "estimate", "forward", "initial", "shapes"]
+__all__ = ["NEVER", "absent_score", "critic_shapes", "estimate", "forward", "initial", "shapes"]
 
 #: score of what cannot be chosen: its probability is exactly 0 in float32
 NEVER = -1e8
@@ -33,30 +33,6 @@ EDGE = 1e-5  # log-odds are cut off here ...
 LOG_SCALE = 0.25  # ... and brought into [-3, 3]
 
 F4 = npt.NDArray[np.float32]
-
-
-class NumpyOps:
-    """The operations in which numpy and torch differ."""
-
-    concatenate: ClassVar[Any] = staticmethod(lambda parts: np.concatenate(parts, axis=-1))
-    where: ClassVar[Any] = staticmethod(np.where)
-    log: ClassVar[Any] = staticmethod(np.log)
-    clip: ClassVar[Any] = staticmethod(np.clip)
-
-    @staticmethod
-    def cast(array: Any, like: Any) -> Any:
-        """``array`` in the precision of ``like``."""
-        return np.asarray(array, dtype=like.dtype)
-
-    @staticmethod
-    def relu(array: Any) -> Any:
-        """The positive part."""
-        return np.maximum(array, 0.0)
-
-    @staticmethod
-    def largest(array: Any) -> Any:
-        """The maximum over the tokens (axis -2)."""
-        return array.max(axis=-2)
 
 
 def _layer(name: str, inputs: int, outputs: int) -> dict[str, tuple[int, ...]]:
@@ -158,10 +134,15 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     return out if bias is None else out + bias
 
 
+def _relu(x: Any) -> Any:
+    """The positive part of an array of numpy or torch, of which only the latter has it as a method."""
+    return np.maximum(x, 0.0) if isinstance(x, np.ndarray) else x.relu()
+
+
 def _features(observation: Mapping[str, Any], key: str, like: Any, ops: Any) -> Any:
-    x = ops.cast(observation[key], like)
+    x = ops.asarray(observation[key], dtype=like.dtype)
     share = ops.clip(x, EDGE, 1.0 - EDGE)
-    return ops.concatenate([x, ops.log(share / (1.0 - share)) * LOG_SCALE])
+    return ops.concatenate([x, ops.log(share / (1.0 - share)) * LOG_SCALE], axis=-1)
 
 
 def _mask(observation: Mapping[str, Any], sequence: TokenSet) -> Any:
@@ -172,14 +153,14 @@ def _encode(layout: Layout, weights: Any, observation: Mapping[str, Any], ops: A
     """The encoded tokens by key [B, n, width], and the context [B, width]."""
 
     def layer(x: Any, name: str) -> Any:
-        return ops.relu(_linear(x, weights[f"{prefix}{name}/weight"], weights[f"{prefix}{name}/bias"]))
+        return _relu(_linear(x, weights[f"{prefix}{name}/weight"], weights[f"{prefix}{name}/bias"]))
 
     like = weights[f"{prefix}context0/weight"]
     fixed = _features(observation, "globals", like, ops)
     tokens, masks = {}, {}
     for sequence in layout.context:
         mask, key = _mask(observation, sequence), sequence.key
-        masks[key] = None if mask is None else ops.cast(mask, like)[..., None]
+        masks[key] = None if mask is None else ops.asarray(mask, dtype=like.dtype)[..., None]
         x = layer(_features(observation, key, like, ops), f"encode/{key}/0")
         tokens[key] = layer(x, f"encode/{key}/1")
     context: Any = None
@@ -190,26 +171,24 @@ def _encode(layout: Layout, weights: Any, observation: Mapping[str, Any], ops: A
             if i:
                 name = f"{prefix}again{i}/{key}"
                 more = _linear(context, weights[f"{name}/context"], weights[f"{name}/bias"])[..., None, :]
-                x = tokens[key] = x + ops.relu(_linear(x, weights[f"{name}/token"]) + more)
+                x = tokens[key] = x + _relu(_linear(x, weights[f"{name}/token"]) + more)
             # encodings are not negative, so that zeros do not change the maximum
             kept = x if mask is None else x * mask
             count = x.shape[-2] if mask is None else mask.sum(-2) + (mask.sum(-2) == 0)
-            parts += [kept.sum(-2) / count, ops.largest(kept)]
+            parts += [kept.sum(-2) / count, ops.amax(kept, axis=-2)]
         parts += [fixed] if context is None else [fixed, context]
-        context = layer(ops.concatenate(parts), f"context{i}")
+        context = layer(ops.concatenate(parts, axis=-1), f"context{i}")
     return tokens, context
 
 
-def forward(
-    layout: Layout, weights: Mapping[str, Any], observation: Mapping[str, Any], ops: Any = NumpyOps
-) -> Any:
+def forward(layout: Layout, weights: Mapping[str, Any], observation: Mapping[str, Any], ops: Any = np) -> Any:
     """The scores of a batch of observations.
 
     Args:
         layout: of the environment's view.
         weights: name -> array, as :func:`initial` gives them.
         observation: name -> array [B, ...], with ``observation="features"``.
-        ops: for torch, those of :mod:`~schedgym.agents.networks`.
+        ops: the module numpy, or torch: the arrays are its own.
 
     Returns:
         [B, size]; :data:`NEVER` for closed actions, and :func:`absent_score` for tokens that are not there.
@@ -218,7 +197,7 @@ def forward(
 
     def seen(key: str) -> Any:
         raw = _features(observation, key, context, ops)
-        return ops.concatenate([tokens[key], raw]) if key in tokens else raw
+        return ops.concatenate([tokens[key], raw], axis=-1) if key in tokens else raw
 
     parts = []
     for segment in layout.segments:
@@ -241,17 +220,17 @@ def forward(
                 hidden = hidden + mapped["column"][:, None]
         else:
             hidden = hidden[:, None] + mapped["token"]
-        out = _linear(ops.relu(hidden), weights[f"{name}/out/weight"], weights[f"{name}/out/bias"])
+        out = _linear(_relu(hidden), weights[f"{name}/out/weight"], weights[f"{name}/out/bias"])
         out = out.reshape(-1, segment.count) + product
         parts.append(_hide(layout, segment, out, observation, ops))
-    scores = ops.concatenate(parts) if len(parts) > 1 else parts[0]
+    scores = ops.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
     given = observation.get("action_mask") if layout.kind != "scores" else None
     if given is None:
         return scores
     if layout.kind == "choice":
         return ops.where(given != 0, scores, NEVER)
     pairs = ops.where(given.reshape(-1, layout.size - 1) != 0, scores[:, :-1], NEVER)
-    return ops.concatenate([pairs, scores[:, -1:]])
+    return ops.concatenate([pairs, scores[:, -1:]], axis=-1)
 
 
 def _hide(layout: Layout, segment: Segment, scores: Any, observation: Mapping[str, Any], ops: Any) -> Any:
@@ -270,9 +249,9 @@ def _hide(layout: Layout, segment: Segment, scores: Any, observation: Mapping[st
 
 
 def estimate(
-    layout: Layout, weights: Mapping[str, Any], observation: Mapping[str, Any], ops: Any = NumpyOps
+    layout: Layout, weights: Mapping[str, Any], observation: Mapping[str, Any], ops: Any = np
 ) -> Any:
     """The critic's values [B] of a batch of observations."""
     _, context = _encode(layout, weights, observation, ops, "critic/")
-    hidden = ops.relu(_linear(context, weights["critic/value/0/weight"], weights["critic/value/0/bias"]))
+    hidden = _relu(_linear(context, weights["critic/value/0/weight"], weights["critic/value/0/bias"]))
     return _linear(hidden, weights["critic/value/1/weight"], weights["critic/value/1/bias"])[..., 0]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,10 +29,10 @@ import numpy.typing as npt
 
 import schedgym  # noqa: F401  (registers the ids)
 from schedgym.agents.config import Config
-from schedgym.agents.files import Agent, describe
+from schedgym.agents.files import Agent, describe, strip
 from schedgym.agents.imitate import Cloning, clone, demonstrate
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
-from schedgym.agents.record import TrainingRecord, strip, write_trained
+from schedgym.agents.record import TrainingRecord
 from schedgym.agents.rollout import held_out
 from schedgym.agents.search import VALIDATION_SEED
 from schedgym.agents.vecenv import make_vec_env
@@ -49,7 +49,6 @@ __all__ = [
     "learn",
     "load_torch_policy",
     "metadata_of",
-    "train",
 ]
 
 torch: Any = require("torch", "agents")
@@ -421,32 +420,6 @@ def learn(
     )
 
 
-def train(
-    config: Config,
-    path: str | Path,
-    command: str = "",
-    resume: bool = False,
-    report: Callable[[Point], None] | None = None,
-    log_dir: str | Path | None = None,
-) -> TrainingResult:
-    """Train a network and write its agent file.
-
-    Args:
-        config: of algorithm "ppo" or "maskable-ppo".
-        path: of the agent file; the checkpoint stands beside it with the suffix ".checkpoint", and goes when
-            the file is written.
-        command: that repeats the training, for the file.
-        resume: go on from the checkpoint if there is one.
-        report: is shown each validation.
-        log_dir: folder for TensorBoard; None: no logs.
-    """
-    return write_trained(
-        path,
-        lambda checkpoint: learn(config, checkpoint, resume, report, log_dir),
-        lambda result: metadata_of(config, result, command),
-    )
-
-
 def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:
     """What the agent file tells of a training."""
     training = {
@@ -471,12 +444,11 @@ def _finite(cloning: Cloning | None) -> dict[str, Any] | None:
     return {n: None if v != v else v for n, v in dataclasses.asdict(cloning).items()}
 
 
-def load_torch_policy(agent: Agent, parameters: Mapping[str, Any] | None = None) -> TokenPolicy:
+def load_torch_policy(agent: Agent) -> TokenPolicy:
     """The torch policy of an agent file, built from what the file says and its arrays: nothing is unpickled.
 
     Args:
         agent: as :func:`~schedgym.agents.files.load_agent` gives it, with a network of form "tokens".
-        parameters: of the environment, over those of the training.
 
     Raises:
         InvalidParameter: for an agent of another form, or weights that do not fit.
@@ -484,8 +456,7 @@ def load_torch_policy(agent: Agent, parameters: Mapping[str, Any] | None = None)
     network = agent.metadata["network"]
     if network.get("form") != "tokens":
         raise InvalidParameter(f"{agent.name}: a network of form {network.get('form')!r} is not for torch")
-    values = {**agent.environment, **(parameters or {})}
-    env = gym.make(agent.id, disable_env_checker=True, **values)
+    env = gym.make(agent.id, disable_env_checker=True, **agent.environment)
     policy = TokenPolicy(
         cast(gym.spaces.Dict, env.observation_space),
         env.action_space,

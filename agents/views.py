@@ -72,6 +72,12 @@ class Layout:
     transform: str = ""
     shape: tuple[int, int] | None = None
 
+    @property
+    def places(self) -> list[slice]:
+        """Where the scores of each segment stand."""
+        ends = np.cumsum([segment.count for segment in self.segments]).tolist()
+        return [slice(end - segment.count, end) for end, segment in zip(ends, self.segments, strict=True)]
+
     def mask(self, observation: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_] | None:
         """Which scores may become the action; None where the observation has no mask of actions.
 

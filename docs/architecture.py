@@ -30,13 +30,13 @@ FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("core",),
-    ("solvers", "traces", "drawing", "documents", "extras"),
+    ("solvers", "traces", "drawing", "spaces", "documents", "extras"),
     ("problems",),
     ("envs",),
     ("baselines",),
     ("agents",),
     ("evaluation", "testing"),
-    ("reproduce", "claims"),
+    ("papers",),
     ("cli",),
 )
 WHAT = {
@@ -45,6 +45,7 @@ WHAT = {
     "solvers": "exact compiled algorithms",
     "traces": "readers of public logs",
     "drawing": "pictures",
+    "spaces": "spaces of observations",
     "documents": "YAML, read safely",
     "extras": "optional dependencies",
     "problems": "a folder each: workload, dynamics, rules, views, metrics, bounds",
@@ -53,8 +54,7 @@ WHAT = {
     "agents": "networks, training, shipped agents",
     "evaluation": "runs, statistics, sweeps, plots, reports",
     "testing": "checks for problems and policies",
-    "reproduce": "the papers' figures",
-    "claims": "the papers' statements, examined",
+    "papers": "a folder each: reference model, claims, figures",
     "cli": "the command line",
 }
 SAME = {"_version": "errors", "__main__": "cli"}
@@ -62,8 +62,6 @@ SAME = {"_version": "errors", "__main__": "cli"}
 DISCOVERY = {
     ("schedgym.core.problem", "schedgym.problems"),
     ("schedgym.core.policy", "schedgym.baselines"),
-    ("schedgym.claims.frame", "schedgym.claims"),
-    ("schedgym.reproduce.frame", "schedgym.reproduce"),
 }
 
 
@@ -194,7 +192,7 @@ def measured() -> dict[str, int]:
     every = list(functions())
     graph = import_graph()
     problems = sorted(p for p in (ROOT / "schedgym/problems").iterdir() if (p / "__init__.py").exists())
-    papers = ("schedgym/claims", "schedgym/reproduce")
+    papers = "schedgym/papers"
     found = {f"`problems/{path.name}`: lines": lines_of(path.rglob("*.py")) for path in problems}
     return found | {
         "files of a problem, at most": max(len(list(path.glob("*.py"))) for path in problems),

@@ -34,17 +34,24 @@ sys.path.insert(0, str(DOCS))
 from roles import ROLE, link_roles  # noqa: E402
 
 from schedgym.agents.files import list_pretrained  # noqa: E402
-from schedgym.claims.frame import Verdict, list_claims, show  # noqa: E402
 from schedgym.core.policy import PolicySpec, list_policies, make_policy  # noqa: E402
 from schedgym.core.problem import Problem, list_problems  # noqa: E402
 from schedgym.core.record import ScheduleRecord  # noqa: E402
 from schedgym.core.workload import Field, Schema  # noqa: E402
 from schedgym.drawing import JOB_COLOURS  # noqa: E402
-from schedgym.evaluation.papers import PAPERS, Paper  # noqa: E402
 from schedgym.evaluation.runner import acting_parameters, make_env, policy_rng  # noqa: E402
 from schedgym.evaluation.wording import describe_range, describe_space, four_digits, value_text  # noqa: E402
-from schedgym.reproduce.frame import Figure, list_figures  # noqa: E402
+from schedgym.papers import (  # noqa: E402
+    PAPERS,
+    Figure,
+    Paper,
+    Verdict,
+    list_claims,
+    list_figures,
+    show,
+)
 
+CLAIM_VERDICTS = [verdict for verdict in Verdict if verdict is not Verdict.IN_PART]
 MOST_BYTES = 150_000  # of a picture
 #: class -> name of the id, which is that of its page
 ENVIRONMENTS = {
@@ -124,7 +131,7 @@ def played(problem: Problem, id: str) -> tuple[Image.Image, str, ScheduleRecord,
     name = f"{problem.name}/{problem.ids[id].reference}"
     policy = make_policy(name)
     env = make_env(id, acting_parameters(problem, id, problem.presets["small"], name))
-    render = problem.room("render").render_rgb_array
+    render = problem.module("render").render_rgb_array
 
     def decide(most: float) -> int:
         observation, _ = env.reset(seed=1, options={"episode": 0})
@@ -144,7 +151,7 @@ def played(problem: Problem, id: str) -> tuple[Image.Image, str, ScheduleRecord,
 
 
 def cropped(frame: Any) -> Image.Image:
-    """A frame without the empty rows below: room for jobs that are not there."""
+    """A frame without the empty rows below: space for jobs that are not there."""
     last = int(np.flatnonzero((frame != frame[-1]).any(axis=(1, 2))).max())
     return Image.fromarray(frame[: min(len(frame), last + 12)])
 
@@ -171,7 +178,7 @@ def schedule_picture(record: ScheduleRecord) -> Image.Image:
                 axis.bar(a, height, b - a, row + base - 0.43, align="edge", color=colour, linewidth=0)
                 base += height
     axis.set_yticks(range(len(servers)), [str(server) for server in servers], fontsize=8)
-    # a few long jobs would leave no room for all others
+    # a few long jobs would leave no space for all others
     axis.set(xlim=(0, 1.1 * np.quantile(record.end, 0.9)), ylim=(len(servers) - 0.4, -0.6))
     axis.set_xlabel("time, in the problem's unit")
     axis.set_ylabel("server, site or pool")
@@ -199,7 +206,7 @@ def environments() -> list[str]:
                     f"[`{Path(page).stem}`]({Path(page).name})",
                     plain(problem.ids[id].title),
                     code(problem.objective_of(problem.build(id))),
-                    f"[{paper.number}](../errata/{paper.number}.md)",
+                    f"[{paper.key}](../errata/{paper.key}.md)",
                     f"[![A frame of {id}]({Path(frame).name}){{ width=320 }}]({Path(page).name})",
                 ]
             )
@@ -239,7 +246,7 @@ def environment(problem: Problem, id: str) -> tuple[str, str]:
         "relative to its busiest moment. Colours are jobs.*",
         body,
         "## Paper",
-        f"{plain(paper.citation)} [What of it holds](../errata/{paper.number}.md).",
+        f"{plain(paper.citation)} [What of it holds](../errata/{paper.key}.md).",
         "## Parameters",
         f"Keyword arguments of `gym.make`, options of `schedgym compare {id}`. Comparisons of baselines set "
         f"{values(variant.baseline_parameters)} unless told otherwise.",
@@ -291,13 +298,13 @@ def parameters(problem: Problem, id: str) -> str:
 
 def workload_file(problem: Problem, id: str) -> str:
     """The fields of a workload file, and where an example lies."""
-    schema: Schema = problem.room("workload").SCHEMA
+    schema: Schema = problem.module("workload").SCHEMA
     rows = []
     for section in ("jobs", "tasks", "cluster", "parameters"):
         for field in getattr(schema, section):
             name, shape = code(f"{section}.{field.name}"), ", ".join(field.dimensions) or "-"
             rows.append([name, plain(shape), plain(field.unit), *field_range(field)])
-    folder = Path(problem.room("workload").__file__).parent.relative_to(ROOT)
+    folder = Path(problem.module("workload").__file__).parent.relative_to(ROOT)
     text = (
         f"What `gym.make(..., workload=FILE)` and `schedgym run {id} --workload FILE` read: JSON, whose "
         f"sections are objects of named arrays, or a numpy archive. `{folder}/example.json` is one, and "
@@ -364,12 +371,12 @@ def statements(problem: Problem) -> str:
 
 
 def bounds(problem: Problem) -> str:
-    """The account that the room of bounds gives of itself, and its functions."""
-    room = problem.room("bounds")
-    found = [getattr(room, name) for name in room.__all__ if inspect.isfunction(getattr(room, name))]
+    """What the module of bounds says of itself, and its functions."""
+    module = problem.module("bounds")
+    found = [getattr(module, name) for name in module.__all__ if inspect.isfunction(getattr(module, name))]
     rows = [[code(f.__name__), link_roles((inspect.getdoc(f) or "").partition("\n")[0])] for f in found]
     own = [row for row in rows if row[1]]
-    return docstring(room, room.__name__) + "\n\n" + table(["function", "what it gives"], own)
+    return docstring(module, module.__name__) + "\n\n" + table(["function", "what it gives"], own)
 
 
 def agents(id: str) -> str:
@@ -479,26 +486,25 @@ def kind_of(parameter: inspect.Parameter) -> str:
 def errata() -> list[Any]:
     """A page per paper of its claims, and the summary."""
     evidence = {entry["claim"]: entry for entry in json.loads((DOCS / "claims.json").read_text())["claims"]}
-    claims = list_claims()
     rows, pages = [], []
     for paper in PAPERS:
-        own = [claim for claim in claims if claim.paper == paper]
+        own = list_claims(paper.key)
         counts = collections.Counter(claim.recorded for claim in own)
         rows.append(
             [
-                f"[{paper.number}]({paper.number}.md)",
+                f"[{paper.key}]({paper.key}.md)",
                 plain(paper.title),
-                *(str(counts[verdict]) for verdict in Verdict),
+                *(str(counts[verdict]) for verdict in CLAIM_VERDICTS),
             ]
         )
-        parts = [f"# {paper.number}: {paper.title}", plain(paper.citation), environments_of(paper.problems)]
+        parts = [f"# {paper.title}", plain(paper.citation), environments_of(paper.problems)]
         if own:
             parts.append(
                 table(
                     ["claim", "source", "what is claimed", "verdict"],
                     [
                         [
-                            f"[{short_name(claim.name)}](#{slug(short_name(claim.name))})",
+                            f"[{claim.short}](#{slug(claim.short)})",
                             plain(claim.source),
                             plain(claim.text),
                             str(claim.recorded),
@@ -510,22 +516,16 @@ def errata() -> list[Any]:
         else:
             parts.append("No claim of this paper is registered.")
         for claim in own:
-            name = short_name(claim.name)
             parts += [
-                f"## {name} {{ #{slug(name)} }}",
+                f"## {claim.short} {{ #{slug(claim.short)} }}",
                 f"**{plain(claim.source)}**: {plain(claim.text)}",
                 f"**Verdict**: {claim.recorded}.",
                 *finding(evidence.get(claim.name)),
-                f"```bash\nschedgym claims {paper.number}/{name}\n```",
+                f"```bash\nschedgym claims {claim.name}\n```",
             ]
-        pages.append({paper.number + " " + paper.name: write(f"errata/{paper.number}.md", *parts)})
-    index = write("errata/index.md", table(["paper", "title", *(str(verdict) for verdict in Verdict)], rows))
+        pages.append({f"{paper.key}: {paper.topic}": write(f"errata/{paper.key}.md", *parts)})
+    index = write("errata/index.md", table(["paper", "title", *map(str, CLAIM_VERDICTS)], rows))
     return [index, *pages]
-
-
-def short_name(name: str) -> str:
-    """A claim's name without its paper's."""
-    return name.partition("/")[2]
 
 
 def environments_of(ids: Iterable[str]) -> str:
@@ -553,11 +553,11 @@ def figures() -> list[Any]:
     rows, pages = [], []
     for paper in PAPERS:
         parts = []
-        for figure in (entry for entry in list_figures() if entry.name.startswith(f"{paper.number}/")):
+        for figure in list_figures(paper.key):
             result, large = made(figure, "small"), made(figure, "paper")
             name, verdicts = code(figure.name), ["not committed", ""]
             if result is not None:
-                name = f"[{figure.name}]({paper.number}.md#{anchor(figure.name)})"
+                name = f"[{figure.name}]({paper.key}.md#{anchor(figure.short)})"
                 verdicts[0] = f"{plain(result['verdict'])} ({duration(result['seconds'])})"
                 parts += figure_parts(figure, result, large)
             if large is not None:
@@ -565,12 +565,12 @@ def figures() -> list[Any]:
             rows.append([name, plain(figure.title), code(figure.command), *verdicts])
         if parts:
             head = [
-                f"# {paper.number}: {paper.title}",
+                f"# {paper.title}",
                 plain(paper.citation),
                 environments_of(paper.problems),
             ]
-            page = write(f"figures/{paper.number}.md", *head, *parts)
-            pages.append({f"{paper.number} {paper.name}": page})
+            page = write(f"figures/{paper.key}.md", *head, *parts)
+            pages.append({f"{paper.key}: {paper.topic}": page})
     heads = ["the paper's claims, small scale", "`--scale paper`"]
     index = table(["figure", "what it shows", "command", *heads], rows)
     return [write("figures/index.md", index), *pages]
@@ -589,7 +589,7 @@ def duration(seconds: float) -> str:
 
 def anchor(name: str) -> str:
     """The anchor of a figure on its paper's page."""
-    return re.sub(r"[^a-z0-9-]+", "-", name.partition("/")[2].lower())
+    return re.sub(r"[^a-z0-9-]+", "-", name.lower())
 
 
 def figure_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, Any] | None) -> list[str]:
@@ -597,7 +597,7 @@ def figure_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, 
     facts = f"{result['sizes']}; scale small, seed {result['seed']}, {duration(result['seconds'])}"
     claims = [[plain(c[name]) for name in ("claim", "measured", "verdict")] for c in result["claims"]]
     return [
-        f"## {figure.name.partition('/')[2]}: {figure.title} {{ #{anchor(figure.name)} }}",
+        f"## {figure.short}: {figure.title} {{ #{anchor(figure.short)} }}",
         f"![{plain(figure.title)}](../reproduced/{figure.stem}.png)",
         f"Source: {plain(figure.source)}. Verdict: **{plain(result['verdict'])}**. Run: {plain(facts)}.",
         table(["the paper's claim", "measured", "verdict"], claims) if claims else "",
@@ -725,6 +725,8 @@ API = {
     "schedgym.core.policy": "Policies",
     "schedgym.core.workload": "Workloads",
     "schedgym.core.workload_files": "Workload files",
+    "schedgym.core.source": "Sources",
+    "schedgym.core.future": "Another future",
     "schedgym.core.arrays": "Arrays",
     "schedgym.core.stepping": "Steps",
     "schedgym.core.tables": "Tables",
@@ -735,11 +737,10 @@ API = {
     "schedgym.testing": "Testing",
     "schedgym.traces": "Traces",
     "schedgym.agents": "Agents",
-    "schedgym.claims": "Claims",
-    "schedgym.reproduce": "Reproduction",
+    "schedgym.papers": "Papers",
     "schedgym": "Others",
 }
-ROOMY = ("schedgym.agents", "schedgym.traces")  # packages whose modules are public one by one
+SEPARATE = ("schedgym.agents", "schedgym.traces")  # packages whose modules are public one by one
 
 
 def api() -> list[Any]:
@@ -747,20 +748,20 @@ def api() -> list[Any]:
     taken: set[int] = set()
     nav: list[Any] = []
     rows = []
-    for module, title in API.items():
-        found = importlib.import_module(module)
-        rooms = [found]
-        if module in ROOMY:
-            names = [room.name for room in pkgutil.iter_modules(found.__path__) if not room.ispkg]
-            rooms += [importlib.import_module(f"{module}.{name}") for name in names]
+    for public, title in API.items():
+        found = importlib.import_module(public)
+        modules = [found]
+        if public in SEPARATE:
+            names = [module.name for module in pkgutil.iter_modules(found.__path__) if not module.ispkg]
+            modules += [importlib.import_module(f"{public}.{name}") for name in names]
         parts = [f"# {title}"]
-        for room in rooms:
-            names = [name for name in getattr(room, "__all__", []) if is_new(getattr(room, name), taken)]
+        for module in modules:
+            names = [name for name in getattr(module, "__all__", []) if is_new(getattr(module, name), taken)]
             members = f"[{', '.join(names)}]" if names else "false"
-            parts.append(f"::: {room.__name__}\n    options:\n      members: {members}")
-        page = write(f"api/{slug(module.replace('.', '-'))}.md", *parts)
+            parts.append(f"::: {module.__name__}\n    options:\n      members: {members}")
+        page = write(f"api/{slug(public.replace('.', '-'))}.md", *parts)
         nav.append({title: page})
-        rows.append([f"[{title}]({Path(page).name})", code(module), docstring(found).partition("\n")[0]])
+        rows.append([f"[{title}]({Path(page).name})", code(public), docstring(found).partition("\n")[0]])
     package = importlib.import_module("schedgym")
     exported = [name for name in package.__all__ if not name.startswith("__")]
     homes = [[f"[`schedgym.{name}`][{home(getattr(package, name))}]"] for name in exported]

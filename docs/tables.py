@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pandas
 
 from schedgym.core.problem import get_problem
-from schedgym.evaluation.papers import PAPERS, Paper
+from schedgym.papers import PAPERS, Paper
 
 DOCS = Path(__file__).parent
 #: where differences refer to another policy than the one that the paper proposes
@@ -57,7 +57,7 @@ def leaderboard() -> str:
         best, own = found.best, found.own
         name = "the shipped agent" if best["policy"] == "agent" else f"`{best['policy']}`"
         told = [ratio(best), f"`{own['policy']}` {ratio(own)}", ratio(found.agent)]
-        rows.append([f"`{id}`", get_problem(id).ids[id].title, paper.number, name, *told])
+        rows.append([f"`{id}`", get_problem(id).ids[id].title, paper.key, name, *told])
     heads = ["id", "problem and objective", "paper", "best policy", "mean / bound", "the paper's own"]
     return table([*heads, "the shipped agent"], rows)
 
@@ -96,12 +96,12 @@ def verdicts() -> str:
     ]
     rows = []
     for paper in PAPERS:
-        of_claims = collections.Counter(c["found"] for c in claims if c["claim"].startswith(f"{paper.name}/"))
-        said = [claim for f in figures if f["figure"].startswith(f"{paper.number}/") for claim in f["claims"]]
+        of_claims = collections.Counter(c["found"] for c in claims if c["claim"].startswith(f"{paper.key}/"))
+        said = [claim for f in figures if f["figure"].startswith(f"{paper.key}/") for claim in f["claims"]]
         of_figures = collections.Counter(claim["verdict"] for claim in said)
         own = [of_claims[v] for v in ("holds", "holds with a correction", "refuted", "not reproduced")]
         drawn = [of_figures[v] for v in ("holds", "in part", "not reproduced")]
-        rows.append([f"{paper.number} {paper.name}", *map(str, own), *map(str, drawn)])
+        rows.append([f"{paper.key} ({paper.topic})", *map(str, own), *map(str, drawn)])
     heads = ["paper", "claims that hold", "hold with a correction", "refuted", "not reproduced"]
     return table([*heads, "statements on figures that hold", "in part", "not reproduced"], rows)
 
@@ -111,7 +111,7 @@ def citations() -> str:
 
     def line(paper: Paper) -> str:
         ids = ", ".join(f"`{id.removeprefix('schedgym/')}`" for id in paper.problems)
-        return f"- {paper.number}: {paper.citation} ({ids})"
+        return f"- {paper.key}: {paper.citation} ({ids})"
 
     return "\n".join(line(paper) for paper in PAPERS)
 

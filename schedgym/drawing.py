@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-__all__ = ["JOB_COLOURS", "Bar", "Line", "Scene", "draw_image", "draw_text", "short_time"]
+__all__ = [
+    *("FAINT", "GRID", "INK", "JOB_COLOURS", "MARK", "Bar", "Line", "Scene"),
+    *("draw_image", "draw_text", "renderers", "short_time", "start_image"),
+]
 
 MOST_BARS = 20  # drawn one by one; further ones are summed up in a line
 MOST_LINES = 24
@@ -90,6 +94,26 @@ def short_time(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 600 else f"{seconds:.1f} s"
 
 
+def renderers(
+    scene: Callable[[Any, int], Scene],
+) -> tuple[Callable[[Any, int], str], Callable[[Any, int], npt.NDArray[np.uint8]]]:
+    """Return the functions ``render_ansi`` and ``render_rgb_array`` of a problem.
+
+    Both take a simulator and the index of an environment; see :func:`draw_text` and :func:`draw_image`.
+
+    Args:
+        scene: (simulator, index) -> what is drawn of that environment's state.
+    """
+
+    def render_ansi(simulator: Any, index: int) -> str:
+        return draw_text(scene(simulator, index))
+
+    def render_rgb_array(simulator: Any, index: int) -> npt.NDArray[np.uint8]:
+        return draw_image(scene(simulator, index))
+
+    return render_ansi, render_rgb_array
+
+
 def draw_text(scene: Scene) -> str:
     """Plain text, one line per bar and per job; a bar has a letter per busy unit, the job's that begins it.
 
@@ -116,11 +140,13 @@ def draw_text(scene: Scene) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw_image(scene: Scene) -> npt.NDArray[np.uint8]:
-    """An image, uint8 [height, width, 3].
+def start_image(height: int, headline: Mapping[int, str], done: float) -> tuple[Any, Any, Any, Any]:
+    """Return an empty picture with its headline, what draws on it, and its fonts, normal and small.
 
-    Left: a bar per server, as long as its capacity, its busy part in the colours of the jobs that hold it.
-    Right: the active jobs; full what runs, light what waits. An orange dot marks the marked bar.
+    Args:
+        height: of the picture.
+        headline: x of clock, event and counts -> the text.
+        done: share of the episode that is over.
 
     Raises:
         DependencyNotInstalled: without Pillow (extra ``render``).
@@ -132,17 +158,32 @@ def draw_image(scene: Scene) -> npt.NDArray[np.uint8]:
             'render_mode="rgb_array" needs Pillow: pip install "schedgym[render]"'
         ) from error
 
+    image = Image.new("RGB", (960, height), BACKGROUND)
+    draw = ImageDraw.Draw(image)
+    large, font, small = (ImageFont.load_default(size) for size in (18, 13, 11))
+    (clock, event, counts), (at_clock, at_event, at_counts) = headline.values(), headline
+    draw.text((at_clock, 12), f"t = {clock}", INK, large)
+    draw.text((at_event, 16), event, MARK, font)
+    draw.text((at_counts, 16), counts, INK, font)
+    draw.rectangle((20, 42, 940, 48), fill=GRID)
+    draw.rectangle((20, 42, 20 + 920 * done, 48), fill=FAINT)
+    return image, draw, font, small
+
+
+def draw_image(scene: Scene) -> npt.NDArray[np.uint8]:
+    """An image, uint8 [height, width, 3].
+
+    Left: a bar per server, as long as its capacity, its busy part in the colours of the jobs that hold it.
+    Right: the active jobs; full what runs, light what waits. An orange dot marks the marked bar.
+
+    Raises:
+        DependencyNotInstalled: without Pillow (extra ``render``).
+    """
     bars, shown = min(len(scene.bars), MOST_BARS), min(len(scene.lines), MOST_LINES)
     row, top, left, right, length = 24, 84, 64, 500, 360
     rows = max(bars, min(MOST_LINES, scene.rows))
-    image = Image.new("RGB", (960, top + rows * row + 34), BACKGROUND)
-    draw = ImageDraw.Draw(image)
-    large, font, small = (ImageFont.load_default(size) for size in (18, 13, 11))
-    draw.text((20, 12), f"t = {scene.clock}", INK, large)
-    draw.text((160, 16), scene.event, MARK, font)
-    draw.text((390, 16), scene.counts, INK, font)
-    draw.rectangle((20, 42, 940, 48), fill=GRID)
-    draw.rectangle((20, 42, 20 + 920 * scene.done, 48), fill=FAINT)
+    headline = {20: scene.clock, 160: scene.event, 390: scene.counts}
+    image, draw, font, small = start_image(top + rows * row + 34, headline, scene.done)
     draw.text((left, 58), f"{scene.bar}s: what is busy, by {scene.line}", FAINT, font)
     draw.text((right + 60, 58), f"{scene.line}s: {scene.legend}", FAINT, font)
     scale = length / max(bar.capacity for bar in scene.bars)

@@ -1,4 +1,4 @@
-"""The two faces of every problem: a Gymnasium environment and a native vector environment.
+"""The two environments of every problem: a Gymnasium environment and a native vector environment.
 
 Both drive the same :class:`~schedgym.core.simulator.Simulator`; :class:`SchedulingEnv` is the batch of
 one. Episodes are numbered per environment: ``reset(seed=s)`` starts episode 0 of seed s, each later
@@ -86,8 +86,8 @@ def _give(simulator: Simulator, index: int, given: Mapping[str, Any], workload: 
         simulator.take_back(index)
 
 
-def _lend(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that cannot be written through: the state itself is behind it."""
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a view that cannot be written through: the state itself is behind it."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -132,7 +132,7 @@ def _refusal(simulator: Simulator, index: int, what: str) -> InvalidAction:
 def _make_simulator(problem: Problem, id: str, num_envs: int, parameters: Mapping[str, Any]) -> Simulator:
     """The problem's simulator for the id's values of the parameters under the given ones."""
     checked = problem.build(id, parameters)
-    return cast(Simulator, problem.room("simulator").make_simulator(checked, num_envs, id))
+    return cast(Simulator, problem.module("simulator").make_simulator(checked, num_envs, id))
 
 
 class SchedulingEnv(gym.Env[Any, Any]):
@@ -140,7 +140,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     Args:
         render_mode: None, "ansi" or "rgb_array".
-        copy: hand out copies of observations; False lends the live buffers, read-only, valid until the next
+        copy: hand out copies of observations; False shows the live buffers, read-only, valid until the next
             step.
         parameters: the problem's parameters.
     """
@@ -154,7 +154,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self.copy = copy
         self.simulator = _make_simulator(self.problem, self.id, 1, parameters)
-        self.observation_space, self.action_space = self.problem.room("views").make_spaces(self.simulator)
+        self.observation_space, self.action_space = self.problem.module("views").make_spaces(self.simulator)
         self._one = np.ones(1, dtype=bool)
         self._act = np.full(1, ACT, dtype=np.int8)
         self._running = False
@@ -164,7 +164,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         simulator = self.simulator
         self._scalars = [(name, simulator.observation[name]) for name in simulator.scalars]
         self._rows = [
-            (name, buffer[0] if self.copy else _lend(buffer[0]))
+            (name, buffer[0] if self.copy else _read_only(buffer[0]))
             for name, buffer in simulator.observation.items()
             if name not in simulator.scalars
         ]
@@ -297,7 +297,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             return None
         if not self.simulator.seeded[0]:
             raise ResetNeeded("call reset before render")
-        module = self.problem.room("render")
+        module = self.problem.module("render")
         return getattr(module, f"render_{self.render_mode}")(self.simulator, 0)
 
 
@@ -310,7 +310,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: number of environments.
         autoreset_mode: "NextStep" (Gymnasium's default), "SameStep", "Disabled", or the enum.
         render_mode: None, "ansi" or "rgb_array".
-        copy: hand out copies of observations; False lends the live buffers, read-only, valid until the next
+        copy: hand out copies of observations; False shows the live buffers, read-only, valid until the next
             step.
         threads: how many threads advance the environments side by side, at most one for each. The results
             are the same. To wake one takes some 30 microseconds: it pays where a step of the batch takes
@@ -318,7 +318,6 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         parameters: the problem's parameters.
     """
 
-    problem: ClassVar[Problem]
     env_class: ClassVar[type[SchedulingEnv]]
 
     def __init__(
@@ -331,6 +330,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         **parameters: Any,
     ) -> None:
         _check_render_mode(render_mode)
+        self.problem = self.env_class.problem
         for name, number in (("num_envs", num_envs), ("threads", threads)):
             whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
             if not whole or number < 1:
@@ -345,7 +345,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self.simulator = _make_simulator(self.problem, self.env_class.id, self.num_envs, parameters)
         if threads > 1:
             self.simulator.use_threads(int(threads))
-        spaces = self.problem.room("views").make_spaces(self.simulator)
+        spaces = self.problem.module("views").make_spaces(self.simulator)
         self.single_observation_space, self.single_action_space = spaces
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -358,7 +358,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         self._none_ended = True
         self._started = False
         self._buffers: dict[str, Any] | None = None
-        self._lent: dict[str, Any] = {}
+        self._shown: dict[str, Any] = {}
 
     @property
     def interface(self) -> Interface:
@@ -371,11 +371,11 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             return {name: buffer.copy() for name, buffer in observation.items()}
         if observation is not self._buffers:  # at first, and after the arrays have grown
             self._buffers = observation
-            self._lent = {name: _lend(buffer) for name, buffer in observation.items()}
-        return dict(self._lent)
+            self._shown = {name: _read_only(buffer) for name, buffer in observation.items()}
+        return dict(self._shown)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_buffers": None, "_lent": {}}
+        return self.__dict__ | {"_buffers": None, "_shown": {}}
 
     def reset(
         self,
@@ -532,5 +532,5 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         """One picture or text per environment."""
         if self.render_mode is None:
             return None
-        function = getattr(self.problem.room("render"), f"render_{self.render_mode}")
+        function = getattr(self.problem.module("render"), f"render_{self.render_mode}")
         return tuple(function(self.simulator, i) for i in range(self.num_envs))

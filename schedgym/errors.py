@@ -39,7 +39,7 @@ class InvalidParameter(SchedgymError, ValueError):
 
 
 class InvalidAction(SchedgymError, ValueError):
-    """An action is malformed (shape, type, NaN), or infeasible while ``strict=True``."""
+    """An action is malformed (shape, type, range, NaN), or infeasible while ``strict=True``."""
 
 
 class InfeasibleInstance(SchedgymError, ValueError):

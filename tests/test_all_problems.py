@@ -19,7 +19,7 @@ import schedgym
 from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.testing import all_views, check_problem, checks
+from schedgym.testing import all_views, check_problem
 
 #: what :mod:`tests.<problem>.sizes` may say of the instances on which a problem is checked
 TABLES = ("SMALL", "SHORT", "BUSY", "OTHER")
@@ -321,6 +321,6 @@ def test_check_problem_finds_faults(fault, message: str, monkeypatch) -> None:
 
 def test_check_problem_finds_shared_observations_without_gymnasium(monkeypatch) -> None:
     monkeypatch.setattr("schedgym.envs.SchedulingEnv.step", broken(lend_always))
-    monkeypatch.setattr(checks, "_check_api", lambda case: None)
+    monkeypatch.setattr("schedgym.testing._check_api", lambda case: None)
     with pytest.raises(AssertionError, match="handed out as a copy"):
         check_problem("schedgym/QueueDelay-v0", **small("schedgym/QueueDelay-v0"))

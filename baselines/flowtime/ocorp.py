@@ -18,7 +18,7 @@ DEVIATIONS = (
 
 @register_policy(
     "flowtime/ocorp",
-    source="paper 000, Algorithm 1, Lemma 1 and Eq. 22; MapReduce: section V",
+    source="xu2021, Algorithm 1, Lemma 1 and Eq. 22; MapReduce: section V",
     deviations=DEVIATIONS + " In 2D the greedy placement of the rules; ocorp+m is the paper's.",
     views=("allocation", "priority"),
 )

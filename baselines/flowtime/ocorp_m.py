@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
-from schedgym.baselines.flowtime.policy import unpack_rows
-from schedgym.baselines.flowtime.pricing import PricingPolicy, clear_rest, set_prices, unpack
+from schedgym.baselines.flowtime.policy import seen_rows
+from schedgym.baselines.flowtime.pricing import PricingPolicy, access, clear_rest, set_prices
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import register_policy
@@ -135,7 +135,7 @@ def memory_allocation(
     Returns:
         The number of rounds, each an x and the z after it; the last one changes nothing.
 
-    Source: paper 000, Algorithm 1. Deviations: the bonus, without which it idles; the old x is kept unless
+    Source: xu2021, Algorithm 1. Deviations: the bonus, without which it idles; the old x is kept unless
     the new one is better; backfill.
     """
     cpu = servers.server_cpu
@@ -191,10 +191,9 @@ def memory_allocation(
 @pure_kernel
 def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """The slot of ocorp+m, for the first n jobs of an observation."""
-    scratch, net, bag, servers, options, learned, decision = unpack(table)
-    (rows,) = unpack_rows(seen)
-    choices = options.choices[0]
-    set_prices(n, slot, eq27, rows, servers, options, learned, decision)
+    env, rows = access(table, table, 0), seen_rows(seen)
+    choices, decision = env.options.choices, env.decision
+    set_prices(n, slot, eq27, rows, env)
     memory_allocation(
         choices.literal,
         choices.backfill,
@@ -202,10 +201,10 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
         n,
         decision.omega,
         rows,
-        servers,
-        scratch,
-        net,
-        bag,
+        env.servers,
+        env.scratch,
+        env.net,
+        env.bag,
         decision.granted,
     )
     clear_rest(n, decision)
@@ -213,7 +212,7 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
 
 @register_policy(
     "flowtime/ocorp+m",
-    source="paper 000, Algorithm 1 and Theorem 1",
+    source="xu2021, Algorithm 1 and Theorem 1",
     deviations=DEVIATIONS
     + " The value of a core is lifted so that all jobs have at least 1, unless literal=True. The alternation "
     "keeps the old placement unless the new one is strictly better, and takes three rounds now and then "

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
-from schedgym.baselines.flowtime.policy import unpack_rows
-from schedgym.baselines.flowtime.pricing import PricingPolicy, check_number, clear_rest, set_prices, unpack
+from schedgym.baselines.flowtime.policy import seen_rows
+from schedgym.baselines.flowtime.pricing import PricingPolicy, access, check_number, clear_rest, set_prices
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.policy import Interface, register_policy
 from schedgym.errors import InvalidParameter
@@ -100,7 +100,7 @@ def plus_allocation(
         net: of make_transport_scratch (rows, M).
         granted: [>= n, M] written, n rows.
 
-    Source: paper 000, section IV-B (Eq. 31 and 32).
+    Source: xu2021, section IV-B (Eq. 31 and 32).
     """
     servers = cpu.shape[0]
     multiple = _plus_multiple(n, rows)
@@ -203,18 +203,17 @@ def cheapest_cores(
 @pure_kernel
 def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """The slot with a charge on every server, for the first n jobs of an observation."""
-    _, net, _, servers, options, learned, decision = unpack(table)
-    (rows,) = unpack_rows(seen)
-    choices = options.choices[0]
-    set_prices(n, slot, eq27, rows, servers, options, learned, decision)
+    env, rows = access(table, table, 0), seen_rows(seen)
+    choices, decision = env.options.choices, env.decision
+    set_prices(n, slot, eq27, rows, env)
     plus_allocation(
         choices.literal,
         n,
         choices.alpha,
         decision.coefficient,
         rows,
-        servers.server_cpu,
-        net,
+        env.servers.server_cpu,
+        env.net,
         decision.granted,
     )
     clear_rest(n, decision)
@@ -223,27 +222,26 @@ def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> N
 @pure_kernel
 def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """The slot with a charge on each job's cores in all, for the first n jobs of an observation."""
-    scratch, net, _, servers, options, learned, decision = unpack(table)
-    (rows,) = unpack_rows(seen)
-    choices = options.choices[0]
-    set_prices(n, slot, eq27, rows, servers, options, learned, decision)
+    env, rows = access(table, table, 0), seen_rows(seen)
+    choices, decision = env.options.choices, env.decision
+    set_prices(n, slot, eq27, rows, env)
     cheapest_cores(
         choices.literal,
         n,
         choices.alpha,
         decision.coefficient,
         rows,
-        servers.server_cpu,
-        scratch,
-        scratch.cores,
+        env.servers.server_cpu,
+        env.scratch,
+        env.scratch.cores,
     )
-    spread(choices.how, n, rows, servers.server_cpu, scratch, net, decision.granted)
+    spread(choices.how, n, rows, env.servers.server_cpu, env.scratch, env.net, decision.granted)
     clear_rest(n, decision)
 
 
 @register_policy(
     "flowtime/ocorp+",
-    source="paper 000, section IV-B, Eq. 31 and 32",
+    source="xu2021, section IV-B, Eq. 31 and 32",
     deviations=DEVIATIONS
     + " Whole cores: the slot is a transportation problem with convex costs, solved exactly; of several "
     "optima the one with the most cores for the first job on the first server. With alpha = 0 it is "

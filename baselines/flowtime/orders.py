@@ -9,7 +9,7 @@ from schedgym.core.policy import register_policy
 
 __all__ = ["InOrder"]
 
-_PAPER = "paper 000, section VI"
+_PAPER = "xu2021, section VI"
 _GREEDY = (
     "Each job gets its cap while there are cores, then they are packed; with memory each is placed on the "
     "servers with most free cores that have its memory free. Keys use the declared demand."

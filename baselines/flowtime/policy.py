@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.core.arrays import allocate
-from schedgym.core.jit import COMPILED, pack, unpacker
+from schedgym.core.arrays import SHARED, allocate
+from schedgym.core.jit import COMPILED, helper
 from schedgym.core.policy import Interface
+from schedgym.core.tables import accessor, pack
 from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.rules import FRESH, LOCALITY, PLACE, STICKY, Rows, Servers, locality_rows
 from schedgym.solvers.transport import TransportScratch, make_transport_scratch
 
-__all__ = ["PACKINGS", "FlowtimePolicy", "unpack_rows"]
+__all__ = ["PACKINGS", "FlowtimePolicy", "seen_rows"]
 
 PACKINGS = ("fresh", "sticky")
 NOTHING = allocate(Rows, dict.fromkeys(("row", "server", "phase", "phase_task", "phase_task_server"), 0))
@@ -22,7 +23,20 @@ NOTHING = allocate(Rows, dict.fromkeys(("row", "server", "phase", "phase_task", 
 PHASED = {"phase_demand": "demand", "phase_processing": "processing"}
 COMMON = ("slots_left", "remaining", "volume", "cap", "held", "job", "arrival", "age")
 
-unpack_rows = unpacker(Rows)
+
+class Seen(NamedTuple):
+    """What a policy sees."""
+
+    rows: Annotated[Rows, SHARED]
+
+
+access = accessor(Seen)
+
+
+@helper
+def seen_rows(seen: Any) -> Any:
+    """The visible jobs of a packed :class:`Seen`, for kernels."""
+    return access(seen, seen, 0).rows
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -54,18 +68,10 @@ class FlowtimePolicy:
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
         known = interface.parameters
-        if interface.observation != "dict":
-            raise InvalidParameter(f"{self.label} reads exact units: needs observation='dict'")
-        if interface.view not in self.views:
-            raise InvalidParameter(f"{self.label} cannot be expressed in view {interface.view!r}")
+        interface.check(self.label, self.views)
         if known["kind"] not in self.kinds:
             raise InvalidParameter(f"{self.label} is not defined for kind {known['kind']!r}")
-        for name, value in self.needs(interface).items():
-            if known[name] != value:
-                raise InvalidParameter(
-                    f"{self.label} in view {interface.view!r} needs {name}={value!r}, "
-                    f"the environment has {known[name]!r}"
-                )
+        interface.check_needs(f"{self.label} in view {interface.view!r}", self.needs(interface))
         self.rng = rng
         self.view, self.kind = interface.view, known["kind"]
         self.estimation = known["estimation"]
@@ -160,7 +166,7 @@ class FlowtimePolicy:
                     table[place, 0] = array.ctypes.data
                 self.seen = table, arrays
                 return table
-        self.seen = pack(self.visible(observation)), arrays
+        self.seen = pack(Seen(self.visible(observation))), arrays
         return self.seen[0]
 
     def __getstate__(self) -> dict[str, Any]:

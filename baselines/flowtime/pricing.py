@@ -10,12 +10,13 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.baselines.flowtime.policy import FlowtimePolicy, unpack_rows
-from schedgym.core.jit import F4_2, F8_1, I8_1, I8_2, helper, pack, pure_kernel, record_dtype, unpacker
+from schedgym.baselines.flowtime.policy import FlowtimePolicy, seen_rows
+from schedgym.core.arrays import SHARED, Floats, Floats32, Integers
+from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import Interface
+from schedgym.core.tables import accessor, pack
 from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.rules import (
     Rows,
@@ -32,10 +33,10 @@ from schedgym.solvers.transport import TransportScratch
 
 __all__ = [
     "PricingPolicy",
+    "access",
     "check_number",
     "clear_rest",
     "set_prices",
-    "unpack",
 ]
 
 NUMBER, SEEN, EQ27 = range(3)  # where gamma comes from
@@ -59,32 +60,44 @@ CHOICES = record_dtype(
 class Options(NamedTuple):
     """What stays the same in an episode."""
 
-    choices: Annotated[npt.NDArray[Any], CHOICES, 1]  # [1]
+    choices: Annotated[Any, CHOICES]
 
 
 class Learned(NamedTuple):
     """What a policy remembers of the jobs that it saw in the slot before, in their order."""
 
-    state: I8_1  # [2] how many jobs, the slot
-    numbers: F8_1  # [3] gamma of the slot; of the jobs seen: max(a + 2p, 2a), work [core-slots]
-    job: I8_1  # [rows]
-    phase: I8_1  # [rows]
-    price: F8_1  # [rows] lambda in that slot
-    remaining: F8_1  # [rows] core-slots
-    slots_left: F8_1  # [rows]
+    state: Annotated[Integers, 2]  # how many jobs, the slot
+    numbers: Annotated[Floats, 3]  # gamma of the slot; of the jobs seen: max(a + 2p, 2a), work [core-slots]
+    job: Annotated[Integers, "row"]
+    phase: Annotated[Integers, "row"]
+    price: Annotated[Floats, "row"]  # lambda in that slot
+    remaining: Annotated[Floats, "row"]  # core-slots
+    slots_left: Annotated[Floats, "row"]
 
 
 class Decision(NamedTuple):
-    """What has been decided. W window rows, of which one array has none."""
+    """What has been decided; of ``granted`` and ``scores`` one has no rows."""
 
-    coefficient: F8_1  # [rows] weight - lambda
-    omega: F8_1  # [rows] the same per core
-    granted: I8_2  # [W, M]
-    scores: F4_2  # [W, 1]
-    shown: I8_1  # [1] rows of the action that are set
+    coefficient: Annotated[Floats, "row"]  # weight - lambda
+    omega: Annotated[Floats, "row"]  # the same per core of the job's demand
+    granted: Annotated[Integers, "slot", "server"]
+    scores: Annotated[Floats32, "slot", 1]
+    shown: Annotated[Integers, 1]  # rows of the action that are set
 
 
-unpack = unpacker(Scratch, TransportScratch, KnapsackScratch, Servers, Options, Learned, Decision)
+class Pricing(NamedTuple):
+    """What a decision works on."""
+
+    scratch: Annotated[Scratch, SHARED]
+    net: Annotated[TransportScratch, SHARED]
+    bag: Annotated[KnapsackScratch, SHARED]
+    servers: Annotated[Servers, SHARED]
+    options: Annotated[Options, SHARED]
+    learned: Annotated[Learned, SHARED]
+    decision: Annotated[Decision, SHARED]
+
+
+access = accessor(Pricing)
 
 
 @helper
@@ -120,17 +133,9 @@ def _length(rows: Rows, r: int) -> int:
 
 
 @pure_kernel
-def learn(
-    n: int,
-    slot: int,
-    eq27: float,
-    rows: Rows,
-    servers: Servers,
-    options: Options,
-    learned: Learned,
-) -> None:
+def learn(n: int, slot: int, eq27: float, rows: Rows, env: Pricing) -> None:
     """Update the prices of the last slot's jobs by their service; those of new jobs and phases begin."""
-    choices = options.choices[0]
+    choices, learned, servers = env.options.choices, env.learned, env.servers
     phases = has_phases(rows)
     norm = choices.norm
     before = learned.state[0]
@@ -198,9 +203,9 @@ def set_coefficients(
     n: int,
     norm: float,
     rows: Rows,
-    prices: npt.NDArray[np.float64],
-    coefficient: npt.NDArray[np.float64],
-    omega: npt.NDArray[np.float64],
+    prices: Floats,
+    coefficient: Floats,
+    omega: Floats,
 ) -> None:
     """What a slot of service costs each job: the weight of Eq. 5 (MapReduce: of problem P5) minus its price.
 
@@ -230,20 +235,12 @@ def set_coefficients(
 
 
 @helper
-def set_prices(
-    n: int,
-    slot: int,
-    eq27: float,
-    rows: Rows,
-    servers: Servers,
-    options: Options,
-    learned: Learned,
-    decision: Decision,
-) -> None:
+def set_prices(n: int, slot: int, eq27: float, rows: Rows, env: Pricing) -> None:
     """Learn the prices, and set what a slot of service costs each job."""
-    learn(n, slot, eq27, rows, servers, options, learned)
-    norm = options.choices[0].norm
-    set_coefficients(n, norm, rows, learned.price, decision.coefficient, decision.omega)
+    learn(n, slot, eq27, rows, env)
+    decision = env.decision
+    norm = env.options.choices.norm
+    set_coefficients(n, norm, rows, env.learned.price, decision.coefficient, decision.omega)
 
 
 @helper
@@ -259,13 +256,15 @@ def clear_rest(n: int, decision: Decision) -> None:
 
 @pure_kernel
 def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
-    """Serve the first n jobs of an observation in order of their prices: ocorp, and ocorp+ with alpha 0."""
-    scratch, net, _, servers, options, learned, decision = unpack(table)
-    (rows,) = unpack_rows(seen)
-    choices = options.choices[0]
+    """Serve the first n jobs of an observation by (weight - price) / demand.
+
+    The slot of ocorp, and of ocorp+ with alpha 0.
+    """
+    env, rows = access(table, table, 0), seen_rows(seen)
+    choices, decision, scratch = env.options.choices, env.decision, env.scratch
     scores = decision.scores
     omega = decision.omega
-    set_prices(n, slot, eq27, rows, servers, options, learned, decision)
+    set_prices(n, slot, eq27, rows, env)
     size = variable(0)
     for r in range(n):
         if not choices.literal or omega[r] < 0.0:
@@ -278,7 +277,7 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
         for x in range(size):
             scores[scratch.order[x], 0] = 1.0 - x / scores.shape[0]
     else:
-        allocate(choices.how, n, size, rows, servers, scratch, net, decision.granted)
+        allocate(choices.how, n, size, rows, env.servers, scratch, env.net, decision.granted)
     clear_rest(n, decision)
 
 
@@ -372,14 +371,14 @@ class PricingPolicy(FlowtimePolicy):
             self.backfill,
             self.sticky,
         )
-        bundles = (
+        bundles = Pricing(
             *self.work_space(observation, rows),
             self.capacities(observation),
-            Options(np.array([choices], dtype=CHOICES)),
+            Options(np.array(choices, dtype=CHOICES)),
             self.learned,
             Decision(np.zeros(rows), np.zeros(rows), self.granted, self.scores, self.shown),
         )
-        return pack(*bundles), bundles
+        return pack(bundles), bundles
 
     def work_space(
         self, observation: dict[str, Any], rows: int

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.baselines.flowtime.policy import FlowtimePolicy, unpack_rows
-from schedgym.core.jit import F4_2, I8_1, I8_2, pack, pure_kernel, unpacker
+from schedgym.baselines.flowtime.policy import FlowtimePolicy, seen_rows
+from schedgym.core.arrays import SHARED, Floats32, Integers
+from schedgym.core.jit import pure_kernel
+from schedgym.core.tables import accessor, pack
 from schedgym.problems.flowtime.problem import KINDS
 from schedgym.problems.flowtime.rules import (
     RULES,
@@ -36,23 +38,32 @@ def carrying_views(rule: str) -> tuple[str, ...]:
 
 
 class Decision(NamedTuple):
-    """What a rule decides by, and what it has decided. W window rows, of which one array has none."""
+    """What a rule decides by, and what it has decided; of ``granted`` and ``scores`` one has no rows."""
 
-    options: I8_1  # [2] rule, how
-    given: I8_1  # [rows] an order
-    granted: I8_2  # [W, M]
-    scores: F4_2  # [W, 1]
-    shown: I8_1  # [1] rows of the action that are set
+    options: Annotated[Integers, 2]  # rule, how
+    given: Annotated[Integers, "row"]  # an order
+    granted: Annotated[Integers, "slot", "server"]
+    scores: Annotated[Floats32, "slot", 1]
+    shown: Annotated[Integers, 1]  # rows of the action that are set
 
 
-unpack = unpacker(Scratch, TransportScratch, Servers, Decision)
+class Deciding(NamedTuple):
+    """What a decision works on."""
+
+    scratch: Annotated[Scratch, SHARED]
+    net: Annotated[TransportScratch, SHARED]
+    servers: Annotated[Servers, SHARED]
+    decision: Annotated[Decision, SHARED]
+
+
+access = accessor(Deciding)
 
 
 @pure_kernel
 def decide(table: Any, seen: Any, n: int) -> None:
     """Decide on the first n jobs of an observation."""
-    scratch, net, servers, decision = unpack(table)
-    (rows,) = unpack_rows(seen)
+    env, rows = access(table, table, 0), seen_rows(seen)
+    scratch, net, servers, decision = env.scratch, env.net, env.servers, env.decision
     rule = decision.options[0]
     how = decision.options[1]
     granted = decision.granted
@@ -112,8 +123,8 @@ class RulePolicy(FlowtimePolicy):
             shown=self.shown,
         )
         scratch, net = make_scratch(rows, self.servers), self.network(observation, rows)
-        bundles = (scratch, net, self.capacities(observation), decision)
-        return pack(*bundles), bundles
+        bundles = Deciding(scratch, net, self.capacities(observation), decision)
+        return pack(bundles), bundles
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         """The decision of the rule, in the action of the environment's view."""
@@ -122,6 +133,6 @@ class RulePolicy(FlowtimePolicy):
         count = int(observation["active"][0] - observation["backlog"][0])
         table = self.ready(observation, count)
         if self.code == GIVEN:
-            self.work[1][-1].given[:count] = self.rng.permutation(count)
+            self.work[1].decision.given[:count] = self.rng.permutation(count)
         decide(table, self.look(observation), count)
         return self.action

@@ -11,7 +11,7 @@ __all__ = ["TransientSVF"]
 
 @register_policy(
     "flowtime/svf-transient",
-    source="paper 000, section IV-C, Lemma 2, Eq. 38 and 39",
+    source="xu2021, section IV-C, Lemma 2, Eq. 38 and 39",
     deviations="Eq. 39 has max where min is meant. Equal to svf, but for plain jobs without memory only, and "
     "an error if a job arrives after time 0.",
     views=("allocation", "priority"),

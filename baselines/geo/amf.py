@@ -20,7 +20,7 @@ def _aggregate(sharing: bool, optimised: bool) -> Any:
     printed = "Algorithms 5 and 6" if optimised else "Algorithm 5"
     return register_policy(
         f"geo/{name}",
-        source=f"thesis 004, {printed}" + (" with (4.3) and (4.4)" if sharing else ""),
+        source=f"guan2022, {printed}" + (" with (4.3) and (4.4)" if sharing else ""),
         deviations=_METHOD + (_FLOORS if sharing else "") + (_OPTIMISED if optimised else ""),
         views=carrying_views(name),
         summary="Max-min fair aggregates, tasks at their associated sites"

@@ -8,7 +8,7 @@ __all__ = ["ATA", "ATAGreedy"]
 
 @register_policy(
     "geo/ata",
-    source="thesis 004, Algorithm 4 (section 3.2.4)",
+    source="guan2022, Algorithm 4 (section 3.2.4)",
     deviations="Estimates are divided by the slots (line 22 omits it).",
     views=carrying_views("ata"),
 )
@@ -40,7 +40,7 @@ class ATA(AssignmentPolicy):
 
 @register_policy(
     "geo/ata-greedy",
-    source="thesis 004, section 3.2.4",
+    source="guan2022, section 3.2.4",
     deviations="Loads are taken per slot, and what is left over goes to the lowest site; literal=True: loads "
     "in tasks, and the rest to the more loaded sites, as printed.",
     views=carrying_views("ata-greedy"),

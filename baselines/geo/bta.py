@@ -22,7 +22,7 @@ def _balanced(algorithm: str, order: str) -> Any:
     printed, words = _ALGORITHMS[algorithm]
     return register_policy(
         f"geo/{algorithm}-{order}",
-        source=f"thesis 004, {printed}",
+        source=f"guan2022, {printed}",
         deviations=_TIES,
         views=carrying_views(f"{algorithm}-{order}"),
         summary=f"A job is {words} as it arrives; jobs {_ORDERS[order]}.",

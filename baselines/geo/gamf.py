@@ -22,7 +22,7 @@ def _general(sharing: bool, optimised: bool) -> Any:
     printed = "Algorithms 7 and 8" if optimised else "Algorithm 7"
     return register_policy(
         f"geo/{name}",
-        source=f"thesis 004, {printed}" + (" with (5.24)" if sharing else ""),
+        source=f"guan2022, {printed}" + (" with (5.24)" if sharing else ""),
         deviations=_METHOD + (_FLOORS if sharing else "") + (_OPTIMISED if optimised else ""),
         views=carrying_views(name),
         summary="Max-min fair aggregates, tasks at any of their sites"

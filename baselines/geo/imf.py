@@ -8,7 +8,7 @@ __all__ = ["IndependentMaxMin"]
 
 @register_policy(
     "geo/imf",
-    source="thesis 004, section 4.1 and 4.3",
+    source="guan2022, section 4.1 and 4.3",
     deviations='A demand equal to the water level is met ("<" is "<=").',
     views=carrying_views("imf"),
 )

@@ -13,7 +13,7 @@ _PLACEMENT = (
 
 @register_policy(
     "geo/fcfs",
-    source="thesis 004, section 3.2.3 (named there as classical)",
+    source="guan2022, section 3.2.3 (named there as classical)",
     deviations=_PLACEMENT,
     views=carrying_views("fcfs"),
 )
@@ -41,7 +41,7 @@ class FirstComeFirstServed(AssignmentPolicy):
 
 @register_policy(
     "geo/srpt",
-    source="thesis 004, section 2.2.1 (shortest remaining processing time), by tasks",
+    source="guan2022, section 2.2.1 (shortest remaining processing time), by tasks",
     deviations=_PLACEMENT
     + " Durations are unknown, so that remaining tasks count, running ones too. In view pick the jobs are "
     "ordered when the first slot after an event is offered, by what has remained until then.",

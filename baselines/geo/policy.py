@@ -30,20 +30,12 @@ class GeoPolicy:
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
-        if interface.observation != "dict":
-            raise InvalidParameter(f"{self.rule} reads exact units: needs observation='dict'")
-        if interface.view not in self.views:
-            raise InvalidParameter(f"{self.rule} cannot be expressed in view {interface.view!r}")
+        interface.check(self.rule, self.views)
         for option, value in self.beyond(interface).items():
             raise InvalidParameter(
                 f"{self.rule} with {option}={value!r} cannot be expressed in view {interface.view!r}"
             )
-        for parameter, value in self.needs(interface).items():
-            if interface.parameters[parameter] != value:
-                raise InvalidParameter(
-                    f"{self.rule} in view {interface.view!r} needs {parameter}={value!r}, "
-                    f"the environment has {interface.parameters[parameter]!r}"
-                )
+        interface.check_needs(f"{self.rule} in view {interface.view!r}", self.needs(interface))
         self.rng = rng
         self.view = interface.view
         self.window, self.sites = interface.sizes["window"], interface.sizes["sites"]

@@ -8,7 +8,7 @@ __all__ = ["SCTA"]
 
 @register_policy(
     "geo/scta",
-    source="thesis 004, Algorithm 3 (section 3.2.3)",
+    source="guan2022, Algorithm 3 (section 3.2.3)",
     deviations="Estimates are divided by the slots (line 23 omits it). Jobs that arrive at one instant are "
     "placed one after another, unless together=True. The order is SWAG's on the final placement.",
     views=carrying_views("scta"),

@@ -8,7 +8,7 @@ __all__ = ["SWAG"]
 
 @register_policy(
     "geo/swag",
-    source="thesis 004, section 3.2.3; Hung, Golubchik, Yu: Scheduling Jobs Across Geo-distributed "
+    source="guan2022, section 3.2.3; Hung, Golubchik, Yu: Scheduling Jobs Across Geo-distributed "
     "Datacenters, SoCC 2015",
     deviations="None: ties, which it leaves open, go to the earlier arrival.",
     views=carrying_views("swag"),

@@ -15,7 +15,7 @@ NEEDS = {"rounds": ("all", "ticks")}
 
 @register_policy(
     "parallel-jct/ontapra",
-    source="paper 001, Algorithm 4 (OnTaPRA with the policy SJF)",
+    source="shi2017, Algorithm 4 (OnTaPRA with the policy SJF)",
     deviations=_DEVIATIONS,
     knows=KNOWS,
     views=("plan", "pick"),
@@ -23,7 +23,7 @@ NEEDS = {"rounds": ("all", "ticks")}
 )
 @register_policy(
     "parallel-jct/ontapra-tapra",
-    source="paper 001, Algorithm 4 (OnTaPRA with the policy SJF)",
+    source="shi2017, Algorithm 4 (OnTaPRA with the policy SJF)",
     deviations=_DEVIATIONS,
     knows=KNOWS,
     views=("plan",),

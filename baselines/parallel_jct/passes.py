@@ -12,7 +12,7 @@ from schedgym.core.policy import register_policy
 
 __all__ = ["OnePass"]
 
-_PAPER = "paper 001, section 6.2"
+_PAPER = "shi2017, section 6.2"
 _PASS = (
     "One pass over the waiting jobs; those that cannot be planned are skipped. With mar=True the MAR test is "
     "made before each job, and ends the pass."

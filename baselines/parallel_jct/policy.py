@@ -14,13 +14,14 @@ the full loop.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.core.jit import F8_1, F8_2, I4_2, I8_1, helper, pack, pure_kernel, unpacker
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, Integers32
+from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.policy import Interface
+from schedgym.core.tables import accessor, pack
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.placement import (
     Job,
@@ -38,24 +39,28 @@ __all__ = ["KNOWS", "LaunchPolicy"]
 KNOWS = ("load", "efficiency")
 SLACK = 1e-9  # by which a bound must exceed a completion time, for rounding
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Bits = npt.NDArray[np.int8]
-
 
 class Memory(NamedTuple):
     """What is known of jobs in this round, by their number, and of its iterations."""
 
-    stamp: I8_1  # [jobs] the round that the next two are about
-    passed: I8_1  # [jobs] earlier iterations under which the job is known not to have failed
-    out: I8_1  # [jobs] 1: has failed
-    history: F8_2  # [iterations, R] the limits in each iteration
-    capacity: F8_1  # [1 + M] vCPU that a job with so many tasks (or M and more) can have, at most
-    order: I8_1  # [W] rows in the order of the policy
-    placement: I4_2  # [2, most tasks] of the job chosen, of the one being planned
+    stamp: Annotated[Integers, "job"]  # the round that the next two are about
+    passed: Annotated[Integers, "job"]  # earlier iterations under which it is known not to have failed
+    out: Annotated[Integers, "job"]  # 1: has failed
+    history: Annotated[Floats, "iteration", "group"]  # the limits in each iteration
+    capacity: Annotated[Floats, "server+1"]  # most vCPU of a job with so many tasks (or M and more)
+    order: Annotated[Integers, "row"]  # rows in the order of the policy
+    placement: Annotated[Integers32, 2, "task"]  # of the job chosen, of the one being planned
 
 
-unpack = unpacker(Membership, PlanScratch, Memory)
+class Planning(NamedTuple):
+    """What a decision works on."""
+
+    membership: Annotated[Membership, SHARED]
+    scratch: Annotated[PlanScratch, SHARED]
+    memory: Annotated[Memory, SHARED]
+
+
+access = accessor(Planning)
 
 
 @helper
@@ -84,7 +89,8 @@ def measure_capacity(membership: Membership, scratch: PlanScratch, memory: Memor
 @pure_kernel
 def set_capacity(table: Any, limits: Floats) -> float:
     """Set the memory's capacities, and return the largest."""
-    membership, scratch, memory = unpack(table)
+    env = access(table, table, 0)
+    membership, scratch, memory = env.membership, env.scratch, env.memory
     return measure_capacity(membership, scratch, memory, limits)
 
 
@@ -106,7 +112,7 @@ class Waiting(NamedTuple):
     tasks: Integers  # [W] how many it has
     least_energy: Floats  # [W]
     energy_cap: Floats  # [W]
-    failed: Bits  # [W] whether it has left the round
+    failed: Bytes  # [W] whether it has left the round
     load: Floats  # [T]
     efficiency: Floats  # [T, M]
     limits: Floats  # [R] now
@@ -141,7 +147,8 @@ def shortest_job(table: Any, round: int, iteration: int, count: int, waiting: Wa
         The row of the job with the smallest completion time (ties: the first), whose placement is in the
         memory; -1 if all have failed.
     """
-    membership, scratch, memory = unpack(table)
+    env = access(table, table, 0)
+    membership, scratch, memory = env.membership, env.scratch, env.memory
     for k in range(waiting.limits.shape[0]):
         memory.history[iteration, k] = waiting.limits[k]
     if measure_capacity(membership, scratch, memory, waiting.limits) <= 0.0:
@@ -195,7 +202,8 @@ def first_job(table: Any, round: int, count: int, waiting: Waiting) -> int:
 
     Every job has one turn in a round. Arguments as in :func:`shortest_job`.
     """
-    membership, scratch, memory = unpack(table)
+    env = access(table, table, 0)
+    membership, scratch, memory = env.membership, env.scratch, env.memory
     for x in range(count):
         r = memory.order[x]
         if waiting.failed[r] or is_out(memory, round, 0, waiting.job[r]):
@@ -242,13 +250,8 @@ class LaunchPolicy:
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
-        if interface.observation != "dict":
-            raise InvalidParameter(f"{self.rule} reads exact units: needs observation='dict'")
-        if interface.view not in self.views:
-            with_planner = "" if self.fast else f" with planner={self.planner.name!r}"
-            raise InvalidParameter(
-                f"{self.rule}{with_planner} cannot be expressed in view {interface.view!r}"
-            )
+        with_planner = "" if self.fast else f" with planner={self.planner.name!r}"
+        interface.check(self.rule + with_planner, self.views)
         if interface.parameters["rounds"] not in self.rounds:
             wanted = " or ".join(repr(rounds) for rounds in self.rounds)
             raise InvalidParameter(
@@ -294,7 +297,7 @@ class LaunchPolicy:
             more["history"] = np.concatenate([memory.history, np.zeros_like(memory.history)])
         if more or self.table is None:
             self.memory = memory._replace(**more)
-            self.table = pack(self.planner.membership, self.planner.scratch, self.memory)
+            self.table = pack(Planning(self.planner.membership, self.planner.scratch, self.memory))
 
     def acts(self, observation: dict[str, Any]) -> bool:
         """Whether this is an instant at which the policy decides, and the MAR test is passed."""

@@ -16,7 +16,7 @@ __all__ = ["Concave"]
 
 @register_policy(
     "partial-value/concave",
-    source="paper 002, Algorithm 1",
+    source="zheng2016, Algorithm 1",
     deviations="None; solved through its dual to a relative gap of 1e-8 or less. View prices: a linear job "
     "whose value equals its cost takes nothing there, though Algorithm 1 may give it a part.",
     knows=("value",),

@@ -17,7 +17,7 @@ __all__ = ["DeadlineAware"]
 
 @register_policy(
     "partial-value/deadline-aware",
-    source="paper 002, Algorithm 3",
+    source="zheng2016, Algorithm 3",
     deviations="Odd capacities C, for which the paper's p = C / 2 is no whole number: p = (C + 1) / 2 and "
     "rho = C / (2 C - p). Ties: larger value, earlier arrival, lower task.",
     knows=("value", "deadline"),

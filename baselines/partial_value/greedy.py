@@ -17,7 +17,7 @@ __all__ = ["MGreedy", "PrimalDual", "SGreedy"]
 
 @register_policy(
     "partial-value/m-greedy",
-    source="paper 002, Algorithm 2 with the greedy local algorithm",
+    source="zheng2016, Algorithm 2 with the greedy local algorithm",
     deviations="Ties, which it leaves open: larger value, earlier arrival, lower task. skip=True is not in "
     "the paper.",
     knows=("value",),
@@ -67,7 +67,7 @@ class MGreedy(ValuePolicy):
 
 @register_policy(
     "partial-value/primal-dual",
-    source="paper 002, Algorithm 2 with the primal-dual local algorithm",
+    source="zheng2016, Algorithm 2 with the primal-dual local algorithm",
     deviations="The exponent of the price update is garbled in print; prices are kept as logarithms, as "
     "e^(B - 1) overflows. Ties: larger value, earlier arrival, lower task.",
     knows=("value",),
@@ -97,7 +97,7 @@ class PrimalDual(ValuePolicy):
 
 @register_policy(
     "partial-value/s-greedy",
-    source="paper 002, section V",
+    source="zheng2016, section V",
     deviations="Ties, which it leaves open: earlier arrival.",
     knows=("value",),
     views=("allocation", "rule", "priority"),

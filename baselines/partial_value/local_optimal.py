@@ -17,7 +17,7 @@ __all__ = ["LocalOptimal"]
 
 @register_policy(
     "partial-value/local-optimal",
-    source="paper 002, Algorithm 2 with an optimal solution of the local problem",
+    source="zheng2016, Algorithm 2 with an optimal solution of the local problem",
     deviations="None; which of several optima is served is the solver's choice.",
     knows=("value",),
     views=("allocation",),

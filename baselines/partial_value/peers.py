@@ -14,7 +14,7 @@ __all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Rand
 
 @register_policy(
     "partial-value/equal-opp",
-    source="paper 002, section V",
+    source="zheng2016, section V",
     deviations="Discrete, where the paper says no more: one task per job and round, in a round the job "
     "served least first, up to the first task that does not fit.",
     views=("allocation", "rule"),

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import allocate
 from schedgym.core.policy import Interface
-from schedgym.errors import InvalidParameter
 from schedgym.problems.partial_value.rules import (
     RULES,
     Rows,
@@ -45,21 +44,13 @@ class ValuePolicy:
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the environment cannot carry it."""
-        known = interface.parameters
-        if interface.observation != "dict":
-            raise InvalidParameter(f"{self.label} reads exact units: needs observation='dict'")
-        if interface.view not in self.views:
-            raise InvalidParameter(f"{self.label} cannot be expressed in view {interface.view!r}")
+        interface.check(self.label, self.views)
         needs: dict[str, Any] = {} if self.model is None else {"model": self.model}
         if self.urgent:
             needs["deadlines"] = "shown"
-        for name, value in (needs | self.needs(interface)).items():
-            if known[name] != value:
-                raise InvalidParameter(
-                    f"{self.label} needs {name}={value!r}, the environment has {known[name]!r}"
-                )
+        interface.check_needs(self.label, needs | self.needs(interface))
         self.rng = rng
-        self.view, self.discrete = interface.view, known["model"] == "discrete"
+        self.view, self.discrete = interface.view, interface.parameters["model"] == "discrete"
         self.window, self.resources = interface.sizes["window"], interface.sizes["resources"]
         count = self.window if self.view in ("allocation", "priority") else 0
         whole = self.discrete and self.view == "allocation"

@@ -8,7 +8,7 @@ __all__ = ["BFExec", "DotExec"]
 
 @register_policy(
     "queue-delay/bf-exec",
-    source="NoroozOliaee et al., section IV",
+    source="noroozoliaee2014, section IV",
     deviations="Best fit refers to what is left after the placement, in absolute normalised units.",
     knows=("execution",),
     views=carrying_views("bf-exec"),

@@ -7,7 +7,7 @@ from schedgym.core.policy import register_policy
 
 __all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
 
-_SOURCE = "NoroozOliaee et al., section III-A2 and III-A3 (sizes from Panigrahy et al. 2011)"
+_SOURCE = "noroozoliaee2014, section III-A2 and III-A3 (sizes from Panigrahy et al. 2011)"
 _ONLINE = (
     "The paper leaves open how the offline rule meets arrivals: an arriving task bypasses the queue, and a "
     "completion scans the queue by decreasing size on the released server, passing over what does not fit."
@@ -27,50 +27,46 @@ _BLOCKING = (
 )
 
 
-def _first_fit(size: str) -> Any:
-    return register_policy(
-        f"queue-delay/ffd-{size}",
-        source=_SOURCE,
-        deviations=_ONLINE,
-        views=carrying_views(f"ffd-{size}"),
-        summary=("Largest dot product" if size == "dp" else "First fit")
-        + f" on arrival; completions scan by decreasing {_SIZES[size]}.",
-        size=size,
-    )
+def _enter_first_fit(policy: Any) -> Any:
+    """Register the class for each size, and for all but dp, which depends on the server, a blocking queue."""
+    for size, words in _SIZES.items():
+        start = "Largest dot product" if size == "dp" else "First fit"
+        register_policy(
+            f"queue-delay/ffd-{size}",
+            source=_SOURCE,
+            deviations=_ONLINE,
+            views=carrying_views(f"ffd-{size}"),
+            summary=f"{start} on arrival; completions scan by decreasing {words}.",
+            size=size,
+        )(policy)
+        if size != "dp":
+            register_policy(
+                f"queue-delay/ffd-{size}-blocking",
+                source=_SOURCE,
+                deviations=_BLOCKING,
+                views=("placement", "pick"),
+                summary=f"Heads of the queue by decreasing {words}, first fit, until one fits nowhere.",
+                size=size,
+                blocking=True,
+            )(policy)
+    return policy
 
 
-def _first_fit_blocking(size: str) -> Any:
-    return register_policy(
-        f"queue-delay/ffd-{size}-blocking",
-        source=_SOURCE,
-        deviations=_BLOCKING,
-        views=("placement", "pick"),
-        summary=f"Heads of the queue by decreasing {_SIZES[size]}, first fit, until one fits nowhere.",
-        size=size,
-        blocking=True,
-    )
+def _enter_best_fit(policy: Any) -> Any:
+    """Register the class for each size."""
+    for size, words in _SIZES.items():
+        register_policy(
+            f"queue-delay/bfd-{size}",
+            source=_SOURCE,
+            deviations=_ONLINE + " Best: least size of what is left, in the same size (L2 for nb and dp).",
+            views=carrying_views(f"bfd-{size}"),
+            summary=f"Best fit on arrival; completions scan by decreasing {words}.",
+            size=size,
+        )(policy)
+    return policy
 
 
-def _best_fit(size: str) -> Any:
-    return register_policy(
-        f"queue-delay/bfd-{size}",
-        source=_SOURCE,
-        deviations=_ONLINE + " Best: least size of what is left, in the same size (L2 for nb and dp).",
-        views=carrying_views(f"bfd-{size}"),
-        summary=f"Best fit on arrival; completions scan by decreasing {_SIZES[size]}.",
-        size=size,
-    )
-
-
-@_first_fit("nb")
-@_first_fit("dp")
-@_first_fit("product")
-@_first_fit("sum")
-@_first_fit("avgsum")
-@_first_fit_blocking("nb")
-@_first_fit_blocking("product")
-@_first_fit_blocking("sum")
-@_first_fit_blocking("avgsum")
+@_enter_first_fit
 class FirstFitDecreasing(SchemePolicy):
     """First fit on arrival (dp: largest dot product); completions scan the queue by decreasing size.
 
@@ -101,11 +97,7 @@ class FirstFitDecreasing(SchemePolicy):
         super().__init__(f"ffd-{size}", blocking=blocking, weights=weights)
 
 
-@_best_fit("nb")
-@_best_fit("dp")
-@_best_fit("product")
-@_best_fit("sum")
-@_best_fit("avgsum")
+@_enter_best_fit
 class BestFitDecreasing(SchemePolicy):
     """Best fit by a size on arrival; completions scan the queue by decreasing size.
 

@@ -21,7 +21,7 @@ def _fit(code: str, everywhere: bool) -> Any:
     scheme = f"{code}-all" if everywhere else code
     return register_policy(
         f"queue-delay/{scheme}",
-        source="NoroozOliaee et al., section III-A1",
+        source="noroozoliaee2014, section III-A1",
         deviations=_REPAIRED if everywhere else _LITERAL,
         views=carrying_views(scheme),
         summary=f"{_NAMES[code]} fit on arrival; on a completion the head of the queue, "
@@ -68,7 +68,7 @@ class Fit(SchemePolicy):
 
 @register_policy(
     "queue-delay/fcfs",
-    source="NoroozOliaee et al., section VI-A (footnote)",
+    source="noroozoliaee2014, section VI-A (footnote)",
     views=carrying_views("fcfs"),
 )
 class FirstComeFirstServed(SchemePolicy):

@@ -1,6 +1,6 @@
 """Offline vector bin packing: all tasks known, as few servers as possible.
 
-Source: NoroozOliaee et al., section III-A.
+Source: noroozoliaee2014, section III-A.
 
 A function of its own, not a policy: nothing arrives and nothing ends. It is what the paper's online
 schemes descend from, and a way to see how many servers a set of tasks needs at once.
@@ -70,7 +70,7 @@ def pack(
         InfeasibleInstance: when an item fits no empty bin, or the given bins are used up.
 
     Source:
-        NoroozOliaee et al., section III-A; the bin-centric greedy rules are those of Panigrahy, Talwar,
+        noroozoliaee2014, section III-A; the bin-centric greedy rules are those of Panigrahy, Talwar,
         Uyeda, Wieder, "Heuristics for vector bin packing" (2011).
     """
     items, bins, endless = _check(demands, capacities, rule, size, rng)

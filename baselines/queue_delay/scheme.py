@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from schedgym.problems.queue_delay.rules import (
     RULE_SCHEMES,
     SCAN_RELEASED,
     SCHEMES,
+    Situation,
     choose,
     scheme_row,
 )
@@ -27,7 +29,11 @@ __all__ = ["SchemePolicy", "carrying_views"]
 
 def carrying_views(scheme: str) -> tuple[str, ...]:
     """The views in which a scheme (without blocking) can be expressed."""
-    arrival, rule, completion, _ = SCHEMES[scheme]
+    return _views_of(SCHEMES[scheme])
+
+
+def _views_of(row: Sequence[int]) -> tuple[str, ...]:
+    arrival, rule, completion, _ = row
     if rule == RANDOM:
         return ("placement",)
     routes = arrival == ARRIVING_ONLY and completion == SCAN_RELEASED
@@ -57,7 +63,8 @@ def decide(
         else:
             high = middle
     return choose(
-        scheme, weights, epoch, arriving, released, low, execution, demand, remaining, mean_demand, draw
+        scheme,
+        Situation(epoch, arriving, released, low, execution, demand, remaining, weights, mean_demand, draw),
     )
 
 
@@ -86,33 +93,24 @@ class SchemePolicy:
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the scheme."""
-        if interface.observation != "dict":
-            raise InvalidParameter(f"{self.scheme} reads exact units: needs observation='dict'")
+        interface.check(self.scheme, self.carrying_views())
         self.rng = rng
         self.view = interface.view
         self.window, self.servers = interface.sizes["window"], interface.sizes["servers"]
-        arrival, rule, completion, order = (int(code) for code in self.row)
+        _, rule, completion, order = (int(code) for code in self.row)
         needs: dict[str, str] = {}
-        possible = rule != RANDOM or self.view == "placement"
-        if self.view == "pick" and possible:
-            needs = {
-                "rule": SERVER_RULES[rule],
-                "scope": "all" if completion == HEADS_ALL else "released",
-            }
-        elif self.view == "route" and possible:
-            possible = arrival == ARRIVING_ONLY and completion == SCAN_RELEASED
+        if self.view == "pick":
+            scope = "all" if completion == HEADS_ALL else "released"
+            needs = {"rule": SERVER_RULES[rule], "scope": scope}
+        elif self.view == "route":
             needs = {"order": ORDERS[order]}
-        elif self.view == "rule":
-            possible = self.scheme in RULE_SCHEMES and not self.blocking
-            possible = possible and bool((self.weights == 1.0).all())
-        if not possible:
-            raise InvalidParameter(f"{self.scheme} cannot be expressed in view {self.view!r}")
-        for name, value in needs.items():
-            if interface.parameters[name] != value:
-                raise InvalidParameter(
-                    f"{self.scheme} in view {self.view!r} needs {name}={value!r}, "
-                    f"the environment has {interface.parameters[name]!r}"
-                )
+        interface.check_needs(f"{self.scheme} in view {self.view!r}", needs)
+
+    def carrying_views(self) -> tuple[str, ...]:
+        """The views in which the scheme, with its options, can be expressed."""
+        views = _views_of(self.row.tolist())
+        plain = not self.blocking and bool((self.weights == 1.0).all())
+        return views if plain else tuple(view for view in views if view != "rule")
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         """The next placement of the scheme, in the action of the environment's view."""

@@ -15,7 +15,7 @@ __all__ = ["MostEfficient", "Random"]
 
 @register_policy(
     "single-job/most-efficient",
-    source="paper 001, section 4 (where TaPRA-fast starts)",
+    source="shi2017, section 4 (where TaPRA-fast starts)",
     knows=KNOWS,
     views=("plan", "place"),
 )

@@ -36,10 +36,7 @@ class SingleJobPolicy:
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
-        if interface.observation != "dict":
-            raise InvalidParameter(f"{self.label} reads exact units: needs observation='dict'")
-        if interface.view not in self.views:
-            raise InvalidParameter(f"{self.label} cannot be expressed in view {interface.view!r}")
+        interface.check(self.label, self.views)
         self.rng = rng
         self.view = interface.view
         self.tasks, self.servers = interface.sizes["tasks"], interface.sizes["servers"]

@@ -1,5 +1,7 @@
 """Min-Min, MM-GA and GSA: what the paper compares TaPRA with."""
 
+from typing import Any
+
 from schedgym.baselines.single_job.policy import KNOWS, PlanningPolicy
 from schedgym.core.policy import register_policy
 from schedgym.solvers.planning import Planner
@@ -19,18 +21,21 @@ _GENETIC = _SHARES + (
 )
 
 
-@register_policy(
-    "single-job/min-min", source="paper 001, section 6.1", deviations=_SHARES, knows=KNOWS, views=VIEWS
-)
-@register_policy(
-    "single-job/min-min-equal",
-    source="paper 001, section 6.1",
-    deviations=_SHARES,
-    knows=KNOWS,
-    views=("plan",),
-    summary="Min-Min that splits every limit equally among the tasks.",
-    allocation="equal-share",
-)
+def _rival(name: str, title: str, deviations: str) -> Any:
+    """Return a decorator that registers a rival twice: by Eq. 16, and with equal shares (``-equal``)."""
+
+    def enter(policy: Any) -> Any:
+        paper: dict[str, Any] = {"source": "shi2017, section 6.1", "deviations": deviations, "knows": KNOWS}
+        summary = f"{title} that splits every limit equally among the tasks."
+        equal: dict[str, Any] = {"views": ("plan",), "summary": summary, "allocation": "equal-share"}
+        register_policy(f"single-job/{name}", **paper, views=VIEWS)(policy)
+        register_policy(f"single-job/{name}-equal", **paper, **equal)(policy)
+        return policy
+
+    return enter
+
+
+@_rival("min-min", "Min-Min", _SHARES)
 class MinMin(PlanningPolicy):
     """Task by task the placement after which the job so far ends first, then less energy.
 
@@ -56,18 +61,7 @@ class MinMin(PlanningPolicy):
         super().__init__(Planner("min-min", allocation), VIEWS)
 
 
-@register_policy(
-    "single-job/mm-ga", source="paper 001, section 6.1", deviations=_GENETIC, knows=KNOWS, views=VIEWS
-)
-@register_policy(
-    "single-job/mm-ga-equal",
-    source="paper 001, section 6.1",
-    deviations=_GENETIC,
-    knows=KNOWS,
-    views=("plan",),
-    summary="MM-GA that splits every limit equally among the tasks.",
-    allocation="equal-share",
-)
+@_rival("mm-ga", "MM-GA", _GENETIC)
 class MinMinGenetic(PlanningPolicy):
     """A genetic algorithm with Min-Min in its first generation.
 
@@ -95,18 +89,7 @@ class MinMinGenetic(PlanningPolicy):
         super().__init__(Planner("mm-ga", allocation, size=size, generations=generations), VIEWS)
 
 
-@register_policy(
-    "single-job/gsa", source="paper 001, section 6.1", deviations=_GENETIC, knows=KNOWS, views=VIEWS
-)
-@register_policy(
-    "single-job/gsa-equal",
-    source="paper 001, section 6.1",
-    deviations=_GENETIC,
-    knows=KNOWS,
-    views=("plan",),
-    summary="GSA that splits every limit equally among the tasks.",
-    allocation="equal-share",
-)
+@_rival("gsa", "GSA", _GENETIC)
 class GeneticAnnealing(PlanningPolicy):
     """A genetic algorithm whose children are improved by simulated annealing.
 

@@ -14,7 +14,7 @@ _SEARCH = (
 
 @register_policy(
     "single-job/tapra",
-    source="paper 001, Algorithms 1 (TaPRA), 2 (REC) and 3 (local search)",
+    source="shi2017, Algorithms 1 (TaPRA), 2 (REC) and 3 (local search)",
     deviations="REC chooses by the new completion time, not by its change, which is inf - inf where a group "
     "has nothing left; it fails where Algorithm 2 takes the minimum of nothing. " + _SEARCH,
     knows=KNOWS,
@@ -45,7 +45,7 @@ class Tapra(PlanningPolicy):
 
 @register_policy(
     "single-job/tapra-fast",
-    source="paper 001, section 4 (TaPRA-fast)",
+    source="shi2017, section 4 (TaPRA-fast)",
     deviations=_SEARCH,
     knows=KNOWS,
     views=("plan", "place", "search"),

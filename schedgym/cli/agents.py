@@ -87,6 +87,7 @@ def train(asked: Training) -> None:
 
     The curve is that of validation episodes. While it runs, a checkpoint stands beside the agent file.
     """
+    from schedgym.agents import training
     from schedgym.evaluation.runner import resolve_id
 
     problem, id = resolve_id(asked.id)
@@ -99,18 +100,13 @@ def train(asked: Training) -> None:
     metric = problem.metric(problem.objective_of(problem.build(id, config.environment)))
     unit = f" [{metric.unit}]" if metric.unit else ""
     gradient = config.algorithm != "cma"
-    run: Any
-    if gradient:
-        from schedgym.agents.train import train as run
-    else:
-        from schedgym.agents.search import train_search as run
     say(f"{id}, view {config.view}, {config.algorithm}: mean {metric.name}{unit} of validations")
 
     def report(point: Any) -> None:
         done = f"{point.steps:>10,} steps" if gradient else f"generation {point.generation:>5}"
         say(f"{done}  {point.seconds:7.0f} s  {four_digits(point.objective)}")
 
-    result = run(config, path, command, resume=asked.resume, report=report, log_dir=asked.logs)
+    result = training.train(config, path, command, resume=asked.resume, report=report, log_dir=asked.logs)
     first, best = result.curve[0].objective, result.best.objective
     size = path.stat().st_size / 1024
     say(

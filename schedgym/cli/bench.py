@@ -21,7 +21,7 @@ def bench(
     ] = False,
     json: Json = None,
 ) -> None:
-    """Steps per second of both faces, and their ratio to CartPole; or the growth of times."""
+    """Steps per second, and their ratio to CartPole; or how times grow with size."""
     check_output(json)
     if growth:
         from schedgym.evaluation.growth import main

@@ -12,7 +12,10 @@ __all__ = ["claims", "reproduce"]
 
 @application.command("claims")
 def claims(
-    paper: Annotated[str | None, typer.Argument(help="A paper's or a claim's name; default: all.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="guan2022/amf-envy, or guan2022; default: all."),
+    ] = None,
     scale: Annotated[
         str, typer.Option("--scale", metavar="small|paper", help="Seconds a paper, or minutes.")
     ] = "small",
@@ -24,15 +27,16 @@ def claims(
     The exit code is 1 if a verdict is not the one that is recorded.
     """
     check_output(json)
-    from schedgym.claims import main
+    from schedgym.papers.main import print_claims
 
-    return main(paper, scale, seed, json)
+    return print_claims(names or [], scale, seed, json)
 
 
 @application.command("reproduce")
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="004/fig4.6, or 004; default: all.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="guan2022/fig4.6, or guan2022; default: all."),
     ] = None,
     scale: Annotated[
         str, typer.Option("--scale", metavar="small|paper", help="Minutes for all, or the paper's sizes.")
@@ -49,6 +53,6 @@ def reproduce(
 
     A run that was cut off goes on where it was. The exit code is 1 if one cannot be made.
     """
-    from schedgym.reproduce import main
+    from schedgym.papers.main import print_figures
 
-    return main(names or [], scale, folder, seed, n_jobs, again, show)
+    return print_figures(names or [], scale, folder, seed, n_jobs, again, show)

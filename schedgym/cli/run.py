@@ -59,7 +59,7 @@ def run(
     label = full.removeprefix(f"{problem.name}/")
     outcome = runner.play(env, acting, seed=seed, label=label)
     record = env.record()
-    judge = problem.room("metrics")
+    judge = problem.module("metrics")
     judge.validate(record)
     metrics: dict[str, Any] = dict(outcome.metrics)
     rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in problem.metrics]

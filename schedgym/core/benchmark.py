@@ -1,6 +1,6 @@
-"""Benchmark and Growth: what ``schedgym bench`` measures, as a problem's room ``bench`` lists it.
+"""Benchmark and Growth: what ``schedgym bench`` measures, as a problem's module ``bench`` lists it.
 
-The room has ``CASES``, and in ``GROWTH`` what can grow.
+The module has ``CASES``, and in ``GROWTH`` what can grow.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Benchmark", "Growth"]
+__all__ = ["Benchmark", "Growth", "first_feasible"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """The steps per second of a face, or with ``policy`` the seconds of a whole episode.
+    """The steps per second of an environment, or with ``policy`` the seconds of a whole episode.
 
     Attributes:
         name: what is printed.
         id: environment id.
         parameters: of the environment (and ``copy``); with ``policy`` over the id's baseline parameters.
         act: the action for an observation, or with ``num_envs`` the batch for a batch; its time is left out.
-        num_envs: size of the vector face; 0: the scalar face, through ``gym.make``.
-        autoreset: mode of the vector face.
-        steps: of a full run (of all environments at once); None: as many as the faces of all problems.
+        num_envs: size of the vector environment; 0: one environment, of ``gym.make``.
+        autoreset: mode of the vector environment.
+        steps: of a full run (of all environments at once); None: as many as of all problems' environments.
         policy: short name of a policy.
-        target: what is aimed at, as text; a scalar face's in multiples of CartPole's rate ("x").
+        target: what is aimed at, as text; that of one environment in multiples of CartPole's rate ("x").
         slow: whether a quick run leaves it out.
     """
 
@@ -61,3 +61,8 @@ class Growth:
     parameters: Callable[[int], Mapping[str, Any]]
     expected: Mapping[str, tuple[float, float]]
     why: str
+
+
+def first_feasible(observation: Any) -> Any:
+    """Return the first feasible action; of a batch of observations, that of each environment."""
+    return observation["action_mask"].argmax(axis=-1)

@@ -7,10 +7,6 @@ otherwise counted at every call); a helper must not allocate.
 numba keys a cached kernel on its own source file only, and would keep serving a kernel whose helper in
 another file has changed. Here the key is the contents of every file that the kernel may be made of: its own
 and those that it imports, directly or not (:func:`source_stamp`).
-
-A kernel that is called for a single environment must not spend its time on taking forty arrays apart
-(7 us, where the step itself takes 0.3): ``pack`` writes the addresses and shapes of bundles (named tuples
-of arrays) into one table, once, and inside the kernel an ``unpacker`` makes the bundles again (0.1 us).
 """
 
 from __future__ import annotations
@@ -19,61 +15,18 @@ import functools
 import hashlib
 import re
 import sys
-import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
-import numpy.typing as npt
-from numba.core import codegen, compiler, compiler_machinery, typed_passes, types
-from numba.extending import intrinsic
-from numba.np import arrayobj
+from numba.core import codegen, compiler, compiler_machinery, typed_passes
 
-__all__ = [
-    "B1_1",
-    "B1_2",
-    "F4_2",
-    "F4_3",
-    "F8_1",
-    "F8_2",
-    "F8_3",
-    "I1_2",
-    "I1_3",
-    "I4_2",
-    "I4_3",
-    "I8_1",
-    "I8_2",
-    "I8_3",
-    "helper",
-    "kernel",
-    "pack",
-    "pure_kernel",
-    "record_dtype",
-    "unpacker",
-]
-
-# Annotations of a bundle's fields: kind and bytes of the elements, number of dimensions; C-contiguous.
-F8_1 = Annotated[npt.NDArray[np.float64], np.dtype(np.float64), 1]
-F8_2 = Annotated[npt.NDArray[np.float64], np.dtype(np.float64), 2]
-F8_3 = Annotated[npt.NDArray[np.float64], np.dtype(np.float64), 3]
-F4_2 = Annotated[npt.NDArray[np.float32], np.dtype(np.float32), 2]
-F4_3 = Annotated[npt.NDArray[np.float32], np.dtype(np.float32), 3]
-I8_1 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 1]
-I8_2 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 2]
-I8_3 = Annotated[npt.NDArray[np.int64], np.dtype(np.int64), 3]
-I4_2 = Annotated[npt.NDArray[np.int32], np.dtype(np.int32), 2]
-I4_3 = Annotated[npt.NDArray[np.int32], np.dtype(np.int32), 3]
-I1_2 = Annotated[npt.NDArray[np.int8], np.dtype(np.int8), 2]
-I1_3 = Annotated[npt.NDArray[np.int8], np.dtype(np.int8), 3]
-B1_1 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 1]
-B1_2 = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_), 2]
+__all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype", "source_files", "source_stamp"]
 
 # their annotations are partial, and leave out the options that matter here
 _numba: Any = numba
-_types: Any = types
-_arrayobj: Any = arrayobj
 _codegen: Any = codegen
 _compiler: Any = compiler
 _LoweringPass: Any = compiler_machinery.LoweringPass
@@ -82,7 +35,6 @@ _AnnotateTypes: Any = typed_passes.AnnotateTypes
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = not _numba.config.DISABLE_JIT
-MOST_DIMENSIONS = 3
 
 #: imports at the top level of a file, where the names that its kernels use come from
 IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|[^\n(]+)|^import ([\w.]+)", re.MULTILINE)
@@ -244,92 +196,3 @@ def helper(function: F) -> F:
 def record_dtype(*fields: tuple[str, Any]) -> np.dtype[Any]:
     """A structured dtype whose elements have their fields as attributes, compiled and uncompiled."""
     return np.dtype((np.record, np.dtype(list(fields), align=True)))
-
-
-_LAYOUTS: dict[Any, list[tuple[str, np.dtype[Any], int]]] = {}
-
-
-def _layouts(bundle: type[Any]) -> list[tuple[str, np.dtype[Any], int]]:
-    if bundle not in _LAYOUTS:
-        hints = typing.get_type_hints(bundle, include_extras=True)
-        _LAYOUTS[bundle] = []
-        for name in bundle._fields:
-            dtype, *rest = hints[name].__metadata__
-            old = len(rest) == 1 and isinstance(rest[0], int)
-            _LAYOUTS[bundle].append((name, dtype, rest[0] if old else len(rest)))
-    return _LAYOUTS[bundle]
-
-
-def pack(*bundles: Any) -> Any:
-    """A table of the bundles' arrays for kernels: int64 [arrays, 1 + MOST_DIMENSIONS].
-
-    The caller keeps the arrays alive and packs again when one is replaced. Uncompiled
-    (NUMBA_DISABLE_JIT=1) the bundles themselves.
-    """
-    rows = []
-    for bundle in bundles:
-        for name, dtype, dimensions in _layouts(type(bundle)):
-            array = getattr(bundle, name)
-            if array.dtype != dtype or array.ndim != dimensions or not array.flags.c_contiguous:
-                raise TypeError(
-                    f"{type(bundle).__name__}.{name}: must be a contiguous {dtype} array with "
-                    f"{dimensions} dimensions, got {array.dtype} {array.shape}"
-                )
-            shape = array.shape + (0,) * (MOST_DIMENSIONS - dimensions)
-            rows.append((array.ctypes.data, *shape))
-    return np.array(rows, dtype=np.int64) if COMPILED else bundles
-
-
-def unpacker(*bundles: type[Any]) -> Any:
-    """An intrinsic ``unpack(table)`` for kernels: the bundles, in the order in which they were packed.
-
-    The arrays it makes own nothing (numba's reference count is null): the table's owner keeps them alive.
-    """
-    if not COMPILED:
-        return lambda table: table
-    layouts = [_layouts(bundle) for bundle in bundles]
-    kinds = [
-        _types.BaseTuple.from_types(
-            [types.Array(numba.from_dtype(dtype), n, "C") for _, dtype, n in layout], bundle
-        )
-        for bundle, layout in zip(bundles, layouts, strict=True)
-    ]
-    result = _types.BaseTuple.from_types(kinds)
-
-    @intrinsic
-    def unpack(typing_context: Any, table: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source = _arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
-
-            def entry(row: int, column: int) -> Any:
-                index = context.get_constant(types.intp, row * (1 + MOST_DIMENSIONS) + column)
-                return builder.load(builder.gep(source, [index]))
-
-            row = 0
-            made = []
-            for kind in kinds:
-                arrays = []
-                for array_type in kind.types:
-                    array = _arrayobj.make_array(array_type)(context, builder)
-                    size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
-                    itemsize = context.get_constant(types.intp, size)
-                    shape = [entry(row, 1 + axis) for axis in range(array_type.ndim)]
-                    strides = [itemsize]
-                    for length in shape[:0:-1]:
-                        strides.insert(0, builder.mul(strides[0], length))
-                    _arrayobj.populate_array(
-                        array,
-                        data=builder.inttoptr(entry(row, 0), array.data.type),
-                        shape=shape,
-                        strides=strides,
-                        itemsize=itemsize,
-                        meminfo=None,
-                    )
-                    arrays.append(array._getvalue())
-                    row += 1
-                made.append(context.make_tuple(builder, kind, arrays))
-            return context.make_tuple(builder, result, made)
-
-        return result(table), codegen
-
-    return unpack

@@ -59,6 +59,26 @@ class Interface:
     parameters: Mapping[str, Any]
     sizes: Mapping[str, int]
 
+    def check(self, label: str, views: Iterable[str]) -> None:
+        """Raise InvalidParameter unless a policy that reads exact units and acts in these views can act.
+
+        Args:
+            label: what to call the policy.
+            views: the action views that can express it.
+        """
+        if self.observation != "dict":
+            raise InvalidParameter(f"{label} reads exact units: needs observation='dict'")
+        if self.view not in views:
+            raise InvalidParameter(f"{label} cannot be expressed in view {self.view!r}")
+
+    def check_needs(self, label: str, needs: Mapping[str, Any]) -> None:
+        """Raise InvalidParameter unless the environment's parameters have the values that a policy needs."""
+        for name, value in needs.items():
+            if self.parameters[name] != value:
+                raise InvalidParameter(
+                    f"{label} needs {name}={value!r}, the environment has {self.parameters[name]!r}"
+                )
+
 
 @runtime_checkable
 class Policy(Protocol):

@@ -1,6 +1,6 @@
 """Problem: what the rest of the package must know of a problem, and how problems are found.
 
-A problem is one folder under ``schedgym/problems`` with the same rooms in each (problem, workload,
+A problem is one folder under ``schedgym/problems`` with the same modules in each (problem, workload,
 dynamics, views, metrics, bounds, render, env). Its ``problem`` module exports ``PROBLEM`` and imports
 nothing heavy; everything else is loaded when it is asked for.
 """
@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -97,7 +97,25 @@ class Parameters:
     """Base of each problem's parameters: the keyword arguments of its environments, checked.
 
     Values are JSON-serialisable, so that an environment can be rebuilt from its Gymnasium spec.
+
+    Attributes:
+        idle: of parameters that say where workloads come from (``workload``, ``trace``), the names of those
+            that have no effect beside them, and must not be given.
     """
+
+    idle = cast("Mapping[str, tuple[str, ...]]", {})  # without an annotation, so that it is no field
+
+    @staticmethod
+    def observation_field() -> Any:
+        """The field ``observation`` of problems whose observations can be tokens."""
+        choices = ("dict", "features")
+        return parameter("dict", "exact units, or float32 tokens for networks", choices=choices)
+
+    @staticmethod
+    def window_field(default: int, what: str, most: int = 10**6) -> Any:
+        """The field ``window``: how many of ``what`` observations show, or "all"."""
+        help = f"visible {what}; 'all' sizes it by the workload"
+        return parameter(default, help, minimum=1, maximum=most, choices=("all",))
 
     @classmethod
     def kinds(cls) -> dict[str, Any]:
@@ -168,6 +186,21 @@ class Parameters:
                 raise InvalidParameter(f"{field.name}: must be {sign} {low:g}, got {value!r}")
             if number and high is not None and value > high:
                 raise InvalidParameter(f"{field.name}: must be <= {high:g}, got {value!r}")
+        self._check_source()
+
+    def _check_source(self) -> None:
+        """Raise InvalidParameter for parameters that do not go with where workloads come from."""
+        source = {name for name in ("workload", "trace") if getattr(self, name, None) is not None}
+        if len(source) > 1:
+            raise InvalidParameter("workload and trace: give one of them, not both")
+        if "trace" not in source and getattr(self, "nodes", None) is not None:
+            raise InvalidParameter("nodes: needs a trace")
+        if "trace" not in source and getattr(self, "jobs", None) == "all":
+            raise InvalidParameter("jobs: 'all' needs a trace")
+        for name in source:
+            for field in dataclasses.fields(self):
+                if field.name in self.idle.get(name, ()) and getattr(self, field.name) != field.default:
+                    raise InvalidParameter(f"{field.name}: has no effect on a {name}: leave it out")
 
 
 def _alternatives(kind: Any) -> tuple[type, ...]:
@@ -248,14 +281,14 @@ class Problem:
     statements: tuple[Statement, ...] = ()
     package: str
 
-    def room(self, name: str) -> ModuleType:
+    def module(self, name: str) -> ModuleType:
         """One of the problem's modules, imported now: workload, dynamics, views, metrics, bounds, ..."""
         return importlib.import_module(f"{self.package}.{name}")
 
     @property
     def schema(self) -> Schema:
         """The schema of the problem's workload files."""
-        return self.room("workload").SCHEMA
+        return self.module("workload").SCHEMA
 
     def build(self, id: str, values: Mapping[str, Any] | None = None) -> Parameters:
         """The checked parameters of environment ``id``: ``values`` over the id's own."""

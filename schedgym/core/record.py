@@ -13,7 +13,7 @@ import numpy.typing as npt
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
 
-__all__ = ["ScheduleRecord", "check_rows", "refuse_first"]
+__all__ = ["ScheduleRecord", "check_columns", "check_rows", "first_overload", "refuse_first"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,20 +53,25 @@ class ScheduleRecord:
         return sha.hexdigest()
 
 
-def refuse_first(name: str, checks: Iterable[tuple[Any, str]]) -> None:
-    """Raise InvalidSchedule, "name [index] what", for the first check that an entry fails.
+def refuse_first(where: str, checks: Iterable[tuple[Any, str]], *numbers: Any) -> None:
+    """Raise InvalidSchedule, "where what", for the first check that an entry fails.
 
     Args:
-        name: what the entries are: "row", "task".
+        where: says which entry it is, with a place for each of ``numbers``, or else for its index:
+            "row [{}]", "job [{}] in slot {}:".
         checks: which entries are bad, and what is said of the first of them.
+        numbers: [entries] each.
     """
     for bad, what in checks:
         if bad.any():
-            raise InvalidSchedule(f"{name} [{int(np.argmax(bad))}] {what}")
+            at = int(np.argmax(bad))
+            raise InvalidSchedule(f"{where.format(*([int(n[at]) for n in numbers] or [at]))} {what}")
 
 
-def check_rows(record: ScheduleRecord, tasks: int, servers: int, resources: int) -> None:
-    """Check the shapes of a record's columns, and that every entry is a finite number or an index.
+def check_columns(
+    record: ScheduleRecord, tasks: int, servers: int, resources: int, task: str = "task"
+) -> None:
+    """Check the shapes of a record's columns, its indices of tasks (called ``task``) and servers, and times.
 
     Raises:
         InvalidSchedule: naming the column, or the first row at fault.
@@ -80,13 +85,60 @@ def check_rows(record: ScheduleRecord, tasks: int, servers: int, resources: int)
             f"amount: must have the shape [{rows}, {resources}], got {list(record.amount.shape)}"
         )
     refuse_first(
-        "row",
+        "row [{}]",
         (
-            ((record.job < 0) | (record.job >= tasks), "names a task that does not exist"),
+            ((record.job < 0) | (record.job >= tasks), f"names a {task} that does not exist"),
             ((record.server < 0) | (record.server >= servers), "names a server that does not exist"),
             (~(np.isfinite(record.start) & np.isfinite(record.end)), "has no start or end"),
             (record.start > record.end, "ends before it starts"),
-            (~np.isfinite(record.amount).all(axis=1), "has no amount"),
-            (record.end > record.final_time, "ends after the episode"),
         ),
     )
+
+
+def check_rows(record: ScheduleRecord, tasks: int, servers: int, resources: int, task: str = "task") -> None:
+    """Check columns (:func:`check_columns`), that amounts are finite, and that no row outlasts the episode.
+
+    Raises:
+        InvalidSchedule: naming the column, or the first row at fault.
+    """
+    check_columns(record, tasks, servers, resources, task)
+    refuse_first(
+        "row [{}]",
+        (
+            (~np.isfinite(record.amount).all(axis=1), "has no amount"),
+            (~(record.end <= record.final_time), "ends after the episode"),
+        ),
+    )
+
+
+def first_overload(
+    server: Any, start: Any, end: Any, amount: Any, capacity: Any
+) -> tuple[int, float, Any] | None:
+    """The first instant, by server and time, at which rows hold more than their server has, or None.
+
+    What ends at an instant holds nothing any more.
+
+    Args:
+        server: [rows].
+        start: [rows].
+        end: [rows].
+        amount: what each row holds [rows] or [rows, resources].
+        capacity: of the servers [servers] or [servers, resources].
+
+    Returns:
+        The server, the instant, and what is held then: a number or [resources].
+    """
+    if len(server) == 0:
+        return None
+    place, time = np.concatenate([server, server]), np.concatenate([end, start])
+    order = np.lexsort((time, place))
+    place, time = place[order], time[order]
+    used = np.cumsum(np.concatenate([-amount, amount])[order], axis=0)
+    first = np.searchsorted(place, place)  # of the server's changes
+    used = used - np.where(first > 0, used[first - 1].T, 0).T  # rounding of servers before
+    last = np.append((np.diff(place) != 0) | (np.diff(time) != 0), True)  # change of an instant
+    over = (used > capacity[place]).reshape(len(place), -1).any(axis=1) & last
+    if not over.any():
+        return None
+    at = int(np.argmax(over))
+    return int(place[at]), float(time[at]), used[at]

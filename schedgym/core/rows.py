@@ -1,4 +1,4 @@
-"""Helpers of kernels that treat all arrays of a bundle alike: copy one element of each, or clear it.
+"""Helpers of kernels for rows: all arrays of a bundle alike, a record, rows of one array, and their mask.
 
 What belongs to one job stands in as many arrays as it has quantities. To move a job is a line per array,
 which nobody should write or read: these functions write them, from the declarations of the bundle.
@@ -9,28 +9,71 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 from schedgym.core.arrays import Declaration, declarations
 from schedgym.core.jit import helper
 
-__all__ = ["clearer", "copier"]
+__all__ = ["clear_entries", "clearer", "copier", "copy_entries", "mark", "resetter"]
 
 
-def copier(bundle: type[Any], other: type[Any] | None = None, without: Collection[str] = ()) -> Any:
+@helper
+def copy_entries(source: Any, i: int, target: Any, j: int) -> None:
+    """Copy row i of an array to row j of another of as many columns."""
+    for k in range(target.shape[1]):
+        target[j, k] = source[i, k]
+
+
+@helper
+def clear_entries(array: Any, first: int, last: int) -> None:
+    """Set the rows from ``first`` to before ``last`` of an array to zero."""
+    for i in range(first, last):
+        for k in range(array.shape[1]):
+            array[i, k] = 0
+
+
+@helper
+def mark(mask: Any, before: int, count: int) -> None:
+    """Let the first ``count`` rows be those that a mask shows, where it showed the first ``before``."""
+    for r in range(before, count):
+        mask[r] = 1
+    for r in range(count, before):
+        mask[r] = 0
+
+
+def copier(
+    bundle: type[Any],
+    other: type[Any] | None = None,
+    only: Collection[str] = (),
+    without: Collection[str] = (),
+) -> Any:
     """A helper ``copy(source, i, target, j)``: element i of each array becomes element j of its namesake.
 
     Args:
         bundle: of the source.
         other: of the target, if that is another one; arrays that only one of the two has are left alone.
+        only: names of the arrays that are copied; all others are left alone.
         without: names of arrays that are left alone, too.
     """
     shared = {array.name for array in declarations(other or bundle)} - set(without)
-    arrays = [array for array in declarations(bundle) if array.name in shared]
+    arrays = [array for array in _chosen(bundle, only) if array.name in shared]
     return _made("source, i, target, j", arrays, "target.{0}[j{1}] = source.{0}[i{1}]")
 
 
-def clearer(bundle: type[Any]) -> Any:
-    """A helper ``clear(target, j)``: element j of each array becomes zero."""
-    return _made("target, j", declarations(bundle), "target.{0}[j{1}] = 0")
+def clearer(bundle: type[Any], only: Collection[str] = ()) -> Any:
+    """A helper ``clear(target, j)``: element j of each array (of those that ``only`` names) becomes zero."""
+    return _made("target, j", _chosen(bundle, only), "target.{0}[j{1}] = 0")
+
+
+def resetter(record: np.dtype[Any], without: Collection[str] = ()) -> Any:
+    """A helper ``reset(record)``: each field becomes zero, but for those that ``without`` names."""
+    names = [name for name in record.names or () if name not in without]
+    return _compiled(["def each(record):", *(f"    record.{name} = 0" for name in names)])
+
+
+def _chosen(bundle: type[Any], only: Collection[str]) -> list[Declaration]:
+    """The arrays of a bundle that ``only`` names; all, if it names none."""
+    return [array for array in declarations(bundle) if not only or array.name in only]
 
 
 def _made(arguments: str, arrays: Collection[Declaration], assignment: str) -> Any:
@@ -42,6 +85,11 @@ def _made(arguments: str, arrays: Collection[Declaration], assignment: str) -> A
         elif len(array.dimensions) == 2:
             lines.append(f"    for k in range(target.{array.name}.shape[1]):")
             lines.append("        " + assignment.format(array.name, ", k"))
+    return _compiled(lines)
+
+
+def _compiled(lines: list[str]) -> Any:
+    """The helper ``each`` that these lines define."""
     scope: dict[str, Any] = {}
     exec("\n".join(lines), scope)
     return helper(scope["each"])

@@ -1,4 +1,4 @@
-"""Simulator: the machine behind a problem's environment and vector environment.
+"""Simulator: what is behind a problem's environment and vector environment.
 
 A problem subclasses :class:`Simulator` and says how long its arrays' dimensions are; allocation, growth,
 pickling, episodes and threads are here. The base keeps which seed and episode each environment is at, and
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from schedgym.core.random import root_seed
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.stepping import ACT, BEGIN, CHECK, RESUME, SHORT, SKIP
 from schedgym.core.tables import make_tools, pack, tabled
-from schedgym.core.threads import Crew
+from schedgym.core.threads import Workers
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload
 from schedgym.errors import InvalidWorkload
@@ -33,10 +33,14 @@ __all__ = ["Kernel", "Simulator"]
 #: (table, tools, command [B]) -> a count, or -(b + 1) for the first environment whose action is refused
 Kernel = Callable[[Any, Any, npt.NDArray[np.int8]], int]
 
+#: modules of a problem that have kernels, and the bundles that these work on
+KERNEL_MODULES = ("dynamics", "workload", "metrics")
+
 #: attributes that :meth:`Simulator._bind` makes, which are not pickled
 DERIVED = frozenset(
     ("observation", "actions", "rows", "reward", "terminated", "truncated", "repaired")
     + ("table", "tools", "toolboxes", "draw_table", "measure_table", "latest")
+    + ("kernels", "draw_kernel", "measure_kernel")
 )
 
 
@@ -45,8 +49,10 @@ class Simulator(ABC):
 
     Each problem's module ``simulator`` has ``make_simulator(parameters, num_envs, id)``.
 
-    A subclass names, as class attributes, the named tuples of bundles that its kernels work on, and the
-    kernels (see :mod:`schedgym.core.stepping`); its ``__init__`` calls :meth:`_set_up`.
+    The named tuples of bundles that kernels work on, and the kernels (see :mod:`schedgym.core.stepping`), are
+    those of the problem's modules: ``dynamics`` has Environment, ``DECIDE`` (action view -> kernel) and
+    ``step``, ``workload`` has Drawing and ``draw``, ``metrics`` has Episode and ``measure``. The ``__init__``
+    of a subclass calls :meth:`_set_up`.
 
     Attributes:
         environment: what a step works on.
@@ -84,15 +90,15 @@ class Simulator(ABC):
         toolboxes: the same, packed.
     """
 
-    environment: ClassVar[type[Any]]
-    drawing: ClassVar[type[Any]]
-    episode: ClassVar[type[Any]]
-    draw_kernel: ClassVar[Callable[..., int]]
-    measure_kernel: ClassVar[Callable[..., None]]
     grows_by_draw: ClassVar[str] = ""
     log: ClassVar[str] = ""
 
     arrays: Any
+    environment: type[Any]
+    drawing: type[Any]
+    episode: type[Any]
+    draw_kernel: Callable[..., int]
+    measure_kernel: Callable[..., None]
     kernels: tuple[Kernel, ...]
     interface: Interface
     observation: dict[str, npt.NDArray[Any]]
@@ -119,10 +125,10 @@ class Simulator(ABC):
         self.loaded: dict[int, Workload] = {}
         self.latest: tuple[Workload, Any] | None = None
         self.threads = 1
-        self.crew: Crew | None = None
+        self.workers: Workers | None = None
         self.fixed: Workload | None = None
         self.source: Any = None
-        workload = problem.room("workload")
+        workload = problem.module("workload")
         path = getattr(parameters, "workload", None)
         if path is not None:
             self.fixed = load_workload(path, workload.SCHEMA)
@@ -141,9 +147,11 @@ class Simulator(ABC):
 
         Args:
             space: the action space.
-            sizes: length of each dimension that bundles name.
+            sizes: length of each dimension that bundles name; those of actions, and of the ``mask`` of a
+                discrete action space, follow from ``space``.
             visible: the interface's ``sizes``.
-            config: fields of ``constants.config``.
+            config: fields of ``constants.config`` that are no parameter of the same name, and neither
+                ``features`` nor ``mask``: whether observations are tokens, and carry the mask of actions.
             known: what the interface says of parameters whose value the workload decides.
         """
         parameters: Any = self.parameters
@@ -158,6 +166,7 @@ class Simulator(ABC):
             "choice": max(len(self.action_sizes), 1),
             "action_row": rows,
             "action_column": int(np.prod(columns)),
+            "mask": int(space.n) if hasattr(space, "n") and getattr(parameters, "action_mask", False) else 0,
         }
         self.sizes: dict[str, int] = {**actions, **sizes}
         self.sizes |= self._derived_sizes(self.sizes)
@@ -169,15 +178,24 @@ class Simulator(ABC):
             parameters=dataclasses.asdict(parameters) | dict(known or {}),
             sizes=dict(visible),
         )
+        dynamics, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
+        self.environment, self.drawing, self.episode = dynamics.Environment, workload.Drawing, metrics.Episode
         self.arrays = allocate_all(self.environment, self.sizes, self.num_envs)
-        for name, value in (config or {}).items():
-            self.arrays.constants.config[name] = value
+        if config is not None:
+            self._configure(config)
         self.arrays.action_space.counts[:] = self.action_sizes
         self.arrays.action_space.rules["strict"] = parameters.strict
-        metrics = next(m for m in members(self.episode) if m.name == "metrics")
-        self.metrics = allocate(metrics.bundle, {}, self.num_envs)
+        written = next(member for member in members(self.episode) if member.name == "metrics")
+        self.metrics = allocate(written.bundle, {}, self.num_envs)
         self._initialise()
         self._bind()
+
+    def _configure(self, given: Mapping[str, Any]) -> None:
+        """Set the fields of ``constants.config``: those given, and others by the parameters."""
+        config, parameters = self.arrays.constants.config, cast(Any, self.parameters)
+        own = {"features": parameters.observation == "features", "mask": parameters.action_mask, **given}
+        for name in config.dtype.names:
+            config[name] = own[name] if name in own else getattr(parameters, name)
 
     def _derived_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Lengths of dimensions that follow from others: where ``sizes`` grow, these do."""
@@ -186,9 +204,30 @@ class Simulator(ABC):
     def _initialise(self) -> None:  # noqa: B027  (most problems need none)
         """Write what arrays hold from the start, and let zero-copy observations be the state's own arrays."""
 
-    @abstractmethod
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        """The buffers that make up the observation, by name."""
+        """Return the buffers that make up the observation, by name, each [B, ...].
+
+        Tokens are the arrays of the bundle ``observation`` whose names end in ``_tokens``: ``job_tokens`` is
+        the entry ``jobs``.
+        """
+        buffers, parameters = self.arrays.observation, cast(Any, self.parameters)
+        if parameters.observation == "dict":
+            shown = self._units()
+        else:
+            shown = {
+                f"{name.removesuffix('_tokens')}s": array
+                for name, array in buffers._asdict().items()
+                if name.endswith("_tokens") and array.size
+            }
+        masks = ("job_mask", "task_mask")
+        shown |= {name: getattr(buffers, name) for name in masks if hasattr(buffers, name)}
+        if parameters.action_mask and self.sizes["mask"]:
+            shown["action_mask"] = buffers.action_mask
+        return shown
+
+    def _units(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the buffers of an observation in exact units, but for its masks."""
+        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in DERIVED}
@@ -201,7 +240,7 @@ class Simulator(ABC):
     def use_threads(self, count: int) -> None:
         """Let ``count`` threads advance the environments, at most one for each; nothing else changes."""
         self.threads = min(count, self.num_envs)
-        self.crew = Crew(self.num_envs, self.threads) if self.threads > 1 else None
+        self.workers = Workers(self.num_envs, self.threads) if self.threads > 1 else None
         self._bind()
 
     def _bind(self) -> None:
@@ -216,6 +255,9 @@ class Simulator(ABC):
         self.table = pack(self.arrays)
         self.tools = [make_tools(self.environment, self.sizes) for _ in range(self.threads)]
         self.toolboxes = [pack(own, scratch=True) for own in self.tools]
+        dynamics, workload, metrics = (self.problem.module(name) for name in KERNEL_MODULES)
+        self.kernels = dynamics.DECIDE[cast(Any, self.parameters).view], dynamics.step
+        self.draw_kernel, self.measure_kernel = workload.draw, metrics.measure
         self.draw_table = self._table(self.drawing) if self.source is not None else None
         self.measure_table = self._table(self.episode)
         self.observation = self._observation()
@@ -272,6 +314,12 @@ class Simulator(ABC):
     def _check(self, workload: Workload) -> None:
         """Raise InvalidWorkload if the environment cannot hold a workload of its own problem."""
 
+    def _check_window(self, count: int, what: str = "jobs") -> None:
+        """Raise InvalidWorkload if a window that shows "all" jobs is too small for so many."""
+        most = self.interface.sizes["window"]
+        if cast(Any, self.parameters).window == "all" and count > most:
+            raise InvalidWorkload(f"jobs: {count} {what} exceed the window, which was sized for {most}")
+
     def prepare(self, mask: npt.NDArray[np.bool_]) -> None:
         """Load the next episode's workload into each environment that ``mask`` [B] names."""
         drawn = mask
@@ -294,7 +342,7 @@ class Simulator(ABC):
 
     def _instance(self, workload: Workload) -> Any:
         """:meth:`instance`, made anew."""
-        return self.problem.room("workload").tables(workload)
+        return self.problem.module("workload").tables(workload)
 
     def load(self, index: int, workload: Workload) -> None:
         """Copy a checked workload into environment ``index``; the arrays grow if they are too short."""
@@ -315,7 +363,7 @@ class Simulator(ABC):
 
     def _draw(self, mask: npt.NDArray[np.bool_]) -> int:
         with np.errstate(over="warn" if COMPILED else "ignore"):  # uncompiled, modular arithmetic would warn
-            return type(self).draw_kernel(*self.draw_table, mask, self.seeds, self.episodes)
+            return self.draw_kernel(*self.draw_table, mask, self.seeds, self.episodes)
 
     def reserve(self, **wanted: int) -> None:
         """Make every dimension at least so long, with room to spare, keeping what the arrays hold."""
@@ -354,8 +402,8 @@ class Simulator(ABC):
         action is out of range (a row that counts is not finite), or with strict actions infeasible, and
         that nothing has changed.
         """
-        if self.crew is not None:
-            return self._step_side_by_side(self.crew, command, ended)
+        if self.workers is not None:
+            return self._step_side_by_side(self.workers, command, ended)
         count = self._call_kernels(command, 0)
         if count == SHORT:
             count = self._resume(command)
@@ -364,7 +412,7 @@ class Simulator(ABC):
         return count
 
     def _step_side_by_side(
-        self, crew: Crew, command: npt.NDArray[np.int8], ended: npt.NDArray[np.bool_] | None
+        self, workers: Workers, command: npt.NDArray[np.int8], ended: npt.NDArray[np.bool_] | None
     ) -> int:
         """:meth:`step` by several threads."""
         checks = np.where(command == ACT, np.int8(CHECK), np.int8(SKIP))
@@ -384,7 +432,7 @@ class Simulator(ABC):
                     self.prepare(ended)
                 short = self._begin_prepared(ended)
 
-        count = crew.run(self._call_kernels, command, begin_ended)
+        count = workers.run(self._call_kernels, command, begin_ended)
         if count == SHORT:
             count = self._resume(command)
         if short is not None:
@@ -414,7 +462,7 @@ class Simulator(ABC):
 
     def measure(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Metrics [B, metrics] of the finished episodes that ``mask`` names; other rows are undefined."""
-        type(self).measure_kernel(*self.measure_table, mask)
+        self.measure_kernel(*self.measure_table, mask)
         values: npt.NDArray[np.float64] = self.metrics.values.view(np.float64).reshape(self.num_envs, -1)
         scalars = self.state.scalars
         for k, metric in enumerate(self.problem.metrics):
@@ -430,6 +478,10 @@ class Simulator(ABC):
         """The workload of environment ``index``."""
         return self.loaded[index] if index in self.loaded else self._drawn_workload(index)
 
-    @abstractmethod
     def _drawn_workload(self, index: int) -> Workload:
         """The workload that environment ``index`` has drawn."""
+        return self.problem.module("workload").rebuild(self.jobs_of(index))
+
+    def jobs_of(self, index: int) -> Any:
+        """The bundle ``jobs`` of environment ``index``, without the axis of environments."""
+        return type(self.jobs)(*(array[index] for array in self.jobs))

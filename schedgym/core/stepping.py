@@ -2,7 +2,8 @@
 
 A problem writes, for ONE environment ``env`` (see :mod:`schedgym.core.arrays`):
 
-- ``fits(env)``: whether the action that the agent gave is feasible; one function per action view;
+- ``fits(env)``: whether the action that the agent gave is feasible; one function per action view, which may
+  leave what it found on the way where ``decide`` can take it;
 - ``decide(env, feasible)``: turn the action into a decision, repaired if it was not feasible;
 - ``begin(env)``: start an episode on the workload in ``env.jobs``;
 - ``advance(env)``: carry out the decision, and let time pass until the next one is due;
@@ -41,7 +42,6 @@ __all__ = [
     "Exchange",
     "advance_each",
     "always_fits",
-    "as_found",
     "decide_each",
     "draw_each",
     "measure_each",
@@ -102,11 +102,6 @@ def is_well_formed(env: Any) -> Any:
 def always_fits(env: Any) -> Any:
     """For views in which every well-formed action is feasible."""
     return True
-
-
-@helper
-def as_found(env: Any, feasible: bool) -> None:
-    """For views whose ``fits`` has already written the decision."""
 
 
 @helper

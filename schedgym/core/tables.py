@@ -20,9 +20,8 @@ from numba.np import arrayobj
 
 from schedgym.core.arrays import SCRATCH, SHARED, Declaration, Sizes, allocate, declarations, members
 from schedgym.core.jit import COMPILED
-from schedgym.core.random import root_seeds
 
-__all__ = ["MADE_HERE", "accessor", "batch_of_one", "draw_into", "make_tools", "pack", "tabled"]
+__all__ = ["MADE_HERE", "accessor", "batch_of_one", "make_tools", "pack", "tabled"]
 
 #: of an array, the batch axis included
 MOST_DIMENSIONS = 3
@@ -105,24 +104,6 @@ def make_tools(environment: type[Any], sizes: Sizes) -> Any:
 def batch_of_one(instance: Bundle) -> Bundle:
     """A bundle without a batch axis as that of a batch of one environment."""
     return type(instance)(*(array[np.newaxis] for array in instance))
-
-
-def draw_into(kernel: Any, drawing: Any, seed: int, episode: int, sizes: Sizes | None = None) -> int:
-    """Draw the workload of one episode into a batch of one environment, by a problem's kernel ``draw``.
-
-    Args:
-        kernel: the problem's.
-        drawing: the bundles that it works on.
-        seed: of the environment, as the user gives it.
-        episode: counted from 0.
-        sizes: of its work space, if it has any.
-
-    Returns what the kernel returns: the length that it needs if the arrays are too short.
-    """
-    one = np.ones(1, dtype=bool)
-    table = tabled(drawing, sizes or {})
-    with np.errstate(over="warn" if COMPILED else "ignore"):  # uncompiled, modular arithmetic would warn
-        return int(kernel(*table, one, root_seeds([seed]), np.array([episode])))
 
 
 def accessor(environment: type[Any]) -> Any:

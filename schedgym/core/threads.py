@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from schedgym.core.jit import pure_kernel
 
-__all__ = ["Crew"]
+__all__ = ["Workers"]
 
 #: parts of the environments, and in how many blocks per thread they are handed out: the last ones are small,
 #: so that all are done at about the same time; each block costs some microseconds
@@ -44,12 +44,12 @@ def idle(turns: int) -> float:
 class _Work:
     """The blocks of one step, and what became of them."""
 
-    def __init__(self, crew: Crew, advance: Advance, command: npt.NDArray[np.int8]) -> None:
-        self.bounds, self.commands = crew.bounds, crew.commands
+    def __init__(self, workers: Workers, advance: Advance, command: npt.NDArray[np.int8]) -> None:
+        self.bounds, self.commands = workers.bounds, workers.commands
         self.advance, self.command = advance, command
         self.todo = deque(range(len(self.commands)))
         self.counts: list[int | None] = [None] * len(self.commands)
-        self.gone = [False] * crew.threads  # threads that will do no more of it
+        self.gone = [False] * workers.threads  # threads that will do no more of it
         self.failure: BaseException | None = None
 
     def share(self, thread: int) -> None:
@@ -75,7 +75,7 @@ class _Work:
 
 
 def _serve(thread: int, queue: SimpleQueue[_Work | None]) -> None:
-    """A thread's life. Between steps it holds nothing but its queue, so that its crew can be forgotten."""
+    """A thread's life. Between steps it holds nothing but its queue, so that its workers can be forgotten."""
     while True:
         work = queue.get()
         if work is None:
@@ -89,7 +89,7 @@ def _dismiss(queues: list[SimpleQueue[_Work | None]]) -> None:
         queue.put(None)
 
 
-class Crew:
+class Workers:
     """``threads`` threads, the calling one among them, for ``num_envs`` environments; see :meth:`run`."""
 
     def __init__(self, num_envs: int, threads: int) -> None:

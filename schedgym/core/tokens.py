@@ -175,7 +175,7 @@ def tokens_of(problem: str) -> Tokens:
     """
     found = get_problem(problem)
     try:
-        tokens: Tokens = found.room("tokens").TOKENS
+        tokens: Tokens = found.module("tokens").TOKENS
     except ModuleNotFoundError as error:
         if error.name != f"{found.package}.tokens":
             raise

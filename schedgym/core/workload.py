@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidWorkload, suggest
 
-__all__ = ["PAD", "SECTIONS", "Field", "Schema", "Workload", "refuse", "shown"]
+__all__ = ["PAD", "SECTIONS", "Field", "Schema", "Workload", "check_tasks", "refuse", "shown"]
 
 SECTIONS = ("jobs", "tasks", "cluster", "parameters")
 
@@ -35,7 +35,16 @@ def refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], where: str, what
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         place = "".join(f"[{i}]" for i in index)
-        raise InvalidWorkload(f"{where}{place}: {what}, got {array[index]:g}")
+        got = f"{array[index]:d}" if array.dtype.kind == "i" else f"{array[index]:g}"
+        raise InvalidWorkload(f"{where}{place}: {what}, got {got}")
+
+
+def check_tasks(job: npt.NDArray[np.int64], jobs: int, prefix: str) -> None:
+    """Raise InvalidWorkload unless every task's job exists, and every job has a task."""
+    refuse(job, job >= jobs, f"{prefix}tasks.job", f"there are {jobs} jobs")
+    idle = np.bincount(job, minlength=jobs) == 0
+    if idle.any():
+        raise InvalidWorkload(f"{prefix}jobs: job [{int(np.argmax(idle))}] has no task")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,6 +265,15 @@ class Schema:
     parameters: tuple[Field, ...] = ()
     tasks: tuple[Field, ...] = ()
     check: Callable[[dict[str, dict[str, npt.NDArray[Any]]], str], None] | None = None
+
+    def make(self, **sections: Mapping[str, object]) -> Workload:
+        """:meth:`parse` sections given by name; fields that are None are left out."""
+        return self.parse(
+            {
+                section: {name: value for name, value in fields.items() if value is not None}
+                for section, fields in sections.items()
+            }
+        )
 
     def parse(self, sections: Mapping[str, Mapping[str, object]], prefix: str = "") -> Workload:
         """Validate raw sections and return them as a :class:`Workload`."""

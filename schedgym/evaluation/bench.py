@@ -1,10 +1,10 @@
 """Speed of environments and policies: what ``schedgym bench`` measures and prints.
 
-What is measured of a problem its room ``bench`` lists. One process, one core (but for the vector faces that
-are said to have threads), whole episodes, several of them: environments started together end together, and
-what an episode's turnover costs hides in short windows. Rates count the time inside ``reset`` and ``step``
-(the loop's own policy is timed apart). Machines are noisy: the ratio to Gymnasium's CartPole, measured in
-the same run, says more than a rate.
+What is measured of a problem, its module ``bench`` lists. One process, one core (but for the vector
+environments that are said to have threads), whole episodes, several of them: environments started together
+end together, and what an episode's turnover costs hides in short windows. Rates count the time inside
+``reset`` and ``step`` (the loop's own policy is timed apart). Machines are noisy: the ratio to Gymnasium's
+CartPole, measured in the same run, says more than a rate.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ __all__ = [
     "episode",
     "finish",
     "main",
-    "scalar_face",
+    "scalar_rate",
     "timed_episode",
-    "vector_face",
+    "vector_rate",
 ]
 
 SCALAR_STEPS, VECTOR_STEPS = 60_000, 4_000
@@ -69,14 +69,14 @@ def finish(what: str, rows: list[dict[str, Any]], path: str | Path | None) -> di
 
 
 def cases(problem: Problem, id: str) -> list[Benchmark]:
-    """The benchmarks of an environment id: none where the problem has no room for them."""
+    """The benchmarks of an environment id: none where the problem has no such module."""
     try:
-        room = problem.room("bench")
+        module = problem.module("bench")
     except ModuleNotFoundError as error:
         if error.name != f"{problem.package}.bench":
             raise
         return []
-    return [case for case in room.CASES if case.id == id]
+    return [case for case in module.CASES if case.id == id]
 
 
 def cartpole(steps: int) -> float:
@@ -91,7 +91,7 @@ def cartpole(steps: int) -> float:
     return steps / (perf_counter() - begin)
 
 
-def scalar_face(case: Benchmark, steps: int) -> float:
+def scalar_rate(case: Benchmark, steps: int) -> float:
     """Steps per second of ``gym.make``, resets included."""
     assert case.act is not None, f"{case.name}: says not how to act"
     env = gym.make(case.id, **case.parameters)
@@ -112,7 +112,7 @@ def scalar_face(case: Benchmark, steps: int) -> float:
     return steps / spent
 
 
-def vector_face(case: Benchmark, steps: int) -> tuple[float, float, int]:
+def vector_rate(case: Benchmark, steps: int) -> tuple[float, float, int]:
     """Environment steps per second of ``gym.make_vec``.
 
     Returns:
@@ -136,7 +136,7 @@ def vector_face(case: Benchmark, steps: int) -> tuple[float, float, int]:
 
 
 def episode(case: Benchmark) -> tuple[float, int]:
-    """Seconds and steps of a baseline's episode, buffers lent; the second of two runs."""
+    """Seconds and steps of a baseline's episode, zero-copy; the second of two runs."""
     problem = get_problem(case.id)
     policy = make_policy(case.policy, problem.name)
     env = make_env(case.id, acting_parameters(problem, case.id, case.parameters, policy))
@@ -236,7 +236,7 @@ def _measure(id: str, chosen: list[Benchmark], report: _Report, repetitions: int
         for _ in range(repetitions):  # in turn: they meet the same machine
             base.append(cartpole(_steps(SCALAR_STEPS, quick, QUICK_SCALAR)))
             for case, measured in zip(scalar, rates, strict=True):
-                measured.append(scalar_face(case, _steps(case.steps or SCALAR_STEPS, quick, QUICK_SCALAR)))
+                measured.append(scalar_rate(case, _steps(case.steps or SCALAR_STEPS, quick, QUICK_SCALAR)))
         unit = report.add(CARTPOLE, base, "steps/s", "-")
         for case, measured in zip(scalar, rates, strict=True):
             ratio = round(statistics.median(measured) / unit, 2)
@@ -244,7 +244,7 @@ def _measure(id: str, chosen: list[Benchmark], report: _Report, repetitions: int
     for case in chosen:
         if case.num_envs:
             steps = _steps(case.steps or VECTOR_STEPS, quick, QUICK_VECTOR)
-            runs = [vector_face(case, steps) for _ in range(repetitions)]
+            runs = [vector_rate(case, steps) for _ in range(repetitions)]
             report.add(
                 case.name,
                 [run[0] for run in runs],

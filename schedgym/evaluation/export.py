@@ -77,9 +77,7 @@ def export(
     if parquet:
         require("pyarrow.parquet", "report")
     with ResultsStore(store_path, "r") as store:
-        settings = [s for s in store.settings(code) if id in (None, s.id)]
-        if id is not None and not settings:
-            raise UnknownName("environment id in the store", id, {s.id for s in store.settings(code)})
+        settings = store.settings(code, id)
         if not settings:
             raise InvalidParameter(f"{store_path}: nothing to export: the store has no finished unit")
         names = list(dict.fromkeys(name for setting in settings for name in setting.parameters))
@@ -131,14 +129,14 @@ def _episodes(
     for setting in settings:
         given = {name: _value(setting.parameters.get(name), kind) for name, kind in kinds.items()}
         parts = []
-        for policy, training_seed, table in store.tables(setting):
-            tidy = table.tidy()
-            rows = len(tidy["value"])
+        for line in store.contenders(setting):
+            tidy = line.tidy()
+            rows = len(tidy)
             part = {
                 "id": setting.id,
                 **{_column(n): pandas.array([given[n]], k).repeat(rows) for n, k in kinds.items()},
-                "policy": policy,
-                "training_seed": pandas.array([training_seed], "Int64").repeat(rows),
+                "policy": line.policy,
+                "training_seed": pandas.array([line.training_seed], "Int64").repeat(rows),
                 **tidy,
             }
             parts.append(pandas.DataFrame(part).astype(dict.fromkeys(("id", "policy", "metric"), "string")))

@@ -48,7 +48,7 @@ class Point(NamedTuple):
 
 def axes(problem: Problem, id: str) -> list[Growth]:
     """What grows in an environment id."""
-    return [growth for growth in getattr(problem.room("bench"), "GROWTH", ()) if growth.id == id]
+    return [growth for growth in getattr(problem.module("bench"), "GROWTH", ()) if growth.id == id]
 
 
 def grow(growth: Growth, policy: str, limit: float = LIMIT) -> Iterator[Point]:

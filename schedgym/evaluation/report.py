@@ -17,7 +17,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 
@@ -182,31 +182,28 @@ def _card(
     return _Card(name, title, note, known, choose) if known else None
 
 
+@dataclasses.dataclass
 class _Page:
     """What the report says; ``remarks`` collects what it cannot."""
 
-    most_variants = MOST_VARIANTS
-    most_failures = MOST_FAILURES
+    most_variants: ClassVar[int] = MOST_VARIANTS
+    most_failures: ClassVar[int] = MOST_FAILURES
 
-    def __init__(
-        self,
-        boards: list[Board],
-        failures: Sequence[Mapping[str, Any]],
-        manifests: list[dict[str, Any]],
-        code: str,
-        codes: list[str],
-        confidence: float,
-    ) -> None:
-        self.boards, self.failures, self.manifests = boards, failures, manifests
-        self.code, self.codes = code, codes
-        self.confidence = confidence
-        self.percent = f"{confidence:.0%}" if confidence < 0.995 else f"{confidence:.4g}"
+    boards: list[Board]
+    failures: Sequence[Mapping[str, Any]]
+    manifests: list[dict[str, Any]]
+    code: str
+    codes: list[str]
+    confidence: float
+    schedules: dict[int, list[Variant]] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.percent = f"{self.confidence:.0%}" if self.confidence < 0.995 else f"{self.confidence:.4g}"
         self.remarks = [
             f"{board.id}: {board.hidden} further settings are not shown; the export has all of them"
-            for board in boards
+            for board in self.boards
             if board.hidden
         ]
-        self.schedules: dict[int, list[Variant]] = {}
 
     def render(self, title: str, store: str, library: str) -> str:
         """The whole file."""

@@ -8,6 +8,7 @@ bound.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import itertools
@@ -136,7 +137,7 @@ def acting_parameters(
 
 
 def make_env(id: str, parameters: Mapping[str, Any] | None = None) -> SchedulingEnv:
-    """The environment that evaluations use: bare, its observations lent, baselines' view and window.
+    """The environment that evaluations use: bare, its observations zero-copy, baselines' view and window.
 
     Args:
         id: environment id.
@@ -191,7 +192,7 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
         if terminated or truncated:
             break
     outcome = Outcome(info["metrics"], total, bool(truncated), seconds)
-    env.problem.room("metrics").validate(env.record())
+    env.problem.module("metrics").validate(env.record())
     if not getattr(env.simulator.parameters, "normalize", False):
         _check_rewards(env, outcome, f"{label or 'the policy'}, seed {seed}, episode {episode}")
     return outcome
@@ -243,7 +244,7 @@ def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) ->
     maximized = problem.metric(problem.objective_of(parameters)).better == "max"
     name = "upper_bound" if maximized else "lower_bound"
     try:
-        function = getattr(problem.room("bounds"), name, None)
+        function = getattr(problem.module("bounds"), name, None)
     except ModuleNotFoundError as error:
         if error.name != f"{problem.package}.bounds":
             raise
@@ -359,49 +360,37 @@ def run_job(job: Job) -> list[Result]:
     return list(_episodes(job))
 
 
-class Progress:
-    """A bar on stderr that appears once a run has taken two seconds.
+@contextlib.contextmanager
+def progress_bar(total: int, show: bool | None) -> Iterator[Callable[[int], None]]:
+    """Yield a function that counts episodes that have ended; a bar on stderr shows them after two seconds.
 
     Args:
         total: episodes to run.
         show: None: only where stderr is a terminal.
     """
+    rich, began = require("rich.progress"), time.monotonic()
+    bar = rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeRemainingColumn(),
+        console=require("rich.console").Console(stderr=True),
+        transient=True,
+        speed_estimate_period=HOUR,
+    )
+    task = bar.add_task("episodes", total=total)
+    wanted = bar.console.is_terminal if show is None else show
 
-    def __init__(self, total: int, show: bool | None) -> None:
-        self.total, self.done, self.began = total, 0, time.monotonic()
-        self.bar: Any = None
-        self.task: Any = None
-        self.console: Any = None
-        if show is not False:
-            console = require("rich.console").Console(stderr=True)
-            if show or console.is_terminal:
-                self.console = console
+    def advance(episodes: int) -> None:
+        if wanted and time.monotonic() - began > SLOW:
+            bar.start()
+        bar.update(task, advance=episodes)
 
-    def advance(self, episodes: int) -> None:
-        """Count episodes that have ended."""
-        self.done += episodes
-        if self.console is None:
-            return
-        if self.bar is None and time.monotonic() - self.began > SLOW:
-            progress = require("rich.progress")
-            self.bar = progress.Progress(
-                progress.TextColumn("{task.description}"),
-                progress.BarColumn(),
-                progress.MofNCompleteColumn(),
-                progress.TimeRemainingColumn(),
-                console=self.console,
-                transient=True,
-                speed_estimate_period=HOUR,
-            )
-            self.bar.start()
-            self.task = self.bar.add_task("episodes", total=self.total)
-        if self.bar is not None:
-            self.bar.update(self.task, completed=self.done)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self.bar is not None:
-            self.bar.stop()
+    try:
+        yield advance
+    finally:
+        if bar.live.is_started:  # else it would print an empty line
+            bar.stop()
 
 
 class How(TypedDict, total=False):
@@ -505,15 +494,9 @@ def observed_sweep(
 ) -> tuple[pd.DataFrame, list[Observed]]:
     """:func:`sweep`, and what ``observe`` sees in the environment after each episode.
 
-    Args:
-        env_id: as for :func:`sweep`, as are all others.
-        policies: as for :func:`sweep`.
-        grid: as for :func:`sweep`.
-        episodes: as for :func:`sweep`.
-        seed: as for :func:`sweep`.
-        observe: called with the environment when an episode has ended (its ``record()``, its simulator); a
-            function of a module, as other processes call it, too. None: ``values`` are None.
-        **how: as for :func:`sweep`.
+    ``observe`` is called with the environment when an episode has ended (its ``record()``, its simulator); it
+    is a function of a module, as other processes call it, too. None: ``values`` are None. All other arguments
+    are those of :func:`sweep`.
 
     Returns:
         the frame, and an entry for each setting, policy and episode, in this order.
@@ -748,14 +731,13 @@ def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tup
 
 
 def _run(jobs: list[Job], processes: int, progress: bool | None) -> Iterable[Result]:
-    bar = Progress(sum(len(job.episodes) for job in jobs), progress)
     results: list[Result] = []
-    try:
+    with progress_bar(sum(len(job.episodes) for job in jobs), progress) as advance:
         if processes == 1:
             for job in jobs:
                 for result in _episodes(job):
                     results.append(result)
-                    bar.advance(1)
+                    advance(1)
         else:
             joblib = require("joblib")
             parallel = joblib.Parallel(
@@ -763,9 +745,7 @@ def _run(jobs: list[Job], processes: int, progress: bool | None) -> Iterable[Res
             )
             for chunk in parallel(joblib.delayed(run_job)(job) for job in jobs):
                 results.extend(chunk)
-                bar.advance(len(chunk))
-    finally:
-        bar.close()
+                advance(len(chunk))
     return results
 
 

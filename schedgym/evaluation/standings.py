@@ -8,7 +8,6 @@ is the unit of all intervals; a single agent's are over episodes, and say nothin
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Metric, Problem, Variant, get_problem
-from schedgym.errors import InvalidStore
 from schedgym.evaluation.statistics import (
     bootstrap_interval,
     interquartile_mean,
@@ -27,15 +25,13 @@ from schedgym.evaluation.statistics import (
     stratified_interval,
     two_level_interval,
 )
-from schedgym.evaluation.store import ResultsStore, canonical, swept_names
+from schedgym.evaluation.store import Contender, ResultsStore, swept_names
 from schedgym.evaluation.store import Setting as Stored
 
 __all__ = ["Board", "Entry", "Estimate", "Setting", "read_boards", "setting_text", "short_value"]
 
 F8 = npt.NDArray[np.float64]
 Episode = tuple[int, int]
-#: (id, setting, policy) -> options, seconds per episode
-Facts = Mapping[tuple[str, str, str], tuple[dict[str, Any], float]]
 
 DRAWS = 1_000_000  # numbers drawn for one interval, as far as LEAST_RESAMPLES allow
 LEAST_RESAMPLES, MOST_RESAMPLES = 400, 10_000
@@ -210,47 +206,30 @@ def read_boards(
     groups: dict[tuple[str, str], list[Stored]] = {}
     for stored in store.settings(code):
         groups.setdefault((stored.id, stored.objective), []).append(stored)
-    table = store.leaderboard(code)
-    facts = {
-        (row["id"], row["setting"], row["policy"]): (_options(store, row["options"]), float(row["seconds"]))
-        for row in table.to_dict("records")
-    }
     boards = []
     for found in groups.values():
-        board = _board(store, found[:most_settings], facts, confidence)
+        board = _board(store, found[:most_settings], confidence)
         if board.settings:
             board.hidden = max(0, len(found) - most_settings)
             boards.append(board)
     return boards
 
 
-def _options(store: ResultsStore, text: str) -> dict[str, Any]:
-    try:
-        return dict(json.loads(text))
-    except (ValueError, TypeError):
-        raise InvalidStore(f"{store.path}: damaged: options are no object: {text!r}") from None
-
-
-def _metric(stored: Stored) -> Metric:
-    try:
-        return get_problem(stored.problem).metric(stored.objective)
-    except LookupError:
-        return Metric(stored.objective, "", "", stored.better)
-
-
-def _board(store: ResultsStore, found: Sequence[Stored], facts: Facts, confidence: float) -> Board:
-    id, metric = found[0].id, _metric(found[0])
+def _board(store: ResultsStore, found: Sequence[Stored], confidence: float) -> Board:
+    id, objective = found[0].id, found[0].objective
     try:
         problem = get_problem(found[0].problem)
     except LookupError:
         problem = None
+    known = {own.name: own for own in problem.metrics} if problem else {}
+    metric = known.get(objective, Metric(objective, "", "", found[0].better))
     variant = problem.ids.get(id) if problem else None
     swept = swept_names(found)
     common = {name: value for name, value in found[0].parameters.items() if name not in swept}
     settings = []
     for stored in found:
         own = {name: stored.parameters[name] for name in swept if name in stored.parameters}
-        settings.append(_setting(store, stored, setting_text(own), metric, facts))
+        settings.append(_setting(store, stored, setting_text(own), metric))
     settings = [setting for setting in settings if setting.entries]
     policies = list(dict.fromkeys(entry.policy for setting in settings for entry in setting.entries))
     reference = policies[0] if policies else ""
@@ -263,30 +242,21 @@ def _board(store: ResultsStore, found: Sequence[Stored], facts: Facts, confidenc
     return Board(id, problem, variant, metric, settings, swept, common, policies, reference)
 
 
-def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric, facts: Facts) -> Setting:
+def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric) -> Setting:
     """What a store holds of a setting, without statistics."""
-    bounds: dict[Episode, float] = {}
-    values: dict[str, dict[int | None, dict[Episode, float]]] = {}
-    for policy, training_seed, table in store.tables(stored):
-        if metric.name not in table.names:
-            raise InvalidStore(f"{store.path}: damaged: {policy} has no {metric.name}")
-        at = list(zip(table.seeds.tolist(), table.episodes.tolist(), strict=True))
-        own = table.values[:, table.names.index(metric.name)].tolist()
-        values.setdefault(policy, {})[training_seed] = dict(zip(at, own, strict=True))
-        bounds |= zip(at, table.values[:, table.names.index("bound")].tolist(), strict=True)
-    order = sorted({episode for runs in values.values() for run in runs.values() for episode in run})
-    column = {episode: i for i, episode in enumerate(order)}
+    found: dict[str, list[Contender]] = {}
+    for own in store.contenders(stored):
+        found.setdefault(own.policy, []).append(own)
+    bounds = {at: b for runs in found.values() for own in runs for at, b in own.values["bound"].items()}
+    order: list[Any] = sorted(bounds)
     bound = np.array([bounds[episode] for episode in order])
     entries = []
-    text = canonical(dict(stored.parameters))
-    for policy, runs in values.items():
-        seeds = sorted(seed for seed in runs if seed is not None)
-        array = np.full((len(runs), len(order)), NAN)
-        for row, seed in enumerate(seeds or [None]):
-            for episode, value in runs[seed].items():
-                array[row, column[episode]] = value
-        options, seconds = facts.get((stored.id, text, policy), ({}, NAN))
-        entries.append(Entry(policy, array, tuple(seeds), bound, options, seconds))
+    for policy, runs in found.items():
+        runs.sort(key=lambda own: own.training_seed or 0)
+        table = np.array([own.values[metric.name].reindex(order) for own in runs])
+        trainings = tuple(own.training_seed for own in runs if own.training_seed is not None)
+        seconds = sum(own.seconds for own in runs) / sum(len(own.values) for own in runs)
+        entries.append(Entry(policy, table, trainings, bound, runs[0].options, seconds))
     known = bound[~np.isnan(bound)]
     return Setting(dict(stored.parameters), label, order, entries, float(known.mean()) if known.size else NAN)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,36 @@ from schedgym.evaluation.statistics import paired_differences, split_settings
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HOLDS", "IN_PART", "NOT_REPRODUCED", "Examined", "examine", "judge_gain"]
+__all__ = [
+    "CORRECTED",
+    "HOLDS",
+    "IN_PART",
+    "NOT_REPRODUCED",
+    "REFUTED",
+    "Examined",
+    "Verdict",
+    "examine",
+    "judge_gain",
+]
 
-HOLDS, IN_PART, NOT_REPRODUCED = "holds", "in part", "not reproduced"
+
+class Verdict(enum.StrEnum):
+    """What a run says about a statement of a paper."""
+
+    HOLDS = "holds"
+    CORRECTED = "holds with a correction"
+    IN_PART = "in part"
+    REFUTED = "refuted"
+    NOT_REPRODUCED = "not reproduced"
+
+
+HOLDS, CORRECTED, IN_PART = Verdict.HOLDS, Verdict.CORRECTED, Verdict.IN_PART
+REFUTED, NOT_REPRODUCED = Verdict.REFUTED, Verdict.NOT_REPRODUCED
+
 PARTLY = 0.1  # of what a paper states: less of it is none
 
 
-def judge_gain(gain: float, low: float, by: float, most: float = math.inf) -> str:
+def judge_gain(gain: float, low: float, by: float, most: float = math.inf) -> Verdict:
     """Whether a gain is as large as a paper states.
 
     Args:
@@ -56,7 +80,7 @@ class Examined:
     gain: float
     low: float
     high: float
-    verdict: str
+    verdict: Verdict
 
 
 def examine(frame: pd.DataFrame, statements: Sequence[Statement] | None = None) -> list[Examined]:

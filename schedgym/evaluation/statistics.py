@@ -79,7 +79,6 @@ def ratio_interval(
     denominator: Sequence[float] | F8,
     confidence: float = 0.95,
     resamples: int = 10_000,
-    rng: np.random.Generator | None = None,
 ) -> tuple[float, float]:
     """Confidence interval of a ratio of two means of paired values, resampled together.
 
@@ -88,7 +87,6 @@ def ratio_interval(
         denominator: of the same episodes.
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
-        rng: as for :func:`bootstrap_interval`.
 
     Returns:
         (low, high); (nan, nan) where :func:`bootstrap_interval` gives it or a denominator may be 0.
@@ -99,7 +97,7 @@ def ratio_interval(
         with np.errstate(divide="ignore", invalid="ignore"):
             return means[..., 0] / means[..., 1]
 
-    return _interval(table, ratio, confidence, resamples, rng)
+    return _interval(table, ratio, confidence, resamples)
 
 
 def _interval(
@@ -107,7 +105,7 @@ def _interval(
     statistic: Callable[[F8], F8],
     confidence: float,
     resamples: int,
-    rng: np.random.Generator | None,
+    rng: np.random.Generator | None = None,
 ) -> tuple[float, float]:
     """BCa interval of a function of the column means of ``table`` [episodes, columns]."""
     _check_bootstrap(confidence, resamples)
@@ -166,7 +164,6 @@ def stratified_interval(
     statistic: Callable[..., Any] = interquartile_mean,
     confidence: float = 0.95,
     resamples: int = 2000,
-    rng: np.random.Generator | None = None,
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of a statistic of all values, resampled within each stratum.
 
@@ -176,7 +173,6 @@ def stratified_interval(
         statistic: of an array along ``axis``; also ``numpy.mean``.
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
-        rng: None: a generator with a fixed seed.
 
     Returns:
         (low, high) in the unit of the values; (nan, nan) where no stratum has two units (episodes; training
@@ -189,7 +185,7 @@ def stratified_interval(
     arrays = _strata(strata)
     if max(map(len, arrays), default=0) < 2 or any(np.isnan(array).any() for array in arrays):
         return NONE
-    rng = rng or np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     drawn = np.empty(resamples)
     for part, size in _batches(resamples, sum(array.size for array in arrays)):
         sample = np.concatenate([_resample(array, size, rng) for array in arrays], axis=1)
@@ -324,7 +320,6 @@ def performance_profile(
     thresholds: Sequence[float] | F8,
     confidence: float = 0.95,
     resamples: int = 1000,
-    rng: np.random.Generator | None = None,
 ) -> tuple[F8, F8, F8]:
     """Share of a policy's episodes whose ratio is at most a threshold, with a pointwise band.
 
@@ -333,7 +328,6 @@ def performance_profile(
         thresholds: increasing, [thresholds].
         confidence: of the band.
         resamples: number of bootstrap samples.
-        rng: None: a generator with a fixed seed.
 
     Returns:
         (share, low, high), each [thresholds], between 0 and 1; the band is nan where
@@ -353,7 +347,7 @@ def performance_profile(
     share = counts / total
     if max(map(len, arrays)) < 2 or any(np.isnan(array).any() for array in arrays):
         return share, np.full(share.shape, np.nan), np.full(share.shape, np.nan)
-    rng = rng or np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     drawn = np.zeros((resamples, len(levels)))
     for array, met in zip(arrays, reached, strict=True):
         if array.ndim == 1 and len(array) > len(levels):

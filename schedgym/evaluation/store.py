@@ -15,12 +15,13 @@ import contextlib
 import dataclasses
 import errno
 import hashlib
+import itertools
 import json
 import os
 import sqlite3
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,7 +36,7 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Line", "ResultsStore", "Setting", "Table", "Unit", "canonical", "swept_names"]
+__all__ = ["Contender", "Line", "ResultsStore", "Setting", "Unit", "canonical", "swept_names"]
 
 APPLICATION = 0x5C4ED6  # SQLite's application_id of our files
 SCHEMA = 1
@@ -68,23 +69,6 @@ CREATE VIEW units AS SELECT
     key, problem, id, parameters AS setting, policy, options, seed, first, episodes, status, objective,
     better, mean, bound, seconds, policy_seconds, code, training_seed, error, finished
     FROM results JOIN lines USING (line) JOIN settings USING (setting);
-"""
-
-# the sums of each line come from one pass over the index; few lines are left to be joined
-LEADERBOARD = """
-SELECT problem, id, parameters, policy, options, objective, better,
-    count(*) AS trainings, sum(n) AS episodes,
-    CASE WHEN count(total) = count(*) THEN sum(total) / sum(n) END AS mean,
-    CASE WHEN count(bounds) = count(*) THEN sum(bounds) / sum(n) END AS bound,
-    sum(spent) / sum(n) AS seconds
-FROM (
-    SELECT line, sum(episodes) AS n, sum(policy_seconds) AS spent,
-        CASE WHEN count(mean) = count(*) THEN sum(mean * episodes) END AS total,
-        CASE WHEN count(bound) = count(*) THEN sum(bound * episodes) END AS bounds
-    FROM results INDEXED BY board WHERE status = 'done' GROUP BY line
-) JOIN lines USING (line) JOIN settings USING (setting)
-WHERE code = ? AND policy IS NOT NULL
-GROUP BY setting, policy ORDER BY setting, min(line)
 """
 
 
@@ -550,44 +534,30 @@ class ResultsStore:
             raise UnknownName("version of the code", code, known)
         return code
 
-    def settings(self, code: str | None = None) -> list[Setting]:
-        """The settings of one version of the code (None: the newest), in the order in which they came."""
+    def settings(self, code: str | None = None, id: str | None = None) -> list[Setting]:
+        """The settings of one version of the code (None: the newest), in the order in which they came.
+
+        Args:
+            code: version of the code.
+            id: environment id; None: all.
+
+        Raises:
+            UnknownName: for a version or an id that is not there.
+        """
         columns = "problem, id, parameters, objective, better, code"
         with self._errors():
             query = f"SELECT {columns} FROM settings WHERE code = ? ORDER BY setting"
             rows = self._connection.execute(query, (self._code(code),)).fetchall()
-            return [Setting(p, i, _mapping(text), o, b, c) for p, i, text, o, b, c in rows]
+            found = [Setting(p, i, _mapping(text), o, b, c) for p, i, text, o, b, c in rows]
+        if id is not None and id not in (known := {setting.id for setting in found}):
+            raise UnknownName("environment id in the store", id, known)
+        return [setting for setting in found if id in (None, setting.id)]
 
     def manifests(self) -> list[dict[str, Any]]:
         """The manifests of all sweeps, in the order in which they began."""
         with self._errors():
             rows = self._connection.execute("SELECT manifest FROM manifests ORDER BY rowid").fetchall()
             return [dict(json.loads(text)) for (text,) in rows]
-
-    def leaderboard(self, code: str | None = None) -> pd.DataFrame:
-        """Means per setting and policy.
-
-        Args:
-            code: version of the code; None: the newest.
-
-        Returns:
-            a frame with the columns problem, id, setting (JSON), policy, options (JSON), objective, better,
-            trainings (of an agent, else 1), episodes (of all trainings), mean, bound (mean over the same
-            episodes; nan where one is not known), gap (from 0), seconds (of an episode's decisions).
-        """
-        pandas = require("pandas")
-        names = (
-            "problem id setting policy options objective better trainings episodes mean bound seconds".split()
-        )
-        with self._errors():
-            rows = self._connection.execute(LEADERBOARD, (self._code(code),)).fetchall()
-            frame = pandas.DataFrame(rows, columns=names)
-            frame = frame.astype(
-                {"trainings": int, "episodes": int, "mean": float, "bound": float, "seconds": float}
-            )
-        sign = np.where(frame["better"] == "max", -1.0, 1.0)
-        frame.insert(names.index("seconds"), "gap", sign * (frame["mean"] - frame["bound"]))
-        return cast("pd.DataFrame", frame)
 
     def frame(
         self, id: str | None = None, *, metrics: Sequence[str] | None = None, code: str | None = None
@@ -608,34 +578,28 @@ class ResultsStore:
             UnknownName: for an id, metric or version that is not there.
         """
         pandas = require("pandas")
-        settings = [s for s in self.settings(code) if id in (None, s.id)]
-        if id is not None and not settings:
-            raise UnknownName("environment id in the store", id, {s.id for s in self.settings(code)})
+        settings = self.settings(code, id)
         swept = list(dict.fromkeys(name for _, group in _by_id(settings) for name in swept_names(group)))
-        parts: dict[str, list[npt.NDArray[Any]]] = {}
-        owners: list[tuple[Any, ...]] = []
-        counts: list[int] = []
+        heads: list[tuple[Any, ...]] = []
+        parts = [pandas.DataFrame(columns=["seed", "episode", "metric", "value"])]
         known: dict[str, None] = {}
-        with self._errors():
-            for setting in settings:
-                for policy, training_seed, table in self._contenders(setting):
-                    known |= dict.fromkeys(table.names)
-                    tidy = table.tidy(metrics)
-                    for name, column in tidy.items():
-                        parts.setdefault(name, []).append(column)
-                    own = [setting.parameters.get(name) for name in swept]
-                    owners.append((setting.id, *own, policy, training_seed))
-                    counts.append(len(tidy["value"]))
+        for setting in settings:
+            own = [setting.parameters.get(name) for name in swept]
+            for line in self.contenders(setting):
+                known |= dict.fromkeys(line.values.columns)
+                parts.append(line.tidy(metrics))
+                heads.append((setting.id, *own, line.policy, line.training_seed))
         for name in metrics or ():
             if name not in known:
                 raise UnknownName("metric", name, known)
-        heads = pandas.DataFrame(owners, columns=["id", *swept, "policy", "training_seed"])
-        heads["training_seed"] = heads["training_seed"].astype("Int64")
-        if heads["training_seed"].isna().all():
-            del heads["training_seed"]
-        frame = heads.loc[heads.index.repeat(counts)].reset_index(drop=True)
+        frame = pandas.DataFrame(heads, columns=["id", *swept, "policy", "training_seed"])
+        frame["training_seed"] = frame["training_seed"].astype("Int64")
+        frame = frame.loc[frame.index.repeat([len(part) for part in parts[1:]])].reset_index(drop=True)
+        if frame["training_seed"].isna().all():
+            del frame["training_seed"]
+        tidy = pandas.concat(parts[1:] or parts, ignore_index=True)
         for name in ("episode", "seed", "metric", "value"):
-            frame[name] = np.concatenate(parts[name]) if parts else np.empty(0)
+            frame[name] = tidy[name]
         frame.attrs = {"swept": swept}
         if len({s.id for s in settings}) == 1:
             first = settings[0]
@@ -645,95 +609,66 @@ class ResultsStore:
                 frame.attrs["objective"] = first.objective
         return cast("pd.DataFrame", frame)
 
-    def tables(self, setting: Setting) -> Iterator[tuple[str, int | None, Table]]:
-        """(policy, training seed, its episodes with "bound" and "gap") of a setting of :meth:`settings`."""
+    def contenders(self, setting: Setting) -> Iterator[Contender]:
+        """Who was compared in a setting of :meth:`settings`, and what they came to."""
         with self._errors():
-            yield from self._contenders(setting)
-
-    def _contenders(self, setting: Setting) -> Iterator[tuple[str, int | None, Table]]:
-        """(policy, training seed, its episodes) of a setting."""
-        rows = self._connection.execute(
-            "SELECT line, policy, training_seed, seed, first, episodes, metrics, data FROM settings "
-            "JOIN lines USING (setting) JOIN results USING (line) LEFT JOIN outcomes USING (unit) "
-            "WHERE id = ? AND parameters = ? AND code = ? AND status = 'done' ORDER BY line, seed, first",
-            (setting.id, canonical(dict(setting.parameters)), setting.code),
-        )
-        lines: dict[int, tuple[Any, Any, list[tuple[Any, ...]]]] = {}
-        for line, policy, training_seed, *unit in rows:
-            if unit[-1] is None:
-                raise ValueError(f"seed {unit[0]} of {policy or 'the bounds'} has no outcomes")
-            lines.setdefault(line, (policy, training_seed, []))[2].append(tuple(unit))
-        bounds: dict[tuple[int, int], float] = {}
-        for policy, _, units in lines.values():
-            if policy is None:
-                table = _table(units)
-                spans = zip(table.seeds.tolist(), table.episodes.tolist(), strict=True)
-                bounds |= zip(spans, table.values[:, table.names.index("bound")].tolist(), strict=True)
-        for policy, training_seed, units in lines.values():
-            if policy is not None:
-                yield str(policy), training_seed, _certified(_table(units), bounds, setting)
+            rows = self._connection.execute(
+                "SELECT line, policy, training_seed, options, sum(policy_seconds) OVER (PARTITION BY line), "
+                "seed, first, episodes, metrics, data FROM settings "
+                "JOIN lines USING (setting) JOIN results USING (line) LEFT JOIN outcomes USING (unit) "
+                "WHERE id = ? AND parameters = ? AND code = ? AND status = 'done' ORDER BY line, seed, first",
+                (setting.id, canonical(dict(setting.parameters)), setting.code),
+            )
+            lines = [(own, _episodes(units)) for own, units in itertools.groupby(rows, lambda row: row[:5])]
+            bounds = [values["bound"] for (_, policy, *_), values in lines if policy is None]
+            sign = -1.0 if setting.better == "max" else 1.0
+            for (_, policy, training_seed, options, seconds), values in lines:
+                if policy is not None:
+                    values["bound"] = bounds[0].reindex(values.index) if bounds else np.nan
+                    values["gap"] = sign * (values[setting.objective] - values["bound"])
+                    yield Contender(str(policy), training_seed, _mapping(options), seconds, values)
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
-    """Episodes of a line.
+class Contender:
+    """A policy, or one training of an agent, in one setting.
 
     Attributes:
-        names: of the metrics.
-        seeds, episodes: [episodes].
-        values: [episodes, metrics].
-        kept: which of the values there are, [episodes, metrics].
+        policy: its label.
+        training_seed: of an agent.
+        options: of the policy; of an agent, its checksum.
+        seconds: that it took for the decisions of all its episodes.
+        values: a row for each (seed, episode) of the index, a column for each metric, "bound" and "gap".
     """
 
-    names: list[str]
-    seeds: npt.NDArray[np.int64]
-    episodes: npt.NDArray[np.int64]
-    values: F8
-    kept: npt.NDArray[np.bool_]
+    policy: str
+    training_seed: int | None
+    options: dict[str, Any]
+    seconds: float
+    values: pd.DataFrame
 
-    def tidy(self, metrics: Sequence[str] | None = None) -> dict[str, npt.NDArray[Any]]:
-        """Columns episode, seed, metric and value, a row for each value (of some metrics; None: all)."""
-        wanted = np.array([metrics is None or name in metrics for name in self.names])
-        rows, columns = np.nonzero(self.kept & wanted)
-        return {
-            "seed": self.seeds[rows],
-            "episode": self.episodes[rows],
-            "metric": np.array(self.names, dtype=object)[columns],
-            "value": self.values[rows, columns],
-        }
+    def tidy(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+        """Columns seed, episode, metric and value, a row for each value (of some metrics; None: all)."""
+        names = [name for name in self.values.columns if metrics is None or name in metrics]
+        long = cast("pd.Series[float]", self.values[names].stack(future_stack=True)).dropna()
+        return long.rename_axis(["seed", "episode", "metric"]).rename("value").reset_index()
 
 
-def _table(units: list[tuple[Any, ...]]) -> Table:
-    """The table of (seed, first, episodes, metrics, data) of each of a line's units."""
-    names = list(dict.fromkeys(name for text in {unit[3] for unit in units} for name in json.loads(text)))
-    seeds, episodes, values, kept = [], [], [], []
-    for seed, first, count, metrics, data in units:
-        own = json.loads(metrics)
-        part = np.frombuffer(data, dtype="<f8").reshape(count, len(own))
-        there = [names.index(name) for name in own]
-        whole, mask = np.full((count, len(names)), np.nan), np.zeros((count, len(names)), dtype=bool)
-        whole[:, there], mask[:, there] = part, True
-        seeds.append(np.full(count, seed, dtype=np.int64))
-        episodes.append(np.arange(first, first + count, dtype=np.int64))
-        values.append(whole)
-        kept.append(mask)
-    return Table(names, *map(np.concatenate, (seeds, episodes, values, kept)))
-
-
-def _certified(table: Table, bounds: Mapping[tuple[int, int], float], setting: Setting) -> Table:
-    """With "bound" and "gap" where the bound is known."""
-    spans = zip(table.seeds.tolist(), table.episodes.tolist(), strict=True)
-    bound = np.array([bounds.get(span, np.nan) for span in spans])
-    sign = -1.0 if setting.better == "max" else 1.0
-    gap = sign * (table.values[:, table.names.index(setting.objective)] - bound)
-    there = np.isfinite(bound)
-    return Table(
-        [*table.names, "bound", "gap"],
-        table.seeds,
-        table.episodes,
-        np.column_stack([table.values, bound, gap]),
-        np.column_stack([table.kept, there, there]),
-    )
+def _episodes(units: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
+    """Values by (seed, episode), of rows that end in a unit's seed, first, episodes, metrics and data."""
+    pandas = require("pandas")
+    parts = []
+    for metrics, group in itertools.groupby(units, lambda row: row[-2]):
+        rows = list(group)
+        if metrics is None:
+            raise ValueError(f"seed {rows[0][-5]} of {rows[0][1] or 'the bounds'} has no outcomes")
+        seeds, firsts, counts, _, data = zip(*(row[-5:] for row in rows), strict=True)
+        episodes = [np.arange(first, first + count) for first, count in zip(firsts, counts, strict=True)]
+        names = json.loads(metrics)
+        values = np.frombuffer(b"".join(data), dtype="<f8").reshape(sum(counts), len(names))
+        index = pandas.MultiIndex.from_arrays([np.repeat(seeds, counts), np.concatenate(episodes)])
+        parts.append(pandas.DataFrame(values, index, names))
+    return cast("pd.DataFrame", pandas.concat(parts))
 
 
 def _by_id(settings: Sequence[Setting]) -> Iterator[tuple[str, list[Setting]]]:

@@ -412,19 +412,15 @@ def _execute(task: tuple[Unit, Job]) -> _Ran:
 
 def _missing(episodes: int, chunk: int | None, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
     """The episodes below ``episodes`` that no span (first, count) has, in runs that no chunk's end is in."""
-    there = np.zeros(episodes + 1, dtype=bool)
-    there[episodes] = True
+    missing = np.ones(episodes, dtype=bool)
     for first, count in spans:
-        there[first : first + count] = True
-    first = 0
-    while first < episodes:
-        if there[first]:
-            first += 1
-            continue
-        end = episodes if chunk is None else min(episodes, (first // chunk + 1) * chunk)
-        end = first + int(np.argmax(there[first : end + 1])) if there[first : end + 1].any() else end
-        yield range(first, end)
-        first = end
+        missing[first : first + count] = False
+    left = np.flatnonzero(missing)
+    ends = np.diff(left) > 1
+    if chunk is not None:
+        ends |= left[1:] % chunk == 0
+    for run in np.split(left, np.flatnonzero(ends) + 1) if len(left) else ():
+        yield range(int(run[0]), int(run[-1]) + 1)
 
 
 def _units(
@@ -484,15 +480,16 @@ def run_sweep(
                 )
             )
             run = uuid.uuid4().hex
-            bar = runner.Progress(sum(unit.episodes for unit, _ in left), progress)
             tasks = ((unit, _job(run, unit, contender)) for unit, contender in left)
-            with contextlib.closing(workers.run(_execute, tasks)) as results:
+            with (
+                runner.progress_bar(sum(unit.episodes for unit, _ in left), progress) as advance,
+                contextlib.closing(workers.run(_execute, tasks)) as results,
+            ):
                 try:
                     for (unit, _), outcome in results:
                         done += _keep(store, unit, outcome)
-                        bar.advance(unit.episodes)
+                        advance(unit.episodes)
                 finally:
-                    bar.close()
                     runner.Environments.clear()
         failed = _failed(store, settings, spec)
     return SweepResult(done, skipped, failed, time.monotonic() - began)

@@ -5,7 +5,7 @@ of ATA-Greedy. Both are integral, compare in integers only, and are deterministi
 
 The kernels (``balance_into``, ``greedy_into``) work on preallocated arrays and allocate nothing.
 
-Source: thesis 004, sections 3.2.1 and 3.2.2 (Algorithms 1 and 2) and 3.2.4 (ATA-Greedy).
+Source: guan2022, sections 3.2.1 and 3.2.2 (Algorithms 1 and 2) and 3.2.4 (ATA-Greedy).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "make_placement_scratch",
     "make_site_lists",
     "place",
+    "read_instance",
     "whole",
 ]
 
@@ -467,17 +468,21 @@ def greedy_into(
             _fill_group(demand[k], k, lists, slots, load, placement, scratch.site_from)
 
 
-def _checked(
-    demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, load: npt.ArrayLike
-) -> tuple[Integers, SiteLists, Integers, Integers]:
-    site_slots = whole("slots", slots, (None,), 1)
-    lists = make_site_lists(sites, site_slots.size)
-    tasks = whole("demand", demand, (lists.sites.shape[0],))
-    taken = whole("load", load, (site_slots.size,))
-    homeless = (tasks > 0) & ~(lists.sites >= 0).any(axis=1)
+def read_instance(
+    demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, jobs: tuple[None, ...], least: int = 0
+) -> tuple[Integers, SiteLists, Integers]:
+    """The demand [*jobs, K], the sites of the groups and the slots [M] (each at least ``least``), checked.
+
+    Raises:
+        InvalidParameter: malformed input, or a group with tasks and no site.
+    """
+    capacity = whole("slots", slots, (None,), least)
+    lists = make_site_lists(sites, capacity.size)
+    tasks = whole("demand", demand, (*jobs, lists.sites.shape[0]))
+    homeless = (np.atleast_2d(tasks) > 0).any(axis=0) & ~(lists.sites >= 0).any(axis=1)
     if homeless.any():
         raise InvalidParameter(f"sites[{int(np.argmax(homeless))}]: the group has tasks and no site")
-    return tasks, lists, site_slots, taken
+    return tasks, lists, capacity
 
 
 def balance(
@@ -507,9 +512,10 @@ def balance(
     Raises:
         InvalidParameter: malformed input, or a group with tasks and no site.
 
-    Source: thesis 004, Algorithm 1 (BTAwJ: ``load`` zero) and Algorithm 2 (BTAaJ).
+    Source: guan2022, Algorithm 1 (BTAwJ: ``load`` zero) and Algorithm 2 (BTAaJ).
     """
-    tasks, lists, site_slots, taken = _checked(demand, sites, slots, load)
+    tasks, lists, site_slots = read_instance(demand, sites, slots, (), 1)
+    taken = whole("load", load, (site_slots.size,))
     unit = math.gcd(*site_slots.tolist()) if fine else 1
     placement = np.zeros(lists.sites.shape, dtype=np.int64)
     scratch = make_placement_scratch(tasks.size, site_slots.size)
@@ -545,10 +551,11 @@ def greedy_balance(
     Raises:
         InvalidParameter: malformed input, or a group with tasks and no site.
 
-    Source: thesis 004, section 3.2.4. Deviations: loads are taken per slot, and the remainder goes to the
+    Source: guan2022, section 3.2.4. Deviations: loads are taken per slot, and the remainder goes to the
     lowest index, unless ``literal``.
     """
-    tasks, lists, site_slots, taken = _checked(demand, sites, slots, load)
+    tasks, lists, site_slots = read_instance(demand, sites, slots, (), 1)
+    taken = whole("load", load, (site_slots.size,))
     placement = np.zeros(lists.sites.shape, dtype=np.int64)
     scratch = make_placement_scratch(tasks.size, site_slots.size)
     greedy_into(tasks, lists, site_slots, taken.copy(), placement, scratch, literal)

@@ -12,7 +12,7 @@ A linear job buys all or nothing, so that the dual has kinks, and its minimum mo
 get a little curvature, around the amounts that they had with more of it (the proximal point method): a few
 rounds reach the optimum up to rounding. The result carries its own proof: the gap of the dual as it is.
 
-Source: paper 002, Algorithm 1 and section III. The kernel (``solve_slot``) allocates nothing.
+Source: zheng2016, Algorithm 1 and section III. The kernel (``solve_slot``) allocates nothing.
 """
 
 from __future__ import annotations
@@ -701,7 +701,7 @@ def dual_prices(
     Raises:
         InvalidParameter: a shape that does not match, or a number that is out of range.
 
-    Source: paper 002, Algorithm 1. Deviations: none; the paper leaves the solver open.
+    Source: zheng2016, Algorithm 1. Deviations: none; the paper leaves the solver open.
     """
     y = np.array(served, dtype=np.float64)
     u = np.array(cap, dtype=np.float64)

@@ -4,7 +4,7 @@ They are there for comparison: ``max_min`` and ``completion_shares`` give the sa
 exactly, and much faster. What the thesis prints is wrong in places; these functions implement what it
 means, and what it prints with ``literal=True``.
 
-Source: thesis 004, Algorithms 5 (AMF), 6, 7 (GAMF) and 8; sharing incentives by (4.3), (4.4) and (5.24).
+Source: guan2022, Algorithms 5 (AMF), 6, 7 (GAMF) and 8; sharing incentives by (4.3), (4.4) and (5.24).
 """
 
 from __future__ import annotations
@@ -72,12 +72,13 @@ class _Programs:
         self,
         objective: Floats,
         rows: list[tuple[Any, Floats]],
-        lower: Floats,
+        lower: Floats | None = None,
         upper: Floats | None = None,
     ) -> Floats | None:
         """The variables with the largest objective under rows <= bounds, capacities and demands.
 
-        Variables beyond those of the allocation (T or y) are at least 0. None if infeasible.
+        ``lower`` is that of the programs by default. Variables beyond those of the allocation (T or y) are at
+        least 0. None if infeasible.
         """
         if objective.size == 0:  # HiGHS wants a variable
             return None if any((limit < -GIVE).any() for _, limit in rows) else objective
@@ -88,9 +89,11 @@ class _Programs:
             (self.of_site, self.slots.astype(np.float64)),
             (self.of_group, self.group_demand),
         ):
-            padding = csr_matrix((matrix.shape[0], objective.size - matrix.shape[1]))
-            blocks.append(csr_matrix(_beside(matrix, padding)))
+            padded = csr_matrix(matrix)
+            padded.resize(matrix.shape[0], objective.size)
+            blocks.append(padded)
             bounds.append(limit)
+        lowest = self.lower if lower is None else lower
         highest = np.full(self.count, np.inf) if upper is None else upper
         solve: Any = linprog  # its stubs do not know sparse matrices
         result = solve(
@@ -98,7 +101,7 @@ class _Programs:
             A_ub=vstack(blocks, format="csr"),
             b_ub=np.concatenate(bounds),
             bounds=np.column_stack(
-                [np.concatenate([lower, np.zeros(extra)]), np.concatenate([highest, np.full(extra, np.inf)])]
+                [np.concatenate([lowest, np.zeros(extra)]), np.concatenate([highest, np.full(extra, np.inf)])]
             ),
             method="highs",
             options=SOLVER,
@@ -120,10 +123,6 @@ class _Programs:
         result = np.zeros((*self.demand.shape, self.lists.shape[1]))
         result[self.job, self.kind, self.slot] = variables[: self.count]
         return result
-
-
-def _beside(left: Any, right: Any) -> Any:
-    return hstack([left, right]) if right.shape[1] else left
 
 
 def linear_max_min(
@@ -156,7 +155,7 @@ def linear_max_min(
         InvalidParameter: malformed input.
         InfeasibleInstance: no allocation reaches the floors, or the printed algorithm never ends.
 
-    Source: thesis 004, Algorithm 5 (groups with one site) and Algorithm 7. Deviations: a candidate is tried
+    Source: guan2022, Algorithm 5 (groups with one site) and Algorithm 7. Deviations: a candidate is tried
     with the others at T or more, and its own sum maximised (line 13, line 16: floors can lie above T);
     demands are summed over groups (Algorithm 7, line 12), and a free site counts where the job has an
     unfinished group (line 15).
@@ -176,14 +175,11 @@ def linear_max_min(
     while undecided:
         decided = [i for i in range(jobs) if i not in undecided]
         matrix = programs.of_job[undecided]
-        level_rows = [(_beside(-matrix, csr_matrix(np.ones((len(undecided), 1)))), np.zeros(len(undecided)))]
+        level_rows = [(hstack([-matrix, csr_matrix(np.ones((len(undecided), 1)))]), np.zeros(len(undecided)))]
         found = None
         for give in (GIVE, 10 * GIVE, 100 * GIVE):
-            found = programs.maximise(
-                np.append(np.zeros(count), 1.0),
-                level_rows + programs.fixed(decided, aggregates, give) + floor_rows,
-                programs.lower,
-            )
+            rows = level_rows + programs.fixed(decided, aggregates, give) + floor_rows
+            found = programs.maximise(np.append(np.zeros(count), 1.0), rows)
             if found is not None or not decided:
                 break
         if found is None:
@@ -193,9 +189,7 @@ def linear_max_min(
         if literal:
             rows = [(-matrix, np.full(len(undecided), GIVE - level))]
             early = programs.of_job.T @ np.arange(jobs, 0, -1.0)
-            favoured = programs.maximise(
-                early, rows + programs.fixed(decided, aggregates) + floor_rows, programs.lower
-            )
+            favoured = programs.maximise(early, rows + programs.fixed(decided, aggregates) + floor_rows)
             variables = variables if favoured is None else favoured
         sums = programs.of_job @ variables
         free = programs.slots - programs.of_site @ variables > TOLERANCE
@@ -220,9 +214,7 @@ def linear_max_min(
                     rows = [(-programs.of_job[others], np.full(len(others), GIVE - level))]
                 decided = [i for i in range(jobs) if i not in undecided]
                 own = np.asarray(programs.of_job[[job]].toarray()).ravel()
-                best = programs.maximise(
-                    own, rows + programs.fixed(decided, aggregates) + floor_rows, programs.lower
-                )
+                best = programs.maximise(own, rows + programs.fixed(decided, aggregates) + floor_rows)
                 if best is not None and own @ best > level + GROWTH:
                     continue
             aggregates[job] = level
@@ -263,7 +255,7 @@ def linear_completion_shares(
         InvalidParameter: malformed input.
         InfeasibleInstance: no allocation has these aggregates.
 
-    Source: thesis 004, Algorithm 6 (groups with one site) and Algorithm 8. Deviations: a_ijk >= 0.
+    Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8. Deviations: a_ijk >= 0.
     """
     programs = _Programs(demand, sites, slots, floors)
     jobs = programs.jobs
@@ -288,7 +280,7 @@ def linear_completion_shares(
         if groups.size:
             rows = [
                 (
-                    _beside(-programs.of_group[groups], csr_matrix(programs.group_demand[groups][:, None])),
+                    hstack([-programs.of_group[groups], csr_matrix(programs.group_demand[groups][:, None])]),
                     np.zeros(groups.size),
                 )
             ]

@@ -16,9 +16,9 @@ floors). With weights or other floors, cuts within 2 J units count as equal. An 
 aggregates up to 2 J units, for 1000 jobs and 2000 slots 2e-9.
 
 The kernels (``load_network``, ``hold_in_network``, ``share_into``, ``complete_into``) work on a preallocated
-:class:`Network` and allocate nothing; so do ``isolated_into``, ``water_into`` and ``unit_scale``.
+:class:`Network` and allocate nothing; so do ``water_into`` and ``unit_scale``.
 
-Source: thesis 004, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
+Source: guan2022, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
 Fujishige's decomposition of a polymatroid, not the thesis's linear programs (see ``linear``).
 """
 
@@ -33,21 +33,13 @@ import numpy.typing as npt
 from schedgym.core.arrays import Floats, Integers, allocate
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.errors import InfeasibleInstance, InvalidParameter
-from schedgym.solvers.balance import (
-    PlacementScratch,
-    SiteLists,
-    make_placement_scratch,
-    make_site_lists,
-    place,
-    whole,
-)
+from schedgym.solvers.balance import make_placement_scratch, place, read_instance, whole
 
 __all__ = [
     "Network",
     "complete_into",
     "completion_shares",
     "hold_in_network",
-    "isolated_into",
     "isolated_share",
     "load_network",
     "make_network",
@@ -917,14 +909,9 @@ def _solved(
     weights: npt.ArrayLike | None,
 ) -> tuple[Network, Integers, int, int]:
     """The solved network, the demand, A, and the units in a slot."""
-    capacity = whole("slots", slots, (None,))
-    lists = make_site_lists(sites, capacity.size)
+    tasks, lists, capacity = read_instance(demand, sites, slots, (None,))
     kinds, width = lists.sites.shape
-    tasks = whole("demand", demand, (None, kinds))
     jobs = tasks.shape[0]
-    reachable = lists.sites.max(axis=1, initial=-1) >= 0
-    if tasks[:, ~reachable].any():
-        raise InvalidParameter(f"sites[{int(np.argmin(reachable))}]: the group has tasks and no site")
     scale = unit_scale(capacity) if floors is None else unit_scale(capacity, max(jobs, 1))
     network = make_network(jobs, kinds, width, capacity.size, int(np.count_nonzero(tasks)))
     load_network(tasks, lists.sites, capacity, scale, jobs, network)
@@ -988,7 +975,7 @@ def max_min(
         InvalidParameter: malformed input, or a group with tasks and no site.
         InfeasibleInstance: no allocation reaches the floors.
 
-    Source: thesis 004, sections 4.3 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
+    Source: guan2022, sections 4.3 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
     """
     network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
     allocation = np.zeros((*tasks.shape, width))
@@ -1027,7 +1014,7 @@ def completion_shares(
         InvalidParameter: malformed input, or a group with tasks and no site.
         InfeasibleInstance: no allocation reaches the floors.
 
-    Source: thesis 004, Algorithm 6 (groups with one site) and Algorithm 8. Deviations: flows instead of
+    Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8. Deviations: flows instead of
     linear programs.
     """
     network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
@@ -1040,41 +1027,6 @@ def completion_shares(
     allocation = np.zeros((*tasks.shape, width))
     _gather(network, jobs, width, scale, allocation)
     return network.share.copy(), allocation, rate
-
-
-@pure_kernel
-def isolated_into(
-    demand: Integers,
-    lists: SiteLists,
-    slots: Integers,
-    sharers: int,
-    wanted: Integers,
-    placement: Integers,
-    scratch: PlacementScratch,
-    share: Floats,
-) -> None:
-    """:func:`isolated_share` for kernels.
-
-    Args:
-        demand: [>= jobs, K] tasks; the kinds with tasks have a site.
-        lists: available sites.
-        slots: [M].
-        sharers: n.
-        wanted: [K] work space.
-        placement: [K, A] work space.
-        scratch: work space.
-        share: [jobs] written, in slots.
-    """
-    for i in range(share.shape[0]):
-        total = 0
-        for k in range(demand.shape[1]):
-            wanted[k] = (
-                int(demand[i, k]) * sharers
-            )  # in parts of a slot, of which a site has as many as slots
-            total += wanted[k]
-        for j in range(slots.shape[0]):
-            scratch.room[j] = slots[j]
-        share[i] = (total - place(wanted, lists, placement, scratch)) / sharers
 
 
 def isolated_share(
@@ -1094,22 +1046,18 @@ def isolated_share(
     Raises:
         InvalidParameter: malformed input, or a group with tasks and no site.
 
-    Source: thesis 004, (5.21) to (5.23).
+    Source: guan2022, (5.21) to (5.23).
     """
-    capacity = whole("slots", slots, (None,))
-    lists = make_site_lists(sites, capacity.size)
-    tasks = whole("demand", demand, (None, lists.sites.shape[0]))
-    reachable = lists.sites.max(axis=1, initial=-1) >= 0
-    if tasks[:, ~reachable].any():
-        raise InvalidParameter(f"sites[{int(np.argmin(reachable))}]: the group has tasks and no site")
+    tasks, lists, capacity = read_instance(demand, sites, slots, (None,))
     among = tasks.shape[0] if sharers is None else sharers
     if among < 1 and tasks.shape[0]:
         raise InvalidParameter(f"sharers: must be at least 1, got {among}")
     scratch = make_placement_scratch(lists.sites.shape[0], capacity.size)
     placement = np.zeros(lists.sites.shape, dtype=np.int64)
-    wanted = np.zeros(lists.sites.shape[0], dtype=np.int64)
     share = np.zeros(tasks.shape[0])
-    isolated_into(tasks, lists, capacity, among, wanted, placement, scratch, share)
+    for i, wanted in enumerate(tasks * among):  # in parts of a slot, of which a site has as many as slots
+        scratch.room[:] = capacity
+        share[i] = (wanted.sum() - place(wanted, lists, placement, scratch)) / among
     return share
 
 
@@ -1148,7 +1096,7 @@ def water_filling(capacity: npt.ArrayLike, demand: npt.ArrayLike) -> Floats:
     Raises:
         InvalidParameter: shapes that do not match, or a number that is negative or not finite.
 
-    Source: thesis 004, section 4.1. Deviations: a demand equal to the level is met ("<" is "<=").
+    Source: guan2022, section 4.1. Deviations: a demand equal to the level is met ("<" is "<=").
     """
     wanted = np.asarray(demand, dtype=np.float64)
     held = np.asarray(capacity, dtype=np.float64)

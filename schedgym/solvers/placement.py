@@ -12,7 +12,7 @@ The helpers are inlined into kernels and take a job as rows ``first`` to ``first
 after every move (some 0.1 us), so that what a search does next depends on the placement alone, not on how
 it got there. E <= E_MAX means E <= E_MAX (1 + 1e-12) throughout.
 
-Source: paper 001: Eq. 16 (OptRA), Algorithms 1 (TaPRA), 2 (REC), 3 (local search), TaPRA-fast, and the rivals
+Source: shi2017: Eq. 16 (OptRA), Algorithms 1 (TaPRA), 2 (REC), 3 (local search), TaPRA-fast, and the rivals
 Min-Min, MM-GA and GSA of section 6.
 """
 
@@ -41,9 +41,7 @@ __all__ = [
     "equal_share_vcpu",
     "evaluate",
     "evaluate_plan",
-    "finish_from",
     "is_alive",
-    "is_valid_move",
     "largest_capacity",
     "least_energy",
     "local_search",
@@ -51,7 +49,6 @@ __all__ = [
     "make_membership",
     "make_population",
     "make_scratch",
-    "min_min",
     "most_efficient",
     "move_time",
     "optra_vcpu",
@@ -274,6 +271,53 @@ def most_efficient(first: int, tasks: int, load: Floats, efficiency: Floats, pla
 
 
 @helper
+def _share_time(largest: float, count: int, limit: float) -> float:
+    """How long a group takes whose tasks have equal shares."""
+    return largest / (limit / count) if limit > 0.0 else math.inf
+
+
+@helper
+def _evaluate_by(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
+    """Evaluate a placement by Eq. 16, or by equal shares: then ``group_load`` is the largest Leq."""
+    groups = job.limits.shape[0]
+    for k in range(groups):
+        scratch.count[k] = 0
+        scratch.group_load[k] = 0.0
+        if equal:
+            scratch.second[k] = 0.0
+            scratch.owner[k] = -1
+    energy = 0.0
+    for t in range(job.tasks):
+        j = placement[t]
+        leq = 0.0
+        if j >= 0:
+            leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
+            energy += leq
+            for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
+                k = job.membership.server_group[e]
+                scratch.count[k] += 1
+                if not equal:
+                    scratch.group_load[k] += leq
+                elif leq > scratch.group_load[k]:
+                    scratch.second[k] = scratch.group_load[k]
+                    scratch.group_load[k] = leq
+                    scratch.owner[k] = t
+                elif leq > scratch.second[k]:
+                    scratch.second[k] = leq
+        scratch.leq[t] = leq
+    jct = 0.0
+    for k in range(groups):
+        time = 0.0
+        if scratch.count[k] > 0 and equal:
+            time = _share_time(scratch.group_load[k], scratch.count[k], job.limits[k])
+        elif scratch.count[k] > 0:
+            time = _over(scratch.group_load[k], job.limits[k])
+        scratch.group_time[k] = time
+        jct = max(jct, time)
+    return jct, energy
+
+
+@helper
 def evaluate(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
     """Evaluate a placement by Eq. 16.
 
@@ -285,76 +329,7 @@ def evaluate(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, 
     Returns:
         Completion time [s] (inf if a group without resources is loaded) and energy of the tasks placed.
     """
-    groups = job.limits.shape[0]
-    for k in range(groups):
-        scratch.count[k] = 0
-        scratch.group_load[k] = 0.0
-    energy = 0.0
-    for t in range(job.tasks):
-        j = placement[t]
-        leq = 0.0
-        if j >= 0:
-            leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
-            energy += leq
-            add_load(j, leq, job.membership, scratch.count, scratch.group_load)
-        scratch.leq[t] = leq
-    jct = 0.0
-    for k in range(groups):
-        time = 0.0
-        if scratch.count[k] > 0:
-            time = _over(scratch.group_load[k], job.limits[k])
-        scratch.group_time[k] = time
-        jct = max(jct, time)
-    return jct, energy
-
-
-@helper
-def _share_time(largest: float, count: int, limit: float) -> float:
-    """How long a group takes whose tasks have equal shares."""
-    return largest / (limit / count) if limit > 0.0 else math.inf
-
-
-@helper
-def _evaluate_equal(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
-    """Like :func:`evaluate`, by equal shares: ``group_load`` is the largest Leq."""
-    groups = job.limits.shape[0]
-    for k in range(groups):
-        scratch.count[k] = 0
-        scratch.group_load[k] = 0.0
-        scratch.second[k] = 0.0
-        scratch.owner[k] = -1
-    energy = 0.0
-    for t in range(job.tasks):
-        j = placement[t]
-        leq = 0.0
-        if j >= 0:
-            leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
-            energy += leq
-            for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
-                k = job.membership.server_group[e]
-                scratch.count[k] += 1
-                if leq > scratch.group_load[k]:
-                    scratch.second[k] = scratch.group_load[k]
-                    scratch.group_load[k] = leq
-                    scratch.owner[k] = t
-                elif leq > scratch.second[k]:
-                    scratch.second[k] = leq
-        scratch.leq[t] = leq
-    jct = 0.0
-    for k in range(groups):
-        time = 0.0
-        if scratch.count[k] > 0:
-            time = _share_time(scratch.group_load[k], scratch.count[k], job.limits[k])
-        scratch.group_time[k] = time
-        jct = max(jct, time)
-    return jct, energy
-
-
-@helper
-def _evaluate_by(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
-    if equal:
-        return _evaluate_equal(job, placement, scratch)
-    return evaluate(job, placement, scratch)
+    return _evaluate_by(job, False, placement, scratch)
 
 
 @helper
@@ -432,19 +407,6 @@ def move_time(job: Job, task: int, server: int, leq: float, placement: Places, s
     time = time_on(server, leq, job.membership, job.limits, scratch.group_load)
     _drop(job, task, placement, scratch)
     return time
-
-
-@helper
-def is_valid_move(
-    job: Job, task: int, server: int, energy: float, placement: Places, scratch: PlanScratch
-) -> bool:
-    """Whether a move keeps the cap and makes the task's time smaller and finite; after :func:`evaluate`."""
-    leq = job.load[job.first + task] / job.efficiency[job.first + task, server]
-    if not affords(energy - scratch.leq[task] + leq, job.energy_cap):
-        return False
-    time = move_time(job, task, server, leq, placement, scratch)
-    now = server_time(placement[task], job.membership, scratch)
-    return time < math.inf and time < now * (1.0 - STRICT)
 
 
 @helper
@@ -674,21 +636,6 @@ def reduce_energy(job: Job, equal: bool, placement: Places, scratch: PlanScratch
 
 
 @helper
-def _result(job: Job, placement: Places, scratch: PlanScratch) -> float:
-    jct, energy = evaluate(job, placement, scratch)
-    return jct if affords(energy, job.energy_cap) else math.inf
-
-
-@helper
-def finish_from(job: Job, placement: Places, scratch: PlanScratch) -> float:
-    """Phases II and III of TaPRA: REC, then the local search; the completion time, inf if that fails."""
-    if not reduce_energy(job, False, placement, scratch):
-        return math.inf
-    jct, energy = local_search(job, placement, scratch)
-    return jct if affords(energy, job.energy_cap) else math.inf
-
-
-@helper
 def _rescue(job: Job, placement: Places, scratch: PlanScratch) -> bool:
     """The first moves of the local search, from the most efficient servers to ones with resources.
 
@@ -836,19 +783,6 @@ def _min_min_into(job: Job, equal: bool, placement: Places, scratch: PlanScratch
         _min_min_equal(job, placement, scratch)
     else:
         _min_min_optra(job, placement, scratch)
-
-
-@helper
-def min_min(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> float:
-    """Min-Min, then REC: the completion time by Eq. 16, inf if that fails.
-
-    Task by task the placement with the smallest completion time so far (by equal shares if ``equal``), ties
-    the smallest time of the task itself, task, server.
-    """
-    _min_min_into(job, equal, placement, scratch)
-    if not reduce_energy(job, equal, placement, scratch):
-        return math.inf
-    return _result(job, placement, scratch)
 
 
 @helper
@@ -1022,6 +956,15 @@ def _size_tasks(
     return jct
 
 
+@helper
+def _result(job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
+    """Set the vCPU of the tasks if the placement is within the cap; the completion time, else inf."""
+    jct, energy = evaluate(job, placement, scratch)
+    if not affords(energy, job.energy_cap):
+        return math.inf
+    return _size_tasks(job, equal, jct, placement, vcpu, scratch)
+
+
 @pure_kernel
 def evaluate_plan(
     job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: PlanScratch
@@ -1044,16 +987,26 @@ def plan_tapra_fast(job: Job, placement: Places, vcpu: Floats, scratch: PlanScra
 
 @pure_kernel
 def plan_finish_from(job: Job, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
-    """:func:`finish_from` with the vCPU of the tasks."""
-    jct = finish_from(job, placement, scratch)
+    """Phases II and III of TaPRA: REC, then the local search; the completion time, inf if that fails."""
+    jct = math.inf
+    if reduce_energy(job, False, placement, scratch):
+        jct, energy = local_search(job, placement, scratch)
+        if not affords(energy, job.energy_cap):
+            jct = math.inf
     return _size_tasks(job, False, jct, placement, vcpu, scratch)
 
 
 @pure_kernel
 def plan_min_min(job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
-    """:func:`min_min` with the vCPU of the tasks, by equal shares if ``equal``; the completion time then."""
-    jct = min_min(job, equal, placement, scratch)
-    return _size_tasks(job, equal, jct, placement, vcpu, scratch)
+    """Min-Min, then REC: the completion time, by equal shares if ``equal``; inf if that fails.
+
+    Task by task the placement with the smallest completion time so far (by equal shares if ``equal``), ties
+    the smallest time of the task itself, task, server.
+    """
+    _min_min_into(job, equal, placement, scratch)
+    if not reduce_energy(job, equal, placement, scratch):
+        return math.inf
+    return _result(job, equal, placement, vcpu, scratch)
 
 
 @pure_kernel
@@ -1094,5 +1047,4 @@ def plan_genetic(
     """
     if not _evolve(job, equal, anneal, size, generations, seed, population, placement, scratch):
         return math.inf
-    jct = _result(job, placement, scratch)
-    return _size_tasks(job, equal, jct, placement, vcpu, scratch)
+    return _result(job, equal, placement, vcpu, scratch)

@@ -14,7 +14,7 @@ would lower T. For any prices y_k >= 0 of the groups with sum y_k = 1, and w >= 
 
 with the minimum over all servers: that is the proof of the bound, whatever the solver did.
 
-Source: paper 001, section 4 (SJS-Relax-LP, named SJS-Divisible in its Algorithm 1).
+Source: shi2017, section 4 (SJS-Relax-LP, named SJS-Divisible in its Algorithm 1).
 """
 
 from __future__ import annotations
@@ -130,10 +130,6 @@ class _Program:
         self.groups = bounds.size
         self.scale = float(leq.min(axis=1).sum()) / float(bounds.sum())  # of T, a guess at its size
         self.matrix = matrix / bounds[:, None]  # [groups, servers] 1 / B_k where the server is in the group
-        server, group = np.nonzero(matrix.T)
-        self.group = group
-        self.degree = np.bincount(server, minlength=self.servers)
-        self.start = np.concatenate([[0], np.cumsum(self.degree)])
         self.chosen = np.zeros(leq.shape, dtype=np.bool_)
         self.choose(leq, FIRST_COLUMNS)
         # of every server the task that it suits best: else, among many servers, those without a column have
@@ -190,31 +186,20 @@ class _Program:
 
         columns = task.size
         leq = self.leq[task, server]
-        capped = self.room < math.inf
         # each column: its server's groups, then energy; T: every group
-        degree = self.degree[server]
-        begin = np.concatenate([[0], np.cumsum(degree)])
-        within = np.arange(begin[-1]) - np.repeat(begin[:-1], degree)
-        group = self.group[np.repeat(self.start[server], degree) + within]
-        value = np.repeat(leq, degree) / (self.bounds[group] * self.scale)
-        if capped:
-            group = np.insert(group, begin[1:], self.groups)
-            value = np.insert(value, begin[1:], leq / self.room)
-            begin = begin + np.arange(columns + 1)
-        upper = csc_matrix(
-            (
-                np.concatenate([value, np.full(self.groups, -1.0)]),
-                np.concatenate([group, np.arange(self.groups)]),
-                np.append(begin, begin[-1] + self.groups),
-            ),
-            shape=(self.groups + capped, columns + 1),
-        )
-        right = np.zeros(self.groups + capped)
-        right[self.groups :] = 1.0
-        whole = csc_matrix(
-            (np.ones(columns), task, np.minimum(np.arange(columns + 2), columns)),
-            shape=(self.tasks, columns + 1),
-        )
+        column, group = np.nonzero(self.matrix.T[server])
+        rows = [group, np.arange(self.groups)]
+        places = [column, np.full(self.groups, columns)]
+        amounts = [leq[column] / (self.bounds[group] * self.scale), np.full(self.groups, -1.0)]
+        right = np.zeros(self.groups)
+        if self.room < math.inf:
+            rows.append(np.full(columns, self.groups))
+            places.append(np.arange(columns))
+            amounts.append(leq / self.room)
+            right = np.append(right, 1.0)
+        entries = (np.concatenate(amounts), (np.concatenate(rows), np.concatenate(places)))
+        upper = csc_matrix(entries, shape=(right.size, columns + 1))
+        whole = csc_matrix((np.ones(columns), (task, np.arange(columns))), shape=(self.tasks, columns + 1))
         cost = np.zeros(columns + 1)
         cost[-1] = 1.0
         program = {"A_ub": upper, "b_ub": right, "A_eq": whole, "b_eq": np.ones(self.tasks)}

@@ -52,15 +52,18 @@ def read_trace(
         path: the file of tasks, or of jobs; for formats published in parts, also their folder.
         nodes: the file of machines, for formats that have one.
         format: a name of :func:`formats`; None goes by the first line of the (first) file.
-        on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
-        limit: read only the first so many valid tasks (jobs) of the file; None reads all.
+        on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them under
+            "malformed" (of machines: "machine: malformed").
+        limit: read only the first so many valid tasks (jobs) of the file (what follows is not even checked);
+            None reads all.
 
     Returns:
         a trace of tasks in seconds, cores and GiB (or shares, see :attr:`Trace.unit`); of a format that
         knows jobs by their data only, a :class:`JobTrace` in seconds and bytes.
 
     Raises:
-        TraceFormatError: when the file is of no known format, or breaks its format.
+        TraceFormatError: when the file is of no known format, or breaks its format (naming file, line,
+            column and reason), or when no task, job or machine is left.
         UnknownName: when there is no such format.
         InvalidParameter: when ``on_error`` or ``limit`` is invalid, or ``nodes`` is given for a format
             without machines.
@@ -105,12 +108,7 @@ def inspect_trace(
 ) -> dict[str, Any]:
     """Summary facts of a trace, as JSON-serialisable values.
 
-    Args:
-        path: the file of tasks, or of jobs, or a folder of parts.
-        nodes: the file of machines, for formats that have one.
-        on_error: "raise" or "skip", as in :func:`read_trace`.
-        format: a name of :func:`formats`; None goes by the first line of the file.
-        limit: read only the first so many valid tasks (jobs) of the file; None reads all.
+    Arguments and errors are those of :func:`read_trace`.
 
     Returns:
         a dictionary with
@@ -136,9 +134,6 @@ def inspect_trace(
           the tasks' volume (demand times duration) over the capacity of all machines between the first
           and the last arrival, None when these coincide. A memory that no machine tells limits nothing,
           and its facts are None.
-
-    Raises:
-        TraceFormatError, UnknownName, InvalidParameter, FileNotFoundError: as :func:`read_trace`.
     """
     trace = read_trace(path, nodes=nodes, format=format, on_error=on_error, limit=limit)
     facts: dict[str, Any] = {

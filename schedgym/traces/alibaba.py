@@ -59,21 +59,8 @@ def read_alibaba(
     positive are left out and counted under "execution <= 0". Every phase counts, also Failed and Pending.
     Columns are found by their names in the header; those of GPUs, and unknown ones, are ignored.
 
-    Args:
-        path: list of pods, ``.csv`` or ``.csv.gz``.
-        nodes: list of nodes, likewise; None leaves the trace without machines.
-        on_error: "raise" stops at the first malformed row; "skip" leaves such rows out and counts them
-            under "malformed" (pods) and "machine: malformed" (nodes).
-        limit: read only the first so many valid pods of the file (what follows is not even checked);
-            None reads all.
-
-    Returns:
-        a trace in seconds, cores and GiB.
-
-    Raises:
-        TraceFormatError: naming file, line, column and reason; also when no pod or no node is left.
-        InvalidParameter: when ``on_error`` or ``limit`` is invalid.
-        FileNotFoundError: when there is no such file.
+    Arguments and errors are those of :func:`~schedgym.traces.read_trace`; both lists are ``.csv`` or
+    ``.csv.gz``.
     """
     check_limit(limit)
     pods = Table(path, PODS, on_error=on_error)

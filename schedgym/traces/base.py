@@ -41,9 +41,12 @@ __all__ = [
     "check_on_error",
     "first_line",
     "is_number",
+    "looks_like",
     "parts",
     "read_machines",
     "refuse_empty",
+    "round_up",
+    "tasks_of",
 ]
 
 #: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
@@ -189,24 +192,34 @@ class JobTrace:
         """Number of rows read from the file, kept or dropped."""
         return len(self.arrival) + _left_out(self.dropped)
 
-    def map_tasks(self, bytes_per_task: int = 10**9) -> npt.NDArray[np.int64]:
-        """Number of tasks of each job when a task reads at most so many bytes; 0 for a job without input.
+    def map_tasks(self) -> npt.NDArray[np.int64]:
+        """Return ceil(input / 10^9 bytes), each job's tasks when a task reads at most 10^9 bytes; [J]."""
+        return -(-self.input_bytes.astype(np.int64) // 10**9)
 
-        Args:
-            bytes_per_task: the largest share of a job's input that one task reads [bytes].
-
-        Returns:
-            ceil(input / bytes_per_task) of each job, exactly; [J].
+    def with_input(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Return arrivals [s] and numbers of map tasks of the jobs that have any.
 
         Raises:
-            InvalidParameter: when ``bytes_per_task`` is not a whole number >= 1.
+            InvalidWorkload: when no job has.
         """
-        if isinstance(bytes_per_task, bool) or not isinstance(bytes_per_task, int) or bytes_per_task < 1:
-            raise InvalidParameter(
-                f"bytes_per_task: must be a whole number of bytes >= 1, got {bytes_per_task!r}"
-            )
-        # beyond LARGEST one task holds any input, and the number may not fit an int64
-        return -(-self.input_bytes.astype(np.int64) // min(bytes_per_task, int(LARGEST)))
+        tasks = self.map_tasks()
+        if not tasks.any():
+            raise InvalidWorkload(f"{self.name}: no job has a map task")
+        return self.arrival[tasks > 0], tasks[tasks > 0]
+
+
+def tasks_of(trace: Trace | JobTrace, needed: str) -> Trace:
+    """Return the trace; InvalidParameter says what is ``needed`` of tasks if it has jobs by their bytes."""
+    if isinstance(trace, Trace):
+        return trace
+    raise InvalidParameter(
+        f"trace: the {trace.name} trace has jobs by their bytes; this problem needs tasks with {needed}"
+    )
+
+
+def round_up(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return whole numbers, to the accuracy of floats: 0.07 of 100 is 7."""
+    return np.ceil(values * (1.0 - 1e-12))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -473,6 +486,17 @@ def first_line(path: str | Path) -> str:
         return _decode(raw, first=True)
     except ValueError as error:
         raise TraceFormatError(path, 1, "", str(error)) from None
+
+
+def looks_like(layout: Layout, line: str) -> bool:
+    """Return whether the first line of a file without a header may be of this layout.
+
+    It has as many fields, and numbers in the columns that are never empty, but for one: a bad number is
+    better refused by its column's name than as an unknown format.
+    """
+    names, fields = list(layout.names or ()), line.split(layout.delimiter)
+    required = [names.index(column.name) for column in layout.columns if not column.optional]
+    return len(fields) == len(names) and sum(is_number(fields[i]) for i in required) >= len(required) - 1
 
 
 def is_number(text: str) -> bool:

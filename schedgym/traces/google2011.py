@@ -14,6 +14,7 @@ Requests and capacities are published as shares of the largest capacity of any m
 
 from __future__ import annotations
 
+import functools
 import heapq
 import math
 from array import array
@@ -37,7 +38,7 @@ from schedgym.traces.base import (
     Table,
     Trace,
     check_limit,
-    is_number,
+    looks_like,
     parts,
     refuse_empty,
 )
@@ -91,6 +92,7 @@ MACHINE_COLUMNS = (
     Column("cpu capacity", "share", maximum=1.0, exclusive=True, optional=True),
     Column("memory capacity", "share", maximum=1.0, exclusive=True, optional=True),
 )
+TASKS, MACHINES = Layout(TASK_COLUMNS, TASK_EVENTS), Layout(MACHINE_COLUMNS, MACHINE_EVENTS)
 
 
 def read_google2011(
@@ -116,14 +118,15 @@ def read_google2011(
 
     Memory grows with the tasks that have not finished and with those that are returned, not with the files.
 
+    Other arguments and errors are those of :func:`~schedgym.traces.read_trace`.
+
     Args:
         path: a part of task_events (``.csv.gz``, or ``.csv``), or a folder of consecutive parts.
         nodes: the part of machine_events, or its folder; None leaves the trace without machines.
-        on_error: "raise" stops at the first malformed row; "skip" leaves such rows out and counts them
-            under "malformed" (tasks) and "machine: malformed" (machines).
+        on_error: "raise" or "skip".
         limit: only the first so many of the tasks that would be returned without it, in the order of
             their SUBMIT rows; ``dropped`` then counts tasks that come before the last of them. Reading
-            stops when no open task can come before; None returns all.
+            stops when no open task can come before.
         machines_at: the machines are those present at this time of the trace's clock [s], with the
             capacities they have then; 0 takes those there when the trace begins. Machines with a
             capacity missing are left out and counted under "machine: capacity missing".
@@ -131,12 +134,6 @@ def read_google2011(
     Returns:
         a trace in seconds; all sizes are shares of the largest machine (``unit``). ``rows`` counts tasks,
         and malformed rows.
-
-    Raises:
-        TraceFormatError: naming file, line, column and reason; also when a part is missing between
-            others, and when no task or no machine is left.
-        InvalidParameter: when ``on_error``, ``limit`` or ``machines_at`` is invalid.
-        FileNotFoundError: when there is no such file.
     """
     check_limit(limit)
     if not (isinstance(machines_at, int | float) and math.isfinite(machines_at) and machines_at >= 0):
@@ -145,7 +142,7 @@ def read_google2011(
     malformed: Counter[str] = Counter()
     files = []
     for file in _files(path):
-        table = Table(file, Layout(TASK_COLUMNS, TASK_EVENTS), on_error=on_error)
+        table = Table(file, TASKS, on_error=on_error)
         files.append(file)
         for time, job, index, event, cpu, memory in _within(table):
             if event < UPDATE_PENDING:
@@ -278,9 +275,8 @@ def _machines(path: str | Path, on_error: str, at: float) -> tuple[dict[str, Any
     """Capacities of the machines present at a time [s], and why others were left out."""
     present: dict[float, tuple[float, float]] = {}
     dropped: Counter[str] = Counter()
-    layout = Layout(MACHINE_COLUMNS, MACHINE_EVENTS)
     for file in _files(path):
-        table = Table(file, layout, on_error=on_error, malformed=MACHINE + MALFORMED)
+        table = Table(file, MACHINES, on_error=on_error, malformed=MACHINE + MALFORMED)
         for time, machine, event, cpu, memory in _within(table):
             if time > at * MICROSECONDS:
                 continue
@@ -315,18 +311,9 @@ def _files(path: str | Path) -> tuple[Path, ...]:
     return files
 
 
-def _recognises(line: str) -> bool:
-    fields = line.split(",")
-    if len(fields) != len(TASK_EVENTS):
-        return False
-    # one bad number is better refused by its column's name than as an unknown format
-    required = [TASK_EVENTS.index(column.name) for column in TASK_COLUMNS if not column.optional]
-    return sum(is_number(fields[place]) for place in required) >= len(required) - 1
-
-
 FORMAT = Format(
     "google2011",
     "Google cluster trace 2011, task_events and machine_events (github.com/google/cluster-data)",
-    _recognises,
+    functools.partial(looks_like, TASKS),
     read_google2011,
 )

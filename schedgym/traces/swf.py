@@ -109,24 +109,9 @@ def read_swf(
     two stands there, nodes have one processor each, as the format defines. The format does not tell the
     memory of machines: it is 0.
 
-    Args:
-        path: the file, plain or ``.gz``.
-        nodes: a CSV file of machines with the header ``cores,memory`` (memory in GiB), instead of the
-            comments: e.g. one machine as large as the whole computer.
-        on_error: "raise" stops at the first malformed row; "skip" leaves such rows out and counts them
-            under "malformed" (jobs) and "machine: malformed" (comments that do not tell a size, and rows
-            of ``nodes``).
-        limit: read only the first so many valid jobs of the file (what follows is not even checked);
-            None reads all.
-
-    Returns:
-        a trace in seconds, cores and GiB.
-
-    Raises:
-        TraceFormatError: naming file, line, column and reason; also when no job, or no machine of
-            ``nodes``, is left.
-        InvalidParameter: when ``on_error`` or ``limit`` is invalid.
-        FileNotFoundError: when there is no such file.
+    Arguments and errors are those of :func:`~schedgym.traces.read_trace`. ``nodes``, a CSV file of machines
+    with the header ``cores,memory`` (memory in GiB), takes the place of the comments: e.g. one machine as
+    large as the whole computer. Comments that do not tell a size count as malformed machines.
     """
     check_limit(limit)
     header: dict[str, int] = {}

@@ -12,6 +12,7 @@ the first line: from 0). It is read as it stands and not compared, so that a par
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from schedgym.errors import InvalidParameter
@@ -23,7 +24,7 @@ from schedgym.traces.base import (
     Rows,
     Table,
     check_limit,
-    is_number,
+    looks_like,
     refuse_empty,
 )
 
@@ -37,6 +38,7 @@ COLUMNS = (
     Column("shuffle bytes", "bytes", whole=True),
     Column("reduce output bytes", "bytes", whole=True),
 )
+LAYOUT = Layout(COLUMNS, NAMES, "\t")
 
 
 def read_swim(
@@ -50,26 +52,12 @@ def read_swim(
 
     All jobs count, also those that read nothing (418 of the 24,442 in FB-2010).
 
-    Args:
-        path: the file, plain or ``.gz``.
-        nodes: must be None: the format has no machines.
-        on_error: "raise" stops at the first malformed row; "skip" leaves such rows out and counts them
-            under "malformed".
-        limit: read only the first so many valid jobs of the file (what follows is not even checked);
-            None reads all.
-
-    Returns:
-        the jobs, in seconds and bytes.
-
-    Raises:
-        TraceFormatError: naming file, line, column and reason; also when no job is left.
-        InvalidParameter: when ``nodes`` is given, or ``on_error`` or ``limit`` is invalid.
-        FileNotFoundError: when there is no such file.
+    Arguments and errors are those of :func:`~schedgym.traces.read_trace`; the format has no machines.
     """
     check_limit(limit)
     if nodes is not None:
         raise InvalidParameter(f"nodes: the swim format has no machines, got {str(nodes)!r}")
-    table = Table(path, Layout(COLUMNS, NAMES, "\t"), on_error=on_error)
+    table = Table(path, LAYOUT, on_error=on_error)
     kept = Rows("arrival", "gap", "input_bytes", "shuffle_bytes", "output_bytes")
     for row in table:
         kept.add(*row)
@@ -79,17 +67,9 @@ def read_swim(
     return JobTrace("swim", **kept.arrays(), dropped=table.dropped, files=(table.path,))
 
 
-def _recognises(line: str) -> bool:
-    fields = line.split("\t")
-    if len(fields) != len(NAMES):
-        return False
-    # one bad number is better refused by its column's name than as an unknown format
-    return sum(map(is_number, fields[1:])) >= len(COLUMNS) - 1
-
-
 FORMAT = Format(
     "swim",
     "MapReduce workloads of SWIM, e.g. Facebook 2010: jobs by bytes (github.com/SWIMProjectUCB/SWIM)",
-    _recognises,
+    functools.partial(looks_like, LAYOUT),
     read_swim,
 )

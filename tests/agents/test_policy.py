@@ -90,8 +90,8 @@ def test_actions(id: str, view: str, tmp_path: Path) -> None:
     assert same(play(env, loaded, seed=0), actions[0])
     assert same(play(env, pickle.loads(pickle.dumps(loaded)), seed=1), actions[1])
     assert same(play(env, policy, seed=0), actions[0])
-    lent = gym.make(id, disable_env_checker=True, copy=False, **agent.environment)
-    assert same(play(lent, policy, seed=0), actions[0])
+    zero_copy = gym.make(id, disable_env_checker=True, copy=False, **agent.environment)
+    assert same(play(zero_copy, policy, seed=0), actions[0])
 
 
 def test_one_agent_in_environments_of_other_sizes() -> None:
@@ -105,7 +105,7 @@ def test_one_agent_in_environments_of_other_sizes() -> None:
 
 @pytest.mark.parametrize(("id", "view"), CASES)
 def test_agents_do_not_see_the_future(id: str, view: str) -> None:
-    shuffle = getattr(get_problem(id).room("workload"), "shuffle_future", None)
+    shuffle = getattr(get_problem(id).module("workload"), "shuffle_future", None)
     if shuffle is None:
         assert get_problem(id).name == "single-job"  # whose job is there from the beginning
         return

@@ -24,8 +24,8 @@ from schedgym.agents.search import (
     Point,
     Rollouts,
     search,
-    train_search,
 )
+from schedgym.agents.training import train
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.runner import make_env, play
@@ -67,7 +67,7 @@ def points(result: module.SearchResult) -> list[Point]:
 
 @pytest.mark.parametrize(("id", "view"), CASES)
 def test_it_plays_the_episodes_that_an_evaluation_plays(id: str, view: str) -> None:
-    """Candidates side by side do what each would do alone, episode by episode, in the faces users see."""
+    """Candidates side by side do what each would do alone, episode by episode, in users' environments."""
     env, layout = vector(id, view)
     scorer, _ = fitted(env, layout, hidden=2)
     rng = np.random.default_rng(0)
@@ -211,7 +211,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests.agents.test_search import configuration
-from schedgym.agents import record, search
+from schedgym.agents import record, search, training
 
 written = 0
 write = record.write_atomically
@@ -230,7 +230,7 @@ def kill(self, *rest):
     return play(self, *rest)
 
 search.Rollouts.play = kill
-search.train_search(configuration(), sys.argv[1], "command")
+training.train(configuration(), sys.argv[1], "command")
 """
 
 
@@ -257,7 +257,7 @@ def test_a_killed_training_goes_on(
         return original(self, scorer, thetas, seed, first, watch)
 
     monkeypatch.setattr(Rollouts, "play", spy)
-    result = train_search(configuration(), path, "command", resume=True)
+    result = train(configuration(), path, "command", resume=True)
     assert generations == [5, 6], "it plays again what it has saved"
     assert same(result, uninterrupted)
     assert points(result) == points(uninterrupted)
@@ -270,7 +270,7 @@ def test_an_agent_file_says_how_it_was_made(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     config = configuration(seed=9)
     shown: list[Point] = []
-    result = train_search(config, tmp_path / "agent.npz", "schedgym train it", report=shown.append)
+    result = train(config, tmp_path / "agent.npz", "schedgym train it", report=shown.append)
     assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
     metadata = load_agent("agent.npz").metadata
     assert make_config(metadata["config"]) == config
@@ -343,7 +343,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_played(
 
     monkeypatch.setattr(Rollouts, "play", never)
     with pytest.raises(InvalidParameter, match="there is no folder"):
-        train_search(configuration(), tmp_path / "no" / "agent.npz")
+        train(configuration(), tmp_path / "no" / "agent.npz")
     with pytest.raises(InvalidParameter, match="algorithm: a search is 'cma', got 'ppo'"):
         search(make_config({"id": ID, "algorithm": "ppo", "view": "priority"}))
     assert not list(tmp_path.iterdir())

@@ -29,7 +29,8 @@ from schedgym.agents.files import load_agent
 from schedgym.agents.imitate import demonstrate
 from schedgym.agents.rollout import held_out
 from schedgym.agents.search import VALIDATION_SEED
-from schedgym.agents.train import learn, load_torch_policy, train
+from schedgym.agents.train import learn, load_torch_policy
+from schedgym.agents.training import train
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.agents.views import make_layout
 
@@ -161,7 +162,7 @@ def test_a_training_goes_on_as_if_it_had_not_stopped(uninterrupted, monkeypatch,
 CHILD = """
 import json, sys
 from schedgym.agents.config import make_config
-from schedgym.agents.train import train
+from schedgym.agents.training import train
 train(make_config(json.loads(sys.argv[1])), sys.argv[2], resume=True)
 """
 

@@ -74,9 +74,9 @@ SHORTER: tuple[tuple[str, dict[str, str], str], ...] = (
         {},
         "--set steps=2048 --set evaluation.episodes=4 --set imitation.episodes=4 --set imitation.epochs=1",
     ),
-    (r"^reproduce( \d|$)", {}, "--scale tiny"),
-    (r"^claims$", {}, "004/sig-gamf-strategy"),
-    (r"^claims 004( |$)", {"004": "004/sig-gamf-strategy"}, ""),
+    (r"^reproduce( \w|$)", {}, "--scale tiny"),
+    (r"^claims$", {}, "guan2022/sig-gamf-strategy"),
+    (r"^claims guan2022( |$)", {"guan2022": "guan2022/sig-gamf-strategy"}, ""),
 )
 
 #: the same for Python: pattern -> replacement

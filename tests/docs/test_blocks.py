@@ -127,7 +127,12 @@ def test_commands_are_joined_and_cut():
 def test_commands_are_shortened():
     words = shorten(["compare", "schedgym/QueueDelay-v0", "--episodes", "500"])
     assert words == ["compare", "schedgym/QueueDelay-v0", "--episodes", "2"]
-    assert shorten(["claims", "004", "--json", "x"]) == ["claims", "004/sig-gamf-strategy", "--json", "x"]
+    assert shorten(["claims", "guan2022", "--json", "x"]) == [
+        "claims",
+        "guan2022/sig-gamf-strategy",
+        "--json",
+        "x",
+    ]
     assert shorten(["list"]) == ["list"]
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pandas
 import pytest
 
-from schedgym.claims import list_claims
 from schedgym.core.problem import list_problems
-from schedgym.evaluation.papers import PAPERS
-from schedgym.reproduce import list_figures
+from schedgym.papers import list_claims, list_figures
+from schedgym.papers.paper import PAPERS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,4 +69,4 @@ def test_every_figure_has_been_made() -> None:
 
 def test_the_papers_have_claims_and_figures() -> None:
     for paper in PAPERS:
-        assert list_claims(paper.number) and list_figures([paper.number])
+        assert list_claims(paper.key) and list_figures(paper.key)

@@ -13,11 +13,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from schedgym.claims import list_claims
 from schedgym.core.policy import list_policies
 from schedgym.core.problem import list_problems
-from schedgym.evaluation.papers import PAPERS
-from schedgym.reproduce.frame import list_figures
+from schedgym.papers import list_claims, list_figures
+from schedgym.papers.paper import PAPERS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -108,7 +107,7 @@ def test_every_registered_thing_has_its_page(site):
         assert f">{spec.name.partition('/')[2]}</code></a>" in index, spec.name
     assert len(list((site / "policies").glob("*/*.html"))) == len(list_policies())
     for paper in PAPERS:
-        assert (site / "errata" / f"{paper.number}.html").is_file(), paper.number
+        assert (site / "errata" / f"{paper.key}.html").is_file(), paper.key
 
 
 def test_an_environment_page_tells_all(site):

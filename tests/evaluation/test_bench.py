@@ -27,10 +27,10 @@ def test_every_case_runs(case: Benchmark) -> None:
             seconds, steps = bench.episode(case)
             assert 0 < seconds and steps >= 1
     elif case.num_envs:
-        rate, loop, episodes = bench.vector_face(case, 30)
+        rate, loop, episodes = bench.vector_rate(case, 30)
         assert rate > loop > 0 and episodes >= 0
     else:
-        assert bench.scalar_face(case, 300) > 0
+        assert bench.scalar_rate(case, 300) > 0
 
 
 def test_names_are_told_apart_and_belong_to_an_id() -> None:
@@ -43,7 +43,7 @@ def test_names_are_told_apart_and_belong_to_an_id() -> None:
     assert len({(case.id, case.name) for case in listed}) == len(listed)
     for problem in list_problems().values():
         try:
-            room = problem.room("bench")
+            room = problem.module("bench")
         except ModuleNotFoundError:
             continue
         assert {case.id for case in room.CASES} <= set(problem.ids)
@@ -57,7 +57,7 @@ def fast(monkeypatch, tmp_path):
     times = {"import": 0.1, "first step, cold": 3.0, "first step, cached": 0.5}
     monkeypatch.setattr(bench, "cold_start", lambda id: times)
     monkeypatch.setattr(bench, "episode", lambda case: (0.25, 100))
-    monkeypatch.setattr(bench, "vector_face", lambda case, steps: (2e6, 1e6, steps))
+    monkeypatch.setattr(bench, "vector_rate", lambda case, steps: (2e6, 1e6, steps))
     return tmp_path
 
 
@@ -76,10 +76,10 @@ def test_the_command_prints_and_writes_one_id(fast, capsys) -> None:
     ]
     assert lines[6].startswith("QueueDelay pick, features, gym.make (200 tasks, 8 servers, window 32, ")
     assert "target >= 0.6 x" in lines[6] and "ratio" in lines[6]
-    assert lines[8].startswith("vector face, 256 envs, pick, features, 10/s, copies  ")
+    assert lines[8].startswith("vector environment, 256 envs, pick, features, 10/s, copies  ")
     assert "2,000,000 steps/s  target >= 3e6" in lines[8] and "episodes 10  loop 1,000,000" in lines[8]
     assert (
-        lines[-1].startswith("bf-exec, 2000 tasks, 10 servers, 10/s, window all, lent")
+        lines[-1].startswith("bf-exec, 2000 tasks, 10 servers, 10/s, window all, zero-copy")
         and "steps 100" in lines[-1]
     )
     rows = json.loads((fast / "o.json").read_text())["benchmark"]
@@ -95,7 +95,7 @@ def test_the_command_prints_and_writes_one_id(fast, capsys) -> None:
 
 
 def test_the_command_without_an_id_runs_all(fast, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(bench, "scalar_face", lambda case, steps: 1e5)
+    monkeypatch.setattr(bench, "scalar_rate", lambda case, steps: 1e5)
     assert cli.main(["bench"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line in IDS] == IDS

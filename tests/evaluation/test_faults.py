@@ -216,12 +216,12 @@ def test_a_full_disk(tmp_path):
     store._connection.execute(f"PRAGMA max_page_count = {pages + 3}")
     with refused("cannot be written: database or disk is full"):
         fill(store, 500, 5)
-    stored = store.leaderboard()["episodes"].sum() / 50
+    stored = len(store.frame()) / 50
     assert stored >= 5
     store.close()
     with ResultsStore(path, "w") as store:
         fill(store, 1, int(stored))
-        assert store.leaderboard()["episodes"].sum() == (stored + 1) * 50
+        assert len(store.frame()) == (stored + 1) * 50
 
 
 def test_a_disk_that_fills_up_under_a_sweep(tmp_path):
@@ -275,7 +275,7 @@ def test_a_read_only_store(folder):
         with refused("cannot be written: Permission denied"):
             ResultsStore(folder / "new.db", "w")
         with ResultsStore(path) as store:  # where nothing can be written there is yet reading
-            assert len(store.leaderboard()) == 1 and len(store.frame()) == 100
+            assert len(store.frame()) == 100
 
 
 def test_a_store_of_a_newer_schema(tmp_path):

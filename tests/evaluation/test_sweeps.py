@@ -8,6 +8,7 @@ import pytest
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidStore, SchedgymError, UnknownName
 from schedgym.evaluation import evaluate, runner, sweep, sweeps
+from schedgym.evaluation.standings import read_boards
 from schedgym.evaluation.store import ResultsStore
 from schedgym.evaluation.sweeps import Experiment, SweepSpec, load_spec, make_spec, run_sweep
 from schedgym.problems.queue_delay import bounds
@@ -149,7 +150,7 @@ def test_a_unit_that_fails_is_told_and_retried(path, monkeypatch):
     monkeypatch.undo()
     last = run_sweep(spec(), path, n_jobs=1, retry_failed=True)
     assert (last.done, last.skipped, last.failed) == (2, 10, [])
-    assert np.isfinite(ResultsStore(path).leaderboard()["gap"]).all()
+    assert len(ResultsStore(path).frame(metrics=["gap"])) == 2 * 2 * 2 * 4
 
 
 def test_an_objective_that_beats_its_bound_is_a_failure(path, monkeypatch):
@@ -174,7 +175,7 @@ def test_experiments_share_what_they_have_in_common(path):
     last = {**experiment, "parameters": {"tasks": [20, 30], "servers": [3]}}
     given = make_spec({"name": "two", "episodes": 2, "experiments": [experiment, more, last, last]})
     assert run_sweep(given, path, n_jobs=1).done == 3 + 2
-    assert len(ResultsStore(path).leaderboard()) == 3
+    assert len(ResultsStore(path).frame(metrics=["mean_delay"])) == 3 * 2
 
 
 def test_a_label_means_one_thing_in_all_experiments(path):
@@ -337,7 +338,7 @@ def test_what_cannot_run_is_refused_before_anything_runs(path, experiment, messa
 def test_agents_keep_their_training_seed(path, tmp_path):
     pytest.importorskip("schedgym.agents.policy", exc_type=ImportError)
     from schedgym.agents.config import make_config
-    from schedgym.agents.search import train_search
+    from schedgym.agents.training import train
 
     search = {"population": 4, "episodes": 2, "generations": 1, "validate_every": 1, "validation_episodes": 2}
     for seed in (0, 1):
@@ -347,7 +348,7 @@ def test_agents_keep_their_training_seed(path, tmp_path):
                 **{"parameters": {"window": 16, "jobs": 6}, "search": search},
             }
         )
-        train_search(config, tmp_path / f"{seed}.npz", "test")
+        train(config, tmp_path / f"{seed}.npz", "test")
     files = [str(tmp_path / "0.npz"), str(tmp_path / "1.npz")]
     own = {
         **{"id": "schedgym/PartialValue-v0", "parameters": {"jobs": 6}, "policies": ["edf"]},
@@ -358,8 +359,8 @@ def test_agents_keep_their_training_seed(path, tmp_path):
     frame = ResultsStore(path).frame(metrics=["value", "gap"])
     assert set(frame[frame["policy"] == "cma"]["training_seed"]) == {0, 1}
     assert frame[frame["policy"] == "edf"]["training_seed"].isna().all()
-    board = ResultsStore(path).leaderboard().set_index("policy")
-    assert board["trainings"].to_dict() == {"edf": 1, "cma": 2}
+    (board,) = read_boards(ResultsStore(path))
+    assert {e.policy: e.trainings for e in board.settings[0].entries} == {"edf": (), "cma": (0, 1)}
     assert run_sweep(spec(experiment=own), path, n_jobs=1).done == 0
     with pytest.raises(InvalidParameter, match="two are of training seed"):
         run_sweep(spec(experiment={**own, "agents": {"cma": [files[0], files[0]]}}), path, n_jobs=1)
@@ -370,6 +371,6 @@ def test_agents_keep_their_training_seed(path, tmp_path):
         other = {**own, "agents": agents, "policies": policies}
         if "cma" in agents:
             config = make_config({**config.to_dict(), "seed": 0, "search": {**search, "sigma": 1.0}})
-            train_search(config, tmp_path / "0.npz", "test", resume=False)
+            train(config, tmp_path / "0.npz", "test", resume=False)
         with pytest.raises(InvalidStore, match="another label"):
             run_sweep(spec(experiment=other), path, n_jobs=1)

@@ -240,7 +240,7 @@ def evaluate(needs: Any, edges: list[int], price: np.ndarray, k: float) -> tuple
     first = np.stack([needs.arrival, needs.arrival + needs.slots[:, 0]], axis=1)
     begin = np.searchsorted(grid, first, side="right") - 1
     size = (2, len(edges) + 1)
-    heaps = np.empty(size), np.empty(size), np.empty(size, dtype=np.int64)
+    heaps = np.empty(size), np.empty(size, dtype=np.int64), np.empty((2, 2 * len(edges)))
     taken = bounds._Taken(*heaps, *np.zeros((2, 2), dtype=np.int64), *np.zeros((4, 2)))
     use = np.empty_like(price)
     value, scale = bounds._dual(needs, begin, grid, price, k, taken, use, np.array([10**9]))

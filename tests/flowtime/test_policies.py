@@ -526,7 +526,7 @@ def test_memory_in_units_that_are_too_small(tmp_path: Any) -> None:
     [("srpt", {}), ("svf", {}), ("ocorp", {}), ("ocorp+", {"alpha": 1.0}), ("ocorp+m", {})],
 )
 def test_the_run_of_the_paper_finishes(name: str, options: dict[str, Any]) -> None:
-    """6487 jobs on five servers, observations lent; ``schedgym bench`` says how fast."""
+    """6487 jobs on five servers, observations zero-copy; ``schedgym bench`` says how fast."""
     preset = "kw-2d" if name == "ocorp+m" else "kw"
     env = gym.make(
         ID, disable_env_checker=True, view="allocation", window="all", action_mask=False, copy=False,

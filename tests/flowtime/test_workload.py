@@ -8,8 +8,6 @@ import json
 import math
 import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from schedgym.core.arrays import allocate
-from schedgym.core.random import root_seeds
-from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -37,12 +32,9 @@ from schedgym.problems.flowtime.workload import (
     REDUCE_SHARE,
     SCHEMA,
     TOYS,
-    Drawing,
-    Drawn,
     Jobs,
     Source,
     TraceJobs,
-    draw,
     eq27,
     from_trace,
     generate,
@@ -54,7 +46,6 @@ from schedgym.problems.flowtime.workload import (
     max_slots,
     mean_work,
     rebuild,
-    shuffle_future,
     tables,
     toy,
 )
@@ -695,74 +686,6 @@ def test_sources_refuse_what_cannot_be(arguments: dict[str, Any], message: str) 
     assert str(caught.value) == message
 
 
-# The draw into batch arrays -----------------------------------------------------------------------
-
-
-ARRAYS = [name for name in Jobs._fields if name != "size"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_environments_are_drawn_into_their_rows(kind: str) -> None:
-    source = small(kind, variance=None if kind == "mapreduce" else 0.5, latency=kind == "mapreduce")
-    own = [fates(source, seed, episode) for seed, episode in ((3, 0), (8, 4), (9, 1))]
-    rows = len(own[0].latency) and source.sizes["task"] + 2
-    arrays = allocate(Jobs, source.sizes | {"job": 63, "latency_row": rows}, 3)
-    for name in ARRAYS:
-        getattr(arrays, name).fill(-9)
-    mask, roots, episodes = np.array([True, False, True]), root_seeds([3, 8, 9]), np.array([0, 4, 1])
-    table = tabled(Drawing(source.arrays, arrays, allocate(Drawn, source.sizes)), source.sizes)
-    for _ in range(2):  # drawing again changes nothing
-        assert draw(*table, mask, roots, episodes) == 0
-        assert max(own[b].first_task[-1] for b in (0, 2)) <= source.sizes["task"]
-        assert arrays.size["jobs"].tolist() == [60, 0, 60]
-        for name in ARRAYS:
-            array = getattr(arrays, name)
-            assert (array[1] == -9).all()
-            for b in (0, 2):
-                expected = getattr(own[b], name)
-                assert_array_equal(array[b, : len(expected)], expected)
-                assert (array[b, len(expected) :] == -9).all()
-
-
-DRAWN = """
-import hashlib, json
-import gymnasium as gym
-import numpy as np
-from schedgym.problems.flowtime.workload import TraceJobs, eq27, generate, max_slots, tables
-from tests.flowtime.test_workload import source_of
-
-sizes = map(np.array, ([3, 40, 1, 12, 7], [1, 2, 9, 1, 1], [1, 2, 3, 4, 5]))
-trace = TraceJobs(np.array([0.0, 1.5, 1.5, 9.0, 11.0]), *sizes)
-sha = hashlib.sha256()
-for kind, options in (("1d", {}), ("1d", {"horizon": 3600}), ("2d", {"variance": 0.5}), ("2d", {"load": 0.5}),
-                      ("mapreduce", {}), ("mapreduce", {"latency": True})):
-    for seed in (0, 1):
-        sources = [source_of(kind, 100, (8, 4, 2), **options)]
-        if kind != "mapreduce" and "horizon" not in options:
-            sources += [source_of(kind, 2, (8, 4, 2), trace=trace, **options)]
-        for source in sources:
-            w = generate(seed, seed + 1, source)
-            for section in (w.jobs, w.tasks, w.cluster):
-                for array in section.values():
-                    sha.update(array.tobytes())
-            sha.update(repr((eq27(tables(w)), max_slots(tables(w), 10.0))).encode())
-print(json.dumps(sha.hexdigest()))
-"""
-
-
-def test_compiled_and_interpreted_draw_the_same() -> None:
-    digests = set()
-    for disabled in ("0", "1"):
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
-        result = subprocess.run(
-            [sys.executable, "-c", DRAWN], capture_output=True, text=True, cwd=ROOT, env=variables
-        )
-        assert result.returncode == 0, result.stderr
-        assert result.stderr == ""
-        digests.add(result.stdout)
-    assert len(digests) == 1
-
-
 # Traces -----------------------------------------------------------------------------------------
 
 
@@ -844,33 +767,35 @@ def small_trace(**changes: Any) -> Trace:
     return Trace("made", unit=changes.get("unit", "cores, GiB"), **arrays)
 
 
+def jobs_of(trace: Trace, servers: str = "4+8", **options: Any) -> TraceJobs:
+    return from_trace(trace, FlowtimeParameters(trace="made", servers=servers, **options))
+
+
 def test_tasks_of_a_trace_become_jobs() -> None:
-    cpu, memory = np.array([4, 8]), np.array([16, 20])
-    jobs = from_trace(small_trace(), cpu, memory, 10.0, two_d=True)
+    two_d = {"kind": "2d", "memory_per_core": 2.5}
+    jobs = jobs_of(small_trace(), **two_d)
     assert jobs.arrival.tolist() == [0, 5, 9] and jobs.processing.tolist() == [1, 2, 1]
     assert jobs.cpu.tolist() == [1, 1, 3] and jobs.memory.tolist() == [0, 2, 4]
-    assert from_trace(small_trace(), cpu, np.zeros(2, dtype=int), 10.0).memory.tolist() == [0, 0, 0]
+    assert jobs_of(small_trace()).memory.tolist() == [0, 0, 0]
     machines = {"machine_cores": [2, 4], "machine_memory": [8, 5]}
-    scaled = from_trace(small_trace(**machines), cpu, memory, 10.0, two_d=True, scaled=True)
+    scaled = jobs_of(small_trace(**machines), nodes="made", **two_d)
     assert scaled.cpu.tolist() == [2, 1, 5] and scaled.memory.tolist() == [0, 4, 10]
-    assert from_trace(small_trace(**machines), cpu, memory, 10.0).cpu.tolist() == [1, 1, 3]
+    assert jobs_of(small_trace(**machines)).cpu.tolist() == [1, 1, 3]
     shares = {"cores": [0.07, 1, 0], "memory": [0.25, 1, 0.01], "unit": "share of the largest machine"}
-    of_shares = from_trace(small_trace(**shares), np.array([100]), memory, 10.0, two_d=True)
+    of_shares = jobs_of(small_trace(**shares), "100", kind="2d", memory_per_core=0.2)
     assert of_shares.cpu.tolist() == [7, 100, 1] and of_shares.memory.tolist() == [5, 20, 1]
     half = {"machine_cores": [0.5, 0.25], "machine_memory": [1, 1], "cores": [0.07, 0.5, 0]}
-    assert (
-        from_trace(small_trace(**(shares | half)), np.array([100]), memory, 10.0, scaled=True).cpu[1] == 100
-    )
+    assert jobs_of(small_trace(**(shares | half)), "100", nodes="made").cpu[1] == 100
     with pytest.raises(InvalidWorkload, match=r"made: task \[2\] takes 4 GB, but the largest server has 3"):
-        from_trace(small_trace(), cpu, np.array([2, 3]), 10.0, two_d=True)
+        jobs_of(small_trace(), kind="2d", memory_per_core=0.375)
     with pytest.raises(
         InvalidWorkload, match=r"made: task \[0\] takes 2e\+06 cores, but the most are 1000000"
     ):
-        from_trace(small_trace(cores=[2e6, 1, 1]), cpu, memory, 10.0)
+        jobs_of(small_trace(cores=[2e6, 1, 1]))
     with pytest.raises(InvalidWorkload, match=r"made: task \[0\] takes 1e\+13 slots, but the most are 1e?"):
-        from_trace(small_trace(), cpu, memory, 1e-12)
+        jobs_of(small_trace(), slot_seconds=1e-12)
     with pytest.raises(InvalidParameter, match="the made trace tells no memory, which kind '2d' needs"):
-        from_trace(small_trace(memory=[0, 0, 0]), cpu, memory, 10.0, two_d=True)
+        jobs_of(small_trace(memory=[0, 0, 0]), **two_d)
 
 
 S = 1_000_000  # us
@@ -1035,43 +960,6 @@ def test_sources_from_parameters() -> None:
     assert generate(1, 1, make_source(parameters)) == generate(1, 1, same_source)
     fixed = make_source(FlowtimeParameters(jobs=30, horizon=500))
     assert fixed.horizon == 500 and not fixed.arrays.constants["declared"] and fixed.kind == "1d"
-
-
-# Another future ---------------------------------------------------------------------------------
-
-
-@given(instance=instances(), seed=st.integers(0, 2**32), slot=st.integers(0, 12))
-def test_the_shuffled_future_leaves_the_past(instance: oracle.Instance, seed: int, slot: int) -> None:
-    workload = as_workload(instance)
-    other = shuffle_future(workload, slot, np.random.default_rng(seed))
-    past = workload.jobs["arrival"] < slot
-    assert (other.jobs["arrival"][~past] >= slot).all()
-    assert (other.jobs["arrival"] <= workload.jobs["arrival"]).all()
-    for name, values in workload.jobs.items():
-        assert_array_equal(other.jobs[name][past], values[past])
-        if "processing" in name:
-            assert (np.sort(other.jobs[name]) <= np.sort(values)).all()
-        elif name != "arrival":
-            assert Counter(other.jobs[name].tolist()) == Counter(values.tolist())
-    assert all(np.array_equal(other.cluster[name], values) for name, values in workload.cluster.items())
-    mine, theirs = tables(other), tables(workload)
-    count = int(theirs.first_task[past.sum()])
-    assert_array_equal(mine.latency[:count], theirs.latency[:count])
-    assert Counter(map(tuple, mine.latency.tolist())) == Counter(map(tuple, theirs.latency.tolist()))
-    oracle.check(as_instance(other))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_shuffled_future_differs_in_everything(kind: str) -> None:
-    source = small(kind, variance=None if kind == "mapreduce" else 0.5, latency=kind == "mapreduce")
-    workload = generate(0, 0, source)
-    slot = int(workload.jobs["arrival"][20])
-    other = shuffle_future(workload, float(slot), np.random.default_rng(0))
-    later = workload.jobs["arrival"] >= slot
-    for name, values in workload.jobs.items():
-        assert not np.array_equal(other.jobs[name][later], values[later]), name
-    assert kind != "mapreduce" or not np.array_equal(other.tasks["latency"], workload.tasks["latency"])
-    assert shuffle_future(workload, 10**6, np.random.default_rng(0)) == workload
 
 
 # Toys -------------------------------------------------------------------------------------------

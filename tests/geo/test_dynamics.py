@@ -14,9 +14,9 @@ import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidWorkload
+from schedgym.problems.geo.dynamics import DECIDE
 from schedgym.problems.geo.metrics import validate
 from schedgym.problems.geo.rules import ASSIGN_RULES
-from schedgym.problems.geo.simulator import DECIDE
 from schedgym.problems.geo.workload import make_workload, tables
 from tests.geo import oracle
 

@@ -7,9 +7,6 @@ import json
 import math
 import os
 import random
-import subprocess
-import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,8 +42,6 @@ from schedgym.problems.parallel_jct.workload import (
     is_granted,
     make_source,
     make_workload,
-    rebuild,
-    shuffle_future,
     size_moments,
     tables,
     toy,
@@ -508,24 +503,6 @@ def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
         assert table.least_energy.tolist() == [job.least_energy for job in instance.jobs]
 
 
-def test_environments_are_drawn_into_their_rows() -> None:
-    source = source_of(12, 4)
-    own = [tables(generate(seed, episode, source)) for seed, episode in ((3, 0), (8, 4), (9, 1))]
-    got = arrays(source, 3, 900, jobs=4)
-    mask, roots, episodes = np.array([True, False, True]), root_seeds([3, 8, 9]), np.array([0, 4, 1])
-    needed = draw_into(source, got, mask, roots, episodes)
-    assert needed == max(len(own[0].load), len(own[2].load))
-    assert got.size["jobs"].tolist() == [12, -9, 12]
-    for name, array in zip(Jobs._fields[1:], got[1:], strict=True):
-        assert (array[1] == -9).all(), name
-        for b in (0, 2):
-            expected = getattr(own[b], name)
-            assert_array_equal(array[b, : len(expected)], expected)
-            assert (array[b, len(expected) :] == -9).all()
-    again = rebuild(source, Jobs(*(array[2] for array in got)))
-    assert again == generate(9, 1, source)
-
-
 @pytest.mark.parametrize("tasks", [0, 1, 100, 300])
 def test_too_small_arrays_say_what_is_needed(tasks: int) -> None:
     source = source_of(20, 4)
@@ -547,44 +524,6 @@ def test_the_first_guess_of_room_holds_most_episodes(reading: str) -> None:
     assert sum(count > source.sizes["task"] for count in counts) <= 3
     assert source.sizes["task"] < 1.6 * max(counts)
     assert source_of(3, 2, reading="x70").sizes["task"] <= 210
-
-
-DRAWN = """
-import hashlib, sys
-import numpy as np
-from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
-from schedgym.problems.parallel_jct.workload import Source, TraceJobs, generate
-assert "networkx" not in sys.modules, "the import is not light"
-
-first = np.array([0, 2, 3, 7, 8])
-times = np.array([0.0, 1.5, 1.5, 9.0])
-sha = hashlib.sha256()
-for options in ({}, {"reading": "scale-half"}, {"reading": "shape-half", "most_tasks": 3},
-                {"trace": TraceJobs(times, first, np.arange(1.0, 9.0), {})},
-                {"trace": TraceJobs(times, first, np.zeros(0), {}), "efficiency_min": 0.5}):
-    trace = options.get("trace")
-    options = options | ({"trace": "given"} if trace else {})
-    source = Source(ParallelJCTParameters(jobs=2, arity=2, **options), trace)
-    for seed in (0, 1):
-        w = generate(seed, seed + 1, source)
-        for section in (w.jobs, w.tasks, w.cluster, w.parameters):
-            for array in section.values():
-                sha.update(array.tobytes())
-print(sha.hexdigest())
-"""
-
-
-def test_compiled_and_interpreted_draw_the_same() -> None:
-    digests = set()
-    for disabled in ("0", "1"):
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
-        result = subprocess.run(
-            [sys.executable, "-c", DRAWN], capture_output=True, text=True, cwd=ROOT, env=variables
-        )
-        assert result.returncode == 0, result.stderr
-        assert result.stderr == ""
-        digests.add(result.stdout)
-    assert len(digests) == 1
 
 
 # Traces -----------------------------------------------------------------------------------------
@@ -794,43 +733,6 @@ def test_sources_from_parameters() -> None:
     default = make_source(ParallelJCTParameters())
     assert (default.jobs, default.servers, default.most_tasks) == (60, 54, 70)
     assert PROBLEM.schema is SCHEMA and set(WEIBULL) == set(READINGS) == set(DEFAULT_MOST_TASKS)
-
-
-# Another future ---------------------------------------------------------------------------------
-
-
-@given(seed=seeds, fixed=st.booleans())
-def test_the_shuffled_future_leaves_the_past(seed: int, fixed: bool) -> None:
-    workload = as_workload(oracle.random_workload(random.Random(seed), jobs=8, fixed_ratio=fixed))
-    rng = np.random.default_rng(seed)
-    time = float(rng.choice(workload.jobs["arrival"]))
-    other = shuffle_future(workload, time, rng)
-    past = workload.jobs["arrival"] <= time
-    for name in workload.jobs:
-        assert_array_equal(other.jobs[name][past], workload.jobs[name][past])
-    assert (other.jobs["arrival"][~past] > time).all()
-    old = past[workload.tasks["job"]]
-    for name in workload.tasks:
-        assert_array_equal(other.tasks[name][old], workload.tasks[name][old])
-    assert not past[other.tasks["job"][~old]].any()
-    assert Counter(sizes(other).tolist()) == Counter(sizes(workload).tolist())
-    for section in ("cluster", "parameters"):
-        mine, theirs = getattr(other, section), getattr(workload, section)
-        assert mine.keys() == theirs.keys()
-        assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
-    assert (other != workload) == (not past.all())
-
-
-def test_the_shuffled_future_differs_in_everything() -> None:
-    workload = generate(0, 0, source_of(60, 4))
-    time = float(workload.jobs["arrival"][20])
-    other = shuffle_future(workload, time, np.random.default_rng(0))
-    later = workload.jobs["arrival"] > time
-    assert (other.jobs["arrival"][later] != workload.jobs["arrival"][later]).all()
-    assert not np.array_equal(sizes(other)[later], sizes(workload)[later])
-    theirs = later[workload.tasks["job"]]
-    for name in ("load", "efficiency"):
-        assert (other.tasks[name][theirs] != workload.tasks[name][theirs]).all()
 
 
 # Toys -------------------------------------------------------------------------------------------

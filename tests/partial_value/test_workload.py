@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from schedgym.core.arrays import allocate
-from schedgym.core.random import root_seed, root_seeds
-from schedgym.core.tables import tabled
+from schedgym.core.random import root_seed
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
@@ -30,18 +28,15 @@ from schedgym.problems.partial_value.workload import (
     POWER,
     SCHEMA,
     TOYS,
-    Drawing,
     Jobs,
     Origin,
     Source,
     check_model,
-    draw,
     from_trace,
     generate,
     make_source,
     make_workload,
     rebuild,
-    shuffle_future,
     tables,
     toy,
 )
@@ -347,6 +342,10 @@ def test_a_parameter_changes_what_it_names(changes: dict[str, Any], same: set[st
         assert (gaps[name](other) <= gaps[name](default)).all()
 
 
+def jobs_of(trace: Trace, **options: Any) -> Origin:
+    return from_trace(trace, PartialValueParameters(trace="made", **options))
+
+
 def trace_source(**changes: Any) -> Source:
     """Windows of ten jobs of a made trace."""
     rng = np.random.default_rng(0)
@@ -357,30 +356,7 @@ def trace_source(**changes: Any) -> Source:
         cores=rng.integers(1, 9, 45) / 2,
         memory=rng.integers(1, 9, 45) * 1.0,
     )
-    return source_of(10, trace=from_trace(made), **changes)
-
-
-@pytest.mark.parametrize("make", [source_of, lambda jobs: trace_source()], ids=["synthetic", "trace"])
-def test_batches_equal_single_draws(make: Any) -> None:
-    source = make(10)
-    seeds, episodes = [4, 4, 9, 7], np.array([0, 3, 0, 1])
-    arrays = allocate(Jobs, {"job": 12, "resource": source.resources}, 4)
-    for array in arrays[1:]:
-        array[...] = -1
-    mask = np.array([True, True, False, True])
-    assert draw(*tabled(Drawing(source.arrays, arrays), {}), mask, root_seeds(seeds), episodes) == 0
-
-    def one(b: int) -> Workload:
-        return rebuild(Jobs(*(array[b] for array in arrays)))
-
-    for b in (0, 1, 3):
-        assert one(b) == generate(seeds[b], int(episodes[b]), source)
-        assert_array_equal(arrays.share[b, :10], arrays.demand[b, :10] / arrays.capacity[b])
-    assert arrays.size["jobs"].tolist() == [10, 10, 0, 10]
-    for name, array in list(arrays._asdict().items())[1:]:
-        assert (array[2] == -1).all(), name
-        assert name == "capacity" or (array[:, 10:] == -1).all(), name
-    assert one(0) != one(1) != one(3)
+    return source_of(10, trace=jobs_of(made), **changes)
 
 
 @pytest.mark.parametrize(
@@ -428,7 +404,7 @@ def small_trace(**changes: Any) -> Trace:
 
 
 def test_tasks_of_a_trace_become_jobs() -> None:
-    jobs = from_trace(small_trace(), slot_seconds=300.0, slack=2.0, parallelism=20)
+    jobs = jobs_of(small_trace(), slot_seconds=300.0, slack=2.0, parallelism=20)
     assert jobs.tasks.tolist() == [2, 40, 21]  # 20 times 0.1, 2, and 1.0033 slots
     assert jobs.slots.tolist() == [1, 4, 3]
     assert jobs.demand.tolist() == [[0.2, 0.4], [0.05, 0.0], [0.025, 0.1]]
@@ -438,16 +414,16 @@ def test_tasks_of_a_trace_become_jobs() -> None:
     assert own.arrival.tolist() == [1, 1, 2]  # 299 s later is the same slot, 300 s the next
     assert own.deadline.tolist() == [1, 4, 4]
     assert (own.parallelism == 20).all() and own.capacity.tolist() == [24, 96]
-    lonely = from_trace(small_trace(memory=[0, 0, 0]), slack=1.0, parallelism=1)
+    lonely = jobs_of(small_trace(memory=[0, 0, 0]), slack=1.0, parallelism=1)
     assert lonely.demand.tolist() == [[4], [1], [0.5]] and lonely.machines.tolist() == [24]
     assert lonely.slots.tolist() == lonely.tasks.tolist() == [1, 2, 2]
-    unknown = from_trace(small_trace(machine_memory=[0, 0]))
+    unknown = jobs_of(small_trace(machine_memory=[0, 0]))
     assert len(unknown.machines) == 0
 
 
 def test_rounding_up_forgives_the_last_digit() -> None:
     made = small_trace(duration=[0.1 * 3, 0.7, 0.3])  # 3 * 0.1 > 0.3 in floats
-    assert from_trace(made, slot_seconds=0.1, parallelism=1, slack=1.0).tasks.tolist() == [3, 7, 3]
+    assert jobs_of(made, slot_seconds=0.1, parallelism=1, slack=1.0).tasks.tolist() == [3, 7, 3]
 
 
 @given(
@@ -459,9 +435,7 @@ def test_rounding_up_forgives_the_last_digit() -> None:
 def test_every_job_of_a_trace_can_be_done_in_time(
     duration: list[float], seconds: float, slack: float, parallelism: int
 ) -> None:
-    jobs = from_trace(
-        small_trace(duration=duration), slot_seconds=seconds, slack=slack, parallelism=parallelism
-    )
+    jobs = jobs_of(small_trace(duration=duration), slot_seconds=seconds, slack=slack, parallelism=parallelism)
     assert (jobs.tasks >= 1).all() and (jobs.tasks == np.floor(jobs.tasks)).all()
     assert (jobs.slots * parallelism >= jobs.tasks).all()
     work = jobs.tasks * jobs.demand[:, 0] * seconds
@@ -496,22 +470,22 @@ def test_windows_take_turns() -> None:
 
 def test_a_resource_that_nobody_needs_has_room() -> None:
     made = small_trace(cores=[0, 0, 0])
-    own = tables(generate(0, 0, source_of("all", trace=from_trace(made))))
+    own = tables(generate(0, 0, source_of("all", trace=jobs_of(made))))
     assert own.capacity[0] == 1.0 and own.capacity[1] > 0
 
 
 def test_what_traces_are_refused() -> None:
-    jobs = from_trace(small_trace())
+    jobs = jobs_of(small_trace())
     with pytest.raises(InvalidParameter, match="^jobs: a window of 4 is longer than the trace, which has 3"):
         source_of(4, trace=jobs)
     with pytest.raises(InvalidParameter, match="^load: 'none' takes the capacity of the trace's machines"):
-        source_of(3, trace=from_trace(small_trace(machine_cores=[], machine_memory=[])), load=None)
+        source_of(3, trace=jobs_of(small_trace(machine_cores=[], machine_memory=[])), load=None)
     with pytest.raises(InvalidParameter, match=r"^trace: a window of 3 jobs takes 3.33333e\+09 slots, more"):
-        source_of(3, trace=from_trace(small_trace(arrival=[0, 1, 1e12])))
+        source_of(3, trace=jobs_of(small_trace(arrival=[0, 1, 1e12])))
     with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+13 tasks, more than 1e\+12"):
-        from_trace(small_trace(), slot_seconds=1e-9)
+        jobs_of(small_trace(), slot_seconds=1e-9)
     with pytest.raises(InvalidWorkload, match=r"^made: job \[1\] has 1.2e\+09 slots until the deadline"):
-        from_trace(small_trace(), slot_seconds=1e-6, parallelism=1)
+        jobs_of(small_trace(), slot_seconds=1e-6, parallelism=1)
 
 
 def parameters(**values: Any) -> PartialValueParameters:
@@ -653,24 +627,3 @@ def test_optima_of_toys(name: str) -> None:
     for policy in oracle.policies(small):
         if model == "continuous" or len(small.capacity) == 1 or policy != "deadline-aware":
             assert oracle.simulate(small, policy).value <= optimum * (1 + 1e-8)
-
-
-@settings(max_examples=50)
-@given(seed=st.integers(0, 2**32 - 1), slot=st.integers(0, 12), source=st.sampled_from(["drawn", "trace"]))
-def test_another_future(seed: int, slot: int, source: str) -> None:
-    workload = generate(seed, 0, source_of(30, rate=3.0) if source == "drawn" else trace_source())
-    other = shuffle_future(workload, slot, np.random.default_rng(seed))
-    arrival = workload.jobs["arrival"]
-    kept, later = arrival <= slot, arrival > slot
-    for name, values in workload.jobs.items():
-        assert_array_equal(other.jobs[name][kept], values[kept])
-    assert_array_equal(other.cluster["capacity"], workload.cluster["capacity"])
-    assert (other.jobs["arrival"][later] > slot).all()
-    assert other.jobs["deadline"].max() <= workload.jobs["deadline"].max()
-    check_model(other, "discrete")
-    assert (other == workload) == (not later.any())
-
-
-def test_without_a_future_nothing_changes() -> None:
-    workload = generate(0, 0, source_of(10))
-    assert shuffle_future(workload, 1e6, np.random.default_rng(0)) is workload

@@ -1,4 +1,4 @@
-"""Longer workloads, cut-off episodes and lent buffers: what one environment does leaves the others alone."""
+"""Longer workloads, cut-off episodes, zero-copy buffers: what one environment does leaves others alone."""
 
 import gymnasium as gym
 import numpy as np
@@ -6,10 +6,12 @@ import pytest
 
 import schedgym
 from schedgym.errors import InvalidParameter, InvalidSchedule
-from schedgym.problems.queue_delay.workload import Source, generate, make_workload
+from schedgym.problems.queue_delay.problem import QueueDelayParameters
+from schedgym.problems.queue_delay.workload import generate, make_source, make_workload
 
 ID = "schedgym/QueueDelay-v0"
 SERVERS = [(1, 1), (0.5, 0.5)]
+SOURCE = make_source(QueueDelayParameters(tasks=12, servers=2))
 MIDDLE = make_workload([(0.1 * i, 3 + i, 0.3, 0.2) for i in range(12)], SERVERS)
 LONG = make_workload([(0.5 * i, 3, 0.5, 0.5) for i in range(60)], SERVERS)
 
@@ -72,9 +74,9 @@ def test_nothing_of_a_cut_off_episode_shows_in_the_next():
     assert masks(env, full, [0, 6, 6, 6]) == masks(make(), full, [0, 6, 6, 6])
 
 
-@pytest.mark.parametrize("face", ["scalar", "vector"])
-def test_lent_observations_cannot_be_written_to(face):
-    if face == "scalar":
+@pytest.mark.parametrize("kind", ["scalar", "vector"])
+def test_zero_copy_observations_cannot_be_written_to(kind):
+    if kind == "scalar":
         env = gym.make(ID, disable_env_checker=True, copy=False)
     else:
         env = gym.make_vec(ID, num_envs=2, copy=False)
@@ -102,9 +104,9 @@ def test_given_workloads_are_taken_back():
         env.reset()
         assert env.record().workload == MIDDLE
         env.reset(seed=3, options=back)
-        assert env.record().workload == generate(3, 0, Source(12, 2))
+        assert env.record().workload == generate(3, 0, SOURCE)
         env.reset()
-        assert env.record().workload == generate(3, 1, Source(12, 2))
+        assert env.record().workload == generate(3, 1, SOURCE)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_reset_refuses_bad_options_and_changes_nothing(options, match):
     with pytest.raises((InvalidParameter, schedgym.UnknownName), match=match):
         env.reset(seed=9, options=options)
     env.reset()
-    assert env.record().workload == generate(1, 1, Source(12, 2))
+    assert env.record().workload == generate(1, 1, SOURCE)
 
 
 @pytest.mark.parametrize("seed", [[1, -1], 1.5, ["a", "b"], [1], True])
@@ -135,7 +137,7 @@ def test_a_vector_refuses_bad_seeds_and_changes_nothing(seed):
     with pytest.raises(InvalidParameter, match="seed"):
         envs.reset(seed=seed)
     envs.reset()
-    assert envs.record(0).workload == generate(1, 1, Source(12, 2))
+    assert envs.record(0).workload == generate(1, 1, SOURCE)
 
 
 def test_parameters_without_effect_are_refused(tmp_path):

@@ -22,7 +22,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.problems.queue_delay.metrics import fates, metrics, validate
 from schedgym.problems.queue_delay.rules import RULE_SCHEMES, SCHEMES, TOLERANCE
-from schedgym.problems.queue_delay.workload import TOYS, make_workload, shuffle_future
+from schedgym.problems.queue_delay.workload import TOYS, make_workload
 from schedgym.testing import policy_parameters, sample_action
 from tests.queue_delay import oracle
 from tests.queue_delay.test_oracle import optimum
@@ -493,20 +493,6 @@ def test_schemes_without_an_index_do_not_mind_the_order_of_servers(
     second = play_scheme(name, make_workload(tasks, moved)).record
     assert_array_equal(second.start, first.start)
     assert second.server.tolist() == [new_place[j] for j in first.server]
-
-
-@given(workload=instances(), seed=seeds)
-@settings(max_examples=30)
-def test_the_shuffled_future_leaves_the_past(workload: Workload, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    time = float(rng.choice(workload.jobs["arrival"]))
-    other = shuffle_future(workload, time, rng)
-    past = workload.jobs["arrival"] <= time
-    for name in workload.jobs:
-        assert_array_equal(other.jobs[name][past], workload.jobs[name][past])
-    assert (other.jobs["arrival"][~past] > time).all()
-    assert other.cluster.keys() == workload.cluster.keys()
-    assert (other != workload) == (not past.all())
 
 
 # Epochs, views, ends --------------------------------------------------------------------------

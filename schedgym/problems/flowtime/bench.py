@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark, Growth
+from schedgym.core.benchmark import Benchmark, Growth, first_feasible
 
 __all__ = ["CASES", "GROWTH"]
 
@@ -18,14 +18,6 @@ KW: dict[str, Any] = {"jobs": 6487, "horizon": 3600, "servers": "64+32+16+16+16"
 _SCORES = np.random.default_rng(0).uniform(-0.9, 1.0, (ENVS, 32)).astype(np.float32)
 
 
-def _first_feasible(observation: Any) -> int:
-    return int(observation["action_mask"].argmax())
-
-
-def _first_feasible_each(observation: Any) -> Any:
-    return observation["action_mask"].argmax(axis=1)
-
-
 def _fixed_scores(observation: Any) -> Any:
     return _SCORES
 
@@ -35,14 +27,15 @@ CASES = (
         name="FlowtimePacking pick, features, gym.make (60 jobs, 8 servers, first feasible, copies)",
         id=ID,
         parameters={**SIZE, "view": "pick", "observation": "features"},
-        act=_first_feasible,
+        act=first_feasible,
     ),
     *(
         Benchmark(
-            name=f"vector face, {ENVS} envs, {view}, {observation}, {'copies' if copy else 'lent'}",
+            name=f"vector environment, {ENVS} envs, {view}, {observation}, "
+            + ("copies" if copy else "zero-copy"),
             id=ID,
             parameters={**SIZE, "view": view, "observation": observation, "copy": copy},
-            act=_first_feasible_each if view == "pick" else _fixed_scores,
+            act=first_feasible if view == "pick" else _fixed_scores,
             num_envs=ENVS,
             steps=steps,
             target=target if copy and observation == "features" else "-",
@@ -52,7 +45,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"{policy}, the 6487-job run, lent",
+            name=f"{policy}, the 6487-job run, zero-copy",
             id=ID,
             parameters={**KW, "kind": kind},
             policy=policy,

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from schedgym.core.heap import pop, push
 from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.flowtime.problem import FlowtimeParameters
@@ -341,9 +342,9 @@ class _Taken(NamedTuple):
     ``at``, of which ``room`` slots are left and ``fresh`` are taken, each at the price ``now``.
     """
 
-    price: F8  # [2, K + 2] of the slots in the heap,
-    amount: F8  # [2, K + 2] their number,
-    place: I8  # [2, K + 2] and interval
+    key: F8  # [2, K + 2] of the heap: minus the price of slots,
+    item: I8  # [2, K + 2] and where in ``amount`` they are
+    amount: F8  # [2, 2 K + 2] slots in the heap: at x of those taken first in interval x, at K + 1 + x later
     size: I8  # [2] of the heap
     at: I8  # [2]
     room: F8  # [2]
@@ -353,45 +354,11 @@ class _Taken(NamedTuple):
 
 
 @helper
-def _push(taken: _Taken, z: int, price: float, amount: float, x: int) -> None:
-    """Add ``amount`` slots of interval ``x`` to the heap of phase z."""
-    i = taken.size[z]
+def _put(taken: _Taken, z: int, item: int, price: float, amount: float) -> None:
+    """Add ``amount`` slots to the heap of phase z."""
+    push(taken.key[z], taken.item[z], taken.size[z], -price, item)
     taken.size[z] += 1
-    while i > 0:
-        parent = (i - 1) >> 1
-        if taken.price[z, parent] >= price:
-            break
-        taken.price[z, i] = taken.price[z, parent]
-        taken.amount[z, i] = taken.amount[z, parent]
-        taken.place[z, i] = taken.place[z, parent]
-        i = parent
-    taken.price[z, i] = price
-    taken.amount[z, i] = amount
-    taken.place[z, i] = x
-
-
-@helper
-def _pop(taken: _Taken, z: int) -> None:
-    """Remove the dearest slots from the heap of phase z."""
-    taken.size[z] -= 1
-    last = taken.size[z]
-    price = taken.price[z, last]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= last:
-            break
-        if child + 1 < last and taken.price[z, child + 1] > taken.price[z, child]:
-            child += 1
-        if taken.price[z, child] <= price:
-            break
-        taken.price[z, i] = taken.price[z, child]
-        taken.amount[z, i] = taken.amount[z, child]
-        taken.place[z, i] = taken.place[z, child]
-        i = child
-    taken.price[z, i] = price
-    taken.amount[z, i] = taken.amount[z, last]
-    taken.place[z, i] = taken.place[z, last]
+    taken.amount[z, item] = amount
 
 
 @helper
@@ -440,14 +407,14 @@ def _take_first(
             if x < intervals:
                 n = min(left, edges[x + 1] - t)
             v = _core_price(price, weight, x)
-            _push(taken, z, v, float(n), x)
+            _put(taken, z, x, v, float(n))
             cost += rate * v * n
             left -= n
             t += n
             if x < intervals and t == edges[x + 1]:
                 x += 1
-        taken.amount[z, 0] -= spare
-        cost -= rate * taken.price[z, 0] * spare
+        taken.amount[z, taken.item[z, 0]] -= spare
+        cost += rate * taken.key[z, 0] * spare
         room = float(edges[x + 1] - t) if x < intervals else np.inf
         _come_to(taken, z, x, room, price, weight)
     return slots, cost, steps
@@ -461,9 +428,9 @@ def _next_run(needs: _Needs, j: int, taken: _Taken) -> float:
         taken.gain[z] = 0.0
         if needs.slots[j, z] > 0:
             run = min(run, taken.room[z])
-            if taken.size[z] > 0 and taken.price[z, 0] > taken.now[z]:
-                taken.gain[z] = needs.rate[j, z] * (taken.price[z, 0] - taken.now[z])
-                run = min(run, taken.amount[z, 0])
+            if taken.size[z] > 0 and -taken.key[z, 0] > taken.now[z]:
+                taken.gain[z] = needs.rate[j, z] * (-taken.key[z, 0] - taken.now[z])
+                run = min(run, taken.amount[z, taken.item[z, 0]])
     return run
 
 
@@ -475,14 +442,15 @@ def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: fl
             continue
         if taken.gain[z] > 0.0:
             taken.fresh[z] += run
-            taken.amount[z, 0] -= run
-            if taken.amount[z, 0] <= 0.0:
-                _pop(taken, z)
+            taken.amount[z, taken.item[z, 0]] -= run
+            if taken.amount[z, taken.item[z, 0]] <= 0.0:
+                pop(taken.key[z], taken.item[z], taken.size[z])
+                taken.size[z] -= 1
         taken.room[z] -= run
         if taken.room[z] <= 0.0:
             x = taken.at[z]
             if taken.fresh[z] > 0.0:
-                _push(taken, z, taken.now[z], taken.fresh[z], x)
+                _put(taken, z, price.shape[1] + 1 + x, taken.now[z], taken.fresh[z])
                 taken.fresh[z] = 0.0
             room = float(edges[x + 2] - edges[x + 1]) if x + 1 < price.shape[1] else np.inf
             _come_to(taken, z, x + 1, room, price, weight)
@@ -494,8 +462,8 @@ def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
     intervals = use.shape[1]
     for z in range(2):
         for i in range(taken.size[z] + 1):
-            x = taken.place[z, i] if i < taken.size[z] else taken.at[z]
-            amount = taken.amount[z, i] if i < taken.size[z] else taken.fresh[z]
+            x = taken.item[z, i] % (intervals + 1) if i < taken.size[z] else taken.at[z]
+            amount = taken.amount[z, taken.item[z, i]] if i < taken.size[z] else taken.fresh[z]
             if x < intervals and amount > 0.0:
                 use[0, x] += needs.rate[j, z] * amount
                 if use.shape[0] == 2:
@@ -599,8 +567,8 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
     resources, intervals = price.shape
     taken = _Taken(
         np.empty((2, intervals + 2)),
-        np.empty((2, intervals + 2)),
         np.empty((2, intervals + 2), dtype=np.int64),
+        np.empty((2, 2 * intervals + 2)),
         np.zeros(2, dtype=np.int64),
         np.zeros(2, dtype=np.int64),
         np.zeros(2),

@@ -17,6 +17,7 @@ import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32, Renamed
 from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.flowtime.metrics import Objective, Schedule
@@ -24,9 +25,9 @@ from schedgym.problems.flowtime.rules import HOLD, Rows, Scratch, allocate_by_pr
 from schedgym.problems.flowtime.tokens import (
     CLOCK_SCALE,
     COUNT_SCALE,
-    GLOBAL_FEATURES,
-    JOB_FEATURES,
-    SERVER_FEATURES,
+    GLOBAL_COLUMNS,
+    JOB_COLUMNS,
+    SERVER_COLUMNS,
     SLOT_SCALE,
     WORK_SCALE,
 )
@@ -34,22 +35,9 @@ from schedgym.problems.flowtime.workload import Jobs, eq27_limit, length_of, slo
 from schedgym.solvers.arithmetic import power
 from schedgym.solvers.transport import TransportScratch
 
-__all__ = [
-    "CONFIG",
-    "GLOBAL_FEATURES",
-    "JOB_FEATURES",
-    "SCALARS",
-    "SERVER_FEATURES",
-    "Constants",
-    "Environment",
-    "Observation",
-    "State",
-    "decide_allocation",
-    "decide_pick",
-    "decide_priority",
-    "decide_rule",
-    "step",
-]
+__all__ = ["DECIDE", "Environment", "step"]
+
+JOB_FEATURES = len(JOB_COLUMNS)
 
 NONE, WASTE, UNDER, ORDER = 0, 1, 2, 3  # what declared demands do, in the order of the descriptor
 
@@ -113,8 +101,8 @@ class Observation(NamedTuple):
     job_mask: Annotated[Bytes, "window"]
     action_mask: Annotated[Bytes, "mask"]
     job_tokens: Annotated[Floats32, "token_row", "job_feature"]
-    server_tokens: Annotated[Floats32, "token_server", SERVER_FEATURES]
-    global_tokens: Annotated[Floats32, GLOBAL_FEATURES]
+    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
+    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
 
 
 class Environment(NamedTuple):
@@ -125,7 +113,6 @@ class Environment(NamedTuple):
     objective: Annotated[Objective, SHARED]
     jobs: Jobs
     rows: Annotated[Rows, Renamed(row="job")]
-    zeros: Annotated[Rows, SHARED, Renamed(row="one")]  # a row of zeros
     state: State
     schedule: Schedule
     observation: Observation
@@ -142,42 +129,8 @@ LAST = math.nextafter(HOLD, 0.0)
 # Rows -----------------------------------------------------------------------------------------
 
 
-@helper
-def copy_entries(source: Any, s: int, target: Any, t: int) -> None:
-    """Copy what an array has of a row."""
-    for x in range(target.shape[1]):
-        target[t, x] = source[s, x]
-
-
-@helper
-def copy_row(source: Rows, s: int, target: Rows, t: int) -> None:
-    """Copy a row."""
-    target.job[t] = source.job[s]
-    target.arrival[t] = source.arrival[s]
-    target.age[t] = source.age[s]
-    target.processing[t] = source.processing[s]
-    target.demand[t] = source.demand[s]
-    target.memory[t] = source.memory[s]
-    target.slots_left[t] = source.slots_left[s]
-    target.remaining[t] = source.remaining[s]
-    target.volume[t] = source.volume[s]
-    target.cap[t] = source.cap[s]
-    target.phase[t] = source.phase[s]
-    copy_entries(source.held, s, target.held, t)
-    copy_entries(source.last, s, target.last, t)
-    copy_entries(source.granted, s, target.granted, t)
-    copy_entries(source.tasks, s, target.tasks, t)
-    copy_entries(source.phase_processing, s, target.phase_processing, t)
-    copy_entries(source.phase_demand, s, target.phase_demand, t)
-    copy_entries(source.task_remaining, s, target.task_remaining, t)
-    copy_entries(source.latency, s, target.latency, t)
-
-
-@helper
-def clear_entries(array: Any, r: int) -> None:
-    """Set to zero what an array has of a row."""
-    for x in range(array.shape[1]):
-        array[r, x] = 0
+reset = resetter(SCALARS, without=("shown",))
+copy_row, clear_row = copier(Rows), clearer(Rows)
 
 
 @helper
@@ -364,7 +317,7 @@ def work_off(env: Environment) -> float:
             state.before[kept] = state.before[r]
         kept += 1
     for r in range(kept, s.active):
-        copy_row(env.zeros, 0, rows, r)
+        clear_row(rows, r)
     s.active = kept
     env.schedule.extent.slot = s.slot
     return cost + env.objective.weights.alpha * switching
@@ -399,8 +352,8 @@ def begin(env: Environment) -> None:
     config, s, jobs = env.constants.config, env.state.scalars, env.jobs
     servers = env.rows.held.shape[1]
     for r in range(s.active):  # left over when the last episode was cut off
-        copy_row(env.zeros, 0, env.rows, r)
-    s.cores = 0
+        clear_row(env.rows, r)
+    reset(s)
     s.memory = 1
     for i in range(servers):
         s.cores += jobs.server_cpu[i]
@@ -412,13 +365,8 @@ def begin(env: Environment) -> None:
     s.most_slots = slot_limit(jobs, config.gamma)
     if config.clairvoyant:
         env.observation.eq27[0] = eq27_limit(jobs, True)
-    s.slot = 0
-    s.arrived = 0
-    s.active = 0
-    s.completed = 0
     s.picked = -1
     s.observed = -1
-    s.repaired = 0
     env.schedule.extent.rows = 0
     env.schedule.extent.slot = 0
     open_slot(env)
@@ -553,8 +501,7 @@ def grant(env: Environment, feasible: bool) -> None:
             cores = int(min(max(env.exchange.numbers[r, i], 0.0), float(left)))
             rows.granted[r, i] = cores
             left -= cores
-    for r in range(count, env.state.scalars.active):
-        clear_entries(rows.granted, r)
+    clear_entries(rows.granted, count, env.state.scalars.active)
     if feasible:
         return
     for i in range(servers):
@@ -638,8 +585,7 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
             work += rows.remaining[r]
             if r < count:
                 write_job_token(env, r)
-        for r in range(count, s.shown):
-            clear_entries(tokens, r)
+        clear_entries(tokens, count, s.shown)
         beyond = s.active - count
         whole = observation.global_tokens
         whole[0] = s.slot / (s.slot + CLOCK_SCALE)
@@ -682,10 +628,7 @@ def observe(env: Environment) -> None:
         observe_features(env, count, picked)
     else:
         observe_units(env, count, picked)
-    for r in range(s.shown, count):
-        observation.job_mask[r] = 1
-    for r in range(count, s.shown):
-        observation.job_mask[r] = 0
+    mark(observation.job_mask, s.shown, count)
     s.shown = count
     s.observed = s.slot
     env.exchange.result.rows = count
@@ -693,29 +636,21 @@ def observe(env: Environment) -> None:
 
 access = accessor(Environment)
 
-
-@pure_kernel
-def decide_allocation(table: Any, tools: Any, command: Any) -> int:
-    """View allocation; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, grants_fit, grant, table, tools, command)
-
-
-@pure_kernel
-def decide_priority(table: Any, tools: Any, command: Any) -> int:
-    """View priority; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, always_fits, prioritize, table, tools, command)
-
-
-@pure_kernel
-def decide_pick(table: Any, tools: Any, command: Any) -> int:
-    """View pick; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, pick_fits, pick, table, tools, command)
-
-
-@pure_kernel
-def decide_rule(table: Any, tools: Any, command: Any) -> int:
-    """View rule; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, always_fits, follow_rule, table, tools, command)
+#: action view -> the kernel that takes its actions
+DECIDE: dict[str, Any] = {
+    "allocation": pure_kernel(
+        lambda table, tools, command: decide_each(access, grants_fit, grant, table, tools, command)
+    ),
+    "priority": pure_kernel(
+        lambda table, tools, command: decide_each(access, always_fits, prioritize, table, tools, command)
+    ),
+    "pick": pure_kernel(
+        lambda table, tools, command: decide_each(access, pick_fits, pick, table, tools, command)
+    ),
+    "rule": pure_kernel(
+        lambda table, tools, command: decide_each(access, always_fits, follow_rule, table, tools, command)
+    ),
+}
 
 
 @pure_kernel

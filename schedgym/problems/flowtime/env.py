@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from schedgym.core.problem import Problem
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.flowtime.problem import PROBLEM
 
@@ -118,7 +115,7 @@ class FlowtimePackingEnv(SchedulingEnv):
     true d, "order" shows them to the sorting only.
 
     ## Source
-    Paper 000 (OCORP): sections II, VI and VII. Workload: a stand-in for its ten hours of a Google cluster
+    xu2021 (OCORP): sections II, VI and VII. Workload: a stand-in for its ten hours of a Google cluster
     (see :mod:`~schedgym.problems.flowtime.workload`), or a real trace.
 
     ## Deviations
@@ -129,12 +126,11 @@ class FlowtimePackingEnv(SchedulingEnv):
     * v0: first version.
     """
 
-    problem: ClassVar[Problem] = PROBLEM
-    id: ClassVar[str] = "schedgym/FlowtimePacking-v0"
+    problem = PROBLEM
+    id = "schedgym/FlowtimePacking-v0"
 
 
 class FlowtimePackingVectorEnv(SchedulingVectorEnv):
-    """The native vector face of :class:`FlowtimePackingEnv`: same spaces, batched."""
+    """The native vector environment of :class:`FlowtimePackingEnv`: same spaces, batched."""
 
-    problem: ClassVar[Problem] = PROBLEM
-    env_class: ClassVar[type[SchedulingEnv]] = FlowtimePackingEnv
+    env_class = FlowtimePackingEnv

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate, sizes_of
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort, sort_rows
-from schedgym.core.record import ScheduleRecord
+from schedgym.core.record import ScheduleRecord, check_columns, check_rows, first_overload, refuse_first
 from schedgym.core.stepping import measure_each
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, make_tools, pack, tabled
 from schedgym.core.workload import Workload
@@ -41,7 +41,6 @@ __all__ = [
     "validate",
 ]
 
-B1 = npt.NDArray[np.bool_]
 I8 = npt.NDArray[np.int64]
 
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
@@ -506,14 +505,9 @@ def cut(table: Any, tools: Any) -> None:
 
 def _schedule(record: ScheduleRecord) -> Schedule:
     """A record as kernels take it: its rows in order of their starts."""
+    jobs, servers = len(record.workload.jobs["arrival"]), len(record.workload.cluster["cpu"])
+    check_columns(record, jobs, servers, record.amount.shape[-1], "job")
     order = np.argsort(record.start, kind="stable")
-    for name, most in (
-        ("job", len(record.workload.jobs["arrival"])),
-        ("server", len(record.workload.cluster["cpu"])),
-    ):
-        index = getattr(record, name)
-        if len(index) and not 0 <= index.min() <= index.max() < most:
-            raise InvalidSchedule(f"{name}: must be from 0 to {most - 1}")
     return Schedule(
         extent=np.array((len(order), int(record.final_time)), dtype=EXTENT),
         job=record.job[order].astype(np.int32),
@@ -591,45 +585,44 @@ def validate(record: ScheduleRecord) -> None:
     workload = record.workload
     jobs, cluster = workload.jobs, workload.cluster
     rows, number, servers = len(record.job), len(jobs["arrival"]), len(cluster["cpu"])
-    for name in ("server", "start", "end"):
-        if getattr(record, name).shape != (rows,):
-            raise InvalidSchedule(f"{name}: must have one value per row")
     resources = 2 if "memory" in cluster else 1
-    if record.amount.shape != (rows, resources):
-        raise InvalidSchedule(
-            f"amount: must have the shape [{rows}, {resources}], got {list(record.amount.shape)}"
-        )
-    for bad, what in (
-        ((record.job < 0) | (record.job >= number), "names a job that does not exist"),
-        ((record.server < 0) | (record.server >= servers), "names a server that does not exist"),
-        (~(np.isfinite(record.start) & np.isfinite(record.end)), "has no start or end"),
-        (record.start >= record.end, "has no slot"),
-        (np.floor(record.start) != record.start, "does not start with a slot"),
-        (np.floor(record.end) != record.end, "does not end with a slot"),
-        (~(record.end <= record.final_time), "ends after the episode"),
-    ):
-        if bad.any():
-            raise InvalidSchedule(f"row [{int(np.argmax(bad))}] {what}")
+    check_rows(record, number, servers, resources, "job")
+    refuse_first(
+        "row [{}]",
+        (
+            (record.start >= record.end, "has no slot"),
+            (np.floor(record.start) != record.start, "does not start with a slot"),
+            (np.floor(record.end) != record.end, "does not end with a slot"),
+        ),
+    )
     job, server = record.job.astype(np.int64), record.server.astype(np.int64)
     start, end = record.start.astype(np.int64), record.end.astype(np.int64)
-
-    def refuse(bad: B1, what: str) -> None:
-        if bad.any():
-            r = int(np.argmax(bad))
-            raise InvalidSchedule(f"job [{job[r]}] in slot {start[r] + 1} on server [{server[r]}]: {what}")
-
     cores = record.amount[:, 0]
-    refuse(~((cores >= 1) & (cores == np.floor(cores))), "its cores must be a whole number >= 1")
-    refuse(start < np.asarray(jobs["arrival"])[job], "runs before it arrives")
     amount = np.minimum(cores, 2.0**53).astype(np.int64)
-    later = np.lexsort((server, job, start))
-    refuse(later != np.arange(rows), "rows must be sorted by start, job and server")
-    _check_runs(job, server, start, end, amount)
-    _check_room(server, start, end, amount, np.asarray(cluster["cpu"]), "cores")
+    unordered = np.lexsort((server, job, start)) != np.arange(rows)
+    needs = np.asarray(jobs.get("declared_memory", jobs.get("memory", np.zeros(number))))[job]
+    # rows of one job on one server follow each other, and go on where the cores do not change
+    order = np.lexsort((start, server, job))
+    a, b = order[:-1], order[1:]
+    same = (job[a] == job[b]) & (server[a] == server[b])
+    doubled, cut = np.zeros((2, rows), dtype=bool)
+    doubled[b] = same & (start[b] < end[a])
+    cut[b] = same & (start[b] == end[a]) & (amount[a] == amount[b])
+    refuse_first(
+        "job [{}] in slot {} on server [{}]:",
+        (
+            (~((cores >= 1) & (cores == np.floor(cores))), "its cores must be a whole number >= 1"),
+            (start < np.asarray(jobs["arrival"])[job], "runs before it arrives"),
+            (unordered, "rows must be sorted by start, job and server"),
+            (doubled, "has two rows for it"),
+            (cut, "its row must go on: same cores"),
+            ((record.amount[:, 1:] != needs[:, None]).any(axis=1), "does not reserve all its memory"),
+        ),
+        *(job, start + 1, server),
+    )
+    _check_capacity(server, start, end, amount, np.asarray(cluster["cpu"]), "cores")
     if resources == 2:
-        needs = np.asarray(jobs["declared_memory" if "declared_memory" in jobs else "memory"])
-        refuse(record.amount[:, 1] != needs[job], "does not reserve all its memory")
-        _check_room(server, start, end, needs[job], np.asarray(cluster["memory"]), "GB of memory")
+        _check_capacity(server, start, end, needs, np.asarray(cluster["memory"]), "GB of memory")
     finish = _check_work(workload, *_totals(job, start, end, amount, number))
     if record.truncated:
         return
@@ -639,33 +632,11 @@ def validate(record: ScheduleRecord) -> None:
         raise InvalidSchedule(f"final_time: must be {finish.max()}, when the last job ends")
 
 
-def _check_runs(job: I8, server: I8, start: I8, end: I8, amount: I8) -> None:
-    """Rows of one job on one server follow each other, and go on where the cores do not change."""
-    order = np.lexsort((start, server, job))
-    a, b = order[:-1], order[1:]
-    same = (job[a] == job[b]) & (server[a] == server[b])
-    for bad, what in (
-        (same & (start[b] < end[a]), "has two rows for it"),
-        (same & (start[b] == end[a]) & (amount[a] == amount[b]), "its row must go on: same cores"),
-    ):
-        if bad.any():
-            r = int(b[np.argmax(bad)])
-            raise InvalidSchedule(f"job [{job[r]}] in slot {start[r] + 1} on server [{server[r]}]: {what}")
-
-
-def _check_room(server: I8, start: I8, end: I8, amount: I8, room: I8, unit: str) -> None:
-    """Per server in order of time, ends before starts; each server's changes sum to 0: one sum for all."""
-    place = np.concatenate([server, server])
-    time = np.concatenate([end, start])
-    change = np.concatenate([-amount, amount])
-    order = np.lexsort((change > 0, time, place))
-    used = np.cumsum(change[order])
-    over = used > room[place[order]]
-    if over.any():
-        at = int(np.argmax(over))
-        i, t = int(place[order][at]), int(time[order][at])
-        held = int(amount[(server == i) & (start <= t) & (end > t)].sum())
-        raise InvalidSchedule(f"server [{i}] in slot {t + 1}: {held} of {int(room[i])} {unit}")
+def _check_capacity(server: I8, start: I8, end: I8, amount: I8, capacity: I8, unit: str) -> None:
+    over = first_overload(server, start, end, amount, capacity)
+    if over is not None:
+        i, t, held = over
+        raise InvalidSchedule(f"server [{i}] in slot {int(t) + 1}: {held} of {int(capacity[i])} {unit}")
 
 
 def _totals(job: I8, start: I8, end: I8, amount: I8, number: int) -> tuple[I8, I8, I8, I8]:

@@ -81,6 +81,10 @@ def parse_servers(text: str) -> tuple[int, ...]:
 class FlowtimeParameters(Parameters):
     """Keyword arguments of ``schedgym/FlowtimePacking-v0``."""
 
+    idle = {
+        "workload": ("jobs", "servers", "memory_per_core", "load", "horizon", "latency"),
+        "trace": ("horizon",),
+    }
     kind: str = parameter("1d", "cores only, cores and memory, or jobs of two phases", choices=KINDS)
     jobs: int | str = parameter(
         60, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
@@ -115,16 +119,8 @@ class FlowtimeParameters(Parameters):
     )
     gamma: float = parameter(4000.0, "sets how late an episode is cut off (three times it)", minimum=1)
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
-    window: int | str = parameter(
-        32,
-        "visible unfinished jobs; 'all' sizes it by the workload",
-        minimum=1,
-        maximum=10**6,
-        choices=("all",),
-    )
-    observation: str = parameter(
-        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
-    )
+    window: int | str = Parameters.window_field(32, "unfinished jobs")
+    observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
     normalize: bool = parameter(False, "divide rewards by the sum of processing^k over the episode's jobs")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
@@ -132,12 +128,6 @@ class FlowtimeParameters(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         parse_servers(self.servers)
-        if self.workload is not None and self.trace is not None:
-            raise InvalidParameter("workload and trace: give one of them, not both")
-        if self.nodes is not None and self.trace is None:
-            raise InvalidParameter("nodes: needs a trace")
-        if self.jobs == "all" and self.trace is None:
-            raise InvalidParameter("jobs: 'all' needs a trace")
         if self.load is None and self.trace is None and self.workload is None:
             raise InvalidParameter("load: 'none' needs a trace")
         if self.kind == "mapreduce" and self.estimation != "none":
@@ -146,12 +136,6 @@ class FlowtimeParameters(Parameters):
             raise InvalidParameter("trace: has no jobs of kind 'mapreduce'")
         if self.latency and self.kind != "mapreduce":
             raise InvalidParameter("latency: needs kind 'mapreduce'")
-        drawn = ("jobs", "servers", "memory_per_core", "load", "horizon", "latency")
-        for source, idle in (("workload", drawn), ("trace", ("horizon",))):
-            for field in dataclasses.fields(self):
-                chosen = getattr(self, field.name) != field.default
-                if getattr(self, source) is not None and field.name in idle and chosen:
-                    raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
 
 
 _KW = {"jobs": 6487, "horizon": 3600}
@@ -159,7 +143,7 @@ _KW = {"jobs": 6487, "horizon": 3600}
 PROBLEM = Problem(
     name="flowtime",
     title="Flowtime norm of preemptible jobs packed on heterogeneous servers, slot by slot",
-    source="paper 000: online competitive resource allocation and packing of cluster jobs (OCORP)",
+    source="xu2021: online competitive resource allocation and packing of cluster jobs (OCORP)",
     ids={
         "schedgym/FlowtimePacking-v0": Variant(
             title="Give cores to preemptible jobs, slot by slot: least l_k norm of the flowtimes",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text
+from schedgym.drawing import Bar, Line, Scene, renderers
 from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
+    """Left the servers' cores by job (in view pick of this slot, else of the slot before); right the jobs.
+
+    These stand in order of arrival, with their cores and the work left.
+    """
     state, rows, jobs = simulator.state, simulator.arrays.rows, simulator.jobs
     s = state.scalars[index]
     n, count = int(s["active"]), int(jobs.size["jobs"][index])
@@ -45,18 +48,4 @@ def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
     )
 
 
-def render_ansi(simulator: FlowtimeSimulator, index: int) -> str:
-    """The state of environment ``index`` as plain text, one line per server and per visible job."""
-    return draw_text(_scene(simulator, index))
-
-
-def render_rgb_array(simulator: FlowtimeSimulator, index: int) -> npt.NDArray[np.uint8]:
-    """The state of environment ``index`` as an image, uint8 [height, width, 3].
-
-    Left the servers' cores by job (in view pick of this slot, else of the slot before), right the visible
-    jobs in order of arrival with their cores and the work left.
-
-    Raises:
-        DependencyNotInstalled: without Pillow (extra ``render``).
-    """
-    return draw_image(_scene(simulator, index))
+render_ansi, render_rgb_array = renderers(_scene)

@@ -6,7 +6,7 @@ They allocate nothing.
 One environment has n visible jobs (rows, in order of arrival, which decides ties) and M servers. The
 arrays hold n rows or more, of which the first n are read and written.
 
-Source: paper 000 (filling: Eq. 22; locality: Eq. 45). The paper's own algorithms, ocorp and its kin, are in
+Source: xu2021 (filling: Eq. 22; locality: Eq. 45). The paper's own algorithms, ocorp and its kin, are in
 ``schedgym.baselines.flowtime``, the solvers in ``schedgym.solvers``.
 """
 

@@ -12,17 +12,12 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
-from schedgym.problems.flowtime import dynamics, metrics, rules, views, workload
+from schedgym.problems.flowtime import metrics, rules, views, workload
 from schedgym.problems.flowtime.problem import ESTIMATIONS, PROBLEM, FlowtimeParameters
+from schedgym.problems.flowtime.tokens import JOB_COLUMNS
 
 __all__ = ["FlowtimeSimulator", "make_simulator"]
 
-DECIDE = {
-    "allocation": dynamics.decide_allocation,
-    "priority": dynamics.decide_priority,
-    "pick": dynamics.decide_pick,
-    "rule": dynamics.decide_rule,
-}
 RUNS_PER_JOB = 8  # of the schedule, for which there are rows at first
 ROWS = ("job", "arrival", "age", "slots_left", "remaining", "volume", "cap", "held", "last")
 
@@ -31,11 +26,6 @@ class FlowtimeSimulator(Simulator):
     """``num_envs`` clusters in one set of arrays; see :mod:`schedgym.problems.flowtime.dynamics`."""
 
     parameters: FlowtimeParameters
-    environment = dynamics.Environment
-    drawing = workload.Drawing
-    episode = metrics.Episode
-    draw_kernel = staticmethod(workload.draw)
-    measure_kernel = staticmethod(metrics.measure)
     log = "run"
 
     def __init__(self, parameters: FlowtimeParameters, num_envs: int, id: str) -> None:
@@ -51,14 +41,12 @@ class FlowtimeSimulator(Simulator):
             how = rules.PLACE
         elif self.latency:
             how = rules.LOCALITY
-        self.kernels = DECIDE[parameters.view], dynamics.step
         phase_tasks = 2 * self.most_tasks if phased else 0
         self._set_up(
             views.action_space(parameters.view, self.window, self.servers),
             sizes=lengths
             | {
                 "window": self.window,
-                "one": 1,
                 "own_row": self.window if units and not zero_copy else 0,
                 "memory_row": 0,
                 "net_row": self._net_rows(jobs),
@@ -67,22 +55,16 @@ class FlowtimeSimulator(Simulator):
                 "phase_task_server": phase_tasks * self.servers if self.latency else 0,
                 "most_tasks": self.most_tasks,
                 "run": RUNS_PER_JOB * jobs + 2 * int(self.server_cpu.sum()),
-                "mask": views.mask_length(parameters, self.window),
                 "token_row": 0 if units else self.window,
                 "token_server": 0 if units else self.servers,
-                "job_feature": dynamics.JOB_FEATURES + self.servers,
+                "job_feature": len(JOB_COLUMNS) + self.servers,
             },
             config={
                 "window": self.window,
                 "pick": parameters.view == "pick",
                 "phases": phased,
                 "estimation": ESTIMATIONS.index(parameters.estimation),
-                "gamma": parameters.gamma,
-                "normalize": parameters.normalize,
                 "how": how,
-                "clairvoyant": parameters.clairvoyant,
-                "features": not units,
-                "mask": parameters.action_mask,
                 "zero_copy": zero_copy,
             },
             known={"jobs": jobs},
@@ -115,39 +97,28 @@ class FlowtimeSimulator(Simulator):
         elif parameters.view == "pick" and parameters.action_mask:
             arrays.observation.action_mask[:, -1] = 1  # closing the slot is always feasible
 
-    def _observation(self) -> dict[str, npt.NDArray[Any]]:
+    def _units(self) -> dict[str, npt.NDArray[Any]]:
         buffers, jobs, kind = self.arrays.observation, self.jobs, self.parameters.kind
-        if self.parameters.observation == "features":
-            shown = {
-                "jobs": buffers.job_tokens,
-                "servers": buffers.server_tokens,
-                "globals": buffers.global_tokens,
-                "job_mask": buffers.job_mask,
-            }
+        rows = self.arrays.rows if self.arrays.constants.config["zero_copy"] else self.arrays.shown
+        shown = {name: getattr(buffers, name) for name in ("slot", "active", "backlog")}
+        shown |= {"server_cpu": jobs.server_cpu} | {name: getattr(rows, name) for name in ROWS}
+        if kind == "mapreduce":
+            shape = (self.num_envs, -1, 2, self.most_tasks)
+            shown |= {"processing": rows.phase_processing, "demand": rows.phase_demand}
+            shown |= {"tasks": rows.tasks, "phase": rows.phase}
+            shown["task_remaining"] = rows.task_remaining.reshape(shape)
+            if self.latency:
+                shown["latency"] = rows.latency.reshape((*shape, self.servers))
         else:
-            rows = self.arrays.rows if self.arrays.constants.config["zero_copy"] else self.arrays.shown
-            names = ("slot", "active", "backlog", "job_mask")
-            shown = {name: getattr(buffers, name) for name in names} | {"server_cpu": jobs.server_cpu}
-            shown |= {name: getattr(rows, name) for name in ROWS}
-            if kind == "mapreduce":
-                shape = (self.num_envs, -1, 2, self.most_tasks)
-                shown |= {"processing": rows.phase_processing, "demand": rows.phase_demand}
-                shown |= {"tasks": rows.tasks, "phase": rows.phase}
-                shown["task_remaining"] = rows.task_remaining.reshape(shape)
-                if self.latency:
-                    shown["latency"] = rows.latency.reshape((*shape, self.servers))
-            else:
-                shown |= {"processing": rows.processing, "demand": rows.demand}
+            shown |= {"processing": rows.processing, "demand": rows.demand}
+        if kind == "2d":
+            shown |= {"memory": rows.memory, "server_memory": jobs.server_memory}
+        if self.parameters.clairvoyant:
+            shown["eq27"] = buffers.eq27
+        if self.parameters.view == "pick":
+            shown |= {"granted": rows.granted, "free": self.state.free}
             if kind == "2d":
-                shown |= {"memory": rows.memory, "server_memory": jobs.server_memory}
-            if self.parameters.clairvoyant:
-                shown["eq27"] = buffers.eq27
-            if self.parameters.view == "pick":
-                shown |= {"granted": rows.granted, "free": self.state.free}
-                if kind == "2d":
-                    shown["free_memory"] = self.state.free_memory
-        if buffers.action_mask.shape[1]:
-            shown["action_mask"] = buffers.action_mask
+                shown["free_memory"] = self.state.free_memory
         return shown
 
     def _check(self, workload: Workload) -> None:
@@ -160,8 +131,7 @@ class FlowtimeSimulator(Simulator):
             raise InvalidWorkload(
                 f"cluster: {len(own.server_cpu)} servers, the environment has {self.servers}"
             )
-        if self.parameters.window == "all" and jobs > self.window:
-            raise InvalidWorkload(f"jobs: {jobs} jobs exceed the window, which was sized for {self.window}")
+        self._check_window(jobs)
         if own.tasks.max() > self.most_tasks:
             raise InvalidWorkload(
                 f"jobs: a phase has {own.tasks.max()} tasks, the environment at most {self.most_tasks}"
@@ -181,9 +151,6 @@ class FlowtimeSimulator(Simulator):
         jobs = self.instance(workload)
         self.reserve(task=int(jobs.first_task[-1]), net_row=self._net_rows(len(jobs.arrival)))
         super().load(index, workload)
-
-    def _drawn_workload(self, index: int) -> Workload:
-        return workload.rebuild(workload.Jobs(*(array[index] for array in self.jobs)))
 
     def record(self, index: int) -> ScheduleRecord:
         """See :meth:`Simulator.record`: one row per job, server, and run of slots with the same cores."""
@@ -205,6 +172,4 @@ class FlowtimeSimulator(Simulator):
         )
 
 
-def make_simulator(parameters: FlowtimeParameters, num_envs: int, id: str) -> FlowtimeSimulator:
-    """The simulator behind both environments; every problem has this function in this module."""
-    return FlowtimeSimulator(parameters, num_envs, id)
+make_simulator = FlowtimeSimulator

@@ -10,11 +10,8 @@ __all__ = [
     "CLOCK_SCALE",
     "COUNT_SCALE",
     "GLOBAL_COLUMNS",
-    "GLOBAL_FEATURES",
     "JOB_COLUMNS",
-    "JOB_FEATURES",
     "SERVER_COLUMNS",
-    "SERVER_FEATURES",
     "SLOT_SCALE",
     "TOKENS",
     "WORK_SCALE",
@@ -30,9 +27,6 @@ JOB_COLUMNS = (
 SERVER_COLUMNS = ("cores", "free cores", "memory", "free memory")
 #: slot, visible jobs, those beyond the window, their remaining work
 GLOBAL_COLUMNS = ("slot", "jobs", "beyond", "work left")
-JOB_FEATURES = len(JOB_COLUMNS)
-SERVER_FEATURES = len(SERVER_COLUMNS)
-GLOBAL_FEATURES = len(GLOBAL_COLUMNS)
 SLOT_SCALE = 50.0  # x / (x + 50 slots) scales lengths and ages
 WORK_SCALE = 50.0  # w / (w + 50 slots of all cores) scales work
 CLOCK_SCALE = 1000.0
@@ -41,7 +35,7 @@ COUNT_SCALE = 32.0
 
 def _job_columns(rows: TokenRows) -> Columns:
     jobs = rows["jobs"]
-    age, length, demand, memory, left, work, cap, held, granted, phase = jobs[:JOB_FEATURES]
+    age, length, demand, memory, left, work, cap, held, granted, phase = jobs[: len(JOB_COLUMNS)]
     log_age, log_length, log_demand = log_odds(age), log_odds(length), log_odds(demand)
     log_left, log_work = log_odds(left), log_odds(work)
     return [

@@ -3,24 +3,27 @@
 Times are slots, sizes whole cores and GB. A plain job is one task; a MapReduce job has map tasks and, once
 all of these have ended, reduce tasks. In arrays a plain job is a job with a map phase of one task.
 
-Source: paper 000, sections II, V and VI; the generator stands in for its ten hours of a Google cluster.
+Source: xu2021, sections II, V and VI; the generator stands in for its ten hours of a Google cluster.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32
+from schedgym.core.future import change_future
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import sort
 from schedgym.core.random import normal_pair, stream, substream, uniform
+from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor, batch_of_one, draw_into, tabled
-from schedgym.core.workload import Field, Schema, Workload
+from schedgym.core.tables import accessor, batch_of_one, tabled
+from schedgym.core.workload import Field, Schema, Workload, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.flowtime.problem import KINDS, FlowtimeParameters, parse_servers
 
@@ -132,11 +135,13 @@ def _check(sections: dict[str, Fields], prefix: str) -> None:
         raise InvalidWorkload(f"{prefix}{where}.memory: missing, but {has} have memory")
     for name in ("memory", "declared_memory"):
         if room is not None and name in jobs:
-            _refuse(jobs[name] > room.max(), prefix, name, jobs, f"no server has more than {room.max()} GB")
+            beyond, most = jobs[name] > room.max(), f"no server has more than {room.max()} GB"
+            refuse(jobs[name], beyond, f"{prefix}jobs.{name}", most)
     if phases:
         for name, unit in (("reduce_processing", "slots"), ("reduce_cpu", "cores")):
             empty = (jobs["reduce_tasks"] > 0) & (jobs[name] < 1)
-            _refuse(empty, prefix, name, jobs, f"must be >= 1 ({unit}) where there are reduce tasks")
+            least = f"must be >= 1 ({unit}) where there are reduce tasks"
+            refuse(jobs[name], empty, f"{prefix}jobs.{name}", least)
         count = int((jobs["map_tasks"] + jobs["reduce_tasks"]).sum())
         if count > MOST_TASKS:
             raise InvalidWorkload(f"{prefix}jobs.map_tasks: at most {MOST_TASKS:g} tasks in all, got {count}")
@@ -148,12 +153,6 @@ def _check(sections: dict[str, Fields], prefix: str) -> None:
     if "declared_cpu" in jobs:
         said = [[jobs["processing"], jobs["declared_cpu"]]]
         _bound(said, MOST_DECLARED_WORK, f"{prefix}jobs: declared work")
-
-
-def _refuse(bad: npt.NDArray[np.bool_], prefix: str, name: str, jobs: Fields, what: str) -> None:
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise InvalidWorkload(f"{prefix}jobs.{name}[{i}]: {what}, got {jobs[name][i]}")
 
 
 def _bound(parts: list[list[npt.NDArray[Any]]], most: int, what: str) -> None:
@@ -172,9 +171,9 @@ def _check_latencies(jobs: Fields, tasks: Fields, prefix: str) -> None:
     expected = np.repeat(np.arange(len(jobs["arrival"])), jobs["map_tasks"] + jobs["reduce_tasks"])
     given = tasks["job"]
     common = min(len(expected), len(given))
-    wrong = expected[:common] != given[:common]
-    if wrong.any():
-        i = int(np.argmax(wrong))
+    wrong = np.flatnonzero(expected[:common] != given[:common])
+    if len(wrong):
+        i = int(wrong[0])
         raise InvalidWorkload(
             f"{prefix}tasks.job[{i}]: must be {expected[i]} (tasks stand in the order of their jobs, map "
             f"before reduce tasks), got {given[i]}"
@@ -250,8 +249,7 @@ def make_workload(
     """
     jobs = {"arrival": arrival, "processing": processing, "cpu": cpu, "memory": memory}
     jobs |= {"declared_cpu": declared_cpu, "declared_memory": declared_memory}
-    cluster = {"cpu": servers, "memory": server_memory}
-    return _parse(jobs, cluster)
+    return SCHEMA.make(jobs=jobs, cluster={"cpu": servers, "memory": server_memory})
 
 
 def make_mapreduce(
@@ -283,19 +281,12 @@ def make_mapreduce(
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise InvalidWorkload(f"{name}: must be pairs (map, reduce), got shape {pairs.shape}")
         jobs |= {f"map_{name}": pairs[:, 0], f"reduce_{name}": pairs[:, 1]}
-    plain = _parse(jobs, {"cpu": servers})
+    plain = SCHEMA.make(jobs=jobs, cluster={"cpu": servers})
     if latency is None:
         return plain
     counts = plain.jobs["map_tasks"] + plain.jobs["reduce_tasks"]
     rows = {"job": np.repeat(np.arange(len(counts)), counts), "latency": latency}
-    return SCHEMA.parse({"jobs": plain.jobs, "tasks": rows, "cluster": plain.cluster})
-
-
-def _parse(jobs: dict[str, Any], cluster: dict[str, Any]) -> Workload:
-    sections = {"jobs": jobs, "cluster": cluster}
-    return SCHEMA.parse(
-        {s: {name: value for name, value in f.items() if value is not None} for s, f in sections.items()}
-    )
+    return SCHEMA.make(jobs=plain.jobs, tasks=rows, cluster=plain.cluster)
 
 
 # A workload as kernels take it ------------------------------------------------------------------
@@ -537,6 +528,10 @@ class Source:
     tasks; 30% of the jobs, and those of a single slot, only map. So length, work and load stay. Latencies of
     tasks are 1 to 5 per server, but 0 on up to three servers that hold the data of a map task.
 
+    Args:
+        parameters: of the environment.
+        trace: jobs to take consecutive windows of.
+
     Attributes:
         kind: "1d", "2d" or "mapreduce".
         jobs: number of jobs N of an episode.
@@ -545,19 +540,13 @@ class Source:
         server_cpu: cores of each server; int64 [M].
         phase_tasks: most tasks that a phase of a job can have.
         sizes: lengths of the dimensions of :class:`Jobs`, and ``task``: the most tasks of an episode.
-        arrays: the same for kernels.
+        arrays: what the compiled draw takes.
+
+    Raises:
+        InvalidParameter: when the sizes do not go together.
     """
 
     def __init__(self, parameters: FlowtimeParameters, trace: TraceJobs | None = None) -> None:
-        """Check and prepare.
-
-        Args:
-            parameters: of the environment.
-            trace: jobs to take consecutive windows of.
-
-        Raises:
-            InvalidParameter: when the sizes do not go together.
-        """
         self.kind = parameters.kind
         self.server_cpu, server_memory = make_servers(parameters)
         cores, load = int(self.server_cpu.sum()), parameters.load or 0.0
@@ -570,32 +559,27 @@ class Source:
             none = np.zeros(0, dtype=np.int64)
             trace = TraceJobs(np.zeros(0), none, none, none)
         else:
-            traced, capacity = len(trace.arrival), load * cores
-            self.jobs = traced if isinstance(parameters.jobs, str) else parameters.jobs
-            self.windows = traced // self.jobs
-            if self.windows == 0:
-                raise InvalidParameter(
-                    f"jobs: a window of {self.jobs} is longer than the trace, which has {traced} jobs"
-                )
+            capacity = load * cores
+            self.jobs, self.windows = count_windows(parameters.jobs, len(trace.arrival))
             self._check_windows(trace, capacity, parameters.slot_seconds)
         declared = parameters.estimation != "none"
-        constants = (
-            self.windows,
-            self.jobs,
-            KINDS.index(self.kind),
-            self.horizon,
-            long_least,
-            long_most,
-            min(SHORT_MOST, long_most),
-            cores,
-            server_memory.max(),
-            declared,
-            math.sqrt(parameters.variance) if declared else 0.0,
-            parameters.latency,
-            capacity,
-            parameters.slot_seconds,
+        constants = constants_of(
+            ORIGIN,
+            parameters,
+            windows=self.windows,
+            jobs=self.jobs,
+            kind=KINDS.index(self.kind),
+            horizon=self.horizon,
+            long_least=long_least,
+            long_most=long_most,
+            short_most=min(SHORT_MOST, long_most),
+            cores=cores,
+            memory=server_memory.max(),
+            declared=declared,
+            sigma=math.sqrt(parameters.variance) if declared else 0.0,
+            capacity=capacity,
         )
-        self.arrays = Origin(np.array(constants, dtype=ORIGIN), self.server_cpu, server_memory, *trace)
+        self.arrays = Origin(constants, self.server_cpu, server_memory, *trace)
         phased = self.kind == "mapreduce"
         self.phase_tasks = min(MOST_DEMAND, cores) if phased else 1
         tasks = self.jobs * (2 * self.phase_tasks if phased else 1)
@@ -660,14 +644,12 @@ def mean_work(horizon: int, cores: int) -> float:
 
 def horizon_of(jobs: int, cores: int, load: float) -> int:
     """The longest horizon [slots] that the expected work of so many jobs fills with ``load``."""
-    low, high = LEAST_HORIZON, LAST_SLOT
-    while low < high:  # the work that a slot more brings falls with the horizon
-        middle = (low + high + 1) // 2
-        if jobs * mean_work(middle, cores) >= load * cores * middle:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    # the work that a slot more brings falls with the horizon
+    slots = range(LEAST_HORIZON + 1, LAST_SLOT + 1)
+    too_long = bisect.bisect_left(
+        slots, True, key=lambda horizon: jobs * mean_work(horizon, cores) < load * cores * horizon
+    )
+    return LEAST_HORIZON + too_long
 
 
 def make_source(parameters: FlowtimeParameters) -> Source:
@@ -676,53 +658,29 @@ def make_source(parameters: FlowtimeParameters) -> Source:
         return Source(parameters)
     from schedgym.traces import read_trace
 
-    found = read_trace(parameters.trace, nodes=parameters.nodes)
-    return Source(
-        parameters,
-        from_trace(
-            found,
-            *make_servers(parameters),
-            parameters.slot_seconds,
-            two_d=parameters.kind == "2d",
-            scaled=parameters.nodes is not None,
-        ),
-    )
+    return Source(parameters, from_trace(read_trace(parameters.trace, nodes=parameters.nodes), parameters))
 
 
-def from_trace(
-    trace: Trace | JobTrace,
-    server_cpu: Integers,
-    server_memory: Integers,
-    slot_seconds: float,
-    *,
-    two_d: bool = False,
-    scaled: bool = False,
-) -> TraceJobs:
+def from_trace(trace: Trace | JobTrace, parameters: FlowtimeParameters) -> TraceJobs:
     """Jobs of a trace's tasks: durations in slots, demands in whole cores and GB, all rounded up.
 
-    A core of the trace is a core here, a GiB a GB. But shares of the largest machine, and with ``scaled`` all
+    A core of the trace is a core here, a GiB a GB. But shares of the largest machine, and with ``nodes`` all
     sizes, are scaled so that the trace's largest machine is the largest server, per resource. A job has one
     slot and one core at least; it may ask for more cores than there are, and then takes longer.
 
     Args:
         trace: with duration [s], cores and (2D) memory of each task.
-        server_cpu: cores of each server; [M].
-        server_memory: of each server [GB]; [M].
-        slot_seconds: length of a slot [s].
-        two_d: whether jobs have memory.
-        scaled: whether to scale by the trace's machines.
+        parameters: of the environment: its servers, slots, kind and nodes.
 
     Raises:
         InvalidParameter: when the trace has jobs by their bytes instead of tasks, or in 2D no memory.
         InvalidWorkload: when a job asks for more cores than MOST_CORES, or more memory than any server has.
     """
-    from schedgym.traces.base import Trace
+    from schedgym.traces.base import round_up, tasks_of
 
-    if not isinstance(trace, Trace):
-        raise InvalidParameter(
-            f"trace: the {trace.name} trace has jobs by their bytes; this problem needs tasks with "
-            "processors and duration"
-        )
+    trace = tasks_of(trace, "processors and duration")
+    server_cpu, server_memory = make_servers(parameters)
+    two_d, scaled = parameters.kind == "2d", parameters.nodes is not None
     if two_d and not trace.memory.any():
         raise InvalidParameter(f"trace: the {trace.name} trace tells no memory, which kind '2d' needs")
     shares = trace.unit.startswith("share")
@@ -730,10 +688,10 @@ def from_trace(
     def whole(sizes: Floats, machines: Floats, servers: Integers) -> Floats:
         largest = machines.max(initial=0.0) if scaled else 0.0
         if largest == 0.0 and not shares:
-            return _round_up(sizes)
-        return _round_up(sizes * float(servers.max()) / (largest or 1.0))
+            return round_up(sizes)
+        return round_up(sizes * float(servers.max()) / (largest or 1.0))
 
-    processing = np.maximum(_round_up(trace.duration / slot_seconds), 1.0)
+    processing = np.maximum(round_up(trace.duration / parameters.slot_seconds), 1.0)
     cpu = np.maximum(whole(trace.cores, trace.machine_cores, server_cpu), 1.0)
     memory = np.zeros_like(cpu)
     if two_d:
@@ -755,17 +713,9 @@ def from_trace(
     )
 
 
-def _round_up(values: Floats) -> Floats:
-    """Whole numbers, to the accuracy of floats: 0.07 of 100 is 7."""
-    return np.ceil(values * (1.0 - 1e-12))
-
-
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    jobs = allocate(Jobs, source.sizes, 1)
-    drawn = allocate(Drawn, source.sizes)
-    draw_into(draw, Drawing(source.arrays, jobs, drawn), seed, episode, source.sizes)
-    return rebuild(Jobs(*(array[0] for array in jobs)))
+    return rebuild(draw_alone(draw, Drawing, source, seed, episode))
 
 
 @helper
@@ -874,10 +824,9 @@ def draw_synthetic(env: Drawing, seed: np.uint64, episode: int) -> None:
 
 @helper
 def draw_window(env: Drawing, seed: np.uint64, episode: int) -> None:
-    """The episode's window of a trace: consecutive ones in turn, from a first that the seed decides."""
+    """The episode's window of a trace."""
     source, trace, jobs = env.source.constants, env.source, env.jobs
-    _, u = uniform(stream(seed, 0, WINDOWS))
-    first = ((int(u * source.windows) + episode) % source.windows) * source.jobs
+    first = first_of_window(seed, episode, WINDOWS, source.windows, source.jobs)
     work = 0
     for j in range(source.jobs):
         env.drawn.number[j] = j
@@ -1009,42 +958,10 @@ def toy(name: str) -> tuple[Workload, float]:
     return make_workload(arrival, first, second, servers, memory=held, server_memory=memory), optimum
 
 
-# Another future -------------------------------------------------------------------------------
-
-
 def shuffle_future(workload: Workload, slot: float, rng: np.random.Generator) -> Workload:
-    """The workload with another future: the jobs that arrive in ``slot`` or later trade places.
+    """See :func:`~schedgym.core.future.change_future`; lengths of tasks change.
 
-    They may also become shorter and arrive earlier, but not before ``slot``. An environment or a policy that
-    is shown nothing of the future behaves the same up to the decision of ``slot``, which shows the jobs that
-    arrive before it.
-
-    Args:
-        workload: the instance.
-        slot: jobs that arrive earlier stay as they are.
-        rng: decides who gets what, and the factors on times.
+    The observation of ``slot`` shows the jobs that arrive before it, so those that arrive in it change, too.
     """
-    jobs = {name: array.copy() for name, array in workload.jobs.items()}
-    start = math.ceil(slot)
-    arrival = jobs["arrival"]
-    later = np.flatnonzero(arrival >= start)
-    if len(later) == 0:
-        return workload
-    order = rng.permutation(later)
-    gaps = np.diff(arrival[later], prepend=start) * rng.uniform(0.0, 1.0, len(later))
-    arrival[later] = start + np.cumsum(np.floor(gaps).astype(np.int64))
-    for name, values in jobs.items():
-        if name != "arrival":
-            values[later] = workload.jobs[name][order]
-    factors = rng.uniform(0.3, 1.0, len(later))
-    for name in ("processing", "map_processing", "reduce_processing"):
-        if name in jobs:
-            jobs[name][later] = np.ceil(jobs[name][later] * factors)
-    rows = dict(workload.tasks)
-    if rows:
-        first = tables(workload).first_task
-        sequence = np.concatenate([np.arange(later[0]), order])
-        counts = np.diff(first)[sequence]
-        taken = np.concatenate([np.arange(first[j], first[j + 1]) for j in sequence])
-        rows = {"job": np.repeat(np.arange(len(counts)), counts), "latency": rows["latency"][taken]}
-    return SCHEMA.parse({"jobs": jobs, "tasks": rows, "cluster": workload.cluster})
+    factors = dict.fromkeys(("processing", "map_processing", "reduce_processing"), (0.3, 1.0))
+    return change_future(SCHEMA, workload, math.ceil(slot) - 1, rng, factors)

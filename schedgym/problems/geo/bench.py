@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark, Growth
+from schedgym.core.benchmark import Benchmark, Growth, first_feasible
 
 __all__ = ["CASES", "GROWTH"]
 
@@ -22,14 +22,6 @@ TRACE: dict[str, Any] = {"trace": str(FACEBOOK), "jobs": "all", "slots": 20}
 _SCORES = np.random.default_rng(0).uniform(0.1, 1.0, (ENVS, 32)).astype(np.float32)
 
 
-def _first_feasible(observation: Any) -> int:
-    return int(observation["action_mask"].argmax())
-
-
-def _first_feasible_each(observation: Any) -> Any:
-    return observation["action_mask"].argmax(axis=1)
-
-
 def _fixed_scores(observation: Any) -> Any:
     return _SCORES
 
@@ -39,14 +31,15 @@ CASES = (
         name="GeoAssign pick, features, gym.make (50 jobs, 10 sites, window 32, first feasible, copies)",
         id=ASSIGN,
         parameters={**SIZE, "view": "pick", "observation": "features"},
-        act=_first_feasible,
+        act=first_feasible,
     ),
     *(
         Benchmark(
-            name=f"vector face, {ENVS} envs, {view}, {observation}, {'copies' if copy else 'lent'}",
+            name=f"vector environment, {ENVS} envs, {view}, {observation}, "
+            + ("copies" if copy else "zero-copy"),
             id=id,
             parameters={**SIZE, "view": view, "observation": observation, "copy": copy},
-            act=_first_feasible_each if view == "pick" else _fixed_scores,
+            act=first_feasible if view == "pick" else _fixed_scores,
             num_envs=ENVS,
             steps=steps,
             target=target if copy and observation == "features" else "-",
@@ -60,7 +53,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"{policy}, the whole Facebook trace (24,024 jobs, 1,102,281 tasks), lent",
+            name=f"{policy}, the whole Facebook trace (24,024 jobs, 1,102,281 tasks), zero-copy",
             id=id,
             parameters=TRACE,
             policy=policy,

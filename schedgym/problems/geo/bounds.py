@@ -12,10 +12,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.jit import helper, kernel
+from schedgym.core.jit import kernel
 from schedgym.core.workload import Workload
 from schedgym.problems.geo.problem import GeoParameters
-from schedgym.solvers.balance import UNSEEN, PlacementScratch, SiteLists, place
+from schedgym.solvers.balance import (
+    UNSEEN,
+    PlacementScratch,
+    SiteLists,
+    make_placement_scratch,
+    make_site_lists,
+    place,
+)
 from schedgym.solvers.one_machine import serve_by_key, tail_times
 
 __all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound", "response_bound"]
@@ -55,7 +62,7 @@ def job_bounds(workload: Workload) -> F8:
 
     A job takes as long as its longest task, and as the least C in which a fractional flow brings its work
     to the sites of its tasks, each of which does slots * C. By max-flow and min-cut C is the largest ratio
-    of work that can run at a set of sites only to the slots of that set. (Source: thesis 004, section
+    of work that can run at a set of sites only to the slots of that set. (Source: guan2022, section
     3.2.1, there in whole tasks per slot.)
     """
     return _alone(_split(workload))[0]
@@ -157,11 +164,23 @@ def _site_sets(sites: I8, count: int) -> tuple[I8, I8]:
     return np.where(sets == count, -1, sets), code.astype(np.int64)
 
 
+def _set_slots(parts: _Parts) -> F8:
+    """The slots of each set of sites [K]."""
+    return np.where(parts.sites >= 0, parts.slots[parts.sites], 0).sum(axis=1).astype(np.float64)
+
+
 def _alone(parts: _Parts) -> tuple[F8, F8]:
     """The least response of each job [s] and the slots that it can use, both [N]."""
-    least = parts.longest.copy()
-    rate = np.zeros(len(least))
-    _fluid(parts.first, parts.part_set, parts.part_work, parts.sites, parts.slots, least, rate)
+    count, sites = len(parts.arrival), len(parts.slots)
+    job, own = np.repeat(np.arange(count), np.diff(parts.first)), parts.sites[parts.part_set]
+    pair = np.unique((job[:, np.newaxis] * sites + own)[own >= 0])
+    rate = np.asarray(np.bincount(pair // sites, parts.slots[pair % sites], count), dtype=np.float64)
+    # at first the ratios of single groups and of all
+    single = np.maximum.reduceat(parts.part_work / _set_slots(parts)[parts.part_set], parts.first[:-1])
+    least = np.maximum(np.maximum(parts.longest, single), np.bincount(job, parts.part_work, count) / rate)
+    lists, scratch = make_site_lists(parts.sites, sites), make_placement_scratch(len(parts.sites), sites)
+    demand, placement = np.zeros(len(parts.sites), dtype=np.int64), np.zeros_like(parts.sites)
+    _raise_to_cuts(parts, lists, demand, placement, scratch, least)
     return least, rate
 
 
@@ -178,7 +197,7 @@ def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
     usable = np.unique(parts.sites)
     job = np.repeat(np.arange(count), np.diff(parts.first))
     by_set = np.argsort(parts.part_set, kind="stable")
-    set_slots = np.where(parts.sites >= 0, parts.slots[parts.sites], 0).sum(axis=1).astype(np.float64)
+    set_slots = _set_slots(parts)
     tail = np.empty(count)
     part_tail = np.empty(len(job))
     # a task is served for no longer than its duration: it is its own least time
@@ -200,168 +219,45 @@ def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
     return float(total / count)
 
 
-class _Local(NamedTuple):
-    """One job's parts ("groups") with its sites numbered anew. G groups of up to A sites, M sites."""
-
-    number: I8  # [M] of a site, among those of the job; -1: it is none
-    own: I8  # [M] the sites by these numbers
-    sites: I8  # [G, A] numbers of each group's sites
-    position: I8  # [G, A] as ``SiteLists.ascending``
-    start: I8  # [M + 1] as in SiteLists
-    entries: I8  # [G * A] as in SiteLists
-    demand: I8  # [G] in whole units
-    placement: I8  # [G, A]
-    left: I8  # [G] as in PlacementScratch, like what follows
-    room: I8  # [M]
-    group_from: I8  # [G]
-    site_from: I8  # [M]
-    queue: I8  # [G + M]
-
-
-@helper
-def _number_sites(base: int, groups: int, part_set: I8, sites: I8, local: _Local) -> int:
-    """Number the sites of the groups from part ``base`` on; how many there are."""
-    count = 0
-    for k in range(groups):
-        for a in range(sites.shape[1]):
-            j = sites[part_set[base + k], a]
-            local.sites[k, a] = -1
-            local.position[k, a] = -1
-            if j >= 0:
-                if local.number[j] < 0:
-                    local.number[j] = count
-                    local.own[count] = j
-                    count += 1
-                local.sites[k, a] = local.number[j]
-                local.position[k, a] = a
-    return count
-
-
-@helper
-def _index_entries(groups: int, count: int, local: _Local) -> None:
-    """Set ``start`` and ``entries``: a counting sort of the groups' sites."""
-    width = local.sites.shape[1]
-    start = local.start
-    for j in range(count + 1):
-        start[j] = 0
-    for k in range(groups):
-        for a in range(width):
-            if local.sites[k, a] >= 0:
-                start[local.sites[k, a] + 1] += 1
-    for j in range(count):
-        start[j + 1] += start[j]
-    for k in range(groups):
-        for a in range(width):
-            if local.sites[k, a] >= 0:
-                local.entries[start[local.sites[k, a]]] = k * width + a
-                start[local.sites[k, a]] += 1
-    for j in range(count, 0, -1):
-        start[j] = start[j - 1]
-    start[0] = 0
-
-
-@helper
-def _raise_to_cuts(
-    base: int,
-    level: float,
-    work: float,
-    part_work: F8,
-    slots: I8,
-    lists: SiteLists,
-    scratch: PlacementScratch,
-    local: _Local,
-) -> float:
-    """The least time >= ``level`` in which a flow brings the job's work to its sites."""
-    groups = lists.sites.shape[0]
-    m = scratch.room.shape[0]
-    scale = UNITS / work
-    units = 0
-    for k in range(groups):
-        local.demand[k] = int(part_work[base + k] * scale)
-        units += local.demand[k]
-    while True:
-        for j in range(m):
-            wanted = slots[local.own[j]] * level * scale * MARGIN + 1.0
-            scratch.room[j] = units if wanted >= units else int(wanted)
-        if place(local.demand[:groups], lists, local.placement[:groups], scratch) == 0:
-            return level
-        inside = 0.0
-        for k in range(groups):
-            if scratch.group_from[k] != UNSEEN:
-                inside += part_work[base + k]
-        reached = 0
-        for j in range(m):
-            if scratch.site_from[j] != UNSEEN:
-                reached += slots[local.own[j]]
-        if not inside / reached > level:
-            return level
-        level = inside / reached
-
-
 @kernel
-def _fluid(first: I8, part_set: I8, part_work: F8, sites: I8, slots: I8, least: F8, rate: F8) -> None:
-    """Raise ``least`` [N] to the fluid time of each job; ``rate`` [N] becomes the slots that it can use.
+def _raise_to_cuts(
+    parts: _Parts, lists: SiteLists, demand: I8, placement: I8, scratch: PlacementScratch, least: F8
+) -> None:
+    """Raise ``least`` [N] to the least time in which a flow brings the work of each job to its sites.
 
-    The time grows from one violated cut to the ratio of that cut (Dinkelbach 1967), at first the ratios of
-    single groups and of all. Flows are in whole units, demands rounded down and rooms up, so that a violated
-    cut is one; its ratio is that of the real works.
+    The time grows from one violated cut to the ratio of that cut (Dinkelbach 1967). Flows are in whole units,
+    demands rounded down and rooms up, so that a violated cut is one; its ratio is that of the real works.
     """
-    width = sites.shape[1]
-    most = 1
-    for i in range(first.shape[0] - 1):
-        most = max(most, first[i + 1] - first[i])
-    local = _Local(
-        np.full(slots.shape[0], -1, dtype=np.int64),
-        np.empty(slots.shape[0], dtype=np.int64),
-        np.empty((most, width), dtype=np.int64),
-        np.empty((most, width), dtype=np.int64),
-        np.empty(slots.shape[0] + 1, dtype=np.int64),
-        np.empty(most * width, dtype=np.int64),
-        np.empty(most, dtype=np.int64),
-        np.empty((most, width), dtype=np.int64),
-        np.empty(most, dtype=np.int64),
-        np.empty(slots.shape[0], dtype=np.int64),
-        np.empty(most, dtype=np.int64),
-        np.empty(slots.shape[0], dtype=np.int64),
-        np.empty(most + slots.shape[0], dtype=np.int64),
-    )
-    for i in range(first.shape[0] - 1):
-        base = first[i]
-        groups = first[i + 1] - base
-        m = _number_sites(base, groups, part_set, sites, local)
+    for i in range(least.shape[0]):
+        own = range(parts.first[i], parts.first[i + 1])
+        if len(own) == 1:
+            continue
         work = 0.0
-        level = 0.0
-        for k in range(groups):
-            here = 0
-            for a in range(width):
-                if local.sites[k, a] >= 0:
-                    here += slots[local.own[local.sites[k, a]]]
-            work += part_work[base + k]
-            level = max(level, part_work[base + k] / here)
-        total = 0
-        for j in range(m):
-            total += slots[local.own[j]]
-        rate[i] = total
-        level = max(level, work / total)
-        if groups > 1:
-            _index_entries(groups, m, local)
-            lists = SiteLists(
-                local.sites[:groups],
-                local.position[:groups],
-                local.start[: m + 1],
-                local.entries[: groups * width],
-            )
-            scratch = PlacementScratch(
-                local.left[:groups],
-                local.room[:m],
-                local.group_from[:groups],
-                local.site_from[:m],
-                local.queue[: groups + m],
-            )
-            level = _raise_to_cuts(base, level, work, part_work, slots, lists, scratch, local)
-        for j in range(m):
-            local.number[local.own[j]] = -1
-        least[i] = max(least[i], level)
+        for p in own:
+            work += parts.part_work[p]
+        scale = UNITS / work
+        units = 0
+        demand[:] = 0
+        for p in own:
+            demand[parts.part_set[p]] = int(parts.part_work[p] * scale)
+            units += demand[parts.part_set[p]]
+        while True:
+            for j in range(parts.slots.shape[0]):
+                wanted = parts.slots[j] * least[i] * scale * MARGIN + 1.0
+                scratch.room[j] = units if wanted >= units else int(wanted)
+            if place(demand, lists, placement, scratch) == 0:
+                break
+            inside = 0.0
+            for p in own:
+                if scratch.group_from[parts.part_set[p]] != UNSEEN:
+                    inside += parts.part_work[p]
+            reached = 0
+            for j in range(parts.slots.shape[0]):
+                if scratch.site_from[j] != UNSEEN:
+                    reached += parts.slots[j]
+            if not inside / reached > least[i]:
+                break
+            least[i] = inside / reached
 
 
 @kernel

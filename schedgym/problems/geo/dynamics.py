@@ -23,6 +23,7 @@ from schedgym.core import heap
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Fill, Floats, Floats32, Integers, Integers32
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import sort_rows
+from schedgym.core.rows import clear_entries, clearer, copier, copy_entries, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.geo.metrics import Schedule
@@ -42,29 +43,15 @@ from schedgym.problems.geo.tokens import (
     AGE_SCALE,
     CLOCK_SCALE,
     COUNT_SCALE,
-    GLOBAL_FEATURES,
-    JOB_FEATURES,
-    SITE_FEATURES,
+    GLOBAL_COLUMNS,
+    JOB_COLUMNS,
+    SITE_COLUMNS,
 )
 from schedgym.problems.geo.workload import Jobs
 
-__all__ = [
-    "GLOBAL_FEATURES",
-    "JOB_FEATURES",
-    "ORDER",
-    "RATIO",
-    "SITE_FEATURES",
-    "SLOT",
-    "Environment",
-    "decide_assignment",
-    "decide_fair_rule",
-    "decide_pick",
-    "decide_priority",
-    "decide_rule",
-    "decide_shares",
-    "decide_weights",
-    "step",
-]
+__all__ = ["DECIDE", "ORDER", "RATIO", "SLOT", "Environment", "step"]
+
+JOB_FEATURES = len(JOB_COLUMNS)
 
 #: how free slots are given away: by the order of the jobs, by running / share, or one by one by the agent
 ORDER, RATIO, SLOT = 0, 1, 2
@@ -166,8 +153,8 @@ class Observation(NamedTuple):
     open_site: Annotated[Integers, 1]
     action_mask: Annotated[Bytes, "mask"]
     job_tokens: Annotated[Floats32, "token_row", "feature"]
-    site_tokens: Annotated[Floats32, "token_site", SITE_FEATURES]
-    global_tokens: Annotated[Floats32, GLOBAL_FEATURES]
+    site_tokens: Annotated[Floats32, "token_site", len(SITE_COLUMNS)]
+    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
 
 
 class Scratch(NamedTuple):
@@ -193,50 +180,43 @@ class Environment(NamedTuple):
     network: FairNetwork
 
 
+#: what the state keeps of a row in every mode, and what of it an observation shows
+ROW = (
+    *("job", "arrival", "remaining", "waits", "occupied", "new"),
+    *("next_task", "unfinished", "waiting", "running"),
+)
+SHOWN = ("arrival", "remaining", "new", "waiting", "running")
+reset = resetter(SCALARS, without=("shown",))
+copy_row, empty_row, show_row = (
+    copier(State, only=ROW),
+    clearer(State, only=ROW),
+    copier(State, Observation, SHOWN),
+)
+
+
 @helper
 def clear_row(env: Environment, r: int) -> None:
     """Set a row to zero."""
     state, mode = env.state, env.constants.config.mode
-    state.arrival[r] = 0.0
-    state.remaining[r] = 0
-    state.waits[r] = 0
-    state.occupied[r] = 0
-    state.new[r] = 0
+    empty_row(state, r)
     state.stale[r] = 1
-    for k in range(state.waiting.shape[1]):
-        state.waiting[r, k] = 0
-        state.unfinished[r, k] = 0
-    for e in range(state.running.shape[1]):
-        state.running[r, e] = 0
-        if mode == ORDER:
-            state.assigned[r, e] = 0
-        elif mode == RATIO:
-            state.share[r, e] = 0.0
+    if mode == ORDER:
+        clear_entries(state.assigned, r, r + 1)
+    elif mode == RATIO:
+        clear_entries(state.share, r, r + 1)
 
 
 @helper
 def move_row(env: Environment, source: int, target: int) -> None:
     """Copy a row."""
     state, mode = env.state, env.constants.config.mode
-    job = state.job[source]
-    state.job[target] = job
-    state.row[job] = target
-    state.arrival[target] = state.arrival[source]
-    state.remaining[target] = state.remaining[source]
-    state.waits[target] = state.waits[source]
-    state.occupied[target] = state.occupied[source]
-    state.new[target] = state.new[source]
+    copy_row(state, source, state, target)
+    state.row[state.job[target]] = target
     state.stale[target] = 1
-    for k in range(state.waiting.shape[1]):
-        state.waiting[target, k] = state.waiting[source, k]
-        state.unfinished[target, k] = state.unfinished[source, k]
-        state.next_task[target, k] = state.next_task[source, k]
-    for e in range(state.running.shape[1]):
-        state.running[target, e] = state.running[source, e]
-        if mode == ORDER:
-            state.assigned[target, e] = state.assigned[source, e]
-        elif mode == RATIO:
-            state.share[target, e] = state.share[source, e]
+    if mode == ORDER:
+        copy_entries(state.assigned, source, state.assigned, target)
+    elif mode == RATIO:
+        copy_entries(state.share, source, state.share, target)
 
 
 @helper
@@ -597,28 +577,14 @@ def go_on(env: Environment) -> None:
 
 
 @helper
-def observe_rows(env: Environment, shown: int) -> None:
-    """Copy the visible rows in exact units."""
-    state, observation = env.state, env.observation
-    for r in range(max(shown, state.scalars.shown)):  # rows behind the active ones are zero
-        observation.arrival[r] = state.arrival[r]
-        observation.remaining[r] = state.remaining[r]
-        observation.new[r] = state.new[r]
-        for k in range(state.waiting.shape[1]):
-            observation.waiting[r, k] = state.waiting[r, k]
-        for e in range(state.running.shape[1]):
-            observation.running[r, e] = state.running[r, e]
-        if observation.assigned.shape[0] > 0:
-            for e in range(state.assigned.shape[1]):
-                observation.assigned[r, e] = state.assigned[r, e]
-
-
-@helper
 def observe_units(env: Environment, shown: int) -> None:
     """Write the observation in exact units."""
     s, observation = env.state.scalars, env.observation
     if not env.constants.config.zero_copy:
-        observe_rows(env, shown)
+        for r in range(max(shown, s.shown)):  # rows behind the active ones are zero
+            show_row(env.state, r, observation, r)
+            if observation.assigned.shape[0] > 0:
+                copy_entries(env.state.assigned, r, observation.assigned, r)
     for r in range(shown):
         observation.age[r] = s.clock - env.state.arrival[r]
     for r in range(shown, s.shown):
@@ -668,8 +634,7 @@ def observe_features(env: Environment, shown: int) -> None:
             observe_open_site(env, r)
     for r in range(shown, s.shown):
         state.stale[r] = 1
-        for f in range(tokens.shape[1]):
-            tokens[r, f] = 0.0
+    clear_entries(tokens, shown, s.shown)
     whole = env.observation.site_tokens
     if mode == ORDER:
         for j in range(sites):
@@ -717,10 +682,7 @@ def observe(env: Environment) -> None:
         observe_features(env, shown)
     else:
         observe_units(env, shown)
-    for r in range(s.shown, shown):
-        env.observation.job_mask[r] = 1
-    for r in range(shown, s.shown):
-        env.observation.job_mask[r] = 0
+    mark(env.observation.job_mask, s.shown, shown)
     s.shown = shown
     s.observed = s.clock
     env.exchange.result.rows = shown
@@ -749,6 +711,7 @@ def begin(env: Environment) -> None:
     sites = state.free.shape[0]
     for r in range(s.active):  # left over when the last episode was cut off
         clear_row(env, r)
+    reset(s)
     for t in range(jobs.size.tasks):
         env.schedule.start[t] = math.nan
     for j in range(sites):
@@ -764,21 +727,9 @@ def begin(env: Environment) -> None:
     for k in range(observation.group_mask.shape[0]):
         observation.group_mask[k] = k < jobs.size.groups
     set_scales(env)
-    s.arrived = 0
-    s.active = 0
-    s.completed = 0
-    s.running = 0
-    s.squares = 0
-    s.waiting = 0
-    s.arrival = 0
-    s.completion = 0
     s.open_site = sites
-    s.finished = 0
     s.marked = -1
     s.observed = math.nan
-    s.recomputations = 0
-    s.sharing_violations = 0
-    s.repaired = 0
     s.clock = jobs.arrival[0]
     while s.arrived < jobs.size.jobs and jobs.arrival[s.arrived] == s.clock:
         submit(env)
@@ -837,7 +788,7 @@ def place_hidden(env: Environment) -> None:
 
 
 @helper
-def assignment_fits(env: Environment) -> Any:
+def counts_fit(env: Environment) -> Any:
     """Whether the counts are whole and name each waiting task once, at one of its sites."""
     numbers, sites = env.exchange.numbers, env.jobs.sites
     groups, width = sites.shape
@@ -1054,47 +1005,30 @@ def take_pick(env: Environment, feasible: bool) -> None:
 
 access = accessor(Environment)
 
-
-@pure_kernel
-def decide_assignment(table: Any, tools: Any, command: Any) -> int:
-    """View assignment; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, assignment_fits, take_assignment, table, tools, command)
-
-
-@pure_kernel
-def decide_shares(table: Any, tools: Any, command: Any) -> int:
-    """View shares; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, shares_fit, take_shares, table, tools, command)
-
-
-@pure_kernel
-def decide_priority(table: Any, tools: Any, command: Any) -> int:
-    """View priority; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, always_fits, take_priority, table, tools, command)
-
-
-@pure_kernel
-def decide_rule(table: Any, tools: Any, command: Any) -> int:
-    """View rule; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, always_fits, take_rule, table, tools, command)
-
-
-@pure_kernel
-def decide_weights(table: Any, tools: Any, command: Any) -> int:
-    """View weights; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, weights_fit, take_weights, table, tools, command)
-
-
-@pure_kernel
-def decide_fair_rule(table: Any, tools: Any, command: Any) -> int:
-    """View fair-rule; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, always_fits, take_fair_rule, table, tools, command)
-
-
-@pure_kernel
-def decide_pick(table: Any, tools: Any, command: Any) -> int:
-    """View pick; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, pick_fits, take_pick, table, tools, command)
+#: action view -> the kernel that takes its actions
+DECIDE: dict[str, Any] = {
+    "assignment": pure_kernel(
+        lambda table, tools, command: decide_each(access, counts_fit, take_assignment, table, tools, command)
+    ),
+    "shares": pure_kernel(
+        lambda table, tools, command: decide_each(access, shares_fit, take_shares, table, tools, command)
+    ),
+    "priority": pure_kernel(
+        lambda table, tools, command: decide_each(access, always_fits, take_priority, table, tools, command)
+    ),
+    "rule": pure_kernel(
+        lambda table, tools, command: decide_each(access, always_fits, take_rule, table, tools, command)
+    ),
+    "weights": pure_kernel(
+        lambda table, tools, command: decide_each(access, weights_fit, take_weights, table, tools, command)
+    ),
+    "fair-rule": pure_kernel(
+        lambda table, tools, command: decide_each(access, always_fits, take_fair_rule, table, tools, command)
+    ),
+    "pick": pure_kernel(
+        lambda table, tools, command: decide_each(access, pick_fits, take_pick, table, tools, command)
+    ),
+}
 
 
 @pure_kernel

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from schedgym.core.problem import Problem
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.geo.problem import PROBLEM
 
@@ -123,7 +120,7 @@ class GeoAssignEnv(SchedulingEnv):
     "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
-    Thesis 004, chapter 3. Workloads: its own, the Facebook trace of 2010 in the SWIM format (`trace=`), or a
+    guan2022, chapter 3. Workloads: its own, the Facebook trace of 2010 in the SWIM format (`trace=`), or a
     generator fitted to it (see :mod:`~schedgym.problems.geo.workload`).
 
     ## Deviations
@@ -134,15 +131,14 @@ class GeoAssignEnv(SchedulingEnv):
     * v0: first version.
     """
 
-    problem: ClassVar[Problem] = PROBLEM
-    id: ClassVar[str] = "schedgym/GeoAssign-v0"
+    problem = PROBLEM
+    id = "schedgym/GeoAssign-v0"
 
 
 class GeoAssignVectorEnv(SchedulingVectorEnv):
-    """The native vector face of :class:`GeoAssignEnv`: same spaces, batched."""
+    """The native vector environment of :class:`GeoAssignEnv`: same spaces, batched."""
 
-    problem: ClassVar[Problem] = PROBLEM
-    env_class: ClassVar[type[SchedulingEnv]] = GeoAssignEnv
+    env_class = GeoAssignEnv
 
 
 class GeoFairEnv(SchedulingEnv):
@@ -216,7 +212,7 @@ class GeoFairEnv(SchedulingEnv):
     As those of :class:`GeoAssignEnv`.
 
     ## Source
-    Thesis 004, chapters 4 and 5.
+    guan2022, chapters 4 and 5.
 
     ## Deviations
     The thesis recomputes when a job has finished at a site, which for tasks with a choice of sites is not
@@ -228,12 +224,11 @@ class GeoFairEnv(SchedulingEnv):
     * v0: first version.
     """
 
-    problem: ClassVar[Problem] = PROBLEM
-    id: ClassVar[str] = "schedgym/GeoFair-v0"
+    problem = PROBLEM
+    id = "schedgym/GeoFair-v0"
 
 
 class GeoFairVectorEnv(SchedulingVectorEnv):
-    """The native vector face of :class:`GeoFairEnv`: same spaces, batched."""
+    """The native vector environment of :class:`GeoFairEnv`: same spaces, batched."""
 
-    problem: ClassVar[Problem] = PROBLEM
-    env_class: ClassVar[type[SchedulingEnv]] = GeoFairEnv
+    env_class = GeoFairEnv

@@ -18,7 +18,7 @@ import numpy as np
 from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, Integers32, Sizes, allocate, sizes_of
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort
-from schedgym.core.record import ScheduleRecord
+from schedgym.core.record import ScheduleRecord, first_overload, refuse_first
 from schedgym.core.stepping import measure_each
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
@@ -408,40 +408,33 @@ def validate(record: ScheduleRecord) -> None:
             raise InvalidSchedule(f"{name}: must have one row per piece")
     if record.amount.shape != (rows, 1):
         raise InvalidSchedule(f"amount: must have the shape [{rows}, 1], got {list(record.amount.shape)}")
-    for bad, what in (
-        ((record.job < 0) | (record.job >= count), "names a task that does not exist"),
-        ((record.server < 0) | (record.server >= sites), "names a site that does not exist"),
-    ):
-        if bad.any():
-            raise InvalidSchedule(f"row [{int(np.argmax(bad))}] {what}")
-    runs = np.bincount(record.job, minlength=count)
-    if (runs > 1).any():
-        raise InvalidSchedule(f"task [{int(np.argmax(runs > 1))}] runs more than once")
-    if not record.truncated and (runs == 0).any():
-        raise InvalidSchedule(f"task [{int(np.argmax(runs == 0))}] never runs")
-    for bad, what in (
-        (~np.isfinite(record.start), "has no start"),
-        (record.start < arrival[tasks["job"][record.job]], "starts before its job arrives"),
-        (record.end != record.start + tasks["duration"][record.job], "does not run its whole time"),
-        (record.amount[:, 0] != 1.0, "does not hold one slot"),
+    refuse_first(
+        "row [{}]",
         (
-            (tasks["sites"][record.job] != record.server[:, None]).all(axis=1),
-            "runs at a site that is not in its list",
+            ((record.job < 0) | (record.job >= count), "names a task that does not exist"),
+            ((record.server < 0) | (record.server >= sites), "names a site that does not exist"),
         ),
-    ):
-        if bad.any():
-            raise InvalidSchedule(f"task [{int(record.job[bad].min())}] {what}")
-    # per site in order of time, ends before starts; each site's changes sum to 0, so one sum serves all
-    site = np.concatenate([record.server, record.server])
-    time = np.concatenate([record.end, record.start])
-    order = np.lexsort((time, site))
-    change = np.repeat(np.array([-1, 1]), rows)
-    used = np.cumsum(change[order])
-    over = used > slots[site[order]]
-    if over.any():
-        at = int(np.argmax(over))
-        j = int(site[order][at])
+    )
+    runs = np.bincount(record.job, minlength=count)
+    never = np.zeros(count, dtype=bool) if record.truncated else runs == 0
+    refuse_first("task [{}]", ((runs > 1, "runs more than once"), (never, "never runs")))
+    refuse_first(
+        "task [{}]",
+        (
+            (~np.isfinite(record.start), "has no start"),
+            (record.start < arrival[tasks["job"][record.job]], "starts before its job arrives"),
+            (record.end != record.start + tasks["duration"][record.job], "does not run its whole time"),
+            (record.amount[:, 0] != 1.0, "does not hold one slot"),
+            (
+                (tasks["sites"][record.job] != record.server[:, None]).all(axis=1),
+                "runs at a site that is not in its list",
+            ),
+        ),
+        record.job,
+    )
+    over = first_overload(record.server, record.start, record.end, np.ones(rows, dtype=np.int64), slots)
+    if over is not None:
+        j, time, used = over
         raise InvalidSchedule(
-            f"site [{j}] is over its capacity at {time[order][at]:g} s: {int(used[at])} tasks run in "
-            f"{int(slots[j])} slots"
+            f"site [{j}] is over its capacity at {time:g} s: {used} tasks run in {int(slots[j])} slots"
         )

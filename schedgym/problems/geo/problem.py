@@ -75,6 +75,13 @@ METRICS = (
 class GeoParameters(Parameters):
     """Keyword arguments of ``schedgym/GeoAssign-v0`` and ``schedgym/GeoFair-v0``."""
 
+    idle = {
+        "workload": (
+            *("jobs", "sites", "slots", "choices", "zipf", "utilization"),
+            *("durations", "mean_duration", "duration_cap", "max_tasks"),
+        ),
+        "trace": ("max_tasks",),
+    }
     jobs: int | str = parameter(
         50, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
@@ -98,16 +105,8 @@ class GeoParameters(Parameters):
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file of jobs whose consecutive windows the episodes use")
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
-    window: int | str = parameter(
-        32,
-        "visible active jobs; 'all' sizes it by the workload",
-        minimum=1,
-        maximum=10**6,
-        choices=("all",),
-    )
-    observation: str = parameter(
-        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
-    )
+    window: int | str = Parameters.window_field(32, "active jobs")
+    observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
     placement: str = parameter(
         "greedy",
@@ -130,25 +129,14 @@ class GeoParameters(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.workload is not None and self.trace is not None:
-            raise InvalidParameter("workload and trace: give one of them, not both")
-        if self.jobs == "all" and self.trace is None:
-            raise InvalidParameter("jobs: 'all' needs a trace")
         if self.workload is None and self.choices > self.sites:
             raise InvalidParameter(f"choices: must be <= {self.sites} (sites), got {self.choices}")
-        drawn: tuple[str, ...] = ("jobs", "sites", "slots", "choices", "zipf", "utilization")
-        drawn += ("durations", "mean_duration", "duration_cap")
-        for source, idle in (("workload", (*drawn, "max_tasks")), ("trace", ("max_tasks",))):
-            for field in dataclasses.fields(self):
-                chosen = getattr(self, field.name) != field.default
-                if getattr(self, source) is not None and field.name in idle and chosen:
-                    raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
 
 
 PROBLEM = Problem(
     name="geo",
     title="Geo-distributed jobs: where each task runs, in what order, and with what share of the sites",
-    source="thesis 004: assignment (chapter 3) and fair sharing (chapters 4 and 5) of distributed jobs",
+    source="guan2022: assignment (chapter 3) and fair sharing (chapters 4 and 5) of distributed jobs",
     ids={
         "schedgym/GeoAssign-v0": Variant(
             title="Assign the tasks of distributed jobs to sites, and order the jobs: least mean response",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text, short_time
+from schedgym.drawing import Bar, Line, Scene, renderers, short_time
 from schedgym.problems.geo import dynamics
 from schedgym.problems.geo.simulator import GeoSimulator
 
@@ -13,6 +12,7 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: GeoSimulator, index: int) -> Scene:
+    """Left the sites' slots by job, right the active jobs in order of arrival; the open site is marked."""
     state, jobs = simulator.state, simulator.jobs
     s, count = state.scalars[index], int(jobs.size["jobs"][index])
     n, sites = int(s["active"]), jobs.sites[index]
@@ -54,17 +54,4 @@ def _scene(simulator: GeoSimulator, index: int) -> Scene:
     )
 
 
-def render_ansi(simulator: GeoSimulator, index: int) -> str:
-    """The state of environment ``index`` as plain text, one line per site and per active job."""
-    return draw_text(_scene(simulator, index))
-
-
-def render_rgb_array(simulator: GeoSimulator, index: int) -> npt.NDArray[np.uint8]:
-    """The state of environment ``index`` as an image, uint8 [height, width, 3].
-
-    Left the sites' slots by job, right the active jobs in order of arrival; the dot marks the open site.
-
-    Raises:
-        DependencyNotInstalled: without Pillow (extra ``render``).
-    """
-    return draw_image(_scene(simulator, index))
+render_ansi, render_rgb_array = renderers(_scene)

@@ -7,7 +7,7 @@ One environment has n active jobs (rows, in order of arrival, which decides ties
 available sites each, M sites, and E = K * A entries: entry k * A + a is the a-th site of group k. The
 arrays hold n rows or more, of which the first n are read and written. Jobs without tasks do no harm.
 
-Source: thesis 004, chapters 3 (``assign``), 4 and 5 (``fair``). The solvers are in
+Source: guan2022, chapters 3 (``assign``), 4 and 5 (``fair``). The solvers are in
 ``schedgym.solvers``.
 """
 
@@ -483,7 +483,7 @@ def assign(
         order: [>= n] written: the rows 0 .. n - 1, the first served first.
         counts: [>= n, E] written, n rows: waiting tasks of each job at each entry.
 
-    Source: thesis 004, sections 3.2.1 to 3.2.4. Deviations: estimates are divided by the slots (Algorithm 3,
+    Source: guan2022, sections 3.2.1 to 3.2.4. Deviations: estimates are divided by the slots (Algorithm 3,
     line 23, Algorithm 4, line 22).
     """
     scratch, rule = work.assigning, options.rule
@@ -654,7 +654,7 @@ def fair(rule: int, n: int, unfinished: Integers32, cluster: Any, work: Any, sha
         work: ``placing``, ``sharing`` and ``network``.
         share: [>= n, E] written, n rows: slots at each entry, :data:`CLOSED` where no task may start.
 
-    Source: thesis 004, sections 4.1 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
+    Source: guan2022, sections 4.1 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
     """
     associated = rule < GAMF
     _prepare(associated, n, unfinished, cluster, work, share)
@@ -722,7 +722,7 @@ def sharing_violations(n: int, unfinished: Integers32, share: Floats, cluster: A
         cluster: :class:`Cluster`.
         work: ``placing`` and ``sharing``.
 
-    Source: thesis 004, (4.3), (4.4) and (5.21) to (5.24).
+    Source: guan2022, (4.3), (4.4) and (5.21) to (5.24).
     """
     groups, width = cluster.sites.shape
     scratch = work.sharing

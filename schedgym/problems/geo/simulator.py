@@ -17,18 +17,10 @@ from schedgym.errors import InvalidWorkload
 from schedgym.problems.geo import dynamics, metrics, views, workload
 from schedgym.problems.geo.problem import PROBLEM, GeoParameters
 from schedgym.problems.geo.rules import work_sizes
+from schedgym.problems.geo.tokens import JOB_COLUMNS
 
 __all__ = ["GeoSimulator", "make_simulator"]
 
-DECIDE = {
-    "assignment": dynamics.decide_assignment,
-    "shares": dynamics.decide_shares,
-    "priority": dynamics.decide_priority,
-    "weights": dynamics.decide_weights,
-    "pick": dynamics.decide_pick,
-    "rule": dynamics.decide_rule,
-    "fair-rule": dynamics.decide_fair_rule,
-}
 #: what the observation and the state's rows have in common
 JOB_ROWS = ("arrival", "remaining", "waiting", "running", "assigned", "new")
 COST, RESPONSE, FAIRNESS = (
@@ -41,11 +33,6 @@ class GeoSimulator(Simulator):
     """``num_envs`` clusters in one set of arrays; see :mod:`schedgym.problems.geo.dynamics`."""
 
     parameters: GeoParameters
-    environment = dynamics.Environment
-    drawing = workload.Drawing
-    episode = metrics.Episode
-    draw_kernel = staticmethod(workload.draw)
-    measure_kernel = staticmethod(metrics.measure)
     grows_by_draw = "task"
 
     def __init__(self, parameters: GeoParameters, num_envs: int, id: str) -> None:
@@ -68,7 +55,6 @@ class GeoSimulator(Simulator):
         own_row = 0 if zero_copy else unit_row
         weights = {"response": 0.0, "fairness": 1.0, "weighted": parameters.fairness_weight}
         share = weights[parameters.objective]
-        self.kernels = DECIDE[parameters.view], dynamics.step
         self._set_up(
             views.action_space(parameters.view, self.window, self.groups, self.choices),
             sizes=sizes
@@ -79,22 +65,16 @@ class GeoSimulator(Simulator):
                 "ordered_row": own_row if in_order else 0,
                 "token_row": 0 if units else self.window,
                 "token_site": 0 if units else self.sites,
-                "feature": dynamics.JOB_FEATURES + self.groups + self.sites * (2 if in_order else 1),
-                "mask": views.mask_length(parameters, self.window),
+                "feature": len(JOB_COLUMNS) + self.groups + self.sites * (2 if in_order else 1),
             },
             config={
                 "mode": self.mode,
                 "window": self.window,
                 "associated": parameters.dispatch_sites == "associated",
-                "aggressive": parameters.aggressive,
-                "work_conserving": parameters.work_conserving,
-                "features": not units,
-                "mask": parameters.action_mask,
                 "zero_copy": zero_copy,
                 "greedy": parameters.placement == "greedy",
                 "response_weight": 1.0 - share,
                 "fairness_weight": share,
-                "normalize": parameters.normalize,
             },
             known={"jobs": jobs, "sites": self.sites},
             visible={
@@ -120,37 +100,25 @@ class GeoSimulator(Simulator):
             rows = {name: getattr(arrays.state, name) for name in JOB_ROWS}
             self.arrays = arrays._replace(observation=arrays.observation._replace(**rows))
 
-    def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, jobs, state = self.arrays.observation, self.arrays.jobs, self.arrays.state
-        if self.parameters.observation == "features":
-            shown = {
-                "jobs": buffers.job_tokens,
-                "sites": buffers.site_tokens,
-                "globals": buffers.global_tokens,
-                "job_mask": buffers.job_mask,
-            }
-        else:
-            per_site = (self.num_envs, -1, self.groups, self.choices)
-            names = ["clock", "event", "group_mask", "arrival", "age", "remaining", "waiting", "new"]
-            names += ["job_mask", "active", "backlog"]
-            shown = {name: getattr(buffers, name) for name in names}
-            shown |= {"slots": jobs.slots, "sites": jobs.sites, "free": state.free}
-            shown["running"] = buffers.running.reshape(per_site)
-            if self.mode == dynamics.ORDER:
-                shown["assigned"] = buffers.assigned.reshape(per_site)
-            elif self.mode == dynamics.SLOT:
-                self.scalars = ("open_site",)
-                shown["open_site"] = buffers.open_site[:, 0]
-        if buffers.action_mask.shape[1]:
-            shown["action_mask"] = buffers.action_mask
+    def _units(self) -> dict[str, npt.NDArray[Any]]:
+        buffers, jobs = self.arrays.observation, self.jobs
+        per_site = (self.num_envs, -1, self.groups, self.choices)
+        names = ("clock", "event", "group_mask", "arrival", "age", "remaining", "waiting", "new")
+        shown = {name: getattr(buffers, name) for name in (*names, "active", "backlog")}
+        shown |= {"slots": jobs.slots, "sites": jobs.sites, "free": self.state.free}
+        shown["running"] = buffers.running.reshape(per_site)
+        if self.mode == dynamics.ORDER:
+            shown["assigned"] = buffers.assigned.reshape(per_site)
+        elif self.mode == dynamics.SLOT:
+            self.scalars = ("open_site",)
+            shown["open_site"] = buffers.open_site[:, 0]
         return shown
 
     def _check(self, workload: Workload) -> None:
         jobs, sites = len(workload.jobs["arrival"]), len(workload.cluster["slots"])
         if sites != self.sites:
             raise InvalidWorkload(f"cluster: the environment has {self.sites} sites, the workload {sites}")
-        if self.parameters.window == "all" and jobs > self.window:
-            raise InvalidWorkload(f"jobs: {jobs} jobs exceed the window, which was sized for {self.window}")
+        self._check_window(jobs)
         self.instance(workload)
 
     def _instance(self, given: Workload) -> workload.Jobs:
@@ -185,12 +153,9 @@ class GeoSimulator(Simulator):
         values[:, COST] = (1.0 - weight) * values[:, RESPONSE] + weight * values[:, FAIRNESS]
         return values
 
-    def _drawn_workload(self, index: int) -> Workload:
-        return workload.rebuild(workload.Jobs(*(array[index] for array in self.jobs)))
-
     def record(self, index: int) -> ScheduleRecord:
         """See :meth:`Simulator.record`: one row per task that has started, in the workload's order."""
-        jobs = workload.Jobs(*(array[index] for array in self.jobs))
+        jobs = self.jobs_of(index)
         schedule = self.arrays.schedule
         order = np.argsort(jobs.task_index[: jobs.size["tasks"]])
         ran = order[~np.isnan(schedule.start[index, order])]
@@ -207,6 +172,4 @@ class GeoSimulator(Simulator):
         )
 
 
-def make_simulator(parameters: GeoParameters, num_envs: int, id: str) -> GeoSimulator:
-    """The simulator behind both environments; every problem has this function in this module."""
-    return GeoSimulator(parameters, num_envs, id)
+make_simulator = GeoSimulator

@@ -21,11 +21,8 @@ __all__ = [
     "CLOCK_SCALE",
     "COUNT_SCALE",
     "GLOBAL_COLUMNS",
-    "GLOBAL_FEATURES",
     "JOB_COLUMNS",
-    "JOB_FEATURES",
     "SITE_COLUMNS",
-    "SITE_FEATURES",
     "TOKENS",
 ]
 
@@ -36,9 +33,6 @@ JOB_COLUMNS = ("unfinished", "waiting", "running", "age", "new", "able here", "h
 SITE_COLUMNS = ("slots", "free", "runnable", "assigned", "open")
 #: arrival, completion, slot; active jobs, those beyond the window, waiting tasks, clock
 GLOBAL_COLUMNS = ("arrival", "completion", "slot", "jobs", "beyond", "waiting", "clock")
-JOB_FEATURES = len(JOB_COLUMNS)
-SITE_FEATURES = len(SITE_COLUMNS)
-GLOBAL_FEATURES = len(GLOBAL_COLUMNS)
 COUNT_SCALE = 8.0  # n / (n + 8) scales counts
 AGE_SCALE = 10.0  # a / (a + 10 s) scales ages
 CLOCK_SCALE = 600.0  # t / (t + 10 min) scales the clock
@@ -50,11 +44,11 @@ def _job_columns(rows: TokenRows) -> Columns:
     count = sites.shape[1]
     features = jobs.shape[0]
     # a token this wide tells what is assigned to each site, too
-    ordered = (features - JOB_FEATURES) % 2 == 0 and features > JOB_FEATURES + 2 * count
-    unfinished, waiting, running, age, new, able, here = jobs[:JOB_FEATURES]
-    groups = features - JOB_FEATURES - count * (2 if ordered else 1)
+    ordered = (features - len(JOB_COLUMNS)) % 2 == 0 and features > len(JOB_COLUMNS) + 2 * count
+    unfinished, waiting, running, age, new, able, here = jobs[: len(JOB_COLUMNS)]
+    groups = features - len(JOB_COLUMNS) - count * (2 if ordered else 1)
     slots = np.maximum(unscaled(sites[:, :, 0], COUNT_SCALE), 1.0)  # [B, M]
-    base = JOB_FEATURES + groups
+    base = len(JOB_COLUMNS) + groups
     whole = unscaled(observation["jobs"][:, :, base : base + count], COUNT_SCALE)  # [B, W, M]
     if ordered:
         whole = whole + unscaled(observation["jobs"][:, :, base + count :], COUNT_SCALE)
@@ -62,7 +56,7 @@ def _job_columns(rows: TokenRows) -> Columns:
     mine = whole[env, rows.places["jobs"][1]]  # [T, M]
     share = mine / slots[env]
     total = np.maximum(mine.sum(axis=1), 1e-6)
-    by_group = unscaled(jobs[JOB_FEATURES:base], COUNT_SCALE)  # [K, T]
+    by_group = unscaled(jobs[len(JOB_COLUMNS) : base], COUNT_SCALE)  # [K, T]
     return [
         ("log unfinished", log_odds(unfinished)),
         ("log waiting", log_odds(waiting)),

@@ -3,24 +3,25 @@
 Times are seconds. A task group is a distinct ordered list of available sites; the first is the associated
 one.
 
-Source: thesis 004, sections 3.3, 4.6 and 5.5.
+Source: guan2022, sections 3.3, 4.6 and 5.5.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32, allocate
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Integers, Integers32
+from schedgym.core.future import change_future
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import exponential, normal_pair, stream, substream, uniform
+from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.stepping import draw_each
-from schedgym.core.tables import MADE_HERE, accessor, draw_into
-from schedgym.core.workload import Field, Schema, Workload
+from schedgym.core.tables import accessor
+from schedgym.core.workload import Field, Schema, Workload, check_tasks, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.geo.problem import DURATIONS
 from schedgym.solvers.balance import make_site_lists
@@ -58,7 +59,6 @@ LAST_TIME = 1e12
 MOST_SLOTS = 10**6
 
 PARETO, CONSTANT, PER_JOB = range(3)  # in the order of DURATIONS
-MEAN_DURATION = 2.0  # s
 PARETO_SHAPE = 1.259
 PARETO_LEAST = (PARETO_SHAPE - 1.0) / PARETO_SHAPE  # of the mean: 0.4114 s of 2 s
 #: longest duration that is drawn [s] (one in 6e11), so that clocks stay below LAST_TIME
@@ -78,21 +78,12 @@ ARRIVALS, SIZES, PERMUTATIONS, ASSOCIATIONS, TIMES, WINDOWS = range(6)  # random
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
     """What must hold between fields: jobs have tasks, tasks have distinct sites, and time stays bounded."""
     arrival, tasks = sections["jobs"]["arrival"], sections["tasks"]
-    jobs, count = len(arrival), len(sections["cluster"]["slots"])
-    job, sites = tasks["job"], tasks["sites"]
-    if (job >= jobs).any():
-        i = int(np.argmax(job >= jobs))
-        raise InvalidWorkload(f"{prefix}tasks.job[{i}]: there are {jobs} jobs, got {job[i]}")
-    idle = np.bincount(job, minlength=jobs) == 0
-    if idle.any():
-        raise InvalidWorkload(f"{prefix}jobs: job [{int(np.argmax(idle))}] has no task")
+    check_tasks(tasks["job"], len(arrival), prefix)
+    sites, count = tasks["sites"], len(sections["cluster"]["slots"])
     if sites.shape[1] == 0 or (sites[:, 0] < 0).any():
         i = int(np.argmax(sites[:, 0] < 0)) if sites.shape[1] else 0
         raise InvalidWorkload(f"{prefix}tasks.sites[{i}]: task has no available site")
-    beyond = sites >= count
-    if beyond.any():
-        i, a = (int(x) for x in np.argwhere(beyond)[0])
-        raise InvalidWorkload(f"{prefix}tasks.sites[{i}][{a}]: there are {count} sites, got {sites[i, a]}")
+    refuse(sites, sites >= count, f"{prefix}tasks.sites", f"there are {count} sites")
     ordered = np.sort(sites, axis=1)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
     if twice.any():
@@ -274,7 +265,7 @@ ORIGIN = record_dtype(
     ("durations", np.int64),
     ("mean_duration", np.float64),  # [s]
     ("longest", np.float64),
-    ("capacity", np.float64),  # slots in use on average; 0: arrivals as drawn
+    ("capacity", np.float64),  # slots in use on average
 )
 
 
@@ -304,20 +295,12 @@ class Drawing(NamedTuple):
     scratch: Annotated[Scratch, SCRATCH]
 
 
-@dataclasses.dataclass(frozen=True)
-class Drawn:
-    """What decides tasks and arrivals beside the sizes; the environment's parameters of these names."""
-
-    zipf: float = 1.0
-    utilization: float | None = 0.6
-    durations: str = "pareto"
-    mean_duration: float = MEAN_DURATION
-    duration_cap: float | None = None
-    max_tasks: int = 100
-
-
 class Source:
     """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
+
+    Args:
+        parameters: of the environment.
+        trace: arrivals and numbers of tasks of the trace's jobs, by :func:`from_trace`, if they name one.
 
     Attributes:
         jobs: number of jobs N of an episode.
@@ -325,52 +308,34 @@ class Source:
         lists: the groups, which are the same in all episodes: group s is the window of sites
             s, s + 1, ..., s + k - 1 (mod M); K = M groups of A = k choices. Fields of :class:`Jobs`.
         sizes: of the arrays at first: enough for every window of a trace, a guess else.
-        arrays: the same for kernels.
-
-    Further arguments are the fields of :class:`Drawn`.
+        arrays: what the compiled draw takes.
     """
 
-    def __init__(
-        self,
-        jobs: int | str,
-        sites: int,
-        slots: int,
-        choices: int = 2,
-        *,
-        trace: tuple[Floats, Integers] | None = None,
-        **options: Any,
-    ) -> None:
-        drawn = Drawn(**options)
-        if choices > sites:
-            raise InvalidParameter(f"choices: must be <= {sites}, the number of sites, got {choices}")
-        arrival, tasks = (np.zeros(0), np.zeros(0)) if trace is None else trace
-        if isinstance(jobs, str):
-            if trace is None:
-                raise InvalidParameter(f"jobs: {jobs!r} needs a trace")
-            jobs = len(arrival)
-        self.jobs, self.windows = jobs, len(arrival) // jobs
-        if trace is not None and self.windows == 0:
-            raise InvalidParameter(
-                f"jobs: a window of {jobs} is longer than the trace, which has {len(arrival)} jobs"
-            )
-        first = np.arange(sites)[:, np.newaxis]
-        groups = (first + np.arange(choices)) % sites
-        self.lists = index_lists(groups, np.full(sites, slots, dtype=np.int64))
-        longest = LONGEST if drawn.duration_cap is None else min(drawn.duration_cap, LONGEST)
-        capacity = float(self.lists["slots"].sum()) * (drawn.utilization or 0.0)
-        kind = DURATIONS.index(drawn.durations)
-        constants = (self.windows, jobs, drawn.max_tasks, kind, drawn.mean_duration, longest, capacity)
-        self.arrays = Origin(
-            np.array(constants, dtype=ORIGIN),
-            np.ascontiguousarray(arrival, dtype=np.float64),
-            np.ascontiguousarray(tasks, dtype=np.int64),
-            *rank_distribution(sites, drawn.zipf),
+    def __init__(self, parameters: GeoParameters, trace: tuple[Floats, Integers] | None = None) -> None:
+        sites, choices, most_tasks = parameters.sites, parameters.choices, parameters.max_tasks
+        if trace is None:
+            trace = np.zeros(0), np.zeros(0, dtype=np.int64)
+            self.jobs, self.windows = int(parameters.jobs), 0
+            most = self.jobs * min(most_tasks, 20)
+        else:
+            self.jobs, self.windows = count_windows(parameters.jobs, len(trace[0]))
+            most = int(trace[1][: self.windows * self.jobs].reshape(self.windows, -1).sum(axis=1).max())
+        groups = (np.arange(sites)[:, np.newaxis] + np.arange(choices)) % sites
+        self.lists = index_lists(groups, np.full(sites, parameters.slots, dtype=np.int64))
+        constants = constants_of(
+            ORIGIN,
+            parameters,
+            windows=self.windows,
+            jobs=self.jobs,
+            durations=DURATIONS.index(parameters.durations),
+            longest=min(parameters.duration_cap or LONGEST, LONGEST),
+            capacity=sites * parameters.slots * parameters.utilization,
         )
-        most = jobs * min(drawn.max_tasks, 20)
-        if self.windows > 0:
-            most = int(tasks[: self.windows * jobs].reshape(self.windows, jobs).sum(axis=1).max())
-        lengths = {"site": sites, "group": sites, "choice": choices, "entry": groups.size}
-        self.sizes = {"job": jobs, "task": most, **lengths}
+        arrival, tasks = trace[0], np.ascontiguousarray(trace[1], dtype=np.int64)
+        levels = rank_distribution(sites, parameters.zipf)
+        self.arrays = Origin(constants, np.ascontiguousarray(arrival), tasks, *levels)
+        self.sizes = {"job": self.jobs, "task": most, "site": sites}
+        self.sizes |= {"group": sites, "choice": choices, "entry": groups.size}
 
     def set_lists(self, jobs: Jobs, index: Any) -> None:
         """Write :attr:`lists` into the arrays of the environments that ``index`` names."""
@@ -396,14 +361,11 @@ def rank_distribution(count: int, zipf: float) -> tuple[Floats, Integers]:
 
 def make_source(parameters: GeoParameters) -> Source:
     """The source that an environment's parameters name; reads the trace's file, if any."""
-    trace = None
-    if parameters.trace is not None:
-        from schedgym.traces import read_trace
+    if parameters.trace is None:
+        return Source(parameters)
+    from schedgym.traces import read_trace
 
-        trace = from_trace(read_trace(parameters.trace))
-    sizes = (parameters.jobs, parameters.sites, parameters.slots, parameters.choices)
-    drawn = {field.name: getattr(parameters, field.name) for field in dataclasses.fields(Drawn)}
-    return Source(*sizes, trace=trace, **drawn)
+    return Source(parameters, from_trace(read_trace(parameters.trace)))
 
 
 def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Integers]:
@@ -420,23 +382,12 @@ def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Integers]:
             f"trace: the {trace.name} trace has tasks by their processors; this problem needs jobs by their "
             "input bytes"
         )
-    tasks = trace.map_tasks()
-    kept = tasks > 0
-    if not kept.any():
-        raise InvalidWorkload(f"{trace.name}: no job has a map task")
-    return trace.arrival[kept], tasks[kept]
+    return trace.with_input()
 
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    sizes = dict(source.sizes)
-    while True:
-        jobs = allocate(Jobs, sizes, 1)
-        source.set_lists(jobs, 0)
-        needed = draw_into(draw, Drawing(source.arrays, jobs, MADE_HERE), seed, episode, sizes)
-        if needed <= sizes["task"]:
-            return rebuild(Jobs(*(array[0] for array in jobs)))
-        sizes["task"] = needed
+    return rebuild(draw_alone(draw, Drawing, source, seed, episode)._replace(**source.lists))
 
 
 @helper
@@ -472,9 +423,8 @@ def draw_jobs(env: Drawing, seed: np.uint64, episode: int) -> int:
     jobs, constants = env.jobs, env.source.constants
     windows = constants.windows
     first = 0
-    if windows > 0:  # consecutive episodes take consecutive windows, from one that the seed decides
-        state, u = uniform(stream(seed, 0, WINDOWS))
-        first = ((int(u * windows) + episode) % windows) * constants.jobs
+    if windows > 0:
+        first = first_of_window(seed, episode, WINDOWS, windows, constants.jobs)
     gaps = stream(seed, episode, ARRIVALS)
     sizes = stream(seed, episode, SIZES)
     tasks = 0
@@ -566,7 +516,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
         draw_sites(env, seed, episode, i)
         work = draw_tasks(env, seed, episode, i, work)
     span = jobs.arrival[constants.jobs - 1]
-    if constants.capacity > 0.0 and span > 0.0:
+    if span > 0.0:
         factor = work / (constants.capacity * span)
         for i in range(constants.jobs):
             jobs.arrival[i] *= factor
@@ -614,27 +564,5 @@ def toy(name: str) -> tuple[Workload, float]:
 
 
 def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:
-    """The workload with another future: the jobs that arrive after ``time`` share out their tasks anew.
-
-    Their sizes, durations, sites and arrivals change; how many there are and which lists of sites occur
-    does not. An environment or a policy that is shown nothing of the future behaves the same up to ``time``.
-
-    Args:
-        workload: the instance.
-        time: jobs that arrive at this instant or earlier stay as they are, with their tasks [s].
-        rng: decides who gets what, and the factors on times.
-    """
-    arrival = workload.jobs["arrival"].copy()
-    tasks = {name: array.copy() for name, array in workload.tasks.items()}
-    later = np.flatnonzero(arrival > time)
-    if len(later) == 0:
-        return workload
-    theirs = np.flatnonzero(arrival[tasks["job"]] > time)
-    weights = rng.exponential(size=len(later))
-    rest = rng.choice(later, len(theirs) - len(later), p=weights / weights.sum())
-    tasks["job"][theirs] = rng.permutation(np.concatenate([later, rest]))
-    tasks["sites"][theirs] = tasks["sites"][rng.permutation(theirs)]
-    tasks["duration"][theirs] = tasks["duration"][rng.permutation(theirs)] * rng.uniform(0.25, 1, len(theirs))
-    gaps = np.diff(arrival[later], prepend=time) * rng.uniform(0.5, 1.0, len(later))
-    arrival[later] = np.maximum(time + np.cumsum(gaps), np.nextafter(time, np.inf))
-    return SCHEMA.parse({"jobs": {"arrival": arrival}, "tasks": tasks, "cluster": workload.cluster})
+    """See :func:`~schedgym.core.future.change_future`; durations change."""
+    return change_future(SCHEMA, workload, time, rng, {"duration": (0.25, 1.0)})

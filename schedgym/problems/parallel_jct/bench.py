@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedgym.core.benchmark import Benchmark, Growth
+from schedgym.core.benchmark import Benchmark, Growth, first_feasible
 from schedgym.problems.single_job.bench import ARITIES
 
 __all__ = ["CASES", "GROWTH"]
@@ -14,27 +14,19 @@ ENVS = 256
 SIZE: dict[str, Any] = {"jobs": 10, "window": 16, "load_max": 300.0}  # 54 servers, 30 tasks a job
 
 
-def _first_feasible(observation: Any) -> int:
-    return int(observation["action_mask"].argmax())
-
-
-def _first_feasible_each(observation: Any) -> Any:
-    return observation["action_mask"].argmax(axis=1)
-
-
 CASES = (
     Benchmark(
         name="ParallelJCT pick, features, gym.make (10 jobs, 54 servers, first feasible, copies)",
         id=ID,
         parameters={**SIZE, "view": "pick", "observation": "features"},
-        act=_first_feasible,
+        act=first_feasible,
     ),
     *(
         Benchmark(
-            name=f"vector face, {ENVS} envs, {view}, features, {'copies' if copy else 'lent'}",
+            name=f"vector environment, {ENVS} envs, {view}, features, {'copies' if copy else 'zero-copy'}",
             id=ID,
             parameters={**SIZE, "view": view, "observation": "features", "copy": copy},
-            act=_first_feasible_each,
+            act=first_feasible,
             num_envs=ENVS,
             steps=steps,
             target=target if copy else "-",
@@ -44,7 +36,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"{policy}, x70, 540 jobs, 54 servers, lent",
+            name=f"{policy}, x70, 540 jobs, 54 servers, zero-copy",
             id=ID,
             parameters={"jobs": 540},
             policy=policy,

@@ -160,8 +160,8 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
     # copies, since kernels are compiled anew for read-only arrays
     load, efficiency = np.array(own.load[:tasks]), np.array(own.efficiency[:tasks])
     ceiling = np.repeat(spare, np.diff(first)) + load / efficiency.max(axis=1)
-    longest = np.empty(tasks)
-    _fastest(load, efficiency, ceiling, room, longest)
+    leq = load[:, None] / efficiency
+    longest = np.where(leq <= ceiling[:, None], leq / room, math.inf).min(axis=1)
     return _Needs(
         jobs=len(own.arrival),
         arrival=own.arrival[:jobs] - own.arrival[0],  # a late origin would cost digits
@@ -256,32 +256,13 @@ def _mixed(needs: _Needs, priced: _Priced, alone: F8) -> float:
 
 
 @kernel
-def _fastest(load: F8, efficiency: F8, ceiling: F8, room: F8, out: F8) -> None:
-    """The least time of each task on a server that the energy cap allows [Q]; see :class:`_Needs`."""
-    for x in range(load.shape[0]):
-        out[x] = math.inf
-        for j in range(room.shape[0]):
-            leq = load[x] / efficiency[x, j]
-            if leq <= ceiling[x]:
-                out[x] = min(out[x], leq / room[j])
-
-
-@kernel
 def _raise_prices(
     load: F8, efficiency: F8, ceiling: F8, cpu: F8, steps: int, budget: F8, trial: F8, used: F8, least: F8
 ) -> None:
-    """Raise the sum over tasks of their least price u_j Leq_xj, by multiplicative steps.
+    """Raise the sum over tasks of their least price u_j Leq_xj, by multiplicative steps; see :class:`_Needs`.
 
-    Args:
-        load: [Q].
-        efficiency: [Q, M].
-        ceiling: the most energy of a task [Q].
-        cpu: C [M].
-        steps: how often.
-        budget: u_j C_j, whose sum is 1 [M]; where to begin, then the best found.
-        trial: work space [M].
-        used: work space [M].
-        least: written: the least price of each task under ``budget`` [Q].
+    ``budget`` [M], u_j C_j with sum 1, is where to begin, and becomes the best found; ``least`` [Q] becomes
+    the least price of each task under it. ``trial`` and ``used`` [M] are work space.
     """
     servers = cpu.shape[0]
     best = 0.0
@@ -317,16 +298,9 @@ def _raise_prices(
 
 @kernel
 def _ascend(arrival: F8, alone: F8, length: F8, tail: F8, horizon: F8, until: float, steps: int) -> float:
-    """The sum over jobs of :func:`mixed_bound`, less the arrivals.
+    """The sum over jobs of :func:`mixed_bound`, less the arrivals, after so many steps.
 
-    Args:
-        arrival: r [J].
-        alone: L, at most the horizon [J].
-        length: V [J].
-        tail: h [J].
-        horizon: T - r [J].
-        until: T.
-        steps: evaluations.
+    There, the jobs' ``arrival`` is r, ``alone`` L, ``length`` V, ``tail`` h, ``horizon`` T - r, ``until`` T.
     """
     jobs = arrival.shape[0]
     weight = np.ones(jobs)  # at first the machine alone counts

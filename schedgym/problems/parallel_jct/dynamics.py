@@ -26,16 +26,17 @@ from schedgym.core.arrays import (
     Renamed,
 )
 from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.rows import clear_entries, clearer, copier, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.parallel_jct.metrics import CRUMB, INSTANT, Log, Schedule
 from schedgym.problems.parallel_jct.tokens import (
     COUNT_SCALE,
-    GLOBAL_FEATURES,
-    JOB_FEATURES,
+    GLOBAL_COLUMNS,
+    JOB_COLUMNS,
     LOAD_SCALE,
-    MOVE_FEATURES,
-    SERVER_FEATURES,
+    MOVE_COLUMNS,
+    SERVER_COLUMNS,
     TIME_SCALE,
 )
 from schedgym.problems.parallel_jct.workload import Jobs, cap_of_round
@@ -58,20 +59,9 @@ from schedgym.solvers.placement import (
     time_on,
 )
 
-__all__ = [
-    "CONFIG",
-    "SCALARS",
-    "Constants",
-    "Environment",
-    "Observation",
-    "Plan",
-    "State",
-    "decide_pick",
-    "decide_place",
-    "decide_plan",
-    "decide_search",
-    "step",
-]
+__all__ = ["DECIDE", "Environment", "Observation", "step"]
+
+MOVE_FEATURES = len(MOVE_COLUMNS)
 
 PLAN, PICK, PLACE, SEARCH = range(4)  # views, in the order of the descriptor
 ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
@@ -217,10 +207,10 @@ class Observation(NamedTuple):
     job_mask: Annotated[Bytes, "row"]
     action_mask: Annotated[Bytes, "mask"]
     # as tokens
-    job_tokens: Annotated[Floats32, "token_row", JOB_FEATURES]
-    server_tokens: Annotated[Floats32, "token_server", SERVER_FEATURES]
-    global_tokens: Annotated[Floats32, GLOBAL_FEATURES]
-    move_tokens: Annotated[Floats32, "token_move", MOVE_FEATURES]
+    job_tokens: Annotated[Floats32, "token_row", len(JOB_COLUMNS)]
+    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
+    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+    move_tokens: Annotated[Floats32, "token_move", len(MOVE_COLUMNS)]
 
 
 class Environment(NamedTuple):
@@ -237,6 +227,21 @@ class Environment(NamedTuple):
     observation: Observation
     exchange: Exchange
     scratch: Annotated[PlanScratch, SCRATCH, Renamed(task="planned")]
+
+
+#: what an observation tells of a task of a waiting job
+TASK = ("load", "efficiency")
+reset = resetter(SCALARS, without=("shown", "shown_running"))
+show_task, move_task = copier(Jobs, Observation, only=TASK), copier(Observation, only=TASK)
+clear_task = clearer(Observation, only=TASK)
+clear_job = clearer(
+    Observation,
+    only=(
+        *("job", "arrival", "age", "tasks", "first_task"),
+        *("total_load", "least_energy", "energy_cap", "failed"),
+    ),
+)
+clear_running = clearer(Observation, only=tuple(n for n in Observation._fields if n.startswith("run_")))
 
 
 @helper
@@ -567,7 +572,9 @@ def advance(env: Environment) -> None:
 def begin(env: Environment) -> None:
     """Start an episode on the loaded workload: at time 0, then on to the first round."""
     s, state, schedule = env.state.scalars, env.state, env.schedule
-    s.capacity = 0.0
+    if not env.constants.config.features:
+        clear_tasks(env, 0, s.task_end)
+    reset(s)
     for j in range(env.jobs.cpu.shape[0]):
         s.capacity += env.jobs.cpu[j]
     alone = 0.0
@@ -582,32 +589,8 @@ def begin(env: Environment) -> None:
     s.reward_scale = 1.0 / env.jobs.size.jobs
     if env.constants.config.normalize:
         s.reward_scale = s.capacity / alone  # over the jobs' mean time with all servers to themselves
-    s.clock = 0.0
-    s.charged = 0.0
-    s.arrived = 0
-    s.completed = 0
-    s.waiting = 0
-    s.running = 0
-    s.ticks = 0
-    s.was_arrival = False
-    s.was_completion = False
-    s.was_tick = False
-    s.acted = False
-    s.finished = False
-    s.truncated = False
     s.open_row = -1
-    s.next_task = 0
-    s.moves = 0
-    s.energy = 0.0
-    s.jct = 0.0
-    s.held = 0
     s.told = -1
-    if not env.constants.config.features:
-        clear_tasks(env, 0, s.task_end)
-    s.task_end = 0
-    s.failures = 0
-    s.rounds = 0
-    s.repaired = 0
     env.log.size.rows = 0
     recount(env)
     run_on(env, False)
@@ -743,7 +726,7 @@ def fits_pick(env: Environment) -> Any:
 
 
 @helper
-def read_pick(env: Environment, feasible: bool) -> None:
+def take_pick(env: Environment, feasible: bool) -> None:
     """View pick: plan the job in the chosen row by TaPRA-fast. Repair: the round ends."""
     s = env.state.scalars
     r = env.exchange.choices[0]
@@ -777,7 +760,7 @@ def least_server(env: Environment, q: int) -> int:
 
 
 @helper
-def read_place(env: Environment, feasible: bool) -> None:
+def take_place(env: Environment, feasible: bool) -> None:
     """View place: note the task's server, and launch the job after its last one.
 
     Repair: a row that cannot be launched ends the round; a server that cannot take the task becomes the one
@@ -821,7 +804,7 @@ def fits_search(env: Environment) -> Any:
 
 
 @helper
-def read_search(env: Environment, feasible: bool) -> None:
+def take_search(env: Environment, feasible: bool) -> None:
     """View search: make the move.
 
     Planning starts with every task on its most efficient server, and ends when no move is legal or there
@@ -920,7 +903,7 @@ def fits_plan(env: Environment) -> Any:
 
 
 @helper
-def read_plan(env: Environment, feasible: bool) -> None:
+def take_plan(env: Environment, feasible: bool) -> None:
     """View plan: launch the job; vCPU that are all 0 are those of Eq. 16.
 
     Repair: a row that cannot be launched ends the round; servers are rounded and clipped; energy above the
@@ -952,9 +935,7 @@ def read_plan(env: Environment, feasible: bool) -> None:
 def clear_tasks(env: Environment, first: int, last: int) -> None:
     """Set task rows of the observation to zero."""
     for row in range(first, last):
-        env.observation.load[row] = 0.0
-        for j in range(env.jobs.cpu.shape[0]):
-            env.observation.efficiency[row, j] = 0.0
+        clear_task(env.observation, row)
 
 
 @helper
@@ -966,9 +947,7 @@ def close_gaps(env: Environment) -> None:
         old = state.first_row[r]
         state.first_row[r] = end
         for row in range(old, old + tasks_of(env, state.queue[r])):
-            observation.load[end] = observation.load[row]
-            for j in range(env.jobs.cpu.shape[0]):
-                observation.efficiency[end, j] = observation.efficiency[row, j]
+            move_task(observation, row, observation, end)
             end += 1
     clear_tasks(env, end, s.task_end)
     s.task_end = end
@@ -984,9 +963,7 @@ def hold_tasks(env: Environment, count: int) -> None:
             close_gaps(env)
         state.first_row[s.held] = s.task_end
         for q in range(jobs.first_task[job], jobs.first_task[job + 1]):
-            observation.load[s.task_end] = jobs.load[q]
-            for j in range(jobs.cpu.shape[0]):
-                observation.efficiency[s.task_end, j] = jobs.efficiency[q, j]
+            show_task(jobs, q, observation, s.task_end)
             s.task_end += 1
         s.held += 1
 
@@ -1007,15 +984,7 @@ def observe_jobs(env: Environment, count: int) -> None:
         seen.energy_cap[r] = state.energy_cap[job]
         seen.failed[r] = state.failed[job]
     for r in range(count, state.scalars.shown):
-        seen.job[r] = 0
-        seen.arrival[r] = 0.0
-        seen.age[r] = 0.0
-        seen.tasks[r] = 0
-        seen.first_task[r] = 0
-        seen.total_load[r] = 0.0
-        seen.least_energy[r] = 0.0
-        seen.energy_cap[r] = 0.0
-        seen.failed[r] = 0
+        clear_job(seen, r)
 
 
 @helper
@@ -1033,12 +1002,7 @@ def observe_running(env: Environment) -> None:
         seen.run_base[q] = row.vcpu
         seen.run_extra[q] = row.extra
     for q in range(rows, s.shown_running):
-        seen.run_job[q] = 0
-        seen.run_server[q] = 0
-        seen.run_leq[q] = 0.0
-        seen.run_remaining[q] = 0.0
-        seen.run_base[q] = 0.0
-        seen.run_extra[q] = 0.0
+        clear_running(seen, q)
     s.shown_running = rows
 
 
@@ -1084,14 +1048,6 @@ def scaled_time(time: float) -> float:
 
 
 @helper
-def clear(tokens: Any, first: int, last: int) -> None:
-    """Set rows of tokens to zero."""
-    for row in range(first, last):
-        for f in range(tokens.shape[1]):
-            tokens[row, f] = 0.0
-
-
-@helper
 def write_job_tokens(env: Environment, count: int) -> None:
     """Write the tokens of the waiting jobs."""
     s, jobs, tokens = env.state.scalars, env.jobs, env.observation.job_tokens
@@ -1107,7 +1063,7 @@ def write_job_tokens(env: Environment, count: int) -> None:
         tokens[r, 4] = env.state.failed[job]
         tokens[r, 5] = scaled_time(least / pool) if pool > 0.0 else 1.0
         tokens[r, 6] = r == s.open_row
-    clear(tokens, count, s.shown)
+    clear_entries(tokens, count, s.shown)
 
 
 @helper
@@ -1118,7 +1074,7 @@ def write_server_tokens(env: Environment) -> float:
     for j in range(cpu.shape[0]):
         top = max(top, cpu[j])
     free = 0.0
-    clear(tokens, 0, cpu.shape[0])
+    clear_entries(tokens, 0, cpu.shape[0])
     for j in range(cpu.shape[0]):
         free += state.available[j]
         tokens[j, 0] = cpu[j] / top
@@ -1270,29 +1226,21 @@ def observe(env: Environment) -> None:
 
 access = accessor(Environment)
 
-
-@pure_kernel
-def decide_plan(table: Any, tools: Any, command: Any) -> int:
-    """View plan; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, fits_plan, read_plan, table, tools, command)
-
-
-@pure_kernel
-def decide_pick(table: Any, tools: Any, command: Any) -> int:
-    """View pick; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, fits_pick, read_pick, table, tools, command)
-
-
-@pure_kernel
-def decide_place(table: Any, tools: Any, command: Any) -> int:
-    """View place; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, fits_place, read_place, table, tools, command)
-
-
-@pure_kernel
-def decide_search(table: Any, tools: Any, command: Any) -> int:
-    """View search; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, fits_search, read_search, table, tools, command)
+#: action view -> the kernel that takes its actions
+DECIDE: dict[str, Any] = {
+    "plan": pure_kernel(
+        lambda table, tools, command: decide_each(access, fits_plan, take_plan, table, tools, command)
+    ),
+    "pick": pure_kernel(
+        lambda table, tools, command: decide_each(access, fits_pick, take_pick, table, tools, command)
+    ),
+    "place": pure_kernel(
+        lambda table, tools, command: decide_each(access, fits_place, take_place, table, tools, command)
+    ),
+    "search": pure_kernel(
+        lambda table, tools, command: decide_each(access, fits_search, take_search, table, tools, command)
+    ),
+}
 
 
 @pure_kernel

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from schedgym.core.problem import Problem
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.parallel_jct.problem import PROBLEM
 
@@ -131,7 +128,7 @@ class ParallelJCTEnv(SchedulingEnv):
     ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
-    Paper 001, section 5. Workloads: its own, by three readings of its distribution of the number of tasks,
+    shi2017, section 5. Workloads: its own, by three readings of its distribution of the number of tasks,
     or the jobs of a trace (Google 2011, SWIM).
 
     ## Deviations
@@ -146,12 +143,11 @@ class ParallelJCTEnv(SchedulingEnv):
     * v0: first version.
     """
 
-    problem: ClassVar[Problem] = PROBLEM
-    id: ClassVar[str] = "schedgym/ParallelJCT-v0"
+    problem = PROBLEM
+    id = "schedgym/ParallelJCT-v0"
 
 
 class ParallelJCTVectorEnv(SchedulingVectorEnv):
     """The native vector environment of :class:`ParallelJCTEnv`: same spaces, batched."""
 
-    problem: ClassVar[Problem] = PROBLEM
-    env_class: ClassVar[type[SchedulingEnv]] = ParallelJCTEnv
+    env_class = ParallelJCTEnv

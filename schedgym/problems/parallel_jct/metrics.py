@@ -16,19 +16,13 @@ import numpy.typing as npt
 from schedgym.core.arrays import SCRATCH, Fill, Flags, Floats, Integers32, allocate, sizes_of
 from schedgym.core.jit import helper, kernel, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort
-from schedgym.core.record import ScheduleRecord
+from schedgym.core.record import ScheduleRecord, check_rows, first_overload, refuse_first
 from schedgym.core.stepping import measure_each
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, is_granted, tables
-from schedgym.problems.single_job.metrics import (
-    ENERGY_ROUNDING,
-    ROUNDING,
-    Limits,
-    check_rows,
-    read_limits,
-)
+from schedgym.problems.single_job.metrics import ENERGY_ROUNDING, ROUNDING, Limits, read_limits
 from schedgym.solvers.placement import Membership, make_membership
 
 __all__ = [
@@ -301,11 +295,10 @@ def validate(record: ScheduleRecord) -> None:
     cpu = np.array(workload.cluster["cpu"], dtype=np.float64)
     count, servers, rows = len(workload.tasks["job"]), len(cpu), len(record.job)
     check_rows(record, count, servers, 2)
-    descents = (np.diff(record.start) < 0) | ((np.diff(record.start) == 0) & (np.diff(record.job) < 0))
-    if descents.any():
-        raise InvalidSchedule(f"row [{int(np.argmax(descents)) + 1}]: rows must be sorted by start and task")
-    if rows and record.start[0] < 0.0:
-        raise InvalidSchedule("row [0] starts before time 0")
+    descents = np.zeros(rows, dtype=bool)
+    descents[1:] = (np.diff(record.start) < 0) | ((np.diff(record.start) == 0) & (np.diff(record.job) < 0))
+    refuse_first("row [{}]:", ((descents, "rows must be sorted by start and task"),))
+    refuse_first("row [{}]", ((record.start < 0.0, "starts before time 0"),))
     own = pieces(record)
     _check_tasks(record, own)
     _check_jobs(record, own)
@@ -314,28 +307,28 @@ def validate(record: ScheduleRecord) -> None:
     _check_servers(record, own, cpu, bool(workload.cluster.get("server_caps", True)))
     if record.truncated:
         return
-    waiting = np.isnan(own.launch)
-    if waiting.any():
-        raise InvalidSchedule(f"job [{int(np.argmax(waiting))}] never starts")
+    refuse_first("job [{}]", ((np.isnan(own.launch), "never starts"),))
     if record.final_time != record.end.max():
         raise InvalidSchedule(f"final_time: must be {record.end.max():.12g}, when the last task ends")
 
 
 def _check_tasks(record: ScheduleRecord, own: Pieces) -> None:
     """Every task runs without a break on one server with one base, and does its work."""
-
-    def refuse(bad: B1, task: I8, what: str) -> None:
-        if bad.any():
-            raise InvalidSchedule(f"task [{int(task[bad].min())}] {what}")
-
     job, base, extra = record.job, record.amount[:, 0], record.amount[:, 1]
-    refuse(~(base > 0.0), job, "has no base vCPU")
-    refuse(~(extra >= 0.0), job, "has less than no extra vCPU")
-    refuse(record.server != own.server[job], job, "changes its server")
-    refuse(base != own.base[job], job, "changes its base vCPU")
     before, after = own.order[:-1], own.order[1:]
-    inside = job[before] == job[after]
-    refuse(inside & (record.end[before] != record.start[after]), job[after], "does not run on where it stops")
+    broken = np.zeros(len(job), dtype=bool)
+    broken[after] = (job[before] == job[after]) & (record.end[before] != record.start[after])
+    refuse_first(
+        "task [{}]",
+        (
+            (~(base > 0.0), "has no base vCPU"),
+            (~(extra >= 0.0), "has less than no extra vCPU"),
+            (record.server != own.server[job], "changes its server"),
+            (base != own.base[job], "changes its base vCPU"),
+            (broken, "does not run on where it stops"),
+        ),
+        job,
+    )
     speed = np.zeros(len(own.leq))  # in the last piece: of what is written, the last stays
     speed[job[own.order]] = (base + extra)[own.order]
     slack = ROUNDING * own.leq + 3.0 * INSTANT * speed * np.fmax(own.end, 1.0)
@@ -355,9 +348,9 @@ def _check_jobs(record: ScheduleRecord, own: Pieces) -> None:
     if not together.all():
         i = int(np.argmin(together))
         raise InvalidSchedule(f"task [{i}] does not start with the first task of job [{int(own.job[i])}]")
-    early = own.launch < np.asarray(workload.jobs["arrival"])
-    if early.any():
-        raise InvalidSchedule(f"job [{int(np.argmax(early))}] starts before it arrives")
+    refuse_first(
+        "job [{}]", ((own.launch < np.asarray(workload.jobs["arrival"]), "starts before it arrives"),)
+    )
     jobs = tables(workload)
     ratio = np.where(np.isnan(jobs.energy_cap_ratio), LARGEST_RATIO, jobs.energy_cap_ratio)
     cap = np.maximum(ratio * jobs.total_load, jobs.least_energy)
@@ -396,14 +389,8 @@ def _first_bad_launch(
     also be put there in any order that keeps the limits: the others then see less. So the order is found from
     its end, with any job that can be last.
 
-    Args:
-        own: of the record.
-        launched: jobs by launch.
-        ends: tasks that hold something, by end.
-        base: held by each task from its launch to its end [vCPU] [T].
-        membership: of servers in groups.
-        share: of each group's available vCPU that a job may have [R].
-        cpu: of the servers [vCPU] [M].
+    ``launched`` are the jobs by launch, ``ends`` the tasks that hold something, by end; each holds its
+    ``base`` [T] from its launch to its end. A job may have a ``share`` [R] of each group's available vCPU.
     """
     first_task, launch, server, end = own.first_task, own.launch, own.server, own.end
     server_start, server_group, group_start, group_server = membership
@@ -472,92 +459,32 @@ def _first_bad_launch(
 
 def _check_servers(record: ScheduleRecord, own: Pieces, cpu: F8, caps: bool) -> None:
     """Servers are within their capacity, and extras are all 0 or what the bases leave, by equivalent load."""
-    extra = record.amount[:, 1]
     rows = np.flatnonzero(record.end > record.start)
-    rows = rows[np.lexsort((record.start[rows], record.server[rows]))]
-    fault, row, time, value, wanted = _first_bad_piece(
-        record.server[rows],
-        record.start[rows],
-        record.end[rows],
-        record.amount[rows, 0],
-        extra[rows],
-        own.leq[record.job[rows]],
-        cpu,
-        caps,
-        bool((extra > 0.0).any()),
-    )
-    if fault == OVERFULL:
-        j = int(record.server[rows[row]])
-        raise InvalidSchedule(f"server [{j}] at {time:.12g} s: {value:.12g} of {wanted:.12g} vCPU")
-    if fault == UNEVEN:
+    task, server, start, end = record.job[rows], record.server[rows], record.start[rows], record.end[rows]
+    base, extra = record.amount[rows].T
+    over = first_overload(server, start, end, base + extra, cpu * (1.0 + 2.0 * ROUNDING)) if caps else None
+    if over is not None:
+        j, now, held = over
+        raise InvalidSchedule(f"server [{j}] at {now:.12g} s: {held:.12g} of {cpu[j]:.12g} vCPU")
+    if not (extra > 0.0).any():
+        return
+    # each row at each instant from its start on, before its end, at which a row of its server starts or ends
+    place, time = np.concatenate([server, server]), np.concatenate([start, end])
+    order = np.lexsort((time, place))
+    place, time = place[order], time[order]
+    new = np.append(True, (np.diff(place) != 0) | (np.diff(time) != 0))
+    instant = np.empty(len(order), dtype=np.int64)
+    instant[order] = np.cumsum(new) - 1
+    first, count = instant[: len(rows)], instant[len(rows) :] - instant[: len(rows)]
+    row = np.repeat(np.arange(len(rows)), count)
+    at = np.arange(len(row)) + np.repeat(first - np.cumsum(count) + count, count)
+    leq = own.leq[task]
+    rest = np.maximum(cpu[place[new]] - np.bincount(at, base[row], new.sum()), 0.0)
+    share = rest[at] * (leq[row] / np.bincount(at, leq[row], new.sum())[at])
+    bad = np.flatnonzero(np.abs(extra[row] - share) > ROUNDING * cpu[server[row]])
+    if len(bad):
+        x = bad[np.argmin(at[bad])]
         raise InvalidSchedule(
-            f"task [{int(record.job[rows[row]])}] at {time:.12g} s: {value:.12g} extra vCPU, not its share "
-            f"{wanted:.12g}"
+            f"task [{int(task[row[x]])}] at {time[new][at[x]]:.12g} s: {extra[row[x]]:.12g} extra vCPU, "
+            f"not its share {share[x]:.12g}"
         )
-
-
-FINE, OVERFULL, UNEVEN = 0, 1, 2
-
-
-@kernel
-def _first_bad_piece(
-    server: I8, start: F8, end: F8, base: F8, extra: F8, leq: F8, cpu: F8, caps: bool, drc: bool
-) -> tuple[int, int, float, float, float]:
-    """The first piece on a server where something is wrong: fault, row, time, what it has and what it should.
-
-    Args:
-        server: of each row, ascending [rows].
-        start: ascending on each server [s].
-        end: > start [s].
-        base: vCPU.
-        extra: vCPU.
-        leq: of the row's task [vCPU s].
-        cpu: of the servers [vCPU] [M].
-        caps: whether servers' capacities are limits.
-        drc: whether extras are checked.
-    """
-    rows = server.shape[0]
-    active = np.empty(rows, dtype=np.int64)
-    x = 0
-    while x < rows:
-        j = server[x]
-        count = 0
-        now = start[x]
-        while True:
-            left = 0
-            for y in range(count):
-                if end[active[y]] > now:
-                    active[left] = active[y]
-                    left += 1
-            count = left
-            while x < rows and server[x] == j and start[x] <= now:
-                active[count] = x
-                count += 1
-                x += 1
-            if count == 0:
-                if x == rows or server[x] != j:
-                    break
-                now = start[x]
-                continue
-            held = 0.0
-            added = 0.0
-            whole = 0.0
-            until = math.inf
-            if x < rows and server[x] == j:
-                until = start[x]
-            for y in range(count):
-                held += base[active[y]]
-                added += extra[active[y]]
-                whole += leq[active[y]]
-                until = min(until, end[active[y]])
-            slack = ROUNDING * cpu[j]
-            if caps and held + added > cpu[j] + 2.0 * slack:
-                return OVERFULL, active[0], now, held + added, cpu[j]
-            if drc:
-                rest = max(cpu[j] - held, 0.0)
-                for y in range(count):
-                    share = rest * (leq[active[y]] / whole)
-                    if abs(extra[active[y]] - share) > slack:
-                        return UNEVEN, active[y], now, extra[active[y]], share
-            now = until
-    return FINE, 0, 0.0, 0.0, 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
-from schedgym.errors import InvalidParameter
 from schedgym.problems.single_job.problem import check_arity
 
 __all__ = ["METRICS", "PROBLEM", "READINGS", "ROUNDS", "VIEWS", "ParallelJCTParameters"]
@@ -46,6 +45,13 @@ METRICS = (
 class ParallelJCTParameters(Parameters):
     """Keyword arguments of ``schedgym/ParallelJCT-v0``."""
 
+    idle = {
+        "workload": (
+            *("reading", "rate", "jobs", "most_tasks", "load_max", "efficiency_min"),
+            *("arity", "rack_share", "pod_share", "data_centre_share", "server_caps", "cpu"),
+        ),
+        "trace": ("reading", "rate"),
+    }
     jobs: int | str = parameter(
         60, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
@@ -84,19 +90,9 @@ class ParallelJCTParameters(Parameters):
         200, "view search: moves after which a job is launched", minimum=1, maximum=10**6
     )
     view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
-    window: int | str = parameter(
-        32, "visible waiting jobs; 'all' sizes it by the workload", minimum=1, maximum=10**6, choices=("all",)
-    )
-    running_window: int | str = parameter(
-        128,
-        "visible running tasks; 'all' sizes it by the workload",
-        minimum=1,
-        maximum=10**7,
-        choices=("all",),
-    )
-    observation: str = parameter(
-        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
-    )
+    window: int | str = Parameters.window_field(32, "waiting jobs")
+    running_window: int | str = Parameters.window_field(128, "running tasks", 10**7)
+    observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
     normalize: bool = parameter(False, "divide rewards by the mean time that jobs alone need at least")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
@@ -104,19 +100,6 @@ class ParallelJCTParameters(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_arity(self.arity)
-        if self.workload is not None and self.trace is not None:
-            raise InvalidParameter("workload and trace: give one of them, not both")
-        if self.jobs == "all" and self.trace is None:
-            raise InvalidParameter("jobs: 'all' needs a trace")
-        tree = ("arity", "rack_share", "pod_share", "data_centre_share", "server_caps", "cpu")
-        drawn = ("reading", "rate")
-        all_drawn = ("jobs", "most_tasks", "load_max", "efficiency_min", *tree, *drawn)
-        idle = {"workload": all_drawn, "trace": drawn}
-        for source, names in idle.items():
-            for field in dataclasses.fields(self):
-                chosen = getattr(self, field.name) != field.default
-                if getattr(self, source) is not None and field.name in names and chosen:
-                    raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
 
 
 _RIVALS = ("slf", "fcfs", "llf")
@@ -124,7 +107,7 @@ _RIVALS = ("slf", "fcfs", "llf")
 PROBLEM = Problem(
     name="parallel-jct",
     title="Average completion time of jobs of independent tasks, each under an energy cap",
-    source="paper 001: job scheduling in the cloud with energy and resource availability limits (OnTaPRA)",
+    source="shi2017: job scheduling in the cloud with energy and resource availability limits (OnTaPRA)",
     ids={
         "schedgym/ParallelJCT-v0": Variant(
             title="Launch jobs with their tasks' places and sizes: least average completion time",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text
+from schedgym.drawing import Bar, Line, Scene, renderers
 from schedgym.problems.parallel_jct.simulator import ParallelJCTSimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
+    """Left the servers' vCPU by job, reserved and beyond (in a round only reserved), right the waiting jobs.
+
+    These stand in order of arrival, with their loads.
+    """
     state, jobs = simulator.state, simulator.jobs
     s, window = state.scalars[index], simulator.interface.sizes["window"]
     running, waiting, count = int(s["running"]), int(s["waiting"]), int(jobs.size["jobs"][index])
@@ -59,18 +62,4 @@ def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
     )
 
 
-def render_ansi(simulator: ParallelJCTSimulator, index: int) -> str:
-    """The state of environment ``index`` as plain text, one line per server and per waiting job."""
-    return draw_text(_scene(simulator, index))
-
-
-def render_rgb_array(simulator: ParallelJCTSimulator, index: int) -> npt.NDArray[np.uint8]:
-    """The state of environment ``index`` as an image, uint8 [height, width, 3].
-
-    Left the servers' vCPU by job, reserved and beyond (in a round only reserved), right the waiting jobs in
-    order of arrival with their loads.
-
-    Raises:
-        DependencyNotInstalled: without Pillow (extra ``render``).
-    """
-    return draw_image(_scene(simulator, index))
+render_ansi, render_rgb_array = renderers(_scene)

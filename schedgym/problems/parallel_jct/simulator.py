@@ -18,15 +18,7 @@ from schedgym.solvers.placement import make_membership
 
 __all__ = ["ParallelJCTSimulator", "make_simulator"]
 
-DECIDE = {
-    "plan": dynamics.decide_plan,
-    "pick": dynamics.decide_pick,
-    "place": dynamics.decide_place,
-    "search": dynamics.decide_search,
-}
 PIECES_PER_TASK = 4  # rows of the log that an episode takes at first; it grows
-#: parameters that kernels take as they are
-PLAIN = ("drc", "tick", "max_time", "max_moves", "normalize")
 #: what observations tell in exact units, of the observation's own arrays: in every view, and of a plan
 FIELDS = dynamics.Observation._fields
 UNITS = FIELDS[: FIELDS.index("open_job")]
@@ -37,11 +29,6 @@ class ParallelJCTSimulator(Simulator):
     """``num_envs`` data centres in one set of arrays; see :mod:`schedgym.problems.parallel_jct.dynamics`."""
 
     parameters: ParallelJCTParameters
-    environment = dynamics.Environment
-    drawing = workload.Drawing
-    episode = metrics.Episode
-    draw_kernel = staticmethod(workload.draw)
-    measure_kernel = staticmethod(metrics.measure)
     grows_by_draw = "task"
     log = "log"
 
@@ -66,7 +53,6 @@ class ParallelJCTSimulator(Simulator):
         }
         units, search = parameters.observation == "dict", parameters.view == "search"
         moves = most_tasks * sizes["server"] if search else 0
-        self.kernels = DECIDE[parameters.view], dynamics.step
         self._set_up(
             views.action_space(parameters.view, visible),
             sizes=sizes
@@ -82,7 +68,6 @@ class ParallelJCTSimulator(Simulator):
                 "token_row": 0 if units else window,
                 "token_server": 0 if units else sizes["server"],
                 "token_move": 0 if units else moves,
-                "mask": views.mask_length(parameters, visible),
             },
             config={
                 "action_view": [view.name for view in VIEWS].index(parameters.view),
@@ -90,9 +75,6 @@ class ParallelJCTSimulator(Simulator):
                 "window": window,
                 "running_window": visible["running"],
                 "most_tasks": most_tasks,
-                "features": not units,
-                "mask": parameters.action_mask,
-                **{name: getattr(parameters, name) for name in PLAIN},
             },
             known={"jobs": sizes["job"]},
             visible=visible,
@@ -103,18 +85,14 @@ class ParallelJCTSimulator(Simulator):
             target[:] = values
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, state, jobs = self.arrays.observation, self.arrays.state, self.arrays.jobs
-        most_tasks, servers = self.interface.sizes["tasks"], self.interface.sizes["servers"]
-        shown = {"job_mask": buffers.job_mask}
-        if buffers.action_mask.shape[1]:
-            shown["action_mask"] = buffers.action_mask
-        if self.parameters.observation == "features":
-            shown |= {"jobs": buffers.job_tokens, "servers": buffers.server_tokens}
-            shown |= {"globals": buffers.global_tokens}
-            if self.parameters.view == "search":
-                shown["moves"] = buffers.move_tokens.reshape((self.num_envs, most_tasks, servers, -1))
-            return shown
-        shown |= {name: getattr(buffers, name) for name in UNITS}
+        shown, sizes = super()._observation(), self.interface.sizes
+        if "moves" in shown:
+            shown["moves"] = shown["moves"].reshape((self.num_envs, sizes["tasks"], sizes["servers"], -1))
+        return shown
+
+    def _units(self) -> dict[str, npt.NDArray[Any]]:
+        buffers, state, jobs = self.arrays.observation, self.state, self.jobs
+        shown = {name: getattr(buffers, name) for name in UNITS}
         shown |= {"capacity": jobs.cpu, "available": state.available}
         shown |= {"groups": jobs.matrix, "limits": state.limits}
         if self.parameters.view in views.TASK_VIEWS:
@@ -145,7 +123,7 @@ class ParallelJCTSimulator(Simulator):
                 raise InvalidWorkload(f"tasks: {sizes['task']} tasks, {name} 'all' was sized for {most}")
 
     def _drawn_workload(self, index: int) -> Workload:
-        return workload.rebuild(self.source, workload.Jobs(*(array[index] for array in self.jobs)))
+        return workload.rebuild(self.source, self.jobs_of(index))
 
     def record(self, index: int) -> ScheduleRecord:
         """See :meth:`Simulator.record`: one row per piece of a task with constant vCPU, by (start, task)."""
@@ -165,6 +143,4 @@ class ParallelJCTSimulator(Simulator):
         )
 
 
-def make_simulator(parameters: ParallelJCTParameters, num_envs: int, id: str) -> ParallelJCTSimulator:
-    """The simulator behind both environments; every problem has this function in this module."""
-    return ParallelJCTSimulator(parameters, num_envs, id)
+make_simulator = ParallelJCTSimulator

@@ -19,14 +19,10 @@ from schedgym.core.tokens import (
 __all__ = [
     "COUNT_SCALE",
     "GLOBAL_COLUMNS",
-    "GLOBAL_FEATURES",
     "JOB_COLUMNS",
-    "JOB_FEATURES",
     "LOAD_SCALE",
     "MOVE_COLUMNS",
-    "MOVE_FEATURES",
     "SERVER_COLUMNS",
-    "SERVER_FEATURES",
     "TIME_SCALE",
     "TOKENS",
 ]
@@ -45,10 +41,6 @@ GLOBAL_COLUMNS = (
 )
 #: of a move (view search): efficiency there, the task's time there over the job's, legal
 MOVE_COLUMNS = ("efficiency", "time", "legal")
-JOB_FEATURES = len(JOB_COLUMNS)
-SERVER_FEATURES = len(SERVER_COLUMNS)
-GLOBAL_FEATURES = len(GLOBAL_COLUMNS)
-MOVE_FEATURES = len(MOVE_COLUMNS)
 TIME_SCALE = 100.0  # t / (t + 100 s)
 COUNT_SCALE = 32.0
 LOAD_SCALE = 100.0  # work / (work + 100 s of all servers)

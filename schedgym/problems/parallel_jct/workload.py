@@ -2,27 +2,30 @@
 
 Times are seconds, loads vCPU seconds at efficiency 1, capacities vCPU.
 
-Source: paper 001, section 6.2.1; for the energy caps also section 6.1.1.
+Source: shi2017, section 6.2.1; for the energy caps also section 6.1.1.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, allocate
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers
+from schedgym.core.future import change_future
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import exponential, stream, substream, uniform
+from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor, draw_into
-from schedgym.core.workload import Field, Schema, Workload
+from schedgym.core.tables import accessor
+from schedgym.core.workload import Field, Schema, Workload, check_tasks
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.single_job.topology import (
     CLUSTER,
     MOST_CPU,
+    Tree,
     check_cluster,
     cluster_groups,
     fat_tree_groups,
@@ -48,7 +51,6 @@ __all__ = [
     "Origin",
     "Source",
     "TraceJobs",
-    "Tree",
     "cap_of_round",
     "draw",
     "energy_draw",
@@ -88,33 +90,23 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
     """What must hold between fields: jobs have tasks, the tree fits its servers, and times are finite."""
     jobs, tasks = sections["jobs"], sections["tasks"]
     check_cluster(sections["cluster"], prefix)
-    count, job = len(jobs["arrival"]), tasks["job"]
-    if job[-1] >= count:
-        i = int(np.argmax(job >= count))
-        raise InvalidWorkload(f"{prefix}tasks.job[{i}]: there are {count} jobs, got {job[i]}")
-    idle = np.bincount(job, minlength=count) == 0
-    if idle.any():
-        raise InvalidWorkload(f"{prefix}jobs: job [{int(np.argmax(idle))}] has no task")
+    check_tasks(tasks["job"], len(jobs["arrival"]), prefix)
     with np.errstate(over="ignore"):
-        most = np.bincount(job, tasks["load"] / tasks["efficiency"].min(axis=1))
-    beyond = ~(most <= MOST_ENERGY)
-    if beyond.any():
-        i = int(np.argmax(beyond))
-        raise InvalidWorkload(
-            f"{prefix}jobs: the largest possible energy of job [{i}] must be <= {MOST_ENERGY:g} vCPU s, "
-            f"got {most[i]:g}"
-        )
+        most = np.bincount(tasks["job"], tasks["load"] / tasks["efficiency"].min(axis=1))
+    _bound(most, MOST_ENERGY, f"{prefix}jobs: the largest possible energy of job [{{}}]", "vCPU s")
     groups = cluster_groups(sections["cluster"])
     least = group_limits(groups.matrix, groups.share, sections["cluster"]["cpu"]).min()
     with np.errstate(over="ignore", divide="ignore"):
         longest = most / least
-    beyond = ~(longest <= LONGEST)
+    _bound(longest, LONGEST, f"{prefix}jobs: the longest possible time of job [{{}}] alone", "s")
+
+
+def _bound(values: npt.NDArray[Any], most: float, what: str, unit: str) -> None:
+    """Raise InvalidWorkload for the first job whose value is above ``most``, or not finite."""
+    beyond = ~(values <= most)
     if beyond.any():
         i = int(np.argmax(beyond))
-        raise InvalidWorkload(
-            f"{prefix}jobs: the longest possible time of job [{i}] alone must be <= {LONGEST:g} s, "
-            f"got {longest[i]:g}"
-        )
+        raise InvalidWorkload(f"{what.format(i)} must be <= {most:g} {unit}, got {values[i]:g}")
 
 
 SCHEMA = Schema(
@@ -132,24 +124,6 @@ SCHEMA = Schema(
     parameters=(Field("energy_seed", "", (), kind="int", optional=True),),
     check=_check,
 )
-
-
-class Tree(TypedDict, total=False):
-    """The groups of servers of a workload, in one of two forms.
-
-    Attributes:
-        arity: of a fat tree, or ``groups``.
-        groups: whether a server is in a group, 0 or 1; [R, M].
-        beta: shares of the available vCPU of a group that a job may use. With ``arity`` of racks, pods, and
-            the data centre (an object of these names, or a list; None: 0.3, 0.2, 0.2), with ``groups`` of
-            each; [R].
-        server_caps: whether each server's own vCPU is a limit; None: it is.
-    """
-
-    arity: int | None
-    groups: npt.ArrayLike | None
-    beta: Any
-    server_caps: bool | None
 
 
 def make_workload(
@@ -179,17 +153,11 @@ def make_workload(
     Raises:
         InvalidWorkload: naming the field and the first bad index.
     """
-    sections: dict[str, dict[str, Any]] = {
-        "jobs": {"arrival": arrival, "energy_cap_ratio": energy_cap_ratio},
-        "tasks": {"job": job, "load": load, "efficiency": efficiency},
-        "cluster": {"cpu": cpu, **tree},
-        "parameters": {"energy_seed": energy_seed},
-    }
-    return SCHEMA.parse(
-        {
-            section: {name: value for name, value in fields.items() if value is not None}
-            for section, fields in sections.items()
-        }
+    return SCHEMA.make(
+        jobs={"arrival": arrival, "energy_cap_ratio": energy_cap_ratio},
+        tasks={"job": job, "load": load, "efficiency": efficiency},
+        cluster={"cpu": cpu, **tree},
+        parameters={"energy_seed": energy_seed},
     )
 
 
@@ -347,32 +315,29 @@ class Source:
 
     def __init__(self, parameters: ParallelJCTParameters, trace: TraceJobs | None = None) -> None:
         self.parameters, self.windows = parameters, 0
-        self.most_tasks = parameters.most_tasks or DEFAULT_MOST_TASKS[parameters.reading]
-        self.trace = trace or TraceJobs(np.zeros(0), np.zeros(1, dtype=np.int64), np.zeros(0), {})
-        known = len(self.trace.arrival)
-        self.jobs = known if isinstance(parameters.jobs, str) else parameters.jobs
-        if trace is not None:
-            self.windows = known // self.jobs
-            if self.windows == 0:
-                raise InvalidParameter(
-                    f"jobs: a window of {self.jobs} is longer than the trace, which has {known} jobs"
-                )
+        if trace is None:
+            self.jobs = int(parameters.jobs)
+            self.most_tasks = parameters.most_tasks or DEFAULT_MOST_TASKS[parameters.reading]
+            self.trace = TraceJobs(np.zeros(0), np.zeros(1, dtype=np.int64), np.zeros(0), {})
+        else:
+            self.trace = trace
+            self.jobs, self.windows = count_windows(parameters.jobs, len(trace.arrival))
             self.most_tasks = int(np.diff(trace.first_task[: self.windows * self.jobs + 1]).max())
         shares = (parameters.rack_share, parameters.pod_share, parameters.data_centre_share)
         self.groups = fat_tree_groups(parameters.arity, *shares, parameters.server_caps)
         self.servers = self.groups.matrix.shape[1]
-        constants = (
-            *(self.windows, self.jobs, self.most_tasks, *WEIBULL[parameters.reading], parameters.rate),
-            *(parameters.load_max, parameters.efficiency_min, parameters.cpu),
+        factor, scale, shape = WEIBULL[parameters.reading]
+        constants = constants_of(
+            ORIGIN,
+            parameters,
+            windows=self.windows,
+            jobs=self.jobs,
+            most_tasks=self.most_tasks,
+            weibull_factor=factor,
+            weibull_scale=scale,
+            weibull_shape=shape,
         )
-        self.arrays = Origin(
-            constants=np.array(constants, dtype=ORIGIN),
-            matrix=self.groups.matrix,
-            share=self.groups.share,
-            arrival=self.trace.arrival,
-            first_task=self.trace.first_task,
-            load=self.trace.load,
-        )
+        self.arrays = Origin(constants, self.groups.matrix, self.groups.share, *self.trace[:3])
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -486,13 +451,7 @@ def rebuild(source: Source, jobs: Jobs) -> Workload:
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    sizes = source.sizes
-    jobs = allocate(Jobs, sizes, 1)
-    needed = draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
-    if needed > sizes["task"]:
-        jobs = allocate(Jobs, sizes | {"task": needed}, 1)
-        draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
-    return rebuild(source, Jobs(*(array[0] for array in jobs)))
+    return rebuild(source, draw_alone(draw, Drawing, source, seed, episode))
 
 
 @helper
@@ -544,9 +503,8 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     """
     source, jobs = env.source.constants, env.jobs
     first = 0
-    if source.windows > 0:  # consecutive episodes take consecutive windows, from one that the seed decides
-        _, u = uniform(stream(seed, 0, WINDOWS))
-        first = ((int(u * source.windows) + episode) % source.windows) * source.jobs
+    if source.windows > 0:
+        first = first_of_window(seed, episode, WINDOWS, source.windows, source.jobs)
     gaps = stream(seed, episode, ARRIVALS)
     sizes = stream(seed, episode, SIZES)
     jobs.size.jobs = source.jobs
@@ -657,33 +615,6 @@ def toy(name: str) -> tuple[Workload, float]:
 
 
 def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:
-    """The workload with another future: the jobs that arrive after ``time`` share out their tasks anew.
-
-    Their sizes, loads, efficiencies, ratios and arrivals change; how many they are and how many tasks the
-    largest has do not. An environment or a policy that is shown nothing of the future behaves the same up to
-    ``time``.
-
-    Args:
-        workload: the instance.
-        time: jobs that arrive at this instant or earlier stay as they are, with their tasks [s].
-        rng: decides who gets what, and the factors on times and loads.
-    """
-    jobs = {name: array.copy() for name, array in workload.jobs.items()}
-    tasks = {name: array.copy() for name, array in workload.tasks.items()}
-    arrival = jobs["arrival"]
-    later = np.flatnonzero(arrival > time)
-    if len(later) == 0:
-        return workload
-    past = int(np.searchsorted(tasks["job"], later[0]))  # tasks that stay
-    sizes = np.bincount(tasks["job"])[later]
-    tasks["job"][past:] = np.repeat(later, rng.permutation(sizes))
-    order = past + rng.permutation(len(tasks["job"]) - past)
-    tasks["load"][past:] = tasks["load"][order] * rng.uniform(0.25, 1.0, len(order))
-    tasks["efficiency"][past:] = tasks["efficiency"][order] * rng.uniform(0.5, 1.0, (len(order), 1))
-    if "energy_cap_ratio" in jobs:
-        jobs["energy_cap_ratio"][later] *= rng.uniform(0.5, 1.0, len(later))
-    gaps = np.diff(arrival[later], prepend=time) * rng.uniform(0.5, 1.0, len(later))
-    arrival[later] = np.maximum(time + np.cumsum(gaps), np.nextafter(time, np.inf))
-    return SCHEMA.parse(
-        {"jobs": jobs, "tasks": tasks, "cluster": workload.cluster, "parameters": workload.parameters}
-    )
+    """See :func:`~schedgym.core.future.change_future`; loads, efficiencies and ratios change."""
+    factors = {"load": (0.25, 1.0), "efficiency": (0.5, 1.0), "energy_cap_ratio": (0.5, 1.0)}
+    return change_future(SCHEMA, workload, time, rng, factors)

@@ -1,1 +1,1 @@
-"""PartialValue: deadline-sensitive jobs that are worth something when partly done (paper 002)."""
+"""PartialValue: deadline-sensitive jobs that are worth something when partly done (zheng2016)."""

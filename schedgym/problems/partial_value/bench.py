@@ -35,7 +35,8 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"vector face, {ENVS} envs, {model}, {observation}, {'copies' if copy else 'lent'}",
+            name=f"vector environment, {ENVS} envs, {model}, {observation}, "
+            + ("copies" if copy else "zero-copy"),
             id=ID,
             parameters={**PRIORITY, "model": model, "observation": observation, "copy": copy},
             act=_fixed_scores_each,
@@ -48,7 +49,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"vector face, {2 * ENVS} envs, {model}, features, copies, 2 threads",
+            name=f"vector environment, {2 * ENVS} envs, {model}, features, copies, 2 threads",
             id=ID,
             parameters={**PRIORITY, "model": model, "observation": "features", "threads": 2},
             act=_fixed_scores_each,
@@ -60,7 +61,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"{policy}, {jobs} jobs, lent",
+            name=f"{policy}, {jobs} jobs, zero-copy",
             id=ID,
             parameters={"model": model, "jobs": jobs, "rate": rate},
             policy=policy,

@@ -1,6 +1,6 @@
 """Upper bounds on the total value, and offline optima with their schedules.
 
-The offline programme (paper 002, programme 1) serves x of job j in slot t, x <= X, sum over t of x <= Y,
+The offline programme (zheng2016, programme 1) serves x of job j in slot t, x <= X, sum over t of x <= Y,
 loads <= 1, and maximises sum_j f_j(sum over t of x). Slots between two events (an arrival, or a slot after a
 deadline) have the same jobs. As the f are concave and the constraints convex, service may be spread evenly
 over them: so the programme has one variable per job and interval, not slot. A cap u = min(X, Y) keeps huge X
@@ -32,6 +32,7 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from schedgym.core.jit import helper, kernel
 from schedgym.core.workload import Workload
+from schedgym.problems.partial_value.metrics import values, worth
 from schedgym.problems.partial_value.problem import PartialValueParameters
 from schedgym.problems.partial_value.workload import (
     LINEAR,
@@ -209,9 +210,7 @@ def _alike(needs: _Needs) -> bool:
 def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
     """Value of all jobs (or of the jobs with these numbers) when so many tasks are served."""
     chosen = slice(None) if job is None else job
-    kind, exponent = needs.utility[chosen], needs.exponent[chosen]
-    concave = np.where(kind == LOG, np.log1p(served), served**exponent)
-    return needs.value[chosen] * np.where(kind == LINEAR, served, concave)
+    return values(needs.utility[chosen], needs.value[chosen], needs.exponent[chosen], served)
 
 
 class _Grid(NamedTuple):
@@ -340,12 +339,7 @@ def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
         service of each column [c], prices of the resources in a slot of each interval [K, m], and the number
         of variables.
     """
-    count, columns, intervals, resources = (
-        len(needs.most),
-        len(grid.job),
-        len(grid.slots),
-        needs.share.shape[1],
-    )
+    count, columns = len(needs.most), len(grid.job)
     low, high = points[:, :-1].ravel(), points[:, 1:].ravel()
     owner = np.repeat(np.arange(count), points.shape[1] - 1)
     kept = high > low
@@ -353,12 +347,9 @@ def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
     slope = (_worth(needs, high, owner) - _worth(needs, low, owner)) / (high - low)
     # service in shares of each column's cap, pieces in shares of what a job can get at most, values of a mean
     scale = math.fsum(_worth(needs, needs.most)) / count
-    pieces = np.arange(len(owner))
     loads = _loads(needs, grid)
-    supply = csr_array(
-        (grid.cap / needs.most[grid.job], (grid.job, np.arange(columns))), shape=(count, columns)
-    )
-    demand = csr_array((np.ones(len(owner)), (owner, pieces)), shape=(count, len(owner)))
+    supply = _in_rows(grid.job, grid.cap / needs.most[grid.job], count)
+    demand = _in_rows(owner, np.ones(len(owner)), count)
     solved = linprog(
         np.concatenate([np.zeros(columns), -slope * needs.most[owner] / scale]),
         A_ub=hstack([loads, csr_array((loads.shape[0], len(owner)))], format="csc"),
@@ -373,7 +364,7 @@ def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
     )
     if solved.status != 0:
         raise RuntimeError(f"HiGHS: {solved.message}")
-    price = -solved.ineqlin.marginals.reshape(resources, intervals).T * scale / grid.slots[:, np.newaxis]
+    price = -solved.ineqlin.marginals.reshape(-1, len(grid.slots)).T * scale / grid.slots[:, np.newaxis]
     return solved.x[:columns] * grid.cap, price, columns + len(owner)
 
 
@@ -385,13 +376,13 @@ def _linear(needs: _Needs, grid: _Grid) -> _Solution:
 
 def _loads(needs: _Needs, grid: _Grid) -> Any:
     """Mean load of a slot by a column at its cap: sparse, rows are resource times K plus interval."""
-    intervals = len(grid.slots)
-    column = np.arange(len(grid.job))
-    parts = []
-    for r in range(needs.share.shape[1]):
-        load = needs.share[grid.job, r] * grid.cap / grid.slots[grid.interval]
-        parts.append(csr_array((load, (grid.interval, column)), shape=(intervals, len(column))))
-    return vstack(parts, format="csr")
+    loads = (share * grid.cap / grid.slots[grid.interval] for share in needs.share[grid.job].T)
+    return vstack([_in_rows(grid.interval, load, len(grid.slots)) for load in loads], format="csr")
+
+
+def _in_rows(row: I8, amount: F8, rows: int) -> Any:
+    """The sparse matrix [rows, columns] with one entry a column; ``row`` and ``amount`` [columns]."""
+    return csr_array((amount, (row, np.arange(len(row)))), shape=(rows, len(row)))
 
 
 # The concave programme ------------------------------------------------------------------------
@@ -401,9 +392,7 @@ def _conic(needs: _Needs, grid: _Grid) -> _Solution:
     """The concave programme by cvxpy and Clarabel."""
     cvxpy = _import_cvxpy()
     count, columns = len(needs.most), len(grid.job)
-    supply = csr_array(
-        (grid.cap / needs.most[grid.job], (grid.job, np.arange(columns))), shape=(count, columns)
-    )
+    supply = _in_rows(grid.job, grid.cap / needs.most[grid.job], count)
     scale = math.fsum(_worth(needs, needs.most)) / count
     served = cvxpy.Variable(columns)  # in shares of the caps
     total = supply @ served  # in shares of what a job can get at most
@@ -452,7 +441,7 @@ def _import_cvxpy() -> Any:
         if error.name not in ("cvxpy", "clarabel"):
             raise  # installed, but broken
         missing = error.name
-    # this room does without gymnasium, but where that is in use its error is the one to expect
+    # this module does without gymnasium, but where that is in use its error is the one to expect
     gymnasium = sys.modules.get("gymnasium")
     kind: type[Exception] = ImportError if gymnasium is None else gymnasium.error.DependencyNotInstalled
     raise kind(f'the continuous offline optimum needs {missing}: pip install "schedgym[bounds]"')
@@ -553,12 +542,8 @@ def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
         np.float64
     )
     gain = _worth(needs, rank + 1.0, owner) - _worth(needs, rank, owner)
-    loads = [
-        csr_array((needs.share[job, r] * FINER, (row, column)), shape=(len(used), pairs))
-        for r in range(resources)
-    ]
-    supply = csr_array((np.ones(pairs), (job, column)), shape=(count, pairs))
-    demand = csr_array((np.ones(tasks), (owner, piece)), shape=(count, tasks))
+    loads = [_in_rows(row, share * FINER, len(used)) for share in needs.share[job].T]
+    supply, demand = _in_rows(job, np.ones(pairs), count), _in_rows(owner, np.ones(tasks), count)
     rows = vstack(
         [hstack([vstack(loads), csr_array((resources * len(used), tasks))]), hstack([-supply, demand])],
         format="csc",
@@ -591,14 +576,9 @@ def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
 
 
 @helper
-def worth(needs: _Needs, j: int, served: float) -> float:
+def _worth_of(needs: _Needs, j: int, served: float) -> float:
     """Value of job j when so many tasks are served."""
-    value = needs.value[j]
-    if needs.utility[j] == LINEAR:
-        return value * served
-    if needs.utility[j] == LOG:
-        return value * math.log1p(served)
-    return value * math.sqrt(served) if needs.exponent[j] == 0.5 else value * served ** needs.exponent[j]
+    return worth(needs.utility[j], needs.value[j], needs.exponent[j], served)
 
 
 @helper
@@ -614,7 +594,7 @@ def _bought(needs: _Needs, j: int, served: float, step: float, cost: float) -> f
         high = step
         while low < high:
             middle = math.ceil(0.5 * (low + high))
-            gain = worth(needs, j, served + middle) - worth(needs, j, served + middle - 1.0)
+            gain = _worth_of(needs, j, served + middle) - _worth_of(needs, j, served + middle - 1.0)
             if gain > cost:
                 low = middle
             else:
@@ -664,7 +644,7 @@ def _dual(needs: _Needs, grid: _Grid, price: F8, room: F8) -> tuple[float, float
             paid += cost[c] * more
             if more < step:
                 break
-        gain = worth(needs, j, served)
+        gain = _worth_of(needs, j, served)
         total += gain - paid
         scale += gain + paid
     return total, scale
@@ -785,7 +765,7 @@ def _greedy(needs: _Needs, grid: _Grid, order: I8, begin: I8, room: F8, flow: F8
     waiting = [(0.0, 0)]
     waiting.pop()
     for j in range(count):
-        heapq.heappush(waiting, (-worth(needs, j, 1.0), j))
+        heapq.heappush(waiting, (-_worth_of(needs, j, 1.0), j))
     number = 0
     while len(waiting) > 0:
         j = waiting[0][1]
@@ -806,5 +786,5 @@ def _greedy(needs: _Needs, grid: _Grid, order: I8, begin: I8, room: F8, flow: F8
         if served[j] >= needs.most[j]:
             heapq.heappop(waiting)
         elif needs.utility[j] != LINEAR:
-            gain = worth(needs, j, served[j] + 1.0) - worth(needs, j, served[j])
+            gain = _worth_of(needs, j, served[j] + 1.0) - _worth_of(needs, j, served[j])
             heapq.heapreplace(waiting, (-gain, j))

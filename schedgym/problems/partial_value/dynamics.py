@@ -17,7 +17,7 @@ import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32, Renamed
 from schedgym.core.jit import helper, pure_kernel, record_dtype
-from schedgym.core.rows import clearer, copier
+from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.partial_value.metrics import FULL, Schedule
@@ -42,9 +42,9 @@ from schedgym.problems.partial_value.rules import (
 from schedgym.problems.partial_value.tokens import (
     COUNT_SCALE,
     DENSITY_SCALE,
-    GLOBAL_FEATURES,
-    JOB_FEATURES,
-    RESOURCE_FEATURES,
+    GLOBAL_COLUMNS,
+    JOB_COLUMNS,
+    RESOURCE_COLUMNS,
     SHARE_SCALE,
     SLOT_SCALE,
     TASK_SCALE,
@@ -53,24 +53,9 @@ from schedgym.problems.partial_value.tokens import (
 from schedgym.problems.partial_value.workload import Jobs, horizon
 from schedgym.solvers.dual_prices import DualScratch, gain
 
-__all__ = [
-    "CONFIG",
-    "GLOBAL_FEATURES",
-    "JOB_FEATURES",
-    "RESOURCE_FEATURES",
-    "SCALARS",
-    "Constants",
-    "Details",
-    "Environment",
-    "Log",
-    "Observation",
-    "State",
-    "decide_allocation",
-    "decide_prices",
-    "decide_priority",
-    "decide_rule",
-    "step",
-]
+__all__ = ["DECIDE", "Environment", "step"]
+
+JOB_FEATURES = len(JOB_COLUMNS)
 
 
 SCALARS = record_dtype(
@@ -137,9 +122,9 @@ class Observation(NamedTuple):
     backlog: Annotated[Integers, 1]
     job_mask: Annotated[Bytes, "slot"]
     action_mask: Annotated[Bytes, "mask"]
-    jobs: Annotated[Floats32, "token_slot", "job_feature"]  # tokens, as are the next two
-    resources: Annotated[Floats32, "resource", RESOURCE_FEATURES]
-    globals: Annotated[Floats32, GLOBAL_FEATURES]
+    job_tokens: Annotated[Floats32, "token_slot", "job_feature"]
+    resource_tokens: Annotated[Floats32, "resource", len(RESOURCE_COLUMNS)]
+    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
 
 
 class Environment(NamedTuple):
@@ -161,6 +146,7 @@ class Environment(NamedTuple):
     dual: Annotated[DualScratch, SCRATCH, Renamed(row="job")]
 
 
+reset = resetter(SCALARS, without=("shown",))
 enter_row, enter_details = copier(Jobs, Rows), copier(Jobs, Details)
 move_row, move_details = copier(Rows), copier(Details)
 show_row = copier(Rows, without=("share",))
@@ -283,7 +269,7 @@ def serve(env: Environment) -> float:
 def observe_features(env: Environment, count: int) -> None:
     """Write the tokens, those of the first ``count`` rows."""
     rows, s, hidden = env.rows, env.state.scalars, env.constants.config.hidden
-    tokens, load = env.observation.jobs, env.scratch.load
+    tokens, load = env.observation.job_tokens, env.scratch.load
     resources = rows.share.shape[1]
     for r in range(count):
         own = env.state.tokens[rows.job[r]]
@@ -296,17 +282,15 @@ def observe_features(env: Environment, count: int) -> None:
         for r in range(count):
             seen += rows.share[r, i] * rows.cap[r]
         load[i] = seen
-    for r in range(count, s.shown):
-        for f in range(tokens.shape[1]):
-            tokens[r, f] = 0.0
+    clear_entries(tokens, count, s.shown)
     for i in range(resources):
         seen = load[i]
         wanted = seen
         for r in range(count, s.active):
             wanted += rows.share[r, i] * rows.cap[r]
-        env.observation.resources[i, 0] = wanted / (wanted + 1.0)
-        env.observation.resources[i, 1] = seen / wanted if wanted > 0.0 else 0.0
-    whole = env.observation.globals
+        env.observation.resource_tokens[i, 0] = wanted / (wanted + 1.0)
+        env.observation.resource_tokens[i, 1] = seen / wanted if wanted > 0.0 else 0.0
+    whole = env.observation.global_tokens
     whole[0] = s.slot / (s.slot + COUNT_SCALE)
     whole[1] = s.active / (s.active + COUNT_SCALE)
     whole[2] = (s.active - count) / (s.active - count + COUNT_SCALE)
@@ -337,10 +321,7 @@ def observe(env: Environment) -> None:
         observe_features(env, count)
     else:
         observe_units(env, count)
-    for r in range(s.shown, count):
-        env.observation.job_mask[r] = 1
-    for r in range(count, s.shown):
-        env.observation.job_mask[r] = 0
+    mark(env.observation.job_mask, s.shown, count)
     s.shown = count
     env.exchange.result.rows = env.rows.share.shape[1] if config.prices else count
 
@@ -363,6 +344,7 @@ def begin(env: Environment) -> None:
     """Start an episode on the loaded workload, in slot 1."""
     jobs, schedule, s = env.jobs, env.schedule, env.state.scalars
     clear_rows(env, 0)  # left over when the last episode was cut off
+    reset(s)
     most = 0.0  # that can be gained
     for job in range(jobs.size.jobs):
         schedule.served[job] = 0.0
@@ -373,10 +355,6 @@ def begin(env: Environment) -> None:
     s.reward_scale = 1.0 / most if env.constants.config.normalize else 1.0
     s.horizon = horizon(jobs)
     s.slot = 1
-    s.arrived = 0
-    s.active = 0
-    s.logged = 0
-    s.repaired = 0
     s.unit = unit_demand(jobs.size.jobs, jobs.share, jobs.capacity)
     for rule in range(env.observation.action_mask.shape[0]):
         env.observation.action_mask[rule] = can_decide(env, rule)
@@ -446,7 +424,7 @@ def sell(env: Environment, feasible: bool) -> None:
 
 
 @helper
-def allocate_by_scores(env: Environment, feasible: bool) -> None:
+def prioritize(env: Environment, feasible: bool) -> None:
     """View priority: a score per visible job, by whose exponential its value is multiplied."""
     config, active, scores = env.constants.config, env.state.scalars.active, env.scratch.key
     for r in range(active):
@@ -463,7 +441,7 @@ def rule_fits(env: Environment) -> Any:
 
 
 @helper
-def allocate_by_choice(env: Environment, feasible: bool) -> None:
+def follow_rule(env: Environment, feasible: bool) -> None:
     """View rule: what the named rule serves, of all active jobs; one that cannot decide here becomes fifo."""
     allocate_by_rule(
         env.exchange.choices[0] if feasible else FIFO,
@@ -479,29 +457,21 @@ def allocate_by_choice(env: Environment, feasible: bool) -> None:
 
 access = accessor(Environment)
 
-
-@pure_kernel
-def decide_allocation(table: Any, tools: Any, command: Any) -> int:
-    """View allocation; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, allocation_fits, allocate, table, tools, command)
-
-
-@pure_kernel
-def decide_prices(table: Any, tools: Any, command: Any) -> int:
-    """View prices; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, always_fits, sell, table, tools, command)
-
-
-@pure_kernel
-def decide_priority(table: Any, tools: Any, command: Any) -> int:
-    """View priority; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, always_fits, allocate_by_scores, table, tools, command)
-
-
-@pure_kernel
-def decide_rule(table: Any, tools: Any, command: Any) -> int:
-    """View rule; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, rule_fits, allocate_by_choice, table, tools, command)
+#: action view -> the kernel that takes its actions
+DECIDE: dict[str, Any] = {
+    "allocation": pure_kernel(
+        lambda table, tools, command: decide_each(access, allocation_fits, allocate, table, tools, command)
+    ),
+    "prices": pure_kernel(
+        lambda table, tools, command: decide_each(access, always_fits, sell, table, tools, command)
+    ),
+    "priority": pure_kernel(
+        lambda table, tools, command: decide_each(access, always_fits, prioritize, table, tools, command)
+    ),
+    "rule": pure_kernel(
+        lambda table, tools, command: decide_each(access, rule_fits, follow_rule, table, tools, command)
+    ),
+}
 
 
 @pure_kernel

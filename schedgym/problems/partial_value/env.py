@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from schedgym.core.problem import Problem
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.partial_value.problem import PROBLEM
 
@@ -114,7 +111,7 @@ class PartialValueEnv(SchedulingEnv):
     ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
-    Paper 002. Workloads: its own generator, or the jobs of a trace with deadlines by a slack factor.
+    zheng2016. Workloads: its own generator, or the jobs of a trace with deadlines by a slack factor.
 
     ## Deviations
     A load fits if it is at most 1 + 1e-9; a job is done at Y - 1e-9 tasks. The paper is silent on ties: they
@@ -124,12 +121,11 @@ class PartialValueEnv(SchedulingEnv):
     * v0: first version.
     """
 
-    problem: ClassVar[Problem] = PROBLEM
-    id: ClassVar[str] = "schedgym/PartialValue-v0"
+    problem = PROBLEM
+    id = "schedgym/PartialValue-v0"
 
 
 class PartialValueVectorEnv(SchedulingVectorEnv):
     """The native vector environment of :class:`PartialValueEnv`: same spaces, batched."""
 
-    problem: ClassVar[Problem] = PROBLEM
-    env_class: ClassVar[type[SchedulingEnv]] = PartialValueEnv
+    env_class = PartialValueEnv

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import Floats, allocate
 from schedgym.core.jit import helper, pure_kernel, record_dtype
-from schedgym.core.record import ScheduleRecord
+from schedgym.core.record import ScheduleRecord, check_columns, refuse_first
 from schedgym.core.stepping import measure_each
 from schedgym.core.tables import accessor, batch_of_one, tabled
 from schedgym.core.workload import Workload
@@ -193,48 +193,42 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
     """
     jobs = record.workload.jobs
     rows, number = len(record.job), len(jobs["arrival"])
-    for name in ("job", "server", "start", "end"):
-        if getattr(record, name).shape != (rows,):
-            raise InvalidSchedule(f"{name}: must have one value per row")
-    if record.amount.shape != (rows, 1):
-        raise InvalidSchedule(f"amount: must have the shape [{rows}, 1], got {list(record.amount.shape)}")
+    check_columns(record, number, 1, 1, "job")
     job, amount = record.job, record.amount[:, 0]
-    for bad, what in (
-        ((job < 0) | (job >= number), "names a job that does not exist"),
-        (record.server != 0, "names a server that does not exist"),
-        (~(np.isfinite(record.start) & np.isfinite(record.end)), "has no start or end"),
-        (np.floor(record.start) != record.start, "does not start with a slot"),
-        (record.end != record.start + 1.0, "is not one slot"),
-        (record.start < 0.0, "is before the first slot"),
-        (~(record.end <= record.final_time), "is after the end of the episode"),
-    ):
-        if bad.any():
-            raise InvalidSchedule(f"row [{int(np.argmax(bad))}] {what}")
+    refuse_first(
+        "row [{}]",
+        (
+            (np.floor(record.start) != record.start, "does not start with a slot"),
+            (record.end != record.start + 1.0, "is not one slot"),
+            (record.start < 0.0, "is before the first slot"),
+            (~(record.end <= record.final_time), "is after the end of the episode"),
+        ),
+    )
     slot = record.end.astype(np.int64)
-
-    def refuse(bad: npt.NDArray[np.bool_], what: str) -> None:
-        if bad.any():
-            r = int(np.argmax(bad))
-            raise InvalidSchedule(f"job [{job[r]}] in slot {slot[r]}: {what}")
-
     a, b = slice(None, -1), slice(1, None)
-    later = np.ones(rows, dtype=bool)
-    later[b] = (slot[a] < slot[b]) | ((slot[a] == slot[b]) & (job[a] < job[b]))
-    refuse(~later, "rows must be sorted by slot and job, one for each")
-    refuse(~(np.isfinite(amount) & (amount > 0.0)), "its tasks must be a number > 0")
-    if whole:
-        refuse(amount != np.floor(amount), "its tasks must be a whole number")
-    refuse(slot < jobs["arrival"][job], "is served before it arrives")
-    refuse(slot > jobs["deadline"][job], "is served after its deadline")
+    unordered = np.zeros(rows, dtype=bool)
+    unordered[b] = (slot[b] < slot[a]) | ((slot[b] == slot[a]) & (job[b] <= job[a]))
     most, parallel = jobs["tasks"], jobs["parallelism"]
-    refuse(amount > parallel[job] * (1.0 + TOLERANCE), "gets more tasks than it can run in a slot")
     served = np.zeros(number)
     before = np.empty(rows)
     for r, (j, tasks) in enumerate(zip(job.tolist(), amount.tolist(), strict=True)):
         before[r] = served[j]
         served[j] += tasks
-    refuse(before >= most[job] - TOLERANCE, "is served although it is complete")
-    refuse(before + amount > most[job] * (1.0 + TOLERANCE), "gets more tasks than it has")
+    refuse_first(
+        "job [{}] in slot {}:",
+        (
+            (unordered, "rows must be sorted by slot and job, one for each"),
+            (~(np.isfinite(amount) & (amount > 0.0)), "its tasks must be a number > 0"),
+            (whole & (amount != np.floor(amount)), "its tasks must be a whole number"),
+            (slot < jobs["arrival"][job], "is served before it arrives"),
+            (slot > jobs["deadline"][job], "is served after its deadline"),
+            (amount > parallel[job] * (1.0 + TOLERANCE), "gets more tasks than it can run in a slot"),
+            (before >= most[job] - TOLERANCE, "is served although it is complete"),
+            (before + amount > most[job] * (1.0 + TOLERANCE), "gets more tasks than it has"),
+        ),
+        job,
+        slot,
+    )
     _check_loads(record)
     _check_end(record, served)
 

@@ -34,11 +34,22 @@ METRICS = (
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
 )
 
+#: parameters that workloads are drawn by, but for those of the jobs; and those of a trace
+DRAWN = ("rate", "windows", "heterogeneity", "single", "tasks", "capacity")
+OF_TRACE = ("slot_seconds", "slack", "load")
+
 
 @dataclasses.dataclass(frozen=True)
 class PartialValueParameters(Parameters):
     """Keyword arguments of ``schedgym/PartialValue-v0``."""
 
+    idle = {
+        "workload": (
+            *(*DRAWN, *OF_TRACE, "jobs"),
+            *("parallelism", "value_min", "value_max", "utility", "exponent"),
+        ),
+        "trace": DRAWN,
+    }
     model: str | None = parameter(
         None, "tasks can be cut at will, or are whole (none: whole with single, else cut)", choices=MODELS
     )
@@ -69,12 +80,8 @@ class PartialValueParameters(Parameters):
     )
     single_task: bool = parameter(True, "view priority, discrete: whether one misfit may replace all others")
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
-    window: int | str = parameter(
-        32, "visible active jobs; 'all' sizes it by the workload", minimum=1, maximum=10**6, choices=("all",)
-    )
-    observation: str = parameter(
-        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
-    )
+    window: int | str = Parameters.window_field(32, "active jobs")
+    observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
     normalize: bool = parameter(False, "divide rewards by the value of all jobs served in full")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
@@ -83,12 +90,6 @@ class PartialValueParameters(Parameters):
         super().__post_init__()
         if self.model is None:
             object.__setattr__(self, "model", "discrete" if self.single else "continuous")
-        if self.workload is not None and self.trace is not None:
-            raise InvalidParameter("workload and trace: give one of them, not both")
-        if self.nodes is not None and self.trace is None:
-            raise InvalidParameter("nodes: needs a trace")
-        if self.jobs == "all" and self.trace is None:
-            raise InvalidParameter("jobs: 'all' needs a trace")
         if self.value_max < self.value_min:
             raise InvalidParameter(
                 f"value_max: must be at least value_min = {self.value_min:g}, got {self.value_max:g}"
@@ -97,23 +98,16 @@ class PartialValueParameters(Parameters):
             raise InvalidParameter("exponent: must be below 1 (utility 'linear' is what 1 would be)")
         if self.view == "prices" and self.model != "continuous":
             raise InvalidParameter("view: 'prices' needs model 'continuous'")
-        drawn = ("rate", "windows", "heterogeneity", "single", "tasks", "capacity")
-        shared = ("jobs", "parallelism", "value_min", "value_max", "utility", "exponent")
-        of_trace = ("slot_seconds", "slack", "load")
-        idle = {"workload": (*drawn, *shared, *of_trace), "trace": drawn}
-        source = "workload" if self.workload is not None else "trace" if self.trace is not None else ""
         for field in dataclasses.fields(self):
             chosen = getattr(self, field.name) != field.default
-            if source and field.name in idle[source] and chosen:
-                raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
-            if not source and field.name in of_trace and chosen:
+            if self.trace is None and field.name in OF_TRACE and chosen:
                 raise InvalidParameter(f"{field.name}: needs a trace")
 
 
 PROBLEM = Problem(
     name="partial-value",
     title="Total value of partly served jobs with deadlines on pooled resources, slot by slot",
-    source="paper 002: scheduling of deadline-sensitive jobs with partial values",
+    source="zheng2016: scheduling of deadline-sensitive jobs with partial values",
     ids={
         "schedgym/PartialValue-v0": Variant(
             title="Serve jobs that are worth something when partly done, before their deadlines: most value",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text
+from schedgym.drawing import Bar, Line, Scene, renderers
 from schedgym.problems.partial_value.metrics import values
 from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.simulator import PartialValueSimulator
@@ -23,6 +23,10 @@ def _parts(loads: npt.NDArray[np.float64]) -> list[int]:
 
 
 def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
+    """Left the load of each resource in the slot before, by job; right the visible jobs in order of arrival.
+
+    Of these the tasks that they got in it and those left, what is served of them, deadline and value.
+    """
     rows, jobs, log, schedule = (getattr(simulator.arrays, n) for n in ("rows", "jobs", "log", "schedule"))
     s, number = simulator.state.scalars[index], int(jobs.size["jobs"][index])
     n, last, logged = int(s["active"]), int(s["slot"]) - 1, int(s["logged"])
@@ -60,18 +64,4 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
     )
 
 
-def render_ansi(simulator: PartialValueSimulator, index: int) -> str:
-    """The state of environment ``index`` as plain text, one line per resource and per visible job."""
-    return draw_text(_scene(simulator, index))
-
-
-def render_rgb_array(simulator: PartialValueSimulator, index: int) -> npt.NDArray[np.uint8]:
-    """The state of environment ``index`` as an image, uint8 [height, width, 3].
-
-    Left the load of each resource in the slot before, by job; right the visible jobs in order of arrival,
-    with the tasks that they got in it and those left, what is served of them, deadline and value.
-
-    Raises:
-        DependencyNotInstalled: without Pillow (extra ``render``).
-    """
-    return draw_image(_scene(simulator, index))
+render_ansi, render_rgb_array = renderers(_scene)

@@ -14,7 +14,7 @@ Arguments that have the same meaning everywhere:
 - ``rows``: the active jobs; ``scratch``: work space;
 - ``x``: [>= n] tasks of each row, written.
 
-Source: paper 002, Algorithms 1 to 3 and section V. The solver of Algorithm 1 is in
+Source: zheng2016, Algorithms 1 to 3 and section V. The solver of Algorithm 1 is in
 ``schedgym.solvers.dual_prices``.
 """
 
@@ -929,7 +929,7 @@ def allocate_by_rule(
     M_GREEDY, PRIMAL_DUAL and DEADLINE_AWARE are for the discrete one, the last for :func:`unit_demand`, with
     the ``capacity`` C [m] of the one resource.
 
-    Source: paper 002, Algorithms 1 to 3 and section V. Deviations: deadline_aware with odd C takes
+    Source: zheng2016, Algorithms 1 to 3 and section V. Deviations: deadline_aware with odd C takes
     p = ceil(C / 2) and rho = C / (2 C - p); jobs of which a single task does not fit are left out.
     """
     if rule == CONCAVE:

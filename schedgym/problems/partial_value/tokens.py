@@ -20,11 +20,8 @@ __all__ = [
     "COUNT_SCALE",
     "DENSITY_SCALE",
     "GLOBAL_COLUMNS",
-    "GLOBAL_FEATURES",
     "JOB_COLUMNS",
-    "JOB_FEATURES",
     "RESOURCE_COLUMNS",
-    "RESOURCE_FEATURES",
     "SHARE_SCALE",
     "SLOT_SCALE",
     "TASK_SCALE",
@@ -42,9 +39,6 @@ JOB_COLUMNS = (
 RESOURCE_COLUMNS = ("load", "seen")
 #: slot, active jobs, those beyond the window
 GLOBAL_COLUMNS = ("slot", "jobs", "beyond")
-JOB_FEATURES = len(JOB_COLUMNS)
-RESOURCE_FEATURES = len(RESOURCE_COLUMNS)
-GLOBAL_FEATURES = len(GLOBAL_COLUMNS)
 VALUE_SCALE = 3.0
 TASK_SCALE = 20.0
 SLOT_SCALE = 8.0
@@ -56,7 +50,9 @@ COUNT_SCALE = 32.0
 def _job_columns(rows: TokenRows) -> Columns:
     jobs = rows["jobs"]
     value, served, most, left, marginal, density, dominant = jobs[:7]
-    demand = unscaled(jobs[JOB_FEATURES:], SHARE_SCALE) + np.float32(1e-6)  # [m, T] shares of the capacity
+    demand = unscaled(jobs[len(JOB_COLUMNS) :], SHARE_SCALE) + np.float32(
+        1e-6
+    )  # [m, T] shares of the capacity
     load = unscaled(rows.observation["resources"][:, :, 0], 1.0)[rows.env].T + np.float32(1e-6)
     columns = [
         ("log value", log_odds(value)),

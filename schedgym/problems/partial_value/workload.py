@@ -3,12 +3,11 @@
 Times are slots 1, 2, ...: a job may be served in the slots t with arrival <= t <= deadline. Sizes are in
 absolute units (of the cluster's capacity); a share is a task's demand over the capacity.
 
-Source: paper 002, sections II and V.
+Source: zheng2016, sections II and V.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -16,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.arrays import SHARED, Floats, Integers, allocate
+from schedgym.core.future import change_future
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import exponential, stream, uniform
+from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor, draw_into
+from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.problem import UTILITIES
@@ -250,36 +251,37 @@ class Source:
 
     Attributes:
         jobs, resources: sizes of an episode.
+        sizes: the same as lengths of the dimensions of :class:`Jobs`.
         windows: number of whole windows of the trace; 0 for the synthetic generator.
-        arrays: the same for kernels.
+        arrays: what the compiled draw takes.
 
     Raises:
         InvalidParameter: when the arguments do not go together, or lead beyond LAST_SLOT or LARGEST.
     """
 
     def __init__(self, parameters: PartialValueParameters, trace: Origin | None = None) -> None:
-        self.jobs, self.windows = 0 if trace is None else len(trace.arrival), 0
-        if parameters.jobs != "all":
-            self.jobs = int(parameters.jobs)
         if trace is None:
+            self.jobs, self.windows = int(parameters.jobs), 0
             self._check_synthetic(parameters)
             trace = allocate(Origin, {"traced": 0, "resource": 1 if parameters.single else 2, "known": 0})
         else:
-            self.windows = len(trace.arrival) // self.jobs
+            self.jobs, self.windows = count_windows(parameters.jobs, len(trace.arrival))
             self._check_windows(parameters, trace)
         if parameters.value_max > LARGEST:
             raise InvalidParameter(f"value_max: must be <= {LARGEST:g}, got {parameters.value_max:g}")
         self.resources = trace.demand.shape[1]
-        constants = dataclasses.asdict(parameters) | {
-            "jobs": self.jobs,
-            "utility": UTILITIES.index(parameters.utility),
-            "exponent": parameters.exponent if parameters.utility == "power" else EXPONENT,
-            "load": parameters.load or 0.0,
-            "trace_windows": self.windows,
-            "whole": trace.constants["whole"],
-        }
-        record = np.array(tuple(constants[name] for name in ORIGIN.names or ()), dtype=ORIGIN)
-        self.arrays = trace._replace(constants=record)
+        self.sizes = {"job": self.jobs, "resource": self.resources}
+        constants = constants_of(
+            ORIGIN,
+            parameters,
+            jobs=self.jobs,
+            utility=UTILITIES.index(parameters.utility),
+            exponent=parameters.exponent if parameters.utility == "power" else EXPONENT,
+            load=parameters.load or 0.0,
+            trace_windows=self.windows,
+            whole=trace.constants["whole"],
+        )
+        self.arrays = trace._replace(constants=constants)
 
     def _check_synthetic(self, given: PartialValueParameters) -> None:
         """Refuse parameters of the generator that lead beyond LAST_SLOT or LARGEST."""
@@ -298,11 +300,7 @@ class Source:
             )
 
     def _check_windows(self, parameters: PartialValueParameters, trace: Origin) -> None:
-        """Refuse a trace that is too short or tells too little, and windows that would pass LAST_SLOT."""
-        if self.windows == 0:
-            raise InvalidParameter(
-                f"jobs: a window of {self.jobs} is longer than the trace, which has {len(trace.arrival)} jobs"
-            )
+        """Refuse a trace that tells too little, and windows that would pass LAST_SLOT."""
         if parameters.load is None and len(trace.machines) == 0:
             raise InvalidParameter(
                 "load: 'none' takes the capacity of the trace's machines, which it does not tell"
@@ -327,14 +325,10 @@ def make_source(parameters: PartialValueParameters) -> Source:
         raise InvalidParameter(
             f"nodes: has no effect with load {parameters.load:g}, which sets the capacity: load none"
         )
-    found = read_trace(parameters.trace, nodes=parameters.nodes)
-    shape = {name: getattr(parameters, name) for name in ("slot_seconds", "slack", "parallelism")}
-    return Source(parameters, from_trace(found, **shape))
+    return Source(parameters, from_trace(read_trace(parameters.trace, nodes=parameters.nodes), parameters))
 
 
-def from_trace(
-    trace: Trace | JobTrace, *, slot_seconds: float = 300.0, slack: float = 2.0, parallelism: int = 20
-) -> Origin:
+def from_trace(trace: Trace | JobTrace, parameters: PartialValueParameters) -> Origin:
     """Jobs of a trace, cut into tasks of one slot of which ``parallelism`` (X) run at a time.
 
     A task of the trace that runs for D seconds on c cores with g GiB becomes a job whose tasks need 1/X of c
@@ -348,18 +342,17 @@ def from_trace(
 
     Args:
         trace: as read by :func:`schedgym.traces.read_trace`.
-        slot_seconds: length of a slot [s].
-        slack: slots until the deadline, in multiples of those that a job needs; >= 1.
-        parallelism: X.
+        parameters: of the environment: length of a slot, slack and parallelism.
 
     Raises:
         InvalidWorkload: when no job is left, or one is too large.
     """
-    from schedgym.traces.base import Trace
+    from schedgym.traces.base import Trace, round_up
 
+    parallelism = parameters.parallelism
     if isinstance(trace, Trace):
-        arrival, length = trace.arrival, trace.duration / slot_seconds
-        tasks = np.maximum(_round_up(parallelism * length), 1.0)
+        arrival, length = trace.arrival, trace.duration / parameters.slot_seconds
+        tasks = np.maximum(round_up(parallelism * length), 1.0)
         sizes, machines = [trace.cores], [trace.machine_cores]
         if trace.memory.any():
             sizes.append(trace.memory)
@@ -368,14 +361,11 @@ def from_trace(
         capacity = np.array([size.sum() for size in machines])
         unit = False
     else:
-        tasks = trace.map_tasks().astype(np.float64)
-        kept = tasks > 0
-        if not kept.any():
-            raise InvalidWorkload(f"{trace.name}: no job has a map task")
-        arrival, tasks = trace.arrival[kept], tasks[kept]
+        arrival, counts = trace.with_input()
+        tasks = counts.astype(np.float64)
         length = np.ceil(tasks / parallelism)
         demand, capacity, unit = np.ones((len(tasks), 1)), np.zeros(1), True
-    slots = np.maximum(_round_up(slack * length), 1.0)
+    slots = np.maximum(round_up(parameters.slack * length), 1.0)
     for values, most, what in ((tasks, LARGEST, "tasks"), (slots, LAST_SLOT, "slots until the deadline")):
         if values.max() > most:
             i = int(np.argmax(values > most))
@@ -394,16 +384,9 @@ def from_trace(
     )
 
 
-def _round_up(values: Floats) -> Floats:
-    """Whole numbers, to the accuracy of floats: 0.07 of 100 is 7."""
-    return np.ceil(values * (1.0 - 1e-12))
-
-
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    jobs = allocate(Jobs, {"job": source.jobs, "resource": source.resources}, 1)
-    draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
-    return rebuild(Jobs(*(array[0] for array in jobs)))
+    return rebuild(draw_alone(draw, Drawing, source, seed, episode))
 
 
 @helper
@@ -433,10 +416,9 @@ def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> No
 
 @helper
 def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> None:
-    """The episode's window of a trace: consecutive ones in turn, from a first that the seed decides."""
+    """The episode's window of a trace."""
     source = origin.constants
-    _, u = uniform(stream(seed, 0, WINDOWS))
-    first = ((int(u * source.trace_windows) + episode) % source.trace_windows) * source.jobs
+    first = first_of_window(seed, episode, WINDOWS, source.trace_windows, source.jobs)
     covered = 0.0  # slots in which jobs could be served,
     end = 0.0  # and the last of them so far
     for j in range(source.jobs):
@@ -581,36 +563,7 @@ def toy(name: str) -> tuple[Workload, float]:
     return workload, optimum
 
 
-# Another future -------------------------------------------------------------------------------
-
-
 def shuffle_future(workload: Workload, slot: float, rng: np.random.Generator) -> Workload:
-    """The workload with another future: the jobs that arrive after ``slot`` trade places.
-
-    They also become less valuable, arrive earlier (but after ``slot``) and have less time. An environment or
-    a policy that is shown nothing of the future behaves the same up to the decision of ``slot``, which shows
-    the jobs with arrival <= slot.
-
-    Args:
-        workload: the instance.
-        slot: jobs that arrive in it or earlier stay as they are.
-        rng: decides who gets what, and the factors.
-    """
-    jobs = {name: array.copy() for name, array in workload.jobs.items()}
-    arrival = jobs["arrival"]
-    later = np.flatnonzero(arrival > slot)
-    if len(later) == 0:
-        return workload
-    order = rng.permutation(later)
-    for name, values in jobs.items():
-        if name != "arrival":
-            values[later] = workload.jobs[name][order]
-    left = (workload.jobs["deadline"] - workload.jobs["arrival"])[order]
-    gaps = np.diff(arrival[later], prepend=slot) * rng.uniform(0.5, 1.0, len(later))
-    arrival[later] = np.maximum(slot + np.cumsum(gaps), np.nextafter(slot, np.inf))
-    jobs["deadline"][later] = np.minimum(
-        np.maximum(arrival[later] + left * rng.uniform(0.5, 1.0, len(later)), arrival[later]),
-        workload.jobs["deadline"].max(),
-    )
-    jobs["value"][later] *= rng.uniform(0.5, 1.0, len(later))
-    return SCHEMA.parse({"jobs": jobs, "cluster": workload.cluster})
+    """See :func:`~schedgym.core.future.change_future`; values and the time until deadlines change."""
+    factors = {"value": (0.5, 1.0), "deadline": (0.5, 1.0)}
+    return change_future(SCHEMA, workload, slot, rng, factors, instants=("deadline",))

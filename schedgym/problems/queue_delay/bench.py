@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedgym.core.benchmark import Benchmark, Growth
+from schedgym.core.benchmark import Benchmark, Growth, first_feasible
 
 __all__ = ["CASES", "GROWTH"]
 
 ID = "schedgym/QueueDelay-v0"
 QUEUE: dict[str, Any] = {"tasks": 200, "servers": 8, "window": 32, "view": "pick"}
-
-
-def _first_feasible(observation: Any) -> int:
-    return int(observation["action_mask"].argmax())
-
-
-def _first_feasible_each(observation: Any) -> Any:
-    return observation["action_mask"].argmax(axis=1)
 
 
 CASES = (
@@ -27,17 +19,18 @@ CASES = (
             "(200 tasks, 8 servers, window 32, first feasible, copies)",
             id=ID,
             parameters={**QUEUE, "observation": observation},
-            act=_first_feasible,
+            act=first_feasible,
             target=target,
         )
         for observation, target in (("features", ">= 0.6 x"), ("dict", ">= 0.5 x"))
     ),
     *(
         Benchmark(
-            name=f"vector face, 256 envs, pick, {observation}, {rate:g}/s, {'copies' if copy else 'lent'}",
+            name=f"vector environment, 256 envs, pick, {observation}, {rate:g}/s, "
+            + ("copies" if copy else "zero-copy"),
             id=ID,
             parameters={**QUEUE, "observation": observation, "arrival_rate": rate, "copy": copy},
-            act=_first_feasible_each,
+            act=first_feasible,
             num_envs=256,
             target=target if copy and observation == "features" else "-",
         )
@@ -47,7 +40,7 @@ CASES = (
     ),
     *(
         Benchmark(
-            name=f"bf-exec, {tasks} tasks, {servers} servers, {arrivals}, window all, lent",
+            name=f"bf-exec, {tasks} tasks, {servers} servers, {arrivals}, window all, zero-copy",
             id=ID,
             parameters={"tasks": tasks, "servers": servers, "load": load},
             policy="bf-exec",

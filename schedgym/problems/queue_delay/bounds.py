@@ -103,7 +103,7 @@ class TheoremBounds:
 
 
 def theorem_bounds(record: ScheduleRecord) -> TheoremBounds:
-    """Both theorems of NoroozOliaee et al., section V, printed and corrected, for a schedule.
+    """Both theorems of noroozoliaee2014, section V, printed and corrected, for a schedule.
 
     Little's law is N_q = lambda W (the paper divides), with lambda = tasks / (first arrival to last
     completion). 5.1 then needs min instead of max, the sum over servers, and the factor beta, the share of

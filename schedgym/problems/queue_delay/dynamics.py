@@ -2,7 +2,7 @@
 
 Time moves from epoch to epoch. At one instant all completions are released first; then each server that
 released something has a completion epoch, by ascending index; then each arriving task has an arrival
-epoch, in submission order. A step places one task or closes the epoch (NoroozOliaee et al., section IV).
+epoch, in submission order. A step places one task or closes the epoch (noroozoliaee2014, section IV).
 
 What is free on a server is its capacity minus the demands of its running tasks summed in order of start,
 so that no rounding drift accumulates.
@@ -16,9 +16,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from schedgym.core import heap
-from schedgym.core.arrays import SHARED, Bytes, Fill, Flags, Floats, Floats32, Integers, Integers32
+from schedgym.core.arrays import SHARED, Bytes, Fill, Flags, Floats, Floats32, Integers, Integers32, Renamed
 from schedgym.core.jit import helper, pure_kernel, record_dtype
-from schedgym.core.stepping import ActionSpace, Exchange, advance_each, as_found, decide_each
+from schedgym.core.rows import clear_entries, clearer, copier, mark, resetter
+from schedgym.core.stepping import ActionSpace, Exchange, advance_each, always_fits, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.queue_delay.metrics import Schedule
 from schedgym.problems.queue_delay.rules import (
@@ -26,6 +27,7 @@ from schedgym.problems.queue_delay.rules import (
     COMPLETION,
     FINISHED,
     RULE_TABLE,
+    Situation,
     choose,
     fits,
     select_server,
@@ -33,30 +35,15 @@ from schedgym.problems.queue_delay.rules import (
 from schedgym.problems.queue_delay.tokens import (
     COUNT_SCALE,
     DAY,
-    GLOBAL_FEATURES,
+    GLOBAL_COLUMNS,
     LOG_DAY,
-    SERVER_FEATURES,
-    TASK_FEATURES,
+    SERVER_COLUMNS,
+    TASK_COLUMNS,
     WAITING_SCALE,
 )
 from schedgym.problems.queue_delay.workload import Jobs
 
-__all__ = [
-    "CONFIG",
-    "GLOBAL_FEATURES",
-    "SCALARS",
-    "SERVER_FEATURES",
-    "TASK_FEATURES",
-    "Constants",
-    "Environment",
-    "Observation",
-    "State",
-    "decide_pick",
-    "decide_placement",
-    "decide_route",
-    "decide_rule",
-    "step",
-]
+__all__ = ["DECIDE", "Environment", "step"]
 
 PLACEMENT, PICK, ROUTE, RULE = 0, 1, 2, 3  # views, in the order of the descriptor
 
@@ -104,11 +91,19 @@ class Constants(NamedTuple):
     route: Annotated[Integers, 4]  # the scheme that serves completions in view route
 
 
+class Queue(NamedTuple):
+    """The quantities of waiting tasks, in order of submission; zeros behind them."""
+
+    arrival: Annotated[Floats, "place"]
+    execution: Annotated[Floats, "place"]
+    demand: Annotated[Floats, "place", 2]
+
+
 class State(NamedTuple):
-    """Everything that changes in an episode.
+    """Everything that changes in an episode, but for the queue.
 
     The queue is the list ``queue_task`` in order of submission. Of its leading tasks (all, where a view or an
-    observation needs the whole queue) the quantities stand side by side, zeros behind them: moving up a
+    observation needs the whole queue) the quantities stand side by side in :class:`Queue`: moving up a
     hundred tasks at each start would cost more than the rest of a step. Running tasks form a doubly linked
     list per server, in order of start, and a heap by completion.
     """
@@ -118,9 +113,6 @@ class State(NamedTuple):
     used: Annotated[Floats, "server", 2]
     released: Annotated[Flags, "server"]  # servers that released something at this instant
     queue_task: Annotated[Integers32, "task"]
-    queue_arrival: Annotated[Floats, "leading"]
-    queue_execution: Annotated[Floats, "leading"]
-    queue_demand: Annotated[Floats, "leading", 2]
     queue_open: Annotated[Bytes, "leading"]  # whether the task fits some server now, for ``opened`` positions
     log_execution: Annotated[Floats32, "task"]  # the execution feature of the tasks submitted so far
     heap_time: Annotated[Floats, "task"]
@@ -134,9 +126,6 @@ class State(NamedTuple):
 class Observation(NamedTuple):
     """Buffers that the kernel writes; those of the other kind have length 0."""
 
-    arrival: Annotated[Floats, "own_slot"]
-    execution: Annotated[Floats, "own_slot"]
-    demand: Annotated[Floats, "own_slot", 2]
     waiting: Annotated[Floats, "unit_slot"]
     task_mask: Annotated[Bytes, "slot"]
     action_mask: Annotated[Bytes, "mask"]
@@ -146,9 +135,9 @@ class Observation(NamedTuple):
     epoch: Annotated[Integers, 1, Fill(FINISHED)]
     arriving: Annotated[Integers, 1]
     released: Annotated[Integers, 1]
-    task_tokens: Annotated[Floats32, "token_slot", TASK_FEATURES]
-    server_tokens: Annotated[Floats32, "token_server", SERVER_FEATURES]
-    global_tokens: Annotated[Floats32, GLOBAL_FEATURES]
+    task_tokens: Annotated[Floats32, "token_slot", len(TASK_COLUMNS)]
+    server_tokens: Annotated[Floats32, "token_server", len(SERVER_COLUMNS)]
+    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
 
 
 class Environment(NamedTuple):
@@ -158,9 +147,15 @@ class Environment(NamedTuple):
     action_space: Annotated[ActionSpace, SHARED]
     jobs: Jobs
     state: State
+    queue: Annotated[Queue, Renamed(place="leading")]
+    shown: Annotated[Queue, Renamed(place="own_slot")]  # as the observation shows it
     schedule: Schedule
     observation: Observation
     exchange: Exchange
+
+
+reset = resetter(SCALARS, without=("shown", "marked", "observed"))
+enter, show, blank = copier(Jobs, Queue), copier(Queue), clearer(Queue)
 
 
 @helper
@@ -215,27 +210,7 @@ def place(env: Environment, position: int, j: int) -> None:
             env.state.queue_open[i] = env.state.queue_open[i + 1]
     for i in range(s.opened):
         if env.state.queue_open[i]:
-            env.state.queue_open[i] = fits_somewhere(
-                env, env.state.queue_demand[i, 0], env.state.queue_demand[i, 1]
-            )
-
-
-@helper
-def show(env: Environment, position: int, task: int) -> None:
-    """Set a task's quantities at one of the first D positions."""
-    env.state.queue_arrival[position] = env.jobs.arrival[task]
-    env.state.queue_execution[position] = env.jobs.execution[task]
-    env.state.queue_demand[position, 0] = env.jobs.demand[task, 0]
-    env.state.queue_demand[position, 1] = env.jobs.demand[task, 1]
-
-
-@helper
-def blank(env: Environment, position: int) -> None:
-    """Clear one of the first D positions."""
-    env.state.queue_arrival[position] = 0.0
-    env.state.queue_execution[position] = 0.0
-    env.state.queue_demand[position, 0] = 0.0
-    env.state.queue_demand[position, 1] = 0.0
+            env.state.queue_open[i] = fits_somewhere(env, env.queue.demand[i, 0], env.queue.demand[i, 1])
 
 
 @helper
@@ -245,19 +220,19 @@ def remove(env: Environment, position: int) -> None:
     left = s.queued - 1
     for i in range(position, left):
         env.state.queue_task[i] = env.state.queue_task[i + 1]
-    depth = env.state.queue_arrival.shape[0]
+    depth = env.queue.arrival.shape[0]
     last = min(left, depth - 1)
     for i in range(position, last):
-        env.state.queue_arrival[i] = env.state.queue_arrival[i + 1]
+        env.queue.arrival[i] = env.queue.arrival[i + 1]
     for i in range(position, last):
-        env.state.queue_execution[i] = env.state.queue_execution[i + 1]
+        env.queue.execution[i] = env.queue.execution[i + 1]
     for i in range(position, last):
-        env.state.queue_demand[i, 0] = env.state.queue_demand[i + 1, 0]
-        env.state.queue_demand[i, 1] = env.state.queue_demand[i + 1, 1]
+        env.queue.demand[i, 0] = env.queue.demand[i + 1, 0]
+        env.queue.demand[i, 1] = env.queue.demand[i + 1, 1]
     if left < depth:
-        blank(env, left)
+        blank(env.queue, left)
     elif position < depth:
-        show(env, last, env.state.queue_task[last])
+        enter(env.jobs, env.state.queue_task[last], env.queue, last)
     s.queued = left
     s.fresh = min(s.fresh, position)
 
@@ -293,9 +268,7 @@ def recompute_used(env: Environment, j: int) -> None:
     free_cpu = env.state.remaining[j, 0]
     free_memory = env.state.remaining[j, 1]
     for i in range(env.state.scalars.opened):
-        env.state.queue_open[i] |= fits(
-            env.state.queue_demand[i, 0], env.state.queue_demand[i, 1], free_cpu, free_memory
-        )
+        env.state.queue_open[i] |= fits(env.queue.demand[i, 0], env.queue.demand[i, 1], free_cpu, free_memory)
 
 
 @helper
@@ -307,8 +280,8 @@ def submit(env: Environment) -> None:
     memory = env.jobs.demand[task, 1]
     end = s.queued
     env.state.queue_task[end] = task
-    if end < env.state.queue_arrival.shape[0]:
-        show(env, end, task)
+    if end < env.queue.arrival.shape[0]:
+        enter(env.jobs, task, env.queue, end)
     env.state.log_execution[task] = math.log1p(env.jobs.execution[task]) / LOG_DAY
     s.queued = end + 1
     s.submitted = task + 1
@@ -390,10 +363,10 @@ def close_epoch(env: Environment) -> float:
 
 
 @helper
-def decided(env: Environment, position: int, server: int) -> Any:
+def note(env: Environment, position: int, server: int) -> Any:
     """Note that the task at ``position`` of the queue goes to a server, -1: none; whether there is one."""
     s = env.state.scalars
-    s.position = position if server >= 0 else -1
+    s.position = position
     s.server = server
     return server >= 0
 
@@ -419,85 +392,90 @@ def fits_on(env: Environment, position: int, j: int) -> Any:
 
 
 @helper
+def situation(env: Environment) -> Situation:
+    """What schemes and rules decide on, of the whole queue."""
+    s = env.state.scalars
+    return Situation(
+        epoch=s.epoch,
+        arriving=s.queued - 1 if s.arriving >= 0 else -1,
+        released=s.released,
+        queued=s.queued,
+        execution=env.queue.execution,
+        demand=env.queue.demand,
+        remaining=env.state.remaining,
+        weights=env.constants.weights,
+        mean_demand=(s.demand_cpu / s.submitted, s.demand_memory / s.submitted),
+        draw=0.0,
+    )
+
+
+@helper
 def server_by_rule(env: Environment, position: int) -> int:
     """View pick: the server that the rule gives to a waiting task among those in scope, -1 if none."""
     s = env.state.scalars
     config = env.constants.config
     if s.epoch == COMPLETION and not config.all_servers:
         return s.released if fits_on(env, position, s.released) else -1
-    task = env.state.queue_task[position]
-    cpu = env.jobs.demand[task, 0]
-    memory = env.jobs.demand[task, 1]
-    mean = (s.demand_cpu / s.submitted, s.demand_memory / s.submitted)
-    return select_server(config.rule, env.constants.weights, cpu, memory, env.state.remaining, mean, 0.0)
+    demand = env.jobs.demand[env.state.queue_task[position]]
+    return select_server(config.rule, situation(env), demand[0], demand[1])
 
 
-# What an action means, view by view. Each function notes the decision, and returns whether the action was
-# feasible; an infeasible one places nothing: it closes the epoch (view route: it queues the task).
+# What an action means, view by view: whether it is feasible. To find out takes the placement that it names,
+# which is noted on the way, and carried out unless it is infeasible.
 
 
 @helper
-def read_placement(env: Environment) -> Any:
-    """View placement: (slot, server); the last slot closes the epoch."""
+def placement_fits(env: Environment) -> Any:
+    """View placement: whether the task of the slot fits on the server; the last slot closes the epoch."""
     slot = env.exchange.choices[0]
     if slot == env.constants.config.window:
-        decided(env, -1, -1)
+        note(env, -1, -1)
         return True
     position = queue_position(env, slot)
     j = env.exchange.choices[1]
-    return decided(env, position, j if position >= 0 and fits_on(env, position, j) else -1)
+    return note(env, position, j if position >= 0 and fits_on(env, position, j) else -1)
 
 
 @helper
-def read_pick(env: Environment) -> Any:
-    """View pick: a slot, whose task goes where the rule says; the last one closes the epoch."""
+def pick_fits(env: Environment) -> Any:
+    """View pick: whether the rule finds a server for the task of the slot; the last one closes the epoch."""
     slot = env.exchange.choices[0]
     if slot == env.constants.config.window:
-        decided(env, -1, -1)
+        note(env, -1, -1)
         return True
     position = queue_position(env, slot)
-    return decided(env, position, server_by_rule(env, position) if position >= 0 else -1)
+    return note(env, position, server_by_rule(env, position) if position >= 0 else -1)
 
 
 @helper
-def read_route(env: Environment) -> Any:
-    """View route: the server of the arriving task; the last choice leaves it in the queue."""
+def route_fits(env: Environment) -> Any:
+    """View route: whether the arriving task fits on the server; the last choice leaves it in the queue."""
     j = env.exchange.choices[0]
     if j == env.state.remaining.shape[0]:
-        decided(env, -1, -1)
+        note(env, -1, -1)
         return True
     position = env.state.scalars.queued - 1
-    return decided(env, position, j if position >= 0 and fits_on(env, position, j) else -1)
+    return note(env, position, j if position >= 0 and fits_on(env, position, j) else -1)
 
 
 @helper
-def read_rule(env: Environment) -> Any:
-    """View rule: the scheme that decides the whole epoch."""
-    decided(env, -1, -1)
-    return True
+def take_noted(env: Environment, feasible: bool) -> None:
+    """Place the task that was noted; an infeasible action closes the epoch (view route: queues the task)."""
+    if not feasible:
+        env.state.scalars.position = -1
+
+
+@helper
+def take_rule(env: Environment, feasible: bool) -> None:
+    """View rule: the scheme decides the whole epoch, and no task by itself."""
+    env.state.scalars.position = -1
 
 
 @helper
 def run_scheme(env: Environment, scheme: Any) -> None:
     """Carry out a whole epoch by a scheme, on the whole queue."""
-    s = env.state.scalars
-    state = env.state
-    mean = (s.demand_cpu / s.submitted, s.demand_memory / s.submitted)
     while True:
-        arriving = s.queued - 1 if s.arriving >= 0 else -1
-        position, j = choose(
-            scheme,
-            env.constants.weights,
-            s.epoch,
-            arriving,
-            s.released,
-            s.queued,
-            state.queue_execution,
-            state.queue_demand,
-            state.remaining,
-            mean,
-            0.0,
-        )
+        position, j = choose(scheme, situation(env))
         if position < 0:
             return
         place(env, position, j)
@@ -548,8 +526,8 @@ def observe_mask(env: Environment) -> None:
         i = s.queued - 1
         for j in range(servers):
             mask[j] = s.arriving >= 0 and fits(
-                env.state.queue_demand[i, 0],
-                env.state.queue_demand[i, 1],
+                env.queue.demand[i, 0],
+                env.queue.demand[i, 1],
                 env.state.remaining[j, 0],
                 env.state.remaining[j, 1],
             )
@@ -569,14 +547,10 @@ def observe_mask(env: Environment) -> None:
             free_cpu = env.state.remaining[s.released, 0]
             free_memory = env.state.remaining[s.released, 1]
             for i in range(same):
-                mask[i] = fits(
-                    env.state.queue_demand[i, 0], env.state.queue_demand[i, 1], free_cpu, free_memory
-                )
+                mask[i] = fits(env.queue.demand[i, 0], env.queue.demand[i, 1], free_cpu, free_memory)
         else:
             for i in range(s.opened, same):
-                env.state.queue_open[i] = fits_somewhere(
-                    env, env.state.queue_demand[i, 0], env.state.queue_demand[i, 1]
-                )
+                env.state.queue_open[i] = fits_somewhere(env, env.queue.demand[i, 0], env.queue.demand[i, 1])
             s.opened = max(s.opened, same)
             for i in range(same):
                 mask[i] = env.state.queue_open[i]
@@ -586,8 +560,8 @@ def observe_mask(env: Environment) -> None:
             mask[i] = 0
         return
     for i in range(shown):
-        cpu = env.state.queue_demand[i, 0] if i < same else arriving_cpu
-        memory = env.state.queue_demand[i, 1] if i < same else arriving_memory
+        cpu = env.queue.demand[i, 0] if i < same else arriving_cpu
+        memory = env.queue.demand[i, 1] if i < same else arriving_memory
         for j in range(servers):
             mask[i * servers + j] = fits(cpu, memory, env.state.remaining[j, 0], env.state.remaining[j, 1])
     for i in range(shown * servers, s.shown * servers):
@@ -603,22 +577,13 @@ def observe_units(env: Environment) -> None:
     clock = s.clock
     if not env.constants.config.zero_copy:
         for i in range(s.fresh, shown):
-            env.observation.arrival[i] = env.state.queue_arrival[i]
-            env.observation.execution[i] = env.state.queue_execution[i]
-            env.observation.demand[i, 0] = env.state.queue_demand[i, 0]
-            env.observation.demand[i, 1] = env.state.queue_demand[i, 1]
+            show(env.queue, i, env.shown, i)
         if s.arriving >= 0:
-            env.observation.arrival[shown - 1] = clock
-            env.observation.execution[shown - 1] = env.jobs.execution[s.arriving]
-            env.observation.demand[shown - 1, 0] = env.jobs.demand[s.arriving, 0]
-            env.observation.demand[shown - 1, 1] = env.jobs.demand[s.arriving, 1]
+            enter(env.jobs, s.arriving, env.shown, shown - 1)
         for i in range(shown, s.shown):
-            env.observation.arrival[i] = 0.0
-            env.observation.execution[i] = 0.0
-            env.observation.demand[i, 0] = 0.0
-            env.observation.demand[i, 1] = 0.0
+            blank(env.shown, i)
     for i in range(shown):
-        env.observation.waiting[i] = clock - env.observation.arrival[i]
+        env.observation.waiting[i] = clock - env.shown.arrival[i]
     for i in range(shown, s.shown):
         env.observation.waiting[i] = 0.0
     env.observation.clock[0] = clock
@@ -651,15 +616,13 @@ def observe_features(env: Environment) -> None:
     for i in range(s.fresh, shown):
         write_task_token(env, i, env.state.queue_task[i])
     for i in range(0 if clock != s.observed else s.fresh, shown):
-        waiting = clock - env.state.queue_arrival[i]
+        waiting = clock - env.queue.arrival[i]
         tokens[i, 3] = waiting / (waiting + WAITING_SCALE)
     if s.arriving >= 0:
         write_task_token(env, shown - 1, s.arriving)
         tokens[shown - 1, 3] = 0.0
         tokens[shown - 1, 4] = 1.0
-    for i in range(shown, s.shown):
-        for k in range(TASK_FEATURES):
-            tokens[i, k] = 0.0
+    clear_entries(tokens, shown, s.shown)
     servers = env.observation.server_tokens
     if s.marked >= 0:
         servers[s.marked, 4] = 0.0
@@ -679,7 +642,7 @@ def observe_features(env: Environment) -> None:
 
 @helper
 def observe(env: Environment) -> None:
-    """Write the whole observation of environment b."""
+    """Write the whole observation."""
     s = env.state.scalars
     if env.constants.config.mask:
         observe_mask(env)
@@ -688,10 +651,7 @@ def observe(env: Environment) -> None:
     else:
         observe_units(env)
     shown = min(s.queued, env.constants.config.window)
-    for i in range(s.shown, shown):
-        env.observation.task_mask[i] = 1
-    for i in range(shown, s.shown):
-        env.observation.task_mask[i] = 0
+    mark(env.observation.task_mask, s.shown, shown)
     s.shown = shown
     # the slot of the arriving task may show another one next, and its token no longer the mark
     s.fresh = shown - 1 if s.arriving >= 0 else shown
@@ -704,8 +664,9 @@ def begin(env: Environment) -> None:
     s = env.state.scalars
     servers = env.state.remaining.shape[0]
     # left over when the last episode was cut off
-    for i in range(min(s.queued, env.state.queue_arrival.shape[0])):
-        blank(env, i)
+    for i in range(min(s.queued, env.queue.arrival.shape[0])):
+        blank(env.queue, i)
+    reset(s)
     work = 0.0
     for i in range(env.jobs.size.tasks):
         env.schedule.start[i] = math.nan
@@ -720,45 +681,28 @@ def begin(env: Environment) -> None:
             env.observation.server_tokens[j, 0] = env.jobs.capacity[j, 0]
             env.observation.server_tokens[j, 1] = env.jobs.capacity[j, 1]
     s.reward_scale = 1.0 / (work if env.constants.config.normalize else env.jobs.size.tasks)
-    s.fresh = 0
-    s.opened = 0
-    s.demand_cpu = 0.0
-    s.demand_memory = 0.0
-    s.submitted = 0
-    s.queued = 0
-    s.running = 0
-    s.completed = 0
     s.cursor = servers
-    s.repaired = 0
     s.clock = env.jobs.arrival[0]
     submit(env)
 
 
 access = accessor(Environment)
 
-
-@pure_kernel
-def decide_placement(table: Any, tools: Any, command: Any) -> int:
-    """View placement; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, read_placement, as_found, table, tools, command)
-
-
-@pure_kernel
-def decide_pick(table: Any, tools: Any, command: Any) -> int:
-    """View pick; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, read_pick, as_found, table, tools, command)
-
-
-@pure_kernel
-def decide_route(table: Any, tools: Any, command: Any) -> int:
-    """View route; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, read_route, as_found, table, tools, command)
-
-
-@pure_kernel
-def decide_rule(table: Any, tools: Any, command: Any) -> int:
-    """View rule; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, read_rule, as_found, table, tools, command)
+#: action view -> the kernel that takes its actions
+DECIDE: dict[str, Any] = {
+    "placement": pure_kernel(
+        lambda table, tools, command: decide_each(access, placement_fits, take_noted, table, tools, command)
+    ),
+    "pick": pure_kernel(
+        lambda table, tools, command: decide_each(access, pick_fits, take_noted, table, tools, command)
+    ),
+    "route": pure_kernel(
+        lambda table, tools, command: decide_each(access, route_fits, take_noted, table, tools, command)
+    ),
+    "rule": pure_kernel(
+        lambda table, tools, command: decide_each(access, always_fits, take_rule, table, tools, command)
+    ),
+}
 
 
 @pure_kernel

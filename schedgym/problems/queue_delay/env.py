@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from schedgym.core.problem import Problem
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.queue_delay.problem import PROBLEM
 
@@ -116,12 +113,11 @@ class QueueDelayEnv(SchedulingEnv):
     * v0: first version.
     """
 
-    problem: ClassVar[Problem] = PROBLEM
-    id: ClassVar[str] = "schedgym/QueueDelay-v0"
+    problem = PROBLEM
+    id = "schedgym/QueueDelay-v0"
 
 
 class QueueDelayVectorEnv(SchedulingVectorEnv):
-    """The native vector face of :class:`QueueDelayEnv`: same spaces, batched."""
+    """The native vector environment of :class:`QueueDelayEnv`: same spaces, batched."""
 
-    problem: ClassVar[Problem] = PROBLEM
-    env_class: ClassVar[type[SchedulingEnv]] = QueueDelayEnv
+    env_class = QueueDelayEnv

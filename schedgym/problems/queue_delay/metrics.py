@@ -15,7 +15,7 @@ import numpy as np
 from schedgym.core.arrays import SCRATCH, Fill, Floats, Integers, allocate, sizes_of
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.order import percentile, sort
-from schedgym.core.record import ScheduleRecord
+from schedgym.core.record import ScheduleRecord, check_columns, first_overload, refuse_first
 from schedgym.core.stepping import measure_each
 from schedgym.core.tables import MADE_HERE, accessor, batch_of_one, tabled
 from schedgym.errors import InvalidSchedule
@@ -234,41 +234,24 @@ def validate(record: ScheduleRecord) -> None:
     """
     jobs, cluster = record.workload.jobs, record.workload.cluster
     count, servers = len(jobs["arrival"]), len(cluster["cpu"])
-    for name in ("job", "server", "start", "end", "amount"):
-        if len(getattr(record, name)) != len(record.job):
-            raise InvalidSchedule(f"{name}: must have one row per piece")
-    for bad, what in (
-        ((record.job < 0) | (record.job >= count), "names a task that does not exist"),
-        ((record.server < 0) | (record.server >= servers), "names a server that does not exist"),
-    ):
-        if bad.any():
-            raise InvalidSchedule(f"row [{int(np.flatnonzero(bad)[0])}] {what}")
+    check_columns(record, count, servers, 2)
     runs = np.bincount(record.job, minlength=count)
-    if (runs > 1).any():
-        raise InvalidSchedule(f"task [{int(np.argmax(runs > 1))}] runs more than once")
-    if not record.truncated and (runs == 0).any():
-        raise InvalidSchedule(f"task [{int(np.argmax(runs == 0))}] never runs")
+    never = np.zeros(count, dtype=bool) if record.truncated else runs == 0
+    refuse_first("task [{}]", ((runs > 1, "runs more than once"), (never, "never runs")))
     own = np.column_stack([jobs["cpu"], jobs["memory"]])[record.job]
-    for bad, what in (
-        (~(record.start >= jobs["arrival"][record.job]), "starts before it arrives"),
-        (record.end != record.start + jobs["execution"][record.job], "does not run its whole time"),
-        ((record.amount != own).any(axis=1), "does not hold its own demand"),
-    ):
-        if bad.any():
-            raise InvalidSchedule(f"task [{int(record.job[np.argmax(bad)])}] {what}")
+    refuse_first(
+        "task [{}]",
+        (
+            (record.start < jobs["arrival"][record.job], "starts before it arrives"),
+            (record.end != record.start + jobs["execution"][record.job], "does not run its whole time"),
+            ((record.amount != own).any(axis=1), "does not hold its own demand"),
+        ),
+        record.job,
+    )
     sizes = np.column_stack([cluster["cpu"], cluster["memory"]])
-    for j in range(servers):
-        here = record.server == j
-        times = np.concatenate([record.end[here], record.start[here]])
-        change = np.concatenate([-record.amount[here], record.amount[here]])
-        # releases before starts at one instant; the load after all changes of the instant is what counts
-        order = np.argsort(times, kind="stable")
-        load = np.cumsum(change[order], axis=0)
-        settled = np.append(np.diff(times[order]) > 0, True) if len(order) else np.zeros(0, bool)
-        over = (load > sizes[j] + 2 * TOLERANCE) & settled[:, None]
-        if over.any():
-            at = int(np.flatnonzero(over.any(axis=1))[0])
-            raise InvalidSchedule(
-                f"server [{j}] is over its capacity at {times[order][at]:g} s: uses "
-                f"{load[at].tolist()} of {sizes[j].tolist()}"
-            )
+    over = first_overload(record.server, record.start, record.end, record.amount, sizes + 2 * TOLERANCE)
+    if over is not None:
+        j, time, load = over
+        raise InvalidSchedule(
+            f"server [{j}] is over its capacity at {time:g} s: uses {load.tolist()} of {sizes[j].tolist()}"
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
-from schedgym.errors import InvalidParameter
 
 __all__ = ["ORDERS", "PROBLEM", "SERVER_RULES", "QueueDelayParameters"]
 
@@ -46,6 +45,10 @@ METRICS = (
 class QueueDelayParameters(Parameters):
     """Keyword arguments of ``schedgym/QueueDelay-v0``."""
 
+    idle = {
+        "workload": ("tasks", "servers", "load", "arrival_rate", "execution_sigma"),
+        "trace": ("arrival_rate", "execution_sigma"),
+    }
     tasks: int = parameter(200, "tasks in an episode", minimum=1, maximum=10**7)
     servers: int = parameter(8, "servers", minimum=1, maximum=10**5)
     arrival_rate: float = parameter(10.0, "tasks per second of the Poisson arrivals", minimum=1e-4)
@@ -62,16 +65,8 @@ class QueueDelayParameters(Parameters):
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
     view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
-    window: int | str = parameter(
-        32,
-        "visible waiting tasks; 'all' sizes it by the workload",
-        minimum=1,
-        maximum=10**7,
-        choices=("all",),
-    )
-    observation: str = parameter(
-        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
-    )
+    window: int | str = Parameters.window_field(32, "waiting tasks", 10**7)
+    observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions")
     rule: str = parameter("best", "view pick: which server the task gets", choices=SERVER_RULES)
     scope: str = parameter(
@@ -82,19 +77,6 @@ class QueueDelayParameters(Parameters):
     order: str = parameter("execution", "view route: how a released server scans the queue", choices=ORDERS)
     normalize: bool = parameter(False, "divide rewards by the mean execution time of the episode's tasks")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.workload is not None and self.trace is not None:
-            raise InvalidParameter("workload and trace: give one of them, not both")
-        if self.nodes is not None and self.trace is None:
-            raise InvalidParameter("nodes: needs a trace")
-        drawn = ("arrival_rate", "execution_sigma")
-        for source, idle in (("workload", ("tasks", "servers", "load", *drawn)), ("trace", drawn)):
-            for field in dataclasses.fields(self):
-                chosen = getattr(self, field.name) != field.default
-                if getattr(self, source) is not None and field.name in idle and chosen:
-                    raise InvalidParameter(f"{field.name}: has no effect on a {source}: leave it out")
 
 
 PROBLEM = Problem(

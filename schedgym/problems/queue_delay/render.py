@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 
+from schedgym.drawing import FAINT, GRID, INK, JOB_COLOURS, MARK, start_image
 from schedgym.problems.queue_delay.rules import ARRIVAL, COMPLETION
 from schedgym.problems.queue_delay.simulator import QueueDelaySimulator
 
@@ -17,10 +17,7 @@ MOST_SERVERS = 16  # drawn one by one; further ones are summed up in a line
 MOST_TASKS = 24
 BAR = 20  # characters
 
-# colour-blind safe (Okabe and Ito)
-INK, FAINT, GRID = (40, 40, 40), (120, 120, 120), (225, 225, 225)
-CPU, MEMORY, MARK = (0, 114, 178), (230, 159, 0), (213, 94, 0)
-BACKGROUND = (255, 255, 255)
+CPU, MEMORY = JOB_COLOURS[:2]
 
 
 def _facts(simulator: QueueDelaySimulator, index: int) -> dict[str, Any]:
@@ -99,30 +96,17 @@ def render_rgb_array(simulator: QueueDelaySimulator, index: int) -> npt.NDArray[
     Raises:
         DependencyNotInstalled: without Pillow (extra ``render``).
     """
-    try:
-        from PIL import Image, ImageDraw, ImageFont
-    except ImportError as error:
-        raise DependencyNotInstalled(
-            'render_mode="rgb_array" needs Pillow: pip install "schedgym[render]"'
-        ) from error
-
     facts = _facts(simulator, index)
     servers = min(len(facts["capacity"]), MOST_SERVERS)
     tasks = min(facts["queued"], MOST_TASKS)
     row, top, left, right, length = 26, 84, 64, 470, 320
     # the height does not depend on the queue, so that frames make a film
     rows = max(servers, min(MOST_TASKS, simulator.window))
-    image = Image.new("RGB", (960, top + rows * row + 34), BACKGROUND)
-    draw = ImageDraw.Draw(image)
-    large, font, small = (ImageFont.load_default(size) for size in (18, 13, 11))
-    draw.text((20, 12), f"t = {facts['clock']:,.1f} s", INK, large)
-    draw.text((220, 16), facts["epoch"], MARK, font)
     done = f"{facts['completed']} of {facts['total']} done"
     counts = f"{facts['running']} running, {facts['queued']} waiting, {done}"
-    draw.text((right, 16), counts, INK, font)
-    draw.rectangle((20, 42, 940, 48), fill=GRID)
+    headline = {20: f"{facts['clock']:,.1f} s", 220: facts["epoch"], right: counts}
     share = facts["completed"] / facts["total"]
-    draw.rectangle((20, 42, 20 + 920 * share, 48), fill=FAINT)
+    image, draw, font, small = start_image(top + rows * row + 34, headline, share)
     draw.text((left, 58), "servers: used of capacity", FAINT, font)
     for x, colour, name in ((left + 190, CPU, "cpu"), (left + 240, MEMORY, "memory")):
         draw.rectangle((x, 62, x + 9, 71), fill=colour)

@@ -4,14 +4,14 @@ A scheme is a row of four codes: what an arrival may start, the rule that gives 
 completion may start, and the order of the queue. The same compiled ``choose`` serves the baseline
 policies (on an observation) and the ``rule`` view (on the whole queue).
 
-Source: NoroozOliaee et al., sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes compare without
+Source: noroozoliaee2014, sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes compare without
 square roots (the order is the same). Ties go to the lowest server index and the earliest submission.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,16 @@ from schedgym.core.jit import helper
 from schedgym.errors import InvalidParameter
 from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
 
-__all__ = ["RULE_SCHEMES", "SCHEMES", "TOLERANCE", "choose", "fits", "scheme_row", "select_server"]
+__all__ = [
+    "RULE_SCHEMES",
+    "SCHEMES",
+    "TOLERANCE",
+    "Situation",
+    "choose",
+    "fits",
+    "scheme_row",
+    "select_server",
+]
 
 TOLERANCE = 1e-9  # slack of the capacity test, in shares of the largest server
 
@@ -85,21 +94,29 @@ def fits(cpu: float, memory: float, free_cpu: float, free_memory: float) -> Any:
     return (cpu <= free_cpu + TOLERANCE) and (memory <= free_memory + TOLERANCE)
 
 
+class Situation(NamedTuple):
+    """What a scheme decides on: an epoch, the waiting tasks, and what is free."""
+
+    epoch: int  # ARRIVAL or COMPLETION
+    arriving: int  # index of the arriving task among the waiting ones; out of range once it runs
+    released: int  # the server that a completion released
+    queued: int  # number of waiting tasks; they stand first in the next two
+    execution: npt.NDArray[np.float64]  # [>= queued] seconds
+    demand: npt.NDArray[np.float64]  # [>= queued, 2] cpu and memory
+    remaining: npt.NDArray[np.float64]  # [servers, 2] free cpu and memory
+    weights: npt.NDArray[np.float64]  # [2] of cpu and memory in the size "sum"
+    mean_demand: Any  # [2] of the tasks submitted so far
+    draw: float  # in [0, 1), for the random rule
+
+
 @helper
-def select_server(
-    rule: int,
-    weights: npt.NDArray[np.float64],
-    cpu: float,
-    memory: float,
-    remaining: npt.NDArray[np.float64],
-    mean_demand: Any,
-    draw: float,
-) -> int:
+def select_server(rule: int, at: Situation, cpu: float, memory: float) -> int:
     """The server that ``rule`` gives to a demand, -1 if it fits nowhere.
 
-    Best and worst refer to what is left after the placement (NoroozOliaee et al., section III-A1); dot is the
-    largest inner product of the demand with what is left before it. ``draw`` in [0, 1) serves RANDOM.
+    Best and worst refer to what is left after the placement (noroozoliaee2014, section III-A1); dot is the
+    largest inner product of the demand with what is left before it.
     """
+    remaining, weights, mean_demand = at.remaining, at.weights, at.mean_demand
     servers = remaining.shape[0]
     chosen = -1
     least = math.inf
@@ -107,7 +124,7 @@ def select_server(
         fitting = 0
         for j in range(servers):
             fitting += fits(cpu, memory, remaining[j, 0], remaining[j, 1])
-        skip = int(draw * fitting)
+        skip = int(at.draw * fitting)
         for j in range(servers):
             if fits(cpu, memory, remaining[j, 0], remaining[j, 1]):
                 if skip == 0:
@@ -143,19 +160,11 @@ def select_server(
 
 
 @helper
-def queue_key(
-    order: int,
-    weights: npt.NDArray[np.float64],
-    execution: float,
-    cpu: float,
-    memory: float,
-    mean_demand: Any,
-    free_cpu: float,
-    free_memory: float,
-) -> float:
-    """The number by which a queue is scanned, least first."""
+def queue_key(order: int, at: Situation, i: int, free_cpu: float, free_memory: float) -> float:
+    """The number of a waiting task by which a queue is scanned, least first."""
+    cpu, memory, weights, mean_demand = at.demand[i, 0], at.demand[i, 1], at.weights, at.mean_demand
     if order == BY_EXECUTION:
-        return execution
+        return at.execution[i]
     if order == BY_NORM:
         return -(cpu * cpu + memory * memory)
     if order == BY_PRODUCT:
@@ -170,28 +179,16 @@ def queue_key(
 
 
 @helper
-def select_task(
-    order: int,
-    weights: npt.NDArray[np.float64],
-    queued: int,
-    execution: npt.NDArray[np.float64],
-    demand: npt.NDArray[np.float64],
-    mean_demand: Any,
-    free_cpu: float,
-    free_memory: float,
-    only_fitting: bool,
-) -> int:
+def select_task(order: int, at: Situation, free_cpu: float, free_memory: float, only_fitting: bool) -> int:
     """Index of the first waiting task in ``order`` (that fits what is free on the server), -1 if none."""
     chosen = -1
     least = math.inf
-    for i in range(queued):
-        cpu = demand[i, 0]
-        memory = demand[i, 1]
-        if only_fitting and not fits(cpu, memory, free_cpu, free_memory):
+    for i in range(at.queued):
+        if only_fitting and not fits(at.demand[i, 0], at.demand[i, 1], free_cpu, free_memory):
             continue
         if order == BY_SUBMISSION:
             return i
-        key = queue_key(order, weights, execution[i], cpu, memory, mean_demand, free_cpu, free_memory)
+        key = queue_key(order, at, i, free_cpu, free_memory)
         if key < least or chosen < 0:
             least = key
             chosen = i
@@ -199,66 +196,32 @@ def select_task(
 
 
 @helper
-def choose(
-    scheme: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    epoch: int,
-    arriving: int,
-    released: int,
-    queued: int,
-    execution: npt.NDArray[np.float64],
-    demand: npt.NDArray[np.float64],
-    remaining: npt.NDArray[np.float64],
-    mean_demand: Any,
-    draw: float,
-) -> tuple[int, int]:
-    """The next placement of a scheme, or (-1, -1) to close the epoch.
-
-    Args:
-        scheme: codes [4] as in :data:`SCHEMES`.
-        weights: of cpu and memory in the size "sum" [2].
-        epoch: ARRIVAL or COMPLETION.
-        arriving: index of the arriving task among the waiting ones; out of range once it runs.
-        released: the server that a completion released.
-        queued: number of waiting tasks; they stand first in ``execution`` and ``demand``.
-        execution: [>= queued] seconds.
-        demand: [>= queued, 2] cpu and memory.
-        remaining: [servers, 2] free cpu and memory.
-        mean_demand: [2] mean demand of the tasks submitted so far.
-        draw: a number in [0, 1) for the random rule.
+def choose(scheme: npt.NDArray[np.int64], at: Situation) -> tuple[int, int]:
+    """The next placement of a scheme (codes [4] as in :data:`SCHEMES`), or (-1, -1) to close the epoch.
 
     A scan that starts each task that fits equals, placement by placement, the least key among those that
     fit: what is free only shrinks within an epoch, so a task once passed over never fits later.
     """
-    if queued == 0 or epoch == FINISHED:
+    if at.queued == 0 or at.epoch == FINISHED:
         return -1, -1
-    if epoch == ARRIVAL and scheme[0] == ARRIVING_ONLY:
-        if arriving < 0 or arriving >= queued:
+    if at.epoch == ARRIVAL and scheme[0] == ARRIVING_ONLY:
+        if at.arriving < 0 or at.arriving >= at.queued:
             return -1, -1
-        task = arriving
-    elif epoch == COMPLETION and scheme[2] == SCAN_RELEASED:
-        task = select_task(
-            scheme[3],
-            weights,
-            queued,
-            execution,
-            demand,
-            mean_demand,
-            remaining[released, 0],
-            remaining[released, 1],
-            True,
-        )
+        task = at.arriving
+    elif at.epoch == COMPLETION and scheme[2] == SCAN_RELEASED:
+        free = at.remaining[at.released]
+        task = select_task(scheme[3], at, free[0], free[1], True)
         if task < 0:
             return -1, -1
-        return task, released
+        return task, at.released
     else:
-        task = select_task(scheme[3], weights, queued, execution, demand, mean_demand, 0.0, 0.0, False)
-        if epoch == COMPLETION and scheme[2] == HEADS_RELEASED:
-            free = remaining[released]
-            if fits(demand[task, 0], demand[task, 1], free[0], free[1]):
-                return task, released
+        task = select_task(scheme[3], at, 0.0, 0.0, False)
+        if at.epoch == COMPLETION and scheme[2] == HEADS_RELEASED:
+            free = at.remaining[at.released]
+            if fits(at.demand[task, 0], at.demand[task, 1], free[0], free[1]):
+                return task, at.released
             return -1, -1
-    server = select_server(scheme[1], weights, demand[task, 0], demand[task, 1], remaining, mean_demand, draw)
+    server = select_server(scheme[1], at, at.demand[task, 0], at.demand[task, 1])
     if server < 0:
         return -1, -1
     return task, server

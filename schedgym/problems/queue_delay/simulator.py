@@ -12,7 +12,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
-from schedgym.problems.queue_delay import dynamics, metrics, views, workload
+from schedgym.problems.queue_delay import views
 from schedgym.problems.queue_delay.problem import (
     ORDERS,
     PROBLEM,
@@ -24,23 +24,11 @@ from schedgym.problems.queue_delay.rules import ARRIVING_ONLY, FIRST, SCAN_RELEA
 
 __all__ = ["QueueDelaySimulator", "make_simulator"]
 
-DECIDE = {
-    "placement": dynamics.decide_placement,
-    "pick": dynamics.decide_pick,
-    "route": dynamics.decide_route,
-    "rule": dynamics.decide_rule,
-}
-
 
 class QueueDelaySimulator(Simulator):
     """``num_envs`` queues in one set of arrays; see :mod:`schedgym.problems.queue_delay.dynamics`."""
 
     parameters: QueueDelayParameters
-    environment = dynamics.Environment
-    drawing = workload.Drawing
-    episode = metrics.Episode
-    draw_kernel = staticmethod(workload.draw)
-    measure_kernel = staticmethod(metrics.measure)
 
     def __init__(self, parameters: QueueDelayParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
@@ -56,7 +44,6 @@ class QueueDelaySimulator(Simulator):
         self.mask_shape: tuple[int, ...] = (0,)
         if parameters.action_mask:
             self.mask_shape = views.mask_shape(parameters.view, self.window, servers)
-        self.kernels = DECIDE[parameters.view], dynamics.step
         self._set_up(
             views.action_space(parameters.view, self.window, servers),
             sizes={
@@ -74,10 +61,7 @@ class QueueDelaySimulator(Simulator):
                 "window": self.window,
                 "rule": SERVER_RULES.index(parameters.rule),
                 "all_servers": parameters.scope == "all",
-                "features": not units,
-                "mask": parameters.action_mask,
                 "zero_copy": zero_copy,
-                "normalize": parameters.normalize,
             },
             known={"tasks": tasks, "servers": servers},
             visible={"window": self.window, "servers": servers},
@@ -94,31 +78,21 @@ class QueueDelaySimulator(Simulator):
         elif parameters.view != "placement" and parameters.action_mask:
             arrays.observation.action_mask[:, -1] = 1  # closing (route: queueing) is always feasible
         if arrays.constants.config["zero_copy"]:
-            state = arrays.state
-            shown = arrays.observation._replace(
-                arrival=state.queue_arrival, execution=state.queue_execution, demand=state.queue_demand
-            )
-            self.arrays = arrays._replace(observation=shown)
+            self.arrays = arrays._replace(shown=arrays.queue)
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, jobs, state = self.arrays.observation, self.arrays.jobs, self.arrays.state
-        if self.parameters.observation == "features":
-            shown = {
-                "tasks": buffers.task_tokens,
-                "servers": buffers.server_tokens,
-                "globals": buffers.global_tokens,
-                "task_mask": buffers.task_mask,
-            }
-        else:
-            self.scalars = ("epoch", "arriving", "released")
-            names = ("arrival", "execution", "demand", "waiting", "task_mask", "mean_demand", "backlog")
-            shown = {"clock": buffers.clock}
-            shown |= {name: getattr(buffers, name)[:, 0] for name in self.scalars}
-            shown |= {name: getattr(buffers, name) for name in names}
-            shown |= {"capacity": jobs.capacity, "remaining": state.remaining}
-        if self.parameters.action_mask:
-            shown["action_mask"] = buffers.action_mask.reshape((self.num_envs, *self.mask_shape))
+        shown = super()._observation()
+        if "action_mask" in shown:
+            shown["action_mask"] = shown["action_mask"].reshape((self.num_envs, *self.mask_shape))
         return shown
+
+    def _units(self) -> dict[str, npt.NDArray[Any]]:
+        buffers = self.arrays.observation
+        self.scalars = ("epoch", "arriving", "released")
+        shown = {name: getattr(buffers, name)[:, 0] for name in self.scalars}
+        shown |= {name: getattr(buffers, name) for name in ("clock", "waiting", "mean_demand", "backlog")}
+        shown |= self.arrays.shown._asdict()
+        return shown | {"capacity": self.jobs.capacity, "remaining": self.state.remaining}
 
     def _check(self, workload: Workload) -> None:
         servers, tasks = len(workload.cluster["cpu"]), len(workload.jobs["arrival"])
@@ -126,11 +100,7 @@ class QueueDelaySimulator(Simulator):
             raise InvalidWorkload(
                 f"cluster: the environment has {self.servers} servers, the workload {servers}"
             )
-        if self.parameters.window == "all" and tasks > self.window:
-            raise InvalidWorkload(f"jobs: {tasks} tasks exceed the window, which was sized for {self.window}")
-
-    def _drawn_workload(self, index: int) -> Workload:
-        return workload.rebuild(workload.Jobs(*(array[index] for array in self.jobs)))
+        self._check_window(tasks, "tasks")
 
     def record(self, index: int) -> ScheduleRecord:
         """See :meth:`Simulator.record`: one row per task that has started, in order of submission."""
@@ -149,6 +119,4 @@ class QueueDelaySimulator(Simulator):
         )
 
 
-def make_simulator(parameters: QueueDelayParameters, num_envs: int, id: str) -> QueueDelaySimulator:
-    """The simulator behind both environments; every problem has this function in this module."""
-    return QueueDelaySimulator(parameters, num_envs, id)
+make_simulator = QueueDelaySimulator

@@ -22,12 +22,9 @@ __all__ = [
     "COUNT_SCALE",
     "DAY",
     "GLOBAL_COLUMNS",
-    "GLOBAL_FEATURES",
     "LOG_DAY",
     "SERVER_COLUMNS",
-    "SERVER_FEATURES",
     "TASK_COLUMNS",
-    "TASK_FEATURES",
     "TOKENS",
     "WAITING_SCALE",
 ]
@@ -38,9 +35,6 @@ TASK_COLUMNS = ("cpu", "memory", "log execution", "waiting", "arriving")
 SERVER_COLUMNS = ("capacity cpu", "capacity memory", "free cpu", "free memory", "released")
 #: whether the epoch is an arrival or a completion; waiting tasks, those beyond the window; mean demand; clock
 GLOBAL_COLUMNS = ("arrival", "completion", "waiting", "beyond", "mean cpu", "mean memory", "clock")
-TASK_FEATURES = len(TASK_COLUMNS)
-SERVER_FEATURES = len(SERVER_COLUMNS)
-GLOBAL_FEATURES = len(GLOBAL_COLUMNS)
 DAY = 86400.0  # [s] log1p(execution) / log1p(DAY) scales execution times, t / (t + DAY) the clock
 LOG_DAY = math.log1p(DAY)
 WAITING_SCALE = 3600.0  # w / (w + 1 h) scales waiting times

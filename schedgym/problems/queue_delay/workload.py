@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Floats, Integers, allocate
+from schedgym.core.arrays import SHARED, Floats, Integers
+from schedgym.core.future import change_future
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import exponential, normal_pair, stream, uniform
+from schedgym.core.source import constants_of, count_windows, draw_alone, first_of_window
 from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor, draw_into
+from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.problems.queue_delay.rules import TOLERANCE
@@ -192,57 +194,39 @@ class Drawing(NamedTuple):
 class Source:
     """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
 
+    Args:
+        parameters: of the environment.
+        trace: the tasks and machines that :func:`from_trace` makes of the trace that they name, if any.
+
     Attributes:
-        tasks, servers: sizes of an episode.
         windows: number of whole windows of the trace; 0 for the synthetic generator.
-        arrays: the same for kernels.
+        sizes: lengths of the dimensions of :class:`Jobs`.
+        arrays: what the compiled draw takes.
     """
 
-    def __init__(
-        self,
-        tasks: int,
-        servers: int,
-        *,
-        arrival_rate: float = 10.0,
-        load: float | None = None,
-        execution_sigma: float = 1.5,
-        table: npt.NDArray[np.float64] | None = None,
-        nodes: npt.NDArray[np.float64] | None = None,
-    ) -> None:
-        self.tasks, self.servers, self.windows = tasks, servers, 0
-        table = np.zeros((0, 4)) if table is None else np.ascontiguousarray(table)
-        nodes = np.zeros((0, 2)) if nodes is None else np.ascontiguousarray(nodes)
-        if len(table):
-            self.windows = len(table) // tasks
-            if self.windows == 0:
-                raise InvalidParameter(
-                    f"tasks: a window of {tasks} is longer than the trace, which has {len(table)} tasks"
-                )
+    def __init__(self, parameters: QueueDelayParameters, trace: tuple[Floats, Floats] | None = None) -> None:
+        tasks, servers, self.windows = parameters.tasks, parameters.servers, 0
+        table, nodes = trace or (np.zeros((0, 4)), np.zeros((0, 2)))
+        if trace is not None:
+            _, self.windows = count_windows(tasks, len(table), "tasks")
             if servers > len(nodes):
                 raise InvalidParameter(f"servers: {servers} are more than the trace's {len(nodes)} nodes")
-        constants = np.array((tasks, self.windows, arrival_rate, load or 0.0, execution_sigma), dtype=ORIGIN)
-        self.arrays = Origin(constants, table, nodes, np.zeros(len(nodes), dtype=np.int64))
+        constants = constants_of(ORIGIN, parameters, windows=self.windows, load=parameters.load or 0.0)
+        order = np.zeros(len(nodes), dtype=np.int64)
+        self.arrays = Origin(constants, np.ascontiguousarray(table), np.ascontiguousarray(nodes), order)
+        self.sizes = {"task": tasks, "server": servers}
 
 
 def make_source(parameters: QueueDelayParameters) -> Source:
     """The source that an environment's parameters name; reads the trace's files, if any."""
-    table = nodes = None
-    if parameters.trace is not None:
-        from schedgym.traces import read_trace
+    if parameters.trace is None:
+        return Source(parameters)
+    from schedgym.traces import read_trace
 
-        table, nodes = from_trace(read_trace(parameters.trace, nodes=parameters.nodes))
-    return Source(
-        parameters.tasks,
-        parameters.servers,
-        arrival_rate=parameters.arrival_rate,
-        load=parameters.load,
-        execution_sigma=parameters.execution_sigma,
-        table=table,
-        nodes=nodes,
-    )
+    return Source(parameters, from_trace(read_trace(parameters.trace, nodes=parameters.nodes)))
 
 
-def from_trace(trace: Trace | JobTrace) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Floats]:
     """Tasks and machines of a trace in this problem's units.
 
     Sizes are divided by the largest machine per resource. Machines are listed largest first (by the
@@ -259,13 +243,9 @@ def from_trace(trace: Trace | JobTrace) -> tuple[npt.NDArray[np.float64], npt.ND
             tasks but not of machines.
         InvalidWorkload: when a task fits no machine.
     """
-    from schedgym.traces.base import Trace
+    from schedgym.traces.base import tasks_of
 
-    if not isinstance(trace, Trace):
-        raise InvalidParameter(
-            f"trace: the {trace.name} trace has jobs by their bytes; this problem needs tasks with "
-            "processors, memory and duration"
-        )
+    trace = tasks_of(trace, "processors, memory and duration")
     if len(trace.machine_cores) == 0:
         raise InvalidParameter(f"nodes: the {trace.name} trace needs its file of machines")
     machine_memory = trace.machine_memory
@@ -297,9 +277,7 @@ def from_trace(trace: Trace | JobTrace) -> tuple[npt.NDArray[np.float64], npt.ND
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    jobs = allocate(Jobs, {"task": source.tasks, "server": source.servers}, 1)
-    draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
-    return rebuild(Jobs(*(array[0] for array in jobs)))
+    return rebuild(draw_alone(draw, Drawing, source, seed, episode))
 
 
 @helper
@@ -359,13 +337,10 @@ def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> No
 def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> None:
     """The episode's window of a trace, its clock starting at 0, on nodes drawn without replacement.
 
-    Server lists nest in their number. Consecutive episodes of a seed take consecutive windows, from a first
-    one that the seed decides.
+    Server lists nest in their number.
     """
     windows, count = origin.constants.windows, origin.constants.tasks
-    state = stream(seed, 0, WINDOWS)
-    state, u = uniform(state)
-    first = ((int(u * windows) + episode) % windows) * count
+    first = first_of_window(seed, episode, WINDOWS, windows, count)
     for i in range(count):
         task = origin.trace[first + i]
         jobs.arrival[i] = task[0] - origin.trace[first, 0]
@@ -444,22 +419,6 @@ TOYS: dict[str, tuple[list[tuple[float, ...]], list[tuple[float, float]], float]
 
 
 def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:
-    """The workload with another future: what arrives after ``time`` differs in order, size, and instant.
-
-    An environment or a policy that is shown nothing of the future behaves the same up to ``time``.
-
-    Args:
-        workload: the instance.
-        time: tasks that arrive at this instant or earlier stay as they are [s].
-        rng: decides the permutation, and the factors on times and demands.
-    """
-    jobs = {name: array.copy() for name, array in workload.jobs.items()}
-    later = np.flatnonzero(jobs["arrival"] > time)
-    if len(later) == 0:
-        return workload
-    order = rng.permutation(later)
-    for name, low, high in (("execution", 0.5, 2.0), ("cpu", 0.5, 1.0), ("memory", 0.5, 1.0)):
-        jobs[name][later] = jobs[name][order] * rng.uniform(low, high, len(later))
-    gaps = np.diff(jobs["arrival"][later], prepend=time) * rng.uniform(0.5, 1.0, len(later))
-    jobs["arrival"][later] = np.maximum(time + np.cumsum(gaps), np.nextafter(time, np.inf))
-    return SCHEMA.parse({"jobs": jobs, "cluster": workload.cluster})
+    """See :func:`~schedgym.core.future.change_future`; execution times and demands change."""
+    factors = {"execution": (0.5, 2.0), "cpu": (0.5, 1.0), "memory": (0.5, 1.0)}
+    return change_future(SCHEMA, workload, time, rng, factors)

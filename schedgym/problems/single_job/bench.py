@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from schedgym.core.benchmark import Benchmark, Growth
+from schedgym.core.benchmark import Benchmark, Growth, first_feasible
 
 __all__ = ["ARITIES", "CASES", "GROWTH"]
 
@@ -18,14 +18,6 @@ _SERVERS = np.random.default_rng(0).integers(54, size=(64, 40)).astype(np.float6
 _PLANS = np.stack([_SERVERS, np.zeros_like(_SERVERS)], axis=2)
 
 
-def _first_feasible(observation: Any) -> int:
-    return int(observation["action_mask"].argmax())
-
-
-def _first_feasible_each(observation: Any) -> Any:
-    return observation["action_mask"].argmax(axis=1)
-
-
 def _fixed_plans(observation: Any) -> Any:
     return _PLANS
 
@@ -35,14 +27,14 @@ CASES = (
         name="SingleJob place, features, gym.make (40 tasks, 54 servers, first feasible, copies)",
         id=ID,
         parameters={**SIZE, "view": "place", "observation": "features"},
-        act=_first_feasible,
+        act=first_feasible,
     ),
     *(
         Benchmark(
             name=f"vector, {ENVS} envs, place, {observation}, {'copies' if copy else 'zero-copy'}",
             id=ID,
             parameters={**SIZE, "view": "place", "observation": observation, "copy": copy},
-            act=_first_feasible_each,
+            act=first_feasible,
             num_envs=ENVS,
             target=">= 5e5" if copy and observation == "features" else "-",
         )
@@ -53,7 +45,7 @@ CASES = (
             name=f"vector, 64 envs, {view}, {observation}, zero-copy",
             id=ID,
             parameters={**SIZE, "view": view, "observation": observation, "copy": False},
-            act=_first_feasible_each if view == "search" else _fixed_plans,
+            act=first_feasible if view == "search" else _fixed_plans,
             num_envs=64,
             steps=steps,
         )

@@ -13,16 +13,15 @@ import numpy as np
 
 from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32, Integers, Integers32
 from schedgym.core.jit import helper, pure_kernel, record_dtype
+from schedgym.core.rows import resetter
 from schedgym.core.stepping import ActionSpace, Exchange, advance_each, decide_each
 from schedgym.core.tables import accessor
 from schedgym.problems.single_job.metrics import Schedule
 from schedgym.problems.single_job.tokens import (
     COUNT_SCALE,
-    GLOBAL_FEATURES,
-    JOB_FEATURES,
-    PAIR_FEATURES,
-    PLACE_FEATURES,
-    SERVER_FEATURES,
+    GLOBAL_COLUMNS,
+    JOB_COLUMNS,
+    PAIR_COLUMNS,
 )
 from schedgym.problems.single_job.workload import LONGEST, Jobs
 from schedgym.solvers.placement import (
@@ -40,19 +39,9 @@ from schedgym.solvers.placement import (
     server_time,
 )
 
-__all__ = [
-    "GLOBAL_FEATURES",
-    "JOB_FEATURES",
-    "PAIR_FEATURES",
-    "PLACE_FEATURES",
-    "SERVER_FEATURES",
-    "Environment",
-    "decide_place",
-    "decide_plan",
-    "decide_search",
-    "settle",
-    "step",
-]
+__all__ = ["DECIDE", "Environment", "settle", "step"]
+
+PAIR_FEATURES = len(PAIR_COLUMNS)
 
 PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
 
@@ -111,10 +100,10 @@ class Observation(NamedTuple):
 
     task_mask: Annotated[Bytes, "task"]
     action_mask: Annotated[Bytes, "mask"]  # view search goes by it
-    job_tokens: Annotated[Floats32, "token_task", JOB_FEATURES]
+    job_tokens: Annotated[Floats32, "token_task", len(JOB_COLUMNS)]
     server_tokens: Annotated[Floats32, "token_server", "server_column"]
     pair_tokens: Annotated[Floats32, "pair_task", "pair_column"]
-    global_tokens: Annotated[Floats32, GLOBAL_FEATURES]
+    global_tokens: Annotated[Floats32, len(GLOBAL_COLUMNS)]
 
 
 class Scratch(NamedTuple):
@@ -137,6 +126,9 @@ class Environment(NamedTuple):
     exchange: Exchange
     scratch: Annotated[Scratch, SCRATCH]
     planning: Annotated[PlanScratch, SCRATCH]
+
+
+reset = resetter(SCALARS)
 
 
 @helper
@@ -381,6 +373,7 @@ def begin(env: Environment) -> None:
     jobs, state, s = env.jobs, env.state, env.state.scalars
     view = env.constants.config.action_view
     n, rows = jobs.size.tasks, jobs.load.shape[0]
+    reset(s)
     most_efficient(0, n, jobs.load, jobs.efficiency, state.best)
     mean = 0.0
     for i in range(n):
@@ -394,12 +387,6 @@ def begin(env: Environment) -> None:
         state.count[k] = 0
         state.group_load[k] = 0.0
     s.pooled = jobs.least_energy[0] / largest_capacity(groups_of(jobs), jobs.limits, env.planning)
-    s.jct = 0.0
-    s.charged = 0.0
-    s.sized = 0
-    s.decisions = 0
-    s.finished = 0
-    s.repaired = 0
     state.energy[0] = 0.0
     state.next_task[0] = 0 if view == PLACE else rows
     for i in range(rows):
@@ -628,23 +615,18 @@ def observe(env: Environment) -> None:
 
 access = accessor(Environment)
 
-
-@pure_kernel
-def decide_plan(table: Any, tools: Any, command: Any) -> int:
-    """View plan; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, fits_plan, take_plan, table, tools, command)
-
-
-@pure_kernel
-def decide_place(table: Any, tools: Any, command: Any) -> int:
-    """View place; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, fits_place, take_place, table, tools, command)
-
-
-@pure_kernel
-def decide_search(table: Any, tools: Any, command: Any) -> int:
-    """View search; see :func:`~schedgym.core.stepping.decide_each`."""
-    return decide_each(access, fits_search, take_search, table, tools, command)
+#: action view -> the kernel that takes its actions
+DECIDE: dict[str, Any] = {
+    "plan": pure_kernel(
+        lambda table, tools, command: decide_each(access, fits_plan, take_plan, table, tools, command)
+    ),
+    "place": pure_kernel(
+        lambda table, tools, command: decide_each(access, fits_place, take_place, table, tools, command)
+    ),
+    "search": pure_kernel(
+        lambda table, tools, command: decide_each(access, fits_search, take_search, table, tools, command)
+    ),
+}
 
 
 @pure_kernel

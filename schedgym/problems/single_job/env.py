@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from schedgym.core.problem import Problem
 from schedgym.envs import SchedulingEnv, SchedulingVectorEnv
 from schedgym.problems.single_job.problem import PROBLEM
 
@@ -127,7 +124,7 @@ class SingleJobEnv(SchedulingEnv):
     ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
-    Paper 001: the offline problem (TaPRA), with its generator (see
+    shi2017: the offline problem (TaPRA), with its generator (see
     :mod:`~schedgym.problems.single_job.workload`).
 
     ## Deviations
@@ -139,12 +136,11 @@ class SingleJobEnv(SchedulingEnv):
     * v0: first version.
     """
 
-    problem: ClassVar[Problem] = PROBLEM
-    id: ClassVar[str] = "schedgym/SingleJob-v0"
+    problem = PROBLEM
+    id = "schedgym/SingleJob-v0"
 
 
 class SingleJobVectorEnv(SchedulingVectorEnv):
     """The native vector environment of :class:`SingleJobEnv`: same spaces, batched."""
 
-    problem: ClassVar[Problem] = PROBLEM
-    env_class: ClassVar[type[SchedulingEnv]] = SingleJobEnv
+    env_class = SingleJobEnv

@@ -26,7 +26,6 @@ __all__ = [
     "Limits",
     "Metrics",
     "Schedule",
-    "check_rows",
     "fates",
     "measure",
     "metrics",
@@ -211,12 +210,12 @@ def validate(record: ScheduleRecord) -> None:
     if record.truncated:
         raise InvalidSchedule("truncated: an episode cannot end with tasks left")
     runs = np.bincount(record.job, minlength=count)
-    refuse_first("task", ((runs > 1, "runs more than once"), (runs == 0, "never runs")))
+    refuse_first("task [{}]", ((runs > 1, "runs more than once"), (runs == 0, "never runs")))
     if (record.job != np.arange(rows)).any():
         raise InvalidSchedule("rows must be sorted by task")
     vcpu, end = record.amount[:, 0], record.end
     leq = load / np.asarray(workload.jobs["efficiency"])[record.job, record.server]
-    refuse_first("task", ((record.start != 0.0, "does not start at 0"), (~(vcpu > 0.0), "has no vCPU")))
+    refuse_first("task [{}]", ((record.start != 0.0, "does not start at 0"), (~(vcpu > 0.0), "has no vCPU")))
     bad = np.abs(vcpu * end - leq) > ROUNDING * leq
     if bad.any():
         i = int(np.argmax(bad))

@@ -47,6 +47,8 @@ def check_arity(arity: int) -> None:
 class SingleJobParameters(Parameters):
     """Keyword arguments of ``schedgym/SingleJob-v0``."""
 
+    idle = {"workload": DRAWN}
+
     tasks: int = parameter(40, "tasks of the job", minimum=1, maximum=10**5)
     arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=24)
     cpu_max: float = parameter(10.0, "servers have U(0, cpu_max] vCPU", minimum=1e-6, maximum=1e9)
@@ -65,9 +67,7 @@ class SingleJobParameters(Parameters):
     )
     max_moves: int = parameter(200, "view search: moves after which it stops", minimum=1, maximum=10**6)
     view: str = parameter("place", "action view", choices=tuple(v.name for v in VIEWS))
-    observation: str = parameter(
-        "dict", "exact units, or float32 tokens for networks", choices=("dict", "features")
-    )
+    observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
     normalize: bool = parameter(False, "divide rewards by the time that pooled servers need at least")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
@@ -75,10 +75,6 @@ class SingleJobParameters(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_arity(self.arity)
-        if self.workload is not None:
-            for field in dataclasses.fields(self):
-                if field.name in DRAWN and getattr(self, field.name) != field.default:
-                    raise InvalidParameter(f"{field.name}: has no effect on a workload: leave it out")
 
 
 _PAPER = ("tapra", "tapra-fast")
@@ -87,7 +83,7 @@ _EQUAL = ("min-min-equal", "mm-ga-equal", "gsa-equal")
 PROBLEM = Problem(
     name="single-job",
     title="Completion time of one job of independent tasks under an energy cap",
-    source="paper 001: job scheduling in the cloud with energy and resource availability limits (TaPRA)",
+    source="shi2017: job scheduling in the cloud with energy and resource availability limits (TaPRA)",
     ids={
         "schedgym/SingleJob-v0": Variant(
             title="Place and size the tasks of one job under an energy cap: least completion time",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from schedgym.drawing import Bar, Line, Scene, draw_image, draw_text, short_time
+from schedgym.drawing import Bar, Line, Scene, renderers, short_time
 from schedgym.problems.single_job.simulator import SingleJobSimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
+    """The plan so far: left the servers' vCPU by task, those in use first; right the tasks with their times.
+
+    The clock is the completion time; in text a server's bar has a letter per vCPU, the task's that holds it.
+    """
     state, jobs = simulator.state, simulator.jobs
     record = simulator.record(index)
     s = state.scalars[index]
@@ -54,20 +57,4 @@ def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
     )
 
 
-def render_ansi(simulator: SingleJobSimulator, index: int) -> str:
-    """The plan of environment ``index`` so far as plain text, one line per server and per task.
-
-    The clock is the completion time; a server's bar has a letter per vCPU, the task's that holds it.
-    """
-    return draw_text(_scene(simulator, index))
-
-
-def render_rgb_array(simulator: SingleJobSimulator, index: int) -> npt.NDArray[np.uint8]:
-    """The plan of environment ``index`` so far as an image, uint8 [height, width, 3].
-
-    Left the servers' vCPU by task, those in use first; right the tasks with their times.
-
-    Raises:
-        DependencyNotInstalled: without Pillow (extra ``render``).
-    """
-    return draw_image(_scene(simulator, index))
+render_ansi, render_rgb_array = renderers(_scene)

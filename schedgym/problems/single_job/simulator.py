@@ -12,16 +12,11 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
-from schedgym.problems.single_job import dynamics, metrics, views, workload
+from schedgym.problems.single_job import dynamics, views, workload
 from schedgym.problems.single_job.problem import PROBLEM, VIEWS, SingleJobParameters
+from schedgym.problems.single_job.tokens import PAIR_COLUMNS, PLACE_COLUMNS, SERVER_COLUMNS
 
 __all__ = ["SingleJobSimulator", "make_simulator"]
-
-DECIDE = {
-    "plan": dynamics.decide_plan,
-    "place": dynamics.decide_place,
-    "search": dynamics.decide_search,
-}
 
 
 class SingleJobSimulator(Simulator):
@@ -34,11 +29,6 @@ class SingleJobSimulator(Simulator):
     """
 
     parameters: SingleJobParameters
-    environment = dynamics.Environment
-    drawing = workload.Drawing
-    episode = metrics.Episode
-    draw_kernel = staticmethod(workload.draw)
-    measure_kernel = staticmethod(metrics.measure)
 
     def __init__(self, parameters: SingleJobParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
@@ -46,8 +36,7 @@ class SingleJobSimulator(Simulator):
         tasks, servers, groups = (sizes[name] for name in ("task", "server", "group"))
         self.tasks, self.servers, self.groups = tasks, servers, groups
         view, features = parameters.view, parameters.observation == "features"
-        of_next_task = dynamics.PLACE_FEATURES if view == "place" else 0
-        self.kernels = DECIDE[view], dynamics.step
+        of_next_task = len(PLACE_COLUMNS) if view == "place" else 0
         self._set_up(
             views.action_space(view, tasks, servers),
             sizes={
@@ -56,46 +45,35 @@ class SingleJobSimulator(Simulator):
                 "token_task": tasks if features else 0,
                 "token_server": servers if features else 0,
                 "token_group": groups if features else 0,
-                "server_column": dynamics.SERVER_FEATURES + of_next_task,
+                "server_column": len(SERVER_COLUMNS) + of_next_task,
                 "pair_task": tasks if features and view in views.PAIR_VIEWS else 0,
-                "pair_column": servers * dynamics.PAIR_FEATURES,
-                "mask": views.mask_length(view, tasks, servers),
+                "pair_column": servers * len(PAIR_COLUMNS),
+                # view search goes by the mask, whether it is shown or not
+                **({"mask": tasks * servers + 1} if view == "search" else {}),
             },
             config={
                 "action_view": [known.name for known in VIEWS].index(view),
                 "terminal": parameters.reward == "terminal",
-                "max_moves": parameters.max_moves,
-                "features": features,
-                "mask": parameters.action_mask,
-                "normalize": parameters.normalize,
             },
             known={"tasks": tasks},
             visible={"tasks": tasks, "servers": servers, "groups": groups},
         )
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
-        buffers, jobs, state = self.arrays.observation, self.arrays.jobs, self.arrays.state
-        view = self.parameters.view
+        shown = super()._observation()
         if self.parameters.observation == "features":
-            shown = {
-                "jobs": buffers.job_tokens,
-                "servers": buffers.server_tokens,
-                "globals": buffers.global_tokens,
-                "job_mask": buffers.task_mask,
-            }
-            if view in views.PAIR_VIEWS:
-                shape = (self.num_envs, self.tasks, self.servers, dynamics.PAIR_FEATURES)
-                shown["pairs"] = buffers.pair_tokens.reshape(shape)
-        else:
-            names = ("load", "efficiency", "capacity", "groups", "limits", "energy_cap")
-            shown = {name: getattr(jobs, name) for name in names}
-            shown |= {"task_mask": buffers.task_mask, "energy": state.energy}
-            shown["placement"] = self.arrays.schedule.placement
-            if view == "place":
-                self.scalars = ("next_task",)
-                shown["next_task"] = state.next_task[:, 0]
-        if self.parameters.action_mask and self.sizes["mask"]:
-            shown["action_mask"] = buffers.action_mask
+            shown["job_mask"] = shown.pop("task_mask")
+        if "pairs" in shown:
+            shown["pairs"] = shown["pairs"].reshape((self.num_envs, self.tasks, self.servers, -1))
+        return shown
+
+    def _units(self) -> dict[str, npt.NDArray[Any]]:
+        names = ("load", "efficiency", "capacity", "groups", "limits", "energy_cap")
+        shown = {name: getattr(self.jobs, name) for name in names}
+        shown |= {"energy": self.state.energy, "placement": self.arrays.schedule.placement}
+        if self.parameters.view == "place":
+            self.scalars = ("next_task",)
+            shown["next_task"] = self.state.next_task[:, 0]
         return shown
 
     def _check(self, workload: Workload) -> None:
@@ -120,7 +98,7 @@ class SingleJobSimulator(Simulator):
             super().load(index, workload)
 
     def _drawn_workload(self, index: int) -> Workload:
-        return workload.rebuild(self.source, workload.Jobs(*(array[index] for array in self.jobs)))
+        return workload.rebuild(self.source, self.jobs_of(index))
 
     def record(self, index: int) -> ScheduleRecord:
         """See :meth:`Simulator.record`: one row per task placed, by Eq. 16 if the plan is not whole yet."""
@@ -141,6 +119,4 @@ class SingleJobSimulator(Simulator):
         )
 
 
-def make_simulator(parameters: SingleJobParameters, num_envs: int, id: str) -> SingleJobSimulator:
-    """The simulator behind both environments; every problem has this function in this module."""
-    return SingleJobSimulator(parameters, num_envs, id)
+make_simulator = SingleJobSimulator

@@ -19,15 +19,10 @@ from schedgym.core.tokens import (
 __all__ = [
     "COUNT_SCALE",
     "GLOBAL_COLUMNS",
-    "GLOBAL_FEATURES",
     "JOB_COLUMNS",
-    "JOB_FEATURES",
     "PAIR_COLUMNS",
-    "PAIR_FEATURES",
     "PLACE_COLUMNS",
-    "PLACE_FEATURES",
     "SERVER_COLUMNS",
-    "SERVER_FEATURES",
     "TOKENS",
 ]
 
@@ -45,11 +40,6 @@ PLACE_COLUMNS = ("efficiency", "time after", "energy share", "legal")
 PAIR_COLUMNS = ("efficiency", "time", "energy")
 #: progress, completion time, energy, spare energy, energy still to come, tasks, next load
 GLOBAL_COLUMNS = ("progress", "time", "energy", "spare", "least to come", "tasks", "load")
-JOB_FEATURES = len(JOB_COLUMNS)
-SERVER_FEATURES = len(SERVER_COLUMNS)
-PLACE_FEATURES = len(PLACE_COLUMNS)
-PAIR_FEATURES = len(PAIR_COLUMNS)
-GLOBAL_FEATURES = len(GLOBAL_COLUMNS)
 COUNT_SCALE = 40.0  # n / (n + 40) scales the number of tasks
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -35,14 +35,13 @@ __all__ = [
     "RACK",
     "SERVER",
     "Groups",
+    "Tree",
     "check_cluster",
     "cluster_groups",
     "fat_tree",
     "fat_tree_groups",
     "group_limits",
     "groups_from_graph",
-    "groups_from_matrix",
-    "members",
     "set_levels",
 ]
 
@@ -71,6 +70,24 @@ class Groups(NamedTuple):
     matrix: Bits  # [R, M] whether a server is in a group
     share: Floats  # [R] of the vCPU available on a group's servers; nan where the limit is absolute
     kind: Integers  # [R] SERVER, RACK, POD, DATA_CENTRE or a higher level, or OTHER
+
+
+class Tree(TypedDict, total=False):
+    """The groups of servers of a workload's cluster; None is as if left out.
+
+    Attributes:
+        arity: of a fat tree, or ``groups``.
+        groups: whether a server is in a group, 0 or 1; [R, M].
+        beta: shares of the available vCPU of a group that a job may use. With ``arity`` of racks, pods, and
+            the data centre (an object of these names, or a list; left out: 0.3, 0.2, 0.2), with ``groups`` of
+            each; [R].
+        server_caps: whether each server's own vCPU is a limit; left out: it is.
+    """
+
+    arity: int | None
+    groups: npt.ArrayLike | None
+    beta: Any
+    server_caps: bool | None
 
 
 # Networks -------------------------------------------------------------------------------------
@@ -182,30 +199,6 @@ def _components(
     return found
 
 
-def groups_from_matrix(matrix: npt.ArrayLike, shares: npt.ArrayLike, *, server_caps: bool = True) -> Groups:
-    """Constraint groups from a 0/1 matrix.
-
-    Args:
-        matrix: whether a server is in a group; [R, M].
-        shares: of the vCPU available on a group's servers, in (0, 1]; [R].
-        server_caps: whether each server's own vCPU is a limit; these rows come first.
-
-    Raises:
-        InvalidParameter: when the shapes or numbers are wrong, a group is empty, or a server is in no group.
-    """
-    rows, share = np.asarray(matrix), np.asarray(shares, dtype=np.float64)
-    if rows.ndim != 2 or not rows.shape[1] or share.shape != rows.shape[:1]:
-        raise InvalidParameter(
-            "groups: must be a matrix [groups, servers] with one share per group, got shapes "
-            f"{rows.shape} and {share.shape}"
-        )
-    if not np.isin(rows, (0, 1)).all():
-        raise InvalidParameter("groups: must be 0 or 1")
-    if (share <= 0).any() or (share > 1).any():
-        raise InvalidParameter("shares: must be > 0 and <= 1")
-    return _groups(rows.astype(np.int8), share, [OTHER] * len(rows), server_caps)
-
-
 def _groups(matrix: Bits, share: npt.ArrayLike, kind: Sequence[int], server_caps: bool) -> Groups:
     """The groups with those of the single servers in front, checked."""
     bad = _empty(matrix, server_caps)
@@ -264,13 +257,6 @@ def group_limits(matrix: Bits, share: Floats, capacity: Floats) -> Floats:
     """B_k = share of the vCPU on each group's servers, which are summed from the first to the last; [R]."""
     sums = [np.cumsum(capacity[row != 0])[-1] for row in matrix]
     return share * np.array(sums)
-
-
-def members(matrix: Bits) -> tuple[Integers, Integers]:
-    """The servers of each group: where its list starts [R + 1], and all lists one after the other."""
-    group, server = np.nonzero(matrix)
-    start = np.searchsorted(group, np.arange(len(matrix) + 1))
-    return start.astype(np.int64), server.astype(np.int64)
 
 
 # The cluster of a workload file ---------------------------------------------------------------

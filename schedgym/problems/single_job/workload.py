@@ -4,32 +4,31 @@ Loads are vCPU seconds at efficiency 1, capacities vCPU. On a server a task uses
 whatever its vCPU. All of an instance is known from its start: nothing lies in the future, and so there is no
 ``shuffle_future``.
 
-Source: paper 001, section 6.1.1.
+Source: shi2017, section 6.1.1.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, allocate, sizes_of
+from schedgym.core.arrays import SHARED, Bytes, Floats, Integers, sizes_of
 from schedgym.core.jit import helper, pure_kernel, record_dtype
 from schedgym.core.random import stream, uniform
+from schedgym.core.source import constants_of, draw_alone
 from schedgym.core.stepping import draw_each
-from schedgym.core.tables import accessor, draw_into
+from schedgym.core.tables import accessor
 from schedgym.core.workload import Field, Schema, Workload
 from schedgym.errors import InfeasibleInstance, InvalidWorkload
-from schedgym.problems.single_job.problem import DRAWN
 from schedgym.problems.single_job.topology import (
-    BETA,
     CLUSTER,
     LIMIT,
     MOST_CPU,
     MOST_LIMIT,
     OTHER,
+    Tree,
     check_cluster,
     cluster_groups,
     fat_tree_groups,
@@ -129,14 +128,14 @@ SCHEMA = Schema(
 )
 
 
-class Cluster(TypedDict, total=False):
-    """The optional fields of a workload's cluster; see :func:`make_workload`."""
+class Cluster(Tree, total=False):
+    """The optional fields of a workload's cluster.
 
-    arity: int | None
-    groups: npt.ArrayLike | None
-    beta: Any
+    Attributes:
+        limit: with ``groups``, in the place of shares: the vCPU of each that the job may use; [R].
+    """
+
     limit: npt.ArrayLike | None
-    server_caps: bool | None
 
 
 def make_workload(
@@ -153,27 +152,14 @@ def make_workload(
         efficiency: of each task on each server, in (0, 1]; [N, M].
         energy_cap: most energy of all tasks [vCPU s].
         cpu: of each server [vCPU]; [M].
-        cluster: which servers share a limit; None is as if left out.
-
-            - ``arity``: of a fat tree, or ``groups``.
-            - ``groups``: whether a server is in a group, 0 or 1; [R, M].
-            - ``beta``: shares of the vCPU of a group that the job may use. With ``arity`` of racks, pods, and
-              the data centre (an object of these names, or a list; left out: 0.3, 0.2, 0.2), with ``groups``
-              of each; [R].
-            - ``limit``: with ``groups``, in the place of shares: the vCPU of each that the job may use; [R].
-            - ``server_caps``: whether each server's own vCPU is a limit; left out: it is.
+        cluster: which servers share a limit, see :class:`Cluster` and :class:`~.topology.Tree`.
 
     Raises:
         InvalidWorkload: naming the field and the first bad index.
         InfeasibleInstance: when the cap is below the least possible energy.
     """
-    given = {name: value for name, value in cluster.items() if value is not None}
-    return SCHEMA.parse(
-        {
-            "jobs": {"load": load, "efficiency": efficiency, "energy_cap": energy_cap},
-            "cluster": {"cpu": cpu, **given},
-        }
-    )
+    jobs = {"load": load, "efficiency": efficiency, "energy_cap": energy_cap}
+    return SCHEMA.make(jobs=jobs, cluster={"cpu": cpu, **cluster})
 
 
 #: how many of its rows a workload uses of its arrays, and whether it was drawn
@@ -248,7 +234,6 @@ class Drawing(NamedTuple):
     jobs: Jobs
 
 
-@dataclasses.dataclass
 class Source:
     """Where an environment's episodes come from: the paper's generator.
 
@@ -258,44 +243,30 @@ class Source:
     energy be larger than that, all is drawn again, at most MOST_DRAWS times; of the last draw, which only
     very small trees see, the least energy is the cap.
 
-    Its fields are parameters of the environment; see there.
+    Args:
+        parameters: of the environment.
 
     Attributes:
+        parameters: as given.
         beta: shares of racks, pods, and the data centre; [3].
         groups: the constraint groups.
-        servers: M.
-        arrays: the same for kernels.
+        arrays: what the compiled draw takes.
         sizes: length of each dimension of what is drawn.
     """
 
-    tasks: int
-    arity: int
-    cpu_max: float = 10.0
-    load_max: float = 3600.0
-    efficiency_min: float = 0.1
-    energy_ratio: float = 1.1
-    rack_share: float = BETA[0]
-    pod_share: float = BETA[1]
-    data_centre_share: float = BETA[2]
-    server_caps: bool = True
-
-    def __post_init__(self) -> None:
-        self.beta = (self.rack_share, self.pod_share, self.data_centre_share)
-        self.groups = fat_tree_groups(self.arity, *self.beta, self.server_caps)
-        count, self.servers = self.groups.matrix.shape
-        constants = tuple(getattr(self, name) for name in CONSTANTS.names or ())
-        self.arrays = Origin(
-            np.array(constants, dtype=CONSTANTS),
-            self.groups.share,
-            self.groups.matrix,
-            *make_membership(self.groups.matrix),
-        )
-        self.sizes = sizes_of(self.arrays) | {"task": self.tasks, "shown_group": count}
+    def __init__(self, parameters: SingleJobParameters) -> None:
+        self.parameters = parameters
+        self.beta = (parameters.rack_share, parameters.pod_share, parameters.data_centre_share)
+        self.groups = fat_tree_groups(parameters.arity, *self.beta, parameters.server_caps)
+        matrix, share, _ = self.groups
+        constants = constants_of(CONSTANTS, parameters)
+        self.arrays = Origin(constants, share, matrix, *make_membership(matrix))
+        self.sizes = sizes_of(self.arrays) | {"task": parameters.tasks, "shown_group": len(matrix)}
 
 
 def make_source(parameters: SingleJobParameters) -> Source:
     """The source that an environment's parameters name."""
-    return Source(**{name: getattr(parameters, name) for name in DRAWN})
+    return Source(parameters)
 
 
 def rebuild(source: Source, jobs: Jobs) -> Workload:
@@ -306,17 +277,15 @@ def rebuild(source: Source, jobs: Jobs) -> Workload:
         jobs.efficiency[:count],
         float(jobs.energy_cap[0]),
         jobs.capacity,
-        arity=source.arity,
+        arity=source.parameters.arity,
         beta=source.beta,
-        server_caps=source.server_caps,
+        server_caps=source.parameters.server_caps,
     )
 
 
 def generate(seed: int, episode: int, source: Source) -> Workload:
     """The workload that an environment reset with ``seed`` meets in its ``episode`` (counted from 0)."""
-    jobs = allocate(Jobs, source.sizes, 1)
-    draw_into(draw, Drawing(source.arrays, jobs), seed, episode)
-    return rebuild(source, Jobs(*(array[0] for array in jobs)))
+    return rebuild(source, draw_alone(draw, Drawing, source, seed, episode))
 
 
 @helper

@@ -1,0 +1,52 @@
+"""Training by any algorithm: from a configuration to an agent file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from schedgym.agents.config import Config
+from schedgym.agents.files import checkpoint_path, save_agent
+
+__all__ = ["train"]
+
+
+def train(
+    config: Config,
+    path: str | Path,
+    command: str = "",
+    resume: bool = False,
+    report: Callable[[Any], None] | None = None,
+    log_dir: str | Path | None = None,
+) -> Any:
+    """Train an agent and write its file.
+
+    Args:
+        config: of the training.
+        path: of the agent file; the checkpoint stands beside it with the suffix ".checkpoint", and goes when
+            the file is written.
+        command: that repeats the training, for the file.
+        resume: go on from the checkpoint if there is one.
+        report: is shown each validation.
+        log_dir: folder for TensorBoard; None: no logs.
+
+    Returns:
+        a :class:`~schedgym.agents.search.SearchResult` of algorithm "cma", else a
+        :class:`~schedgym.agents.train.TrainingResult`.
+
+    Raises:
+        InvalidParameter: if there can be no such file, or for a checkpoint of another configuration.
+        gymnasium.error.DependencyNotInstalled: without the extra ``agents``.
+    """
+    learn: Callable[..., Any]
+    if config.algorithm == "cma":
+        from schedgym.agents.search import metadata_of
+        from schedgym.agents.search import search as learn
+    else:
+        from schedgym.agents.train import learn, metadata_of  # type: ignore[assignment]
+    checkpoint = checkpoint_path(path)
+    result = learn(config, checkpoint, resume, report, log_dir)
+    save_agent(path, result.weights, metadata_of(config, result, command))
+    checkpoint.unlink(missing_ok=True)
+    return result

@@ -1,0 +1,84 @@
+"""Another future for a workload, to test that nothing sees what has not arrived yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.workload import Schema, Workload
+
+__all__ = ["change_future"]
+
+Fields = dict[str, npt.NDArray[Any]]
+
+
+def change_future(
+    schema: Schema,
+    workload: Workload,
+    time: float,
+    rng: np.random.Generator,
+    factors: Mapping[str, tuple[float, float]],
+    instants: Collection[str] = (),
+) -> Workload:
+    """Return the workload with another future: the jobs that arrive after ``time`` trade places.
+
+    A job keeps its fields and its tasks, but gets the place of another one among the arrivals, and these come
+    earlier. Fields of jobs or tasks change by random factors; whole numbers are rounded up.
+
+    Args:
+        schema: of the workload, whose jobs have an arrival; tasks, if any, name their job.
+        workload: the instance.
+        time: jobs that arrive at this instant or earlier stay as they are, with their tasks.
+        rng: decides who gets what, and the factors.
+        factors: name of a field -> between which numbers the factors of its values lie.
+        instants: names of the jobs' fields that are times: they stay as long after the arrival, or by their
+            factors less, but no later than the latest of all.
+    """
+    old, old_tasks = workload.jobs, workload.tasks
+    later = np.flatnonzero(old["arrival"] > time)
+    if len(later) == 0:
+        return workload
+    order = rng.permutation(later)
+    jobs = {name: array.copy() for name, array in old.items()}
+    for name, values in jobs.items():
+        values[later] = old[name][order] - (old["arrival"][order] if name in instants else 0)
+    jobs["arrival"][later] = _earlier(old["arrival"][later], time, rng)
+    tasks, theirs = _moved_tasks(old_tasks, later, order) if old_tasks else ({}, later)
+    for fields, rows in ((jobs, later), (tasks, theirs)):
+        for name, (low, high) in factors.items():
+            if name in fields:
+                values = fields[name]
+                changed = values[rows] * rng.uniform(low, high, (len(rows), *(1,) * (values.ndim - 1)))
+                values[rows] = np.ceil(changed) if values.dtype.kind == "i" else changed
+    for name in instants:
+        latest = jobs["arrival"][later] + jobs[name][later]
+        jobs[name][later] = np.minimum(latest, old[name].max())
+    sections = {"jobs": jobs, "tasks": tasks, "cluster": workload.cluster, "parameters": workload.parameters}
+    return schema.parse(sections)
+
+
+def _earlier(arrival: npt.NDArray[Any], time: float, rng: np.random.Generator) -> npt.NDArray[Any]:
+    """Arrivals after ``time``, the gaps between them shortened by up to a half."""
+    whole = arrival.dtype.kind == "i"
+    first = np.floor(time) + 1 if whole else np.nextafter(time, np.inf)
+    gaps = np.diff(arrival, prepend=first) * rng.uniform(0.5, 1.0, len(arrival))
+    return first + np.cumsum(np.floor(gaps) if whole else gaps)
+
+
+def _moved_tasks(
+    tasks: Mapping[str, npt.NDArray[Any]], later: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
+) -> tuple[Fields, npt.NDArray[np.int64]]:
+    """The tasks when job ``order[i]`` gets the place of ``later[i]``, and which of the tasks are theirs."""
+    place = np.arange(later[-1] + 1)
+    place[order] = later
+    theirs = np.flatnonzero(np.isin(tasks["job"], later))
+    number = place[tasks["job"][theirs]]
+    by_job = np.argsort(number, kind="stable")
+    moved = {name: array.copy() for name, array in tasks.items()}
+    for name, array in tasks.items():
+        moved[name][theirs] = array[theirs[by_job]]
+    moved["job"][theirs] = number[by_job]
+    return moved, theirs

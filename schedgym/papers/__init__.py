@@ -1,0 +1,58 @@
+"""The papers examined: exact reference models, claims as executable checks, figures as experiments.
+
+A folder per paper, called as the paper is cited. ``schedgym claims`` checks claims, ``schedgym reproduce``
+makes figures; both find them in one registry (:mod:`schedgym.papers.registry`), and a verdict always comes
+from a run (:mod:`schedgym.papers.judging`).
+"""
+
+from schedgym.papers.claims import Result, check_claims, show
+from schedgym.papers.drawing import Panel, Series, draw
+from schedgym.papers.figures import make_figure, reproduce
+from schedgym.papers.judging import (
+    CORRECTED,
+    HOLDS,
+    IN_PART,
+    NOT_REPRODUCED,
+    REFUTED,
+    Finding,
+    Reading,
+    Shown,
+    Verdict,
+    judge,
+)
+from schedgym.papers.paper import PAPERS, Paper, get_paper
+from schedgym.papers.registry import Claim, Figure, Outcome, claim, figure, list_claims, list_figures
+from schedgym.papers.run import Played, Run
+
+__all__ = [
+    "CORRECTED",
+    "HOLDS",
+    "IN_PART",
+    "NOT_REPRODUCED",
+    "PAPERS",
+    "REFUTED",
+    "Claim",
+    "Figure",
+    "Finding",
+    "Outcome",
+    "Panel",
+    "Paper",
+    "Played",
+    "Reading",
+    "Result",
+    "Run",
+    "Series",
+    "Shown",
+    "Verdict",
+    "check_claims",
+    "claim",
+    "draw",
+    "figure",
+    "get_paper",
+    "judge",
+    "list_claims",
+    "list_figures",
+    "make_figure",
+    "reproduce",
+    "show",
+]

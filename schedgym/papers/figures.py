@@ -1,0 +1,228 @@
+"""Figures as experiments: from runs to what is drawn, and the files that are written.
+
+What an experiment draws is also its data: there is one source of both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import Error as GymnasiumError
+
+from schedgym.core.files import atomic_write
+from schedgym.errors import SchedgymError
+from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
+from schedgym.evaluation.sweeps import code_version
+from schedgym.extras import require
+from schedgym.papers.drawing import Panel, Series, draw
+from schedgym.papers.judging import verdict_of
+from schedgym.papers.registry import Figure, list_figures
+from schedgym.papers.run import SCALES, Played, Run
+
+__all__ = ["band", "bound", "distribution", "lines", "make_figure", "reproduce"]
+
+F8 = npt.NDArray[np.float64]
+
+# from runs to what is drawn --------------------------------------------------------------------------
+
+
+def lines(
+    played: Played,
+    x: str,
+    metric: str | None = None,
+    *,
+    labels: Mapping[str, str] | None = None,
+    factor: float = 1.0,
+) -> list[Series]:
+    """Means of a metric with 95% intervals over a swept parameter, a series per policy.
+
+    Args:
+        played: one parameter of which is swept.
+        x: its name.
+        metric: None: the objective.
+        labels: policy -> label; policies that are not in it are left out. None: all.
+        factor: of the values, e.g. to other units.
+    """
+    table = summarize(played.frame, metric)
+    made = []
+    for policy in played.policies:
+        if labels is not None and policy not in labels:
+            continue
+        rows = table[table["policy"] == policy]
+        places = [plain(value) for value in rows[x]]
+        columns = (rows[name].to_numpy(dtype=float) * factor for name in ("mean", "low", "high"))
+        mean, low, high = (column.tolist() for column in columns)
+        made.append(Series(policy if labels is None else labels[policy], places, mean, low, high))
+    return made
+
+
+def bound(played: Played, x: str, label: str = "lower bound", factor: float = 1.0) -> Series:
+    """Mean of the bound on the objective over a swept parameter."""
+    table = summarize(played.frame)
+    rows = table[table["policy"] == played.policies[0]]
+    values = rows["bound"].to_numpy(dtype=float) * factor
+    return Series(label, [plain(value) for value in rows[x]], values.tolist(), bound=True)
+
+
+def band(label: str, x: Sequence[Any] | F8, episodes: Sequence[F8]) -> Series:
+    """Mean curve of several episodes with 95% intervals, point by point.
+
+    Args:
+        label: of the series.
+        x: places.
+        episodes: values [len(x)] of each episode.
+    """
+    table = np.asarray(episodes, dtype=float)
+    ends = [bootstrap_interval(column, resamples=2000) for column in table.T]
+    low, high = ([end[i] for end in ends] for i in (0, 1))
+    places = [plain(value) for value in np.asarray(x)]
+    return Series(label, places, table.mean(axis=0).tolist(), low, high)
+
+
+def distribution(label: str, x: F8, episodes: Sequence[F8], weights: Sequence[F8] | None = None) -> Series:
+    """Cumulative distribution: the share of the values up to each place, mean over episodes, 95% intervals.
+
+    Args:
+        label: of the series.
+        x: places.
+        episodes: values of each episode, in any order.
+        weights: of the values of each episode, e.g. durations; None: all count the same.
+    """
+    shares = []
+    for i, values in enumerate(episodes):
+        order = np.argsort(values, kind="stable")
+        own = np.ones(len(values)) if weights is None else np.asarray(weights[i], dtype=float)[order]
+        summed = np.concatenate([[0.0], np.cumsum(own)])
+        shares.append(summed[np.searchsorted(np.asarray(values)[order], x, side="right")] / summed[-1])
+    return band(label, x, shares)
+
+
+# what is written -------------------------------------------------------------------------------------
+
+
+def _table(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+    for number, panel in enumerate(panels):
+        for series in panel.series:
+            for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
+                yield {
+                    "panel": panel.title or str(number + 1),
+                    "series": series.label,
+                    "x": plain(x),
+                    "y": float(y),
+                    "low": None if series.low is None else float(series.low[i]),
+                    "high": None if series.high is None else float(series.high[i]),
+                }
+
+
+def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
+    """Run a figure, and write NAME.csv, NAME.png and, as the last, NAME.json.
+
+    Args:
+        entry: the figure.
+        run: how.
+        folder: for the files; made if it is not there.
+
+    Returns:
+        the content of NAME.json: figure, title, source, scale, seed, seconds (runs that it shares with other
+        figures are counted in full), sizes, remarks, claims (dicts with claim, measured, verdict), verdict,
+        command, files, code, manifest.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    began, own = time.perf_counter(), run.alone(entry.name)
+    outcome = entry.make(own)
+    seconds = time.perf_counter() - began + own.shared
+    files = {kind: f"{entry.stem}.{kind}" for kind in ("csv", "png")}
+    data = io.StringIO()
+    require("pandas").DataFrame(list(_table(outcome.panels))).to_csv(data, index=False, float_format="%.6g")
+    subtitle = f"{outcome.sizes}; seed {run.seed}; shaded or whiskers: 95% intervals"
+    draw(outcome.panels, folder / files["png"], f"{entry.source}: {entry.title}", subtitle)
+    with atomic_write(folder / files["csv"]) as stream:
+        stream.write(data.getvalue())
+    content = {
+        "figure": entry.name,
+        "title": entry.title,
+        "source": entry.source,
+        "scale": run.scale,
+        "seed": run.seed,
+        "seconds": round(seconds, 1),
+        "sizes": outcome.sizes,
+        "remarks": list(outcome.remarks),
+        "claims": [dataclasses.asdict(reading) for reading in outcome.readings],
+        "verdict": verdict_of(reading.verdict for reading in outcome.readings),
+        "command": entry.command + (f" --scale {run.scale}" if run.scale != SCALES[0] else ""),
+        "files": files,
+        "code": code_version(),
+        "manifest": make_manifest(command=["schedgym", "reproduce", entry.name], seeds=[run.seed]),
+    }
+    with atomic_write(folder / f"{entry.stem}.json") as stream:
+        stream.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+    return content
+
+
+def _kept(entry: Figure, run: Run, folder: Path) -> dict[str, Any] | None:
+    """What an earlier run of the same code wrote, if it did."""
+    try:
+        content = json.loads((folder / f"{entry.stem}.json").read_text(encoding="utf-8"))
+        own = (content["figure"], content["scale"], content["seed"], content["code"])
+        there = all((folder / name).is_file() for name in content["files"].values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return content if there and own == (entry.name, run.scale, run.seed, code_version()) else None
+
+
+def reproduce(
+    *names: str,
+    scale: str = "small",
+    folder: str | Path = "reproduced",
+    seed: int = 0,
+    n_jobs: int = -1,
+    again: bool = False,
+    progress: bool | None = None,
+    tell: Callable[[dict[str, Any], bool], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Make figures, and write their files.
+
+    What an earlier run of the same code, scale and seed has written is kept, so a run that was cut off goes
+    on with the figure that it was at. A figure that cannot be made (its trace is not there) does not keep the
+    others from being made.
+
+    Args:
+        names: of figures or papers; none: all.
+        scale: "small" (all within minutes), "paper" (the paper's sizes) or "tiny" (to test the code).
+        folder: for the files.
+        seed: of the workloads.
+        n_jobs: processes; -1: one per core. Values do not depend on it.
+        again: whether figures are made again that are there.
+        progress: whether a bar may show; None: if stderr is a terminal.
+        tell: called with each figure's content, and whether it was kept.
+
+    Returns:
+        the content of each figure's JSON file: see :func:`make_figure`; of one that could not be made
+        {"figure": its name, "error": one line}.
+
+    Raises:
+        UnknownName: there is no such figure, paper or scale.
+        InvalidParameter: a seed out of range.
+    """
+    run = Run(scale, seed, n_jobs, progress)
+    contents = []
+    for entry in list_figures(*names):
+        kept = None if again else _kept(entry, run, Path(folder))
+        try:
+            content = kept or make_figure(entry, run, folder)
+        except (SchedgymError, GymnasiumError) as error:
+            content = {"figure": entry.name, "error": " ".join(str(error).split())}
+        if tell is not None:
+            tell(content, kept is not None)
+        contents.append(content)
+    return contents

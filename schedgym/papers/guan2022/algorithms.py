@@ -1,0 +1,194 @@
+"""The algorithms of chapters 4 and 5, as printed and as meant, against exact shares and linear programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from schedgym.errors import InfeasibleInstance
+from schedgym.papers import CORRECTED, REFUTED, Finding, Run, Shown, judge
+from schedgym.papers.guan2022.findings import CLOSE, LEVELS, found_flaw, read_instance, states
+from schedgym.papers.guan2022.properties import floors_of
+from schedgym.papers.guan2022.reference import (
+    Flags,
+    Groups,
+    Integers,
+    fair_shares,
+    most_beside,
+    pad,
+    prove,
+    unit,
+)
+from schedgym.papers.guan2022.share_search import (
+    SINGLE,
+    Flaw,
+    Search,
+    draw_instances,
+    search,
+    steps_of,
+    texts,
+    total_flow,
+)
+from schedgym.solvers.linear import linear_completion_shares, linear_max_min
+from schedgym.solvers.max_min import completion_shares, max_min
+
+__all__ = ["check_completion", "check_printed", "confirm_printed_check", "count_programs", "run_programs"]
+
+
+def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int, int, int]:
+    """Algorithms 5 and 7 on random instances: how many are right, wrong, and never end."""
+    right = wrong = endless = 0
+    rng = np.random.default_rng(run.rng.integers(2**32))
+    for demand, slots, groups in draw_instances(rng, policy in SINGLE, count, 1):
+        exact = fair_shares(demand, slots, groups, policy).aggregate[0] / unit(demand.shape[1])
+        floors = floors_of(demand[0], slots[0], groups, policy)
+        try:
+            found = linear_max_min(demand[0], pad(groups), slots[0], floors=floors, literal=literal)[0]
+        except InfeasibleInstance:
+            endless += 1
+            continue
+        same = np.abs(found - exact).max() < LEVELS
+        right, wrong = right + bool(same), wrong + (not same)
+    return right, wrong, endless
+
+
+def count_programs(run: Run) -> int:
+    """How many instances the linear programs are solved for."""
+    return 60 if run.small else 1000
+
+
+def _printed_check(policy: str) -> Flaw:
+    """A job that can get more than T_max is stopped at it by "= T_max" for the others, in the first round.
+
+    Some solution of the linear program with the largest T gives job l exactly T_max, and everything is
+    given out, so nobody can simply have more; but the check fails, since the floor of another job is above
+    T_max.
+    """
+
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        jobs = demand.shape[1]
+        shares = fair_shares(demand, slots, groups, policy)
+        level = shares.aggregate.min(axis=1)
+        total = shares.aggregate.sum(axis=1)
+        base = shares.held.sum(axis=2)
+        for i in range(jobs):
+            others = [x for x in range(jobs) if x != i]
+            alone = (shares.capacity + shares.need[:, others].sum(1)).min(1) + base[:, others].sum(1)
+            mask = (shares.aggregate[:, i] > level) & (shares.least[:, i] <= level)
+            mask &= (shares.least[:, others] > level[:, None]).any(axis=1)
+            mask &= alone >= total - level
+            if policy == "sig-gamf":  # line 15 asks for any free site at all
+                mask &= total == slots.sum(axis=1) * unit(jobs)
+            yield (
+                mask,
+                {
+                    "job": i,
+                    "aggregates": lambda b: texts(shares.aggregate[b], jobs),
+                    "level": lambda b: texts([level[b]], jobs)[0],
+                },
+            )
+
+    return flaw
+
+
+def _with_solution(found: Search) -> Search:
+    """Add the aggregates of a solution with the largest T that stops the job."""
+    instance = dict(found.found or {})
+    demand, slots, groups, policy = read_instance(instance)
+    proof = prove(demand, slots, groups, policy)
+    level = Fraction(instance["level"])
+    solution = [max(level, floor) for floor in proof.floors]
+    for i in range(len(demand)):
+        if i != instance["job"]:
+            solution[i] = most_beside(proof, solution, i)
+    return found._replace(found=instance | {"solution": [str(x) for x in solution]})
+
+
+def confirm_printed_check(instance: Shown) -> bool:
+    """Whether the solution stated is one of the linear program, and stops a job that can get more."""
+    demand, slots, groups, policy = read_instance(instance)
+    proof = prove(demand, slots, groups, policy)
+    level, job = min(proof.aggregates), instance["job"]
+    solution = [Fraction(text) for text in instance["solution"]]
+    feasible = all(
+        sum(max(x - sum(held) - row[s], Fraction(0)) for x, held, row in zip(*rows, strict=True)) <= capacity
+        for rows in [(solution, proof.held, proof.need)]
+        for s, capacity in enumerate(proof.capacity)
+    )
+    everything = total_flow(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)))[0]
+    return (
+        feasible
+        and all(x >= max(level, floor) for x, floor in zip(solution, proof.floors, strict=True))
+        and sum(solution) == everything
+        and solution[job] == level < sum(demand[job])
+        and proof.aggregates[job] > level
+        and any(floor > level for i, floor in enumerate(proof.floors) if i != job)
+        and states(instance, "aggregates", proof.aggregates)
+        and instance["level"] == str(level)
+    )
+
+
+def check_printed(run: Run, policy: str) -> Finding:
+    """Algorithm 5 or 7 as printed: a solution at which its check is wrong, and how often that happens."""
+    found = search(policy, _printed_check(policy), steps_of(policy, run.small))
+    right, wrong, endless = run_programs(run, policy, count_programs(run), literal=True)
+    meant = run_programs(run, policy, count_programs(run), literal=False)
+    figures = {
+        "printed_right": right,
+        "printed_wrong": wrong,
+        "printed_endless": endless,
+        "meant_right": meant[0],
+    }
+    text = f"with HiGHS, printed: {wrong} wrong"
+    text += f", {endless} without end" if endless else ""
+    text += (
+        f' of {right + wrong + endless:,} random instances; meant (">= T_max"): {meant[1] + meant[2]} wrong'
+    )
+    if found.found is None:
+        return Finding(judge(not wrong + endless), text, figures=figures)
+    verdict = CORRECTED if not meant[1] + meant[2] else REFUTED
+    return found_flaw(
+        _with_solution(found), verdict, f"the job can get more than T_max, and is stopped; {text}", **figures
+    )
+
+
+def check_completion(run: Run, policies: Sequence[str], count: int) -> Finding:
+    """Algorithms 6 and 8 against the basic allocation and the linear program."""
+    checked = 0
+    moved = lost = short = 0.0
+    raised = 0
+    for number, (demand, slots, groups) in enumerate(
+        draw_instances(run.rng, policies[0] in SINGLE, count, 1)
+    ):
+        tasks, capacity, policy = demand[0], slots[0], policies[number % len(policies)]
+        if not tasks.any():
+            continue
+        floors = floors_of(tasks, capacity, groups, policy)
+        basic, matrix = max_min(tasks, pad(groups), capacity, floors=floors)
+        aggregates, allocation, rate = completion_shares(tasks, pad(groups), capacity, floors=floors)
+        order = np.argsort(tasks.sum(axis=1), kind="stable")
+        first = int(next(i for i in order if tasks[i].any()))
+        busy = tasks[first] > 0
+        before = float((matrix[first].sum(axis=1)[busy] / tasks[first][busy]).min())
+        given = floors if floors is not None and floors.ndim == 2 else None
+        best = linear_completion_shares(tasks, pad(groups), capacity, aggregates, floors=given)[1][first]
+        sums = allocation.sum(axis=(1, 2))
+        moved = max(moved, float(np.abs(sums - basic).max()), float(np.abs(aggregates - basic).max()))
+        lost = max(lost, before - float(rate[first]))
+        short = max(short, abs(float(best - rate[first])))
+        raised += float(rate[first]) > before + LEVELS
+        checked += 1
+    figures = {
+        "checked": checked,
+        "largest_change_of_an_aggregate": moved,
+        "largest_loss_of_the_first_y": lost,
+        "largest_difference_to_the_program": short,
+        "first_y_raised": raised,
+    }
+    good = moved < CLOSE and lost < CLOSE and short < 10 * LEVELS
+    text = f"{checked:,} random instances: aggregates move by {moved:.0e} slots at most; the first job's y is"
+    text += f" the program's optimum (within {short:.0e}), above the basic allocation's in {raised:,}"
+    return Finding(judge(good), text, figures=figures)

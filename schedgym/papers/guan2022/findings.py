@@ -1,0 +1,50 @@
+"""The thesis, its policies, and how findings about shares are stated and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from schedgym.papers import HOLDS, REFUTED, Finding, Shown, Verdict, get_paper
+from schedgym.papers.guan2022.share_search import Search
+
+__all__ = [
+    "CLOSE",
+    "LEVELS",
+    "NAMES",
+    "PAPER",
+    "found_flaw",
+    "found_nothing",
+    "read_instance",
+    "states",
+]
+
+PAPER = get_paper("guan2022")
+NAMES = {"imf": "IMF", "amf": "AMF", "sig-amf": "SIG-AMF", "gamf": "GAMF", "sig-gamf": "SIG-GAMF"}
+CLOSE = 1e-9  # of the solvers' floating-point shares, in slots
+LEVELS = 1e-6  # levels of up to six jobs are multiples of 1/360 slots
+
+
+def read_instance(instance: Shown) -> tuple[list[list[int]], list[int], list[list[int]], str]:
+    """Demand, slots, groups and policy of an instance that a finding shows."""
+    return instance["demand"], instance["slots"], instance["groups"], instance["policy"]
+
+
+def states(instance: Shown, name: str, values: Iterable[Fraction]) -> bool:
+    """Whether an instance says these values, if it says any."""
+    return name not in instance or instance[name] == [str(x) for x in values]
+
+
+def found_flaw(found: Search, verdict: Verdict = REFUTED, more: str = "", **figures: Any) -> Finding:
+    """The finding of a search that has a counterexample."""
+    text = f"the smallest in {found.looked()}" + (f"; {more}" if more else "")
+    counted = {"enumerated": found.enumerated, "complete": found.complete()} | figures
+    return Finding(verdict, text, counterexample=found.found, figures=counted)
+
+
+def found_nothing(found: Search, more: str = "", **figures: Any) -> Finding:
+    """The finding of a search that has none."""
+    text = f"none against it: {found.looked()}" + (f"; {more}" if more else "")
+    counted = {"enumerated": found.enumerated, "random": found.drawn, "complete": found.complete()}
+    return Finding(HOLDS, text, figures=counted | figures)

@@ -1,0 +1,281 @@
+"""Properties of fair shares: claims that are registered for one policy after another."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from schedgym.papers import HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
+from schedgym.papers.guan2022.findings import (
+    CLOSE,
+    LEVELS,
+    NAMES,
+    PAPER,
+    found_flaw,
+    found_nothing,
+    read_instance,
+    states,
+)
+from schedgym.papers.guan2022.reference import (
+    Floats,
+    Groups,
+    Integers,
+    demand_rows,
+    fair_shares,
+    pad,
+    prove,
+    satisfies_definition,
+    single_sites,
+    unit,
+    useful_range,
+    water_shares,
+)
+from schedgym.papers.guan2022.share_search import (
+    SINGLE,
+    draw_instances,
+    draw_lies,
+    enumerate_lies,
+    envy,
+    pareto,
+    search,
+    steps_of,
+    total_flow,
+    unfair,
+)
+from schedgym.solvers.max_min import isolated_share, max_min, water_filling
+
+__all__ = [
+    "at_associated",
+    "confirm_balance",
+    "confirm_below_floors",
+    "floors_of",
+    "register_fairness",
+    "register_properties",
+    "spread_of",
+]
+
+
+def _confirm_pareto(instance: Shown) -> bool:
+    demand, slots, groups, policy = read_instance(instance)
+    most = int(total_flow(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)))[0])
+    if policy == "imf":
+        return float(water_filling(slots, demand).sum()) < most - LEVELS
+    return sum(prove(demand, slots, groups, policy).aggregates) < most
+
+
+def _confirm_envy(instance: Shown) -> bool:
+    demand, slots, groups, policy = read_instance(instance)
+    i, other = instance["job"], instance["envies"]
+    if policy == "imf":
+        share = water_filling(slots, demand)
+        return float(np.minimum(share[other], demand[i]).sum() - share[i].sum()) > LEVELS
+    own = prove(demand, slots, groups, policy).aggregates
+    useful = useful_range(demand, slots, groups, policy, other, demand[i])[policy != "sig-gamf"]
+    return states(instance, "aggregates", own) and instance["useful"] == str(useful) and useful > own[i]
+
+
+def _confirm_lie(instance: Shown) -> bool:
+    demand, slots, groups, policy = read_instance(instance)
+    i = instance["job"]
+    lying = [instance["report"] if x == i else row for x, row in enumerate(demand)]
+    if policy == "imf":
+        useful = np.minimum(water_filling(slots, lying)[i], demand[i]).sum()
+        return float(useful - water_filling(slots, demand)[i].sum()) > LEVELS
+    honest = prove(demand, slots, groups, policy).aggregates
+    gets = useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
+    return (
+        states(instance, "aggregates", honest)
+        and states(instance, "aggregates_if_lying", prove(lying, slots, groups, policy).aggregates)
+        and instance["useful_if_lying"] == str(gets)
+        and gets > honest[i]
+    )
+
+
+def register_properties(policy: str, sources: Sequence[str], refuted: Sequence[str] = ()) -> None:
+    """Register: a policy is Pareto efficient, envy-free and strategy-proof.
+
+    Args:
+        policy: its name.
+        sources: of the three claims.
+        refuted: which of them are: "envy", "strategy".
+    """
+    name = NAMES[policy]
+
+    @claim(
+        PAPER,
+        f"{policy}-pareto",
+        text=f"{name} is Pareto efficient",
+        source=sources[0],
+        recorded=HOLDS,
+        confirm=_confirm_pareto,
+    )
+    def check_pareto(run: Run) -> Finding:
+        found = search(policy, pareto(policy), steps_of(policy, run.small), run.rng, run.small)
+        return found_nothing(found) if found.found is None else found_flaw(found)
+
+    @claim(
+        PAPER,
+        f"{policy}-envy",
+        text=f"{name} is envy-free",
+        source=sources[1],
+        recorded=REFUTED if "envy" in refuted else HOLDS,
+        confirm=_confirm_envy,
+    )
+    def check_envy(run: Run) -> Finding:
+        found = search(policy, envy(policy), steps_of(policy, run.small), run.rng, run.small)
+        if found.found is None:
+            return found_nothing(found)
+        return found_flaw(
+            found, more="so in every matrix with these aggregates" if policy == "sig-gamf" else ""
+        )
+
+    @claim(
+        PAPER,
+        f"{policy}-strategy",
+        text=f"{name} is strategy-proof",
+        source=sources[2],
+        recorded=REFUTED if "strategy" in refuted else HOLDS,
+        confirm=_confirm_lie,
+    )
+    def check_strategy(run: Run) -> Finding:
+        found = enumerate_lies(policy, steps_of(policy, run.small))
+        if found.found is None:
+            lie, drawn = draw_lies(policy, run.rng, run.small)
+            found = found._replace(found=lie, drawn=drawn)
+        figures = {"misreports": found.enumerated, "random": found.drawn, "complete": found.complete()}
+        looked = found.looked("misreports")
+        if found.found is None:
+            return Finding(HOLDS, f"none against it: {looked}", figures=figures)
+        more = "; so in every matrix with these aggregates" if policy == "sig-gamf" else ""
+        return Finding(
+            REFUTED, f"the smallest in {looked}{more}", counterexample=found.found, figures=figures
+        )
+
+
+def register_fairness(policy: str, name: str, text: str, source: str) -> None:
+    """Register: the shares of a policy are max-min fair, and the shipped solver finds them."""
+
+    @claim(PAPER, name, text=text, source=source, recorded=HOLDS, confirm=_confirm_unfair)
+    def check(run: Run) -> Finding:
+        found = search(policy, unfair(policy), steps_of(policy, run.small), run.rng, run.small)
+        if found.found is not None:
+            return found_flaw(found)
+        compared, right, kept = _compare_solver(run, policy, 600 if run.small else 20000)
+        figures = {"solver_compared": compared, "solver_right": right, "solver_floors_met": kept}
+        if right < compared or kept < compared:
+            return Finding(NOT_REPRODUCED, f"the shipped solver differs: {figures}", figures=figures)
+        more = f"the shipped solver gives the same in {compared:,}"
+        if policy == "amf":
+            same, brute = _brute_force()
+            figures |= {"brute_force": brute}
+            if same < brute:
+                return Finding(NOT_REPRODUCED, f"{brute - same} brute-force vectors differ", figures=figures)
+            more += f", brute force over matrices in {brute}"
+        return found_nothing(found, f"by Definition 4.1; {more}", **figures)
+
+
+def _confirm_unfair(instance: Shown) -> bool:
+    demand, slots, groups, policy = read_instance(instance)
+    shares = fair_shares(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)), policy)
+    return not satisfies_definition(shares)[0]
+
+
+def _compare_solver(run: Run, policy: str, count: int) -> tuple[int, int, int]:
+    """The shipped solver on random instances: how many, with the right aggregates, with floors met."""
+    compared = right = kept = 0
+    for demand, slots, groups in draw_instances(run.rng, policy in SINGLE, count // 20, 20):
+        jobs = demand.shape[1]
+        shares = fair_shares(demand, slots, groups, policy)
+        exact, least = shares.aggregate / unit(jobs), shares.least / unit(jobs)
+        for b in range(len(demand)):
+            floors = floors_of(demand[b], slots[b], groups, policy)
+            found, allocation = max_min(demand[b], pad(groups), slots[b], floors=floors)
+            same = (found == exact[b]).all() if floors is None else np.abs(found - exact[b]).max() <= CLOSE
+            sums = allocation.sum(axis=(1, 2))
+            met = (sums >= least[b] - CLOSE).all()
+            if policy == "sig-amf":
+                met = (allocation[:, :, 0] >= shares.held[b] / unit(jobs) - CLOSE).all()
+            compared, right, kept = compared + 1, right + bool(same), kept + bool(met)
+    return compared, right, kept
+
+
+def floors_of(demand: Integers, slots: Integers, groups: Groups, policy: str) -> Floats | None:
+    """The floors of a policy as the solvers take them."""
+    if policy == "sig-gamf":
+        return isolated_share(demand, pad(groups), slots)
+    if policy == "sig-amf":
+        return np.asarray(np.minimum(demand, slots[[group[0] for group in groups]] / len(demand)))
+    return None
+
+
+def _brute_force() -> tuple[int, int]:
+    """AMF of two jobs on two sites as the lexicographic maximum over all matrices in half slots.
+
+    Returns:
+        how many are equal, and how many were compared. All levels of two jobs are multiples of 1/2.
+    """
+    equal = compared = 0
+    for slots in ((1, 1), (1, 2), (2, 2), (1, 3)):
+        rows = demand_rows(single_sites(2), slots).tolist()
+        for first, second in itertools.combinations_with_replacement(rows, 2):
+            best = max(
+                sorted((a + b, c + d))
+                for a in range(2 * first[0] + 1)
+                for c in range(min(2 * second[0], 2 * slots[0] - a) + 1)
+                for b in range(2 * first[1] + 1)
+                for d in range(min(2 * second[1], 2 * slots[1] - b) + 1)
+            )
+            shares = fair_shares(np.array([[first, second]]), np.array([slots]), single_sites(2), "amf")
+            compared += 1
+            equal += best == sorted((2 * shares.aggregate[0] // unit(2)).tolist())
+    return equal, compared
+
+
+def confirm_below_floors(instance: Shown) -> bool:
+    """Whether a policy without floors gives other aggregates than the one with floors, or less than them."""
+    demand, slots, groups, policy = read_instance(instance)
+    own = prove(demand, slots, groups, policy).aggregates
+    if policy == "amf":
+        sig = prove(demand, slots, groups, "sig-amf").aggregates
+        return states(instance, "aggregates", own) and states(instance, "sig_amf", sig) and own != sig
+    floors = prove(demand, slots, groups, "sig-gamf").floors
+    return (
+        states(instance, "aggregates", own)
+        and states(instance, "isolated", floors)
+        and any(a < x for a, x in zip(own, floors, strict=True))
+    )
+
+
+def spread_of(aggregates: Integers) -> Integers:
+    """[B]: J^2 times the variance of the aggregates."""
+    jobs = aggregates.shape[1]
+    return np.asarray(jobs * (aggregates**2).sum(axis=1) - aggregates.sum(axis=1) ** 2)
+
+
+def _variance(values: Sequence[Fraction]) -> Fraction:
+    mean = sum(values, Fraction(0)) / len(values)
+    return sum(((x - mean) ** 2 for x in values), Fraction(0)) / len(values)
+
+
+def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
+    """Demand [..., M] if every task must run at the first site of its group."""
+    result = np.zeros((*demand.shape[:-1], sites), dtype=np.int64)
+    for k, group in enumerate(groups):
+        result[..., group[0]] += demand[..., k]
+    return result
+
+
+def confirm_balance(instance: Shown) -> bool:
+    """Whether the aggregates vary more than those of the policy compared."""
+    demand, slots, groups, policy = read_instance(instance)
+    own = prove(demand, slots, groups, policy).aggregates
+    tasks = at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()
+    if instance["compared"] == "imf":
+        shares = water_shares(np.array([tasks]), np.array([slots]))[0].sum(axis=1)
+        other = [Fraction(int(x), unit(len(demand))) for x in shares]
+    else:
+        other = prove(tasks, slots, single_sites(len(slots)), "amf").aggregates
+    return states(instance, "aggregates", own) and _variance(own) > _variance(other)

@@ -1,0 +1,474 @@
+"""Searches for instances in which a fair policy lacks a property, the smallest first.
+
+Instances are enumerated by jobs, sites, groups, slots in all, and tasks in all, in this order. Within a step
+(jobs, sites, groups, slots) the enumeration is complete up to names, since tasks of a group beyond the slots
+of its sites change nothing: an instance found is the smallest of the steps gone through. Random instances of
+up to 5 jobs and 4 sites follow.
+
+A *flaw* is a function of a batch, demand [B, J, K], slots [B, M] and groups, that yields masks [B] with what
+to say of the instances in them (values, or functions of the index in the batch). Only instances count in
+which every job has tasks and every group is used.
+
+An instance is a dict of plain values: ``policy``, ``slots`` per site, ``groups`` (lists of sites, numbered
+from 0), ``demand`` (tasks of each job in each group), and more by name; exact fractions are texts ("5/2").
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedgym.papers.guan2022.reference import (
+    Flags,
+    Groups,
+    Integers,
+    capacities,
+    demand_rows,
+    fair_shares,
+    isolated,
+    job_multisets,
+    least_useful,
+    most_useful,
+    outside_sets,
+    prove,
+    room_beside,
+    satisfies_definition,
+    settings,
+    single_sites,
+    unit,
+    useful_range,
+    water_shares,
+)
+
+__all__ = [
+    "SINGLE",
+    "Flaw",
+    "Search",
+    "Step",
+    "aggregates_of",
+    "below_floors",
+    "draw_instances",
+    "draw_lies",
+    "enumerate_lies",
+    "envy",
+    "enumerate_instances",
+    "pareto",
+    "search",
+    "steps_of",
+    "texts",
+    "total_flow",
+    "unfair",
+]
+
+SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
+GENEROUS = ("amf", "gamf")  # nothing is found even where a slot counts whatever task of the job could use it
+
+Flaw = Callable[[Integers, Integers, Groups], Iterator[tuple[Flags, Mapping[str, Any]]]]
+
+# (jobs, sites, groups): most slots, small and paper; then with groups of one site only
+GENERAL = {
+    (2, 1, 1): (7, 9),
+    (2, 2, 1): (7, 9),
+    (2, 2, 2): (7, 9),
+    (2, 2, 3): (5, 7),
+    (2, 3, 1): (7, 9),
+    (2, 3, 2): (6, 7),
+    (2, 3, 3): (4, 5),
+    (3, 1, 1): (7, 9),
+    (3, 2, 1): (7, 9),
+    (3, 2, 2): (6, 8),
+    (3, 2, 3): (4, 5),
+    (3, 3, 1): (6, 8),
+    (3, 3, 2): (5, 6),
+    (3, 3, 3): (3, 5),
+}
+ONE_SITE = {
+    (2, 1, 1): (8, 10),
+    (2, 2, 2): (8, 10),
+    (2, 3, 3): (7, 10),
+    (3, 1, 1): (8, 10),
+    (3, 2, 2): (7, 10),
+    (3, 3, 3): (6, 9),
+    (4, 1, 1): (4, 6),
+    (4, 2, 2): (0, 5),
+}
+
+
+class Step(NamedTuple):
+    """Instances of one size: so many jobs, sites, groups and slots in all; groups of one site, or any."""
+
+    jobs: int
+    sites: int
+    kinds: int
+    slots: int
+    single: bool
+
+
+def steps_of(policy: str, small: bool) -> list[Step]:
+    """The sizes that are enumerated for a policy, smallest first; the last ones with single sites only."""
+    sizes = ONE_SITE if policy in SINGLE else GENERAL
+    steps = []
+    for (jobs, sites, kinds), tops in sizes.items():
+        top = tops[0] if small else tops[1]
+        steps += [Step(jobs, sites, kinds, slots, policy in SINGLE) for slots in range(sites, top + 1)]
+        if (jobs, sites, kinds) == (3, 3, 3) and policy not in SINGLE:
+            most = 5 if small else 8
+            steps += [Step(jobs, sites, kinds, slots, True) for slots in range(top + 1, most + 1)]
+    return steps
+
+
+def enumerate_instances(step: Step, beyond: int = 0) -> Iterator[tuple[Integers, Integers, Groups]]:
+    """All instances of a step, batch by batch: demand [B, J, K], slots [B, M], groups."""
+    for groups, slots in settings(step.sites, step.kinds, step.slots, step.single):
+        rows = demand_rows(groups, slots, beyond)
+        demand = rows[job_multisets(len(rows), step.jobs)]
+        yield demand, _repeat(slots, len(demand)), groups
+
+
+def draw_instances(
+    rng: np.random.Generator, single: bool, chunks: int, size: int
+) -> Iterator[tuple[Integers, Integers, Groups]]:
+    """Random instances beyond the enumeration: 2 to 5 jobs, up to 4 sites of 1 to 9 slots, up to 5 groups."""
+    for _ in range(chunks):
+        jobs, sites = int(rng.integers(2, 6)), int(rng.integers(1, 5))
+        groups = single_sites(sites)
+        if not single:
+            lists = [g for n in range(1, sites + 1) for g in itertools.combinations(range(sites), n)]
+            count = int(rng.integers(1, min(len(lists), 5) + 1))
+            groups = tuple(lists[k] for k in sorted(rng.choice(len(lists), count, replace=False)))
+        shape = (size, jobs, len(groups))
+        demand = rng.integers(0, rng.integers(2, 11), shape) * (rng.random(shape) < 0.8)
+        yield demand, rng.integers(1, 10, (size, sites)), groups
+
+
+def _repeat(slots: Sequence[int], times: int) -> Integers:
+    return np.repeat(np.array([slots], dtype=np.int64), times, axis=0)
+
+
+def _amount(small: bool) -> tuple[int, int]:
+    """Chunks of random instances, and instances in each."""
+    return (20, 500) if small else (150, 5000)
+
+
+def texts(units: Iterable[int], jobs: int) -> list[str]:
+    """Amounts in units as fractions of slots."""
+    return [str(Fraction(int(x), unit(jobs))) for x in units]
+
+
+def _instance(policy: str, demand: Integers, slots: Sequence[int], groups: Groups) -> dict[str, Any]:
+    return {
+        "policy": policy,
+        "slots": [int(u) for u in slots],
+        "groups": [list(group) for group in groups],
+        "demand": demand.tolist(),
+    }
+
+
+class Search(NamedTuple):
+    """What a search found: the smallest instance with a flaw (or None), and what it looked at."""
+
+    found: dict[str, Any] | None
+    enumerated: int
+    drawn: int
+    steps: list[Step]
+
+    def looked(self, what: str = "instances") -> str:
+        """What was searched, in words; :meth:`complete` is exact."""
+        jobs = sorted({step.jobs for step in self.steps})
+        sites, slots = max(s.sites for s in self.steps), max(s.slots for s in self.steps)
+        span = "1 job" if jobs == [1] else f"{' to '.join(map(str, sorted({jobs[0], jobs[-1]})))} jobs"
+        text = f"{self.enumerated:,} {what} enumerated ({span}, up to {sites} sites, {slots} slots)"
+        return text + (f" and {self.drawn:,} random ones (up to 5 jobs, 4 sites)" if self.drawn else "")
+
+    def complete(self) -> dict[str, int]:
+        """Jobs, sites and groups in words: up to how many slots in all every instance was enumerated."""
+        return {
+            f"{s.jobs} jobs, {s.sites} sites, {s.kinds} groups{' of one site' if s.single else ''}": s.slots
+            for s in self.steps
+        }
+
+
+def search(
+    policy: str,
+    flaw: Flaw,
+    steps: Sequence[Step],
+    rng: np.random.Generator | None = None,
+    small: bool = True,
+    beyond: int = 0,
+) -> Search:
+    """The smallest instance with a flaw among some steps, else a random one.
+
+    Args:
+        policy: of the instances.
+        flaw: what is looked for.
+        steps: what is enumerated, smallest first.
+        rng: of the random instances; None for none.
+        small: fewer random instances.
+        beyond: by how many tasks the demands of a group may exceed the slots of its sites.
+    """
+    enumerated = 0
+    for number, step in enumerate(steps):
+        best: dict[str, Any] | None = None
+        for demand, slots, groups in enumerate_instances(step, beyond):
+            found, looked = _first(policy, demand, slots, groups, flaw)
+            enumerated += looked
+            if found is not None and (best is None or _tasks(found) < _tasks(best)):
+                best = found
+        if best is not None:
+            return Search(best, enumerated, 0, list(steps[: number + 1]))
+    drawn = 0
+    if rng is not None:
+        for demand, slots, groups in draw_instances(rng, policy in SINGLE, *_amount(small)):
+            found, looked = _first(policy, demand, slots, groups, flaw)
+            drawn += looked
+            if found is not None:
+                return Search(found, enumerated, drawn, list(steps))
+    return Search(None, enumerated, drawn, list(steps))
+
+
+def _tasks(instance: Mapping[str, Any]) -> int:
+    return sum(map(sum, instance["demand"]))
+
+
+def _first(
+    policy: str, demand: Integers, slots: Integers, groups: Groups, flaw: Flaw
+) -> tuple[dict[str, Any] | None, int]:
+    """The instance of a batch that has the flaw and the fewest tasks, and how many instances count."""
+    counts: Flags = (demand.max(axis=1) > 0).all(axis=1) & (demand.max(axis=2) > 0).all(axis=1)
+    demand, slots = demand[counts], slots[counts]
+    best: dict[str, Any] | None = None
+    if len(demand):
+        for mask, details in flaw(demand, slots, groups):
+            hits = np.flatnonzero(mask)
+            if hits.size:
+                b = int(hits[np.argmin(demand[hits].sum(axis=(1, 2)))])
+                found = _instance(policy, demand[b], slots[b].tolist(), groups)
+                found |= {name: value(b) if callable(value) else value for name, value in details.items()}
+                if best is None or _tasks(found) < _tasks(best):
+                    best = found
+    return best, len(demand)
+
+
+# flaws ---------------------------------------------------------------------------------------------
+
+
+def aggregates_of(demand: Integers, slots: Integers, groups: Groups, policy: str) -> Integers:
+    """A [B, J] in units, of any policy."""
+    if policy == "imf":
+        return np.asarray(water_shares(demand, slots).sum(axis=2))
+    return fair_shares(demand, slots, groups, policy).aggregate
+
+
+def total_flow(demand: Integers, slots: Integers, groups: Groups) -> Integers:
+    """[B]: the most that all jobs together can have, in slots."""
+    need = (demand @ outside_sets(groups, slots.shape[1])).sum(axis=1)
+    return np.asarray((capacities(slots) + need).min(axis=1))
+
+
+def pareto(policy: str) -> Flaw:
+    """Aggregates that sum to less than the maximum flow; otherwise none can grow at nobody's expense."""
+
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        total = aggregates_of(demand, slots, groups, policy).sum(axis=1)
+        yield total != total_flow(demand, slots, groups) * unit(demand.shape[1]), {}
+
+    return flaw
+
+
+def envy(policy: str) -> Flaw:
+    """Job ``job`` could use more of the allocation of job ``envies`` than it has.
+
+    SIG-GAMF: in every matrix with these aggregates. SIG-AMF: in some. AMF and GAMF: even if it could use the
+    other's slots for any of its tasks, in some matrix.
+    """
+
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        jobs = demand.shape[1]
+        pairs = list(itertools.permutations(range(jobs), 2))
+        if policy == "imf":
+            share = water_shares(demand, slots)
+            for i, other in pairs:
+                useful = np.minimum(share[:, other], demand[:, i] * unit(jobs)).sum(axis=1)
+                yield useful > share[:, i].sum(axis=1), {"job": i, "envies": other}
+            return
+        shares = fair_shares(demand, slots, groups, policy)
+        for i, other in pairs:
+            own = shares.aggregate[:, i]
+            if policy in GENEROUS:
+                mask = (room_beside(shares, (other,)) + shares.need[:, i]).min(axis=1) > own
+                mask &= shares.aggregate[:, other] > own
+            elif policy == "sig-amf":
+                mask = most_useful(shares, other, demand[:, i]) > own
+            else:
+                mask = most_useful(shares, other, demand[:, i]) > own
+                if mask.any():
+                    mask &= least_useful(shares, other, demand[:, i]) > own
+            yield (
+                mask,
+                {
+                    "job": i,
+                    "envies": other,
+                    "aggregates": lambda b: texts(shares.aggregate[b], jobs),
+                    "useful": lambda b, other=other, i=i: str(
+                        useful_range(
+                            demand[b].tolist(),
+                            slots[b].tolist(),
+                            groups,
+                            policy,
+                            other,
+                            demand[b, i].tolist(),
+                        )[policy != "sig-gamf"]
+                    ),
+                },
+            )
+
+    return flaw
+
+
+def below_floors(policy: str) -> Flaw:
+    """AMF: no matrix meets (4.3) and (4.4), else SIG-AMF had the same aggregates. GAMF: A_i < X_i."""
+
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        jobs = demand.shape[1]
+        free = fair_shares(demand, slots, groups, policy).aggregate
+        if policy == "amf":
+            other = fair_shares(demand, slots, groups, "sig-amf").aggregate
+            mask, name = (free != other).any(axis=1), "sig_amf"
+        else:
+            other = isolated(demand, slots, groups)
+            mask, name = (free < other).any(axis=1), "isolated"
+        yield (
+            mask,
+            {"aggregates": lambda b: texts(free[b], jobs), name: lambda b: texts(other[b], jobs)},
+        )
+
+    return flaw
+
+
+def unfair(policy: str) -> Flaw:
+    """Aggregates that Definition 4.1 does not call max-min fair, over the allocations with the floors."""
+
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        yield ~satisfies_definition(fair_shares(demand, slots, groups, policy)), {}
+
+    return flaw
+
+
+# lies ----------------------------------------------------------------------------------------------
+
+
+def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[int, Flags]]:
+    """Lies of the first job. ``demand`` [N, P, J, K]: its rows N with every choice P of the others' rows.
+
+    Yields:
+        the true row r, and [N, P]: whether the job can use more of what it gets if it reports row n
+        (as in :func:`envy`: in every matrix, in some, or with any of its tasks).
+    """
+    rows, choices, jobs, kinds = demand.shape
+    one = unit(jobs)
+    own = demand[:, 0, 0]
+    flat = demand.reshape(rows * choices, jobs, kinds)
+    if policy == "imf":
+        share = water_shares(flat, slots)[:, 0].reshape(rows, choices, kinds)
+        for r in range(rows):
+            yield r, np.minimum(share, own[r] * one).sum(axis=2) > share[r].sum(axis=1)
+        return
+    shares = fair_shares(flat, slots, groups, policy)
+    room = room_beside(shares, (0,)).reshape(rows, choices, -1)
+    aggregate = shares.aggregate[:, 0].reshape(rows, choices)
+    held = shares.held[:, 0].reshape(rows, choices, kinds)[:, 0]
+    for r in range(rows):
+        if policy in GENEROUS:
+            mask = (room + own[r] @ shares.outside * one).min(axis=2) > aggregate[r]
+            yield r, mask & (aggregate > aggregate[r])
+            continue
+        fixed = np.minimum(held, own[r] * one)
+        rest = (np.minimum(own, own[r]) * one - fixed) @ shares.outside
+        mask = (rest[:, None] + room).min(axis=2) + fixed.sum(axis=1)[:, None] > aggregate[r]
+        hits = np.argwhere(mask)
+        if policy == "sig-gamf" and len(hits):
+            lie, choice = hits.T
+            batch = ("demand", "held", "capacity", "need", "least", "aggregate")
+            lied = shares._replace(**{name: getattr(shares, name)[lie * choices + choice] for name in batch})
+            least = least_useful(lied, 0, np.repeat(own[[r]], len(hits), axis=0))
+            mask[lie, choice] = least > aggregate[r, choice]
+        yield r, mask
+
+
+def enumerate_lies(policy: str, steps: Sequence[Step]) -> Search:
+    """The smallest instance in which a job gains by misreporting its demand, among some steps.
+
+    Misreports are all demands up to the slots of each group's sites, upward and downward, also in groups
+    without tasks. Ties go to the lie that differs least from the truth.
+    """
+    enumerated = 0
+    for number, step in enumerate(steps):
+        best: dict[str, Any] | None = None
+        least = (0, 0)
+        for groups, slots in settings(step.sites, step.kinds, step.slots, step.single):
+            rows = demand_rows(groups, slots)
+            others = job_multisets(len(rows), step.jobs - 1)
+            demand = np.empty((len(rows), len(others), step.jobs, len(groups)), dtype=np.int64)
+            demand[:, :, 0] = rows[:, None]
+            demand[:, :, 1:] = rows[others]
+            enumerated += len(rows) * (len(rows) - 1) * len(others)
+            for r, mask in _gains(policy, demand, _repeat(slots, len(rows) * len(others)), groups):
+                for lie, choice in np.argwhere(mask & (demand[r].max(axis=2) > 0).all(axis=1)):
+                    truth = demand[r, choice]
+                    size = int(truth.sum()), int(np.abs(rows[lie] - rows[r]).sum())
+                    if best is None or size < least:
+                        best, least = _instance(policy, truth, slots, groups), size
+                        best |= {"job": 0, "report": rows[lie].tolist()}
+        if best is not None:
+            return Search(_with_gain(best), enumerated, 0, list(steps[: number + 1]))
+    return Search(None, enumerated, 0, list(steps))
+
+
+def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[str, Any] | None, int]:
+    """A random instance in which a random lie gains something, or None, and how many lies were tried."""
+    tried = 0
+    for demand, slots, groups in draw_instances(rng, policy in SINGLE, *_amount(small)):
+        counts: Flags = (demand.max(axis=2) > 0).all(axis=1)
+        demand, slots = demand[counts], slots[counts]
+        if not len(demand):
+            continue
+        lies, own = demand.copy(), demand[:, 0]
+        change = rng.integers(-5, 7, own.shape) * (rng.random(own.shape) < 0.6)
+        lies[:, 0] = np.maximum(own + change, 0)
+        one = unit(demand.shape[1])
+        tried += len(demand)
+        if policy == "imf":
+            useful = np.minimum(water_shares(lies, slots)[:, 0], own * one).sum(axis=1)
+            mask = useful > water_shares(demand, slots)[:, 0].sum(axis=1)
+        else:
+            honest = fair_shares(demand, slots, groups, policy).aggregate[:, 0]
+            lied = fair_shares(lies, slots, groups, policy)
+            if policy in GENEROUS:
+                mask = (room_beside(lied, (0,)) + own @ lied.outside * one).min(axis=1) > honest
+                mask &= lied.aggregate[:, 0] > honest
+            else:
+                mask = most_useful(lied, 0, own) > honest
+                if policy == "sig-gamf" and mask.any():
+                    mask &= least_useful(lied, 0, own) > honest
+        for b in np.flatnonzero(mask)[:1]:
+            found = _instance(policy, demand[b], slots[b].tolist(), groups)
+            return _with_gain(found | {"job": 0, "report": lies[b, 0].tolist()}), tried
+    return None, tried
+
+
+def _with_gain(found: dict[str, Any]) -> dict[str, Any]:
+    """A lie with the aggregates with and without it, and what the liar can use then."""
+    demand, slots, groups, policy, i = (found[key] for key in ("demand", "slots", "groups", "policy", "job"))
+    if policy == "imf":
+        return found
+    lying = [found["report"] if x == i else row for x, row in enumerate(demand)]
+    useful = useful_range(lying, slots, groups, policy, i, demand[i])[policy != "sig-gamf"]
+    return found | {
+        "aggregates": [str(x) for x in prove(demand, slots, groups, policy).aggregates],
+        "aggregates_if_lying": [str(x) for x in prove(lying, slots, groups, policy).aggregates],
+        "useful_if_lying": str(useful),
+    }

@@ -1,0 +1,336 @@
+"""Chapter 4: IMF, AMF and SIG-AMF, for tasks that can run at one site."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers.guan2022.algorithms import (
+    check_completion,
+    check_printed,
+    confirm_printed_check,
+    count_programs,
+    run_programs,
+)
+from schedgym.papers.guan2022.findings import (
+    LEVELS,
+    NAMES,
+    PAPER,
+    found_flaw,
+    found_nothing,
+    read_instance,
+    states,
+)
+from schedgym.papers.guan2022.properties import (
+    confirm_balance,
+    confirm_below_floors,
+    register_fairness,
+    register_properties,
+    spread_of,
+)
+from schedgym.papers.guan2022.reference import (
+    Flags,
+    Floats,
+    Groups,
+    Integers,
+    fair_shares,
+    least_useful,
+    most_useful,
+    pad,
+    prove,
+    satisfies_definition,
+    single_sites,
+    unit,
+    useful_range,
+    water_shares,
+)
+from schedgym.papers.guan2022.share_search import (
+    SINGLE,
+    Step,
+    aggregates_of,
+    below_floors,
+    draw_instances,
+    enumerate_instances,
+    search,
+    steps_of,
+    texts,
+)
+from schedgym.solvers.max_min import completion_shares, water_filling
+
+__all__: list[str] = []
+
+
+@claim(
+    PAPER,
+    "water-filling-example",
+    text="of demands <2, 4, 10, 40> on 20 slots the max-min fair vector is <2, 4, 7, 7>, not <2, 3, 7, 8>",
+    source="section 4.1",
+    recorded=HOLDS,
+)
+def _check_water_filling(run: Run) -> Finding:
+    found = water_filling(20, [2, 4, 10, 40]).tolist()
+    shares = fair_shares(np.array([[[2], [4], [10], [40]]]), np.array([[20]]), ((0,),), "amf")
+    other = shares._replace(aggregate=np.array([[2, 3, 7, 8]]) * unit(4))
+    fair = bool(satisfies_definition(shares)[0]), bool(satisfies_definition(other)[0])
+    right = found == [2.0, 4.0, 7.0, 7.0] and fair == (True, False)
+    verdict = judge(right)
+    return Finding(
+        verdict, f"the solver gives {found}, fair by Definition 4.1: {fair[0]}; the other: {fair[1]}"
+    )
+
+
+def _confirm_imf_sharing(instance: Shown) -> bool:
+    demand, slots, _, _ = read_instance(instance)
+    floors = np.minimum(demand, np.array(slots) / len(demand))
+    return bool((water_filling(slots, demand) < floors - LEVELS).any())
+
+
+register_properties("imf", ["section 4.3"] * 3)
+
+
+@claim(
+    PAPER,
+    "imf-sharing",
+    text="IMF satisfies sharing incentive: a_ij >= min(d_ij, u_j / n)",
+    source="section 4.3",
+    recorded=HOLDS,
+    confirm=_confirm_imf_sharing,
+)
+def _check_imf_sharing(run: Run) -> Finding:
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        one = unit(demand.shape[1])
+        floor = np.minimum(demand * one, slots[:, None] * (one // demand.shape[1]))
+        yield (water_shares(demand, slots) < floor).any(axis=(1, 2)), {}
+
+    found = search("imf", flaw, steps_of("imf", run.small), run.rng, run.small)
+    return found_nothing(found) if found.found is None else found_flaw(found)
+
+
+register_fairness(
+    "amf",
+    "amf-achievable",
+    "there is an AMF allocation, and its vector of aggregates is unique",
+    "Lemmas 4.1, 4.2, Theorem 4.2",
+)
+
+
+def _confirm_two_matrices(instance: Shown) -> bool:
+    demand, slots, groups, policy = read_instance(instance)
+    tasks = [d if k == instance["group"] else 0 for k, d in enumerate(demand[instance["job"]])]
+    spread = useful_range(demand, slots, groups, policy, instance["job"], tasks)
+    return spread[0] < spread[1] and states(instance, "least_and_most", spread)
+
+
+@claim(
+    PAPER,
+    "amf-matrix",
+    text="the allocation matrix of AMF may not be unique",
+    source="section 4.3.1",
+    recorded=HOLDS,
+    confirm=_confirm_two_matrices,
+)
+def _check_amf_matrix(run: Run) -> Finding:
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        shares = fair_shares(demand, slots, groups, "amf")
+        jobs, kinds = demand.shape[1:]
+        for i, k in itertools.product(range(jobs), range(kinds)):
+            tasks = np.where(np.arange(kinds) == k, demand[:, i], 0)
+            least, most = least_useful(shares, i, tasks), most_useful(shares, i, tasks)
+            spread = np.stack([least, most], axis=1)
+            details = {"job": i, "group": k, "least_and_most": lambda b, s=spread: texts(s[b], jobs)}
+            yield least < most, details
+
+    found = search("amf", flaw, steps_of("amf", run.small))
+    if found.found is None:
+        return Finding(NOT_REPRODUCED, f"unique in {found.looked()}")
+    text = f"the smallest in {found.looked()} in which a job can have more or less of a site"
+    return Finding(HOLDS, text, witness=found.found)
+
+
+register_properties("amf", ["Theorem 4.3", "Theorem 4.4", "Theorem 4.5"])
+
+
+def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
+    """Random AMF instances: demand [J, M], an AMF matrix, and one for the case that job 0 lies."""
+    for demand, slots, groups in draw_instances(run.rng, True, 40 if run.small else 1500, 20):
+        for tasks, capacity in zip(demand, slots, strict=True):
+            lie = tasks.copy()
+            lie[0] = np.maximum(tasks[0] + run.rng.integers(-5, 7, tasks.shape[1]), 0)
+            turns = [run.rng.permutation(len(tasks)) for _ in range(2)]
+            matrices = [
+                completion_shares(case, pad(groups), capacity, order=turn)[1][:, :, 0]
+                for case, turn in zip((tasks, lie), turns, strict=True)
+            ]
+            yield tasks, matrices[0], matrices[1]
+
+
+@claim(
+    PAPER,
+    "amf-lying-per-site",
+    text="when a job lies, the useful allocations of all jobs together grow at no site",
+    source="Lemma 4.3, Corollary 4.1",
+    recorded=HOLDS,
+)
+def _check_lemma_4_3(run: Run) -> Finding:
+    checked, grown = 0, 0.0
+    for demand, honest, lying in _lying_matrices(run):
+        checked += 1
+        grown = max(grown, float((np.minimum(lying, demand) - honest).sum(axis=0).max()))
+    figures = {"checked": checked, "largest_growth": grown}
+    text = (
+        f"{checked:,} random lies, matrices in random order of Algorithm 6: largest growth {grown:.1e} slots"
+    )
+    return Finding(judge(grown < LEVELS), text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "amf-lying-spreads",
+    text="if a job benefits, also at site j, and an honest job loses at site j, then the latter benefits too",
+    source="Lemma 4.4",
+    recorded=HOLDS,
+)
+def _check_lemma_4_4(run: Run) -> Finding:
+    checked = met = broken = 0
+    for demand, honest, lying in _lying_matrices(run):
+        change = np.minimum(lying, demand) - honest
+        total = change.sum(axis=1)
+        checked += 1
+        for h, k in itertools.permutations(range(len(demand)), 2):
+            if k and total[h] > LEVELS and ((change[h] > LEVELS) & (change[k] < -LEVELS)).any():
+                met += 1
+                broken += bool(total[k] < LEVELS)
+    text = (
+        f"{checked:,} random lies: {met:,} times the conditions hold, {broken} times the job does not benefit"
+    )
+    figures = {"checked": checked, "conditions_met": met, "broken": broken}
+    return Finding(judge(met and not broken), text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "amf-sharing",
+    text="AMF can violate the sharing incentive property",
+    source="Theorem 4.6",
+    recorded=HOLDS,
+    confirm=confirm_below_floors,
+)
+def _check_amf_sharing(run: Run) -> Finding:
+    example, slots, groups = [[2, 2], [0, 3]], [4, 4], single_sites(2)
+    own = prove(example, slots, groups, "amf").aggregates
+    spread = useful_range(example, slots, groups, "amf", 0, [0, 2])
+    sig = prove(example, slots, groups, "sig-amf").aggregates
+    if own != [3, 3] or sum(spread) != 2 or spread[0] != spread[1] or sig != [4, 2]:
+        return Finding(
+            NOT_REPRODUCED, f"the proof's example has aggregates {own}, {spread} of site B, SIG-AMF {sig}"
+        )
+    found = search("amf", below_floors("amf"), steps_of("amf", run.small))
+    if found.found is None:
+        return Finding(NOT_REPRODUCED, f"no instance: {found.looked()}")
+    text = (
+        "the proof's example: aggregates (3, 3), job 1 has 1 slot of site B in every matrix, SIG-AMF (4, 2)"
+    )
+    text += f"; the smallest in {found.looked()} in which no matrix meets (4.3) and (4.4)"
+    return Finding(HOLDS, text, witness=found.found)
+
+
+@claim(
+    PAPER,
+    "amf-balance",
+    text="aggregates are more balanced under AMF than under IMF (at every decision no larger deviation)",
+    source="section 4.7",
+    recorded=HOLDS,
+    confirm=lambda instance: confirm_balance(instance),
+)
+def _check_amf_balance(run: Run) -> Finding:
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        own, other = (aggregates_of(demand, slots, groups, policy) for policy in ("amf", "imf"))
+        yield (
+            spread_of(own) > spread_of(other),
+            {"associated": single_sites(slots.shape[1]), "compared": "imf"},
+        )
+
+    found = search("amf", flaw, steps_of("amf", run.small), run.rng, run.small)
+    return found_nothing(found) if found.found is None else found_flaw(found)
+
+
+register_properties("sig-amf", ["section 4.4.4"] * 3)
+register_fairness(
+    "sig-amf",
+    "sig-amf-sharing",
+    "max-min fair allocations under (4.3) and (4.4) exist and satisfy sharing incentive",
+    "section 4.4.4",
+)
+
+
+@claim(
+    PAPER,
+    "demand-beyond-slots",
+    text="where a demand exceeds the site's slots, the aggregates do not depend on by how much",
+    source="section 4.5.3",
+    recorded=HOLDS,
+)
+def _check_demand_beyond_slots(run: Run) -> Finding:
+    sizes = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (2, 3)]
+    top = 3 if run.small else 5
+    checked = {"amf": 0, "sig-amf": 0, "gamf": 0, "sig-gamf": 0}
+    broken = dict.fromkeys(checked, 0)
+    for policy, (jobs, sites) in itertools.product(checked, sizes):
+        single = policy in SINGLE
+        for kinds in (sites,) if single else range(1, min(2**sites, 4 if run.small and sites == 3 else 5)):
+            for slots in range(sites, top + 1):
+                if not single and (kinds > 2 or jobs > 2) and slots > 3:
+                    continue
+                for demand, amounts, groups in enumerate_instances(
+                    Step(jobs, sites, kinds, slots, single), beyond=2 if kinds < 3 else 1
+                ):
+                    most = np.array([amounts[0, list(group)].sum() for group in groups])
+                    own = aggregates_of(demand, amounts, groups, policy)
+                    cut = aggregates_of(np.minimum(demand, most), amounts, groups, policy)
+                    checked[policy] += len(demand)
+                    broken[policy] += int((own != cut).any(axis=1).sum())
+    text = ", ".join(f"{NAMES[policy]} {count:,}" for policy, count in checked.items())
+    figures = {f"checked_{policy}": count for policy, count in checked.items()}
+    if any(broken.values()):
+        return Finding(NOT_REPRODUCED, f"different aggregates: {broken}", figures=figures)
+    return Finding(HOLDS, f"the same with demands cut to the slots of their sites: {text}", figures=figures)
+
+
+@claim(
+    PAPER,
+    "algorithm-5",
+    text="Algorithm 5 computes AMF allocations",
+    source="section 4.5.1",
+    recorded=HOLDS,
+)
+def _check_algorithm_5(run: Run) -> Finding:
+    right, wrong, endless = run_programs(run, "amf", count_programs(run), literal=True)
+    text = f"as printed, with HiGHS: right in {right:,} of {right + wrong + endless:,} random instances"
+    return Finding(judge(not wrong + endless), text, figures={"right": right, "wrong": wrong})
+
+
+@claim(
+    PAPER,
+    "algorithm-5-sig",
+    text="Algorithm 5 with (4.3) and (4.4) computes SIG-AMF allocations",
+    source="section 4.5.1, Algorithm 5, line 13",
+    recorded=CORRECTED,
+    confirm=confirm_printed_check,
+)
+def _check_algorithm_5_sig(run: Run) -> Finding:
+    return check_printed(run, "sig-amf")
+
+
+@claim(
+    PAPER,
+    "algorithm-6",
+    text="Algorithm 6 keeps all aggregates and gives the first job the least estimated completion time",
+    source="section 4.5.2",
+    recorded=HOLDS,
+)
+def _check_algorithm_6(run: Run) -> Finding:
+    return check_completion(run, ("amf", "sig-amf"), count_programs(run))

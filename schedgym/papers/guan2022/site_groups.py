@@ -1,0 +1,299 @@
+"""Chapter 5: GAMF and SIG-GAMF, for tasks that can run at any site of a group."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers.guan2022.algorithms import (
+    check_completion,
+    check_printed,
+    confirm_printed_check,
+    count_programs,
+    run_programs,
+)
+from schedgym.papers.guan2022.findings import PAPER, found_flaw, found_nothing, read_instance, states
+from schedgym.papers.guan2022.properties import (
+    at_associated,
+    confirm_balance,
+    confirm_below_floors,
+    register_fairness,
+    register_properties,
+    spread_of,
+)
+from schedgym.papers.guan2022.reference import (
+    Flags,
+    Groups,
+    Integers,
+    merged_sites,
+    prove,
+    single_sites,
+)
+from schedgym.papers.guan2022.share_search import (
+    Search,
+    Step,
+    aggregates_of,
+    below_floors,
+    search,
+    steps_of,
+    texts,
+    total_flow,
+)
+
+__all__: list[str] = []
+
+
+register_fairness(
+    "gamf",
+    "gamf-achievable",
+    "there is a GAMF allocation, and its vector of aggregates is unique",
+    "Lemmas 5.1, 5.2, Theorem 5.1",
+)
+register_properties("gamf", ["Theorem 5.2", "Theorem 5.3", "Theorem 5.4"])
+
+
+@claim(
+    PAPER,
+    "gamf-sharing",
+    text="GAMF can violate the sharing incentive property",
+    source="section 5.3.4",
+    recorded=HOLDS,
+    confirm=confirm_below_floors,
+)
+def _check_gamf_sharing(run: Run) -> Finding:
+    found = search("gamf", below_floors("gamf"), steps_of("gamf", run.small))
+    if found.found is None:
+        return Finding(NOT_REPRODUCED, f"no instance: {found.looked()}")
+    return Finding(HOLDS, f"the smallest in {found.looked()} with A_i < X_i", witness=found.found)
+
+
+register_properties("sig-gamf", ["section 5.3.4"] * 3, ("envy", "strategy"))
+register_fairness(
+    "sig-gamf",
+    "sig-gamf-sharing",
+    "max-min fair allocations under (5.24) exist and satisfy sharing incentive",
+    "section 5.3.4",
+)
+
+
+def _confirm_differs(instance: Shown) -> bool:
+    demand, slots, groups, policy = read_instance(instance)
+    own, other = (prove(demand, slots, groups, p).aggregates for p in (policy, "sig-amf"))
+    return states(instance, "aggregates", own) and states(instance, "sig_amf", other) and own != other
+
+
+@claim(
+    PAPER,
+    "sig-gamf-is-sig-amf",
+    text="as AMF is GAMF with one available site per task, SIG-AMF is SIG-GAMF with one",
+    source="section 5.3.4",
+    recorded=REFUTED,
+    confirm=_confirm_differs,
+)
+def _check_sig_gamf_is_sig_amf(run: Run) -> Finding:
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        jobs = demand.shape[1]
+        own, other = (aggregates_of(demand, slots, groups, p) for p in ("sig-gamf", "sig-amf"))
+        details = {"aggregates": lambda b: texts(own[b], jobs), "sig_amf": lambda b: texts(other[b], jobs)}
+        yield (own != other).any(axis=1), details
+
+    found = search("sig-gamf", flaw, steps_of("sig-amf", run.small))
+    if found.found is None:
+        return found_nothing(found)
+    return found_flaw(found, more="(5.24) asks for the sum that (4.3) and (4.4) ask for, not site by site")
+
+
+# one job
+ALONE = [
+    Step(1, sites, kinds, slots, False)
+    for sites, kinds in ((1, 1), (2, 1), (2, 2), (2, 3))
+    for slots in range(sites, 6)
+]
+
+
+def _printed_domain(demand: Integers, slots: Integers, groups: Groups) -> tuple[Integers, Integers, Groups]:
+    """The instance that (5.2) to (5.4) describe without a_ijk >= 0: sites in a chain of groups are one."""
+    names = merged_sites(groups, slots.shape[1])
+    kept = sorted(set(names))
+    merged = np.stack(
+        [slots[:, [j for j, n in enumerate(names) if n == name]].sum(axis=1) for name in kept], axis=1
+    )
+    return demand, merged, tuple((kept.index(names[group[0]]),) for group in groups)
+
+
+def _with_matrix(found: Search) -> Search:
+    """Add a matrix [J][K][M] with the printed aggregates that satisfies (5.1) to (5.3)."""
+    instance = dict(found.found or {})
+    demand, slots, groups, _ = read_instance(instance)
+    keys = [(i, k, j) for i in range(len(demand)) for k, group in enumerate(groups) for j in group]
+    of_site = [[float(key[2] == j) for key in keys] for j in range(len(slots))]
+    pairs = list(itertools.product(range(len(demand)), range(len(groups))))
+    of_group = [[float(key[:2] == pair) for key in keys] for pair in pairs]
+    of_job = [[float(key[0] == i) for key in keys] for i in range(len(demand))]
+    result = linprog(
+        np.zeros(len(keys)),
+        A_ub=np.array(of_site + of_group + [[-x for x in row] for row in of_group]),
+        b_ub=np.array([*slots, *(demand[i][k] for i, k in pairs), *([0.0] * len(pairs))], dtype=np.float64),
+        A_eq=np.array(of_job),
+        b_eq=np.array([float(Fraction(text)) for text in instance["printed"]]),
+        bounds=(None, None),
+        method="highs",
+    )
+    matrix = [[["0"] * len(slots) for _ in groups] for _ in demand]
+    for (i, k, j), value in zip(keys, result.x, strict=True):
+        matrix[i][k][j] = str(Fraction(float(value)).limit_denominator(360))
+    return found._replace(found=instance | {"matrix": matrix})
+
+
+def _confirm_domain(instance: Shown) -> bool:
+    demand, slots, groups, _ = read_instance(instance)
+    matrix = [[[Fraction(text) for text in row] for row in rows] for rows in instance["matrix"]]
+    sums = [[sum(row, Fraction(0)) for row in rows] for rows in matrix]
+    rational = all(0 <= x <= d for a, b in zip(sums, demand, strict=True) for x, d in zip(a, b, strict=True))
+    rational &= all(
+        not row[j] or j in g
+        for rows in matrix
+        for row, g in zip(rows, groups, strict=True)
+        for j in range(len(slots))
+    )
+    feasible = all(sum(row[j] for rows in matrix for row in rows) <= u for j, u in enumerate(slots))
+    most = total_flow(np.array([demand]), np.array([slots]), tuple(map(tuple, groups)))[0]
+    return (
+        rational
+        and feasible
+        and states(instance, "aggregates", prove(demand, slots, groups, "gamf").aggregates)
+        and states(instance, "printed", [sum(row, Fraction(0)) for row in sums])
+        and sum(map(sum, sums)) > most
+    )
+
+
+@claim(
+    PAPER,
+    "rational-allocations",
+    text="(5.1) to (5.3) describe the allocations that are feasible and rational",
+    source="section 5.1; Algorithms 7 and 8; (5.23)",
+    recorded=CORRECTED,
+    confirm=_confirm_domain,
+)
+def _check_rational_allocations(run: Run) -> Finding:
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        jobs = demand.shape[1]
+        own = aggregates_of(demand, slots, groups, "gamf")
+        printed = aggregates_of(*_printed_domain(demand, slots, groups), "gamf")
+        details = {"aggregates": lambda b: texts(own[b], jobs), "printed": lambda b: texts(printed[b], jobs)}
+        yield (own != printed).any(axis=1), details
+
+    found = search("gamf", flaw, ALONE, beyond=2)
+    if found.found is None:
+        return found_nothing(found)
+    text = "a_ijk >= 0 is missing: a negative share at one site pays for slots of another that do not exist"
+    return found_flaw(_with_matrix(found), CORRECTED, text)
+
+
+def _confirm_endless(instance: Shown) -> bool:
+    demand, slots, groups, _ = read_instance(instance)
+    own = prove(demand, slots, groups, "gamf").aggregates
+    return len(own) == 1 and own[0] < sum(demand[0]) and own[0] < sum(slots)
+
+
+@claim(
+    PAPER,
+    "algorithm-7",
+    text="Algorithm 7 computes GAMF allocations",
+    source="section 5.4, Algorithm 7, lines 12 and 15",
+    recorded=CORRECTED,
+    confirm=_confirm_endless,
+)
+def _check_algorithm_7(run: Run) -> Finding:
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        own = aggregates_of(demand, slots, groups, "gamf")[:, 0]
+        yield (own < demand.sum(axis=(1, 2))) & (own < slots.sum(axis=1)), {}
+
+    found = search("gamf", flaw, ALONE, beyond=2)
+    right, wrong, endless = run_programs(run, "gamf", count_programs(run), literal=True)
+    meant = run_programs(run, "gamf", count_programs(run), literal=False)
+    figures = {
+        "printed_right": right,
+        "printed_wrong": wrong,
+        "printed_endless": endless,
+        "meant_right": meant[0],
+    }
+    text = f"with HiGHS, printed: {wrong} wrong, {endless} without end of {right + wrong + endless:,} random"
+    text += " instances; with the free site in the unfinished group (line 15), sums of d_lk (line 12) and"
+    text += f" a_ijk >= 0: {meant[1] + meant[2]} wrong"
+    if found.found is None:
+        return Finding(judge(not wrong + endless), text, figures=figures)
+    verdict = CORRECTED if not meant[1] + meant[2] else REFUTED
+    more = "a task waits and a site is free that cannot run it, so line 15 never lets the job go"
+    return found_flaw(found, verdict, f"{more}; {text}", **figures)
+
+
+@claim(
+    PAPER,
+    "algorithm-7-sig",
+    text="Algorithm 7 with (5.24) computes SIG-GAMF allocations",
+    source="section 5.4, Algorithm 7, line 16",
+    recorded=CORRECTED,
+    confirm=confirm_printed_check,
+)
+def _check_algorithm_7_sig(run: Run) -> Finding:
+    return check_printed(run, "sig-gamf")
+
+
+@claim(
+    PAPER,
+    "algorithm-8",
+    text="Algorithm 8 keeps all aggregates and gives the first job the least estimated completion time",
+    source="section 5.4",
+    recorded=HOLDS,
+)
+def _check_algorithm_8(run: Run) -> Finding:
+    return check_completion(run, ("gamf", "sig-gamf"), count_programs(run))
+
+
+@claim(
+    PAPER,
+    "gamf-balance",
+    text="with more available sites aggregates are more balanced (at every decision GAMF's than AMF's)",
+    source="section 5.6",
+    recorded=REFUTED,
+    confirm=confirm_balance,
+)
+def _check_gamf_balance(run: Run) -> Finding:
+    def compare(demand: Integers, slots: Integers, groups: Groups) -> tuple[Integers, Integers]:
+        tasks = at_associated(demand, groups, slots.shape[1])
+        alone = aggregates_of(tasks, slots, single_sites(slots.shape[1]), "amf")
+        return aggregates_of(demand, slots, groups, "gamf"), alone
+
+    def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        jobs = demand.shape[1]
+        own, other = compare(demand, slots, groups)
+        yield (
+            spread_of(own) > spread_of(other),
+            {
+                "compared": "amf",
+                "aggregates": lambda b: texts(own[b], jobs),
+                "amf": lambda b: texts(other[b], jobs),
+            },
+        )
+
+    def lower(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
+        own, other = (np.sort(found, axis=1) for found in compare(demand, slots, groups))
+        first = np.argmax(own != other, axis=1)[:, None]
+        yield (np.take_along_axis(own, first, 1) < np.take_along_axis(other, first, 1))[:, 0], {}
+
+    found = search("gamf", flaw, steps_of("gamf", run.small))
+    ordered = search("gamf", lower, steps_of("gamf", run.small), run.rng, run.small)
+    if found.found is None:
+        return found_nothing(found)
+    text = "what holds: sorted, GAMF's aggregates are lexicographically no lower, in all "
+    text += f"{ordered.enumerated + ordered.drawn:,} instances"
+    return found_flaw(
+        found, REFUTED, text if ordered.found is None else "not even lexicographically no lower"
+    )

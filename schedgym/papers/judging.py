@@ -1,0 +1,366 @@
+"""How claims are judged: findings of checks, comparisons of paired draws, rules that make verdicts of them.
+
+A comparison is a number with the 95% interval of the draws. Rules judge the interval as well as the number;
+a single draw has no interval, and its number decides alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.problem import Statement
+from schedgym.errors import SchedgymError, UnknownName
+from schedgym.evaluation.statements import (
+    CORRECTED,
+    HOLDS,
+    IN_PART,
+    NOT_REPRODUCED,
+    REFUTED,
+    Verdict,
+    examine,
+    judge_gain,
+)
+from schedgym.evaluation.statistics import bootstrap_interval, lower_is_better, ratio_interval
+from schedgym.papers.run import Played
+
+__all__ = [
+    "CORRECTED",
+    "HOLDS",
+    "IN_PART",
+    "NOT_REPRODUCED",
+    "NO_CLAIM",
+    "PERCENT",
+    "POINTS",
+    "REFUTED",
+    "Comparison",
+    "Confirm",
+    "Finding",
+    "Reading",
+    "Rule",
+    "Shown",
+    "Verdict",
+    "against",
+    "average",
+    "between",
+    "compare",
+    "confirm_finding",
+    "grows",
+    "judge",
+    "larger",
+    "level",
+    "lower",
+    "number",
+    "reading",
+    "readings",
+    "tell",
+    "verdict_of",
+    "where",
+]
+
+F8 = npt.NDArray[np.float64]
+Values = Sequence[float] | F8  # of each draw
+Shown = Mapping[str, Any]  # an instance, as a finding shows it
+Confirm = Callable[[Shown], bool]
+
+NO_CLAIM = "no claim"
+PERCENT, POINTS = "%", " points"
+SHOWN = 6  # comparisons that are told one by one
+DOUBLED = 1.0  # a change from which on percentages are told as factors
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What one run found.
+
+    Attributes:
+        verdict: of this run.
+        evidence: one line: what was searched or measured.
+        counterexample: the instance against the claim as printed: numbers, texts and lists of them, exact
+            fractions as texts ("5/2"). Required of "refuted" and "holds with a correction".
+        witness: the instance that proves a claim of existence.
+        figures: what was counted or measured, by name.
+    """
+
+    verdict: Verdict
+    evidence: str
+    counterexample: Shown | None = None
+    witness: Shown | None = None
+    figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """A claim of the paper about a figure, and what this run says of it.
+
+    Attributes:
+        claim: what the paper says, in our words.
+        measured: figures with intervals.
+        verdict: "holds", "in part" or "not reproduced".
+    """
+
+    claim: str
+    measured: str
+    verdict: str
+
+    def __post_init__(self) -> None:
+        if self.verdict not in (HOLDS, IN_PART, NOT_REPRODUCED):
+            raise UnknownName("verdict", self.verdict, (HOLDS, IN_PART, NOT_REPRODUCED))
+
+
+def judge(good: object) -> Verdict:
+    """Return "holds" where what was checked is true, else "not reproduced"."""
+    return HOLDS if good else NOT_REPRODUCED
+
+
+def verdict_of(verdicts: Iterable[str]) -> str:
+    """One verdict of several: "holds" or "not reproduced" if all are, "no claim" of none, else "in part"."""
+    found = set(verdicts)
+    if not found:
+        return NO_CLAIM
+    return found.pop() if len(found) == 1 else IN_PART
+
+
+def confirm_finding(name: str, finding: Finding, confirm: Confirm | None) -> None:
+    """Check that a verdict against the printed claim has an instance, and that every instance is confirmed.
+
+    Raises:
+        SchedgymError: a finding contradicts itself: its instance is missing or does not show what it should.
+    """
+    against = finding.verdict in (REFUTED, CORRECTED)
+    if against and finding.counterexample is None:
+        raise SchedgymError(f"{name}: {finding.verdict}, and no counterexample")
+    if not against and finding.counterexample is not None:
+        raise SchedgymError(f"{name}: {finding.verdict}, and a counterexample")
+    for instance in (finding.counterexample, finding.witness):
+        if instance is not None and (confirm is None or not confirm(instance)):
+            raise SchedgymError(f"{name}: {dict(instance)} is not confirmed")
+
+
+# comparisons -----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A share by which something differs from something else, or from 0.
+
+    Attributes:
+        name: what is compared with what; comparisons of one name are told together.
+        value: the share; nan: there is nothing to compare.
+        low, high: ends of its 95% interval; nan: there is none.
+        place: e.g. "at 50 servers".
+        unit: PERCENT of the other thing, or POINTS, where shares are subtracted.
+        verdict: of a rule.
+    """
+
+    name: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    place: str = ""
+    unit: str = PERCENT
+    verdict: str = NOT_REPRODUCED
+
+    @property
+    def above(self) -> bool:
+        """Whether it is above 0, significantly."""
+        return self.value > 0.0 and not self.low <= 0.0
+
+    @property
+    def below(self) -> bool:
+        """Whether it is below 0, significantly."""
+        return (-self).above
+
+    def __neg__(self) -> Comparison:
+        return dataclasses.replace(self, value=-self.value, low=-self.high, high=-self.low)
+
+    def __str__(self) -> str:
+        text = number(self.value, self.unit)
+        if not math.isnan(self.low):
+            # the interval is in the unit of the number, whatever its own size
+            factor = self.unit == PERCENT and self.value >= DOUBLED
+            ends = (_factor(end) if factor else _hundredths(end) for end in (self.low, self.high))
+            text += f" ({' to '.join(ends)})"
+        return f"{text} {self.place}".rstrip()
+
+
+def where(setting: Mapping[str, Any]) -> str:
+    """Place of a comparison, from swept parameters and their values."""
+    values = (f"{value:g}" if isinstance(value, float) else str(value) for value in setting.values())
+    return "at " + ", ".join(map(" ".join, zip(setting, values, strict=True))) if setting else ""
+
+
+def compare(name: str, own: Values, other: Values | float, place: str = "") -> Comparison:
+    """Mean of a value over that of another one, less 1.
+
+    Args:
+        name: of the comparison.
+        own: of each draw; draws in which one of the two is nan are left out.
+        other: of the same draws, or a constant.
+        place: of the comparison.
+    """
+    pair = np.column_stack(np.broadcast_arrays(np.asarray(own, dtype=float), other))
+    pair = pair[~np.isnan(pair).any(axis=1)]
+    if not len(pair) or pair[:, 1].mean() == 0.0:
+        return Comparison(name, math.nan, place=place)
+    change, base = pair[:, 0] - pair[:, 1], pair[:, 1]
+    return Comparison(name, float(change.mean() / base.mean()), *ratio_interval(change, base), place)
+
+
+def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Comparison]:
+    """A value of each draw compared with each of several others, by name."""
+    return [compare(f"{name} against {other}", own, values) for other, values in others.items()]
+
+
+def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> Comparison:
+    """Mean over the draws of what is a share, or a difference of shares, in each of them."""
+    return Comparison(name, float(np.mean(shares)), *bootstrap_interval(shares), place, unit)
+
+
+def grows(
+    name: str, values: Sequence[F8] | F8, unit: str = PERCENT, place: str = "", *, falls: bool = False
+) -> Comparison:
+    """Change from the first place to the last.
+
+    It holds if it is significant and no step turns back significantly, in part if only the former.
+
+    Args:
+        name: of the comparison.
+        values: [places, draws].
+        unit: PERCENT of each draw's value at the first place; POINTS: the values are shares.
+        place: of the comparison.
+        falls: whether it is a decrease that is claimed.
+    """
+    table = np.asarray(values, dtype=float)
+    if unit == PERCENT:
+        table = table / table[0] - 1.0
+    change = average(name, table[-1] - table[0], unit, place)
+    steps = [average(name, step, unit) for step in np.diff(table, axis=0)]
+    back = any(step.above if falls else step.below for step in steps)
+    verdict = (lower() if falls else larger())(change)
+    return dataclasses.replace(change, verdict=IN_PART if verdict == HOLDS and back else verdict)
+
+
+# rules -----------------------------------------------------------------------------------------------
+
+Rule = Callable[[Comparison], str]
+
+
+def between(least: float, most: float) -> Rule:
+    """Holds if the whole interval lies between two shares, in part if the number does."""
+
+    def rule(found: Comparison) -> str:
+        if not least <= found.value <= most:
+            return NOT_REPRODUCED
+        return IN_PART if found.low < least or found.high > most else HOLDS
+
+    return rule
+
+
+def level(share: float) -> Rule:
+    """Holds if the whole interval is within a share of 0, in part if the number is."""
+    return between(-share, share)
+
+
+def larger(by: float = 0.0, most: float = math.inf) -> Rule:
+    """Whether a number is as large as stated: see :func:`~schedgym.evaluation.statements.judge_gain`."""
+    return lambda found: judge_gain(found.value, found.low, by, most)
+
+
+def lower(by: float = 0.0) -> Rule:
+    """The rule of :func:`larger` for a decrease by a share."""
+    rule = larger(by)
+    return lambda found: rule(-found)
+
+
+# readings --------------------------------------------------------------------------------------------
+
+
+def reading(
+    claim: str, found: Iterable[Comparison], rule: Rule | None = None, *, what: str = "", more: str = ""
+) -> Reading:
+    """What comparisons say of a claim.
+
+    Args:
+        claim: in our words.
+        found: the comparisons.
+        rule: judges them; None: they have their verdicts.
+        what: is compared; before them.
+        more: behind them.
+    """
+    judged = [entry if rule is None else dataclasses.replace(entry, verdict=rule(entry)) for entry in found]
+    measured = (f"{what}: " if what else "") + tell(judged) + (f"; {more}" if more else "")
+    return Reading(claim, measured, verdict_of(entry.verdict for entry in judged))
+
+
+def readings(played: Played, claim: str, *statements: Statement) -> Reading:
+    """Whether a claim holds that a policy is better than others: all settings and rivals in one reading.
+
+    It holds where every statement does, with every rival and in every setting: the paired difference is
+    significant (95%) and as large as stated. It holds in part where some do, or the differences are smaller.
+
+    Args:
+        played: the runs, with all the policies.
+        claim: in our words.
+        statements: what is compared; their texts are not used.
+
+    Raises:
+        UnknownName: a policy was not run.
+    """
+    for policy in (name for said in statements for name in (said.policy, *said.rivals)):
+        if policy not in played.policies:
+            raise UnknownName("policy", policy, played.policies)
+    found = []
+    for entry in examine(played.frame, statements):
+        name = f"{entry.statement.policy} against {entry.rival}"
+        place = where(entry.setting)
+        gain = Comparison(name, entry.gain, entry.low, entry.high, place, verdict=entry.verdict)
+        found.append(-gain if lower_is_better(played.frame, entry.statement.metric) else gain)
+    metrics = dict.fromkeys(said.metric.replace("_", " ") for said in statements)
+    return reading(claim, found, what=", ".join(metrics))
+
+
+def tell(found: Sequence[Comparison]) -> str:
+    """Comparisons one by one if they are few, else the range of each name, or of all if names are many."""
+    groups: dict[str, list[Comparison]] = {}
+    for entry in found:
+        groups.setdefault(entry.name, []).append(entry)
+    if len(found) <= SHOWN:
+        return "; ".join(f"{name} {', '.join(map(str, own))}".lstrip() for name, own in groups.items())
+    if len(groups) > SHOWN:
+        first, last = (end(found, key=lambda entry: entry.value) for end in (min, max))
+        return f"from {first.name} {first} to {last.name} {last}, {_counted(found)}"
+    return "; ".join(f"{name} {_range(own)}, {_counted(own)}".lstrip() for name, own in groups.items())
+
+
+def number(value: float, unit: str = PERCENT) -> str:
+    """A share in words: points, or percent, or from a doubling on how many times as much."""
+    if math.isnan(value):
+        return "none to compare"
+    if unit == PERCENT and value >= DOUBLED:
+        return f"{_factor(value)} times"
+    return _hundredths(value) + unit
+
+
+def _range(found: Sequence[Comparison]) -> str:
+    values = [entry.value for entry in found]
+    ends = (number(end, found[0].unit) for end in (min(values), max(values)))
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _counted(found: Sequence[Comparison]) -> str:
+    return f"as claimed in {sum(entry.verdict == HOLDS for entry in found)} of {len(found)} cases"
+
+
+def _factor(share: float) -> str:
+    return f"{1.0 + share:,.0f}" if share >= 99.0 else f"{1.0 + share:.3g}"
+
+
+def _hundredths(share: float) -> str:
+    text = f"{100 * share:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text

@@ -1,0 +1,167 @@
+"""What the commands ``schedgym claims`` and ``schedgym reproduce`` run and print."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from schedgym.core.files import atomic_write
+from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.wording import make_console
+from schedgym.extras import require
+from schedgym.papers.claims import Result, check_claims, show
+from schedgym.papers.figures import reproduce
+from schedgym.papers.judging import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED
+from schedgym.papers.paper import Paper
+from schedgym.papers.registry import list_figures
+
+__all__ = ["print_claims", "print_figures"]
+
+COLOURS: dict[str, str] = {
+    HOLDS: "green",
+    CORRECTED: "yellow",
+    IN_PART: "yellow",
+    REFUTED: "red",
+    NOT_REPRODUCED: "magenta",
+}
+
+
+def print_claims(
+    names: Sequence[str] = (), scale: str = "small", seed: int = 0, path: str | Path | None = None
+) -> int:
+    """Check claims, print a table and the counterexamples, and write JSON if a file is named.
+
+    Args:
+        names: of papers or claims; none: all.
+        scale: "small" or "paper".
+        seed: of everything random.
+        path: file for the results.
+
+    Returns:
+        0 if every verdict found is the recorded one, else 1.
+    """
+    console = make_console()
+    escape = require("rich.markup").escape
+    began = time.perf_counter()
+    with console.status("") as status:
+
+        def tell(done: int, total: int, name: str) -> None:
+            status.update(escape(f"{done}/{total} {name}"))
+
+        results = check_claims(*names, scale=scale, seed=seed, progress=tell)
+    for paper in dict.fromkeys(result.claim.paper for result in results):
+        _print_paper(console, paper, [result for result in results if result.claim.paper == paper])
+    differing = [result for result in results if not result.as_recorded]
+    for result in differing:
+        text = f"{result.claim.name}: recorded {result.claim.recorded}, found {result.finding.verdict}"
+        console.print(escape(text), style="bold red", soft_wrap=True)
+    seconds = time.perf_counter() - began
+    console.print(
+        f"{len(results)} claims, scale {scale}, seed {seed}, {seconds:.1f} s; "
+        + (f"{len(differing)} not as recorded" if differing else "all verdicts as recorded")
+    )
+    if path is not None:
+        content = {
+            "claims": [result.to_dict() for result in results],
+            "manifest": make_manifest(seeds=[seed], scale=scale, names=list(names)),
+        }
+        with atomic_write(path) as stream:
+            stream.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+        console.print(escape(f"wrote {path}"), soft_wrap=True)
+    return 1 if differing else 0
+
+
+def _print_paper(console: Any, paper: Paper, results: Sequence[Result]) -> None:
+    escape = require("rich.markup").escape
+    table = require("rich.table").Table(
+        title=escape(f"{paper.key}: {paper.title}"),
+        title_justify="left",
+        title_style="bold",
+        box=require("rich.box").SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("claim", no_wrap=True)
+    table.add_column("source")
+    table.add_column("verdict")
+    table.add_column("evidence", ratio=1)
+    table.add_column("s", justify="right")
+    for result in results:
+        verdict = result.finding.verdict
+        colour = COLOURS[verdict]
+        mark = "" if result.as_recorded else f" (recorded: {result.claim.recorded})"
+        table.add_row(
+            escape(result.claim.short),
+            escape(result.claim.source),
+            f"[{colour}]{escape(verdict + mark)}[/{colour}]",
+            escape(result.finding.evidence),
+            f"{result.seconds:.1f}",
+        )
+    console.print(table)
+    for kind in ("counterexample", "witness"):
+        shown = [(r, getattr(r.finding, kind)) for r in results if getattr(r.finding, kind) is not None]
+        if shown:
+            console.print("Counterexamples" if kind == "counterexample" else "Witnesses", style="bold")
+        for result, instance in shown:
+            console.print(f"[bold]{escape(result.claim.short)}[/bold]: ", end="")
+            console.print(escape(result.claim.text), soft_wrap=True)
+            console.print("  " + escape(show(instance)), soft_wrap=True)
+    console.print()
+
+
+def print_figures(
+    names: Sequence[str] = (),
+    scale: str = "small",
+    folder: str | Path = "reproduced",
+    seed: int = 0,
+    n_jobs: int = -1,
+    again: bool = False,
+    show: bool = False,
+) -> int:
+    """Make figures, and print each claim beside what was measured.
+
+    Args:
+        names: of papers or figures; none: all.
+        scale: "small", "paper" or "tiny".
+        folder: for the files.
+        seed: of the workloads.
+        n_jobs: processes.
+        again: whether figures are made again that are there.
+        show: only list the figures.
+
+    Returns:
+        0, or 1 if a figure could not be made.
+    """
+    console = make_console()
+    escape = require("rich.markup").escape
+    if show:
+        table = require("rich.table").Table(box=require("rich.box").SIMPLE_HEAD, pad_edge=False)
+        for heading in ("figure", "source", "shows"):
+            table.add_column(heading)
+        for entry in list_figures(*names):
+            table.add_row(escape(entry.name), escape(entry.source), escape(entry.title))
+        console.print(table)
+        return 0
+
+    def tell(content: dict[str, Any], kept: bool) -> None:
+        if "error" in content:
+            text = f"{content['figure']} cannot be made: {content['error']}"
+            console.print(escape(text), style="bold red", soft_wrap=True)
+            return
+        note = "kept from an earlier run" if kept else f"{content['seconds']:.1f} s"
+        console.print(f"[bold]{escape(content['figure'])}[/bold] {escape(content['title'])} ({note})")
+        console.print(f"  {escape(content['sizes'])}", soft_wrap=True)
+        for reading in content["claims"]:
+            verdict = reading["verdict"]
+            console.print(f"  [{COLOURS[verdict]}]{verdict}[/]: {escape(reading['claim'])}", soft_wrap=True)
+            console.print(f"    {escape(reading['measured'])}", soft_wrap=True)
+        for remark in content["remarks"]:
+            console.print(f"  {escape(remark)}", soft_wrap=True, style="dim")
+
+    contents = reproduce(*names, scale=scale, folder=folder, seed=seed, n_jobs=n_jobs, again=again, tell=tell)
+    verdicts = [content.get("verdict", "not made") for content in contents]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+    console.print(f"{len(contents)} figures, scale {scale}, seed {seed}: {counts}; in {escape(str(folder))}/")
+    return int("not made" in verdicts)

@@ -1,0 +1,676 @@
+"""Section V: the bounds on the queuing delay, and the steps of their proofs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedgym.papers import CORRECTED, HOLDS, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers.noroozoliaee2014.instances import (
+    PAPER,
+    find_flaw,
+    read_instance,
+    tiny_instances,
+    total_delay,
+)
+from schedgym.papers.noroozoliaee2014.reference import (
+    SCHEMES,
+    Instance,
+    Measured,
+    Schedule,
+    Server,
+    Task,
+    at_once,
+    clusters,
+    draw,
+    feasible,
+    instances,
+    lower_bounds,
+    measure,
+    on_one,
+    optimum,
+    pairs,
+    random_schedule,
+    simulate,
+)
+from schedgym.papers.noroozoliaee2014.runs import play_instance
+from schedgym.papers.searches import Searched, found_against
+
+__all__: list[str] = []
+
+NAMED = tuple(name for name in SCHEMES if name != "bf-exec-before")  # the registered ones
+
+
+def _largest(instance: Instance) -> Server:
+    return max(task.cpu for task in instance.tasks), max(task.memory for task in instance.tasks)
+
+
+def _least(instance: Instance) -> Server:
+    return min(task.cpu for task in instance.tasks), min(task.memory for task in instance.tasks)
+
+
+def _alike(instance: Instance, demand: Server) -> Instance:
+    """The instance with one demand for all tasks."""
+    tasks = tuple(task._replace(cpu=demand[0], memory=demand[1]) for task in instance.tasks)
+    return instance._replace(tasks=tasks)
+
+
+class _Reading(NamedTuple):
+    """A form of the theorems: W <= (or >=) mu - beta k / lambda.
+
+    Attributes:
+        response: mu is the mean response time, else the mean execution time.
+        pick: of what the two resources allow.
+        every: k is the sum over the servers, else that of one server of size 1.
+        beta: there is the factor beta.
+    """
+
+    response: bool
+    pick: Callable[..., Any]
+    every: bool
+    beta: bool
+
+
+UPPER = _Reading(response=True, pick=min, every=True, beta=True)
+LOWER = _Reading(response=True, pick=min, every=True, beta=False)
+PRINTED_UPPER = _Reading(response=False, pick=max, every=False, beta=False)
+PRINTED_LOWER = _Reading(response=False, pick=min, every=False, beta=False)
+
+
+def _bound(instance: Instance, found: Measured, demand: Server, reading: _Reading) -> Fraction:
+    mu = found.response if reading.response else found.execution
+    k = (at_once if reading.every else on_one)(instance, demand, reading.pick)
+    return mu - (found.beta if reading.beta else 1) * k * found.gap
+
+
+def _upper(instance: Instance, found: Measured, reading: _Reading = UPPER) -> Fraction:
+    return _bound(instance, found, _largest(instance), reading)
+
+
+def _lower(instance: Instance, found: Measured, reading: _Reading = LOWER) -> Fraction:
+    return _bound(instance, found, _least(instance), reading)
+
+
+def _confirm_bound(side: str, reading: _Reading) -> Callable[[Shown], bool]:
+    """The bound in floating point, from the environment's own metrics of the registered BF-EXEC."""
+
+    def confirm(shown: Shown) -> bool:
+        instance = read_instance(shown)
+        measured = play_instance(instance, "bf-exec").metrics
+        demands = [[float(Fraction(x)) for x in shown[name]] for name in ("cpu", "memory")]
+        extreme = [(max if side == "upper" else min)(column) for column in demands]
+        servers = [[float(Fraction(x)) for x in server] for server in shown["servers"]]
+        if not reading.every:
+            servers = [[1.0, 1.0]]
+        k = sum(
+            math.floor(reading.pick(*(x / d + 1e-9 for x, d in zip(server, extreme, strict=True))))
+            for server in servers
+        )
+        service = sum(shown["execution"]) / len(shown["execution"])
+        mu = service + (measured["mean_delay"] if reading.response else 0.0)
+        factor = measured["beta"] if reading.beta else 1.0
+        bound = mu - factor * k * measured["makespan"] / len(instance.tasks)
+        stated = [float(Fraction(shown[name])) for name in ("W", "bound")]
+        if not np.allclose([measured["mean_delay"], bound], stated, rtol=0, atol=1e-9):
+            return False
+        below = stated[0] - stated[1]
+        return below > 1e-9 if side == "upper" else below < -1e-9
+
+    return confirm
+
+
+def _violation(side: str, reading: _Reading) -> Callable[[Instance], dict[str, Any] | None]:
+    """Whether BF-EXEC's schedule violates a form of a theorem."""
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        found = measure(instance, simulate(instance, "bf-exec").start)
+        bound = (_upper if side == "upper" else _lower)(instance, found, reading)
+        if (found.delay <= bound) if side == "upper" else (found.delay >= bound):
+            return None
+        return {
+            "W": str(found.delay),
+            "bound": str(bound),
+            "lambda": str(1 / found.gap),
+            "beta": str(found.beta),
+        }
+
+    return flaw
+
+
+class _Violations(NamedTuple):
+    """Random instances in which some schedule violates a form of a theorem."""
+
+    instances: int
+    schedules: int
+    printed: int  # mu the mean execution time
+    printed_response: int  # mu the mean response time
+    corrected: int
+
+
+def _violations(run: Run, side: str) -> _Violations:
+    """Both forms of a theorem under all schemes; the lower bound also under random schedules."""
+    bound = _upper if side == "upper" else _lower
+    printed = PRINTED_UPPER if side == "upper" else PRINTED_LOWER
+    forms = (printed, printed._replace(response=True), UPPER if side == "upper" else LOWER)
+    count, schedules = 2_000 if run.small else 20_000, 0
+    broken = [0, 0, 0]
+    for _ in range(count):
+        instance = draw(run.rng)
+        starts = [simulate(instance, name).start for name in NAMED]
+        if side == "lower":
+            starts += [random_schedule(run.rng, instance).start for _ in range(3)]
+        bad = [False] * len(forms)
+        for start in starts:
+            if None in start:
+                continue
+            found = measure(instance, start)
+            schedules += 1
+            for k, form in enumerate(forms):
+                limit = bound(instance, found, form)
+                bad[k] |= found.delay > limit if side == "upper" else found.delay < limit
+        broken = [total + one for total, one in zip(broken, bad, strict=True)]
+    return _Violations(count, schedules, *broken)
+
+
+def _theorem(run: Run, side: str, reading: _Reading, text: str) -> Finding:
+    """A theorem as printed: the smallest violation, and the corrected form on random instances."""
+    searched = find_flaw(tiny_instances(run), _violation(side, reading))
+    found = _violations(run, side)
+    evidence = f"and, under some scheme, {found.printed:,} of {found.instances:,} random ones"
+    evidence += f" ({found.printed_response:,} with mu the mean response time). {text}: violated in"
+    evidence += f" {found.corrected} of {found.schedules:,} schedules"
+    verdict = CORRECTED if not found.corrected else REFUTED
+    return found_against(verdict, searched, evidence, figures=found._asdict())
+
+
+@claim(
+    PAPER,
+    "theorem-5.1",
+    text="W <= mu - floor(max(1 / U_c, 1 / U_m)) / lambda",
+    source="Theorem 5.1",
+    recorded=CORRECTED,
+    confirm=_confirm_bound("upper", PRINTED_UPPER),
+)
+def _check_theorem_5_1(run: Run) -> Finding:
+    text = (
+        "W <= T - beta k_low / lambda, for schedulers that let nothing wait that fits, as all of the paper's"
+    )
+    return _theorem(run, "upper", PRINTED_UPPER, text)
+
+
+@claim(
+    PAPER,
+    "theorem-5.2",
+    text="W >= mu - floor(min(1 / L_c, 1 / L_m)) / lambda",
+    source="Theorem 5.2",
+    recorded=CORRECTED,
+    confirm=_confirm_bound("lower", PRINTED_LOWER),
+)
+def _check_theorem_5_2(run: Run) -> Finding:
+    return _theorem(run, "lower", PRINTED_LOWER, "W >= T - k_high / lambda, for any scheduler")
+
+
+@claim(
+    PAPER,
+    "theorem-5.2-single",
+    text="Theorem 5.2 holds as printed if there is one server, of size 1 (not said)",
+    source="Theorem 5.2",
+    recorded=HOLDS,
+)
+def _check_one_server(run: Run) -> Finding:
+    checked = broken = 0
+    for _ in range(1_000 if run.small else 10_000):
+        instance = draw(run.rng, servers=1)
+        starts = [simulate(instance, name).start for name in ("bf-exec", "ffd-dp", "fcfs")]
+        for start in (*starts, random_schedule(run.rng, instance).start):
+            found = measure(instance, start)
+            for response in (False, True):
+                checked += 1
+                limit = _lower(instance, found, PRINTED_LOWER._replace(response=response))
+                broken += found.delay < limit
+    figures = {"checked": checked, "broken": broken}
+    text = f"with both readings of mu, in {checked - broken:,} of {checked:,} cases"
+    return Finding(judge(not broken), text, figures=figures)
+
+
+def _same_demands() -> Iterator[Instance]:
+    """Three tasks of the same demands that are there at once, on two servers."""
+    for unit in (2, 3, 4):
+        for servers in clusters(2, unit):
+            for c, m in pairs(unit):
+                if any(c <= x and m <= y for x, y in servers):
+                    for lengths in itertools.product((1, 2), repeat=3):
+                        yield Instance(tuple(Task(0, e, c, m) for e in lengths), servers, unit)
+
+
+def _ingredient(name: str, text: str, side: str, reading: _Reading, why: str) -> None:
+    """Register a theorem that is corrected but for one ingredient."""
+    number = "5.1" if side == "upper" else "5.2"
+
+    @claim(
+        PAPER,
+        f"theorem-{number}-{name}",
+        text=f"Theorem {number} as corrected, but {text}",
+        source=f"Theorem {number}",
+        recorded=REFUTED,
+        confirm=_confirm_bound(side, reading),
+    )
+    def _check(run: Run) -> Finding:
+        cases: Iterable[Instance] = tiny_instances(run)
+        if name == "one-server" and side == "upper":
+            cases = itertools.chain(tiny_instances(run, 2), _same_demands())
+        return found_against(REFUTED, find_flaw(cases, _violation(side, reading)), why)
+
+
+_ingredient(
+    "max",
+    "with max(C_j / U_c, M_j / U_m)",
+    "upper",
+    UPPER._replace(pick=max),
+    "the scarcer resource decides how many tasks run",
+)
+_ingredient(
+    "one-server",
+    "with one server of size 1",
+    "upper",
+    UPPER._replace(every=False),
+    "two narrow servers may hold fewer tasks than one of size 1",
+)
+_ingredient(
+    "beta",
+    "without the factor beta",
+    "upper",
+    UPPER._replace(beta=False),
+    "while nothing waits, servers may be idle",
+)
+_ingredient(
+    "execution",
+    "with mu the mean execution time",
+    "upper",
+    UPPER._replace(response=False),
+    "lambda mu is then the mean number of running tasks only",
+)
+_ingredient(
+    "one-server",
+    "with one server of size 1",
+    "lower",
+    LOWER._replace(every=False),
+    "this alone makes the printed form false",
+)
+
+
+def _confirm_idle(shown: Shown) -> bool:
+    """By areas: W of the starts, 1 / lambda of the makespan, beta of the union of waiting times."""
+    instance = read_instance(shown)
+    start = shown["start"]
+    if not feasible(instance, Schedule(tuple(start), tuple(shown["server"]))):
+        return False
+    count = len(start)
+    ends = [s + e for s, e in zip(start, shown["execution"], strict=True)]
+    waits = set().union(*(range(a, s) for a, s in zip(shown["arrival"], start, strict=True)))
+    delay = Fraction(sum(start) - sum(shown["arrival"]), count)
+    response = delay + Fraction(sum(shown["execution"]), count)
+    k = sum(
+        min(
+            math.floor(Fraction(x) / max(Fraction(d) for d in shown[name]))
+            for x, name in zip(server, ("cpu", "memory"), strict=True)
+        )
+        for server in shown["servers"]
+    )
+    bound = response - Fraction(len(waits) * k, count)  # beta / lambda = the time in which tasks wait / tasks
+    return max(ends) > 0 and [str(delay), str(bound)] == [shown["W"], shown["bound"]] and delay > bound
+
+
+@claim(
+    PAPER,
+    "theorem-5.1-any-scheduler",
+    text="Theorem 5.1 as corrected, but for any scheduler",
+    source="Theorem 5.1",
+    recorded=REFUTED,
+    confirm=_confirm_idle,
+)
+def _check_any_scheduler(run: Run) -> Finding:
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        for late in itertools.product(range(3), repeat=len(instance.tasks)):
+            start = tuple(task.arrival + wait for task, wait in zip(instance.tasks, late, strict=True))
+            for server in itertools.product(range(len(instance.servers)), repeat=len(start)):
+                if feasible(instance, Schedule(start, server)):
+                    found = measure(instance, start)
+                    bound = _upper(instance, found)
+                    if found.delay > bound:
+                        shown = {"start": list(start), "server": list(server)}
+                        return shown | {"W": str(found.delay), "bound": str(bound)}
+        return None
+
+    text = "a scheduler may leave a task waiting beside a server that has room"
+    return found_against(REFUTED, find_flaw(tiny_instances(run, 1), flaw), text)
+
+
+# the steps of the proofs
+
+
+def _confirm_running(side: str) -> Callable[[Shown], bool]:
+    def confirm(shown: Shown) -> bool:
+        """Tasks at work, from the environment's schedule; the printed number from the shares."""
+        instance = read_instance(shown)
+        played = play_instance(instance, "bf-exec")
+        begins = [s for s in played.start if s is not None]
+        ends = [s + e for s, e in zip(begins, shown["execution"], strict=True)]
+        shares = [[Fraction(x) for x in shown[name]] for name in ("cpu", "memory")]
+        if side == "least":
+            printed = math.floor(max(1 / max(column) for column in shares))
+            return (
+                printed == shown["printed"]
+                and math.isclose(played.metrics["mean_running"], float(Fraction(shown["N_r"])))
+                and Fraction(shown["N_r"]) < printed
+            )
+        printed = math.floor(min(1 / min(column) for column in shares))
+        most = max(sum(s <= t < end for s, end in zip(begins, ends, strict=True)) for t in begins)
+        return printed == shown["printed"] and most == shown["N_r"] > printed
+
+    return confirm
+
+
+def _corrected(searched: Searched, text: str, schedules: int, broken: int) -> Finding:
+    """What is printed has a counterexample; what is meant fails in ``broken`` of some schedules."""
+    figures = {"schedules": schedules, "corrected": broken}
+    return found_against(CORRECTED if not broken else REFUTED, searched, text, figures=figures)
+
+
+def _running(run: Run, side: str) -> tuple[int, int]:
+    """The corrected numbers of running tasks, on random instances: schedules, violations."""
+    schedules = broken = 0
+    for _ in range(500 if run.small else 10_000):
+        instance = draw(run.rng)
+        for name in NAMED:
+            start = simulate(instance, name).start
+            if None in start:
+                continue
+            found = measure(instance, start)
+            schedules += 1
+            if side == "least":
+                broken += found.least is not None and found.least < at_once(instance, _largest(instance))
+            else:
+                broken += found.most > at_once(instance, _least(instance))
+    return schedules, broken
+
+
+@claim(
+    PAPER,
+    "running-at-least",
+    text="the number of running tasks is N_r >= floor(max(1 / U_c, 1 / U_m))",
+    source="Theorem 5.1, proof",
+    recorded=CORRECTED,
+    confirm=_confirm_running("least"),
+)
+def _check_running_least(run: Run) -> Finding:
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        found = measure(instance, simulate(instance, "bf-exec").start)
+        printed = on_one(instance, _largest(instance), max)
+        return {"N_r": str(found.running), "printed": printed} if found.running < printed else None
+
+    searched = find_flaw(tiny_instances(run), flaw)
+    schedules, broken = _running(run, "least")
+    text = f"at any time at which tasks wait, N_r >= k_low: violated in {broken} of {schedules:,} schedules"
+    return _corrected(searched, text, schedules, broken)
+
+
+@claim(
+    PAPER,
+    "running-at-most",
+    text="the number of running tasks is N_r <= floor(min(1 / L_c, 1 / L_m))",
+    source="Theorem 5.2, proof",
+    recorded=CORRECTED,
+    confirm=_confirm_running("most"),
+)
+def _check_running_most(run: Run) -> Finding:
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        found = measure(instance, simulate(instance, "bf-exec").start)
+        printed = on_one(instance, _least(instance))
+        return {"N_r": found.most, "printed": printed} if found.most > printed else None
+
+    searched = find_flaw(tiny_instances(run), flaw)
+    schedules, broken = _running(run, "most")
+    text = f"at any time N_r <= k_high, over all servers: violated in {broken} of {schedules:,} schedules"
+    return _corrected(searched, text, schedules, broken)
+
+
+def _confirm_little(name: str) -> Callable[[Shown], bool]:
+    def confirm(shown: Shown) -> bool:
+        """The environment's own averages of the registered BF-EXEC."""
+        measured = play_instance(read_instance(shown), "bf-exec").metrics
+        count = len(shown["execution"])
+        rate, service = count / measured["makespan"], sum(shown["execution"]) / count
+        if name == "N":
+            actual, printed = measured["mean_queued"] + measured["mean_running"], rate * service
+        else:
+            actual, printed = measured["mean_queued"], measured["mean_delay"] / rate
+        stated = [float(Fraction(shown[key])) for key in (name, "printed")]
+        return np.allclose([actual, printed], stated, rtol=0, atol=1e-9) and abs(stated[0] - stated[1]) > 1e-9
+
+    return confirm
+
+
+def _little(
+    run: Run,
+    name: str,
+    actual: Callable[[Measured], Fraction],
+    printed: Callable[[Measured], Fraction],
+    meant: Callable[[Measured], Fraction],
+    text: str,
+) -> Finding:
+    """A form of Little's law as printed, and as it holds exactly."""
+    schedules = broken = 0
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        found = measure(instance, simulate(instance, "bf-exec").start)
+        if actual(found) == printed(found):
+            return None
+        return {name: str(actual(found)), "printed": str(printed(found)), "lambda": str(1 / found.gap)}
+
+    searched = find_flaw(tiny_instances(run), flaw)
+    for _ in range(500 if run.small else 10_000):
+        instance = draw(run.rng)
+        for scheme in NAMED:
+            start = simulate(instance, scheme).start
+            if None not in start:
+                found = measure(instance, start)
+                schedules += 1
+                broken += actual(found) != meant(found)
+    evidence = (
+        f"{text} is exact in {schedules - broken:,} of {schedules:,} schedules, counted in each time unit"
+    )
+    return _corrected(searched, evidence, schedules, broken)
+
+
+@claim(
+    PAPER,
+    "littles-law",
+    text="the number of tasks in the system is N = lambda mu, mu being the average service time",
+    source="Theorems 5.1 and 5.2, proofs",
+    recorded=CORRECTED,
+    confirm=_confirm_little("N"),
+)
+def _check_little(run: Run) -> Finding:
+    return _little(
+        run,
+        "N",
+        lambda found: found.queued + found.running,
+        lambda found: found.execution / found.gap,
+        lambda found: found.response / found.gap,
+        "N = lambda T, with T = W + mu (lambda mu is N_r),",
+    )
+
+
+@claim(
+    PAPER,
+    "littles-law-queue",
+    text="Little's law of the queue is N_q = W / lambda",
+    source="Theorems 5.1 and 5.2, proofs",
+    recorded=CORRECTED,
+    confirm=_confirm_little("N_q"),
+)
+def _check_little_queue(run: Run) -> Finding:
+    return _little(
+        run,
+        "N_q",
+        lambda found: found.queued,
+        lambda found: found.delay * found.gap,
+        lambda found: found.delay / found.gap,
+        "N_q = lambda W",
+    )
+
+
+def _confirm_identical(extreme: Callable[[Instance], Server]) -> Callable[[Shown], bool]:
+    def confirm(shown: Shown) -> bool:
+        instance = read_instance(shown)
+        same = _alike(instance, extreme(instance))
+        delays = [
+            round(len(instance.tasks) * play_instance(one, "bf-exec").metrics["mean_delay"])
+            for one in (instance, same)
+        ]
+        wrong = delays[0] > delays[1] if extreme is _largest else delays[0] < delays[1]
+        return delays == [shown["delay"], shown["delay_if_identical"]] and wrong
+
+    return confirm
+
+
+def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Finding:
+    """Whether delays are the longest (shortest) if all tasks have the largest (least) demands."""
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        demand = extreme(instance)
+        same = _alike(instance, demand)
+        if same == instance or not any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
+            return None
+        own, other = (total_delay(one, simulate(one, "bf-exec").start) for one in (instance, same))
+        if (own <= other) if extreme is _largest else (own >= other):
+            return None
+        return {"delay": own, "delay_if_identical": other}
+
+    sizes = [(2, 3, 1, 1, 2), (3, 4, 0, 1, 2), (4, 2, 0, 1, 2)]
+    if not run.small:
+        sizes += [(2, 2, 1, 2, 2), (3, 2, 1, 2, 2), (4, 3, 0, 1, 2)]
+    searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
+    optimal = 0
+    count = 100 if run.small else 2_000
+    for _ in range(count):
+        instance = draw(run.rng, tasks=4, servers=2, longest=4)
+        demand = extreme(instance)
+        same = _alike(instance, demand)
+        if any(demand[0] <= x and demand[1] <= y for x, y in instance.servers):
+            own, other = optimum(instance)[0], optimum(same)[0]
+            optimal += own > other if extreme is _largest else own < other
+    text += f"; of optimal schedules it is true ({optimal} violations in {count:,} random instances)"
+    return found_against(REFUTED, searched, text, figures={"optimal_violations": optimal})
+
+
+@claim(
+    PAPER,
+    "identical-largest",
+    text="the queuing delay is the longest if all tasks have the largest demands",
+    source="Theorem 5.1, proof",
+    recorded=REFUTED,
+    confirm=_confirm_identical(_largest),
+)
+def _check_identical_largest(run: Run) -> Finding:
+    text = "a long task that is short of room waits until the short ones are done"
+    return _identical(run, _largest, text)
+
+
+@claim(
+    PAPER,
+    "identical-least",
+    text="the queuing delay is the shortest if all tasks have the least demands",
+    source="Theorem 5.2, proof",
+    recorded=REFUTED,
+    confirm=_confirm_identical(_least),
+)
+def _check_identical_least(run: Run) -> Finding:
+    text = "a long task that fits sooner delays the others"
+    return _identical(run, _least, text)
+
+
+def _confirm_cancel(shown: Shown) -> bool:
+    """Two feasible schedules, equal in all that the inequalities know, unequal in W."""
+    instance = read_instance(shown)
+    if not feasible(instance, Schedule(tuple(shown["start"]), tuple(shown["server"]))):
+        return False
+    if play_instance(instance, "bf-exec").start != shown["bf_exec_start"]:
+        return False
+    facts = []
+    for start in (shown["bf_exec_start"], shown["start"]):
+        ends = [s + e for s, e in zip(start, shown["execution"], strict=True)]
+        waits = set().union(*(range(a, s) for a, s in zip(shown["arrival"], start, strict=True)))
+        facts.append((max(ends), len(waits), Fraction(sum(start) - sum(shown["arrival"]), len(start))))
+    (end, waited, one), (other_end, other_waited, other) = facts
+    return (
+        (end, waited) == (other_end, other_waited) and [str(one), str(other)] == shown["W"] and one != other
+    )
+
+
+@claim(
+    PAPER,
+    "bounds-on-the-delay",
+    text="Theorems 5.1 and 5.2, as corrected, bound the average queuing delay",
+    source="abstract, sections I and V",
+    recorded=REFUTED,
+    confirm=_confirm_cancel,
+)
+def _check_cancel(run: Run) -> Finding:
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        start = simulate(instance, "bf-exec").start
+        if not total_delay(instance, start):
+            return None
+        _, schedule = optimum(instance)
+        own, other = (measure(instance, each) for each in (start, schedule.start))
+        if own.delay == other.delay or (own.gap, own.beta) != (other.gap, other.beta):
+            return None
+        return {
+            "bf_exec_start": list(start),
+            "start": list(schedule.start),
+            "server": list(schedule.server),
+            "W": [str(own.delay), str(other.delay)],
+        }
+
+    sizes = [(2, 3, 1, 1, 1), (3, 3, 0, 1, 1), (3, 2, 1, 1, 2)]
+    searched = find_flaw((one for sizes_ in sizes for one in instances(*sizes_)), flaw)
+    text = (
+        "T is W + mu, so W cancels: beta k_low <= lambda mu <= k_high is what they say. Below, two schedules"
+    )
+    text += " with the same lambda and beta"
+    return found_against(REFUTED, searched, text)
+
+
+@claim(
+    PAPER,
+    "lower-bounds",
+    text="pooled busy times, and shortest first on k_high machines, are lower bounds (ours, not the paper's)",
+    source="section V (in place of Theorem 5.2)",
+    recorded=HOLDS,
+)
+def _check_lower_bounds(run: Run) -> Finding:
+    count = 500 if run.small else 10_000
+    beaten = 0
+    share = {"pooled": Fraction(0), "batch": Fraction(0)}  # of the optimum, the largest
+    for n in range(count):
+        instance = draw(run.rng, tasks=4, servers=2, longest=4)
+        if n % 2:
+            together = tuple(task._replace(arrival=0) for task in instance.tasks)
+            instance = instance._replace(tasks=together)
+        best = Fraction(optimum(instance)[0], len(instance.tasks))
+        for name, bound in lower_bounds(instance).items():
+            beaten += bound > best
+            share[name] = max(share[name], bound / best if best else Fraction(0))
+    largest = {name: str(ratio) for name, ratio in share.items()}
+    figures = {"checked": count, "beaten": beaten, "largest_share": largest}
+    text = (
+        f"at most the optimum in all but {beaten} of {count:,} instances with up to 4 tasks; largest share of"
+    )
+    text += f" it: pooled {float(share['pooled']):.3f}, batch {float(share['batch']):.3f}"
+    return Finding(judge(not beaten), text, figures=figures)

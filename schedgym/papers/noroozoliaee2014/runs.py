@@ -1,0 +1,65 @@
+"""Runs of the registered policies: on small instances, and on the stand-in for the Google trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from schedgym.papers import Run
+from schedgym.papers.noroozoliaee2014.reference import Instance
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["play_instance", "play_rows", "sweep_policies"]
+
+ID = "schedgym/QueueDelay-v0"
+
+
+class _Played(NamedTuple):
+    """What a registered policy does in the environment: starts, servers, metrics."""
+
+    start: list[float | None]
+    server: list[int]
+    metrics: dict[str, float]
+
+
+def play_instance(instance: Instance, name: str) -> _Played:
+    """A registered policy on an instance."""
+    tasks, servers, unit = instance
+    rows = [(task.arrival, task.execution, task.cpu / unit, task.memory / unit) for task in tasks]
+    return play_rows(rows, [(c / unit, m / unit) for c, m in servers], name)
+
+
+def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float]], name: str) -> _Played:
+    """A registered policy on tasks (arrival, execution, cpu, memory) and servers (cpu, memory)."""
+    from schedgym.core.policy import make_policy
+    from schedgym.evaluation.runner import make_env
+    from schedgym.problems.queue_delay.metrics import fates, metrics, validate
+    from schedgym.problems.queue_delay.workload import make_workload
+
+    env = make_env(ID, {"tasks": len(tasks), "servers": len(servers)})
+    policy = make_policy(f"queue-delay/{name}")
+    observation, _ = env.reset(options={"workload": make_workload(tasks, servers)})
+    policy.reset(env.interface, np.random.default_rng(0))
+    ended = False
+    while not ended:
+        observation, _, terminated, truncated, _ = env.step(policy(observation))
+        ended = terminated or truncated
+    record = env.record()
+    validate(record)
+    fate = fates(record)
+    return _Played(fate["start"], fate["server"], metrics(record))
+
+
+def sweep_policies(run: Run, policies: Sequence[str]) -> pd.DataFrame:
+    """Policies on 2000 tasks and 10 to 80 servers; the claims of a check share runs of the same policies."""
+    return run.play(
+        ID,
+        policies,
+        8 if run.small else 40,
+        {"servers": (10, 20, 40, 80) if run.small else tuple(range(10, 90, 10))},
+        parameters={"tasks": 2000, "view": "rule"},  # the same schedules as in other views, sooner
+    ).frame

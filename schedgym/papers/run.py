@@ -1,0 +1,199 @@
+"""Runs: how claims and figures are examined, and the policies that were run for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.runner import Observed, observed_sweep
+from schedgym.evaluation.statistics import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SCALES", "Played", "Run"]
+
+F8 = npt.NDArray[np.float64]
+T = TypeVar("T")
+Observer = Callable[[Any], Any]
+
+#: seconds for the claims of a paper, minutes for all figures; the paper's sizes; as small as it gets, to test
+#: the code
+SCALES = ("small", "paper", "tiny")
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """Policies that were run.
+
+    Attributes:
+        frame: of :func:`~schedgym.evaluation.runner.sweep`.
+        observed: what the observer saw, for each setting, policy and episode.
+    """
+
+    frame: pd.DataFrame
+    observed: Sequence[Observed]
+
+    @property
+    def policies(self) -> list[str]:
+        """Labels, in order."""
+        return list(dict.fromkeys(entry.policy for entry in self.observed))
+
+    def values(self, policy: str, name: str | None = None, **setting: Any) -> list[Any]:
+        """What was observed of a policy in the settings that agree with ``setting``, by episode.
+
+        Args:
+            policy: its label.
+            name: of an entry of what the observer returned; None: all of it.
+            setting: swept parameter = value.
+        """
+        return [
+            entry.values if name is None else entry.values[name]
+            for entry in self.observed
+            if entry.policy == policy and all(entry.setting[key] == value for key, value in setting.items())
+        ]
+
+    def metric(self, policy: str, name: str, **setting: Any) -> F8:
+        """A metric of a policy's episodes, in order, in the settings that agree with ``setting``.
+
+        Args:
+            policy: its label.
+            name: of the metric.
+            setting: swept parameter = value.
+        """
+        rows = self._rows[policy, name]
+        for key, value in setting.items():
+            rows = rows[[plain(own) == value for own in rows[key]]]
+        return rows["value"].to_numpy(dtype=float)
+
+    @functools.cached_property
+    def _rows(self) -> dict[Any, pd.DataFrame]:
+        return dict(iter(self.frame.sort_values("episode", kind="stable").groupby(["policy", "metric"])))
+
+    def where(self, **setting: Any) -> Played:
+        """The runs of some of the settings; their parameters are no longer swept."""
+        keep = np.ones(len(self.frame), dtype=bool)
+        for name, value in setting.items():
+            keep &= np.array([plain(own) == value for own in self.frame[name]])
+        frame = self.frame[keep].drop(columns=list(setting))
+        frame.attrs = {
+            **self.frame.attrs,
+            "swept": [n for n in self.frame.attrs["swept"] if n not in setting],
+        }
+        observed = [
+            dataclasses.replace(entry, setting={k: v for k, v in entry.setting.items() if k not in setting})
+            for entry in self.observed
+            if all(entry.setting[key] == value for key, value in setting.items())
+        ]
+        return Played(frame, observed)
+
+
+@dataclasses.dataclass
+class Run:
+    """How claims and figures are examined; what several of them share is run once.
+
+    Attributes:
+        scale: one of ``SCALES``.
+        seed: of everything random.
+        n_jobs: processes; -1: one per core.
+        progress: whether a bar may show; None: if stderr is a terminal.
+        rng: random numbers of one claim alone: see :meth:`alone`.
+        shared: seconds of what was handed over from others.
+
+    Raises:
+        UnknownName: there is no such scale.
+        InvalidParameter: a seed out of range.
+    """
+
+    scale: str = "small"
+    seed: int = 0
+    n_jobs: int = 1
+    progress: bool | None = None
+    rng: np.random.Generator = dataclasses.field(default_factory=lambda: np.random.default_rng(0), repr=False)
+    _done: dict[str, tuple[Any, float]] = dataclasses.field(default_factory=dict, repr=False)
+    shared: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise UnknownName("scale", self.scale, SCALES)
+        if not 0 <= self.seed < EVALUATION_SEEDS:
+            raise InvalidParameter(f"seed: must be from 0 to {EVALUATION_SEEDS - 1}, got {self.seed}")
+
+    @property
+    def small(self) -> bool:
+        """Whether the run must be short."""
+        return self.scale != "paper"
+
+    def alone(self, stream: str) -> Run:
+        """The same run, which shares what it has done, with random numbers of the stream of this name."""
+        rng = np.random.default_rng([self.seed, zlib.crc32(stream.encode())])
+        return dataclasses.replace(self, rng=rng, shared=0.0)
+
+    def size(self, small: T, paper: T, tiny: T) -> T:
+        """The value for this run's scale."""
+        return {"small": small, "paper": paper, "tiny": tiny}[self.scale]
+
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """What ``make`` returns; a second claim or figure that asks for the ``key`` is handed the same."""
+        if key not in self._done:
+            began = time.perf_counter()
+            made = make()
+            self._done[key] = made, time.perf_counter() - began
+        else:
+            self.shared += self._done[key][1]
+        value: T = self._done[key][0]
+        return value
+
+    def play(
+        self,
+        id: str,
+        policies: Sequence[str] | Mapping[str, str],
+        episodes: int | None,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        observe: Observer | None = None,
+    ) -> Played:
+        """Run policies on the same workloads: :func:`~schedgym.evaluation.runner.observed_sweep`.
+
+        Claims and figures that ask for the same runs share them.
+
+        Args:
+            id: environment id.
+            policies: names, or label -> name.
+            episodes: of each setting; None: all windows of a trace.
+            grid: parameter -> values, all combinations of which are run.
+            parameters: of all settings.
+            options: label -> options of the policy.
+            observe: called with the environment at the end of an episode; a function of a module.
+        """
+        seen = None if observe is None else f"{observe.__module__}.{observe.__qualname__}"
+        key = repr((id, policies, episodes, grid, parameters, options, seen, self.seed))
+
+        def make() -> Played:
+            return Played(
+                *observed_sweep(
+                    id,
+                    policies,
+                    grid or {},
+                    episodes,
+                    self.seed,
+                    observe=observe,
+                    parameters=parameters,
+                    options=options,
+                    n_jobs=self.n_jobs,
+                    progress=self.progress,
+                )
+            )
+
+        return self.once(key, make)

@@ -1,0 +1,73 @@
+"""Searches for counterexamples: the smallest instance with a flaw, and the finding that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from schedgym.papers.judging import Finding, Verdict
+
+__all__ = ["Searched", "found_against", "smallest_flaw"]
+
+Case = TypeVar("Case")
+
+
+class Searched(NamedTuple):
+    """What a search found: how many cases it saw, how many are flawed, the smallest of these."""
+
+    checked: int
+    flawed: int
+    found: dict[str, Any] | None
+
+
+def smallest_flaw(
+    cases: Iterable[Case],
+    flaw: Callable[[Case], Mapping[str, Any] | None],
+    *,
+    size: Callable[[Case], Any],
+    show: Callable[[Case], Mapping[str, Any]],
+) -> Searched:
+    """Look for a flaw in all cases.
+
+    Args:
+        cases: what is searched.
+        flaw: the details of what is wrong with a case; None: nothing.
+        size: of a case; sizes can be ordered. Of equal ones the first is kept.
+        show: a case as a finding shows it; the details are added.
+    """
+    checked = flawed = 0
+    best: tuple[Any, dict[str, Any]] | None = None
+    for case in cases:
+        checked += 1
+        details = flaw(case)
+        if details is None:
+            continue
+        flawed += 1
+        own = size(case)
+        if best is None or own < best[0]:
+            best = own, {**show(case), **details}
+    return Searched(checked, flawed, None if best is None else best[1])
+
+
+def found_against(
+    verdict: Verdict,
+    searched: Searched,
+    text: str,
+    what: str = "instances",
+    *,
+    figures: Mapping[str, Any] | None = None,
+) -> Finding:
+    """The finding of a search: ``verdict`` with the smallest counterexample, or that the claim holds.
+
+    Args:
+        verdict: if there is a flaw.
+        searched: of :func:`smallest_flaw`.
+        text: what is wrong, and what holds instead.
+        what: was searched.
+        figures: further ones, beside "checked" and "flawed".
+    """
+    figures = {"checked": searched.checked, "flawed": searched.flawed, **(figures or {})}
+    if searched.found is None:
+        return Finding(Verdict.HOLDS, f"none among {searched.checked:,} {what}", figures=figures)
+    evidence = f"{searched.flawed:,} of {searched.checked:,} {what}; {text}"
+    return Finding(verdict, evidence, counterexample=searched.found, figures=figures)

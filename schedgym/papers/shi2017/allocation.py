@@ -1,0 +1,324 @@
+"""Sections 3 and 4.1: the model, and the allocation of resources by OptRA."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers.exact import as_text, as_texts
+from schedgym.papers.shi2017.instances import HALF, PAPER, draw_job
+from schedgym.papers.shi2017.reference import allocation_best, closed_form, proportional
+
+__all__: list[str] = []
+
+# instances -------------------------------------------------------------------------------------------
+
+
+class _Allocation(NamedTuple):
+    """An instance of OptRA: P [constraint][task], L of tasks, B of constraints."""
+
+    weights: list[list[int]]
+    loads: list[int]
+    limits: list[int]
+
+
+def _draw_allocation(rng: np.random.Generator, tasks: int = 4, constraints: int = 4) -> _Allocation:
+    """A random one, with coefficients 0 to 2, every task in a constraint and no constraint empty."""
+    n, r = int(rng.integers(1, tasks + 1)), int(rng.integers(1, constraints + 1))
+    weights = rng.integers(0, 3, (r, n))
+    weights[int(rng.integers(r)), weights.sum(axis=0) == 0] = 1
+    weights = weights[weights.sum(axis=1) > 0]
+    loads, limits = rng.integers(1, 7, n), rng.integers(1, 7, len(weights))
+    return _Allocation(weights.tolist(), loads.tolist(), limits.tolist())
+
+
+# section 3: the model --------------------------------------------------------------------------------
+
+
+@claim(
+    PAPER,
+    "energy",
+    text="the energy of a task is alpha Load / lambda, whatever its vCPU",
+    source="section 3.4.3, Eqs. 7 and 8",
+    recorded=HOLDS,
+)
+def _check_energy(run: Run) -> Finding:
+    checked = differ = 0
+    for _ in range(500 if run.small else 20_000):
+        alpha, load, parts = (int(x) for x in run.rng.integers(1, 9, 3))
+        left = own = Fraction(load) / Fraction(int(run.rng.integers(1, 5)), 4)
+        spent = Fraction(0)
+        for k in range(parts):  # also if its vCPU change on the way, as by DRC
+            vcpu = Fraction(int(run.rng.integers(1, 9)), 4)
+            lasts = left / vcpu if k == parts - 1 else left / vcpu / int(run.rng.integers(2, 5))
+            spent += alpha * vcpu * lasts
+            left -= vcpu * lasts
+        checked += 1
+        differ += spent != alpha * own or left != 0
+    text = f"exactly in {checked:,} runs of a task, with up to 8 changes of its vCPU"
+    return Finding(judge(not differ), text, figures={"checked": checked, "differ": differ})
+
+
+def _confirm_equation_9(shown: Shown) -> bool:
+    energies = [Fraction(x) for x in shown["energy"]]
+    literal = [len(energies) * x for x in energies]
+    return (
+        as_texts(literal) == shown["printed"]
+        and as_text(sum(energies)) == shown["meant"] not in shown["printed"]
+    )
+
+
+@claim(
+    PAPER,
+    "equation-9",
+    text="E_total is the sum over t = 1..N of the energies of the VMs of tasks T_i",
+    source="Eq. 9 (and the set of VMs in section 3.2)",
+    recorded=CORRECTED,
+    confirm=_confirm_equation_9,
+)
+def _check_equation_9(run: Run) -> Finding:
+    checked = 0
+    found: list[tuple[int, dict[str, Any]]] = []
+    for n in (1, 2):
+        for energies in itertools.combinations_with_replacement((1, 2, 3), n):
+            checked += 1
+            if all(n * x != sum(energies) for x in energies):
+                shown = {"energy": list(energies), "printed": [n * x for x in energies]}
+                found.append((sum(energies), shown | {"meant": sum(energies)}))
+    text = (
+        "the summand has no t: it would be N times one task's energy; the index is i, as in the second sum."
+    )
+    text += " Likewise the VMs are VM_1 to VM_N, not to VM_M"
+    return Finding(
+        CORRECTED if found else HOLDS,
+        text,
+        counterexample=min(found, key=lambda pair: pair[0])[1] if found else None,
+        figures={"checked": checked, "different": len(found)},
+    )
+
+
+# section 4.1: OptRA ----------------------------------------------------------------------------------
+
+
+def _confirm_convexity(shown: Shown) -> bool:
+    """By second differences, for which no derivative is needed."""
+    load, step = Fraction(shown["load"]), HALF
+
+    def second(c: int) -> Fraction:
+        return load / (c + step) - 2 * load / c + load / (c - step)
+
+    first, later = (second(c) for c in shown["vcpu"])
+    exact = [2 * load / Fraction(c) ** 3 for c in shown["vcpu"]]
+    return first > later > 0 and as_texts(exact) == shown["second_derivative"] and exact[0] > exact[1]
+
+
+@claim(
+    PAPER,
+    "convexity",
+    text="L / c is convex, because its second derivative is nondecreasing for c > 0",
+    source="section 4.1, after Eq. 15",
+    recorded=CORRECTED,
+    confirm=_confirm_convexity,
+)
+def _check_convexity(run: Run) -> Finding:
+    checked = bent = 0
+    for _ in range(300 if run.small else 20_000):
+        n = int(run.rng.integers(1, 5))
+        loads = [Fraction(int(x)) for x in run.rng.integers(1, 9, n)]
+        one, other = ([Fraction(int(x), 4) for x in run.rng.integers(1, 33, n)] for _ in range(2))
+        part = Fraction(int(run.rng.integers(0, 9)), 8)
+        between = [part * a + (1 - part) * b for a, b in zip(one, other, strict=True)]
+        times = [max(x / c for x, c in zip(loads, vcpu, strict=True)) for vcpu in (one, other, between)]
+        checked += 1
+        bent += times[2] > part * times[0] + (1 - part) * times[1]
+    figures = {"checked": checked, "not_convex": bent}
+    if bent:
+        return Finding(NOT_REPRODUCED, f"the largest time is not convex in {bent}", figures=figures)
+    shown = {"load": 1, "vcpu": [1, 2], "second_derivative": [2, "1/4"]}
+    text = (
+        "2 L / c^3 decreases; it is positive, which is what convexity needs, and the largest time is convex"
+    )
+    text += f" on all {checked:,} random segments"
+    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+
+
+def _ratios(found: _Allocation) -> list[Fraction]:
+    """(sum P L) / B of each constraint: the time of the tasks in it if only it counted."""
+    return [
+        sum((Fraction(p * x) for p, x in zip(row, found.loads, strict=True)), Fraction(0)) / b
+        for row, b in zip(found.weights, found.limits, strict=True)
+    ]
+
+
+@claim(
+    PAPER,
+    "lemma-1",
+    text="if constraint u decides the longest task's vCPU, it decides those of all tasks in it",
+    source="Lemma 1, Eq. 18",
+    recorded=HOLDS,
+)
+def _check_lemma_1(run: Run) -> Finding:
+    checked = broken = 0
+    for _ in range(1_000 if run.small else 50_000):
+        found = _draw_allocation(run.rng)
+        vcpu, ratios = closed_form(*found), _ratios(found)
+        times = [Fraction(x) / c for x, c in zip(found.loads, vcpu, strict=True)]
+        for p, u in itertools.product(range(len(times)), range(len(ratios))):
+            decides = found.weights[u][p] and times[p] == max(times) == ratios[u]
+            if decides:
+                inside = [i for i, weight in enumerate(found.weights[u]) if weight]
+                checked += 1
+                broken += any(vcpu[i] != found.loads[i] / ratios[u] for i in inside)
+    text = f"{checked:,} pairs of a longest task and a constraint that decides, coefficients 0 to 2, exactly"
+    return Finding(judge(not broken), text, figures={"checked": checked, "broken": broken})
+
+
+@claim(
+    PAPER,
+    "theorem-1",
+    text="Eq. 16 is an optimal solution of OptRA",
+    source="Theorem 1",
+    recorded=HOLDS,
+)
+def _check_theorem_1(run: Run) -> Finding:
+    from schedgym.solvers.planning import plan
+
+    checked = infeasible = worse = 0
+    for _ in range(250 if run.small else 10_000):
+        found = _draw_allocation(run.rng)
+        vcpu = closed_form(*found)
+        used = [sum(p * c for p, c in zip(row, vcpu, strict=True)) for row in found.weights]
+        infeasible += min(vcpu) < 0 or any(x > b for x, b in zip(used, found.limits, strict=True))
+        longest_time = max(Fraction(x) / c for x, c in zip(found.loads, vcpu, strict=True))
+        worse += longest_time != allocation_best(*found)
+        checked += 1
+    planned = differ = 0
+    for _ in range(50 if run.small else 1_000):  # the same of the policies' kernel
+        job = draw_job(run.rng)
+        matrix = [[int(j in group) for j in range(job.servers)] for group in job.groups]
+        efficiency = [[float(x) for x in row] for row in job.efficiency]
+        load, limits = [float(x) for x in job.load], [float(b) for b in job.limits]
+        own = plan(load, efficiency, matrix, limits, float(job.energy_cap), "tapra-fast")
+        if own is None:
+            raise AssertionError("the cap can be kept, and all limits are positive")
+        placement = tuple(own.placement.tolist())
+        exact = [float(c) for c in proportional(job, placement)]
+        planned += 1
+        differ += not np.allclose(own.vcpu, exact, rtol=1e-12)
+    figures = {"checked": checked, "infeasible": infeasible, "worse": worse}
+    figures |= {"planned": planned, "kernel_differs": differ}
+    if infeasible or worse or differ:
+        return Finding(NOT_REPRODUCED, f"{infeasible} infeasible, {worse} not optimal", figures=figures)
+    text = f"feasible, and the optimum of an exact linear programme in all {checked:,} instances with"
+    text += f" coefficients 0 to 2; the policies' kernel agrees on {planned} plans"
+    return Finding(HOLDS, text, figures=figures)
+
+
+def _confirm_coefficients(shown: Shown) -> bool:
+    """One task, one constraint A c <= B: Eq. 16 gives B / A, and any c >= 0 is feasible if A <= 0 <= B."""
+    (a,), (load,), (b,) = shown["coefficient"], shown["load"], shown["limit"]
+    return (
+        Fraction(load) / (a * load) * b == Fraction(shown["vcpu"]) < 0
+        and all(a * c <= b for c in (1, 10, 100))
+        and load / 100 < load / 10
+    )
+
+
+@claim(
+    PAPER,
+    "coefficients",
+    text="A_jk is the coefficient of server j in constraint k, and B_k what it allows (any numbers)",
+    source="Table 1, Eq. 4, with Theorem 1",
+    recorded=CORRECTED,
+    confirm=_confirm_coefficients,
+)
+def _check_coefficients(run: Run) -> Finding:
+    checked = 0
+    bad: dict[int, bool] = {}
+    for a, load, b in itertools.product((-2, -1, 1, 2), (1, 2, 3), (1, 2, 3)):
+        (vcpu,) = closed_form([[a]], [load], [b])
+        checked += 1
+        bad[a] = bad.get(a, False) or vcpu < 0 or a * vcpu > b
+    figures = {"checked": checked, "not_solved": [a for a in bad if bad[a]]}
+    if bad[1] or bad[2] or not (bad[-1] and bad[-2]):
+        return Finding(
+            NOT_REPRODUCED, f"not solved for coefficients {figures['not_solved']}", figures=figures
+        )
+    shown = {"coefficient": [-1], "load": [1], "limit": [1], "vcpu": -1}
+    text = "with a negative one Eq. 16 gives negative vCPU, and OptRA may have no optimum; Theorem 1 needs"
+    text += " A >= 0, and a positive one for every server used (else Eq. 16 has a minimum over nothing)"
+    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+
+
+def _confirm_equation_24(shown: Shown) -> bool:
+    found = _Allocation(shown["weights"], shown["load"], shown["limit"])
+    vcpu, ratios, u, i = closed_form(*found), _ratios(found), shown["u"], shown["i"]
+    times = [Fraction(x) / c for x, c in zip(found.loads, vcpu, strict=True)]
+    return (
+        ratios[u] == max(times)
+        and any(time == max(times) and row for time, row in zip(times, found.weights[u], strict=True))
+        and found.weights[u][i] == 0
+        and as_texts([vcpu[i], found.loads[i] / ratios[u]]) == [shown["vcpu"], shown["printed"]]
+        and shown["vcpu"] != shown["printed"]
+    )
+
+
+@claim(
+    PAPER,
+    "equation-24",
+    text="c_i = L_i B_u / sum_j P_ju L_j for all i that P_ju != 0",
+    source="Eq. 24, in the proof of Theorem 1",
+    recorded=CORRECTED,
+    confirm=_confirm_equation_24,
+)
+def _check_equation_24(run: Run) -> Finding:
+    checked = 0
+    found: list[tuple[tuple[int, ...], dict[str, Any]]] = []
+    for bits in itertools.product((0, 1), repeat=4):
+        weights = [list(bits[:2]), list(bits[2:])]
+        if not all(map(any, weights)) or not all(map(any, zip(*weights, strict=True))):
+            continue
+        for numbers in itertools.product((1, 2), repeat=4):
+            one = _Allocation(weights, list(numbers[:2]), list(numbers[2:]))
+            vcpu, ratios = closed_form(*one), _ratios(one)
+            u = max(range(2), key=lambda k: ratios[k])
+            checked += 1
+            for i in range(2):
+                printed = one.loads[i] / ratios[u]
+                if not weights[u][i] and printed != vcpu[i]:
+                    shown = {"weights": weights, "load": one.loads, "limit": one.limits, "u": u, "i": i}
+                    shown |= {"vcpu": as_text(vcpu[i]), "printed": as_text(printed)}
+                    found.append(((sum(bits), sum(numbers), *numbers), shown))
+    figures = {"checked": checked, "different": len(found)}
+    if not found:
+        return Finding(HOLDS, f"for all i in {checked} instances", figures=figures)
+    text = f"j is bound by the sum, so i would be any task: false in {len(found)} of {checked} instances with"
+    text += " two tasks; P_iu != 0 is meant (Lemma 1, which holds)"
+    return Finding(CORRECTED, text, counterexample=min(found, key=lambda p: p[0])[1], figures=figures)
+
+
+@claim(
+    PAPER,
+    "closed-form-is-faster",
+    text="the analytical solution is more efficient than a convex optimisation algorithm",
+    source="section 4.1.1",
+    recorded=HOLDS,
+)
+def _check_faster(run: Run) -> Finding:
+    seconds = {"closed form": 0.0, "simplex method": 0.0}
+    for _ in range(20 if run.small else 200):
+        found = _draw_allocation(run.rng, 8, 8)
+        for name, solve in (("closed form", closed_form), ("simplex method", allocation_best)):
+            began = time.process_time()
+            solve(*found)
+            seconds[name] += time.process_time() - began
+    ratio = seconds["simplex method"] / seconds["closed form"]
+    figures = {"ratio": round(ratio, 1)}
+    text = "both in the same exact numbers: the simplex method takes"
+    text += f" {ratio:.0f} times as long with up to 8 tasks and 8 constraints"
+    return Finding(judge(ratio > 2), text, figures=figures)

@@ -1,0 +1,123 @@
+"""Jobs for the searches, and how findings show them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from schedgym.papers import CORRECTED, Finding, Run, Shown, get_paper
+from schedgym.papers.exact import as_text, as_texts
+from schedgym.papers.searches import Searched, found_against, smallest_flaw
+from schedgym.papers.shi2017.reference import Job, Number, energy, least_energy, placements
+
+__all__ = [
+    "FACTORS",
+    "HALF",
+    "PAPER",
+    "SHARES",
+    "draw_job",
+    "enumerate_jobs",
+    "find_flaw",
+    "found_correction",
+    "jobs_to_place",
+    "read_job",
+    "show_job",
+]
+
+PAPER = get_paper("shi2017")
+HALF = Fraction(1, 2)
+FACTORS: tuple[Number, ...] = (1, HALF)
+SHARES = (Fraction(3, 10), Fraction(2, 10), Fraction(2, 10))  # beta of racks, pods, the data centre
+
+
+def _number(text: int | str) -> Number:
+    return math.inf if text == "inf" else Fraction(text)
+
+
+def show_job(job: Job) -> dict[str, Any]:
+    """A job as a finding shows it."""
+    return {
+        "load": as_texts(job.load),
+        "efficiency": [as_texts(row) for row in job.efficiency],
+        "groups": [list(group) for group in job.groups],
+        "limits": as_texts(job.limits),
+        "energy_cap": as_text(job.energy_cap),
+    }
+
+
+def read_job(shown: Shown) -> Job:
+    """The job that a finding shows."""
+    return Job(
+        tuple(_number(x) for x in shown["load"]),
+        tuple(tuple(_number(x) for x in row) for row in shown["efficiency"]),
+        tuple(tuple(group) for group in shown["groups"]),
+        tuple(_number(x) for x in shown["limits"]),
+        _number(shown["energy_cap"]),
+    )
+
+
+def _size(job: Job) -> tuple[Number, ...]:
+    """How large a job is: tasks, servers, groups, loads, limits, how inefficient, how loose its cap."""
+    slow = sum(1 / Fraction(x) for row in job.efficiency for x in row)
+    sums = (sum(job.load), sum(job.limits), slow, job.energy_cap)
+    return (len(job.load), job.servers, len(job.groups), *sums, *job.load, *job.limits)
+
+
+def find_flaw(cases: Iterable[Job], flaw: Callable[[Job], dict[str, Any] | None]) -> Searched:
+    """The smallest job with a flaw, with its details."""
+    return smallest_flaw(cases, flaw, size=_size, show=show_job)
+
+
+def found_correction(searched: Searched, text: str, **figures: Any) -> Finding:
+    """A finding from a search against the printed form of a claim whose correction holds."""
+    return found_against(CORRECTED, searched, text, "jobs", figures=figures)
+
+
+def enumerate_jobs(tasks: int, servers: int, loads: Sequence[int] = (1, 2)) -> Iterator[Job]:
+    """Jobs on servers with 1 or 2 vCPU and no other limits, up to the order of tasks and of equal servers.
+
+    Every task has efficiency 1 on one server at least, 1 or 1/2 on the others; the energy caps are all those
+    that make a difference.
+    """
+    groups = tuple((j,) for j in range(servers))
+    rows = [row for row in itertools.product(FACTORS, repeat=servers) if 1 in row]
+    for chosen in itertools.combinations_with_replacement(itertools.product(loads, rows), tasks):
+        load, efficiency = tuple(x for x, _ in chosen), tuple(row for _, row in chosen)
+        for limits in itertools.combinations_with_replacement((1, 2), servers):
+            job = Job(load, efficiency, groups, limits)
+            for cap in sorted({energy(job, placement) for placement in placements(job)}):
+                yield job._replace(energy_cap=cap)
+
+
+def draw_job(rng: np.random.Generator, tasks: int = 3, servers: int = 3) -> Job:
+    """A random job with whole numbers on servers, racks and all of them, whose cap can be kept."""
+
+    def whole(most: int) -> int:
+        return int(rng.integers(1, most + 1))
+
+    n, m = whole(tasks), whole(servers)
+    groups: list[tuple[int, ...]] = [(j,) for j in range(m)]
+    limits: list[Number] = [whole(6) for _ in range(m)]
+    cut = whole(m)
+    for group in (tuple(range(cut)), tuple(range(cut, m)), tuple(range(m))):
+        if len(group) > 1:
+            groups.append(group)
+            limits.append(whole(8))
+    efficiency = tuple(tuple(Fraction(whole(4), 4) for _ in range(m)) for _ in range(n))
+    job = Job(tuple(whole(6) for _ in range(n)), efficiency, tuple(groups), tuple(limits))
+    return job._replace(energy_cap=least_energy(job) * Fraction(int(rng.integers(4, 9)), 4))
+
+
+def jobs_to_place(run: Run) -> Iterator[Job]:
+    """Jobs for searches of placements, all of whose caps can be kept."""
+    yield from enumerate_jobs(1, 2)
+    yield from enumerate_jobs(2, 2)
+    yield from (draw_job(run.rng) for _ in range(60 if run.small else 1_000))
+    if not run.small:
+        yield from enumerate_jobs(2, 3)
+        yield from enumerate_jobs(3, 2)

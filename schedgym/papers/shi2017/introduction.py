@@ -1,0 +1,141 @@
+"""Section 1: the example, and the numbers that the paper states of its results."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim
+from schedgym.papers.exact import as_text, as_texts
+from schedgym.papers.shi2017.instances import PAPER, read_job, show_job
+from schedgym.papers.shi2017.reference import (
+    Job,
+    best,
+    completion,
+    equal_shares,
+    placements,
+    proportional,
+    vcpu_times,
+)
+from schedgym.papers.shi2017.runs import FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_6_WITHOUT
+
+__all__: list[str] = []
+
+# without efficiencies; a job may use 30 in each rack. Which servers share a rack is seen in the figure only
+FIGURE_2 = Job(
+    (100, 200, 400, 500),
+    ((1, 1, 1),) * 4,
+    ((0,), (1,), (2,), (0, 1), (2,)),
+    (35, 10, 30, 30, 30),
+    1200,
+)
+
+
+def _confirm_figure_2(shown: Shown) -> bool:
+    """By sums over the racks and Eq. 1."""
+    job, placement = read_job(shown), shown["placement"]
+    found = []
+    for name in ("schedule_a", "schedule_b"):
+        vcpu = [Fraction(x) for x in shown[name]]
+        for servers, room in (((0,), 35), ((1,), 10), ((2,), 30), ((0, 1), 30)):
+            if sum(c for j, c in zip(placement, vcpu, strict=True) if j in servers) > room:
+                return False
+        found.append(max(Fraction(x) / c for x, c in zip(job.load, vcpu, strict=True)))
+    return as_texts(found) == [shown["jct_a"], shown["jct_b"]] == ["100/3", 20]
+
+
+@claim(
+    PAPER,
+    "figure-2",
+    text="schedule A takes 33.33; schedule B takes 20, because it allocates resources in proportion",
+    source="section 1.1, Fig. 2",
+    recorded=HOLDS,
+    confirm=_confirm_figure_2,
+)
+def _check_figure_2(run: Run) -> Finding:
+    job, stated = FIGURE_2, Fraction(100, 3)
+    shared = {p: max(vcpu_times(job, p, equal_shares(job, p))) for p in placements(job)}
+    least, _ = best(job)
+    both = [p for p, slow in shared.items() if slow == stated and completion(job, p) == least]
+    figures = {
+        "optimum": as_text(least),
+        "placements": len(shared),
+        "equal_shares_33.33": sum(slow == stated for slow in shared.values()),
+        "eq_16_33.33": sum(completion(job, p) == stated for p in shared),
+        "both": len(both),
+    }
+    if least != 20 or not both:
+        return Finding(NOT_REPRODUCED, f"the optimum is {least}", figures=figures)
+    placement = both[0]
+    text = f"20 is the optimum of {len(shared)} placements; in {len(both)} of them equal shares of the racks"
+    text += " take 33.33 and Eq. 16 takes 20. A is no allocation of Eq. 16 there"
+    witness = show_job(job) | {
+        "placement": list(placement),
+        "schedule_a": as_texts(equal_shares(job, placement)),
+        "schedule_b": as_texts(proportional(job, placement)),
+        "jct_a": as_text(shared[placement]),
+        "jct_b": as_text(least),
+    }
+    return Finding(HOLDS, text, witness=witness, figures=figures)
+
+
+STATED = {
+    "Fig. 4(a)": FIGURE_4,
+    "Fig. 5(a)": FIGURE_5,
+    "Fig. 6(a)": FIGURE_6,
+    "Fig. 6(a), without DRC": FIGURE_6_WITHOUT,
+}
+
+
+def _confirm_stated(shown: Shown) -> bool:
+    low, high = shown["range"]
+    return STATED[shown["figure"]][shown["rival"]] == shown["stated"] and not low <= shown["stated"] <= high
+
+
+@claim(
+    PAPER,
+    "stated-ranges",
+    text="TaPRA reduces completion times by 40% to 430%, OnTaPRA the average by 60% to 280%",
+    source="abstract, sections 1, 6 and 7",
+    recorded=CORRECTED,
+    confirm=_confirm_stated,
+)
+def _check_stated(run: Run) -> Finding:
+    ranges = {"Fig. 4(a)": (40, 430), "Fig. 5(a)": (40, 430)}
+    ranges |= dict.fromkeys(("Fig. 6(a)", "Fig. 6(a), without DRC"), (60, 280))
+    beyond = [
+        {"figure": figure, "rival": rival, "stated": number, "range": list(ranges[figure])}
+        for figure, numbers in STATED.items()
+        for rival, number in numbers.items()
+        if not ranges[figure][0] <= number <= ranges[figure][1]
+    ]
+    figures = {"numbers": sum(map(len, STATED.values())), "beyond": len(beyond)}
+    if not beyond:
+        return Finding(HOLDS, "the text's own numbers are in the ranges", figures=figures)
+    rest = ", ".join(f"{b['rival']} {b['stated']}% in {b['figure']}" for b in beyond)
+    text = f"the text's own numbers say 30% to 430%, and 5% to 280%: {rest}"
+    return Finding(CORRECTED, text, counterexample=beyond[0], figures=figures)
+
+
+def _confirm_percentages(shown: Shown) -> bool:
+    own, rival = shown["own"], shown["rival"]
+    smaller, longer = 100 * (1 - Fraction(own, rival)), 100 * (Fraction(rival, own) - 1)
+    return own > 0 and as_texts([smaller, longer]) == [shown["smaller"], shown["longer"]] and longer >= 100
+
+
+@claim(
+    PAPER,
+    "percentages",
+    text="a completion time is 100% (or 430%) smaller than another",
+    source="section 6.1.4, Figs. 4(a) and 5(a); section 6.2.4",
+    recorded=CORRECTED,
+    confirm=_confirm_percentages,
+)
+def _check_percentages(run: Run) -> Finding:
+    numbers = [number for figure in STATED.values() for number in figure.values()]
+    impossible = sum(number >= 100 for number in numbers)
+    most = 100 - Fraction(10_000, 100 + max(numbers))
+    shown = {"own": 1, "rival": 2, "smaller": 50, "longer": 100}
+    text = f"{impossible} of {len(numbers)} numbers would need a time of 0 or less; meant is that the rival"
+    text += f" takes so much longer: {max(numbers)}% longer is {float(most):.0f}% smaller"
+    figures = {"at_least_100": impossible, "numbers": len(numbers), "most_smaller": float(most)}
+    return Finding(CORRECTED, text, counterexample=shown, figures=figures)

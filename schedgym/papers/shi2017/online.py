@@ -1,0 +1,239 @@
+"""Section 5: OnTaPRA, DRC and MAR."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedgym.core.record import ScheduleRecord
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
+from schedgym.papers.exact import as_text
+from schedgym.papers.shi2017.instances import (
+    FACTORS,
+    PAPER,
+    SHARES,
+    find_flaw,
+    found_correction,
+    read_job,
+)
+from schedgym.papers.shi2017.reference import Job, affords, completion, fast, fat_tree, proportional
+from schedgym.papers.shi2017.runs import ONLINE, percent, play_policies, run_alone
+
+__all__: list[str] = []
+
+
+def _confirm_none_planned(shown: Shown) -> bool:
+    """Every placement of the one job that waits exceeds the cap, or loads a server without resources."""
+    job = read_job(shown)
+    possible = itertools.product(range(job.servers), repeat=len(job.load))
+    return all(not affords(job, p) or completion(job, p) == math.inf for p in possible)
+
+
+@claim(
+    PAPER,
+    "algorithm-4",
+    text="every iteration of SJF executes the job with the smallest completion time",
+    source="Algorithm 4, lines 6 to 11",
+    recorded=CORRECTED,
+    confirm=_confirm_none_planned,
+)
+def _check_algorithm_4(run: Run) -> Finding:
+    def flaw(job: Job) -> dict[str, Any] | None:
+        return {} if fast(job) is None else None
+
+    cases = (
+        Job((1,), (row,), tuple((j,) for j in range(len(row))), (1,) * len(row), cap)
+        for m in (1, 2)
+        for row in itertools.product(FACTORS, repeat=m)
+        for cap in (Fraction(1), Fraction(11, 10))
+    )
+    searched = find_flaw(cases, flaw)
+    found = play_policies(run, ONLINE, ("ontapra",), 3 if run.small else 10, jobs=40)
+    failures, left = found.values("ontapra", "failures"), 40 - found.values("ontapra", "finished")
+    figures = {"failures": failures.tolist(), "unfinished": left.tolist()}
+    if left.any() or not failures.all():
+        return Finding(NOT_REPRODUCED, f"{left.tolist()} of 40 jobs are left", figures=figures)
+    text = "where all waiting jobs fail, line 10 takes the minimum of nothing. If the round ends then, all of"
+    text += f" 40 jobs finish, after {failures.mean():.0f} failed plans in the mean"
+    return found_correction(searched, text, **figures)
+
+
+class _Alone(NamedTuple):
+    """One task alone in a data centre of equal servers: its base vCPU, what DRC adds, its times."""
+
+    base: Fraction
+    extra: Fraction
+    planned: Fraction
+    online: Fraction
+
+
+def _alone(load: int, capacity: int, arity: int) -> _Alone:
+    """By Eq. 16 on the whole data centre, and DRC on its server."""
+    groups, limits = fat_tree((capacity,) * (arity**3 // 4), arity, SHARES)
+    job = Job((load,), ((1,) * (arity**3 // 4),), groups, limits)
+    (base,) = proportional(job, (0,))
+    return _Alone(base, capacity - base, load / base, Fraction(load, capacity))
+
+
+def _confirm_equation_59(shown: Shown) -> bool:
+    """By the environment: base vCPU and completion, with DRC and without."""
+    task = shown["arity"], float(shown["capacity"]), float(shown["load"])
+    with_drc, without = (run_alone(*task, energy_cap_ratio=[1.0], drc=drc) for drc in (True, False))
+    planned, online = task[2] / with_drc.amount[0, 0], with_drc.end[-1]
+    stated = [float(Fraction(shown[name])) for name in ("jct_off", "jct_on")]
+    return (
+        with_drc.start[0] == 0.0
+        and np.allclose([planned, online], stated, rtol=1e-12)
+        and bool(online < planned)
+        and bool(np.isclose(without.end[-1], planned, rtol=1e-12))
+    )
+
+
+@claim(
+    PAPER,
+    "equation-59",
+    text="the online JCT is the waiting time plus the offline JCT of the scheduling algorithm",
+    source="Eq. 59",
+    recorded=CORRECTED,
+    confirm=_confirm_equation_59,
+)
+def _check_equation_59(run: Run) -> Finding:
+    excess: dict[bool, list[float]] = {True: [], False: []}
+
+    def compare(_: str, record: ScheduleRecord, *, drc: bool) -> None:
+        from schedgym.problems.parallel_jct.metrics import fates
+
+        fate, jobs = fates(record), np.asarray(record.workload.tasks["job"])
+        arrival, start = np.asarray(record.workload.jobs["arrival"]), np.array(fate["start"])
+        planned = np.zeros(len(start))
+        leq = (
+            np.asarray(record.workload.tasks["load"])[record.job]
+            / np.asarray(record.workload.tasks["efficiency"])[record.job, record.server]
+        )
+        np.maximum.at(planned, jobs[record.job], leq / record.amount[:, 0])
+        stated, own = start - arrival + planned, np.array(fate["completion"]) - arrival
+        excess[drc] += (own / stated - 1).tolist()
+
+    for drc in (True, False):
+        visit = functools.partial(compare, drc=drc)
+        play_policies(run, ONLINE, ("ontapra",), 2, visit=visit, jobs=30, drc=drc)
+    with_drc, without = np.array(excess[True]), np.array(excess[False])
+    figures = {
+        "jobs": len(with_drc),
+        "largest_with_drc": float(with_drc.max()),
+        "mean_with_drc": float(with_drc.mean()),
+        "largest_without": float(np.abs(without).max()),
+    }
+    if with_drc.max() > 1e-9 or np.abs(without).max() > 1e-9:
+        return Finding(NOT_REPRODUCED, "not even as a bound", figures=figures)
+    found = _alone(1, 1, 2)
+    shown: dict[str, Any] = {"load": 1, "capacity": 1, "arity": 2, "waiting": 0}
+    shown |= {"jct_off": as_text(found.planned), "jct_on": as_text(found.online)}
+    text = f"with DRC it is a bound: {-100 * with_drc.mean():.0f}% less in the mean of {len(with_drc)} jobs,"
+    text += f" never more; without DRC equal in all {len(without)}"
+    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+
+
+def _confirm_drc_limits(shown: Shown) -> bool:
+    """By the environment: what the task has, against its rack, its pod and the data centre."""
+    arity, capacity = shown["arity"], float(shown["capacity"])
+    record = run_alone(arity, capacity, float(shown["load"]), energy_cap_ratio=[1.0])
+    base, extra = record.amount[0].tolist()
+    sizes = (arity // 2, arity**2 // 4, arity**3 // 4)
+    room = [float(share) * size * capacity for share, size in zip(SHARES, sizes, strict=True)]
+    stated = [float(Fraction(shown[name])) for name in ("base", "extra")]
+    return (
+        bool(np.allclose([base, extra], stated, rtol=1e-12))
+        and base <= min(room) * (1 + 1e-12)
+        and base + extra > max(room)
+    )
+
+
+@claim(
+    PAPER,
+    "drc-limits",
+    text="a job has at most its share of each rack, pod and the data centre (beta) while it runs",
+    source="Eqs. 4 and 58, with Algorithm 5",
+    recorded=CORRECTED,
+    confirm=_confirm_drc_limits,
+)
+def _check_drc_limits(run: Run) -> Finding:
+    counts = {True: [0, 0], False: [0, 0]}
+
+    def count(_: str, record: ScheduleRecord, *, drc: bool) -> None:
+        # play() has validated the launches: base vCPU within all limits on what was available then
+        cpu = float(record.workload.cluster["cpu"][0])
+        size = int(record.workload.cluster["arity"]) // 2
+        beyond = record.amount.sum(axis=1) > float(SHARES[0]) * size * cpu * (1 + 1e-9)
+        counts[drc][0] += len(beyond)
+        counts[drc][1] += int(beyond.sum())
+
+    for drc in (True, False):
+        visit = functools.partial(count, drc=drc)
+        play_policies(run, ONLINE, ("ontapra",), 2, visit=visit, jobs=30, drc=drc)
+    figures = {"rows": counts[True][0], "beyond": counts[True][1], "beyond_without_drc": counts[False][1]}
+    if counts[False][1] or not counts[True][1]:
+        return Finding(NOT_REPRODUCED, f"beyond the rack's limit: {counts}", figures=figures)
+    found = _alone(1, 1, 2)
+    shown = {"load": 1, "capacity": 1, "arity": 2, "base": as_text(found.base), "extra": as_text(found.extra)}
+    text = (
+        f"DRC ignores them: {counts[True][1]:,} of {counts[True][0]:,} pieces of tasks alone have more than"
+    )
+    text += (
+        " a job's share of the rack. They hold for what is reserved at the launch (validated in every run),"
+    )
+    text += " and without DRC always"
+    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+
+
+@claim(
+    PAPER,
+    "work-conserving",
+    text="with DRC, all vCPU of a server are in use as long as a task runs on it",
+    source="section 5, Algorithm 5",
+    recorded=HOLDS,
+)
+def _check_conserving(run: Run) -> Finding:
+    calls = idle = drift = 0
+    for _ in range(300 if run.small else 20_000):
+        n = int(run.rng.integers(1, 6))
+        loads = [Fraction(int(x)) for x in run.rng.integers(1, 9, n)]
+        base = [Fraction(int(x), 8) for x in run.rng.integers(1, 9, n)]
+        capacity = sum(base, Fraction(int(run.rng.integers(0, 9)), 4))
+        held, here = list(base), list(range(n))
+        while here:  # Algorithm 5 after every completion, on top of what it gave before
+            rest = capacity - sum((held[i] for i in here), Fraction(0))
+            whole = sum((loads[i] for i in here), Fraction(0))
+            for i in here:
+                held[i] += rest * loads[i] / whole
+            calls += 1
+            idle += sum((held[i] for i in here), Fraction(0)) != capacity
+            spare = capacity - sum((base[i] for i in here), Fraction(0))
+            drift += any(held[i] != base[i] + spare * loads[i] / whole for i in here)
+            here.pop(int(run.rng.integers(len(here))))
+    figures = {"calls": calls, "idle": idle, "differ_from_one_call": drift}
+    text = f"exactly after all {calls:,} calls; what a task has on top is always the same share of what the"
+    text += " bases leave, as if DRC were called once (with the tasks' whole loads, not what is left of them)"
+    return Finding(judge(not idle and not drift), text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "mar",
+    text="a job may better wait while few resources are available (the MAR test)",
+    source="section 5, Eq. 56 (Max_Percent is not given; 0.3 here)",
+    recorded=HOLDS,
+)
+def _check_mar(run: Run) -> Finding:
+    off = "ontapra (without MAR)"
+    episodes, jobs = (4, 80) if run.small else (10, 540)
+    found = play_policies(run, ONLINE, ("ontapra", off), episodes, options={off: {"mar": False}}, jobs=jobs)
+    excess = found.excess(off, "ontapra")
+    figures = {"jobs": jobs, "excess": excess}
+    text = f"without it OnTaPRA's average JCT of {jobs} jobs is {percent(excess)} longer, with DRC"
+    return Finding(judge(excess[1] > 0), text, figures=figures)

@@ -1,0 +1,290 @@
+"""Sections I, II and VI-A: the fractional flowtime, and the bounds that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers.searches import Searched, found_against
+from schedgym.papers.xu2021.instances import (
+    GAMMA,
+    PAPER,
+    K,
+    as_rows,
+    as_schedule,
+    find_flaw,
+    printed_run,
+    read_instance,
+    show_instance,
+    tiny_instances,
+)
+from schedgym.papers.xu2021.reference import (
+    Job,
+    completions,
+    eq27,
+    feasible,
+    flowtime,
+    flowtime_best,
+    fractional,
+    fractional_best,
+    multisets,
+    rule,
+)
+
+__all__: list[str] = []
+
+RATES = {1: ["1/3"] * 3, 2: ["1/3"] * 3 + ["1/2"] * 2, 3: ["1/3"] * 3 + ["1/2"] * 2 + ["1"]}
+
+
+def _example(p: int, added: int) -> Fraction:
+    """The fractional flowtime of job p of Table I, with ``added`` for the second part of the weight."""
+    rates = [Fraction(rate) for rate in RATES[p]]
+    return sum((Fraction(t, p) * y for t, y in enumerate(rates, start=1)), Fraction(0)) + added
+
+
+def _confirm_example(instance: Shown) -> bool:
+    p, rates = instance["processing"], [Fraction(rate) for rate in instance["rates"]]
+    served = sum(rates, Fraction(0))
+    meant = sum((Fraction(t + p, p) * y for t, y in enumerate(rates, start=1)), Fraction(0))
+    added = meant - sum((Fraction(t, p) * y for t, y in enumerate(rates, start=1)), Fraction(0))
+    return (
+        served == p
+        and str(meant) == instance["fractional"]
+        and added == p != instance["printed_addend"]
+        and meant - added + instance["printed_addend"] == Fraction(instance["printed_sum"]) != meant
+    )
+
+
+@claim(
+    PAPER,
+    "example-1",
+    text='under fair sharing the fractional flowtimes are 3, 5.25, "... + 6/3 + 2 = 7 1/6": a ratio of 1.1',
+    source="Example 1, Table I",
+    recorded=CORRECTED,
+    confirm=_confirm_example,
+)
+def _check_example(run: Run) -> Finding:
+    found = [_example(p, p) for p in RATES]
+    printed = [_example(p, added) for p, added in zip(RATES, (1, 2, 2), strict=True)]
+    actual = [len(rates) for rates in RATES.values()]
+    ratio = sum(found, Fraction(0)) / sum(actual)
+    figures = {"fractional": [str(x) for x in found], "actual": actual, "ratio": str(ratio)}
+    if found != [3, Fraction(21, 4), Fraction(43, 6)] or actual != [3, 5, 6] or round(float(ratio), 1) != 1.1:
+        return Finding(NOT_REPRODUCED, f"fractional {figures['fractional']}", figures=figures)
+    text = f"the values are right, the ratio is {float(ratio):.4f}; the last addend of job 3 is 3, not 2"
+    example = {
+        "processing": 3,
+        "rates": RATES[3],
+        "fractional": str(found[2]),
+        "printed_addend": 2,
+        "printed_sum": str(printed[2]),
+    }
+    return Finding(CORRECTED, text, counterexample=example, figures=figures)
+
+
+def _confirm_surrogate(instance: Shown) -> bool:
+    jobs, cores = read_instance(instance)
+    return fractional_best(jobs, cores)[0] == 2 * flowtime_best(jobs, cores)[0]
+
+
+@claim(
+    PAPER,
+    "equation-6",
+    text="OPT_P2 <= 2 OPT_P1",
+    source="Eq. 6",
+    recorded=HOLDS,
+    confirm=_confirm_surrogate,
+)
+def _check_equation_6(run: Run) -> Finding:
+    worst, checked = Fraction(0), 0
+    example: dict[str, Any] = {}
+    for k in (1, 2, 3):
+        for jobs, cores in tiny_instances(run, 1):
+            ratio = fractional_best(jobs, cores, k)[0] / flowtime_best(jobs, cores, k)[0]
+            checked += 1
+            if ratio > worst:
+                worst, example = ratio, show_instance(jobs, cores)
+    figures = {"checked": checked, "largest_ratio": str(worst)}
+    if worst > 2:
+        return Finding(NOT_REPRODUCED, f"a ratio of {worst}", figures=figures)
+    text = f"the largest of {checked:,} ratios (k = 1, 2, 3) is {worst}: every job has p^k <= f^k, and its"
+    return Finding(HOLDS, text + " other part is a mean of age^k <= f^k", witness=example, figures=figures)
+
+
+def _confirm_surrogate_above(instance: Shown) -> bool:
+    jobs, cores = read_instance(instance)
+    better = as_schedule(instance["schedule"])
+    # P2 charges each core-slot more than sum p^k / work, so no schedule is below sum p^k + ...
+    return (
+        feasible(jobs, cores, better)
+        and flowtime(jobs, better) == instance["flowtime"]
+        and str(fractional_best(jobs, cores)[0]) == instance["OPT_P2"]
+        and Fraction(instance["OPT_P2"]) > instance["flowtime"]
+    )
+
+
+@claim(
+    PAPER,
+    "surrogate-is-no-bound",
+    text="the optimum of the surrogate P2 is a lower bound of P1 (not said; Eq. 6 has a factor of 2)",
+    source="Eq. 6",
+    recorded=REFUTED,
+    confirm=_confirm_surrogate_above,
+)
+def _check_surrogate(run: Run) -> Finding:
+    def flaw(jobs: Sequence[Job], cores: int) -> dict[str, Any] | None:
+        best, schedule = flowtime_best(jobs, cores)
+        own = fractional_best(jobs, cores)[0]
+        if own <= best:
+            return None
+        return {"OPT_P2": str(own), "flowtime": best, "schedule": as_rows(schedule)}
+
+    searched = find_flaw(tiny_instances(run, 1), flaw)
+    return found_against(REFUTED, searched, "OPT_P2 is above the optimum (k = 1)")
+
+
+def _bounds(jobs: Sequence[Job], cores: int, k: int) -> dict[str, Fraction]:
+    """Lower bounds on the sum of flowtime^k."""
+    own, alone = fractional_best(jobs, cores, k)[0], sum(p**k for _, p, _ in jobs)
+    bounds = {"sum p^k": Fraction(alone), "OPT_P2 / 2": own / 2, "OPT_P2 - sum p^k": own - alone}
+    if k == 1:
+        bounds["OPT_P2 - sum p + sum (p - 1) / 2"] = own - alone + Fraction(sum(p - 1 for _, p, _ in jobs), 2)
+    return bounds
+
+
+@claim(
+    PAPER,
+    "lower-bounds",
+    text="sum p^k is a lower bound; with Eq. 6, OPT_P2 / 2; also OPT_P2 - sum p^k (k = 1: + sum (p-1)/2)",
+    source="section VI-A, Fig. 2; Eq. 6",
+    recorded=HOLDS,
+)
+def _check_lower_bounds(run: Run) -> Finding:
+    checked = 0
+    largest: dict[str, Fraction] = {}
+    for k in (1, 2):
+        for jobs, cores in tiny_instances(run, 1):
+            best = flowtime_best(jobs, cores, k)[0]
+            checked += 1
+            for name, bound in _bounds(jobs, cores, k).items():
+                largest[name] = max(largest.get(name, Fraction(0)), bound / best)
+    figures = {name: str(ratio) for name, ratio in largest.items()} | {"checked": checked}
+    shares = ", ".join(f"{name} {ratio}" for name, ratio in largest.items())
+    verdict = judge(max(largest.values()) <= 1)
+    return Finding(
+        verdict, f"largest share of the optimum in {checked:,} instances: {shares}", figures=figures
+    )
+
+
+def _confirm_pooled(instance: Shown) -> bool:
+    jobs, cores = read_instance(instance)
+    better = as_schedule(instance["schedule"])
+    own = flowtime(jobs, rule(instance["rule"], jobs, cores))
+    return (
+        feasible(jobs, cores, better)
+        and flowtime(jobs, better) == instance["flowtime"]
+        and own == instance["pooled"] > instance["flowtime"]
+    )
+
+
+@claim(
+    PAPER,
+    "pooled-srpt-is-no-bound",
+    text="SRPT on the pooled cores, with each job's cap, is a lower bound (not said)",
+    source="section VII, on SRPT",
+    recorded=REFUTED,
+    confirm=_confirm_pooled,
+)
+def _check_pooled(run: Run) -> Finding:
+    smallest: Searched | None = None
+    figures: dict[str, Any] = {}
+    for name in ("srpt", "srvf"):
+
+        def flaw(jobs: Sequence[Job], cores: int, name: str = name) -> dict[str, Any] | None:
+            own = flowtime(jobs, rule(name, jobs, cores))
+            best, schedule = flowtime_best(jobs, cores)
+            if own <= best:
+                return None
+            return {"rule": name, "pooled": own, "flowtime": best, "schedule": as_rows(schedule)}
+
+        searched = find_flaw(tiny_instances(run, 1), flaw)
+        figures[f"{name}_above"] = searched.flawed
+        smallest = smallest or searched
+    assert smallest is not None
+    text = f"by slots left; by core-slots left {figures['srvf_above']:,}"
+    return found_against(REFUTED, smallest, text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "srpt-single-server",
+    text="SRPT is optimal for the overall flowtime on a single server (of one core)",
+    source="section VII",
+    recorded=HOLDS,
+)
+def _check_single(run: Run) -> Finding:
+    checked = worse = 0
+    for count, longest in ((2, 5), (3, 4)) if run.small else ((2, 7), (3, 5), (4, 4)):
+        for jobs in multisets(count, longest, 1, 3):
+            checked += 1
+            worse += flowtime(jobs, rule("srpt", jobs, 1)) > flowtime_best(jobs, 1)[0]
+    figures = {"checked": checked, "worse": worse}
+    return Finding(judge(not worse), f"in all {checked:,} instances", figures=figures)
+
+
+def _confirm_below(instance: Shown) -> bool:
+    jobs, cores = read_instance(instance)
+    schedule = printed_run(jobs, cores, instance["gamma"], 10**5)
+    ends = completions(jobs, schedule)
+    if ends != instance["completions"]:
+        return False
+    own = Fraction(0)
+    for j, (a, p, d) in enumerate(jobs):  # Eq. 5 written out, from the slots in which the job has cores
+        for t in range(1, ends[j] + 1):
+            own += (Fraction((t - a) ** K, p) + p) * schedule[t - 1][j] / d
+    actual = sum((end - job[0]) ** K for end, job in zip(ends, jobs, strict=True))
+    return str(own) == instance["fractional"] and own < actual == instance["actual"]
+
+
+@claim(
+    PAPER,
+    "fractional-above-actual",
+    text="under OCORP the fractional flowtime is always above the actual one (k = 2)",
+    source="section VI-A, Fig. 2",
+    recorded=REFUTED,
+    confirm=_confirm_below,
+)
+def _check_fractional_above(run: Run) -> Finding:
+    gammas: dict[str, Callable[[Sequence[Job], int], float]] = {
+        "Eq. 27": lambda jobs, cores: float(eq27(jobs, cores)),
+        str(GAMMA): lambda jobs, cores: float(GAMMA),
+    }
+    found: dict[str, Searched] = {}
+    for name, gamma in gammas.items():
+
+        def flaw(
+            jobs: Sequence[Job], cores: int, gamma: Callable[[Sequence[Job], int], float] = gamma
+        ) -> dict[str, Any] | None:
+            schedule = printed_run(jobs, cores, gamma(jobs, cores), 10**5)
+            own, actual = fractional(jobs, schedule, K), flowtime(jobs, schedule, K)
+            if own >= actual:
+                return None
+            ends = completions(jobs, schedule)
+            return {
+                "gamma": gamma(jobs, cores),
+                "completions": ends,
+                "fractional": str(own),
+                "actual": actual,
+            }
+
+        counts = [(1, 4, 2)] if name == str(GAMMA) else [(1, 4, 2), (2, 2, 2)]
+        cases = ((jobs, c) for count in counts for c in (1, 2) for jobs in multisets(*count))
+        found[name] = find_flaw(cases, flaw)
+    searched = found["Eq. 27"]
+    figures = {f"below_at_gamma_{name}": one.flawed for name, one in found.items()}
+    below = found[str(GAMMA)].found
+    more = "" if below is None else f", {float(Fraction(below['fractional']) / below['actual']):.2f} at 4000"
+    text = "Gamma of Eq. 27; a job that is served, waits and is served again has f above p + mean age"
+    return found_against(REFUTED, searched, text + more, figures=figures)

@@ -1,0 +1,360 @@
+"""Section III: the slot with memory, Theorems 1 and 2."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
+from schedgym.papers.xu2021.instances import PAPER
+from schedgym.papers.xu2021.reference import (
+    Slot,
+    alternate,
+    best_value,
+    fill,
+    keep,
+    pack,
+    plain_best,
+    value,
+)
+
+__all__: list[str] = []
+
+
+def _draw_slot(run: Run, most_jobs: int = 5) -> tuple[Slot, tuple[int, ...]]:
+    """A random slot, and the demands of its jobs, which are their caps."""
+    rng = run.rng
+
+    def numbers(count: int, least: int, most: int) -> tuple[int, ...]:
+        return tuple(int(x) for x in rng.integers(least, most + 1, size=count))
+
+    servers, jobs = int(rng.integers(1, 4)), int(rng.integers(1, most_jobs + 1))
+    memory = numbers(servers, 1, 8)
+    reserve = numbers(jobs, 1, int(rng.integers(1, min(4, max(memory)) + 1)))
+    demands = numbers(jobs, 1, 6)
+    return Slot(numbers(jobs, 1, 9), demands, reserve, numbers(servers, 1, 6), memory), demands
+
+
+def _show_slot(slot: Slot) -> dict[str, Any]:
+    return {name: list(values) for name, values in slot._asdict().items()}
+
+
+def _slot(instance: Shown) -> Slot:
+    return Slot(*(tuple(instance[name]) for name in Slot._fields))
+
+
+def _small_slots(servers: int, jobs: int, cores: int, memory: int, worth: int) -> Iterator[Slot]:
+    """Slots with so many servers and jobs, up to so many cores and GB a server."""
+    sizes = list(itertools.product(range(1, cores + 1), range(1, memory + 1)))
+    kinds = list(itertools.product(range(worth, 0, -1), range(1, cores + 1), range(1, memory + 1)))
+    for machines in itertools.combinations_with_replacement(sizes, servers):
+        for chosen in itertools.combinations_with_replacement(kinds, jobs):
+            worths, caps, reserve = zip(*chosen, strict=True)
+            cpu, room = zip(*machines, strict=True)
+            if max(reserve) <= max(room):
+                yield Slot(worths, caps, reserve, cpu, room)
+
+
+def _slot_size(slot: Slot) -> tuple[int, ...]:
+    sums = [sum(values) for values in (slot.cpu, slot.memory, slot.caps, slot.reserve, slot.worth)]
+    return (len(slot.cpu), len(slot.caps), *sums, *itertools.chain(*slot))
+
+
+def _fits(rows: Sequence[Sequence[int]], slot: Slot) -> bool:
+    """Whether a placement keeps to all constraints of P3."""
+    servers = range(len(slot.cpu))
+    return (
+        all(0 <= sum(row) <= cap and min(row) >= 0 for row, cap in zip(rows, slot.caps, strict=True))
+        and all(sum(row[i] for row in rows) <= slot.cpu[i] for i in servers)
+        and all(
+            sum(m for m, row in zip(slot.reserve, rows, strict=True) if row[i]) <= slot.memory[i]
+            for i in servers
+        )
+    )
+
+
+def _confirm_rounds(instance: Shown) -> bool:
+    slot = _slot(instance)
+    first, second = instance["first"], instance["second"]
+    # the second placement is feasible and better, so no argmin could keep the first
+    return (
+        _fits(first, slot)
+        and _fits(second, slot)
+        and value(second, slot.worth) > value(first, slot.worth)
+        and all(
+            not new or old for a, b in zip(first, second, strict=True) for old, new in zip(a, b, strict=True)
+        )
+    )
+
+
+@claim(
+    PAPER,
+    "theorem-1",
+    text="the updates of Algorithm 1 (its loop) converge within two iterations",
+    source="Theorem 1, proof",
+    recorded=CORRECTED,
+    confirm=_confirm_rounds,
+)
+def _check_theorem_1(run: Run) -> Finding:
+    rounds: dict[int, int] = {}
+    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    drawn = (_draw_slot(run)[0] for _ in range(3_000 if run.small else 100_000))
+    for slot in itertools.chain(_small_slots(1, 2, 3, 2, 2), _small_slots(2, 2, 2, 2, 2), drawn):
+        _, kept = alternate(slot)
+        rounds[len(kept)] = rounds.get(len(kept), 0) + 1
+        if len(kept) > 2:
+            size = _slot_size(slot)
+            if best is None or size < best[0]:
+                best = size, _show_slot(slot) | {"first": kept[0], "second": kept[1]}
+    figures = {f"rounds_{count}": many for count, many in sorted(rounds.items())}
+    if max(rounds) > 3:
+        return Finding(NOT_REPRODUCED, f"{max(rounds)} rounds", figures=figures)
+    if best is None:
+        return Finding(HOLDS, f"two rounds in all {rounds[2]:,} slots", figures=figures)
+    text = (
+        f"a third is run in {rounds[3]:,} of {sum(rounds.values()):,} slots, where the second improves on the"
+    )
+    text += " first; it changes nothing (the second x fits as it is), so the pair is final after two"
+    return Finding(CORRECTED, text, counterexample=best[1], figures=figures)
+
+
+def _ratio(slot: Slot, demands: Sequence[int]) -> Fraction:
+    """The ratio of Theorem 2."""
+    m, d = max(slot.reserve), min(demands)
+    return min(
+        Fraction((room - m) * d, (cores + 2 * d) * m)
+        for room, cores in zip(slot.memory, slot.cpu, strict=True)
+    )
+
+
+def _confirm_ratio(instance: Shown) -> bool:
+    slot = _slot(instance)
+    m, d = max(instance["reserve"]), min(instance["caps"])
+    claimed = min((r - m) / (c + 2 * d) * d / m for r, c in zip(slot.memory, slot.cpu, strict=True))
+    best = plain_best(slot)
+    # the slot's optimum is what is reached, and nothing can be above it
+    return (
+        best == instance["optimum"] == instance["reached"]
+        and abs(claimed - Fraction(instance["ratio"])) < 1e-9
+        and Fraction(instance["ratio"]) > 1
+    )
+
+
+@claim(
+    PAPER,
+    "theorem-2",
+    text="OCORP+M reaches min_i (M_i - m_max) / (C_i + 2 d_min) * d_min / m_max of the optimum of P3",
+    source="Theorem 2",
+    recorded=CORRECTED,
+    confirm=_confirm_ratio,
+)
+def _check_theorem_2(run: Run) -> Finding:
+    checked = above = broken = 0
+    least = Fraction(10)
+    worst = Fraction(1)
+    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    drawn = (_draw_slot(run) for _ in range(1_500 if run.small else 100_000))
+    tiny = ((slot, slot.caps) for slot in _small_slots(1, 1, 2, 8, 1))
+    for slot, demands in itertools.chain(tiny, drawn):
+        ratio = _ratio(slot, demands)
+        reached, optimum = value(alternate(slot)[1][-1], slot.worth), best_value(slot)
+        checked += 1
+        if optimum:
+            worst = min(worst, Fraction(reached, optimum))
+        if ratio > 0 and optimum:
+            least = min(least, Fraction(reached, optimum) / min(Fraction(1), ratio))
+        broken += reached < min(Fraction(1), ratio) * optimum
+        if reached < ratio * optimum:
+            above += 1
+            size = _slot_size(slot)
+            if best is None or size < best[0]:
+                details = {"ratio": str(ratio), "reached": reached, "optimum": optimum}
+                best = size, _show_slot(slot) | details
+    # seven jobs with one core-slot left: d_min says nothing of how many fit on a server
+    left = Slot((10,) * 7 + (9,), (1,) * 7 + (8,), (1,) * 8, (8,), (3,))
+    reached, optimum = value(alternate(left)[1][-1], left.worth), best_value(left)
+    beyond = reached < min(Fraction(1), _ratio(left, [8] * 8)) * optimum
+    figures = {
+        "checked": checked,
+        "above_one": above,
+        "below_min_one": broken,
+        "worst_share_reached": str(worst),
+        "least_reached_over_promised": str(least),
+        "work_left": {"reached": reached, "optimum": optimum, "ratio": str(_ratio(left, [8] * 8))},
+    }
+    if broken:
+        return Finding(NOT_REPRODUCED, f"min(1, .) fails in {broken} of {checked:,} slots", figures=figures)
+    if best is None:
+        return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
+    text = f"the ratio is above 1 and not reached in {above:,} of {checked:,} slots; min(1, ratio) is in all"
+    if beyond:
+        text += f"; with the work left as a cap d_min must be the least cap ({reached} of {optimum} else)"
+    return Finding(CORRECTED, text, counterexample=best[1], figures=figures)
+
+
+def _confirm_alternation(instance: Shown) -> bool:
+    slot = _slot(instance)
+    return (
+        _fits(instance["alternation"], slot)
+        and alternate(slot)[1][-1] == instance["alternation"]
+        and value(instance["alternation"], slot.worth) == instance["reached"]
+        and plain_best(slot) == instance["optimum"] > instance["reached"]
+    )
+
+
+@claim(
+    PAPER,
+    "alternation",
+    text="optimising x and z in turn solves the slot's problem P3 (said to be approximate in Theorem 2)",
+    source="section III-A, Algorithm 1",
+    recorded=REFUTED,
+    confirm=_confirm_alternation,
+)
+def _check_alternation(run: Run) -> Finding:
+    checked = below = 0
+    worst = Fraction(1)
+    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    sizes = [(1, 2, 3, 2, 3), (2, 2, 2, 2, 3)] if run.small else [(1, 3, 3, 3, 4), (2, 2, 3, 3, 3)]
+    for slot in itertools.chain.from_iterable(_small_slots(*size) for size in sizes):
+        last = alternate(slot)[1][-1]
+        reached, optimum = value(last, slot.worth), best_value(slot)
+        checked += 1
+        if reached < optimum:
+            below += 1
+            worst = min(worst, Fraction(reached, optimum))
+            size = _slot_size(slot)
+            if best is None or size < best[0]:
+                details = {"alternation": last, "reached": reached, "optimum": optimum}
+                best = size, _show_slot(slot) | details
+    figures = {"checked": checked, "below": below, "worst_share": str(worst)}
+    if best is None:
+        return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
+    text = (
+        f"below the optimum in {below:,} of {checked:,} slots, at worst {worst} of it: a job that the first"
+    )
+    text += " x leaves out never comes back (without backfill)"
+    return Finding(REFUTED, text, counterexample=best[1], figures=figures)
+
+
+def _greedy(values: Sequence[int], weights: Sequence[int], room: int) -> int:
+    """What the proof of Theorem 2 constructs: by falling value, whatever still fits."""
+    total = 0
+    for j in sorted(range(len(values)), key=lambda j: (-values[j], j)):
+        if weights[j] <= room:
+            room -= weights[j]
+            total += values[j]
+    return total
+
+
+def _confirm_knapsack(instance: Shown) -> bool:
+    values, weights = instance["values"], instance["memory_of_jobs"]
+    better = instance["better"]
+    return (
+        sum(weights[j] for j in better) <= instance["memory"]
+        and sum(values[j] for j in better) == instance["optimum"] > instance["constructed"]
+        and _greedy(values, weights, instance["memory"]) == instance["constructed"]
+    )
+
+
+@claim(
+    PAPER,
+    "equation-19",
+    text="the constructed z is worth at least as much as the optimal one",
+    source="Eq. 19, proof of Theorem 2",
+    recorded=CORRECTED,
+    confirm=_confirm_knapsack,
+)
+def _check_equation_19(run: Run) -> Finding:
+    checked = less = more = 0
+    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    for count in (1, 2, 3):
+        kinds = list(itertools.product(range(1, 5), range(1, 4)))
+        for items in itertools.combinations_with_replacement(kinds, count):
+            values, weights = zip(*items, strict=True)
+            for room in range(1, 5):
+                taken = keep(values, weights, room)
+                own, optimum = _greedy(values, weights, room), sum(itertools.compress(values, taken))
+                checked += 1
+                less += own < optimum
+                more += own > optimum
+                size = (count, room, sum(weights), sum(values), *values, *weights)
+                if own < optimum and (best is None or size < best[0]):
+                    best = (
+                        size,
+                        {
+                            "values": list(values),
+                            "memory_of_jobs": list(weights),
+                            "memory": room,
+                            "constructed": own,
+                            "optimum": optimum,
+                            "better": list(itertools.compress(range(count), taken)),
+                        },
+                    )
+    figures = {"checked": checked, "less": less, "more": more}
+    if best is None:
+        return Finding(HOLDS, f"in all {checked:,} servers", figures=figures)
+    text = (
+        f'less in {less:,} of {checked:,} servers, more in {more}: "<=" is meant, and what follows needs it'
+    )
+    return Finding(CORRECTED if not more else NOT_REPRODUCED, text, counterexample=best[1], figures=figures)
+
+
+def _confirm_hosts(instance: Shown) -> bool:
+    cpu, cores, rows = instance["cpu"], instance["cores"], instance["placement"]
+    i = instance["server"]
+    here = sum(1 for row in rows if row[i])
+    return (
+        rows == pack(cores, cpu)
+        and [sum(row) for row in rows] == cores
+        and all(sum(row[s] for row in rows) <= cpu[s] for s in range(len(cpu)))
+        and here == instance["jobs_there"] > (cpu[i] - 2) / min(instance["demands"]) + 2
+    )
+
+
+@claim(
+    PAPER,
+    "jobs-on-a-server",
+    text="the packing policy puts at most (C_i - 2) / d_min + 2 jobs on server i",
+    source="proof of Theorem 2, before Eq. 18",
+    recorded=REFUTED,
+    confirm=_confirm_hosts,
+)
+def _check_hosts(run: Run) -> Finding:
+    checked = wide = 0
+    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    most = 5 if run.small else 7
+
+    def cases() -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        for servers in range(1, 4):
+            for cpu in itertools.combinations_with_replacement(range(most, 0, -1), servers):
+                for count in range(1, 5):
+                    for demands in itertools.combinations_with_replacement(range(1, most + 2), count):
+                        yield cpu, demands
+        for servers, room in itertools.product(range(2, 6), range(2, 13)):  # equal servers and jobs
+            for d in range(2, room + 1):
+                for count in range(1, -(-servers * room // d) + 1):
+                    yield (room,) * servers, (d,) * count
+
+    for cpu, demands in cases():
+        cores = fill(range(len(demands)), demands, sum(cpu))
+        rows = pack(cores, cpu)
+        checked += 1
+        for i, room in enumerate(cpu):
+            here = sum(1 for row in rows if row[i])
+            if (here - 2) * min(demands) <= room - 2:
+                continue
+            if max(demands) > min(cpu):
+                wide += 1
+                continue
+            size = (len(cpu), len(demands), sum(cpu), sum(demands), *cpu, *demands)
+            if best is None or size < best[0]:
+                details = {"cpu": list(cpu), "demands": list(demands), "cores": cores, "placement": rows}
+                best = size, details | {"server": i, "jobs_there": here}
+    figures = {"checked": checked, "where_a_job_is_wider_than_a_server": wide}
+    if best is None:
+        return Finding(HOLDS, f"in all {checked:,} packings", figures=figures)
+    text = "a server can get parts of more than two jobs, even where each job fits on each server (else in"
+    text += f" {wide:,} more cases of {checked:,} packings), so n is not bounded as the proof says"
+    return Finding(REFUTED, text, counterexample=best[1], figures=figures)

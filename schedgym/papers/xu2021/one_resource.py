@@ -1,0 +1,633 @@
+"""Sections IV-A and IV-B: one resource, what follows from Gamma and mu, and switching."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers.searches import Searched, found_against
+from schedgym.papers.xu2021.instances import (
+    GAMMA,
+    PAPER,
+    K,
+    as_rows,
+    as_schedule,
+    find_flaw,
+    printed_run,
+    read_instance,
+    show_instance,
+    tiny_instances,
+)
+from schedgym.papers.xu2021.reference import (
+    Job,
+    Schedule,
+    completions,
+    eq27,
+    feasible,
+    flowtime_best,
+    fractional,
+    fractional_best,
+    literal_ocorp,
+    rule,
+)
+
+__all__: list[str] = []
+
+# section IV-A: one resource --------------------------------------------------------------------------
+
+
+def _equation_22(demands: Sequence[int], cores: int, literal: bool) -> list[Fraction]:
+    """Eq. 22, as printed or with case 2 summing to j - 1."""
+    rates = []
+    before = 0
+    for d in demands:
+        zero = before + d if literal else before
+        if before + d <= cores:
+            rates.append(Fraction(1))
+        elif zero >= cores:
+            rates.append(Fraction(0))
+        else:
+            rates.append(Fraction(cores - before, d))
+        before += d
+    return rates
+
+
+def _worth_of(rates: Sequence[Fraction], gains: Sequence[int]) -> Fraction:
+    return sum((gain * y for gain, y in zip(gains, rates, strict=True)), Fraction(0))
+
+
+def _slot_optimum(demands: Sequence[int], gains: Sequence[int], cores: int) -> Fraction:
+    """The most of sum gain y, over all whole cores."""
+    tries = itertools.product(*(range(d + 1) for d in demands))
+    return max(
+        _worth_of([Fraction(u, d) for u, d in zip(given, demands, strict=True)], gains)
+        for given in tries
+        if sum(given) <= cores
+    )
+
+
+def _confirm_lemma_1(instance: Shown) -> bool:
+    demands, gains, cores = instance["demands"], instance["gains"], instance["cores"]
+    own = _worth_of(_equation_22(demands, cores, True), gains)
+    return (
+        str(own) == instance["printed"]
+        and str(_slot_optimum(demands, gains, cores)) == instance["optimum"]
+        and own < Fraction(instance["optimum"])
+    )
+
+
+@claim(
+    PAPER,
+    "lemma-1",
+    text="Eq. 22 is the optimal solution of P3 where memory is no limit",
+    source="Lemma 1, Eq. 22",
+    recorded=CORRECTED,
+    confirm=_confirm_lemma_1,
+)
+def _check_lemma_1(run: Run) -> Finding:
+    checked = printed = meant = 0
+    best: tuple[tuple[int, ...], dict[str, Any]] | None = None
+    most = 3 if run.small else 4
+    for count in (1, 2, 3):
+        kinds = list(itertools.product(range(1, most + 1), range(1, 5)))
+        for items in itertools.combinations_with_replacement(kinds, count):
+            # omega = -gain / d, ascending
+            ordered = sorted(items, key=lambda item: Fraction(-item[1], item[0]))
+            demands, gains = zip(*ordered, strict=True)
+            for cores in range(1, 2 * most):
+                optimum = _slot_optimum(demands, gains, cores)
+                own = _worth_of(_equation_22(demands, cores, True), gains)
+                checked += 1
+                meant += _worth_of(_equation_22(demands, cores, False), gains) != optimum
+                printed += own < optimum
+                size = (count, cores, sum(demands), sum(gains), *demands, *gains)
+                if own < optimum and (best is None or size < best[0]):
+                    details = {"demands": list(demands), "gains": list(gains), "cores": cores}
+                    best = size, details | {"printed": str(own), "optimum": str(optimum)}
+    figures = {"checked": checked, "printed_below": printed, "corrected_below": meant}
+    if best is None:
+        return Finding(HOLDS, f"in all {checked:,} slots", figures=figures)
+    text = (
+        f"as printed below the optimum in {printed:,} of {checked:,} slots, as case 3 is empty; with case 2"
+    )
+    text += f" summing to j - 1, in {meant}"
+    return Finding(CORRECTED if not meant else REFUTED, text, counterexample=best[1], figures=figures)
+
+
+def _line_7(job: Job, literal: bool, slots: int) -> Schedule:
+    """A lone job under literal OCORP, with the denominator of line 7 as printed or Gamma - a."""
+    gamma = eq27([job], 1)
+    return literal_ocorp(
+        [job], 1, 1, lambda j: Fraction(j[1]) / (1 - j[0] if literal else gamma - j[0]), lambda t: t, slots
+    )
+
+
+def _confirm_line_7(instance: Shown) -> bool:
+    job = (instance["arrival"], instance["processing"], 1)
+    # the printed target is negative, or infinite: a price of 0 never grows, and no weight is below 0
+    printed = instance["arrival"] == 1 or Fraction(job[1], 1 - job[0]) < 0
+    schedule = _line_7(job, False, 10**4)
+    return printed and job[0] >= 1 and completions([job], schedule) == [instance["completion"]]
+
+
+@claim(
+    PAPER,
+    "algorithm-1-line-7",
+    text="lambda grows by mu (p / (1 - a) - y)",
+    source="Algorithm 1, line 7",
+    recorded=CORRECTED,
+    confirm=_confirm_line_7,
+)
+def _check_line_7(run: Run) -> Finding:
+    slots = 200 if run.small else 5_000
+    served = served_right = checked = 0
+    example: dict[str, Any] | None = None
+    for a, p in itertools.product(range(2, 5), range(1, 5)):
+        checked += 1
+        served += any(map(any, _line_7((a, p, 1), True, slots)))
+        schedule = _line_7((a, p, 1), False, slots)
+        right = sum(u[0] for u in schedule) == p
+        served_right += right
+        if example is None and right:
+            example = {"arrival": a, "processing": p, "completion": completions([(a, p, 1)], schedule)[0]}
+    figures = {"checked": checked, "served_as_printed": served, "finished_with_gamma_minus_a": served_right}
+    if served or example is None:
+        return Finding(NOT_REPRODUCED, f"{served} of {checked} lone jobs are served", figures=figures)
+    text = f"none of {checked} lone jobs that arrive at 2 to 4 is served in {slots:,} slots (k = 1, mu = t);"
+    text += f" a = 1 divides by 0; with Gamma - a, Gamma by Eq. 27, {served_right} finish"
+    return Finding(CORRECTED, text, counterexample=example, figures=figures)
+
+
+def _confirm_benchmark(instance: Shown) -> bool:
+    jobs, cores = read_instance(instance)
+    schedule = as_schedule(instance["schedule"])
+    # weights are positive, so that every core costs; with no cores at all f_t is 0
+    return (
+        feasible(jobs, cores, schedule)
+        and str(fractional(jobs, schedule)) == instance["regret"] == instance["own_cost"]
+        and fractional(jobs, [(0,) * len(jobs)] * len(schedule)) == 0 == instance["regret_of_idling"]
+    )
+
+
+@claim(
+    PAPER,
+    "dynamic-regret",
+    text="Eq. 23 compares with an offline optimum, y* of Eq. 25",
+    source="Eq. 23 to 25, section I",
+    recorded=REFUTED,
+    confirm=_confirm_benchmark,
+)
+def _check_benchmark(run: Run) -> Finding:
+    checked = 0
+    example: dict[str, Any] | None = None
+    for jobs, cores in tiny_instances(run):
+        own, schedule = fractional_best(jobs, cores)
+        benchmark = Fraction(0)
+        for t in range(1, len(schedule) + 1):
+            # f_t is linear with these coefficients, X(t) contains 0
+            coefficients = [Fraction(t - a, p) + 1 for a, p, _ in jobs]
+            benchmark += sum((min(Fraction(0), c) for c in coefficients), Fraction(0))
+        checked += benchmark == 0
+        if example is None:
+            details = {"schedule": as_rows(schedule), "own_cost": str(own), "regret": str(own - benchmark)}
+            example = show_instance(jobs, cores) | details | {"regret_of_idling": 0}
+    text = (
+        f"y* = 0 in all {checked:,} instances, as all weights are positive: the regret is the algorithm's own"
+    )
+    text += " cost, and an algorithm that serves nobody has none"
+    return Finding(REFUTED, text, counterexample=example, figures={"checked": checked})
+
+
+def _confirm_fit(instance: Shown) -> bool:
+    a, p, gamma, end = (instance[name] for name in ("arrival", "processing", "gamma", "T"))
+    # idle: no slot t <= T has t >= a + 1, so the double sum is empty
+    return (
+        not any(t >= a + 1 for t in range(1, end + 1))
+        and instance["double_sum"] == "0"
+        and Fraction((end - a) * p, gamma - a) == Fraction(instance["single_sum"]) != 0
+    )
+
+
+@claim(
+    PAPER,
+    "equation-26",
+    text="the double sum of the fit is sum_j (p (T - a) / (Gamma - a) - sum_t y) over all N jobs",
+    source="Eq. 26",
+    recorded=CORRECTED,
+    confirm=_confirm_fit,
+)
+def _check_equation_26(run: Run) -> Finding:
+    checked = differ = wrong = 0
+    example: dict[str, Any] | None = None
+    for (a, p), end in itertools.product(itertools.product(range(4), range(1, 4)), range(1, 6)):
+        gamma = eq27([(a, p, 1)], 1)
+        goal = Fraction(p) / (gamma - a)
+        double = sum((goal for t in range(1, end + 1) if t >= a + 1), Fraction(0))
+        checked += 1
+        differ += double != goal * (end - a)
+        wrong += double != goal * max(end - a, 0)
+        if example is None and double != goal * (end - a):
+            example = {"arrival": a, "processing": p, "gamma": int(gamma), "T": end}
+            example |= {"double_sum": str(double), "single_sum": str(goal * (end - a))}
+    figures = {"checked": checked, "differ": differ, "differ_over_arrived_jobs": wrong}
+    text = f"they differ in {differ} of {checked} lone idle jobs; over the jobs with a < T in {wrong}"
+    return Finding(CORRECTED if not wrong else REFUTED, text, counterexample=example, figures=figures)
+
+
+def _theorem_4(jobs: Sequence[Job], cores: int, k: int) -> tuple[Fraction, Fraction, Schedule]:
+    """The regret of literal OCORP at T = Gamma (Eq. 27), mu = T^k (beta = 0), and the bound of Theorem 4."""
+    gamma = eq27(jobs, cores)
+    horizon = int(gamma)
+    schedule = literal_ocorp(
+        jobs, cores, k, lambda job: job[1] / (gamma - job[0]), lambda t: horizon**k, horizon
+    )
+    own = fractional_best(jobs, cores, k)[0]
+    optimum = max(own, Fraction(flowtime_best(jobs, cores, k)[0]))
+    return (
+        fractional(jobs, schedule, k),
+        cores * optimum / 2 * max(Fraction(p, d) for _, p, d in jobs),
+        schedule,
+    )
+
+
+def _confirm_theorem_4(instance: Shown) -> bool:
+    jobs, cores = read_instance(instance)
+    schedule = as_schedule(instance["schedule"])
+    gamma = eq27(jobs, cores)
+    # replayed in floats; the bound, by the larger of the optima of P1 and P2
+    again = literal_ocorp(
+        jobs,
+        cores,
+        instance["k"],
+        lambda job: job[1] / (float(gamma) - job[0]),
+        lambda t: float(instance["T"]) ** instance["k"],
+        instance["T"],
+    )
+    optimum = max(
+        fractional_best(jobs, cores, instance["k"])[0], Fraction(flowtime_best(jobs, cores, instance["k"])[0])
+    )
+    bound = Fraction(cores, 2) * optimum * max(Fraction(p, d) for _, p, d in jobs)
+    return (
+        instance["T"] == gamma
+        and again == schedule
+        and str(fractional(jobs, schedule, instance["k"])) == instance["regret"]
+        and str(bound) == instance["bound"]
+        and Fraction(instance["regret"]) > bound
+    )
+
+
+@claim(
+    PAPER,
+    "theorem-4",
+    text="the regret of OCORP is at most C OPT^(1 - beta) / 2 * max p / d",
+    source="Theorem 4, Eq. 30",
+    recorded=REFUTED,
+    confirm=_confirm_theorem_4,
+)
+def _check_theorem_4(run: Run) -> Finding:
+    searched: dict[int, Searched] = {}
+    worst = Fraction(0)
+    for k in (1, 2):
+
+        def flaw(jobs: Sequence[Job], cores: int, k: int = k) -> dict[str, Any] | None:
+            nonlocal worst
+            regret, bound, schedule = _theorem_4(jobs, cores, k)
+            worst = max(worst, regret / bound)
+            if regret <= bound:
+                return None
+            details = {"k": k, "T": int(eq27(jobs, cores)), "schedule": as_rows(schedule)}
+            return details | {"regret": str(regret), "bound": str(bound)}
+
+        cases = ((jobs, cores) for jobs, cores in tiny_instances(run) if eq27(jobs, cores).denominator == 1)
+        searched[k] = find_flaw(cases, flaw)
+    figures = {"k1_above": searched[1].flawed, "k2_above": searched[2].flawed, "largest_ratio": str(worst)}
+    text = (
+        f"k = 1, beta = 0, mu = T^k, T = Gamma; k = 2: {searched[2].flawed:,}; at most {float(worst):.1f} x"
+    )
+    text += " the bound. As y* = 0, any algorithm that ends all jobs has a regret of OPT_P2 or more"
+    return found_against(REFUTED, searched[1], text, figures=figures)
+
+
+# Gamma, mu, and what follows from them ---------------------------------------------------------------
+
+
+def _confirm_online(instance: Shown) -> bool:
+    gammas = [float(Fraction(text)) for text in instance["gamma"]]
+    first = [tuple(job) for job in instance["jobs"]]
+    both = [first, [*first, tuple(instance["later_job"])]]
+    slot, cores = instance["slot"], instance["cores"]
+    if [eq27(jobs, cores) for jobs in both] != [Fraction(text) for text in instance["gamma"]]:
+        return False
+    # the prices by hand, up to the slot, in which only the first jobs are visible
+    decided = []
+    for gamma in gammas:
+        price, chosen = 0.0, False
+        (a, p, _) = first[0]
+        for t in range(a + 1, slot + 1):
+            chosen = (t - a) ** K / p + p - price < 0
+            price = max(0.0, price + t ** (K + 0.5) * (p / (gamma - a) - (1.0 if chosen else 0.0)))
+        decided.append(int(chosen))
+    return (
+        instance["later_job"][0] >= slot and decided == instance["cores_in_slot"] and decided[0] != decided[1]
+    )
+
+
+@claim(
+    PAPER,
+    "equation-27-online",
+    text="OCORP with Gamma of Eq. 27 decides without knowing future arrivals",
+    source="section II-A, Theorem 3, Eq. 27",
+    recorded=REFUTED,
+    confirm=_confirm_online,
+)
+def _check_online(run: Run) -> Finding:
+    checked = differ = 0
+    best: tuple[int, dict[str, Any]] | None = None
+    for p, later in itertools.product(range(1, 4), range(2, 13 if run.small else 40)):
+        jobs: list[Job] = [(0, p, 1)]
+        longer = [*jobs, (later, 1, 1)]
+        gammas = [eq27(jobs, 1), eq27(longer, 1)]
+        checked += 1
+        runs = [
+            printed_run(own, 1, float(gamma), later)
+            for own, gamma in zip((jobs, longer), gammas, strict=True)
+        ]
+        both = [[u[0] for u in schedule] + [0] * (later - len(schedule)) for schedule in runs]
+        slots = [t for t, (one, other) in enumerate(zip(*both, strict=True), start=1) if one != other]
+        if slots:
+            differ += 1
+            if best is None or slots[0] < best[0]:
+                best = (
+                    slots[0],
+                    {
+                        "jobs": [list(job) for job in jobs],
+                        "cores": 1,
+                        "later_job": [later, 1, 1],
+                        "gamma": [str(gamma) for gamma in gammas],
+                        "slot": slots[0],
+                        "cores_in_slot": [row[slots[0] - 1] for row in both],
+                    },
+                )
+    figures = {"checked": checked, "differ": differ}
+    if best is None:
+        return Finding(HOLDS, f"in all {checked} pairs", figures=figures)
+    text = (
+        f"a job yet to come changes the decisions before it comes in {differ} of {checked} pairs of workloads"
+    )
+    return Finding(REFUTED, text, counterexample=best[1], figures=figures)
+
+
+def _confirm_gamma(instance: Shown) -> bool:
+    columns = _stand_in(instance["seed"])
+    last = max(columns[0])
+    work = Fraction(4 * sum(p * d for p, d in zip(columns[1], columns[2], strict=True)), columns[3])
+    return (
+        instance["latest_arrival"] == last
+        and instance["four_times_the_work"] == float(work)
+        and max(2 * last, work) > instance["gamma"]
+    )
+
+
+def _gamma_of(columns: tuple[list[int], list[int], list[int], int]) -> tuple[int, Fraction]:
+    """The two parts of Eq. 27: by arrivals, by work."""
+    arrival, processing, cpu, cores = columns
+    ends = [max(a + 2 * p, 2 * a) for a, p in zip(arrival, processing, strict=True)]
+    return max(ends), Fraction(4 * sum(p * d for p, d in zip(processing, cpu, strict=True)), cores)
+
+
+def _stand_in(seed: int) -> tuple[list[int], list[int], list[int], int]:
+    """Arrivals, processing times and demands of the stand-in for the trace, and its cores."""
+    from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
+    from schedgym.problems.flowtime.workload import generate, make_source, tables
+
+    own = tables(generate(seed, 0, make_source(FlowtimeParameters(**PROBLEM.presets["kw"]))))
+    columns = own.arrival, own.processing[:, 0], own.cpu[:, 0]
+    arrival, processing, cpu = (list(map(int, column)) for column in columns)
+    return arrival, processing, cpu, int(own.server_cpu.sum())
+
+
+@claim(
+    PAPER,
+    "gamma-4000",
+    text="Gamma = 4000 slots is the Gamma of Theorem 3 for ten hours of arrivals (3600 slots)",
+    source="section VI-A, Eq. 27",
+    recorded=REFUTED,
+    confirm=_confirm_gamma,
+)
+def _check_gamma(run: Run) -> Finding:
+    gammas = []
+    for seed in range(1 if run.small else 5):
+        by_arrivals, by_work = _gamma_of(_stand_in(seed))
+        gammas.append(max(float(by_arrivals), float(by_work)))
+    figures = {"eq27": gammas}
+    if min(gammas) <= GAMMA:
+        return Finding(HOLDS, f"Eq. 27 gives {gammas}", figures=figures)
+    text = f"Eq. 27 gives {gammas[0]:.0f} on the stand-in for the trace; any arrival after slot 2000"
+    text += " gives 2 a > 4000"
+    own = _stand_in(0)
+    example = {"seed": 0, "latest_arrival": max(own[0]), "four_times_the_work": float(_gamma_of(own)[1])}
+    return Finding(REFUTED, text, counterexample=example | {"gamma": GAMMA}, figures=figures)
+
+
+def _confirm_least_slots(instance: Shown) -> bool:
+    jobs, cores = read_instance(instance)
+    work = Fraction(sum(p * d for _, p, d in jobs), cores)
+    # a job needs p slots at least, however many cores there are
+    return str(work) == instance["work_over_cores"] and instance["least"] == max(p for _, p, _ in jobs) > work
+
+
+@claim(
+    PAPER,
+    "least-makespan",
+    text="sum p d / sum C is the least number of slots in which all jobs can be completed",
+    source="section IV-A, after Theorem 3",
+    recorded=CORRECTED,
+    confirm=_confirm_least_slots,
+)
+def _check_least_slots(run: Run) -> Finding:
+    below = 0
+
+    def flaw(jobs: Sequence[Job], cores: int) -> dict[str, Any] | None:
+        nonlocal below
+        least = min(len(rule(name, jobs, cores)) for name in ("srf", "svf", "srvf", "srpt"))
+        work = Fraction(sum(p * d for _, p, d in jobs), cores)
+        below += least < work
+        longest = max(p for _, p, _ in jobs)
+        if work >= longest:
+            return None
+        return {"work_over_cores": str(work), "least": longest}
+
+    searched = find_flaw(tiny_instances(run), flaw)
+    if below:
+        return Finding(NOT_REPRODUCED, f"{below} schedules are shorter", figures={"below": below})
+    return found_against(CORRECTED, searched, "a lower bound; a job needs p slots")
+
+
+def _confirm_step(instance: Shown) -> bool:
+    k, exponent = instance["k"], Fraction(instance["exponent"])
+    return k - exponent == Fraction(instance["beta"]) and not 0 <= k - exponent < 1
+
+
+@claim(
+    PAPER,
+    "step-size",
+    text="mu = t^(k + 0.5) of the experiments is a step size T^(k - beta), 0 <= beta < 1, of Theorems 3 to 5",
+    source="section VI, Theorems 3 to 5",
+    recorded=REFUTED,
+    confirm=_confirm_step,
+)
+def _check_step(run: Run) -> Finding:
+    betas = {k: k - (k + Fraction(1, 2)) for k in range(1, 11)}
+    allowed = sum(0 <= beta < 1 for beta in betas.values())
+    example = {"k": K, "exponent": str(K + Fraction(1, 2)), "beta": str(betas[K])}
+    text = "beta is -1/2 for every k; mu also changes from slot to slot, in the theorems it does not"
+    if allowed:
+        return Finding(HOLDS, f"for {allowed} of {len(betas)} k", figures={"allowed": allowed})
+    return Finding(REFUTED, text, counterexample=example, figures={"allowed": 0, "checked": len(betas)})
+
+
+def _target(gamma: Any) -> Callable[[Job], Any]:
+    """What lambda aims at per slot."""
+    return lambda job: job[1] / (gamma - job[0])
+
+
+def _constant(mu: Any) -> Callable[[int], Any]:
+    """A step size that is the same in all slots."""
+    return lambda t: mu
+
+
+def _longest_gap(jobs: Sequence[Job], schedule: Schedule) -> int:
+    """The longest run of slots without a core between arrival and completion (or the end)."""
+    longest = 0
+    for j, (a, p, d) in enumerate(jobs):
+        gap, left = 0, p * d
+        for given in schedule[a:]:
+            if not left:
+                break
+            gap = 0 if given[j] else gap + 1
+            left -= given[j]
+            longest = max(longest, gap)
+    return longest
+
+
+def _confirm_gap(instance: Shown) -> bool:
+    sizes, horizons, gaps = instance["unit_jobs"], instance["T"], instance["longest_gap"]
+    rows = list(zip(sizes, horizons, gaps, strict=True))
+    # one core serves one job a slot: whatever the policy, one of n jobs is not served in n - 1 slots
+    least = all(gap >= n - 1 and horizon == 4 * n for n, horizon, gap in rows)
+    return least and instance["cores"] == 1 and len(rows) > 2 and sizes == sorted(sizes)
+
+
+@claim(
+    PAPER,
+    "corollary-1",
+    text="each unfinished job is processed at least once within O(T^beta) slots, 0 <= beta < 1",
+    source="Corollary 1, Eq. 29",
+    recorded=REFUTED,
+    confirm=_confirm_gap,
+)
+def _check_corollary_1(run: Run) -> Finding:
+    sizes = [4, 16, 64] if run.small else [4, 16, 64, 256, 1024]
+    horizons, gaps = [], []
+    for count in sizes:
+        jobs: list[Job] = [(0, 1, 1)] * count
+        gamma = int(eq27(jobs, 1))
+        schedule = literal_ocorp(jobs, 1, K, _target(gamma), _constant(gamma**K), gamma)
+        horizons.append(gamma)
+        gaps.append(_longest_gap(jobs, schedule))
+    figures = {"gap_over_T": [gap / horizon for gap, horizon in zip(gaps, horizons, strict=True)]}
+    example = {"unit_jobs": sizes, "cores": 1, "T": horizons, "longest_gap": gaps}
+    if min(figures["gap_over_T"]) < Fraction(1, 8):
+        return Finding(NOT_REPRODUCED, f"gaps {gaps} for T = {horizons}", figures=figures)
+    text = (
+        f"n equal unit jobs on one core, T = Gamma = 4 n: gaps {gaps} for T = {horizons}, linear in T; under"
+    )
+    text += " any policy the last of n waits n - 1 = T / 4 - 1 slots"
+    return Finding(REFUTED, text, counterexample=example, figures=figures)
+
+
+@claim(
+    PAPER,
+    "theorem-3",
+    text="the dynamic fit grows at most like T^beta sqrt(N) for T <= Gamma (beta = 0 and 1/2)",
+    source="Theorem 3, Eq. 28",
+    recorded=HOLDS,
+)
+def _check_theorem_3(run: Run) -> Finding:
+    largest: dict[int, float] = {}
+    for count in (4, 16, 48) if run.small else (4, 16, 64, 256):
+        for trial in range(4):
+            draw = run.rng.integers
+            last = 0 if trial < 2 else count
+            arrivals = sorted(int(x) for x in draw(0, last + 1, size=count))
+            jobs = [(a, int(draw(1, 9)), int(draw(1, 5))) for a in arrivals]
+            gamma = float(eq27(jobs, 4))
+            for beta, end in itertools.product((0.0, 0.5), (int(gamma) // 2, int(gamma))):
+                schedule = literal_ocorp(jobs, 4, K, _target(gamma), _constant(end ** (K - beta)), end)
+                fit = sum(max(end - a, 0) * p / (gamma - a) for a, p, _ in jobs)
+                fit -= sum(u / job[2] for given in schedule for u, job in zip(given, jobs, strict=True))
+                arrived = sum(a < end for a in arrivals)
+                largest[count] = max(largest.get(count, 0.0), fit / (end**beta * math.sqrt(arrived)))
+    figures = {f"N_{count}": most for count, most in largest.items()}
+    values = list(largest.values())
+    text = "largest fit / (T^beta sqrt(N)) of random workloads, at T = Gamma / 2 and Gamma: "
+    text += ", ".join(f"{most:.2f} (N = {count})" for count, most in largest.items())
+    verdict = judge(max(values) <= 4 and values[-1] <= 2 * max(values[0], 1.0))
+    return Finding(verdict, text, figures=figures)
+
+
+# section IV-B: switching -----------------------------------------------------------------------------
+
+
+def _switching(before: Sequence[int], after: Sequence[int], d: int) -> Fraction:
+    """The part of a job in S(t)."""
+    return sum((Fraction(new - old, d) ** 2 for old, new in zip(before, after, strict=True)), Fraction(0))
+
+
+def _confirm_switching(instance: Shown) -> bool:
+    d, before = instance["cpu"], instance["before"]
+    whole, split = instance["whole"], instance["split"]
+    costs = [sum((x - y) ** 2 for x, y in zip(row, before, strict=True)) for row in (whole, split)]
+    return (
+        sum(whole) == sum(split) == d
+        and sum(map(bool, whole)) < sum(map(bool, split))
+        and [str(Fraction(cost, d * d)) for cost in costs] == [instance["cost_whole"], instance["cost_split"]]
+        and costs[0] > costs[1]
+    )
+
+
+@claim(
+    PAPER,
+    "switching-cost",
+    text="the switching cost S(t) keeps a job together: on fewer servers it costs no more",
+    source="section IV-B, Eq. 31",
+    recorded=REFUTED,
+    confirm=_confirm_switching,
+)
+def _check_switching(run: Run) -> Finding:
+    checked = less = 0
+    example: dict[str, Any] | None = None
+    for servers, d in itertools.product(range(2, 5), range(1, 5)):
+        before = [0] * servers
+        whole = [d] + [0] * (servers - 1)
+        for split in itertools.product(range(d + 1), repeat=servers):
+            if sum(split) == d and sum(map(bool, split)) > 1:
+                checked += 1
+                own = _switching(before, whole, d), _switching(before, split, d)
+                less += own[1] < own[0]
+                if example is None and own[1] < own[0]:
+                    example = {"cpu": d, "before": before, "whole": whole, "split": list(split)}
+                    example |= {"cost_whole": str(own[0]), "cost_split": str(own[1])}
+    four = str(_switching([0] * 4, [1] * 4, 4))
+    figures = {"checked": checked, "split_is_cheaper": less, "four_cores_on_four_servers": four}
+    if example is None:
+        return Finding(HOLDS, f"in all {checked} splits", figures=figures)
+    text = (
+        f"a job that starts again pays less for all {less} of {checked} splits than on one server: 4 cores as"
+    )
+    text += f" 1+1+1+1 cost alpha {four}, as 4 alpha"
+    return Finding(REFUTED, text, counterexample=example, figures=figures)

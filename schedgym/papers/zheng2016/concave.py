@@ -1,0 +1,173 @@
+"""Strictly concave utilities, in floating point: bounds from the prices of Algorithm 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.papers import Run
+from schedgym.solvers.dual_prices import dual_prices
+
+__all__ = [
+    "LOG",
+    "POWER",
+    "Concave",
+    "fit_many",
+    "fit_theorem_1",
+    "fit_theorem_2",
+    "run_concave",
+    "utility_of",
+]
+
+Floats = npt.NDArray[np.float64]
+
+LINEAR, POWER, LOG = range(3)
+
+
+class Concave(NamedTuple):
+    """Jobs of any utility; the shares r are [jobs, resources]."""
+
+    arrival: npt.NDArray[np.int64]
+    deadline: npt.NDArray[np.int64]
+    parallelism: Floats
+    tasks: Floats
+    share: Floats
+    utility: npt.NDArray[np.int64]
+    value: Floats
+    exponent: Floats
+
+
+class _Run(NamedTuple):
+    """Algorithm 1 on such jobs: per slot who is active, the tasks of each job, and the slot's prices."""
+
+    active: list[npt.NDArray[np.bool_]]
+    tasks: list[Floats]
+    prices: list[Floats]
+
+
+def _draw_concave(
+    rng: np.random.Generator,
+    kinds: Sequence[int],
+    resources: int,
+    *,
+    common: bool = False,
+    bounded: bool = True,
+) -> Concave:
+    n, last = int(rng.integers(1, 7)), int(rng.integers(1, 6))
+    arrival = rng.integers(1, last + 1, n)
+    deadline = np.full(n, last) if common else rng.integers(arrival, last + 1)
+    tasks = rng.uniform(0.2, 4.0, n)
+    return Concave(
+        arrival,
+        deadline,
+        rng.uniform(0.1, 2.0, n) if bounded else tasks,
+        tasks,
+        rng.uniform(0.05, 1.0, (n, resources)),
+        rng.choice(np.array(kinds, dtype=np.int64), n),
+        rng.uniform(1.0, 5.0, n),
+        rng.choice(np.array([0.25, 0.5, 0.75]), n),
+    )
+
+
+def utility_of(jobs: Concave, y: Floats) -> Floats:
+    """What ``y`` tasks of each job are worth."""
+    found = np.where(jobs.utility == POWER, y**jobs.exponent, np.log1p(y))
+    return jobs.value * np.where(jobs.utility == LINEAR, y, found)
+
+
+def _slope(jobs: Concave, y: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        found = np.where(jobs.utility == POWER, jobs.exponent * y ** (jobs.exponent - 1), 1 / (1 + y))
+    return jobs.value * np.where(jobs.utility == LINEAR, 1.0, found)
+
+
+def run_concave(jobs: Concave) -> _Run:
+    """Algorithm 1 with the project's solver."""
+    served = np.zeros(len(jobs.tasks))
+    run = _Run([], [], [])
+    for slot in range(1, int(jobs.deadline.max()) + 1):
+        active = (jobs.arrival <= slot) & (slot <= jobs.deadline) & (served < jobs.tasks - 1e-9)
+        x, prices = np.zeros(len(served)), np.zeros(jobs.share.shape[1])
+        if active.any():
+            cap = np.minimum(jobs.parallelism, jobs.tasks - served)
+            own = (served, cap, jobs.share, jobs.utility, jobs.value, jobs.exponent)
+            found = dual_prices(*(np.ascontiguousarray(array[active]) for array in own))
+            x[active], prices = found.x, found.prices
+        served += x
+        run.active.append(active)
+        run.tasks.append(x)
+        run.prices.append(prices)
+    return run
+
+
+class _Fit(NamedTuple):
+    """A dual solution of problem (1): the value of a schedule and the bound that it gives.
+
+    ``short`` is the largest share of f'(y_j) by which a job's dual cost falls short of it (Lemma III.1), or
+    by which its alpha is negative (Lemma III.5): it must not be positive.
+    """
+
+    value: float
+    bound: float
+    short: float
+
+
+def _fit(jobs: Concave, served: Floats, alpha: Floats, cost: Floats, rest: float) -> _Fit:
+    """The dual of problem (1): each job buys at its least cost; what it would gain is f(y) - f'(y) y.
+
+    Where rounding leaves the cost below f'(y), alpha is raised, so that the bound is one in any case.
+    """
+    total = float(utility_of(jobs, served).sum())
+    slope = _slope(jobs, served)
+    short = float(np.max(np.maximum(1 - cost / slope, -alpha / slope)))
+    alpha = np.maximum(alpha + np.maximum(slope - cost, 0.0), 0.0)
+    kept = np.where(served > 0, slope * served, 0.0)
+    bound = total - float(kept.sum()) + float((alpha * jobs.tasks).sum()) + rest
+    return _Fit(total, bound, short)
+
+
+def fit_theorem_1(jobs: Concave, run: _Run) -> _Fit:
+    """The dual solution in the proof of Theorem III.1."""
+    served = np.sum(run.tasks, axis=0)
+    slope = _slope(jobs, served)
+    done = served >= jobs.tasks - 1e-9
+    alpha = np.where(done, slope, 0.0)
+    cost, rest = np.full(len(served), np.inf), float(np.sum(run.prices))
+    for slot, (x, prices) in enumerate(zip(run.tasks, run.prices, strict=True), start=1):
+        gamma = np.where(~done & (x >= jobs.parallelism - 1e-9), slope, 0.0)
+        rest += float((gamma * jobs.parallelism).sum())
+        inside = (jobs.arrival <= slot) & (slot <= jobs.deadline)
+        cost = np.where(inside, np.minimum(cost, alpha + jobs.share @ prices + gamma), cost)
+    return _fit(jobs, served, alpha, cost, rest)
+
+
+def fit_theorem_2(jobs: Concave, run: _Run) -> _Fit:
+    """One resource, one deadline, no bound on parallelism: the dual solution of Lemma III.6, repaired.
+
+    beta_t is the least price of slot t and all later ones, not what stands before Lemma III.5.
+    """
+    served = np.sum(run.tasks, axis=0)
+    slope, r = _slope(jobs, served), jobs.share[:, 0]
+    beta = np.minimum.accumulate(np.array(run.prices)[::-1, 0])[::-1]
+    least = np.array([beta[a - 1 :].min() for a in jobs.arrival]) * r
+    alpha = np.where(served >= jobs.tasks - 1e-9, slope - least, 0.0)
+    return _fit(jobs, served, alpha, alpha + least, float(beta.sum()))
+
+
+def fit_many(
+    run: Run, fit: Callable[[Concave, _Run], _Fit], count: int, **options: Any
+) -> tuple[int, float, float]:
+    """Instances of all kinds of utilities and mixtures; the largest bound / value, and what is short."""
+    worst, short = 0.0, -math.inf
+    mixtures = [(POWER,), (LOG,), (POWER, LOG), (LINEAR, POWER, LOG)]
+    resources = options.pop("resources")
+    for n in range(count):
+        jobs = _draw_concave(run.rng, mixtures[n % len(mixtures)], resources[n % len(resources)], **options)
+        found = fit(jobs, run_concave(jobs))
+        worst = max(worst, found.bound / found.value)
+        short = max(short, found.short)
+    return count, worst, short

@@ -1,0 +1,497 @@
+"""Section III: tasks that can be cut."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
+from schedgym.papers.exact import as_text
+from schedgym.papers.searches import found_against
+from schedgym.papers.zheng2016.concave import (
+    LOG,
+    POWER,
+    Concave,
+    fit_many,
+    fit_theorem_1,
+    fit_theorem_2,
+    run_concave,
+    utility_of,
+)
+from schedgym.papers.zheng2016.instances import (
+    CLOSE,
+    PAPER,
+    algorithm_1_rule,
+    as_rows,
+    as_schedule,
+    confirm_ratio,
+    confirm_tight,
+    draw_instance,
+    enumerate_instances,
+    find_flaw,
+    first_fit_instance,
+    is_algorithm_1,
+    is_only,
+    read_instance,
+    show_instance,
+    show_ratio,
+)
+from schedgym.papers.zheng2016.reference import (
+    Amounts,
+    Instance,
+    Job,
+    Schedule,
+    algorithm_1,
+    feasible,
+    linear_best,
+    m_greedy,
+    most_tasks,
+    play,
+    shares,
+    totals,
+    value,
+    whole_best,
+)
+
+__all__: list[str] = []
+
+ROUGH = 1e-3  # relative, of their prices
+
+
+@claim(
+    PAPER,
+    "theorem-3.1",
+    text="Algorithm 1 is 2-competitive",
+    source="Theorem III.1",
+    recorded=HOLDS,
+)
+def _check_theorem_3_1(run: Run) -> Finding:
+    worst, checked = Fraction(1), 0
+    for n in range(600 if run.small else 20_000):
+        instance = draw_instance(run.rng, 1 + n % 2, linear=True)
+        halves = tuple(
+            job._replace(parallelism=Fraction(job.parallelism, 2), tasks=Fraction(job.tasks, 2))
+            for job in instance.jobs
+        )
+        instance = Instance(halves, instance.capacity)
+        own = value(instance, play(instance, algorithm_1_rule))
+        worst = max(worst, linear_best(instance)[0] / own)
+        checked += 1
+    fitted, bound, short = fit_many(run, fit_theorem_1, 300 if run.small else 20_000, resources=(1, 2, 3))
+    figures = {
+        "checked": checked,
+        "worst_linear": str(worst),
+        "fitted": fitted,
+        "largest_bound": bound,
+        "largest_shortfall": short,
+    }
+    if worst > 2 or bound > 2 + CLOSE or short > ROUGH:
+        return Finding(
+            NOT_REPRODUCED, f"a ratio of {worst}, a dual bound of {bound}, short {short}", figures=figures
+        )
+    text = (
+        f"worst ratio {worst} of {checked:,} linear instances; in {fitted:,} of all kinds, 1 to 3 resources,"
+    )
+    text += f" the proof's dual solution is feasible and bounds the optimum by {bound:.3f} times the value"
+    return Finding(HOLDS, text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "first-fit-is-tight",
+    text="the bound of 2 is tight for linear utilities and one resource (FirstFit)",
+    source="section III-B, Remark 1",
+    recorded=HOLDS,
+    confirm=lambda shown: confirm_tight(shown, algorithm_1_rule),
+)
+def _check_first_fit(run: Run) -> Finding:
+    ratios = {}
+    for n in (1, 10, 100, 1000):
+        instance = first_fit_instance(1, n)
+        best, schedule = linear_best(instance)
+        ratios[n] = best / value(instance, play(instance, algorithm_1_rule))
+    figures = {f"n_{n}": str(ratio) for n, ratio in ratios.items()}
+    text = "values (n + 1) / n and 1, the second job has to go first: (2 n + 1) / (n + 1) = "
+    text += ", ".join(f"{float(ratio):.4f}" for ratio in ratios.values())
+    if not all(ratio == Fraction(2 * n + 1, n + 1) for n, ratio in ratios.items()):
+        return Finding(NOT_REPRODUCED, text, figures=figures)
+    witness = show_instance(instance) | show_ratio(instance, algorithm_1_rule, best, schedule)
+    return Finding(HOLDS, text, witness=witness, figures=figures)
+
+
+def _confirm_no_bound(shown: Shown) -> bool:
+    instance = read_instance(shown)
+    own, other = play(instance, algorithm_1_rule), play(instance, m_greedy)
+    return (
+        is_only(instance)
+        and is_algorithm_1(instance, own)
+        and feasible(instance, other, True)
+        and as_text(value(instance, own)) == shown["algorithm_1"]
+        and as_text(value(instance, other)) == shown["m_greedy"]
+        and value(instance, own) < value(instance, other)
+    )
+
+
+@claim(
+    PAPER,
+    "fractional-bound",
+    text="the fractional solution is an upper bound to the discrete solution",
+    source="section III",
+    recorded=CORRECTED,
+    confirm=_confirm_no_bound,
+)
+def _check_fractional(run: Run) -> Finding:
+    above = 0
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        nonlocal above
+        above += whole_best(instance)[0] > linear_best(instance)[0]
+        own = value(instance, play(instance, algorithm_1_rule))
+        other = value(instance, play(instance, m_greedy))
+        if own >= other or not is_only(instance):
+            return None
+        return {"algorithm_1": as_text(own), "m_greedy": as_text(other)}
+
+    cases = enumerate_instances(
+        2, 2, (1, 2) if run.small else (1, 2, 3, 4), 1 if run.small else 2, 3, parallelism=2
+    )
+    searched = find_flaw(cases, flaw)
+    if above:
+        return Finding(NOT_REPRODUCED, f"a whole optimum is above the fractional one in {above}")
+    text = "Algorithm 1 gets less than m-greedy does with whole tasks; the offline optimum is a bound in all"
+    return found_against(CORRECTED, searched, text, figures={"whole_above_fractional": above})
+
+
+EXAMPLE_1 = Instance(
+    (
+        Job(1, 2, 1, 1, (2, 8), (2,)),
+        Job(1, 2, 2, 2, (5, 5), (1,)),
+        Job(2, 2, 2, 2, (8, 2), (2,)),
+    ),
+    (10, 10),
+)
+AS_PRINTED: Schedule = [(0, 0, 0), (1, 0, 3)]  # 2 units of job 3, and 1 of jobs 1 and 3, in slot 2
+MEANT: Schedule = [(0, 2, 0), (1, 0, 1)]
+
+
+def _confirm_example_1(shown: Shown) -> bool:
+    instance = read_instance(shown)
+    printed, better = as_schedule(shown["printed"]), as_schedule(shown["schedule"])
+    own = play(instance, algorithm_1_rule)
+    return (
+        is_only(instance)
+        and is_algorithm_1(instance, own)
+        and as_rows(own) == shown["algorithm_1"]
+        and as_text(value(instance, own)) == shown["got"]
+        and not feasible(instance, printed, False)
+        and feasible(instance, better, False)
+        and as_text(value(instance, better)) == shown["better"]
+        and Fraction(shown["better"]) > Fraction(shown["got"])
+    )
+
+
+@claim(
+    PAPER,
+    "example-1",
+    text="Algorithm 1 gets 4.9; 2 units of job 3 in slot 2, then 1 of job 1 and 1 of job 3 in slot 2, is 6",
+    source="Example 1",
+    recorded=CORRECTED,
+    confirm=_confirm_example_1,
+)
+def _check_example_1(run: Run) -> Finding:
+    own = play(EXAMPLE_1, algorithm_1_rule)
+    got, (best, _) = value(EXAMPLE_1, own), linear_best(EXAMPLE_1)
+    figures = {"got": str(got), "optimum": str(best), "slots": as_rows(own)}
+    slots = own == [(1, Fraction(2, 5), 0), (0, 0, Fraction(5, 4))]
+    if got != Fraction(49, 10) or not best == value(EXAMPLE_1, MEANT) == 6 or not slots:
+        return Finding(NOT_REPRODUCED, f"Algorithm 1 gets {got}, the optimum is {best}", figures=figures)
+    text = (
+        "both values are right and 6 is the optimum; the schedule printed needs more than there is in slot 2"
+    )
+    text += " (job 3 arrives then): it is 2 units of job 2 in slot 1, then 1 of job 1 and 1 of job 3"
+    details: dict[str, Any] = {
+        "printed": as_rows(AS_PRINTED),
+        "schedule": as_rows(MEANT),
+        "algorithm_1": as_rows(own),
+    }
+    details |= {"got": as_text(got), "better": 6}
+    return Finding(CORRECTED, text, counterexample=show_instance(EXAMPLE_1) | details, figures=figures)
+
+
+@claim(
+    PAPER,
+    "example-2",
+    text="with X = 0.75 Algorithm 1 serves .5 and .5, then .75 of job 2; .25 and .75 in each slot is optimal",
+    source="Example 2",
+    recorded=HOLDS,
+)
+def _check_example_2(run: Run) -> Finding:
+    ratios = {}
+    same = True
+    for name, kind in (("sqrt", POWER), ("log", LOG)):
+        one, two = np.ones(2), np.full(2, 2)
+        cap, tasks = np.full(2, 0.75), np.array([0.5, 2.0])
+        jobs = Concave(one.astype(int), two, cap, tasks, one[:, None], np.full(2, kind), one, one / 2)
+        own = run_concave(jobs).tasks
+        same = same and np.allclose(own, [[0.5, 0.5], [0, 0.75]], atol=1e-7)
+        # job 1 can have no more than Y = .5, job 2 no more than X in each of its two slots
+        most = utility_of(jobs, np.array([0.5, 1.5])).sum()
+        ratios[name] = float(most / utility_of(jobs, np.sum(own, axis=0)).sum())
+    text = f"optimum over Algorithm 1's value: sqrt(x) {ratios['sqrt']:.4f}, log(1 + x) {ratios['log']:.4f}"
+    return Finding(judge(same and min(ratios.values()) > 1), text, figures=ratios)
+
+
+def _four_thirds(n: int) -> Instance:
+    """Two jobs with two tasks each; the second one's cannot run at once."""
+    return Instance((Job(1, 2, 2, 2, (1,), (n + 1,)), Job(1, 2, 1, 2, (1,), (n,))), (2,))
+
+
+def _confirm_theorem_3_2(shown: Shown) -> bool:
+    instance = read_instance(shown)
+    same = len({job.deadline for job in instance.jobs}) == len(instance.capacity) == 1
+    return same and confirm_ratio(algorithm_1_rule, shown) and Fraction(shown["ratio"]) > 1
+
+
+@claim(
+    PAPER,
+    "theorem-3.2",
+    text="Algorithm 1 is optimal when all jobs have the same deadline and share a single type of resource",
+    source="Theorem III.2",
+    recorded=CORRECTED,
+    confirm=_confirm_theorem_3_2,
+)
+def _check_theorem_3_2(run: Run) -> Finding:
+    slots, values = (2, 2) if run.small else (3, 3)
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        best, schedule = linear_best(instance)
+        if value(instance, play(instance, algorithm_1_rule)) == best or not is_only(instance):
+            return None
+        return show_ratio(instance, algorithm_1_rule, best, schedule)
+
+    cases = [
+        *itertools.chain.from_iterable(
+            enumerate_instances(2, last, (1, 2), 2, values, parallelism=2, common=True)
+            for last in range(2, slots + 1)
+        ),
+        *(enumerate_instances(3, 2, (2,), 2, 2, parallelism=2, common=True) if not run.small else ()),
+    ]
+    searched = find_flaw(cases, flaw)
+    free = 0
+    others = [(2, slots, (1, 2, 3), 2, values), *([] if run.small else [(3, 2, (1, 2), 2, 2)])]
+    unbounded = [instance for sizes in others for instance in enumerate_instances(*sizes, common=True)]
+    for instance in unbounded:
+        free += value(instance, play(instance, algorithm_1_rule)) != linear_best(instance)[0]
+    fitted, bound, short = fit_many(
+        run, fit_theorem_2, 200 if run.small else 10_000, resources=(1,), common=True, bounded=False
+    )
+    ratios = {}
+    for n in (1, 10, 1000):
+        family = _four_thirds(n)
+        ratios[n] = linear_best(family)[0] / value(family, play(family, algorithm_1_rule))
+    figures = {
+        "unbounded_checked": len(unbounded),
+        "unbounded_flawed": free,
+        "fitted": fitted,
+        "largest_bound": bound,
+        "largest_shortfall": short,
+        "family": {n: str(ratio) for n, ratio in ratios.items()},
+    }
+    if free or bound > 1 + CLOSE or short > ROUGH:
+        return Finding(
+            NOT_REPRODUCED, f"not optimal without bounds in {free}, bound {bound}", figures=figures
+        )
+    text = "false with bounds on parallelism, by 4/3 in the limit"
+    text += f" ({float(ratios[1000]):.4f} with values 1.001 and 1);"
+    text += f" without, exact in {len(unbounded):,} linear instances, and in {fitted:,} of all kinds a dual"
+    text += f" solution (that of the proof, repaired) is feasible and at most {bound - 1:.0e} above"
+    return found_against(CORRECTED, searched, text, figures=figures)
+
+
+class _Dual(NamedTuple):
+    """beta_t and alpha_j of problem (1) without its third constraint, and the bound that they give."""
+
+    beta: list[Fraction]
+    alpha: list[Fraction]
+    bound: Fraction
+
+
+def _dual(instance: Instance, repaired: bool) -> _Dual:
+    """As defined before Lemma III.5, or with the least price of slot t and later; linear, one resource."""
+    jobs, schedule = instance.jobs, play(instance, algorithm_1_rule)
+    v, r = [Fraction(job.values[0]) for job in jobs], [shares(instance, j)[0] for j in range(len(jobs))]
+    total, last = totals(instance, schedule), len(schedule)
+    served: Amounts = (0,) * len(jobs)
+    beta: list[Fraction] = []
+    for t, x in enumerate(schedule):
+        active = [j for j, u in enumerate(most_tasks(instance, t + 1, served)) if u > 0]
+        full = sum((s * a for s, a in zip(r, x, strict=True)), Fraction(0)) == 1
+        if repaired:
+            beta.append(algorithm_1(instance, t + 1, served).prices[0] * instance.capacity[0])
+        elif full:
+            later = max(s for s in range(t, last) if any(schedule[s][j] for j in active))
+            beta.append(min(v[j] / r[j] for j in active if schedule[later][j]))
+        else:
+            beta.append(Fraction(0))
+        served = tuple(y + a for y, a in zip(served, x, strict=True))
+    if repaired:
+        beta = [min(beta[t:]) for t in range(last)]
+    alpha = [
+        v[j] - min(beta[job.arrival - 1 :]) * r[j] if total[j] == job.tasks else Fraction(0)
+        for j, job in enumerate(jobs)
+    ]
+    bound = sum(beta, sum((a * job.tasks for a, job in zip(alpha, jobs, strict=True)), Fraction(0)))
+    # H_j = 0 as long as no job gains at its least cost
+    least = [a + min(beta[job.arrival - 1 :]) * s for a, job, s in zip(alpha, jobs, r, strict=True)]
+    feasible = min(alpha) >= 0 and all(cost >= gain for cost, gain in zip(least, v, strict=True))
+    return _Dual(beta, alpha, bound if feasible else Fraction(-1))
+
+
+def _confirm_lemma_3_6(shown: Shown) -> bool:
+    """By the lemma's words, for one job: f' - alpha - beta_t r in a slot in which it is served."""
+    instance = read_instance(shown)
+    (job,), (c,) = instance.jobs, instance.capacity
+    r = Fraction(job.demand[0], c)
+    slots = job.deadline - job.arrival + 1
+    x, left = [], Fraction(job.tasks)
+    for _ in range(slots):
+        x.append(min(left, 1 / r))
+        left -= x[-1]
+    slope = Fraction(job.values[0])
+    # full slots have the price f'(y) / r of the last slot with service, others 0
+    beta = [slope / r if a * r == 1 else Fraction(0) for a in x]
+    alpha = slope - min(beta) * r if left == 0 else Fraction(0)
+    slot = shown["slot"] - job.arrival
+    return (
+        job.parallelism >= job.tasks
+        and [as_text(b) for b in [Fraction(0)] * (job.arrival - 1) + beta] == shown["beta"]
+        and [as_text(alpha)] == shown["alpha"]
+        and x[slot] > 0
+        and as_text(slope - alpha - beta[slot] * r) == shown["left"] != 0
+    )
+
+
+@claim(
+    PAPER,
+    "lemma-3.6",
+    text="with beta and alpha as set before Lemma III.5, f'(y_j) - alpha_j - beta_t r_j = 0 if x_jt > 0",
+    source="Lemma III.6 (2), in the proof of Theorem III.2",
+    recorded=CORRECTED,
+    confirm=_confirm_lemma_3_6,
+)
+def _check_lemma_3_6(run: Run) -> Finding:
+    repaired = 0
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        nonlocal repaired
+        schedule = play(instance, algorithm_1_rule)
+        repaired += _dual(instance, True).bound != value(instance, schedule)
+        found = _dual(instance, False)
+        for t, x in enumerate(schedule):
+            for j, job in enumerate(instance.jobs):
+                left = job.values[0] - found.alpha[j] - found.beta[t] * shares(instance, j)[0]
+                if x[j] > 0 and left != 0 and is_only(instance):
+                    return {
+                        "slot": t + 1,
+                        "left": as_text(left),
+                        "beta": [as_text(b) for b in found.beta],
+                        "alpha": [as_text(a) for a in found.alpha],
+                        "bound": as_text(found.bound),
+                    }
+        return None
+
+    cases = itertools.chain(
+        *(enumerate_instances(1, slots, (1, 2, 3), 4, 2, common=True) for slots in (1, 2, 3)),
+        enumerate_instances(2, 2 if run.small else 3, (1, 2) if run.small else (1, 2, 3), 3, 2, common=True),
+    )
+    searched = find_flaw(cases, flaw)
+    text = "alpha_j > 0 by a later slot that is not full, beta_t > 0 in one that is. With the least price of"
+    text += f" slot t and all later ones as beta_t the bound is Algorithm 1's value in all but {repaired}"
+    verdict = CORRECTED if not repaired else REFUTED
+    return found_against(verdict, searched, text, figures={"repaired_not_tight": repaired})
+
+
+def _confirm_multipliers(shown: Shown) -> bool:
+    """KKT of problem (2) for one job that gets all it can: two sets of multipliers."""
+    (job,) = read_instance(shown).jobs
+    (c,) = read_instance(shown).capacity
+    x = min(job.parallelism, job.tasks, Fraction(c, job.demand[0]))
+    sets = [[Fraction(b) for b in multipliers] for multipliers in shown["multipliers"]]
+    slack = (job.tasks - x, 1 - x * Fraction(job.demand[0], c), job.parallelism - x)
+    return (
+        x > 0  # mu = 0
+        and len({tuple(found) for found in sets}) == len(sets) == 2
+        and all(
+            min(found) >= 0
+            and job.values[0] == found[0] + found[1] * Fraction(job.demand[0], c) + found[2]
+            and all(a == 0 or rest == 0 for a, rest in zip(found, slack, strict=True))
+            for found in sets
+        )
+    )
+
+
+@claim(
+    PAPER,
+    "unique-multipliers",
+    text="there exist unique multipliers mu, a, b, c of problem (2)",
+    source="section III-B, before Lemma III.1",
+    recorded=CORRECTED,
+    confirm=_confirm_multipliers,
+)
+def _check_multipliers(run: Run) -> Finding:
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        (job,), (c,) = instance.jobs, instance.capacity
+        r = Fraction(job.demand[0], c)
+        x = min(Fraction(job.parallelism), job.tasks, 1 / r)
+        tight = [x == job.tasks, x * r == 1, x == job.parallelism]
+        if sum(tight) < 2:
+            return None
+        prices = (job.values[0], Fraction(job.values[0]) / r, job.values[0])
+        found = [[as_text(prices[k]) if k == i else 0 for k in range(3)] for i in range(3) if tight[i]]
+        return {"multipliers": found[:2]}
+
+    searched = find_flaw(enumerate_instances(1, 1, (1, 2, 3), 3, 2, parallelism=3), flaw)
+    text = "they exist, but need not be unique where two of a job's constraints are tight; a, b, c as below."
+    return found_against(CORRECTED, searched, text + " No step of the proof needs more than their existence")
+
+
+def _confirm_lagrangian(shown: Shown) -> bool:
+    """The derivative by x_1 with b = 1 and the other multipliers 0, exactly: L is linear."""
+    instance = read_instance(shown)
+    r = [shares(instance, j)[0] for j in range(len(instance.jobs))]
+
+    def lagrangian(x: Sequence[int], times: int) -> Fraction:
+        gained = sum((job.values[0] * a for job, a in zip(instance.jobs, x, strict=True)), Fraction(0))
+        return gained + times * (1 - sum((s * a for s, a in zip(r, x, strict=True)), Fraction(0)))
+
+    zero = [0] * len(r)
+    one = [1, *zero[1:]]
+    slopes = [lagrangian(one, times) - lagrangian(zero, times) for times in (len(r), 1)]
+    return [as_text(slope) for slope in slopes] == [shown["printed"], shown["equation_3"]] and slopes[
+        0
+    ] != slopes[1]
+
+
+@claim(
+    PAPER,
+    "lagrangian",
+    text="Eq. 3 is the derivative of the Lagrangian, in which b_it is summed over j in J_t",
+    source="section III-B, Eq. 3",
+    recorded=CORRECTED,
+    confirm=_confirm_lagrangian,
+)
+def _check_lagrangian(run: Run) -> Finding:
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        r, v = shares(instance, 0)[0], instance.jobs[0].values[0]
+        if len(instance.jobs) == 1:
+            return None
+        return {"printed": as_text(v - len(instance.jobs) * r), "equation_3": as_text(v - r)}
+
+    cases = [*enumerate_instances(1, 1, (1, 2), 1, 2), *enumerate_instances(2, 1, (1, 2), 1, 2)]
+    text = "each price would count once per active job; the sum is over the resources i. Likewise"
+    text += " argmin over [a_j, b_j] is over [a_j, d_j], and gamma_yt is gamma_jt"
+    return found_against(CORRECTED, find_flaw(cases, flaw), text)

@@ -1,0 +1,210 @@
+"""Figures of "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values" (zheng2016).
+
+The workload is synthetic and the paper gives it in full, so that the small scale has its sizes, too; only the
+points on the x axes are fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.problem import Statement
+from schedgym.evaluation.statistics import split_settings, summarize
+from schedgym.papers import Outcome, Panel, Played, Reading, Run, Series, figure, get_paper
+from schedgym.papers.figures import lines
+from schedgym.papers.judging import PERCENT, POINTS, compare, grows, level, reading, readings
+
+__all__ = ["PAPER"]
+
+F8 = npt.NDArray[np.float64]
+
+PAPER = get_paper("zheng2016")
+ID = "schedgym/PartialValue-v0"
+CONTINUOUS = {"Algorithm 1": "concave"}
+DISCRETE = {"m-greedy": "m-greedy", "primal-dual": "primal-dual"}
+SINGLE = {"deadline-aware": "deadline-aware"}
+HEURISTICS = {"s-greedy": "s-greedy", "equal-opp": "equal-opp"}
+OFFLINE, UPPER = "offline optimum", "upper bound"
+NEAR = 0.05  # less is "close" and "similar", more is "clearly" and "much": the paper puts no numbers to them
+WINDOW = "mean availability window [slots]"
+VALUE = "total value"
+OUR_POINTS = "the paper's text does not name the points of its x axis: those here are ours"
+RELAXED = "the upper bound lets tasks be cut, so the optimum may lie below it; the paper shows neither"
+
+
+# runs ------------------------------------------------------------------------------------------------
+
+
+def _play(
+    run: Run, policies: Mapping[str, str], grid: Mapping[str, Sequence[float]], **parameters: Any
+) -> Played:
+    episodes, jobs = run.size(10, 10, 2), run.size(100, 100, 20)
+    return run.play(ID, {**policies, **HEURISTICS}, episodes, grid, parameters={"jobs": jobs, **parameters})
+
+
+def _windows(run: Run) -> dict[str, list[float]]:
+    every = [float(window) for window in range(1, 16)]
+    return {"windows": run.size([1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0], every, [1.0, 6.0])}
+
+
+def _places(played: Played) -> list[float]:
+    """The swept values."""
+    return [float(value) for setting, _ in split_settings(played.frame) for value in setting.values()]
+
+
+def _values(played: Played, policy: str, metric: str = "value") -> F8:
+    """A metric of a policy's runs; [places, episodes]."""
+    return np.array([played.metric(policy, metric, **setting) for setting, _ in split_settings(played.frame)])
+
+
+def _lead(played: Played, policy: str, rival: str) -> F8:
+    """By what part of the rival's value a policy has more; [places, episodes]."""
+    lead: F8 = _values(played, policy) / _values(played, rival) - 1.0
+    return lead
+
+
+def _gap(played: Played, policy: str) -> F8:
+    """By what part of a policy's value the bound is above it; [places, episodes]."""
+    gap: F8 = _values(played, policy, "bound") / _values(played, policy) - 1.0
+    return gap
+
+
+# readings --------------------------------------------------------------------------------------------
+
+
+def _better(played: Played, claim: str, policies: Iterable[str], by: float = NEAR) -> Reading:
+    """Whether policies have more value than both heuristics in every setting."""
+    said = [Statement("", policy, tuple(HEURISTICS), "value", by) for policy in policies]
+    return readings(played, claim, *said)
+
+
+def _rising(played: Played, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Reading:
+    """Whether every one of several quantities [places, episodes], by name, rises along the x axis."""
+    places = _places(played)
+    what = f"from {places[0]:g} to {places[-1]:g}"
+    return reading(claim, [grows(name, values, unit) for name, values in found.items()], what=what)
+
+
+def _more_with_window(played: Played) -> Reading:
+    values = {policy: _values(played, policy) for policy in played.policies}
+    return _rising(played, "all algorithms have more value where windows are longer", values, PERCENT)
+
+
+def _level(played: Played, claim: str, name: str, own: F8, other: F8) -> Reading:
+    """Whether the means of two tables [the first places, episodes] are within NEAR of each other at all."""
+    rows = zip(_places(played), own, other, strict=False)
+    return reading(claim, [compare(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))
+
+
+def _alike(played: Played) -> Reading:
+    own, other = (_values(played, policy) for policy in ("primal-dual", "m-greedy"))
+    claim = "the two versions of Algorithm 2 perform alike"
+    return _level(played, claim, "primal-dual against m-greedy", own, other)
+
+
+# figures ---------------------------------------------------------------------------------------------
+
+
+def _outcome(
+    played: Played, x: str, bound: str, said: Sequence[Reading], remarks: Sequence[str], sizes: str = ""
+) -> Outcome:
+    """One panel with all policies and the bound."""
+    table = summarize(played.frame, "bound")
+    rows = table[table["policy"] == played.policies[0]]
+    mean, low, high = (rows[name].tolist() for name in ("mean", "low", "high"))
+    series = [
+        *lines(played, played.frame.attrs["swept"][0]),
+        Series(bound, _places(played), mean, low, high, bound=True),
+    ]
+    attributes = played.frame.attrs
+    own = f"{attributes['episodes']} draws of {attributes['parameters']['jobs']} jobs{sizes}"
+    return Outcome([Panel(x, VALUE, series)], said, own, (OUR_POINTS, *remarks))
+
+
+@figure(PAPER, "fig2a", title="value of jobs that can be cut, by window", source="Fig. 2(a), section V")
+def _continuous(run: Run) -> Outcome:
+    grid = _windows(run)
+    played = _play(run, CONTINUOUS, grid)
+    few = {"windows": run.size([1.0, 6.0, 15.0], grid["windows"], [1.0, 6.0])}
+    logarithmic = _play(run, CONTINUOUS, few, utility="log")
+    bounds, own = _values(played, "Algorithm 1", "bound"), _values(played, "Algorithm 1")
+    said = [
+        _better(played, "Algorithm 1 has much more value than both heuristics at every window", CONTINUOUS),
+        _more_with_window(played),
+        _level(
+            played,
+            "Algorithm 1 is close to the offline optimum where windows are short",
+            "offline optimum against Algorithm 1",
+            bounds[:1],
+            own[:1],
+        ),
+        _rising(
+            played,
+            "the gap to the offline optimum grows with the window",
+            {"gap": _gap(played, "Algorithm 1")},
+        ),
+        _better(logarithmic, "the order is the same with logarithmic utilities", CONTINUOUS, 0.0),
+    ]
+    optimum = "the offline optimum is shown by a certified upper bound on it"
+    return _outcome(played, WINDOW, OFFLINE, said, [optimum])
+
+
+@figure(PAPER, "fig2b", title="value of jobs of whole tasks, by window", source="Fig. 2(b), section V")
+def _discrete(run: Run) -> Outcome:
+    played = _play(run, DISCRETE, _windows(run), model="discrete")
+    said = [
+        _better(played, "both versions of Algorithm 2 have much more value than both heuristics", DISCRETE),
+        _more_with_window(played),
+        _alike(played),
+    ]
+    return _outcome(played, WINDOW, UPPER, said, [RELAXED])
+
+
+@figure(
+    PAPER,
+    "fig2c",
+    title="value of jobs of whole tasks, by how much demands differ",
+    source="Fig. 2(c), section V",
+)
+def _heterogeneity(run: Run) -> Outcome:
+    largest = run.size(
+        [1.0, 2.0, 4.0, 8.0, 12.0, 16.0], [1.0, *(float(r) for r in range(2, 17, 2))], [1.0, 8.0]
+    )
+    played = _play(run, DISCRETE, {"heterogeneity": largest}, model="discrete", windows=6.0)
+    said = [
+        _rising(
+            played,
+            f"the lead of Algorithm 2 over {rival} grows with R",
+            {f"lead of {policy}": _lead(played, policy, rival) for policy in DISCRETE},
+        )
+        for rival in HEURISTICS
+    ]
+    x = "R (demands for the heavy resource are uniform in [1, R])"
+    return _outcome(played, x, UPPER, [*said, _alike(played)], [RELAXED], ", mean window of 6 slots")
+
+
+@figure(
+    PAPER,
+    "fig2d",
+    title="value of jobs of whole tasks, one unit of one resource each",
+    source="Fig. 2(d), section V",
+)
+def _single(run: Run) -> Outcome:
+    played = _play(run, SINGLE, _windows(run), single=True)
+    said = [
+        _better(played, "Algorithm 3 has clearly more value than both heuristics at every window", SINGLE),
+        _rising(
+            played,
+            "the lead of Algorithm 3 over the greedy algorithm grows with the window",
+            {"lead": _lead(played, "deadline-aware", "s-greedy")},
+        ),
+    ]
+    remarks = [
+        "the greedy algorithm is s-greedy, which differs from m-greedy only where demands differ",
+        "the offline optimum is exact (the greedy algorithm of a matroid)",
+    ]
+    return _outcome(played, WINDOW, OFFLINE, said, remarks)

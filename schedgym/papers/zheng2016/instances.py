@@ -1,0 +1,260 @@
+"""Small instances, how findings show them, and what both kinds of tasks have in common."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from schedgym.papers import Shown, get_paper
+from schedgym.papers.exact import Number, as_text
+from schedgym.papers.searches import Searched, smallest_flaw
+from schedgym.papers.zheng2016.reference import (
+    Amounts,
+    Instance,
+    Job,
+    Schedule,
+    algorithm_1,
+    feasible,
+    horizon,
+    most_tasks,
+    play,
+    slot_gain,
+    value,
+)
+
+__all__ = [
+    "CLOSE",
+    "PAPER",
+    "Rule",
+    "algorithm_1_rule",
+    "as_rows",
+    "as_schedule",
+    "confirm_ratio",
+    "confirm_tight",
+    "draw_instance",
+    "enumerate_instances",
+    "find_flaw",
+    "first_fit_instance",
+    "is_algorithm_1",
+    "is_only",
+    "read_instance",
+    "show_instance",
+    "show_ratio",
+]
+
+PAPER = get_paper("zheng2016")
+CLOSE = 1e-5  # relative, of floating-point optima
+Rule = Callable[[Instance, int, Amounts], Amounts]
+
+
+def show_instance(instance: Instance) -> dict[str, Any]:
+    """An instance as a finding shows it."""
+    jobs = instance.jobs
+    return {
+        "arrival": [job.arrival for job in jobs],
+        "deadline": [job.deadline for job in jobs],
+        "parallelism": [as_text(job.parallelism) for job in jobs],
+        "tasks": [as_text(job.tasks) for job in jobs],
+        "demand": [list(job.demand) for job in jobs],
+        "value": [[as_text(v) for v in job.values] for job in jobs],
+        "capacity": list(instance.capacity),
+    }
+
+
+def read_instance(shown: Shown) -> Instance:
+    """The instance that a finding shows."""
+    names = ("arrival", "deadline", "parallelism", "tasks", "demand", "value")
+    jobs = [
+        Job(a, d, Fraction(x), Fraction(y), tuple(r), tuple(Fraction(v) for v in values))
+        for a, d, x, y, r, values in zip(*(shown[name] for name in names), strict=True)
+    ]
+    return Instance(tuple(jobs), tuple(shown["capacity"]))
+
+
+def as_rows(schedule: Schedule) -> list[list[int | str]]:
+    """A schedule as a finding shows it: the tasks of each job, by slot."""
+    return [[as_text(a) for a in x] for x in schedule]
+
+
+def as_schedule(rows: Sequence[Sequence[int | str]]) -> Schedule:
+    """The opposite of :func:`as_rows`."""
+    return [tuple(Fraction(a) for a in x) for x in rows]
+
+
+def _size(instance: Instance) -> tuple[Number, ...]:
+    """How large an instance is: jobs, slots, capacity, tasks, parallelism, demands, values."""
+    jobs = instance.jobs
+    return (
+        len(jobs),
+        horizon(instance),
+        sum(instance.capacity),
+        sum(job.tasks for job in jobs),
+        sum(job.parallelism for job in jobs),
+        sum(sum(job.demand) for job in jobs),
+        sum(sum(job.values) for job in jobs),
+        *(t for job in jobs for t in (job.arrival, -job.deadline)),
+    )
+
+
+def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], dict[str, Any] | None]) -> Searched:
+    """The smallest instance with a flaw, with its details."""
+    return smallest_flaw(cases, flaw, size=_size, show=show_instance)
+
+
+def enumerate_instances(
+    count: int,
+    slots: int,
+    capacities: Iterable[int],
+    tasks: int,
+    values: int,
+    *,
+    parallelism: int | None = None,
+    common: bool = False,
+    unit: bool = False,
+) -> Iterator[Instance]:
+    """All instances with so many linear jobs on one resource, up to the order of the jobs.
+
+    Args:
+        count: jobs.
+        slots: the last deadline.
+        capacities: to be tried.
+        tasks: most of a job.
+        values: 1 to this.
+        parallelism: most of a job; None: no bound.
+        common: one deadline.
+        unit: every task needs one unit; else up to the capacity.
+    """
+    for capacity in capacities:
+        kinds = [
+            Job(a, d, y if parallelism is None else x, y, (r,), (v,))
+            for a in range(1, slots + 1)
+            for d in ([slots] if common else range(a, slots + 1))
+            for y in range(1, tasks + 1)
+            for x in range(1, 2 if parallelism is None else min(parallelism, y) + 1)
+            for r in range(1, 2 if unit else capacity + 1)
+            for v in range(1, values + 1)
+        ]
+        for jobs in itertools.combinations_with_replacement(kinds, count):
+            if any(job.deadline == slots for job in jobs):
+                yield Instance(jobs, (capacity,))
+
+
+def draw_instance(
+    rng: np.random.Generator,
+    resources: int,
+    *,
+    jobs: int = 3,
+    slots: int = 3,
+    tasks: int = 3,
+    capacity: int = 4,
+    values: int = 6,
+    linear: bool = False,
+) -> Instance:
+    """A random instance with whole numbers, up to the sizes given."""
+
+    def whole(most: int, least: int = 1) -> int:
+        return int(rng.integers(least, most + 1))
+
+    room = tuple(whole(capacity) for _ in range(resources))
+    last = whole(slots)
+    found = []
+    for _ in range(whole(jobs)):
+        arrival = whole(last)
+        demand = [whole(c, 0) for c in room]
+        if not any(demand):
+            demand[whole(resources) - 1] = 1
+        y = whole(tasks)
+        worth = sorted((whole(values) for _ in range(1 if linear else y)), reverse=True)
+        found.append(Job(arrival, whole(last, arrival), whole(tasks), y, tuple(demand), tuple(worth)))
+    return Instance(tuple(found), room)
+
+
+def algorithm_1_rule(instance: Instance, slot: int, served: Amounts) -> Amounts:
+    """Algorithm 1 as a rule: the tasks of each job in a slot."""
+    return tuple(algorithm_1(instance, slot, served).x)
+
+
+def is_only(instance: Instance) -> bool:
+    """Whether every slot of Algorithm 1 has no other solution."""
+    sole = True
+
+    def choose(instance: Instance, slot: int, served: Amounts) -> Amounts:
+        nonlocal sole
+        found = algorithm_1(instance, slot, served)
+        sole = sole and found.unique
+        return tuple(found.x)
+
+    play(instance, choose)
+    return sole
+
+
+def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
+    """Whether a schedule gains in each slot what its capacity, at the prices of one resource, is worth.
+
+    By sorting, for one resource; by weak duality with the prices of the simplex method for more.
+    """
+    if not feasible(instance, schedule, False):
+        return False
+    served: Amounts = (0,) * len(instance.jobs)
+    for slot, x in enumerate(schedule, start=1):
+        caps = most_tasks(instance, slot, served)
+        if len(instance.capacity) == 1:
+            bound: Number = 0
+            left: Number = instance.capacity[0]
+            for job, cap in sorted(
+                zip(instance.jobs, caps, strict=True), key=lambda pair: -pair[0].values[0] / pair[0].demand[0]
+            ):
+                part = min(cap, Fraction(left) / job.demand[0])
+                left -= part * job.demand[0]
+                bound += part * job.values[0]
+        else:
+            prices = algorithm_1(instance, slot, served).prices[: len(instance.capacity)]
+            bound = sum(b * c for b, c in zip(prices, instance.capacity, strict=True))
+            for job, cap in zip(instance.jobs, caps, strict=True):
+                cost = sum(b * r for b, r in zip(prices, job.demand, strict=True))
+                bound += max(job.values[0] - cost, Fraction(0)) * cap
+        if slot_gain(instance, served, x) != bound:
+            return False
+        served = tuple(y + a for y, a in zip(served, x, strict=True))
+    return True
+
+
+def first_fit_instance(capacity: int, n: int) -> Instance:
+    """A job that could wait is worth (n + 1) / n of one that cannot."""
+    late = Job(1, 2, capacity, capacity, (1,), (n + 1,))
+    return Instance((late, late._replace(deadline=1, values=(n,))), (capacity,))
+
+
+def confirm_ratio(rule: Rule, shown: Shown) -> bool:
+    """Whether a rule gets what is stated, and the schedule beside it so much more."""
+    instance, better = read_instance(shown), as_schedule(shown["schedule"])
+    whole = rule is not algorithm_1_rule
+    own = play(instance, rule)
+    return (
+        feasible(instance, better, whole)
+        and feasible(instance, own, whole)
+        and (whole or (is_only(instance) and is_algorithm_1(instance, own)))
+        and as_text(value(instance, own)) == shown["got"]
+        and as_text(value(instance, better)) == shown["better"]
+        and str(Fraction(shown["better"]) / Fraction(shown["got"])) == shown["ratio"]
+    )
+
+
+def show_ratio(instance: Instance, rule: Rule, best: Number, schedule: Schedule) -> dict[str, Any]:
+    """What a rule gets beside a better schedule, as a finding shows it."""
+    own = value(instance, play(instance, rule))
+    return {
+        "got": as_text(own),
+        "better": as_text(best),
+        "ratio": str(Fraction(best) / own),
+        "schedule": as_rows(schedule),
+    }
+
+
+def confirm_tight(shown: Shown, rule: Rule) -> bool:
+    """Whether the schedule beside a rule is worth almost twice as much."""
+    return confirm_ratio(rule, shown) and Fraction(shown["ratio"]) > 2 - Fraction(1, 100)

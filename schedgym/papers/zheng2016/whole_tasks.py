@@ -1,0 +1,443 @@
+"""Sections IV and V: whole tasks, and the heuristics for them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
+from schedgym.papers.exact import Number, as_text
+from schedgym.papers.searches import found_against
+from schedgym.papers.zheng2016.instances import (
+    CLOSE,
+    PAPER,
+    Rule,
+    confirm_ratio,
+    confirm_tight,
+    draw_instance,
+    enumerate_instances,
+    find_flaw,
+    first_fit_instance,
+    read_instance,
+    show_instance,
+    show_ratio,
+)
+from schedgym.papers.zheng2016.reference import (
+    Amounts,
+    Instance,
+    Job,
+    Schedule,
+    allocations,
+    best_slot,
+    deadline_aware,
+    feasible,
+    m_greedy,
+    play,
+    primal_dual,
+    s_greedy,
+    shares,
+    slot_gain,
+    value,
+    whole_best,
+)
+
+__all__: list[str] = []
+
+# section IV: whole tasks -----------------------------------------------------------------------------
+
+
+class _Local(NamedTuple):
+    """A rule on an instance: its value, and how far its worst slot is from the best (None: infinitely)."""
+
+    value: Number
+    theta: Fraction | None
+
+
+def _local(instance: Instance, rule: Rule) -> _Local:
+    theta: Fraction | None = Fraction(1)
+
+    def choose(instance: Instance, slot: int, served: Amounts) -> Amounts:
+        nonlocal theta
+        x = rule(instance, slot, served)
+        best = slot_gain(instance, served, best_slot(instance, slot, served))
+        own = slot_gain(instance, served, x)
+        if best > own:
+            theta = None if own == 0 or theta is None else max(theta, Fraction(best) / own)
+        return x
+
+    return _Local(value(instance, play(instance, choose)), theta)
+
+
+def _worst_slot(instance: Instance, slot: int, served: Amounts) -> Amounts:
+    """The allocation of the least gain that leaves no room: some algorithm must have a large theta."""
+    return min(allocations(instance, slot, served), key=lambda x: slot_gain(instance, served, x))
+
+
+@claim(
+    PAPER,
+    "theorem-4.1",
+    text="Algorithm 2 is 1 + theta competitive if ALGO is within a factor theta of each slot's optimum",
+    source="Theorem IV.1",
+    recorded=HOLDS,
+)
+def _check_theorem_4_1(run: Run) -> Finding:
+    rules: dict[str, Rule] = {
+        "optimal": best_slot,
+        "m-greedy": m_greedy,
+        "primal-dual": primal_dual,
+        "s-greedy": s_greedy,
+        "worst": _worst_slot,
+    }
+    checked, beyond = 0, 0
+    share: dict[str, Fraction] = {}
+    theta = Fraction(1)
+    for n in range(600 if run.small else 30_000):
+        instance = draw_instance(run.rng, 1 + n % 2)
+        best = whole_best(instance)[0]
+        for name, rule in rules.items():
+            found = _local(instance, rule)
+            if found.theta is None or best == 0:
+                continue
+            checked += 1
+            beyond += best > (1 + found.theta) * found.value
+            theta = max(theta, found.theta)
+            share[name] = max(
+                share.get(name, Fraction(0)), Fraction(best) / ((1 + found.theta) * found.value)
+            )
+    figures = {"checked": checked, "largest_theta": str(theta)}
+    figures |= {name: f"{float(part):.4f}" for name, part in share.items()}
+    if beyond:
+        return Finding(NOT_REPRODUCED, f"a larger ratio in {beyond}", figures=figures)
+    text = (
+        f"{checked:,} runs with theta up to {float(theta):.3g}; the largest optimum / ((1 + theta) value): "
+    )
+    text += ", ".join(f"{name} {float(part):.3f}" for name, part in share.items())
+    return Finding(HOLDS, text, figures=figures)
+
+
+@claim(
+    PAPER,
+    "greedy-2-competitive",
+    text="one resource, unit demand: greedy solves problem (5) and is 2-competitive, which is tight",
+    source="section IV-B, Remark 1",
+    recorded=HOLDS,
+    confirm=lambda shown: confirm_tight(shown, s_greedy),
+)
+def _check_greedy(run: Run) -> Finding:
+    worst, checked, not_optimal = Fraction(1), 0, 0
+    sizes = [(2, 2, (1, 2), 2, 3), (3, 2, (1,), 1, 3)]
+    if not run.small:
+        sizes += [(2, 3, (1, 2, 3), 3, 3), (3, 2, (1, 2), 2, 3)]
+    for size in sizes:
+        for instance in enumerate_instances(*size, parallelism=2, unit=True):
+            found = _local(instance, s_greedy)
+            not_optimal += found.theta != 1
+            worst = max(worst, Fraction(whole_best(instance)[0]) / found.value)
+            checked += 1
+    instance = first_fit_instance(1, 100)
+    best, schedule = whole_best(instance)
+    ratio = Fraction(best) / value(instance, play(instance, s_greedy))
+    figures = {"checked": checked, "worst": str(worst), "family": str(ratio), "not_optimal": not_optimal}
+    if worst > 2 or not_optimal:
+        return Finding(
+            NOT_REPRODUCED, f"a ratio of {worst}, {not_optimal} slots not optimal", figures=figures
+        )
+    text = f"worst ratio {worst} in {checked:,} instances, every slot optimal; with values 1.01 and 1"
+    text += f" {float(ratio):.4f}"
+    witness = show_instance(instance) | show_ratio(instance, s_greedy, best, schedule)
+    return Finding(HOLDS, text, witness=witness, figures=figures)
+
+
+def _largest_share(instance: Instance) -> Fraction:
+    """1 / B."""
+    return max(max(shares(instance, j)) for j in range(len(instance.jobs)))
+
+
+class _Factor(NamedTuple):
+    """Single slots: how many, the worst ratio and the worst share of its factor, and infeasible ones."""
+
+    checked: int
+    worst: float
+    part: float
+    infeasible: int
+
+
+def _factors(run: Run, rule: Rule, factor: Callable[[float, int], float], count: int) -> _Factor:
+    """A rule in single slots against their optima; the factor is a function of B and m."""
+    worst, part, infeasible, checked = 1.0, 0.0, 0, 0
+    for n in range(count):
+        instance = draw_instance(run.rng, 1 + n % 3, jobs=4, slots=1, tasks=6, capacity=2 + n % 7, values=8)
+        if n % 2:  # smaller tasks: B >= 2
+            halves = tuple(
+                job._replace(
+                    demand=tuple(
+                        min(d, max(c // 2, 1)) for d, c in zip(job.demand, instance.capacity, strict=True)
+                    )
+                )
+                for job in instance.jobs
+            )
+            instance = Instance(halves, instance.capacity)
+        served = (0,) * len(instance.jobs)
+        x = rule(instance, 1, served)
+        infeasible += not feasible(instance, [x], True)
+        best = slot_gain(instance, served, best_slot(instance, 1, served))
+        own = slot_gain(instance, served, x)
+        ratio = math.inf if own == 0 else float(Fraction(best) / own)
+        bound = factor(float(1 / _largest_share(instance)), len(instance.capacity))
+        if math.isinf(bound):
+            continue
+        checked += 1
+        worst, part = max(worst, ratio), max(part, ratio / bound)
+    return _Factor(checked, worst, part, infeasible)
+
+
+def _m_greedy_factor(b: float, m: int) -> float:
+    return m * (2.0 if b <= 1 else min(2.0, b / (b - 1)))
+
+
+def _primal_dual_factor(b: float, m: int) -> float:
+    return math.inf if b <= 1 else math.e * b / (b - 1) * m ** (1 / (b - 1))
+
+
+def _m_types(m: int, b: int, n: int) -> Instance:
+    """A job that uses all resources is worth (n + 1) / n of each that uses one; b tasks fit."""
+    both = Job(1, 1, b, b, (1,) * m, (n + 1,))
+    single = [both._replace(demand=tuple(int(i == k) for k in range(m)), values=(n,)) for i in range(m)]
+    return Instance((both, *single), (b,) * m)
+
+
+def _confirm_m_types(shown: Shown) -> bool:
+    instance = read_instance(shown)
+    m = len(instance.capacity)
+    return confirm_ratio(m_greedy, shown) and Fraction(shown["ratio"]) > m - Fraction(1, 10)
+
+
+@claim(
+    PAPER,
+    "m-greedy-factor",
+    text="the local greedy algorithm is within min(2, B / (B - 1)) m, which approaches m",
+    source="section IV-B",
+    recorded=HOLDS,
+    confirm=_confirm_m_types,
+)
+def _check_m_greedy(run: Run) -> Finding:
+    found = _factors(run, m_greedy, _m_greedy_factor, 3_000 if run.small else 200_000)
+    instance = _m_types(3, 10, 100)
+    optimum: Schedule = [(0, 10, 10, 10)]
+    details = show_ratio(instance, m_greedy, value(instance, optimum), optimum)
+    figures = found._asdict() | {"m_3_B_10": details["ratio"]}
+    if found.part > 1 or found.infeasible:
+        return Finding(
+            NOT_REPRODUCED, f"{found.part} of the factor, {found.infeasible} infeasible", figures=figures
+        )
+    text = f"{found.checked:,} slots: the best is at most {found.worst:.3f} times what it gets,"
+    text += f" {found.part:.3f} of the factor; m = 3, B = 10, with tasks that use all resources:"
+    text += f" {float(Fraction(details['ratio'])):.3f}"
+    return Finding(HOLDS, text, witness=show_instance(instance) | details, figures=figures)
+
+
+def _as_printed(instance: Instance, slot: int, served: Amounts) -> Amounts:
+    return primal_dual(instance, slot, served, power=0)
+
+
+def _confirm_primal_dual(shown: Shown) -> bool:
+    instance = read_instance(shown)
+    factor = _primal_dual_factor(float(1 / _largest_share(instance)), len(instance.capacity))
+    return confirm_ratio(_as_printed, shown) and float(Fraction(shown["ratio"])) > factor
+
+
+@claim(
+    PAPER,
+    "primal-dual-factor",
+    text="with the exponent 1 / (1 - max r), primal-dual is within e B / (B - 1) m^(1 / (B - 1))",
+    source="section IV-B",
+    recorded=CORRECTED,
+    confirm=_confirm_primal_dual,
+)
+def _check_primal_dual(run: Run) -> Finding:
+    found = _factors(run, primal_dual, _primal_dual_factor, 3_000 if run.small else 200_000)
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        b = float(1 / _largest_share(instance))
+        best, schedule = whole_best(instance)
+        own = value(instance, play(instance, _as_printed))
+        if float(Fraction(best) / own) <= _primal_dual_factor(b, 1):
+            return None
+        return show_ratio(instance, _as_printed, best, schedule)
+
+    cases = (
+        Instance((Job(1, 1, y, y, (r,), (1,)),), (c,))
+        for c in range(2, 8)
+        for r in range(1, c)
+        for y in range(1, c + 1)
+    )
+    searched = find_flaw(cases, flaw)
+    # the specification's hand examples: r, tasks there are, tasks taken
+    taken = {}
+    for r, c, y in (((3,), 10, 5), ((1,), 4, 5), ((2, 1), 10, 9)):
+        one = Instance((Job(1, 1, y, y, r, (1,)),), (c,) * len(r))
+        taken[str([str(s) for s in shares(one, 0)])] = int(primal_dual(one, 1, (0,))[0])
+    figures = {f"corrected_{name}": number for name, number in found._asdict().items()} | {"taken": taken}
+    if found.part > 1 or found.infeasible:
+        return Finding(
+            NOT_REPRODUCED,
+            f"{found.part} of the factor, {found.infeasible} infeasible with r in it",
+            figures=figures,
+        )
+    text = "it stops after one task; with r_is / (1 - max r) it never overloads a resource, and in"
+    text += f" {found.checked:,} slots the best is at most {found.worst:.3f} times what it gets,"
+    text += f" {found.part:.3f} of"
+    text += " the factor (that is 1 / e)" if abs(found.part * math.e - 1) < CLOSE else " the factor"
+    return found_against(CORRECTED, searched, text, figures=figures)
+
+
+def _aware_bound(c: int) -> Fraction:
+    """What is proven: 9/5 for even C; 1 + 4 C^2 / (5 C^2 - 1) for odd C with p = (C +- 1) / 2."""
+    return Fraction(9, 5) if c % 2 == 0 else 1 + Fraction(4 * c * c, 5 * c * c - 1)
+
+
+def _aware_family(c: int, n: int, p: int | None = None, rho: Fraction | None = None) -> Instance:
+    """Instances whose ratio tends to 1 + rho C / (p + (C - p) rho) as n grows, the bound.
+
+    p tasks of value 1 and C - p of value rho (1 + 1 / n) can wait, C of value rho (1 - 1 / n) cannot. Without
+    parameters p = ceil(C / 2), rho = C / (2 C - p).
+    """
+    p = -(-c // 2) if p is None else p
+    rho = Fraction(c, 2 * c - p) if rho is None else rho
+    jobs = [Job(1, 1, c, c, (1,), (rho * Fraction(n - 1, n),)), Job(1, 2, p, p, (1,), (Fraction(1),))]
+    if c > p:
+        jobs.insert(1, Job(1, 2, c - p, c - p, (1,), (rho * Fraction(n + 1, n),)))
+    return Instance(tuple(jobs), (c,))
+
+
+def _wait(instance: Instance) -> tuple[Number, Schedule]:
+    """The schedule of such an instance that serves what can wait in slot 2."""
+    first, *others = instance.jobs
+    schedule: Schedule = [
+        (first.tasks, *(0 for _ in others)),
+        (0, *(job.tasks for job in others)),
+    ]
+    return value(instance, schedule), schedule
+
+
+def _aware_three(rng: np.random.Generator, c: int) -> Instance:
+    """Three random jobs on one resource with unit demands."""
+    jobs = []
+    for _ in range(3):
+        deadline = int(rng.integers(1, 4))
+        x, y = (int(rng.integers(1, c + 2)) for _ in range(2))
+        jobs.append(Job(1, deadline, x, y, (1,), (int(rng.integers(10, 31)),)))
+    return Instance(tuple(jobs), (c,))
+
+
+def _confirm_theorem_4_2(shown: Shown) -> bool:
+    unit = all(r == [1] for r in shown["demand"]) and len(shown["capacity"]) == 1
+    return unit and confirm_ratio(deadline_aware, shown) and Fraction(shown["ratio"]) > Fraction(9, 5)
+
+
+@claim(
+    PAPER,
+    "theorem-4.2",
+    text="Algorithm 3 is 1.8-competitive by taking rho = 2/3 and p = C/2",
+    source="Theorem IV.2",
+    recorded=CORRECTED,
+    confirm=_confirm_theorem_4_2,
+)
+def _check_theorem_4_2(run: Run) -> Finding:
+    beyond = 0
+    worst = {c: Fraction(1) for c in (1, 2, 3, 4)}
+
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        nonlocal beyond
+        (c,) = instance.capacity
+        best, schedule = whole_best(instance)
+        details = show_ratio(instance, deadline_aware, best, schedule)
+        ratio = Fraction(details["ratio"])
+        worst[c] = max(worst[c], ratio)
+        beyond += ratio > _aware_bound(c)
+        return details if ratio > Fraction(9, 5) else None
+
+    cases: list[Iterable[Instance]] = [
+        enumerate_instances(2, 2, (1,), 1, 6, parallelism=1, unit=True),
+        enumerate_instances(2, 2, (2, 3), 3, 3, parallelism=3, unit=True),
+        enumerate_instances(3, 2, (2,), 2, 3, parallelism=2, unit=True) if not run.small else (),
+        (_aware_three(run.rng, c) for c in (2, 3, 4) for _ in range(400 if run.small else 20_000)),
+    ]
+    searched = find_flaw(itertools.chain(*cases), flaw)
+    family: dict[int, dict[int, Fraction]] = {}
+    for c in (1, 2, 3, 4, 5):
+        family[c] = {}
+        for n in (10, 1000) if c > 3 else (10, 1000, 100_000):
+            instance = _aware_family(c, n)
+            best, schedule = _wait(instance)
+            own = value(instance, play(instance, deadline_aware))
+            family[c][n] = Fraction(best) / own
+            beyond += family[c][n] > _aware_bound(c) or not feasible(instance, schedule, True)
+    three = _aware_family(3, 1000)
+    literal = _aware_family(3, 1000, 1, Fraction(2, 3))
+    own = value(literal, play(literal, functools.partial(deadline_aware, p=1, rho=Fraction(2, 3))))
+    down = _wait(literal)[0] / Fraction(own)
+    figures = {
+        "beyond_corrected_bound": beyond,
+        "worst": {c: str(ratio) for c, ratio in worst.items()},
+        "family": {c: {n: float(ratio) for n, ratio in found.items()} for c, found in family.items()},
+        "C_3": show_instance(three) | show_ratio(three, deadline_aware, *_wait(three)),
+        "C_3_with_p_1_and_rho_2/3": float(down),
+        "bounds": {c: float(_aware_bound(c)) for c in (1, 2, 3, 4, 5, 7)},
+    }
+    if beyond:
+        return Finding(REFUTED, f"{beyond} ratios above the corrected bound", figures=figures)
+    tight = {c: max(found.values()) for c, found in family.items()}
+    text = "all with odd C, where C/2 is no whole number: p = (C +- 1)/2, rho = C/(2C - p) give"
+    text += " 1 + 4C^2/(5C^2 - 1), never exceeded; reached"
+    reached = {c: f"{float(ratio):.5f}" for c, ratio in tight.items()}
+    text += f" C = 1: {reached[1]}, 3: {reached[3]}, 5: {reached[5]}; even C = 2: {reached[2]},"
+    text += f" 4: {reached[4]}; C = 3 with p = 1 and rho = 2/3: {float(down):.5f}"
+    return found_against(CORRECTED, searched, text, figures=figures)
+
+
+# section V: the heuristics ---------------------------------------------------------------------------
+
+
+def _confirm_heuristic(shown: Shown) -> bool:
+    instance = read_instance(shown)
+    own, other = play(instance, m_greedy), play(instance, s_greedy)
+    return (
+        feasible(instance, own, True)
+        and feasible(instance, other, True)
+        and as_text(value(instance, own)) == shown["m_greedy"]
+        and as_text(value(instance, other)) == shown["s_greedy"]
+        and value(instance, own) < value(instance, other)
+    )
+
+
+@claim(
+    PAPER,
+    "m-greedy-dominates",
+    text="m-greedy is never worse than s-greedy (not said: Figs. 2b and 2c show means)",
+    source="section V",
+    recorded=REFUTED,
+    confirm=_confirm_heuristic,
+)
+def _check_dominance(run: Run) -> Finding:
+    def flaw(instance: Instance) -> dict[str, Any] | None:
+        own, other = (value(instance, play(instance, rule)) for rule in (m_greedy, s_greedy))
+        return None if own >= other else {"m_greedy": as_text(own), "s_greedy": as_text(other)}
+
+    sizes = [(1, 2, 3, 3), (2, 1, 2, 3), (2, 2, 1, 3), (3, 1, 1, 4)]
+    if not run.small:
+        sizes += [(2, 2, 2, 4), (3, 2, 1, 3)]
+    cases = (
+        instance
+        for count, slots, tasks, values in sizes
+        for instance in enumerate_instances(count, slots, (1, 2, 3), tasks, values, parallelism=2)
+    )
+    return found_against(
+        REFUTED, find_flaw(cases, flaw), "by value per share it may leave more of the slot empty"
+    )

@@ -1,0 +1,253 @@
+"""Figures of guan2022: all are there and run; what is observed is what a recount by hand gives."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+from scipy.integrate import quad
+
+from schedgym.core.policy import make_policy
+from schedgym.evaluation.runner import make_env, play
+from schedgym.papers import Played, Run, list_figures, make_figure
+from schedgym.papers.guan2022 import figures
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
+from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
+
+GOOGLE = ["fig3.11", "fig3.13", "fig3.15", "fig4.3", "fig4.4", "fig4.6", "fig5.1", "fig5.3"]
+FACEBOOK = ["fig3.12", "fig3.14", "fig3.16", "fig4.2", "fig4.5", "fig4.7", "fig5.2", "fig5.4"]
+NAMES = [*GOOGLE, *FACEBOOK, "table3.1"]
+VERDICTS = (HOLDS, IN_PART, NOT_REPRODUCED)
+
+
+def entry(name):
+    (found,) = list_figures(f"guan2022/{name}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def run():
+    return Run("tiny", n_jobs=1, progress=False)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """A short trace in the format of the real one: 80 jobs that read something, and 20 that do not."""
+    rng = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("trace") / "jobs.tsv"
+    sizes = np.where(np.arange(100) % 5 == 0, 0, rng.lognormal(21, 2, 100)).astype(int)
+    rows = [f"job{i}\t{3 * i}\t3\t{size}\t0\t{size}\n" for i, size in enumerate(sizes)]
+    path.write_text("".join(rows))
+    return path
+
+
+def absent(name):
+    raise OSError("no network")
+
+
+def test_every_figure_is_there() -> None:
+    assert {found.name for found in list_figures("guan2022")} == {f"guan2022/{name}" for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_run_and_write_what_they_draw(name, run, trace, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(figures, "fetch", absent if name in GOOGLE else lambda name: trace)
+    content = make_figure(entry(name), run, tmp_path)
+    stem = f"guan2022-{name}"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"{stem}.csv", f"{stem}.json", f"{stem}.png"]
+    assert json.loads((tmp_path / f"{stem}.json").read_text()) == content
+    assert content["sizes"] and content["claims"]
+    for claim in content["claims"]:
+        assert claim["claim"] and claim["measured"] and claim["verdict"] in VERDICTS
+        assert "nan" not in claim["measured"]
+    table = pandas.read_csv(tmp_path / f"{stem}.csv", dtype={"panel": str})
+    panels = entry(name).make(run).panels  # from the same runs
+    assert len(table) == sum(len(series.x) for panel in panels for series in panel.series)
+    for number, panel in enumerate(panels):
+        for series in panel.series:
+            own = table[(table.panel == (panel.title or str(number + 1))) & (table.series == series.label)]
+            np.testing.assert_allclose(own.y, series.y, rtol=1e-5, atol=1e-12)
+            if panel.kind != "bars":
+                assert (np.diff(series.x) > 0).all()
+            if panel.kind == "curves":
+                assert (np.diff(series.y) >= -1e-12).all() and 0 <= series.y[0] and series.y[-1] <= 1 + 1e-12
+
+
+def test_without_the_trace_the_error_says_how_to_get_it(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(figures, "fetch", absent)
+    with pytest.raises(FileNotFoundError, match="`schedgym trace fetch facebook-2010` .no network."):
+        make_figure(entry("fig4.2"), run, tmp_path)
+
+
+# what is observed ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ended():
+    """Two environments at the end of an episode: of either id."""
+    parameters = {"jobs": 40, "sites": 4, "slots": 3, "duration_cap": 60.0}
+    played = {}
+    for id, policy in ((figures.ASSIGN, "ata"), (figures.FAIR, "opt-gamf")):
+        env = make_env(id, parameters)
+        played[id] = env, play(env, make_policy(f"geo/{policy}"), seed=1).metrics
+    return played
+
+
+def by_hand(record):
+    """Responses [s] by job; (deviation, seconds) of all pieces of time up to the last arrival."""
+    arrival = record.workload.jobs["arrival"]
+    owner = [int(record.workload.tasks["job"][task]) for task in record.job]
+    completion = [
+        max(e for e, o in zip(record.end, owner, strict=True) if o == i) for i in range(len(arrival))
+    ]
+    instants = sorted({*arrival, *record.start, *record.end})
+    pieces = []
+    for begin, end in zip(instants, instants[1:], strict=False):
+        active = [i for i in range(len(arrival)) if arrival[i] <= begin < completion[i]]
+        if not active or begin >= arrival[-1]:
+            continue
+        held = dict.fromkeys(active, 0)
+        for o, s, e in zip(owner, record.start, record.end, strict=True):
+            if s <= begin < e:
+                held[o] += 1
+        pieces.append((float(np.std(list(held.values()))), end - begin))
+    return np.array(completion) - arrival, pieces
+
+
+@pytest.mark.parametrize("id", [figures.ASSIGN, figures.FAIR])
+def test_observers_agree_with_a_recount(id, ended) -> None:
+    env, metrics = ended[id]
+    responses, pieces = by_hand(env.record())
+    seen = figures.response_curve(env)
+    for at in (15, 30, 50):
+        place = figures.RESPONSES[at] * 2.0  # of the mean duration [s]
+        assert seen["shares"][at] == pytest.approx(np.mean(responses <= place))
+    assert 0 < seen["shares"][15] < seen["shares"][30] < seen["shares"][50]
+    assert seen["percentiles"][[49, 89]] == pytest.approx(
+        [metrics["median_response"], metrics["p90_response"]]
+    )
+    spread, length = figures.deviations(env.record())
+    total = sum(seconds for _, seconds in pieces)
+    assert length.sum() == pytest.approx(total)
+    assert (spread * length).sum() / total == pytest.approx(sum(s * x for s, x in pieces) / total)
+    assert (spread * length).sum() / total == pytest.approx(metrics["mean_std_no_drain"])
+    shares = figures.deviation_curve(env)
+    for at in (0, 1, 2, 4):
+        place = figures.SPREADS[at]
+        expected = sum(x for s, x in pieces if s <= place) / total
+        assert shares[at] == pytest.approx(expected)
+    assert shares[0] < shares[1] < shares[4] and shares[-1] == pytest.approx(1.0)
+
+
+def test_the_worked_example_is_that_of_the_text(run) -> None:
+    times, waiting = entry("table3.1").make(run).panels
+    means = {series.label: series.y[-1] for series in times.series}
+    assert means == pytest.approx(
+        {
+            "BTAwJ": 22 / 3,
+            "BTAaJ": 20 / 3,
+            "SCTA": 19 / 3,
+            "ATA": 17 / 3,
+            "ATA-Greedy": 17 / 3,
+            "optimum": 17 / 3,
+        }
+    )
+    assert all(sum(series.y) == 24 for series in waiting.series)  # of 29 tasks, five have started
+
+
+def test_the_stand_in_has_the_mean_that_it_names() -> None:
+    cap = figures.TRACE_DAYS * figures.DAY
+    least = PARETO_LEAST * figures._mean_before_cap(figures.GOOGLE_MEAN, cap)
+    tail, _ = quad(lambda x: (least / x) ** PARETO_SHAPE, least, cap, limit=500, epsrel=1e-10)
+    assert least + tail == pytest.approx(1374.7, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("policy", "slots", "demand", "kept"),
+    [
+        (
+            "amf",
+            (4, 4),
+            [[2, 2], [0, 3]],
+            False,
+        ),  # AMF gives the first job 2 and 1, half of the sites is 2 and 2
+        ("amf", (4, 4), [[2, 2], [0, 2]], True),
+        ("gamf", (2, 8), [[6, 7], [0, 5], [0, 3]], True),  # (3.5, 3.5, 3) with and without
+        # a third of both sites is 1 + 3 for the first job, which leaves 8 for two; GAMF levels all at 4
+        ("gamf", (3, 9), [[9, 9], [0, 9], [0, 9]], True),
+    ],
+)
+def test_sharing_incentive_of_known_instances(policy, slots, demand, kept) -> None:
+    sites = np.arange(2)[:, None]
+    assert figures._has_incentive(np.array(demand), sites, np.array(slots), policy) is kept
+
+
+def test_incentives_are_counted_over_an_episode() -> None:
+    env = make_env(figures.FAIR, {"jobs": 30, "sites": 3, "slots": 2, "utilization": 0.9})
+    held, seen = figures._count_incentives(env, "amf", 0, 10**6)
+    assert 0 < held < seen
+    metrics = play(env, make_policy("geo/amf"), seed=0).metrics
+    assert seen == metrics["recomputations"]
+    few_held, few = figures._count_incentives(env, "amf", 0, 10)
+    assert 10 <= few < 20 and few_held <= few
+
+
+# rules -----------------------------------------------------------------------------------------------
+
+
+def runs(table):
+    """Runs with these responses: (policy, utilization, zipf) -> of each episode; rows in a mixed order."""
+    rows = [
+        {"policy": p, "utilization": u, "zipf": z, "episode": e, "metric": "mean_response", "value": value}
+        for (p, u, z), values in table.items()
+        for e, value in enumerate(values)
+    ]
+    frame = pandas.DataFrame(rows)
+    frame.attrs["swept"] = ["utilization", "zipf"]
+    return Played(frame.sample(frac=1, random_state=0), [])
+
+
+def test_trends() -> None:
+    noise = np.array([0.9, 1.0, 1.1, 1.3])
+    table = {("a", 0.5, z): noise * (1 + z) for z in (0.0, 1.0, 2.0)}
+    table |= {("b", 0.5, z): noise * height for z, height in ((0.0, 1.0), (1.0, 3.0), (2.0, 2.0))}
+    table |= {("c", 0.5, z): noise * (3 - z) for z in (0.0, 1.0, 2.0)}
+    played = runs(table)
+    for policy, verdict, change in (
+        ("a", HOLDS, "3 times (3 to 3)"),
+        ("b", IN_PART, "2 times (2 to 2)"),
+        ("c", NOT_REPRODUCED, "-66.7% (-66.7 to -66.7)"),
+    ):
+        reading = figures._trend("grows", played, [policy])
+        assert (reading.verdict, reading.measured) == (
+            verdict,
+            f"from 0 to 2: {policy} {change} at utilization 0.5",
+        )
+    falling = figures._trend("falls", played, ["a", "c"], falls=True)
+    assert falling.verdict == IN_PART
+    assert falling.measured == (
+        "from 0 to 2: a 3 times (3 to 3) at utilization 0.5; c -66.7% (-66.7 to -66.7) at utilization 0.5"
+    )
+    assert figures._gain_grows("gain", played, [("c", "a")]).verdict == HOLDS
+    assert figures._gain_grows("gain", played, [("a", "c")]).verdict == NOT_REPRODUCED
+
+
+def test_levels_and_little_differences() -> None:
+    base = np.array([10.0, 11.0, 12.0, 9.0])
+    both = lambda other: runs({("ATA", 0.5, 0.0): base, ("ATA-Greedy", 0.5, 0.0): other})  # noqa: E731
+    pair = [("ATA-Greedy", "ATA")]
+    wide = base + np.array([-0.8, 0.9, -0.7, 0.6])
+    for other, level, little in (
+        (base * 1.01, HOLDS, HOLDS),
+        (base * 1.04, NOT_REPRODUCED, HOLDS),
+        (base * 1.5, NOT_REPRODUCED, NOT_REPRODUCED),
+        (base * 0.99, HOLDS, NOT_REPRODUCED),
+        (wide, IN_PART, NOT_REPRODUCED),
+    ):
+        assert figures._same("level", both(other), pair).verdict == level
+        assert figures._little_worse(both(other)).verdict == little
+    curve = [np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])]
+    gap = figures._distance("", curve, [own + [0, 0.04, 0] for own in curve])
+    assert str(gap) == "+4.0 points (+4.0 to +4.0)"

@@ -1,0 +1,159 @@
+"""The frame of the claims: registration, discovery, verdicts against the record, what the command prints."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+from schedgym.papers import Finding, Paper, Verdict, check_claims, claim, list_claims, registry
+from schedgym.papers.main import print_claims
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
+
+
+@pytest.fixture
+def empty(monkeypatch):
+    """An empty registry, and nothing to discover."""
+    monkeypatch.setattr(registry, "_ENTRIES", {})
+    monkeypatch.setattr(registry, "_discover", lambda: None)
+
+
+def register(name, finding, recorded=Verdict.HOLDS, confirm=None):
+    def check(run):
+        return finding(run) if callable(finding) else finding
+
+    claim(PAPER, name, text=f"text of {name}", source="section 1", recorded=recorded, confirm=confirm)(check)
+
+
+def test_papers_are_found() -> None:
+    names = {entry.paper.key for entry in list_claims()}
+    assert "guan2022" in names
+    assert all(entry.name.startswith(f"{entry.paper.key}/") for entry in list_claims())
+    assert {entry.paper.key for entry in list_claims("guan2022")} == {"guan2022"}
+    (one,) = list_claims("guan2022/amf-envy")
+    assert one.source == "Theorem 4.4"
+    with pytest.raises(UnknownName, match="did you mean 'guan2022'"):
+        list_claims("guan202")
+    with pytest.raises(UnknownName, match="did you mean 'guan2022/amf-envy'"):
+        list_claims("guan2022/amf-envi")
+
+
+def test_names_are_taken_once(empty) -> None:
+    register("a", Finding(Verdict.HOLDS, "seen"))
+    with pytest.raises(ValueError, match="registered already"):
+        claim(PAPER, "a", text="other", source="", recorded=Verdict.HOLDS)(
+            lambda run: Finding(Verdict.HOLDS, "")
+        )
+
+
+def test_results_come_from_the_run(empty) -> None:
+    register(
+        "a", lambda run: Finding(Verdict.HOLDS, run.scale, figures={"draw": int(run.rng.integers(1000))})
+    )
+    register("b", lambda run: Finding(Verdict.NOT_REPRODUCED, "measured", figures={"small": run.small}))
+    told = []
+    results = check_claims(scale="paper", seed=3, progress=lambda *state: told.append(state))
+    assert [r.claim.name for r in results] == ["nn2000/a", "nn2000/b"]
+    assert [r.as_recorded for r in results] == [True, False]
+    assert results[0].finding.evidence == "paper" and results[1].finding.figures == {"small": False}
+    assert told == [(0, 2, "nn2000/a"), (1, 2, "nn2000/b"), (2, 2, "")]
+    # random numbers depend on the seed and the claim, not on what else is checked
+    draw = results[0].finding.figures["draw"]
+    assert check_claims("nn2000/a", seed=3)[0].finding.figures["draw"] == draw
+    assert {check_claims("nn2000/a", seed=s)[0].finding.figures["draw"] for s in range(5)} != {draw}
+
+
+def test_arguments_are_checked(empty) -> None:
+    register("a", Finding(Verdict.HOLDS, "seen"))
+    with pytest.raises(UnknownName, match="unknown scale 'papers'; did you mean 'paper'"):
+        check_claims(scale="papers")
+    with pytest.raises(InvalidParameter, match="seed: must be from 0"):
+        check_claims(seed=-1)
+
+
+@pytest.mark.parametrize(
+    ("finding", "message"),
+    [
+        (Finding(Verdict.REFUTED, "x"), "refuted, and no counterexample"),
+        (Finding(Verdict.CORRECTED, "x"), "holds with a correction, and no counterexample"),
+        (Finding(Verdict.HOLDS, "x", counterexample={"n": 1}), "holds, and a counterexample"),
+        (Finding(Verdict.REFUTED, "x", counterexample={"n": 0}), "is not confirmed"),
+        (Finding(Verdict.HOLDS, "x", witness={"n": 0}), "is not confirmed"),
+    ],
+)
+def test_findings_that_contradict_themselves(empty, finding, message) -> None:
+    register("a", finding, confirm=lambda instance: instance["n"] == 1)
+    with pytest.raises(SchedgymError, match=message):
+        check_claims()
+
+
+def test_an_instance_needs_a_confirmation(empty) -> None:
+    register("a", Finding(Verdict.REFUTED, "x", counterexample={"n": 1}), recorded=Verdict.REFUTED)
+    with pytest.raises(SchedgymError, match="is not confirmed"):
+        check_claims()
+
+
+def test_the_command(empty, tmp_path, capsys) -> None:
+    found = Finding(
+        Verdict.REFUTED, "searched [all]", counterexample={"slots_of": [1, [2]], "a": {"b": "1/2"}}
+    )
+    register("a", found, recorded=Verdict.REFUTED, confirm=lambda instance: True)
+    register("b", Finding(Verdict.HOLDS, "proved", witness={"n": 3}), confirm=lambda instance: True)
+    path = tmp_path / "claims.json"
+    assert print_claims(["nn2000"], seed=2, path=path) == 0
+    text = capsys.readouterr().out
+    assert "refuted" in text and "searched [all]" in text and "text of a" in text
+    assert "slots of [1, [2]], a {b: 1/2}" in text
+    assert "2 claims, scale small, seed 2" in text and "all verdicts as recorded" in text
+    content = json.loads(path.read_text())
+    assert [entry["found"] for entry in content["claims"]] == ["refuted", "holds"]
+    assert content["claims"][0]["counterexample"] == {"slots_of": [1, [2]], "a": {"b": "1/2"}}
+    assert content["manifest"]["seeds"] == [2] and content["manifest"]["scale"] == "small"
+    register("c", Finding(Verdict.NOT_REPRODUCED, "measured"))
+    assert print_claims() == 1
+    text = capsys.readouterr().out
+    assert "nn2000/c: recorded holds, found not reproduced" in text and "1 not as recorded" in text
+
+
+def test_claims_are_in_the_order_of_the_papers() -> None:
+    """Also if a late module of a paper is the first to be imported."""
+    late = ("guan2022.site_groups", "shi2017.many_jobs", "xu2021.figures")
+    code = "import importlib\n"
+    code += "".join(f"importlib.import_module('schedgym.papers.{module}')\n" for module in late)
+    code += "from schedgym.papers import list_claims\nprint(*(entry.name for entry in list_claims()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    committed = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))["claims"]
+    names = [entry["claim"] for entry in committed]
+    assert done.stdout.split() == names == [entry.name for entry in list_claims()]
+
+
+def test_every_module_with_claims_is_in_its_place() -> None:
+    """A module that a package does not name would be found all the same, but be last."""
+    for path in sorted(Path(registry.__file__).parent.glob("*/__init__.py")):
+        package = importlib.import_module(f"schedgym.papers.{path.parent.name}")
+        registering = {
+            module.stem
+            for module in path.parent.glob("*.py")
+            if re.search(
+                r"^(@claim\(|@figure\(|@?register_)", module.read_text(encoding="utf-8"), re.MULTILINE
+            )
+        }
+        assert registering == set(package.MODULES), path.parent.name
+
+
+def test_importing_the_claims_is_light() -> None:
+    heavy = ("torch", "matplotlib", "pandas", "rich", "typer")
+    code = (
+        "import sys, schedgym.papers; schedgym.papers.list_claims(); "
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]" and done.stderr == ""

@@ -1,0 +1,267 @@
+"""The frame of reproduced figures: names, runs that are shared, verdicts, files, resumption, the command."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import types
+
+import numpy as np
+import pandas
+import pytest
+
+from schedgym.cli import main as command
+from schedgym.core.problem import Statement
+from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
+from schedgym.evaluation.runner import evaluate
+from schedgym.papers import (
+    PAPERS,
+    Outcome,
+    Panel,
+    Paper,
+    Reading,
+    Run,
+    Series,
+    drawing,
+    figure,
+    figures,
+    list_figures,
+    registry,
+    reproduce,
+    run,
+)
+from schedgym.papers.drawing import draw
+from schedgym.papers.judging import HOLDS, IN_PART, NO_CLAIM, NOT_REPRODUCED, readings
+
+PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
+ID = "schedgym/QueueDelay-v0"
+SMALL = {"tasks": 60}
+
+
+def arrivals(env):
+    record = env.record()
+    times = record.workload.jobs["arrival"]
+    return {"arrivals": times, "tasks": len(times)}
+
+
+def shared(run: Run):
+    return run.play(ID, ["bf-exec", "fcfs"], 3, {"servers": [2, 4]}, parameters=SMALL, observe=arrivals)
+
+
+def made(run: Run) -> Outcome:
+    played = shared(run)
+    panel = Panel(
+        "servers", "delay [s]", [*figures.lines(played, "servers"), figures.bound(played, "servers")]
+    )
+    statement = Statement("", "bf-exec", ("fcfs",), "mean_delay")
+    return Outcome([panel], [readings(played, "bf-exec is better", statement)], "3 draws of 60 tasks")
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """Two figures that share a run, and a third without a claim."""
+    monkeypatch.setattr(registry, "_ENTRIES", {})
+    monkeypatch.setattr(registry, "_discover", lambda: None)
+    figure(PAPER, "fig10", title="ten", source="Fig. 10")(made)
+    figure(PAPER, "fig2", title="two", source="Fig. 2")(made)
+    panel = Panel("x", "y", [Series("a", ["u", "v"], [1, 2])], kind="bars")
+    figure(PAPER, "fig3", title="three", source="Fig. 3")(lambda run: Outcome([panel], [], "nothing"))
+
+
+def _natural(name):
+    head, tail = name.split("/")
+    keys = [paper.key for paper in PAPERS]
+    return keys.index(head), [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", tail)]
+
+
+def test_every_paper_has_figures_and_names_are_in_order() -> None:
+    names = [entry.name for entry in list_figures()]
+    assert {name.partition("/")[0] for name in names} == {paper.key for paper in PAPERS}
+    assert [n for n in names if n.startswith("noroozoliaee2014")] == [
+        "noroozoliaee2014/fig2",
+        "noroozoliaee2014/fig3",
+    ]
+    assert names == sorted(names, key=_natural)
+    for entry in list_figures():
+        assert entry.title and entry.source and "/" not in entry.stem
+
+
+def test_figures_are_found_by_paper_and_by_name(three) -> None:
+    assert [e.name for e in list_figures()] == ["nn2000/fig2", "nn2000/fig3", "nn2000/fig10"]
+    assert [e.name for e in list_figures("nn2000/fig3", "nn2000/fig10")] == [
+        "nn2000/fig3",
+        "nn2000/fig10",
+    ]
+    assert len(list_figures("nn2000")) == 3
+    with pytest.raises(UnknownName, match="unknown figure 'nn2000/fig22'; did you mean 'nn2000/fig2'"):
+        list_figures("nn2000/fig22")
+    with pytest.raises(ValueError, match="registered already"):
+        figure(PAPER, "fig2", title="another", source="")(made)
+
+
+def test_a_paper_that_is_not_known() -> None:
+    with pytest.raises(UnknownName, match="unknown paper '00'"):
+        list_figures("00")
+
+
+def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
+    calls = []
+    original = run.observed_sweep
+    monkeypatch.setattr(run, "observed_sweep", lambda *a, **k: calls.append(a) or original(*a, **k))
+    ticks = itertools.count()  # a clock that strikes whenever it is read
+    for module in (figures, run):
+        monkeypatch.setattr(module, "time", types.SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    contents = reproduce("nn2000", scale="tiny", folder=tmp_path, n_jobs=1)
+    assert len(calls) == 1
+    two, three, ten = contents
+    # the run takes one strike, each figure one of its own; the shared run counts in both
+    assert [two["seconds"], three["seconds"], ten["seconds"]] == [3.0, 1.0, 2.0]
+    assert three["verdict"] == NO_CLAIM and three["claims"] == []
+
+
+def test_what_is_written(three, tmp_path) -> None:
+    (content,) = reproduce("nn2000/fig2", scale="tiny", folder=tmp_path, n_jobs=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "nn2000-fig2.csv",
+        "nn2000-fig2.json",
+        "nn2000-fig2.png",
+    ]
+    assert json.loads((tmp_path / "nn2000-fig2.json").read_text()) == content
+    assert content["command"] == "schedgym reproduce nn2000/fig2 --scale tiny"
+    assert content["verdict"] in (HOLDS, IN_PART, NOT_REPRODUCED)
+    table = pandas.read_csv(tmp_path / "nn2000-fig2.csv")
+    assert list(table.columns) == ["panel", "series", "x", "y", "low", "high"]
+    own = evaluate(ID, ["bf-exec"], 3, parameters={**SMALL, "servers": 4})
+    mean = own[own.metric == "mean_delay"].value.mean()
+    row = table[(table.series == "bf-exec") & (table.x == 4)].iloc[0]
+    assert row.y == pytest.approx(mean, rel=1e-5) and row.low <= row.y <= row.high
+    assert table[table.series == "lower bound"].low.isna().all()
+
+
+def test_what_is_there_is_kept(three, tmp_path, monkeypatch) -> None:
+    told = []
+    arguments = {"scale": "tiny", "folder": tmp_path, "n_jobs": 1}
+    reproduce("nn2000/fig3", **arguments)
+    reproduce(
+        "nn2000/fig3",
+        "nn2000/fig2",
+        **arguments,
+        tell=lambda c, kept: told.append((c["figure"], kept)),
+    )
+    assert told == [("nn2000/fig2", False), ("nn2000/fig3", True)]
+    (tmp_path / "nn2000-fig3.png").unlink()
+    told.clear()
+    for changes in ({}, {"again": True}, {"seed": 1}):
+        reproduce("nn2000/fig3", **arguments, **changes, tell=lambda c, kept: told.append(kept))
+    (tmp_path / "nn2000-fig3.json").write_text("[]")
+    reproduce("nn2000/fig3", **arguments, tell=lambda c, kept: told.append(kept))
+    monkeypatch.setattr(figures, "code_version", lambda: "other")
+    reproduce("nn2000/fig3", **arguments, tell=lambda c, kept: told.append(kept))
+    assert told == [False] * 5
+
+
+def test_seeds_and_processes(three, tmp_path) -> None:
+    texts = []
+    for folder, seed, n_jobs in (("a", 0, 1), ("b", 0, 2), ("c", 1, 1)):
+        reproduce("nn2000/fig2", scale="tiny", folder=tmp_path / folder, seed=seed, n_jobs=n_jobs)
+        texts.append((tmp_path / folder / "nn2000-fig2.csv").read_text())
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_bad_arguments(three, tmp_path) -> None:
+    with pytest.raises(UnknownName, match="unknown scale 'huge'"):
+        reproduce(scale="huge", folder=tmp_path / "none")
+    with pytest.raises(InvalidParameter, match="seed: must be from 0"):
+        reproduce(scale="tiny", folder=tmp_path / "none", seed=-1)
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(InvalidParameter, match="a: y has 1 values, x 2"):
+        Series("a", [1, 2], [1])
+    with pytest.raises(UnknownName, match="unknown verdict 'yes'"):
+        Reading("", "", "yes")
+    with pytest.raises(UnknownName, match="kind of panel"):
+        Panel("", "", [], kind="pie")
+
+
+def test_observers_and_settings() -> None:
+    played = shared(Run("tiny"))
+    assert played.policies == ["bf-exec", "fcfs"]
+    assert played.values("fcfs", "tasks", servers=2) == [60, 60, 60]
+    assert len(played.values("fcfs")) == 6
+    part = played.where(servers=2)
+    assert len(part.values("fcfs")) == 3 and part.frame.attrs["swept"] == []
+    assert "servers" not in part.frame and set(part.frame.policy) == {"bf-exec", "fcfs"}
+    table = part.frame[part.frame.metric == "mean_delay"].set_index(["policy", "episode"]).value
+    assert played.metric("fcfs", "mean_delay", servers=2).tolist() == table["fcfs"].tolist()
+    assert played.metric("fcfs", "mean_delay", servers=4).tolist() != table["fcfs"].tolist()
+    again = figures.lines(part, "policy")
+    assert [len(series.x) for series in again] == [1, 1]
+
+
+def test_distributions() -> None:
+    x = np.array([0.0, 1.0, 2.0, 5.0])
+    series = figures.distribution("a", x, [np.array([2.0, 1.0]), np.array([1.0, 5.0])])
+    assert series.y == [0.0, 0.5, 0.75, 1.0]
+    assert series.low is not None and series.low[1] == series.high[1] == 0.5
+    weighted = figures.distribution("a", x, [np.array([2.0, 1.0])], [np.array([1.0, 3.0])])
+    assert weighted.y == [0.0, 0.75, 1.0, 1.0] and all(map(math.isnan, weighted.low))
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_all_kinds_of_panels_are_drawn(tmp_path, suffix) -> None:
+    curves = [Series("a", range(50), np.arange(50.0)), Series("b", range(50), np.ones(50), bound=True)]
+    panels = [
+        Panel("x", "y", curves, title="(a)", kind="curves", y_scale="log"),
+        Panel("x", "y", [Series("a", [1, 2], [3, 4], [2, 3], [4, 5])], x_scale="log"),
+        Panel("x", "y", [Series(k, ["u", "v"], [1, 2], [0, 1], [2, 3]) for k in "ab"], kind="bars"),
+    ]
+    path = tmp_path / f"picture.{suffix}"
+    draw(panels, path, "title", "subtitle")
+    draw(panels[1:2], tmp_path / "one.png", "title", "subtitle")
+    content = path.read_bytes()
+    assert content[:4] == b"\x89PNG" if suffix == "png" else b"<svg" in content
+    if suffix == "svg":
+        draw(panels, tmp_path / "again.svg", "title", "subtitle")
+        assert (tmp_path / "again.svg").read_bytes() == content
+
+
+def test_the_command(three, tmp_path, capsys) -> None:
+    assert command(["reproduce", "nn2000/fig2", "--scale", "tiny", "-o", str(tmp_path), "--n-jobs", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "nn2000/fig2 two" in text and "bf-exec is better" in text and "1 figures, scale tiny" in text
+    assert command(["reproduce", "--list"]) == 0
+    assert "nn2000/fig10" in capsys.readouterr().out
+    assert command(["reproduce", "nn2000/fig9"]) == 2
+    assert capsys.readouterr().err == "error: unknown figure 'nn2000/fig9'; did you mean 'nn2000/fig3'?\n"
+
+
+def test_a_figure_that_cannot_be_made(three, tmp_path, capsys) -> None:
+    def absent(run: Run) -> Outcome:
+        raise TraceFormatError("trace.tsv", 0, "", "not there;\nfetch it")
+
+    figure(PAPER, "fig1", title="one", source="Fig. 1")(absent)
+    (tmp_path / "nn2000-fig1.csv").write_text("as it was")
+    code = command(["reproduce", "nn2000", "--scale", "tiny", "-o", str(tmp_path), "--n-jobs", "1"])
+    text = capsys.readouterr().out
+    assert code == 1 and "nn2000/fig1 cannot be made: trace.tsv: not there; fetch it" in text
+    assert "4 figures" in text and "1 not made" in text and (tmp_path / "nn2000-fig10.json").exists()
+    assert (tmp_path / "nn2000-fig1.csv").read_text() == "as it was"
+    assert not (tmp_path / "nn2000-fig1.json").exists()
+
+
+@pytest.mark.parametrize("panels", [1, 2])
+@pytest.mark.parametrize("labels", [2, 6, 11])
+def test_legends_fit(tmp_path, monkeypatch, panels, labels) -> None:
+    """Their width depends on fonts and resolution, which an estimate once got wrong."""
+    names = [f"alpha {10**k:,}" for k in range(labels)]
+    panel = Panel("x", "y", [Series(name, [0, 1], [1, 2]) for name in names])
+    drawn = []
+    monkeypatch.setattr(drawing, "save_figure", lambda figure, path, small: drawn.append(figure))
+    draw([panel] * panels, tmp_path / "a.png", "title", "second line")
+    (figure,) = drawn
+    figure.savefig(tmp_path / "a.png")
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.width
+    assert all(box.y1 <= axes.get_tightbbox().y0 for axes in figure.axes)

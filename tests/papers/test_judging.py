@@ -1,0 +1,171 @@
+"""How claims are judged: comparisons of hand-made draws, every rule at its edges, and the wording."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from schedgym.core.problem import Statement
+from schedgym.errors import UnknownName
+from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, ratio_interval
+from schedgym.papers import Run
+from schedgym.papers.judging import (
+    HOLDS,
+    IN_PART,
+    NO_CLAIM,
+    NOT_REPRODUCED,
+    POINTS,
+    Comparison,
+    Reading,
+    against,
+    average,
+    between,
+    compare,
+    grows,
+    larger,
+    level,
+    lower,
+    reading,
+    readings,
+    verdict_of,
+)
+
+nan = math.nan
+
+
+def test_verdicts_of_several() -> None:
+    assert verdict_of([HOLDS, HOLDS]) == HOLDS
+    assert verdict_of([HOLDS, NOT_REPRODUCED]) == verdict_of([IN_PART]) == IN_PART
+    assert verdict_of([NOT_REPRODUCED]) == NOT_REPRODUCED
+    assert verdict_of([]) == NO_CLAIM
+    with pytest.raises(UnknownName, match="unknown verdict 'yes'"):
+        Reading("", "", "yes")
+
+
+def test_comparisons_of_means() -> None:
+    own, other = np.array([1.0, 4.0, 2.5]), np.array([2.0, 2.0, 1.0])
+    found = compare("a", own, other)
+    low, high = ratio_interval(own, other)
+    assert (found.value, found.low, found.high) == pytest.approx((0.5, low - 1.0, high - 1.0))
+    assert compare("a", own, 1.5).value == pytest.approx(2.5 / 1.5 - 1.0)
+    left = compare("a", [1.0, nan, 3.0], [2.0, 1.0, 4.0])
+    assert left.value == pytest.approx(4.0 / 6.0 - 1.0)
+    alone = compare("a", [3.0], [2.0])
+    assert alone.value == 0.5 and math.isnan(alone.low)
+    shares = average("a", own - other)
+    assert (shares.value, shares.low, shares.high) == pytest.approx(
+        (2.5 / 3, *bootstrap_interval(own - other))
+    )
+    assert [entry.name for entry in against("a", own, {"b": own, "c": other})] == [
+        "a against b",
+        "a against c",
+    ]
+
+
+@pytest.mark.parametrize("values", [([nan], [1.0]), ([1.0], [0.0])])
+def test_nothing_to_compare_reproduces_nothing(values) -> None:
+    found = compare("a", *values)
+    for rule in (larger(), lower(), level(1.0), between(-math.inf, math.inf)):
+        said = reading("claim", [found], rule)
+        assert said.verdict == NOT_REPRODUCED and said.measured == "a none to compare"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (0.0, -0.1, 0.1, HOLDS),
+        (0.0, -0.11, 0.1, IN_PART),
+        (0.1, 0.0, 0.11, IN_PART),
+        (0.11, 0.0, 0.2, NOT_REPRODUCED),
+        (-0.11, -0.2, 0.0, NOT_REPRODUCED),
+        (-0.1, nan, nan, HOLDS),
+    ],
+)
+def test_what_is_level(value, low, high, verdict) -> None:
+    assert level(0.1)(Comparison("", value, low, high)) == verdict
+    assert between(-math.inf, 0.1)(Comparison("", value, low, high)) == (
+        HOLDS if value < 0.0 or high <= 0.1 else verdict
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (0.5, 0.1, 0.9, HOLDS),
+        (0.49, 0.1, 0.9, IN_PART),
+        (0.05, 0.01, 0.6, IN_PART),
+        (0.049, 0.01, 0.6, NOT_REPRODUCED),  # less than a tenth of what is stated
+        (0.5, 0.0, 0.9, NOT_REPRODUCED),
+        (2.0, 1.8, 2.2, IN_PART),  # so much that it is something else
+        (0.5, nan, nan, HOLDS),
+    ],
+)
+def test_what_is_larger_or_lower_by_a_share(value, low, high, verdict) -> None:
+    found = Comparison("", value, low, high)
+    assert larger(0.5, most=2.0)(found) == verdict
+    assert lower(0.5)(found) == larger(0.5)(-found) == NOT_REPRODUCED
+    assert lower(0.5)(-found) == larger(0.5)(found) == (HOLDS if value == 2.0 else verdict)
+    assert larger()(found) == (HOLDS if low != 0.0 else NOT_REPRODUCED)
+
+
+@pytest.mark.parametrize(
+    ("steps", "up", "down"),
+    [
+        ((1.0, 1.5, 2.0), HOLDS, NOT_REPRODUCED),
+        ((1.0, 2.0, 1.5), IN_PART, NOT_REPRODUCED),
+        ((2.0, 1.5, 1.0), NOT_REPRODUCED, HOLDS),
+        ((2.0, 1.0, 1.5), NOT_REPRODUCED, IN_PART),
+    ],
+)
+def test_what_grows_along_the_places(steps, up, down) -> None:
+    rng = np.random.default_rng(0)
+    values = np.array(steps)[:, np.newaxis] * rng.uniform(1.0, 9.0, size=10)  # draws differ more than places
+    noisy = values * rng.uniform(0.99, 1.01, size=values.shape)
+    for table in (values, noisy, noisy[:, :1]):
+        assert grows("a", table).verdict == up and grows("a", table, falls=True).verdict == down
+    assert (
+        grows("a", values[[0, 2, 0]]).verdict
+        == grows("a", values[[0, 2, 0]], falls=True).verdict
+        == NOT_REPRODUCED
+    )
+    assert grows("a", values).value == pytest.approx(steps[-1] / steps[0] - 1.0)
+    assert grows("a", values, POINTS).value == pytest.approx((values[-1] - values[0]).mean())
+
+
+def test_numbers_are_told_in_percent_points_or_as_factors() -> None:
+    assert str(Comparison("", 0.128, 0.1, 1.2)) == "+12.8% (+10.0 to +120.0)"
+    assert str(Comparison("", 1.0, -0.0004, 12.0, "at 4 servers")) == "2 times (1 to 13) at 4 servers"
+    assert str(Comparison("", 1500.4)) == "1,501 times"
+    assert str(-Comparison("", 0.02, 0.0004, 0.03, unit=POINTS)) == "-2.0 points (-3.0 to 0.0)"
+
+
+def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
+    def said(names, count: int) -> str:
+        found = [Comparison(name, i / 100, place=f"at {i}") for i in range(count) for name in names]
+        return reading("", found, larger(0.02), what="delay", more="more").measured
+
+    assert said("ab", 2) == "delay: a 0.0% at 0, +1.0% at 1; b 0.0% at 0, +1.0% at 1; more"
+    ranges = "a 0.0% to +3.0%, as claimed in 2 of 4 cases; b 0.0% to +3.0%, as claimed in 2 of 4 cases"
+    assert said("ab", 4) == f"delay: {ranges}; more"
+    assert said("abcdefg", 3) == "delay: from a 0.0% at 0 to a +2.0% at 2, as claimed in 7 of 21 cases; more"
+    same = reading("", [Comparison("a", 0.1)] * 7, level(0.1))
+    assert same.verdict == HOLDS and same.measured == "a +10.0%, as claimed in 7 of 7 cases"
+
+
+def test_statements_are_read_in_all_settings() -> None:
+    """The change of the metric against each rival, whichever way is better."""
+    played = Run("tiny").play(
+        "schedgym/QueueDelay-v0", ["bf-exec", "fcfs"], 3, {"servers": [2, 4]}, parameters={"tasks": 60}
+    )
+    for metric in ("mean_delay", "utilization_cpu_backlog"):
+        rows = paired_differences(played.frame, "fcfs", metric)
+        found = readings(played, "claim", Statement("", "bf-exec", ("fcfs",), metric))
+        for servers, value in zip(rows.servers, rows.relative, strict=True):
+            assert f"{100 * value:+.1f}% (" in found.measured and f") at servers {servers}" in found.measured
+        assert found.measured.startswith(f"{metric.replace('_', ' ')}: bf-exec against fcfs ")
+    much = readings(played, "claim", Statement("", "bf-exec", ("fcfs",), "mean_delay", 0.999))
+    assert much.verdict != HOLDS  # far more than there is
+    with pytest.raises(UnknownName, match="unknown policy 'ff'"):
+        readings(played, "claim", Statement("", "bf-exec", ("ff",), "mean_delay"))

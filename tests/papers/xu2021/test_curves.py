@@ -1,0 +1,118 @@
+"""Curves over time and values by size: against the oracle, the metrics, and each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from schedgym.core.record import ScheduleRecord
+from schedgym.papers.xu2021 import curves
+from schedgym.problems.flowtime.metrics import metrics
+from schedgym.problems.flowtime.workload import make_workload
+from tests.flowtime import oracle
+from tests.flowtime.oracle import Instance, Job
+from tests.flowtime.test_metrics import KINDS, record_of, runs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_curves_equal_the_oracle(kind: str) -> None:
+    for x, (instance, outcome) in enumerate(runs(100, 11, kind)):
+        record = record_of(instance, outcome)
+        k = (1.0, 2.0, 3.0, 1.5)[x % 4]
+        close = {"rtol": 1e-9, "atol": 1e-9}
+        np.testing.assert_allclose(
+            curves.regret_curve(record, k), oracle.regret_curve(instance, outcome, k), **close
+        )
+        np.testing.assert_allclose(
+            curves.switching_curve(record), oracle.switching_cost(instance, outcome), **close
+        )
+        assert curves.unfinished_curve(record).tolist() == oracle.unfinished_curve(instance, outcome)
+        assert curves.service_gaps(record).tolist() == oracle.service_gaps(instance, outcome)
+        assert curves.used_curve(record).tolist() == [sum(used) for used in outcome.used]
+        assert curves.granted_curve(record).tolist() == [sum(map(sum, u)) for u in outcome.allocations]
+        offered = [
+            sum(oracle.volume(job) for job in instance.jobs if job.arrival < t)
+            for t in range(1, outcome.slots + 1)
+        ]
+        assert curves.offered_curve(record).tolist() == offered
+        if kind == "mapreduce":
+            with pytest.raises(ValueError, match="plain jobs"):
+                curves.fit_curve(record)
+            continue
+        gammas = outcome.gammas
+        np.testing.assert_allclose(
+            curves.fit_curve(record, gammas), oracle.fit_curve(instance, outcome), **close
+        )
+        for gamma in (3.0, 60.0):
+            expected = oracle.fit_curve(instance, outcome, gamma)
+            np.testing.assert_allclose(curves.fit_curve(record, gamma), expected, **close)
+            np.testing.assert_allclose(
+                curves.fit_curve(record, np.full(outcome.slots, gamma)), expected, **close
+            )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_curves_end_at_the_metrics(kind: str) -> None:
+    for instance, outcome in runs(60, 12, kind):
+        record = record_of(instance, outcome)
+        known = metrics(record)
+        assert curves.regret_curve(record)[-1] == pytest.approx(known["fractional"])
+        assert curves.switching_curve(record).sum() == pytest.approx(known["switching_cost"])
+        slots = record.workload.jobs["arrival"][-1] + 1
+        assert curves.unfinished_curve(record).sum() / slots == pytest.approx(known["mean_unfinished"])
+        assert curves.flowtime_curve(record)[-1] == pytest.approx(known["l2"])
+        assert curves.flowtime_curve(record, 1.0)[-1] == pytest.approx(known["l1"])
+        waiting = curves.waiting(record)
+        if not np.isnan(waiting).all():
+            assert np.nanmean(waiting) == pytest.approx(known["mean_waiting"])
+
+
+@pytest.mark.parametrize("k", [1.0, 2.0, 2.5])
+def test_flowtime_curve_is_the_norm_of_the_ages(k: float) -> None:
+    for instance, outcome in runs(30, 13, "1d"):
+        expected = []
+        for t in range(1, outcome.slots + 1):
+            ages = [
+                (t if end is None else min(t, end)) - job.arrival
+                for job, end in zip(instance.jobs, outcome.completion, strict=True)
+                if job.arrival < t
+            ]
+            expected.append(sum(age**k for age in ages) ** (1 / k))
+        curve = curves.flowtime_curve(record_of(instance, outcome), k)
+        np.testing.assert_allclose(curve, expected, rtol=1e-9)
+
+
+def test_sizes() -> None:
+    # two jobs of 2 slots wait 0 and 3 slots, one of 1 slot waits 2, one has not arrived
+    instance = Instance([Job(0, 2, 2), Job(0, 1, 2), Job(0, 2, 2), Job(9, 5, 1)], [2])
+    outcome = oracle.replay(instance, [[[2 * (j == row)] for j in range(4)] for row in (0, 0, 1, 2, 2)], k=2)
+    record = record_of(instance, outcome)
+    sizes = curves.waiting_by_size(record)
+    assert sizes.size.tolist() == [1, 2]
+    assert sizes.jobs.tolist() == [1, 2]
+    assert sizes.least.tolist() == [2.0, 0.0]
+    assert sizes.mean.tolist() == [2.0, 1.5]
+    assert sizes.greatest.tolist() == [2.0, 3.0]
+    assert math.isnan(curves.waiting(record)[3])
+    counted = curves.by_size(record.workload, [1, 2, 5, 7])
+    assert counted.size.tolist() == [1, 2, 5]
+    assert counted.greatest.tolist() == [2.0, 5.0, 7.0]
+
+
+def test_gammas_must_fit() -> None:
+    workload = make_workload([0], [2], [1], [1])
+    record = ScheduleRecord(
+        workload,
+        np.array([0]),
+        np.array([0]),
+        np.array([0.0]),
+        np.array([2.0]),
+        np.array([[1.0]]),
+        2.0,
+        False,
+    )
+    assert curves.fit_curve(record, 4.0).tolist() == [-0.5, -1.0]
+    with pytest.raises(ValueError, match=r"gamma: must be one number or 2, got shape \(3,\)"):
+        curves.fit_curve(record, [1.0, 2.0, 3.0])

@@ -1,0 +1,170 @@
+"""Figures of the OCORP paper: all are there, are written as they are drawn, and show what a record holds."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas
+import pytest
+
+from schedgym.core.policy import make_policy
+from schedgym.evaluation.runner import make_env, play
+from schedgym.papers import Run, list_figures
+from schedgym.papers.figures import make_figure
+from schedgym.papers.xu2021 import figures as module
+from schedgym.papers.xu2021.curves import Sizes
+
+NAMES = [f"xu2021/fig{number}" for number in range(1, 13)]
+ENTRIES = list_figures("xu2021")
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """Figures share their runs."""
+    return Run("tiny", progress=False)
+
+
+def test_every_figure_is_registered() -> None:
+    assert [entry.name for entry in ENTRIES] == NAMES
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_figures_are_written_as_they_are_drawn(entry, run, tmp_path) -> None:
+    content = make_figure(entry, run, tmp_path)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".png", ".json"}
+    assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content
+    assert "2 draws of 100 jobs in 200 slots" in content["sizes"] and content["remarks"]
+    assert content["claims"] and all("nan" not in claim["measured"] for claim in content["claims"])
+    panels = entry.make(run).panels
+    table = pandas.read_csv(tmp_path / f"{entry.stem}.csv", dtype={"panel": str})
+    assert len(table) == sum(len(series.x) for panel in panels for series in panel.series)
+    for number, panel in enumerate(panels):
+        for series in panel.series:
+            title = panel.title or str(number + 1)
+            rows = table[(table.panel == title) & (table.series == series.label)]
+            assert rows.x.to_numpy(dtype=float) == pytest.approx(np.array(series.x, dtype=float), rel=1e-5)
+            assert rows.y.to_numpy() == pytest.approx(np.array(series.y), rel=1e-5)
+            if series.low is not None and series.high is not None:
+                known = ~np.isnan(series.low)
+                assert (np.array(series.low)[known] <= np.array(series.high)[known]).all()
+
+
+@pytest.fixture(scope="module")
+def episode():
+    """An environment in which OCORP has run, and what the observer saw."""
+    env = make_env(module.ID, {"jobs": 40, "horizon": 130, "servers": "8+4", "load": 0.95})
+    play(env, make_policy("flowtime/ocorp"), seed=3, episode=1, label="ocorp")
+    return env, module.over_time_and_sizes(env)
+
+
+def by_hand(env):
+    """Cores of each job in each slot, cut by the work that is left; arrival, processing, cpu, completion."""
+    record = env.record()
+    jobs = record.workload.jobs
+    final = int(record.final_time)
+    cores = np.zeros((len(jobs["arrival"]), final))
+    for job, start, end, amount in zip(record.job, record.start, record.end, record.amount, strict=True):
+        cores[job, int(start) : int(end)] += amount[0]
+    volume = jobs["processing"] * jobs["cpu"]
+    before = np.cumsum(cores, axis=1) - cores
+    used = np.minimum(cores, np.maximum(volume[:, None] - before, 0))
+    assert (used.sum(axis=1) == volume).all()
+    completion = np.array([int(np.flatnonzero(row)[-1]) + 1 for row in used])
+    return cores, used, jobs["arrival"], jobs["processing"], jobs["cpu"], completion
+
+
+def test_curves_agree_with_the_record(episode) -> None:
+    env, seen = episode
+    _, used, a, p, d, c = by_hand(env)
+    step, final = seen["step"], int(env.record().final_time)
+    assert step == 130 // module.POINTS == 1 and final > 100
+    for name in ("flowtime", "fractional", "alone", "offered", "unfinished"):
+        assert len(seen[name]) == final + 1 and seen[name][0] == 0.0
+    done = np.cumsum(used, axis=1)
+    fractional = 0.0
+    for t in range(1, final + 1):
+        here = a < t
+        ages = (np.minimum(c, t) - a)[here]
+        assert seen["flowtime"][t] == pytest.approx(math.sqrt((ages.astype(float) ** 2).sum()))
+        assert seen["alone"][t] == pytest.approx(
+            math.sqrt((np.minimum(t - a, p)[here].astype(float) ** 2).sum())
+        )
+        assert seen["offered"][t] == (p * d)[here].sum()
+        assert seen["unfinished"][t] == (p * d)[here].sum() - done[here, t - 1].sum()
+        fractional += sum(
+            ((t - a[j]) ** 2 / p[j] + p[j]) * used[j, t - 1] / d[j] for j in np.flatnonzero(here)
+        )
+        assert seen["fractional"][t] == pytest.approx(math.sqrt(fractional))
+
+
+def test_values_of_jobs_agree_with_the_record(episode) -> None:
+    env, seen = episode
+    cores, _, a, p, _, c = by_hand(env)
+    preemptions, gaps = [], []
+    for j, row in enumerate(cores):
+        runs = row[a[j] : c[j]] > 0
+        preemptions.append(int((runs[:-1] & ~runs[1:]).sum()))
+        text = "".join("x" if busy else "." for busy in runs)
+        gaps.append(max(map(len, text.split("x"))))
+    waits = c - a - p
+    for name, values in (("preemptions", preemptions), ("gaps", gaps), ("waiting", waits)):
+        for size, jobs, least, mean, greatest in zip(*seen[name], strict=True):
+            own = np.array(values)[p == size]
+            assert (jobs, least, greatest) == (len(own), own.min(), own.max())
+            assert mean == pytest.approx(own.mean())
+    table = pandas.DataFrame({"p": p, "wait": waits})
+    apart = table.wait - table.groupby("p").wait.transform("mean")
+    assert seen["spread"] == pytest.approx(math.sqrt((apart**2).mean())) and seen["spread"] > 0
+    stopped = np.array(preemptions)
+    assert 0 < stopped.sum() == seen["preemptions"].mean @ seen["preemptions"].jobs
+    assert seen["at_rate"] == np.mean([n <= (c[j] - a[j]) / 10 for j, n in enumerate(preemptions)])
+    assert seen["untouched"] == np.mean(stopped[p < 10] == 0)
+    assert seen["done"] == 1.0
+    norms = np.array([seen["fractional"][1:] >= seen["flowtime"][1:]])
+    assert seen["above_ages"] == pytest.approx(norms.mean())
+    squares = [
+        sum((c[j] - a[j]) ** 2 for j in range(len(a)) if c[j] <= t) for t in range(1, len(norms[0]) + 1)
+    ]
+    assert seen["above_finished"] == pytest.approx(np.mean(seen["fractional"][1:] >= np.sqrt(squares)))
+
+
+def test_curves_are_sampled_every_step() -> None:
+    env = make_env(module.ID, {"jobs": 100, "horizon": 500, "servers": "8+4"})
+    play(env, make_policy("flowtime/srpt"), seed=0, episode=0, label="srpt")
+    seen = module.over_time_and_sizes(env)
+    _, used, a, p, d, c = by_hand(env)
+    step, final = seen["step"], int(env.record().final_time)
+    assert step == 4
+    places = np.arange(len(seen["unfinished"])) * step
+    assert places[-2] < final <= places[-1]
+    for t, left, norm in zip(places, seen["unfinished"], seen["flowtime"], strict=True):
+        assert left == (p * d)[a < t].sum() - used[:, :t].sum()
+        assert norm == pytest.approx(
+            math.sqrt((np.maximum(np.minimum(c, t) - a, 0).astype(float) ** 2).sum())
+        )
+
+
+def test_declared_errors() -> None:
+    env = make_env(module.ID, {"jobs": 50, "kind": "2d", "estimation": "waste", "variance": 0.4})
+    env.reset(seed=0)
+    jobs = env.simulator.workload(0).jobs
+    seen = module.declared_error(env)
+    for name in ("cpu", "memory"):
+        errors = [x / y - 1 for x, y in zip(jobs[f"declared_{name}"], jobs[name], strict=True)]
+        assert seen[name] == pytest.approx(np.var(errors)) and seen[name] > 0
+
+
+def test_classes_of_sizes() -> None:
+    own = Sizes(
+        *map(np.array, ([1, 2, 30, 34], [3, 1, 1, 3], [0.0, 2, 1, 4], [1.0, 2, 1, 5], [2.0, 2, 1, 9]))
+    )
+    other = Sizes(*map(np.array, ([1], [1], [5.0], [5.0], [5.0])))
+    series = module._by_class("x", [own, other], "mean", 10.0)
+    assert series.x == [10.0, 20.0, pytest.approx(10 * math.sqrt(20 * 34))]
+    assert series.y == [pytest.approx(30.0), 20.0, 40.0]
+    assert module._by_class("x", [own], "least").y == [0.0, 2.0, 1.0]
+    assert module._by_class("x", [own], "greatest").y == [2.0, 2.0, 9.0]
+    assert module._mean_of(own, 2, 34) == 1.5 and math.isnan(module._mean_of(own, 100))
+    assert module._longest(own) == 9.0 and module._longest(own._replace(size=own.size + [0, 0, 0, 30])) == 9.0

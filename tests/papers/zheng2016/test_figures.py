@@ -1,0 +1,132 @@
+"""The figures of zheng2016: all are there, what is written agrees with what is drawn, numbers recomputed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+from schedgym.evaluation.runner import evaluate, make_env
+from schedgym.papers import Run, list_figures, make_figure
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
+from schedgym.papers.zheng2016 import figures
+from schedgym.problems.partial_value.bounds import offline_optimum
+
+ID = "schedgym/PartialValue-v0"
+SERIES = {
+    "zheng2016/fig2a": ["Algorithm 1", "s-greedy", "equal-opp", "offline optimum"],
+    "zheng2016/fig2b": ["m-greedy", "primal-dual", "s-greedy", "equal-opp", "upper bound"],
+    "zheng2016/fig2c": ["m-greedy", "primal-dual", "s-greedy", "equal-opp", "upper bound"],
+    "zheng2016/fig2d": ["deadline-aware", "s-greedy", "equal-opp", "offline optimum"],
+}
+PARAMETERS = {
+    "zheng2016/fig2a": ("windows", [1.0, 6.0], {}),
+    "zheng2016/fig2b": ("windows", [1.0, 6.0], {"model": "discrete"}),
+    "zheng2016/fig2c": ("heterogeneity", [1.0, 8.0], {"model": "discrete", "windows": 6.0}),
+    "zheng2016/fig2d": ("windows", [1.0, 6.0], {"single": True}),
+}
+NAMES = {"Algorithm 1": "concave"}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """Shared by all tests, so that every experiment is run once."""
+    return Run("tiny", progress=False)
+
+
+@pytest.fixture(scope="module")
+def outcomes(run):
+    return {entry.name: entry.make(run) for entry in list_figures("zheng2016")}
+
+
+def test_all_figures_are_registered() -> None:
+    assert [entry.name for entry in list_figures("zheng2016")] == list(SERIES)
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_files_agree_with_the_panels(name, run, outcomes, tmp_path) -> None:
+    (entry,) = list_figures(name)
+    (panel,) = outcomes[name].panels
+    content = make_figure(entry, run, tmp_path)
+    assert (tmp_path / content["files"]["png"]).stat().st_size > 10_000
+    assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content
+    assert content["sizes"].startswith("2 draws of 20 jobs")
+    assert len(content["claims"]) == len(outcomes[name].readings) >= 2
+    assert [series.label for series in panel.series] == SERIES[name]
+    table = pandas.read_csv(tmp_path / content["files"]["csv"])
+    drawn = [
+        (series.label, x, y, low, high)
+        for series in panel.series
+        for x, y, low, high in zip(series.x, series.y, series.low, series.high, strict=True)
+    ]
+    written = table[["series", "x", "y", "low", "high"]].to_numpy()
+    assert [row[0] for row in written] == [row[0] for row in drawn]
+    assert [row[1:] for row in written.tolist()] == [pytest.approx(row[1:], rel=1e-5) for row in drawn]
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_values_against_other_runs(name, outcomes) -> None:
+    (panel,) = outcomes[name].panels
+    x, places, parameters = PARAMETERS[name]
+    for i, place in enumerate(places):
+        own = {"jobs": 20, **parameters, x: place}
+        labels = {label: NAMES.get(label, label) for label in SERIES[name][:-1]}
+        frame = evaluate(ID, labels, 2, parameters=own, progress=False)
+        for series in panel.series[:-1]:
+            assert series.x[i] == place
+            rows = frame[(frame["policy"] == series.label) & (frame["metric"] == "value")]
+            assert series.y[i] == pytest.approx(rows["value"].mean())
+            assert series.low[i] <= series.y[i] <= panel.series[-1].y[i]
+
+
+@pytest.mark.parametrize("name", ["zheng2016/fig2a", "zheng2016/fig2d"])
+def test_offline_optimum(name, outcomes) -> None:
+    """What is drawn as the optimum is it: by another solver, and by the schedule that reaches it."""
+    if name == "zheng2016/fig2a":
+        pytest.importorskip("cvxpy")
+        pytest.importorskip("clarabel")
+    (panel,) = outcomes[name].panels
+    _, places, parameters = PARAMETERS[name]
+    for i, place in enumerate(places):
+        env = make_env(ID, {"jobs": 20, "windows": place, **parameters})
+        values = []
+        for episode in range(2):
+            env.reset(seed=0, options={"episode": episode})
+            model = env.simulator.parameters.model
+            values.append(offline_optimum(env.simulator.workload(0), model).value)
+        assert panel.series[-1].y[i] == pytest.approx(np.mean(values), rel=1e-6)
+
+
+def test_leads_and_gaps(run) -> None:
+    """By hand from the frame: shares of the rival's value, and of the policy's own."""
+    played = figures._play(
+        run, figures.DISCRETE, {"heterogeneity": [1.0, 8.0]}, model="discrete", windows=6.0
+    )
+    table = played.frame.pivot_table(
+        index=["heterogeneity", "episode"], columns=["metric", "policy"], values="value"
+    )
+    lead = table["value"]["m-greedy"] / table["value"]["s-greedy"] - 1.0
+    gap = table["bound"]["primal-dual"] / table["value"]["primal-dual"] - 1.0
+    assert figures._places(played) == [1.0, 8.0]
+    assert figures._lead(played, "m-greedy", "s-greedy").ravel() == pytest.approx(lead.to_numpy())
+    assert figures._gap(played, "primal-dual").ravel() == pytest.approx(gap.to_numpy())
+    assert lead.loc[1.0].to_numpy() == pytest.approx(0.0)  # all tasks are alike: both are the same greedy
+    assert (lead.loc[8.0] > 0.05).all()
+
+
+def test_readings_over_the_places(run) -> None:
+    base = np.random.default_rng(0).uniform(5.0, 6.0, size=10)
+    played = figures._play(
+        run, figures.DISCRETE, {"heterogeneity": [1.0, 8.0]}, model="discrete", windows=6.0
+    )
+    own = np.array([base, base])
+    rise = figures._rising(played, "", {"a": own * [[1.0], [1.5]], "b": own}, figures.PERCENT)
+    assert rise.verdict == IN_PART
+    assert rise.measured == "from 1 to 8: a +50.0% (+50.0 to +50.0); b 0.0% (0.0 to 0.0)"
+    for factor, verdict in ((1.04, HOLDS), (1.06, NOT_REPRODUCED)):
+        assert figures._level(played, "", "a against b", own * factor, own).verdict == verdict
+    mixed = figures._level(played, "", "a against b", own * [[1.0], [1.1]], own)
+    assert mixed.verdict == IN_PART
+    assert mixed.measured == "a against b 0.0% (0.0 to 0.0) at 1, +10.0% (+10.0 to +10.0) at 8"

@@ -1,0 +1,161 @@
+"""The draws of every problem: repeatable, the same in batches and one by one, compiled and interpreted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from schedgym.core.arrays import allocate, members
+from schedgym.core.problem import list_problems
+from schedgym.core.random import root_seeds
+from schedgym.core.tables import tabled
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: parameters of each problem; "swim" and "swf" are replaced by a trace of that format
+CASES: dict[str, list[dict[str, Any]]] = {
+    "queue-delay": [{"tasks": 20, "servers": 3}, {"tasks": 20, "servers": 3, "load": 0.7}]
+    + [{"tasks": 4, "servers": 2, "trace": "swf"}],
+    "flowtime": [
+        {"jobs": 60, "servers": "8+4+2"},
+        {"jobs": 60, "servers": "8+4+2", "horizon": 3600},
+        {"jobs": 60, "servers": "8+4+2", "kind": "2d", "estimation": "under", "variance": 0.5},
+        {"jobs": 60, "servers": "8+4+2", "kind": "mapreduce"},
+        {"jobs": 60, "servers": "8+4+2", "kind": "mapreduce", "latency": True},
+        {"jobs": 4, "servers": "8+4+2", "kind": "2d", "trace": "swf"},
+    ],
+    "partial-value": [{"jobs": 20}, {"jobs": 20, "single": True, "utility": "power"}]
+    + [{"jobs": 4, "trace": "swf"}, {"jobs": 4, "trace": "swim"}],
+    "single-job": [{"tasks": 5, "arity": 4}, {"tasks": 5, "arity": 4, "efficiency_min": 0.5}]
+    + [{"tasks": 2, "arity": 2, "energy_ratio": 1.3, "server_caps": False}],
+    "parallel-jct": [
+        {"jobs": 12, "arity": 4},
+        {"jobs": 12, "arity": 2, "reading": "scale-half"},
+        {"jobs": 12, "arity": 2, "reading": "shape-half", "most_tasks": 3},
+        {"jobs": 4, "arity": 2, "trace": "swim"},
+    ],
+    "geo": [
+        {"jobs": 12, "sites": 4, "slots": 2},
+        {"jobs": 12, "sites": 4, "slots": 2, "choices": 3, "durations": "constant", "duration_cap": 1.0},
+        {"jobs": 12, "sites": 4, "slots": 2, "zipf": 0.3, "durations": "per-job", "max_tasks": 5},
+        {"jobs": 4, "sites": 4, "slots": 2, "trace": "swim"},
+    ],
+}
+each = pytest.mark.parametrize(
+    ("name", "values"), [(name, values) for name, cases in CASES.items() for values in cases]
+)
+
+
+def source_of(name: str, values: dict[str, Any], folder: Path) -> tuple[Any, Any]:
+    """The module of a problem's workloads, and the source that parameters name."""
+    values = dict(values)
+    if "trace" in values:
+        path = folder / f"trace.{values['trace']}"
+        if values["trace"] == "swim":
+            rows = [f"job{i}\t{3 * i}\t3\t{(i % 5 + 1) * 10**9}\t0\t0" for i in range(10)]
+        else:
+            jobs = (f"{i} {60 * i} 0 {600 + 60 * i} {1 + i % 4} -1 {1024 * i} 1" for i in range(1, 11))
+            rows = [f"{job} -1 -1 1 1 1 1 1 1 -1 -1" for job in jobs]
+        path.write_text("".join(f"{row}\n" for row in rows))
+        values["trace"] = str(path)
+        if values["trace"].endswith("swf") and name != "partial-value":
+            (folder / "nodes.csv").write_text("cores,memory\n4,16\n8,32\n2,8\n")
+            values["nodes"] = str(folder / "nodes.csv")
+    problem = list_problems()[name]
+    room = problem.module("workload")
+    return room, room.make_source(problem.build(next(iter(problem.ids)), values))
+
+
+def test_every_problem_is_here() -> None:
+    assert CASES.keys() == list_problems().keys()
+
+
+@each
+def test_seeds_and_episodes_differ_and_repeat(name: str, values: dict[str, Any], tmp_path: Path) -> None:
+    room, source = source_of(name, values, tmp_path)
+    pairs = [(seed, episode) for seed in range(3) for episode in range(3)]
+    found = [room.generate(*pair, source) for pair in pairs]
+    again = source_of(name, values, tmp_path)[1]
+    assert [room.generate(*pair, again) for pair in pairs] == found
+    if "trace" not in values:
+        assert all(mine != theirs for i, mine in enumerate(found) for theirs in found[:i])
+
+
+@each
+def test_batches_equal_single_draws(name: str, values: dict[str, Any], tmp_path: Path) -> None:
+    """Also into arrays that are too long and full of unlikely numbers; what is not drawn stays."""
+    room, source = source_of(name, values, tmp_path)
+    seeds, episodes, mask = [3, 8, 9], np.array([0, 4, 1]), np.array([True, False, True])
+    own = [room.generate(seed, int(episode), source) for seed, episode in zip(seeds, episodes, strict=True)]
+    more = {dimension: source.sizes[dimension] + 500 for dimension in ("task",) if dimension in source.sizes}
+    jobs = allocate(room.Jobs, source.sizes | more, 3)
+    for array in jobs[1:]:
+        array[...] = -9
+    same = getattr(source, "lists", {})
+    if same:
+        source.set_lists(jobs, slice(None))
+    drawing = room.Drawing(source.arrays, jobs, *[None] * (len(members(room.Drawing)) - 2))
+    for _ in range(2):  # drawing again changes nothing
+        with np.errstate(over="ignore"):  # uncompiled, modular arithmetic would warn
+            room.draw(*tabled(drawing, source.sizes), mask, root_seeds(seeds), episodes)
+        for field, array in jobs._asdict().items():
+            if field in ("size", *same):
+                continue
+            assert (array[1] == -9).all(), field
+            for b in (0, 2):
+                tables = room.tables(own[b], same["sites"]) if same else room.tables(own[b])
+                expected = getattr(tables, field)
+                part = (b, *(slice(length) for length in expected.shape))
+                assert_array_equal(array[part], expected, field)
+                rest = array[b].copy()
+                rest[part[1:]] = -9
+                assert (rest == -9).all(), field
+
+
+SCRIPT = """
+import hashlib, sys
+from pathlib import Path
+from schedgym.core.problem import list_problems
+from tests.test_draws import CASES, source_of
+
+for problem in list_problems().values():
+    problem.module("workload")
+assert "networkx" not in sys.modules, "the import is not light"
+digest = hashlib.sha256()
+for name, cases in CASES.items():
+    for values in cases:
+        room, source = source_of(name, values, Path(sys.argv[1]))
+        for seed in (0, 1):
+            w = room.generate(seed, seed + 1, source)
+            for section in (w.jobs, w.tasks, w.cluster, w.parameters):
+                for array in section.values():
+                    digest.update(array.tobytes())
+            if name == "flowtime":
+                jobs = room.tables(w)
+                digest.update(repr((room.eq27(jobs), room.max_slots(jobs, 10.0))).encode())
+print(digest.hexdigest())
+"""
+
+
+def test_compiled_and_interpreted_draw_the_same(tmp_path: Path) -> None:
+    outputs = set()
+    for disabled in ("0", "1"):
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": disabled}
+        result = subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(tmp_path)],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=variables,
+        )
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == ""
+        outputs.add(result.stdout)
+    assert len(outputs) == 1

@@ -1,0 +1,424 @@
+"""The native vector environment against SyncVectorEnv and single environments, and what is its own."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import multiprocessing
+import pickle
+import threading
+import time
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from schedgym.core.problem import get_problem
+from schedgym.core.threads import Workers
+from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
+from schedgym.problems.queue_delay.workload import make_workload
+from schedgym.testing import (
+    check_vector_parity,
+    difference,
+    infeasible_action,
+    sample_action,
+)
+from tests.test_all_problems import CASES, IDS, short
+
+ID = "schedgym/QueueDelay-v0"
+SMALL = {"tasks": 8, "servers": 3, "window": 4}
+MODES = tuple(AutoresetMode)
+#: so that each has its turn without a test more
+THREADS = dict(zip(MODES, (3, 1, 2), strict=True))
+#: for several episodes; a random pick closes many slots early
+STEPS = {"flowtime": 400, "parallel-jct": 200}
+
+
+def steps(id: str) -> int:
+    return STEPS.get(get_problem(id).name, 120)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_parity(id: str, view: dict[str, object], mode: AutoresetMode) -> None:
+    parameters = short(id, **view)
+    check_vector_parity(id, steps=steps(id), autoreset_mode=mode, threads=THREADS[mode], **parameters)
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize(
+    "extra",
+    [{"window": "all"}, {"strict": True}, {"normalize": True}, {"window": "all", "observation": "features"}],
+    ids=str,
+)
+def test_parity_with_other_parameters(id: str, mode: AutoresetMode, extra: dict[str, object]) -> None:
+    parameters = short(id, **extra)
+    check_vector_parity(
+        id, steps=steps(id), seed=11, autoreset_mode=mode.value, threads=THREADS[mode], **parameters
+    )
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+def test_parity_of_one_environment(mode: AutoresetMode) -> None:
+    check_vector_parity(ID, num_envs=1, autoreset_mode=mode, threads=THREADS[mode], **SMALL)
+
+
+def make(num_envs: int = 3, mode: AutoresetMode | str = "NextStep", **parameters: object):
+    return gym.make_vec(
+        ID,
+        num_envs=num_envs,
+        vectorization_mode="vector_entry_point",
+        autoreset_mode=mode,
+        **SMALL | parameters,
+    )
+
+
+def close(env) -> np.ndarray:
+    """The batch of actions that close all epochs (view pick)."""
+    return np.full(env.num_envs, env.single_action_space.n - 1)
+
+
+def test_make_vec_takes_the_native_face_by_default() -> None:
+    env = gym.make_vec(ID, num_envs=2, **SMALL)
+    assert type(env.unwrapped).__name__ == "QueueDelayVectorEnv"
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert env.spec.id == ID
+
+
+def test_check_vector_parity_finds_faults(monkeypatch) -> None:
+    from schedgym.envs import SchedulingVectorEnv
+
+    original = SchedulingVectorEnv.step
+
+    def step(self, actions):
+        observations, rewards, *rest = original(self, actions)
+        return (observations, rewards.astype(np.float32), *rest)
+
+    monkeypatch.setattr(SchedulingVectorEnv, "step", step)
+    with pytest.raises(AssertionError, match="rewards against SyncVectorEnv"):
+        check_vector_parity(ID, **SMALL)
+    monkeypatch.undo()
+    with pytest.raises(AssertionError, match="more steps"):
+        check_vector_parity(ID, steps=3, **SMALL)
+
+
+def test_arguments_are_checked() -> None:
+    for num_envs in (0, -1, 2.0, None):
+        with pytest.raises(InvalidParameter, match="num_envs"):
+            make(num_envs)
+    for threads in (0, 1.0, True, "2", None):
+        with pytest.raises(InvalidParameter, match="threads: must be at least 1, got"):
+            make(threads=threads)
+    with pytest.raises(UnknownName, match="did you mean 'SameStep'"):
+        make(mode="SameSteps")
+    with pytest.raises(UnknownName, match="did you mean 'view'"):
+        make(views="pick")
+    env = make()
+    with pytest.raises(ResetNeeded):
+        env.step(close(env))
+    with pytest.raises(InvalidParameter, match="3 elements, got 2"):
+        env.reset(seed=[1, 2])
+    with pytest.raises(UnknownName, match="did you mean 'reset_mask'"):
+        env.reset(options={"reset_masks": np.ones(3, dtype=bool)})
+    with pytest.raises(ResetNeeded, match="first reset"):
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+    env.reset(seed=0)
+    for mask in ([True] * 3, np.ones(3), np.ones(4, dtype=bool), np.zeros(3, dtype=bool)):
+        with pytest.raises(InvalidParameter, match="reset_mask"):
+            env.reset(options={"reset_mask": mask})
+
+
+def test_environments_without_a_seed_differ() -> None:
+    one, other = make(4), make(4)
+    first, second = one.reset()[0], other.reset()[0]
+    demands = np.concatenate([first["demand"][:, 0, 0], second["demand"][:, 0, 0]])
+    assert len(set(demands.tolist())) == 8
+
+
+def test_seeds_of_a_list_may_be_none() -> None:
+    env, same = make(), make()
+    first = env.reset(seed=[5, 6, 7])[0]
+    second = env.reset(seed=[5, None, None])[0]
+    assert not difference(first["demand"][0], second["demand"][0])
+    assert difference(first["demand"][1], second["demand"][1])
+    same.reset(seed=6)
+    assert not difference(same.reset()[0]["demand"][0], second["demand"][1])
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("window", [4, "all"])
+def test_pickled_and_copied_in_the_middle(mode: AutoresetMode, window: int | str) -> None:
+    env = make(3, mode, window=window, threads=THREADS[mode])
+    observations, _ = env.reset(seed=1)
+    rng = np.random.default_rng(0)
+
+    def advance(envs, observations):
+        actions = np.array(
+            [
+                sample_action(env.single_action_space, {k: v[i] for k, v in observations.items()}, rng)
+                for i in range(3)
+            ]
+        )
+        results = [env.step(actions) for env in envs]
+        for result in results[1:]:
+            assert not difference(results[0], result)
+        done = results[0][2] | results[0][3]
+        if mode is AutoresetMode.DISABLED and done.any():
+            results = [env.reset(options={"reset_mask": done}) for env in envs]
+            for result in results[1:]:
+                assert not difference(results[0], result)
+        return results[0][0], done
+
+    ended = 0
+    for step in range(120):
+        if step % 20 == 0 or ended == 1:  # also while an environment waits for its reset
+            envs = [env, pickle.loads(pickle.dumps(env)), copy.deepcopy(env)]
+        observations, done = advance(envs, observations)
+        ended += int(done.sum())
+    assert ended > 3
+
+
+def instance(execution: float):
+    return make_workload([(0, execution, 0.5, 0.5)] * 5, [(1, 1), (0.5, 0.5), (1, 0.5)])
+
+
+def test_given_workloads() -> None:
+    env = make(3, "SameStep")
+    three = [instance(float(i + 1)) for i in range(3)]
+    observations, _ = env.reset(seed=0, options={"workload": three})
+    assert observations["execution"][:, 0].tolist() == [1.0, 2.0, 3.0]
+    observations, _ = env.reset(options={"workload": three[2], "repeat": True})
+    assert observations["execution"][:, 0].tolist() == [3.0] * 3
+    assert [env.unwrapped.record(i).workload == three[2] for i in range(3)] == [True] * 3
+    for _ in range(10):
+        observations, *_ = env.step(close(env))
+        assert observations["execution"][:, 0].tolist() == [3.0] * 3
+    with pytest.raises(InvalidParameter, match="3 elements, got 2"):
+        env.reset(options={"workload": three[:2]})
+    longer = make_workload([(0, 1, 0.5, 0.5)], [(1, 1)])
+    before = env.unwrapped.record(0).workload
+    with pytest.raises(InvalidWorkload, match="has 3 servers, the workload 1"):
+        env.reset(options={"workload": [three[0], three[1], longer]})
+    assert env.unwrapped.record(0).workload == before
+
+
+def test_a_workload_given_once_serves_one_episode() -> None:
+    native = make(2, "SameStep")
+    sync = SyncVectorEnv([lambda: gym.make(ID, **SMALL)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    options = {"workload": instance(2.0)}
+    for env in (native, sync):
+        env.reset(seed=3, options=dict(options))
+    for _ in range(30):
+        assert not difference(native.step(close(native)), sync.step(close(native)))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_longer_workload_keeps_the_others_running_while_it_comes(threads: int) -> None:
+    """SMALL has eight tasks: the arrays grow in a step in which the other environments act."""
+    longer = make_workload([(i * 0.5, 3, 0.5, 0.5) for i in range(40)], [(1, 1), (0.5, 0.5), (1, 0.5)])
+    env, reference = make(5, threads=threads), make(5)
+    for each in (env, reference):
+        each.reset(seed=0)
+    env.unwrapped.simulator.give(1, longer, False)
+    others, came = np.array([0, 2, 3, 4]), False
+    for _ in range(60):
+        mine, theirs = env.step(close(env)), reference.step(close(env))
+        for name in mine[0]:
+            assert not difference(mine[0][name][others], theirs[0][name][others]), name
+        came = came or env.unwrapped.record(1).workload == longer
+    assert came
+
+
+def test_a_longer_workload_than_any_before_keeps_the_others_running() -> None:
+    longer = make_workload([(i * 0.5, 3, 0.5, 0.5) for i in range(40)], [(1, 1), (0.5, 0.5), (1, 0.5)])
+    env, reference = make(2, "Disabled"), make(2, "Disabled")
+    for each in (env, reference):
+        each.reset(seed=0)
+        each.step(np.array([0, 0]))
+    mask = np.array([True, False])
+    observations, _ = env.reset(options={"workload": longer, "reset_mask": mask})
+    assert observations["execution"][0, 0] == 3.0
+    for _ in range(4):
+        mine, theirs = env.step(close(env)), reference.step(close(env))
+        for name in mine[0]:
+            assert not difference(mine[0][name][1], theirs[0][name][1]), name
+        assert mine[1][1] == theirs[1][1]
+
+
+def first_fitting(observations) -> np.ndarray:
+    """The first task that fits, else closing; environment 1 places nothing, so that it ends first."""
+    actions = observations["action_mask"].argmax(axis=1)
+    actions[1] = observations["action_mask"].shape[1] - 1
+    return actions
+
+
+def infeasible_batch(env, observations, done: np.ndarray) -> np.ndarray | None:
+    """Feasible actions, but for one environment whose episode goes on; None if it has no other."""
+    actions = first_fitting(observations)
+    for i in np.flatnonzero(~done):
+        row = {name: array[i] for name, array in observations.items()}
+        bad = infeasible_action(env.single_action_space, row, np.random.default_rng(0))
+        if bad is not None:
+            actions[i] = bad
+            return actions
+    return None
+
+
+def play_to_an_end(env, seed: int):
+    """Play until the first episode ends."""
+    observations, _ = env.reset(seed=seed)
+    while True:
+        observations, _, terminations, truncations, _ = env.step(first_fitting(observations))
+        done = terminations | truncations
+        if done.any():
+            assert done.tolist() == [False, True, False]
+            return observations, done
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_strict_names_the_environment_and_changes_nothing(threads: int) -> None:
+    env, reference = make(3, strict=True, threads=threads), make(3, strict=True)
+    observations, _ = env.reset(seed=2)
+    reference.reset(seed=2)
+    done = np.zeros(3, dtype=bool)
+    refused = 0
+    for _ in range(60):
+        bad = infeasible_batch(env, observations, done)
+        if bad is not None:
+            refused += 1
+            i = int(np.flatnonzero(bad != first_fitting(observations))[0])
+            with pytest.raises(InvalidAction, match=rf"actions\[{i}\]: {bad[i]} is infeasible"):
+                env.step(bad)
+        actions = first_fitting(observations)
+        result = env.step(actions)
+        assert not difference(result, reference.step(actions))
+        observations, done = result[0], result[2] | result[3]
+    assert refused > 30
+
+
+def test_a_refused_step_while_another_environment_awaits_its_reset() -> None:
+    """NEXT_STEP: the refusal must not draw the next episode twice, nor leave a stale one behind."""
+    env, reference = make(3, strict=True, threads=2), make(3, strict=True)
+    observations, done = play_to_an_end(env, 4)
+    play_to_an_end(reference, 4)
+    with pytest.raises(InvalidAction):
+        env.step(infeasible_batch(env, observations, done))
+    actions = first_fitting(observations)
+    assert not difference(env.step(actions), reference.step(actions))
+
+
+def test_a_reset_after_a_refused_step_forgets_what_was_prepared() -> None:
+    env, reference = make(3, strict=True), make(3, strict=True)
+    observations, done = play_to_an_end(env, 4)
+    play_to_an_end(reference, 4)
+    with pytest.raises(InvalidAction):
+        env.step(infeasible_batch(env, observations, done))
+    for each in (env, reference):
+        observations, _ = each.reset(seed=9)
+    for step in range(100):  # over several ends of episodes
+        actions = first_fitting(observations)
+        result = env.step(actions)
+        assert not difference(result, reference.step(actions)), step
+        observations = result[0]
+
+
+def test_a_reset_without_a_seed_after_a_refused_step_skips_no_episode() -> None:
+    env, reference = make(3, strict=True), make(3, strict=True)
+    observations, done = play_to_an_end(env, 4)
+    play_to_an_end(reference, 4)
+    with pytest.raises(InvalidAction):
+        env.step(infeasible_batch(env, observations, done))
+    assert not difference(env.reset(), reference.reset())
+
+
+def test_threads_of_a_forked_process() -> None:
+    """They do not outlive a fork: the child must not wait for those of its parent."""
+    context = multiprocessing.get_context("fork")
+    env = make(4, threads=2)
+    env.reset(seed=0)
+    env.step(close(env))
+
+    def play() -> None:
+        for _ in range(5):
+            env.step(close(env))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: the parent has threads
+        child = context.Process(target=play)
+        child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    play()
+
+
+@pytest.mark.parametrize("where", ["here", "there", "meanwhile"])
+def test_what_a_thread_raises_is_raised_when_all_are_at_rest(where: str) -> None:
+    workers = Workers(8, 3)
+    here = threading.get_ident()
+    together = threading.Barrier(3, timeout=60)
+    met: set[int] = set()
+    busy: set[int] = set()
+
+    def fail() -> None:
+        raise KeyError("what went wrong")
+
+    def meet(thread: int) -> None:
+        if thread not in met:
+            met.add(thread)
+            together.wait()  # all three have begun
+
+    def advance(command: np.ndarray, thread: int) -> int:
+        busy.add(thread)
+        try:
+            meet(thread)
+            if where != "meanwhile" and (threading.get_ident() == here) == (where == "here"):
+                fail()
+            time.sleep(0.05)
+        finally:
+            busy.discard(thread)
+        return 1
+
+    def meanwhile() -> None:
+        if where == "meanwhile":
+            meet(0)
+            fail()
+
+    with pytest.raises(KeyError, match="what went wrong"):
+        workers.run(advance, np.ones(8, dtype=np.int8), meanwhile)
+    assert met == {0, 1, 2} and not busy
+    assert workers.run(lambda command, thread: int(command.sum()), np.ones(8, dtype=np.int8)) == 8
+
+
+def test_threads_end_with_their_environment() -> None:
+    before = set(threading.enumerate())
+    env = make(4, threads=3)
+    env.reset(seed=0)
+    env.step(close(env))
+    own = set(threading.enumerate()) - before
+    assert len(own) == 2
+    del env
+    gc.collect()
+    for thread in own:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_workers_do_every_block_once() -> None:
+    workers = Workers(11, 3)
+    done = np.zeros(11, dtype=int)
+
+    def advance(command: np.ndarray, thread: int) -> int:
+        done[command == 1] += 1
+        return int(np.count_nonzero(command))
+
+    begun = []
+    for _ in range(20):
+        assert workers.run(advance, np.ones(11, dtype=np.int8), lambda: begun.append(1)) == 11
+    assert (done == 20).all() and len(begun) == 20
+    command = np.zeros(11, dtype=np.int8)
+    assert workers.run(advance, command) == 0  # nothing of the command before is left
+    assert workers.run(lambda own, thread: -5 if own[3] else 1, np.ones(11, dtype=np.int8)) == -5
