@@ -339,7 +339,8 @@ def test_many_jobs() -> None:
 
 
 def numbers_of_some_schedules() -> list[list[float]]:
-    from schedgym.problems.flowtime import bounds, curves
+    from schedgym.papers.xu2021 import curves
+    from schedgym.problems.flowtime import bounds
 
     rows = []
     for kind in KINDS:
