@@ -30,7 +30,7 @@ FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("core",),
-    ("solvers", "traces", "drawing", "spaces", "documents", "extras"),
+    ("solvers", "traces", "drawing", "spaces", "extras", "documents"),
     ("problems",),
     ("envs",),
     ("baselines",),
@@ -141,29 +141,23 @@ def circles(graph: networkx.DiGraph[str]) -> list[list[str]]:
 
 
 def draw(path: Path) -> None:
-    """The floors, with an arrow from each part to those that it imports (not to what these import)."""
+    """Floors from the ground up, a row a part: what it is for, and how many imports of which parts it has."""
     graph = parts_graph(import_graph())
-    figure, axes = pyplot.subplots(figsize=(10, 9))
-    boxes = {}
-    for number, parts in enumerate(FLOORS):
-        for k, part in enumerate(parts):
-            boxes[part] = axes.text(
-                (k + 0.5) / len(parts),
-                number,
-                f"$\\bf{{{part}}}$\n{WHAT[part]}",
-                ha="center",
-                va="center",
-                fontsize=9,
-                wrap=True,
-                bbox={"boxstyle": "round,pad=0.5", "facecolor": "#eef3fa", "edgecolor": "#4a6fa5"},
-            )
-    figure.canvas.draw()  # boxes have a size from here on
-    for upper, lower in networkx.transitive_reduction(graph).edges:
-        ends = [boxes[part].get_position() for part in (upper, lower)]
-        patches = [boxes[part].get_bbox_patch() for part in (upper, lower)]
-        arrow = {"arrowstyle": "->", "color": "#666666", "patchA": patches[0], "patchB": patches[1]}
-        axes.annotate("", xy=ends[1], xytext=ends[0], arrowprops=arrow)
-    axes.set(xlim=(0, 1), ylim=(-0.5, len(FLOORS) - 0.5))
+    parts = [part for parts in FLOORS for part in parts]
+    figure, axes = pyplot.subplots(figsize=(11.5, 6))
+    for number, floor_parts in enumerate(FLOORS):
+        first = parts.index(floor_parts[0])
+        shade = "#eef3fa" if number % 2 else "#dfe8f4"
+        axes.axhspan(first - 0.5, first + len(floor_parts) - 0.5, color=shade, linewidth=0)
+    for row, part in enumerate(parts):
+        axes.text(-23.7, row, part, weight="bold", va="center", fontsize=9)
+        axes.text(-19.8, row, WHAT[part], va="center", fontsize=9)
+        axes.text(row, row, part, color="#4a6fa5", rotation=35, fontsize=8, va="bottom", ha="left")
+        for imported, data in graph[part].items() if part in graph else ():
+            column = parts.index(imported)
+            axes.scatter(column, row, s=220, color="#4a6fa5", linewidths=0)
+            axes.text(column, row, data["count"], color="white", fontsize=6.5, va="center", ha="center")
+    axes.set(xlim=(-24, len(parts) + 1), ylim=(-0.5, len(parts) + 0.5))
     axes.axis("off")
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
     pyplot.close(figure)
