@@ -485,31 +485,35 @@ def time_unit(env: Environment) -> float:
 def observe_servers(env: Environment) -> None:
     """Write the server tokens; in view place with the next task on each."""
     jobs, state, tokens = env.jobs, env.state, env.observation.server_tokens
+    # arrays are read out of the environment before the loops, which write: they would be read again
+    start, groups, inverse, load = jobs.server_start, jobs.server_group, state.inverse, state.group_load
+    pull, narrow = state.pull, state.narrow
     unit = time_unit(env)
     i = state.next_task[0]
     place = env.constants.config.action_view == PLACE
     open_task = place and i < jobs.load.shape[0]
     spare = 0.0
+    least = 0.0
     allowed = (0.0, 0.0, 0.0, 0.0)
     if open_task:
         spare = jobs.energy_cap[0] - state.energy[0] - state.rest[i]
+        least = state.least[i]
         allowed = allowance(env, i)
     for j in range(jobs.capacity.shape[0]):
         leq = leq_on(jobs, i, j) if open_task else 0.0
         before = 0.0
         after = 0.0
-        for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
-            k = jobs.server_group[e]
-            inverse = state.inverse[k]
-            time = state.group_load[k] * inverse
+        for e in range(start[j], start[j + 1]):
+            k = groups[e]
+            time = load[k] * inverse[k]
             before = max(before, time)
-            after = max(after, time + leq * inverse)
+            after = max(after, time + leq * inverse[k])
         tokens[j, 1] = scaled(before, unit)
-        tokens[j, 2] = scaled(state.pull[j], state.narrow[j] * unit)
+        tokens[j, 2] = scaled(pull[j], narrow[j] * unit)
         if open_task:
             tokens[j, 3] = jobs.efficiency[i, j]
             tokens[j, 4] = scaled(after, unit)
-            tokens[j, 5] = part(max(leq - state.least[i], 0.0), spare)
+            tokens[j, 5] = part(max(leq - least, 0.0), spare)
             tokens[j, 6] = affordable(allowed, leq)
         elif place:
             clear(tokens[j, 3:])
