@@ -1,92 +1,28 @@
 """Threads that advance environments side by side.
 
 Kernels run without the interpreter's lock, and environments share nothing that a step changes. To wake a
-thread takes about as long as fifty short steps: there is one waking per step of the batch, the environments
-are handed out in blocks to who is awake, and who is done first waits awake.
+thread takes about as long as fifty short steps: there is one waking per step of the batch, and the
+environments are handed out in blocks to the threads that are awake.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-import time
-import weakref
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from schedgym.core.jit import pure_kernel
 
 __all__ = ["Workers"]
 
 #: parts of the environments, and in how many blocks per thread they are handed out: the last ones are small,
 #: so that all are done at about the same time; each block costs some microseconds
 PARTS = ((0.6, 1.0), (0.3, 1.0), (0.1, 0.5))
-#: turns of :func:`idle`, some microseconds, and how often a thread takes them before it sleeps
-TURNS, PATIENCE, SLEEP = 2000, 100, 1e-4
 
 Advance = Callable[[npt.NDArray[np.int8], int], int]
-
-
-@pure_kernel
-def idle(turns: int) -> float:
-    """Pass a little time without the interpreter's lock."""
-    x = 1.0
-    for _ in range(turns):
-        x = 0.5 * x + 1.0
-    return x
-
-
-class _Work:
-    """The blocks of one step, and what became of them."""
-
-    def __init__(self, workers: Workers, advance: Advance, command: npt.NDArray[np.int8]) -> None:
-        self.bounds, self.commands = workers.bounds, workers.commands
-        self.advance, self.command = advance, command
-        self.todo = deque(range(len(self.commands)))
-        self.counts: list[int | None] = [None] * len(self.commands)
-        self.gone = [False] * workers.threads  # threads that will do no more of it
-        self.failure: BaseException | None = None
-
-    def share(self, thread: int) -> None:
-        """Advance blocks as long as there are any."""
-        try:
-            while self.todo:
-                try:
-                    block = self.todo.popleft()
-                except IndexError:  # another thread was faster
-                    break
-                first, last = self.bounds[block], self.bounds[block + 1]
-                own = self.commands[block]
-                own[first:last] = self.command[first:last]
-                self.counts[block] = int(self.advance(own, thread))
-        except BaseException as error:
-            self.todo.clear()
-            self.failure = error
-        self.gone[thread] = True
-
-    def is_done(self) -> bool:
-        """Whether all blocks are; or after a failure, whether nobody is at work any more."""
-        return None not in self.counts if self.failure is None else all(self.gone)
-
-
-def _serve(thread: int, queue: SimpleQueue[_Work | None]) -> None:
-    """A thread's life. Between steps it holds nothing but its queue, so that its workers can be forgotten."""
-    while True:
-        work = queue.get()
-        if work is None:
-            return
-        work.share(thread)
-        del work
-
-
-def _dismiss(queues: list[SimpleQueue[_Work | None]]) -> None:
-    for queue in queues:
-        queue.put(None)
 
 
 class Workers:
@@ -100,18 +36,17 @@ class Workers:
             shares += [part / blocks] * blocks
         self.bounds = sorted({round(num_envs * share) for share in np.cumsum(shares).tolist()})
         self.commands = np.zeros((len(self.bounds) - 1, num_envs), dtype=np.int8)
-        self.queues: list[SimpleQueue[_Work | None]] = []
+        self.pool: ThreadPoolExecutor | None = None
         self.process = -1
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"queues": [], "process": -1}
+        return self.__dict__ | {"pool": None, "process": -1}
 
-    def _start(self) -> None:
-        """Start the threads, in this process: they do not outlive a fork."""
-        self.queues, self.process = [SimpleQueue() for _ in range(self.threads - 1)], os.getpid()
-        weakref.finalize(self, _dismiss, self.queues)
-        for k, queue in enumerate(self.queues, start=1):
-            threading.Thread(target=_serve, args=(k, queue), name=f"schedgym-{k}", daemon=True).start()
+    def _executor(self) -> ThreadPoolExecutor:
+        """The threads of this process: they do not outlive a fork."""
+        if self.pool is None or self.process != os.getpid():
+            self.pool, self.process = ThreadPoolExecutor(self.threads - 1, "schedgym"), os.getpid()
+        return self.pool
 
     def run(
         self,
@@ -132,27 +67,34 @@ class Workers:
         Returns:
             the sum of what ``advance`` returned, or its least number if that is negative.
         """
-        if self.process != os.getpid():
-            self._start()
-        work = _Work(self, advance, command)
-        for queue in self.queues:
-            queue.put(work)
+        blocks = deque(range(len(self.commands)))
+        counts: list[int] = []
+
+        def share(thread: int) -> None:
+            """Advance blocks as long as there are any."""
+            while True:
+                try:
+                    block = blocks.popleft()
+                except IndexError:  # none is left
+                    return
+                own, bounds = self.commands[block], slice(self.bounds[block], self.bounds[block + 1])
+                own[bounds] = command[bounds]
+                try:
+                    counts.append(advance(own, thread))
+                except BaseException:
+                    blocks.clear()
+                    raise
+
+        executor = self._executor()
+        others = [executor.submit(share, thread) for thread in range(1, self.threads)]
         try:
             meanwhile()
-            work.share(0)
-            turns = 0
-            while not work.is_done():
-                if turns < PATIENCE:
-                    idle(TURNS)
-                    turns += 1
-                else:
-                    time.sleep(SLEEP)
+            share(0)
+            wait(others)
         except BaseException:  # also an interrupt: no thread may be at work when this returns
-            work.todo.clear()
-            while not all(work.gone[1:]):
-                time.sleep(SLEEP)
+            blocks.clear()
+            wait(others)
             raise
-        if work.failure is not None:
-            raise work.failure
-        counts = [count for count in work.counts if count is not None]
+        for other in others:
+            other.result()
         return min(counts) if min(counts) < 0 else sum(counts)
