@@ -1,4 +1,4 @@
-"""What ``schedgym bench`` measures of QueueDelay."""
+"""The cases that ``schedgym bench`` measures for QueueDelay."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ METRICS = (
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
 )
 
-#: the parameters that workloads are drawn by
+#: the parameters that the draw of a workload depends on
 DRAWN = (
     *("tasks", "arity", "cpu_max", "load_max", "efficiency_min", "energy_ratio"),
     *("rack_share", "pod_share", "data_centre_share", "server_caps"),
@@ -100,7 +100,7 @@ PROBLEM = Problem(
     metrics=METRICS,
     presets={
         "small": {"tasks": 10, "arity": 4},
-        # the points of the paper's figures; its third parameter of a point is the number of runs, 50
+        # the points of the paper's figures; the third parameter of a point there is the number of runs, 50
         **{f"fig4-{tasks}": {"tasks": tasks, "arity": 8} for tasks in (40, 100, 200)},
         **{f"fig5-{arity}": {"tasks": 100, "arity": arity} for arity in (6, 8, 10, 12)},
     },
