@@ -34,7 +34,7 @@ METRICS = (
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
 )
 
-#: parameters that workloads are drawn by, but for those of the jobs; and those of a trace
+#: parameters of the draw of a workload, except those of the jobs; and those of a trace
 DRAWN = ("rate", "windows", "heterogeneity", "single", "tasks", "capacity")
 OF_TRACE = ("slot_seconds", "slack", "load")
 
