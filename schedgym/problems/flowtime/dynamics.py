@@ -80,7 +80,7 @@ class Constants(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes in an episode, except for the rows and the schedule."""
+    """The variables of an episode, except for the rows and the schedule."""
 
     scalars: Annotated[Any, SCALARS]
     left: Annotated[Integers, "job"]  # remaining core-slots of a row

@@ -164,7 +164,7 @@ PROBLEM = Problem(
         "small": {"jobs": 50, "sites": 10, "slots": 4},
         "tiny": {"jobs": 50, "sites": 4, "slots": 4},
         "medium": {"jobs": 200, "sites": 10, "slots": 4},
-        # the thesis's cluster; its jobs are those of the trace
+        # the thesis's cluster, with the jobs of the trace
         "paper": {"jobs": 200, "sites": 10, "slots": 20, "max_tasks": 11719},
         "trace": {"jobs": "all", "sites": 10, "slots": 20},
         # a stand-in for its hour of the Google trace: 2944 jobs, 48,504 tasks, mean duration 1374.7 s

@@ -99,7 +99,7 @@ class Details(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes in an episode, except for the rows, the schedule and the log."""
+    """The variables of an episode, except for the rows, the schedule and the log."""
 
     scalars: Annotated[Any, SCALARS]
     x: Annotated[Floats, "job"]  # tasks that each row gets in this slot

@@ -100,7 +100,7 @@ class Queue(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes in an episode, except for the queue.
+    """The variables of an episode, except for :class:`Queue` and the schedule.
 
     The queue is the list ``queue_task`` in order of submission. :class:`Queue` holds the quantities of its
     leading tasks side by side (of all, where a view or an observation needs the whole queue): moving up a

@@ -80,7 +80,7 @@ class Constants(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes in an episode, except for the schedule; arrays only for features have else length 0."""
+    """The variables of an episode, except for the schedule; without features some arrays have length 0."""
 
     scalars: Annotated[Any, SCALARS]
     next_task: Annotated[Integers, 1]  # view place; the number of rows if there is none
