@@ -287,7 +287,7 @@ def _charge(arrival: I8, length: I8, done: I8, limit: int, norm: float, order: I
         done: per machine, ascending: slots in which the machine ends jobs [machines, N].
         limit: slot after which nothing is charged.
         norm: k.
-        order: work space [N].
+        order: scratch space [N].
     """
     count = arrival.shape[0]
     machines = done.shape[0]
@@ -490,7 +490,7 @@ def _dual(
             price 0 [K + 1].
         price: of a core, and of a GB in a slot [1 or 2, K].
         norm: k.
-        taken: work space.
+        taken: scratch space.
         use: written: cores and GB times slots that the jobs take in each interval [1 or 2, K].
         visits: reduced by the work done [1].
     """

@@ -116,7 +116,7 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`replay` and :func:`measure_one`."""
+    """Scratch space of :func:`replay` and :func:`measure_one`."""
 
     at: Annotated[Any, REPLAY]
     piece: Annotated[Any, PIECE, 1]  # the present one

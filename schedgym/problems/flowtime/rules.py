@@ -94,7 +94,7 @@ class Servers(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of this module."""
+    """Scratch space of this module."""
 
     order: Annotated[Integers, "row"]
     key: Annotated[Floats, "row"]
@@ -108,7 +108,7 @@ class Scratch(NamedTuple):
 
 
 def make_scratch(rows: int, servers: int, *, memory: bool = False) -> Scratch:
-    """Work space for up to ``rows`` jobs on ``servers`` servers; ``memory``: for memory_allocation, too."""
+    """Scratch space for up to ``rows`` jobs, ``servers`` servers; ``memory``: also for memory_allocation."""
     sizes = {"row": rows, "server": servers, "memory_row": rows if memory else 0}
     return arrays.allocate(Scratch, sizes)
 
@@ -213,7 +213,7 @@ def pack_cores(
         cores: [>= n] in all at most those of the servers.
         cpu: [M].
         held: [>= n, M] old places, in all at most ``cpu``.
-        scratch: work space; ``cores`` may be its own.
+        scratch: scratch space; ``cores`` may be its own.
         granted: [>= n, M] written, n rows.
     """
     servers = cpu.shape[0]
@@ -296,7 +296,7 @@ def place(n: int, size: int, rows: Rows, servers: Servers, scratch: Scratch, gra
         size: jobs that may get cores, in ``scratch.order``.
         rows: the visible jobs; each reserves its memory on every server with a share of it.
         servers: their cores and memory.
-        scratch: work space.
+        scratch: scratch space.
         granted: [>= n, M] what is placed already; added to.
     """
     total = free_servers(servers, scratch)

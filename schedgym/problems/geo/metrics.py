@@ -54,7 +54,7 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`measure_one`."""
+    """Scratch space of :func:`measure_one`."""
 
     sums: Annotated[Any, SUMS]
     sums_to_last_arrival: Annotated[Any, SUMS]

@@ -411,7 +411,7 @@ def _append(
 
 @helper
 def _collect(n: int, last: int, rows: Any, order: Integers, scratch: AssignScratch) -> int:
-    """Put the jobs with waiting tasks into ``left``, and the others first in the order; return their number.
+    """List the jobs with waiting tasks in ``left``, the others first in the order; return how many wait.
 
     New jobs behind row ``last`` are ignored, as they have no counts yet.
     """

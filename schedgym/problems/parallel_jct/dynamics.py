@@ -97,7 +97,7 @@ SCALARS = record_dtype(
     ("jct", np.float64),  # of these tasks
     ("held", np.int64),  # waiting rows whose tasks are in the observation
     ("task_end", np.int64),  # first free row of the observation's tasks
-    ("told", np.int64),  # open_row of the last observation
+    ("told", np.int64),  # ``open_row`` at the last observation
     ("shown", np.int64),  # waiting rows that the last observation filled
     ("shown_running", np.int64),
     ("failures", np.int64),

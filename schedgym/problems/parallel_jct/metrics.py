@@ -81,7 +81,7 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`measure_one`."""
+    """Scratch space of :func:`measure_one`."""
 
     time: Annotated[Floats, "job"]
     waiting: Annotated[Floats, "job"]

@@ -536,7 +536,7 @@ TOYS: dict[str, Toy] = {
         "linear",
         9.9971,
     ),
-    # three small tasks are worth more than the large one, and fit only beside none
+    # three small tasks are worth more than the large one, and do not fit together with it
     "three-for-one": Toy(
         "discrete", ((1, 1, 1, 1, 4, (3.0, 1.0)), (1, 1, 3, 3, 2, (1.0, 1.0))), (3.0, 3.0), "linear", 6.0
     ),

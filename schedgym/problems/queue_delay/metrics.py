@@ -44,7 +44,7 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`measure_one`."""
+    """Scratch space of :func:`measure_one`."""
 
     begin: Annotated[Floats, "task"]
     delay: Annotated[Floats, "task"]

@@ -54,7 +54,7 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`measure_one`."""
+    """Scratch space of :func:`measure_one`."""
 
     count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in the group
     used: Annotated[Flags, "server"]

@@ -308,7 +308,7 @@ def copy_groups(source: Origin, jobs: Jobs) -> None:
 
 @helper
 def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
-    """Draw the workload of (seed, episode); whatever is drawn again continues its stream."""
+    """Draw the workload of (seed, episode); repeated draws continue their streams."""
     source, jobs = env.source.constants, env.jobs
     if not jobs.size.drawn:  # the last workload, if any, had groups of its own
         copy_groups(env.source, jobs)
