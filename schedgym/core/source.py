@@ -1,4 +1,4 @@
-"""Where episodes come from: what the generators of all problems share."""
+"""Functions that the workload generators of all problems share."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def draw_alone(kernel: Any, drawing: type[Any], source: Any, seed: int, episode:
     """Draw the workload of one episode: the problem's bundle ``Jobs``, without a batch axis.
 
     Args:
-        kernel: the problem's ``draw``. Should it need longer arrays, these have more of the size "task".
+        kernel: the problem's ``draw``. If it needs longer arrays, their dimension "task" grows.
         drawing: the bundles that it works on: source, jobs, and work space, if any.
         source: has ``arrays``, the first bundle, and ``sizes`` of the others.
         seed: of the environment, as the user gives it.

@@ -102,7 +102,7 @@ def make_tools(environment: type[Any], sizes: Sizes) -> Any:
 
 
 def batch_of_one(instance: Bundle) -> Bundle:
-    """A bundle without a batch axis as that of a batch of one environment."""
+    """Return a bundle without a batch axis as the bundle of a batch of one environment."""
     return type(instance)(*(array[np.newaxis] for array in instance))
 
 

@@ -2,7 +2,7 @@
 
 Kernels run without the interpreter's lock, and environments share nothing that a step changes. To wake a
 thread takes about as long as fifty short steps: there is one waking per step of the batch, the environments
-are handed out in blocks to who is awake, and who is done first waits awake.
+are handed out in blocks to the threads that are awake, and a thread that is done early waits awake.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Advance = Callable[[npt.NDArray[np.int8], int], int]
 
 @pure_kernel
 def idle(turns: int) -> float:
-    """Pass a little time without the interpreter's lock."""
+    """Spend a short time without holding the interpreter's lock."""
     x = 1.0
     for _ in range(turns):
         x = 0.5 * x + 1.0
@@ -42,7 +42,7 @@ def idle(turns: int) -> float:
 
 
 class _Work:
-    """The blocks of one step, and what became of them."""
+    """The blocks of one step, and their results."""
 
     def __init__(self, workers: Workers, advance: Advance, command: npt.NDArray[np.int8]) -> None:
         self.bounds, self.commands = workers.bounds, workers.commands
@@ -70,12 +70,12 @@ class _Work:
         self.gone[thread] = True
 
     def is_done(self) -> bool:
-        """Whether all blocks are; or after a failure, whether nobody is at work any more."""
+        """Return True if all blocks are done, or after a failure, if no thread is at work any more."""
         return None not in self.counts if self.failure is None else all(self.gone)
 
 
 def _serve(thread: int, queue: SimpleQueue[_Work | None]) -> None:
-    """A thread's life. Between steps it holds nothing but its queue, so that its workers can be forgotten."""
+    """Run a thread. Between steps it refers to its queue alone, so that its :class:`Workers` can be freed."""
     while True:
         work = queue.get()
         if work is None:
@@ -121,13 +121,13 @@ class Workers:
     ) -> int:
         """Call ``advance`` for every block of environments.
 
-        What it raises is raised here, when no thread is at work any more.
+        Its exception, if it raises one, is raised here once no thread is at work any more.
 
         Args:
             advance: called with a command [num_envs] and the thread's number from 0; it must leave alone the
                 environments whose command is 0.
             command: for all environments.
-            meanwhile: called in this thread while the others have begun; must not touch what they do.
+            meanwhile: called in this thread when the others have begun; must not use the arrays they change.
 
         Returns:
             the sum of what ``advance`` returned, or its least number if that is negative.
