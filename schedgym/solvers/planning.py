@@ -64,13 +64,13 @@ class Planner:
 
     Args:
         name: one of :data:`PLANNERS`.
-        allocation: of the planners other than TaPRA, for evaluating candidates and for the plan: "optra" (Eq.
-            16), or "equal-share", which splits every limit equally among the tasks in the group.
-        size: of the population, of mm-ga and gsa.
-        generations: of mm-ga and gsa.
+        allocation: how planners other than TaPRA evaluate candidates and allocate the plan: "optra" (Eq. 16),
+            or "equal-share", which splits every limit equally among the tasks in the group.
+        size: size of the population of mm-ga and gsa.
+        generations: number of generations of mm-ga and gsa.
 
     Raises:
-        InvalidParameter: a name or number that is none of these.
+        InvalidParameter: a name that is unknown, or a number that is out of range.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Planner:
         self.prepared = False
 
     def prepare(self, groups: npt.ArrayLike, tasks: int) -> None:
-        """Make work space for up to ``tasks`` tasks on servers in ``groups`` [R, M]; keep what fits."""
+        """Make work space for up to ``tasks`` tasks on servers in ``groups`` [R, M]; keep it if it fits."""
         if self.prepared and tasks == len(self.placement) and np.array_equal(self.groups, groups):
             return
         self.prepared = True
