@@ -1,4 +1,4 @@
-"""What a small scorer sees: named columns made from the tokens of an observation.
+"""The input of a small scorer: named columns made from the tokens of an observation.
 
 A problem's module ``tokens`` says which columns its tokens have (:mod:`schedgym.core.tokens`). Columns of a
 token depend on the token, on tokens that it is paired with, and on sums over all tokens, so a permutation of
@@ -54,7 +54,7 @@ class Encoder:
 
     Attributes:
         columns: names of the columns of each segment with tokens; () for the others.
-        context_columns: names of what depends on the whole observation.
+        context_columns: names of the columns that depend on the whole observation.
     """
 
     def __init__(self, layout: Layout, context: str = "pooled") -> None:
@@ -101,7 +101,7 @@ class Encoder:
         return Rows(env, slot, x)
 
     def context(self, observation: Observation, rows: Sequence[Rows | None]) -> F4:
-        """What depends on the whole observation, [C, B].
+        """The columns that depend on the whole observation, [C, B].
 
         Args:
             observation: of a batch.

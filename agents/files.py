@@ -1,8 +1,8 @@
-"""Agent files: arrays of weights and a JSON text that says what they are, under one SHA-256.
+"""Agent files: arrays of weights and a JSON text that describes them, under one SHA-256.
 
 A file is a numpy archive (.npz) with the arrays, the text, and the checksum of both. Nothing in it is ever
-executed or unpickled. It says which environment id and which action view the agent is for, and does not load
-in another.
+executed or unpickled. It names the environment id and the action view of the agent, and does not load for
+another.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class InvalidAgentFile(SchedgymError, ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-    """What an agent file holds.
+    """The content of an agent file.
 
     Attributes:
         weights: name -> array.
@@ -80,7 +80,7 @@ class Agent:
             ``network`` (form and sizes), ``config`` (of the training), ``versions``, ``command``,
             ``training`` (seeds, seconds, curve, ...).
         sha256: checksum of both.
-        name: of the file, without its suffix.
+        name: name of the file, without its suffix.
 
     Raises:
         InvalidAgentFile: if something is missing in ``metadata``, or a weight is not a finite number.
@@ -130,7 +130,7 @@ class Agent:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what a training depends on."""
+    """Versions of the libraries that a training depends on."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -157,8 +157,8 @@ def describe(
     Args:
         config: of the training.
         network: form and sizes.
-        training: how it went: seeds, seconds, curve, ...
-        command: that repeats it.
+        training: facts about it: seeds, seconds, curve, ...
+        command: command that repeats it.
     """
     data = config.to_dict()
     return {
@@ -182,10 +182,10 @@ def write_atomically(path: str | Path, arrays: Arrays) -> None:
 
 
 def checkpoint_path(path: str | Path) -> Path:
-    """Where the checkpoints of a training stand that will write the agent file ``path``: beside it.
+    """The checkpoint file of the training that will write the agent file ``path``; it stands beside it.
 
     Raises:
-        InvalidParameter: if ``path`` cannot become an agent file: found before the training, not after it.
+        InvalidParameter: if ``path`` cannot become an agent file; checked before the training, not after it.
     """
     path = Path(path)
     if path.suffix == CHECKPOINT:

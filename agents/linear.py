@@ -88,7 +88,7 @@ class Scorer:
     Args:
         layout: of the environment.
         options: the form.
-        statistics: what :func:`statistics_of` gave: means and standard deviations of the columns. None:
+        statistics: means and standard deviations of the columns, as :func:`statistics_of` returns them. None:
             0 and 1.
 
     Attributes:
@@ -203,9 +203,9 @@ class Scorer:
         return spread
 
     def columns(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> dict[str, F4]:
-        """What the scorer sees of a batch: "columns i" of segment i [F, rows], "context" [C, environments].
+        """The scorer's input for a batch: "columns i" of segment i [F, rows], "context" [C, environments].
 
-        Of environments in which nothing is wanted there is no context.
+        Environments in which no score is wanted have no context.
         """
         rows = self._rows(observation, wanted)
         found = {f"columns {index}": own.x for index, own in enumerate(rows) if own is not None}
@@ -221,11 +221,11 @@ class Scorer:
     def wanted(
         self, observation: Observation, live: npt.NDArray[np.bool_] | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Which scores matter, [B, size]: of open actions where there are several, of tokens that are there.
+        """True for the scores that matter, [B, size]: of several open actions, of tokens that are there.
 
         Args:
             observation: of a batch.
-            live: which environments matter, [B]; None: all.
+            live: True for the environments that matter, [B]; None: all.
 
         Raises:
             InvalidParameter: for observations without the mask of actions that the view has.

@@ -59,12 +59,12 @@ class AgentPolicy:
     def acting_parameters(self, id: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters under which it acts where ``given`` are those of an evaluation of ``id``.
 
-        It sees and acts in its own way (OWN), and in the details that are no part of the problem
-        (:attr:`~schedgym.core.tokens.Tokens.acting`) as it was trained where ``given`` says nothing of them.
+        The parameters in OWN are always the agent's own; those that are no part of the problem
+        (:attr:`~schedgym.core.tokens.Tokens.acting`) are as in its training where ``given`` leaves them out.
 
         Raises:
             InvalidParameter: for another id.
-            InvalidAgentFile: if this version refuses what it was trained with.
+            InvalidAgentFile: if this version refuses the parameters of its training.
         """
         self.agent.check(id)
         try:
@@ -140,7 +140,7 @@ def make_agent(source: str | Path | Agent, id: str) -> AgentPolicy:
     """The policy of an agent.
 
     Args:
-        source: "pretrained", the path of an agent file, or what it holds.
+        source: "pretrained", the path of an agent file, or the content of one.
         id: the environment id in which it is to act.
 
     Raises:

@@ -90,10 +90,10 @@ def held_out(
     Args:
         id: environment id.
         act: batch of observations [n, ...] ("features"; live buffers, not to be kept) -> actions [n, ...].
-        episodes: how many.
+        episodes: number of episodes.
         seed: of the environment.
         parameters: of the environment.
-        num_envs: how many at a time, at most.
+        num_envs: most episodes at a time.
 
     Raises:
         InvalidAction: if an environment refuses an action.

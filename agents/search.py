@@ -66,7 +66,7 @@ class Point:
     """One validation.
 
     Attributes:
-        generation: how many there have been.
+        generation: number of generations before it.
         seconds: since the start of the training.
         objective: mean over the validation episodes, in the objective's unit.
         change: of the fitness from the start's: less than 0 is better.
@@ -82,15 +82,15 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """What a training came to.
+    """The result of a training.
 
     Attributes:
         weights: of the agent file: the parameters, and the statistics of the columns.
         curve: the validations; the first is the start.
-        best: the one whose parameters these are.
+        best: the validation whose parameters are kept.
         inputs: names of the columns that the scorer sees; see :attr:`Scorer.inputs`.
-        stopped: why it ended.
-        seconds: that it took.
+        stopped: the reason for its end.
+        seconds: time that it took [s].
         decisions: environment steps that were played.
     """
 
@@ -288,7 +288,7 @@ class _Search:
         return self.decisions_before + self.training.decisions + self.validation.decisions
 
     def result(self) -> SearchResult:
-        """What the search came to."""
+        """The result of the search."""
         record, stopped = self.record, self.stopped()
         assert stopped is not None
         return SearchResult(
@@ -340,7 +340,7 @@ def _strategy(config: Config, scorer: Scorer, start: F4) -> Any:
 
 
 def metadata_of(config: Config, result: SearchResult, command: str) -> dict[str, Any]:
-    """What the agent file tells of a training."""
+    """The metadata of the agent file of a training."""
     training = {
         "environment_seed": TRAINING_SEEDS + config.seed,
         "validation_seed": VALIDATION_SEED,

@@ -107,7 +107,7 @@ def _parts(layout: Layout, segment: Segment) -> list[tuple[str, str]]:
 def initial(
     layout: Layout, rng: np.random.Generator, width: int = 32, rounds: int = 1, log_std: float = 0.0
 ) -> dict[str, F4]:
-    """Weights to begin with, the critic's too: He's normal ones, and scores and values near zero."""
+    """Initial weights, the critic's too: He's normal ones, with scores and values near zero."""
     weights: dict[str, F4] = {}
     for name, shape in (shapes(layout, width, rounds) | critic_shapes(layout, width)).items():
         if name == "log_std":

@@ -26,7 +26,7 @@ def train(
         config: of the training.
         path: of the agent file; the checkpoint stands beside it with the suffix ".checkpoint", and goes when
             the file is written.
-        command: that repeats the training, for the file.
+        command: command that repeats the training, for the file.
         resume: go on from the checkpoint if there is one.
         report: is shown each validation.
         log_dir: folder for TensorBoard; None: no logs.

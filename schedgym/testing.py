@@ -76,11 +76,11 @@ Choose = Callable[[Any], Any]
 
 
 def difference(first: Any, second: Any, where: str = "") -> str:
-    """Where two nested values differ: keys, types of arrays, shapes, and values, bit for bit.
+    """Find where two nested values differ: keys, types of arrays, shapes, and values, bit for bit.
 
     Args:
         first: dicts, sequences, arrays, numbers, in any nesting.
-        second: what it is compared with; NaN equals NaN.
+        second: the value that it is compared with; NaN equals NaN.
         where: prefix of the answer.
 
     Returns:
@@ -119,7 +119,7 @@ def _same(first: Any, second: Any, what: str) -> None:
 
 @contextlib.contextmanager
 def _refused(error: type[Exception], what: str) -> Iterator[None]:
-    """What is done in the block must raise ``error``."""
+    """Check that the block raises ``error``."""
     try:
         yield
     except error:
@@ -133,7 +133,7 @@ def _refused(error: type[Exception], what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _accepted(what: str) -> Iterator[None]:
-    """The actions of the block are allowed; else ``what`` says what is wrong."""
+    """Check that the actions of the block are accepted; ``what`` is the message if they are not."""
     try:
         yield
     except (InvalidAction, InvalidSchedule) as error:
@@ -332,7 +332,7 @@ class _Case:
 
     @property
     def fixed_workload(self) -> bool:
-        """Whether all episodes are the same."""
+        """True if all episodes are the same."""
         return self.parameters.get("workload") is not None
 
     def clocks(self, workload: Workload, actions: list[Any]) -> list[float]:
@@ -380,7 +380,7 @@ def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: An
 
     Args:
         id: environment id.
-        episodes: how many to play where one is not enough.
+        episodes: number of episodes to play where one is not enough.
         seed: of the first environment.
         parameters: keyword arguments of the environment; keep the instances small.
 
@@ -668,7 +668,7 @@ def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generato
 
 
 def _guide(case: _Case) -> tuple[Any, gym.Env[Any, Any]] | None:
-    """A registered policy that acts in the case's view, and the environment that it must be shown."""
+    """A registered policy that acts in the case's view, and the environment whose observations it reads."""
     exact = {"observation": "dict"} if "observation" in case.known else {}
     env = case.make(**exact)
     interface = env.unwrapped.interface  # type: ignore[attr-defined]
@@ -797,7 +797,7 @@ def check_vector_parity(
 ) -> None:
     """Check the native vector environment, step for step, against SyncVectorEnv and single environments.
 
-    One that lends its buffers runs beside it, with several threads if ``threads`` is 1, else with one.
+    One with ``copy=False`` runs beside it, with several threads if ``threads`` is 1, else with one.
 
     Args:
         id: environment id.
@@ -969,8 +969,8 @@ def _compare_singles(case: _Case, num_envs: int, steps: int, mode: AutoresetMode
 def policy_parameters(name: str, view: str, id: str | None = None) -> dict[str, Any]:
     """Parameter values under which a registered policy accepts an action view.
 
-    Tried are the id's baseline parameters with what it declares to need first, then combinations of the
-    choices that the problem's parameters offer, those with the fewest changes first.
+    The function tries the id's baseline parameters with the values that the policy declares to need, then
+    combinations of the choices that the problem's parameters offer, those with the fewest changes first.
 
     Args:
         name: "problem/policy".
@@ -1122,7 +1122,7 @@ def _check_policy_future(case: _Case, spec: PolicySpec, runs: list[_Run]) -> Non
 
 
 def _check_policy_knowledge(case: _Case, spec: PolicySpec, run: _Run) -> None:
-    """What other policies of the problem declare to know, and this one does not, it does not use."""
+    """A policy does not use what it does not declare to know, while another policy of the problem does."""
     declared = {name for other in list_policies(spec.problem) for name in other.knows}
     hidden = sorted(declared - set(spec.knows))
     env = case.make()

@@ -31,7 +31,7 @@ NAME = "schedgym"  # under which the environments are registered
 
 
 def make_env(context: Mapping[str, Any]) -> Any:
-    """The environment that RLlib's ``env_config`` describes; what ``ray.tune.register_env`` wants.
+    """Make the environment that RLlib's ``env_config`` describes, for ``ray.tune.register_env``.
 
     Args:
         context: ``id`` and parameters; with ``num_envs`` it is a native vector environment.
@@ -148,7 +148,7 @@ def main(
     parameters: Mapping[str, Any] | None = None,
     report: Callable[[str], Any] | None = print,
 ) -> list[float]:
-    """Train.
+    """Train an agent.
 
     Args:
         id: environment id.
@@ -156,7 +156,7 @@ def main(
         iterations: of sampling and learning.
         seed: of the training.
         parameters: of the environment, but for the view.
-        report: is told after each iteration how it went.
+        report: called with a line on the result of each iteration.
 
     Returns:
         the mean return of the episodes that ended in each iteration; NaN where none did.

@@ -53,7 +53,7 @@ STYLE = {
 
 
 def check_path(path: str | Path) -> Path:
-    """The path of a picture.
+    """Return the path of a picture.
 
     Raises:
         InvalidParameter: for another kind of file.

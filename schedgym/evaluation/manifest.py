@@ -1,4 +1,4 @@
-"""Manifests: what a result was made with, so that it can be made again."""
+"""Manifests: they record how a result was made, so that it can be made again."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def make_manifest(
     parameters: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """What this process runs with: a JSON-serialisable dict.
+    """Describe the code, the machine and the arguments of this process in a JSON-serialisable dict.
 
     Args:
         command: the command line; None takes ``sys.argv``, of the program only its name.
-        seeds: that were used.
-        parameters: of the environment.
+        seeds: the seeds that were used.
+        parameters: parameters of the environment.
         more: further entries, e.g. ``id``.
 
     Returns:

@@ -167,7 +167,7 @@ def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
 
 
 class _Drawing:
-    """What all panels of one comparison share."""
+    """One comparison: the data and the settings that all its panels share."""
 
     def __init__(
         self, frame: pd.DataFrame, metric: str, label: str, reference: str, confidence: float
@@ -365,7 +365,7 @@ class _Drawing:
         return places
 
     def _beside(self, places: dict[Any, float], column: Any, policy: str) -> F8:
-        """Places of a policy's points: a little beside the setting's, so that equal means stay apart."""
+        """Positions of a policy's points: a little beside the setting's, so that equal means stay apart."""
         warp, back = (np.log, np.exp) if self.logarithmic else (np.asarray, np.asarray)
         at = warp(np.array([places[plain(value)] for value in column], dtype=float))
         stands = np.sort(warp(np.array(list(places.values()), dtype=float)))

@@ -1,8 +1,9 @@
-"""Standings: what a results store says of each problem's policies, with intervals and gaps.
+"""Standings: the statistics of each problem's policies in a results store, with intervals and gaps.
 
 A board has the units of one environment id and objective; in each of its settings, every policy is an entry
 with its values on the episodes that all met. Where agents were trained with several seeds, the training seed
-is the unit of all intervals; a single agent's are over episodes, and say nothing of another training.
+is the unit of all intervals; the intervals of a single agent are over episodes, and say nothing of another
+training.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Entry:
 
     @property
     def complete(self) -> npt.NDArray[np.bool_]:
-        """Which episodes every training ran, [episodes]."""
+        """True for each episode that every training ran, [episodes]."""
         return np.asarray(~np.isnan(self.table).any(axis=0))
 
     @property
@@ -98,10 +99,10 @@ class Setting:
     """One combination of parameters.
 
     Attributes:
-        parameters: that the sweep gave or swept.
-        label: of those that differ between the board's settings; "" if there is one setting.
+        parameters: the parameters that the sweep fixed or varied.
+        label: text of those that differ between the board's settings; "" if there is one setting.
         episodes: (seed, episode) of each column of the entries' tables.
-        entries: the best mean first.
+        entries: one per policy, the best mean first.
         bound: mean bound of the episodes; nan: none.
     """
 
@@ -122,7 +123,7 @@ class Board:
 
     Attributes:
         id: environment id.
-        problem, variant: what the package knows of it; None if it knows neither.
+        problem, variant: the package's descriptions of it; None if it has neither.
         metric: the objective.
         settings: in the order of the store.
         swept: names of the parameters that differ between settings.
@@ -243,7 +244,7 @@ def _board(store: ResultsStore, found: Sequence[Stored], confidence: float) -> B
 
 
 def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric) -> Setting:
-    """What a store holds of a setting, without statistics."""
+    """Read a setting from a store, without statistics."""
     found: dict[str, list[Contender]] = {}
     for own in store.contenders(stored):
         found.setdefault(own.policy, []).append(own)

@@ -208,7 +208,7 @@ def _check_bootstrap(confidence: float, resamples: int) -> None:
 
 
 def _batches(resamples: int, numbers: int) -> Iterator[tuple[slice, int]]:
-    """Parts of some resamples, and their sizes: few enough at once, of so many numbers each."""
+    """Split resamples of so many numbers each into slices that fit in memory; yield each with its size."""
     rows = max(1, BATCH // numbers)
     for first in range(0, resamples, rows):
         size = min(rows, resamples - first)
@@ -414,7 +414,7 @@ def objective_of(frame: pd.DataFrame, metric: str | None) -> str:
 
 
 def lower_is_better(frame: pd.DataFrame, metric: str) -> bool:
-    """Whether less of a metric is better; True where the frame does not know its problem."""
+    """Return True if less of a metric is better, or if the frame does not know its problem."""
     if "problem" not in frame.attrs or metric in ("bound", "gap", "truncated"):
         return True
     return get_problem(frame.attrs["problem"]).metric(metric).better != "max"

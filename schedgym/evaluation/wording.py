@@ -21,7 +21,7 @@ def make_console() -> Any:
 
 
 def has_width(console: Any) -> bool:
-    """Whether something says how wide the output may be."""
+    """Return True if the terminal or COLUMNS says how wide the output may be."""
     columns = os.environ.get("COLUMNS", "")
     return bool(console.is_terminal or (columns.isdecimal() and int(columns) > 0))
 

@@ -1,6 +1,6 @@
-"""What every trace reader shares: the Trace or JobTrace it returns, and the streaming reader of text tables.
+"""The common part of all trace readers: the Trace or JobTrace they return, and the reader of text tables.
 
-A reader is one module of this package that exports ``FORMAT``, a :class:`Format`; it is found, not listed.
+A reader is one module of this package that exports ``FORMAT``, a :class:`Format`; there is no list of them.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class Format:
     Attributes:
         name: as given to ``read_trace(format=...)``.
         help: one line: what it is, and where it is published.
-        recognises: whether the first line of a file (without its end) may be this format's.
+        recognises: returns True if the first line of a file (without its end) may be this format's.
         read: called as ``read(path, nodes, on_error=..., limit=...)``.
     """
 
@@ -247,8 +247,8 @@ class Column:
         name: in the header, or in messages where the format has none.
         unit: of its numbers; "" for those that only name or count something.
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
-        optional: whether a field may be empty; it is then read as NaN.
-        whole: whether only whole numbers count.
+        optional: True if a field may be empty; it is then read as NaN.
+        whole: True if only whole numbers are valid.
         unknown: a number that stands for "not known", read as NaN (None: there is none).
     """
 
@@ -344,7 +344,7 @@ class Table:
 
     Args:
         path: the file.
-        layout: how it is written; columns alone: with a header, between commas.
+        layout: its layout; columns alone mean a file with a header and with commas between fields.
         on_comment: called with each comment, without its end; ``refuse`` may be called from there.
         on_error: "raise" or "skip".
         malformed: the key of ``dropped`` under which malformed rows are counted.
@@ -459,7 +459,7 @@ def read_machines(
         nodes: the file; None: there are none.
         columns: of processors and of memory.
         on_error: "raise" or "skip".
-        scales: what a core and a GiB are in the file's units.
+        scales: one core and one GiB, in the file's units.
 
     Returns:
         ``machine_cores`` and ``machine_memory`` of a :class:`Trace`, and why rows were left out.
@@ -491,8 +491,8 @@ def first_line(path: str | Path) -> str:
 def looks_like(layout: Layout, line: str) -> bool:
     """Return whether the first line of a file without a header may be of this layout.
 
-    It has as many fields, and numbers in the columns that are never empty, but for one: a bad number is
-    better refused by its column's name than as an unknown format.
+    It has as many fields, and numbers in the columns that are never empty, except at most one: it is better
+    to refuse a bad number by its column's name than as an unknown format.
     """
     names, fields = list(layout.names or ()), line.split(layout.delimiter)
     required = [names.index(column.name) for column in layout.columns if not column.optional]
@@ -500,7 +500,7 @@ def looks_like(layout: Layout, line: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a field is a number in decimal notation, of any size."""
+    """Return True if a field is a number in decimal notation, of any size."""
     return _DECIMAL.fullmatch(text.strip(" ")) is not None
 
 

@@ -191,7 +191,7 @@ class _Tasks:
     are of no interest, and all is known when no open task comes before it.
 
     Attributes:
-        complete: whether further events change nothing.
+        complete: True if further events change nothing.
     """
 
     def __init__(self, limit: int | None) -> None:
