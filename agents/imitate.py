@@ -157,7 +157,7 @@ class Cloning:
 
     Attributes:
         losses: mean loss of the actor in each epoch.
-        agreement: share of the decisions held back that equal the policy's (for scores: whose first does).
+        agreement: share of the decisions held back that equal the policy's (for scores: in the largest).
         decisions: number of decisions that were learned from.
     """
 
