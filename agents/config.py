@@ -97,8 +97,8 @@ class Config:
         id: environment id.
         algorithm: one of ALGORITHMS.
         view: action view.
-        parameters: of the environment, as far as they differ from the id's; observation="features" is added.
-        seed: of the training.
+        parameters: those of the environment that differ from the id's; observation="features" is added.
+        seed: seed of the training.
         steps: environment steps of a training with gradients.
         num_envs: environments of a training with gradients.
         checkpoint: steps (cma: generations) from one checkpoint to the next.
@@ -247,7 +247,7 @@ def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> C
     """The configuration in a YAML file.
 
     Args:
-        path: of the file, or the name of one that is shipped.
+        path: path of the file, or name of a shipped configuration.
         changes: "field", "section.field" or "parameters.name" -> value as text (of a command line).
 
     Raises:

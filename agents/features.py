@@ -49,7 +49,7 @@ class Encoder:
     """Makes columns of one layout.
 
     Args:
-        layout: of the environment.
+        layout: layout of the environment.
         context: one of CONTEXTS.
 
     Attributes:
@@ -87,8 +87,8 @@ class Encoder:
         """The wanted tokens of segment ``index``.
 
         Args:
-            index: of a segment with tokens.
-            observation: of a batch, [B, ...].
+            index: number of a segment with tokens.
+            observation: a batch of observations, [B, ...].
             wanted: [B, count].
         """
         env, slot = np.nonzero(wanted)
@@ -104,8 +104,8 @@ class Encoder:
         """The columns that depend on the whole observation, [C, B].
 
         Args:
-            observation: of a batch.
-            rows: of each segment (None: of a segment without tokens); their means are 0 where there are none.
+            observation: a batch of observations.
+            rows: rows of each segment, None for one without tokens; their means are 0 where there are none.
         """
         whole = observation["globals"]
         count = len(whole)

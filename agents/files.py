@@ -155,7 +155,7 @@ def describe(
     """The metadata of an agent file.
 
     Args:
-        config: of the training.
+        config: configuration of the training.
         network: form and sizes.
         training: facts about it: seeds, seconds, curve, ...
         command: command that repeats it.
@@ -206,7 +206,7 @@ def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -
     """Write an agent file.
 
     Args:
-        path: of the file; its folder must exist.
+        path: path of the file; its folder must exist.
         weights: name -> array of numbers.
         metadata: see :class:`Agent`; JSON data.
 
@@ -249,7 +249,7 @@ def load_agent(path: str | Path, id: str | None = None, view: str | None = None)
     """Read an agent file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         id: the environment id that the agent is to act in; None: its own.
         view: the action view that it is to act in; None: its own.
 

@@ -38,7 +38,7 @@ class Demonstration:
     """The decisions of a policy, one after the other, and the observations of a network at each of them.
 
     Attributes:
-        layout: of the view.
+        layout: layout of the view.
         observations: name -> array [T, ...] ("features").
         targets: for kinds choice and pairs, the index of the score that makes the decision, int64 [T]; for
             kind scores the action, float32 [T, size].
@@ -98,8 +98,8 @@ def demonstrate(
         id: environment id.
         policy: name (full or short), or an object.
         episodes: number of episodes.
-        seed: of the environment, and of the policy's random numbers.
-        parameters: of the environment, ``view`` among them; what ``observation`` says is ignored.
+        seed: seed of the environment, and of the policy's random numbers.
+        parameters: parameters of the environment, ``view`` among them; what ``observation`` says is ignored.
 
     Raises:
         InvalidParameter: if the policy cannot act in the view.
@@ -183,9 +183,9 @@ def clone(
 
     Args:
         network: a policy of :mod:`schedgym.agents.networks`; changed.
-        demonstration: in its view.
+        demonstration: a demonstration in its view.
         options: number of passes, learning rate; whether the critic learns the returns.
-        seed: of the order of the samples.
+        seed: seed of the order of the samples.
         gamma: discount of the returns.
         scale: the critic's returns are divided by it.
     """

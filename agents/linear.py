@@ -86,7 +86,7 @@ class Scorer:
     """Scores the tokens of a batch of observations, for one vector of parameters or several at once.
 
     Args:
-        layout: of the environment.
+        layout: layout of the environment.
         options: the form.
         statistics: means and standard deviations of the columns, as :func:`statistics_of` returns them. None:
             0 and 1.
@@ -224,7 +224,7 @@ class Scorer:
         """True for the scores that matter, [B, size]: of several open actions, of tokens that are there.
 
         Args:
-            observation: of a batch.
+            observation: a batch of observations.
             live: True for the environments that matter, [B]; None: all.
 
         Raises:
@@ -250,8 +250,8 @@ class Scorer:
 
         Args:
             theta: [size], or [P, size]: the first B / P environments are scored by the first row, and so on.
-            observation: of a batch.
-            wanted: of :meth:`wanted`; None: it is called.
+            observation: a batch of observations.
+            wanted: result of :meth:`wanted`; None: it is called.
         """
         wanted = self.wanted(observation) if wanted is None else wanted
         table = np.atleast_2d(theta)

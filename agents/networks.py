@@ -38,8 +38,8 @@ class TokenExtractor(_Extractor):  # type: ignore[misc]
     """The whole network of the actor, or of the critic, in the place of a features extractor.
 
     Args:
-        observation_space: of one environment.
-        layout: of its view.
+        observation_space: observation space of one environment.
+        layout: layout of its view.
         weights: name -> array, of both parts.
         critic: True for the critic's part, False for the actor's.
 
@@ -182,8 +182,8 @@ class _TokenPolicy:
     """The common part of both policies; it comes before the class of stable-baselines3 among the bases.
 
     Args:
-        observation_space: of one environment, with ``observation="features"``.
-        action_space: of one environment.
+        observation_space: observation space of one environment, with ``observation="features"``.
+        action_space: action space of one environment.
         lr_schedule: progress that remains (1 to 0) -> learning rate.
         problem: name of the problem.
         view: name of the view.

@@ -37,7 +37,7 @@ class AgentPolicy:
     """A trained agent as a policy; deterministic.
 
     Args:
-        agent: of an agent file.
+        agent: content of an agent file.
         name: None: the file's.
 
     Attributes:

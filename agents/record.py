@@ -34,7 +34,7 @@ class TrainingRecord(Generic[P]):
     """The validations of a training, the best weights, and where its checkpoint is.
 
     Args:
-        config: of the training.
+        config: configuration of the training.
         checkpoint: file; None: there is none.
         point: class of the validations, a dataclass of numbers.
 

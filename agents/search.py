@@ -69,7 +69,7 @@ class Point:
         generation: number of generations before it.
         seconds: since the start of the training.
         objective: mean over the validation episodes, in the objective's unit.
-        change: of the fitness from the start's: less than 0 is better.
+        change: change of the fitness from the start's; below 0 is better.
         sigma: spread of the search.
     """
 
@@ -85,7 +85,7 @@ class SearchResult:
     """The result of a training.
 
     Attributes:
-        weights: of the agent file: the parameters, and the statistics of the columns.
+        weights: weights of the agent file: the parameters, and the statistics of the columns.
         curve: the validations; the first is the start.
         best: the validation whose parameters are kept.
         inputs: names of the columns that the scorer sees; see :attr:`Scorer.inputs`.
@@ -108,11 +108,11 @@ class Rollouts:
 
     Args:
         id: environment id.
-        parameters: of the environment.
+        parameters: parameters of the environment.
         num_envs: episodes played at a time.
 
     Attributes:
-        layout: of the scores.
+        layout: layout of the scores.
         objective: name of the objective.
         sign: 1 where less of it is better, else -1.
         decisions: environment steps that were played.
@@ -140,9 +140,9 @@ class Rollouts:
         Args:
             scorer: decides.
             thetas: parameters of the candidates [P, size]; P divides the number of environments.
-            seed: of the environments.
+            seed: seed of the environments.
             first: each candidate plays the episodes first, first + 1, ... of that seed.
-            watch: is shown the observations of each step, and which scores are wanted.
+            watch: called with the observations of each step, and the scores that are wanted.
 
         Returns:
             [P, episodes], in the objective's unit.
@@ -180,10 +180,10 @@ def search(
     """Train a scorer.
 
     Args:
-        config: of algorithm "cma".
+        config: a configuration with algorithm "cma".
         checkpoint: file that is rewritten every ``config.checkpoint`` generations (None: every one).
         resume: go on from that file if it is there.
-        report: is shown each validation.
+        report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
 
     Raises:

@@ -86,7 +86,7 @@ class TrainingResult:
     """The result of a training.
 
     Attributes:
-        weights: of the agent file, the critic's too.
+        weights: weights of the agent file, the critic's too.
         curve: the validations; the first is of the network that the training starts with.
         best: the validation whose weights are kept (with ``keep: last`` the last).
         returns: mean, variance and count of the sums of rewards that scale the critic's values; empty with
@@ -187,9 +187,9 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
     """Validations and checkpoints.
 
     Args:
-        record: of the training.
+        record: record of the training.
         normalizer: scales the rewards; None: nothing does.
-        report: is shown each validation.
+        report: called with each validation.
         cloning: the result of the imitation.
         loaded: arrays of the checkpoint that the training goes on from.
     """
@@ -383,11 +383,11 @@ def learn(
     """Train a network.
 
     Args:
-        config: of algorithm "ppo" or "maskable-ppo".
+        config: a configuration with algorithm "ppo" or "maskable-ppo".
         checkpoint: file that is rewritten at least every ``config.checkpoint`` steps (None: as often as it
             validates), but only between updates.
         resume: go on from that file if it is there.
-        report: is shown each validation.
+        report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
 
     Raises:

@@ -42,7 +42,7 @@ def action_masks(
     """The masks of a batch of observations in the form of sb3-contrib; all true where there are none.
 
     Args:
-        space: of one action: Discrete or MultiDiscrete.
+        space: space of the actions of one environment: Discrete or MultiDiscrete.
         observation: name -> array [n, ...].
         num_envs: n.
 
@@ -315,7 +315,7 @@ def make_vec_env(id: str, num_envs: int = 1, seed: int | None = None, **paramete
         id: environment id.
         num_envs: number of environments.
         seed: environment i begins with episode 0 of seed + i; None: of a random one.
-        parameters: of the environment, and ``render_mode`` and ``threads``.
+        parameters: parameters of the environment, and ``render_mode`` and ``threads``.
 
     Raises:
         UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
@@ -341,7 +341,7 @@ class ModelPolicy:
     Args:
         model: a trained model; recurrent models are not supported.
         id: environment id that it was trained in.
-        parameters: of the environment that it was trained in, as for :func:`make_vec_env`.
+        parameters: parameters of the environment that it was trained in, as for :func:`make_vec_env`.
 
     Raises:
         UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.

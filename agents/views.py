@@ -51,7 +51,7 @@ class Layout:
     Attributes:
         problem, view: names.
         kind: "choice", "pairs" or "scores".
-        segments: in the order of the scores.
+        segments: the segments, in the order of the scores.
         context: the sets of single tokens to be pooled; ``globals`` always goes with them.
         features: key -> number of features of its tokens, of ``globals`` too.
         size: number of scores.
@@ -82,7 +82,7 @@ class Layout:
         """True for the scores that may become the action; None if the observation has no mask of actions.
 
         Args:
-            observation: of one environment, or a batch: leading axes are kept.
+            observation: one observation, or a batch: leading axes are kept.
 
         Returns:
             bool [..., size], a new array.
@@ -102,7 +102,7 @@ class Layout:
 
         Args:
             scores: [..., size].
-            observation: that they were computed from; for its masks.
+            observation: the observation that they were computed from, for its masks.
 
         Returns:
             as the environment takes them: choice int64 [...]; pairs int64 [..., 2]; scores float [..., size].

@@ -60,7 +60,7 @@ def parse_yaml(text: str, where: str) -> Any:
     """Data of a YAML text; nothing is executed.
 
     Args:
-        text: of at most 256 KiB.
+        text: the text, of at most 256 KiB.
         where: its name in messages.
 
     Raises:

@@ -144,7 +144,7 @@ def start_image(height: int, headline: Mapping[int, str], done: float) -> tuple[
     """Return an empty picture with its headline, the object that draws on it, and a normal and a small font.
 
     Args:
-        height: of the picture.
+        height: height of the picture.
         headline: x of clock, event and counts -> the text.
         done: share of the episode that is over.
 

@@ -381,7 +381,7 @@ def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: An
     Args:
         id: environment id.
         episodes: number of episodes to play where one is not enough.
-        seed: of the first environment.
+        seed: seed of the first environment.
         parameters: keyword arguments of the environment; keep the instances small.
 
     Raises:
@@ -803,9 +803,9 @@ def check_vector_parity(
         id: environment id.
         num_envs: number of environments.
         steps: number of steps; some episodes must end within them.
-        seed: of environment 0.
+        seed: seed of environment 0.
         autoreset_mode: NEXT_STEP, SAME_STEP, or DISABLED (reset by ``reset_mask``).
-        threads: of the native vector environment.
+        threads: number of threads of the native vector environment.
         parameters: keyword arguments of the environment; keep the instances small.
 
     Raises:
@@ -1026,7 +1026,7 @@ def check_policy(
         name: "problem/policy".
         id: environment id; None takes the first that compares this policy by default, else the first.
         episodes: number of episodes.
-        seed: of the first one.
+        seed: seed of the first episode.
         parameters: keyword arguments of the environment, over the id's baseline parameters; where they
             choose no view and the policy cannot act in the baselines', it acts in the first of its own.
 

@@ -52,8 +52,8 @@ class Agent(nn.Module):  # type: ignore[misc]
     """Scores of the visible tasks and of closing the epoch, and the value, for any order of the tasks.
 
     Args:
-        space: of one observation.
-        width: of the hidden layers.
+        space: space of the observations of one environment.
+        width: width of the hidden layers.
     """
 
     def __init__(self, space: gym.spaces.Dict, width: int = 32) -> None:
@@ -98,7 +98,7 @@ def main(
 
     Args:
         steps: environment steps, in all environments together.
-        seed: of the environments (environment i has seed + i) and of the network.
+        seed: seed of the environments (environment i has seed + i) and of the network.
         report: called with a line on the progress from time to time.
 
     Returns:

@@ -94,10 +94,10 @@ def configuration(
 
     Args:
         id: environment id.
-        parameters: of the environment, ``view`` among them; observations are features.
+        parameters: parameters of the environment, ``view`` among them; observations are features.
         num_envs: environments of a worker, in one native vector environment.
         workers: processes that play; 0: the one that learns plays, too.
-        seed: of the training.
+        seed: seed of the training.
 
     Raises:
         UnknownName, InvalidParameter: for an id or parameters that do not exist, or a view that has no
@@ -152,10 +152,10 @@ def main(
 
     Args:
         id: environment id.
-        view: with Discrete actions.
-        iterations: of sampling and learning.
-        seed: of the training.
-        parameters: of the environment, but for the view.
+        view: an action view with Discrete actions.
+        iterations: number of rounds of sampling and learning.
+        seed: seed of the training.
+        parameters: parameters of the environment, but for the view.
         report: called with a line on the result of each iteration.
 
     Returns:

@@ -195,8 +195,8 @@ def make_table(
 
     Args:
         title: "" for none.
-        headings: of the columns.
-        rows: of as many cells; None is a line between rows.
+        headings: headings of the columns.
+        rows: rows of as many cells; None is a line between rows.
         columns: heading -> rich's options of the column.
     """
     table = Table(

@@ -19,7 +19,7 @@ class Benchmark:
     Attributes:
         name: name of the benchmark in the printed table.
         id: environment id.
-        parameters: of the environment (and ``copy``); with ``policy`` they override the baseline parameters.
+        parameters: parameters of the environment (and ``copy``); with ``policy``, on top of the baseline's.
         act: function observation -> action, or with ``num_envs`` batch -> batch; its time is not counted.
         num_envs: size of the vector environment; 0: one environment, of ``gym.make``.
         autoreset: mode of the vector environment.

@@ -29,7 +29,7 @@ def change_future(
     earlier. Fields of jobs or tasks change by random factors; whole numbers are rounded up.
 
     Args:
-        schema: of the workload, whose jobs have an arrival; tasks, if any, name their job.
+        schema: schema of the workload, whose jobs have an arrival; tasks, if any, name their job.
         workload: the instance.
         time: jobs that arrive at this instant or earlier stay as they are, with their tasks.
         rng: draws the new places and the factors.

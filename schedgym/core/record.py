@@ -123,7 +123,7 @@ def first_overload(
         start: [rows].
         end: [rows].
         amount: amount that each row holds [rows] or [rows, resources].
-        capacity: of the servers [servers] or [servers, resources].
+        capacity: capacity of the servers [servers] or [servers, resources].
 
     Returns:
         The server, the instant, and the amount held then: a number or [resources].

@@ -50,8 +50,8 @@ def copier(
     """A helper ``copy(source, i, target, j)``: element i of each array becomes element j of its namesake.
 
     Args:
-        bundle: of the source.
-        other: of the target, if that is another one; arrays that only one of the two has are left alone.
+        bundle: bundle of the source.
+        other: bundle of the target, if it is another; arrays that only one of the two has are left alone.
         only: names of the arrays that are copied; all others are left alone.
         without: names of arrays that are left alone, too.
     """

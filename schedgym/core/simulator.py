@@ -78,9 +78,9 @@ class Simulator(ABC):
         actions: buffer for a batch of actions: int64 [B, components], or with ``continuous`` float64
             [B, *action_shape]. The environments write the leading rows that count (``rows``), no others.
         action_sizes: number of choices of each component of an action; with ``continuous`` ().
-        rows: with ``continuous``, how many leading rows (axis 0) of an action count now; int64 [B].
+        rows: with ``continuous``, the number of leading rows (axis 0) of an action that count now; int64 [B].
         reward, terminated, truncated, repaired: results of the last step, [B].
-        metric_names: in the order of :meth:`measure`.
+        metric_names: names of the metrics, in the order of :meth:`measure`.
         kernels: the kernels that a step calls in turn, until one refuses an action; the last one counts the
             episodes that ended. The first one checks every action before it changes anything, and with the
             command CHECK changes nothing.
@@ -395,7 +395,7 @@ class Simulator(ABC):
         SKIP leaves all as it is, also reward and ends; a new episode sets these to zero.
 
         Args:
-            command: of each environment.
+            command: command of each environment.
             ended: [B], environments that are skipped by ``command`` and begin their next episode.
 
         Returns the number of episodes that ended. A negative number -(i + 1) says that environment i's

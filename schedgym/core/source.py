@@ -59,7 +59,7 @@ def draw_alone(kernel: Any, drawing: type[Any], source: Any, seed: int, episode:
         kernel: the problem's ``draw``. If it needs longer arrays, their dimension "task" grows.
         drawing: the bundles that it works on: source, jobs, and work space, if any.
         source: has ``arrays``, the first bundle, and ``sizes`` of the others.
-        seed: of the environment, as the user gives it.
+        seed: seed of the environment, as the user gives it.
         episode: counted from 0.
     """
     one, sizes, bundle = np.ones(1, dtype=bool), dict(source.sizes), members(drawing)[1].bundle

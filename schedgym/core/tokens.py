@@ -68,13 +68,13 @@ class TokenRows:
     """Single tokens out of a batch of observations, one after the other: T rows.
 
     Args:
-        observation: of a batch, [B, ...].
+        observation: a batch of observations, [B, ...].
         sets: the set of the tokens, or the two sets of whose pairs they are.
         env: environment of each row, int64 [T].
         slot: its place among the tokens or pairs, int64 [T].
 
     Attributes:
-        observation, env: as given.
+        observation, env: the arguments.
         places: key -> index of each row's token in that entry.
     """
 

@@ -53,7 +53,7 @@ class Field:
 
     Attributes:
         name: its key.
-        unit: of its values, e.g. "s", "cores", "share of the largest server".
+        unit: unit of its values, e.g. "s", "cores", "share of the largest server".
         dimensions: one symbol per axis; equal symbols have equal lengths, e.g. ("task",), ("task", "server").
         kind: "float", "int", or "bool" (true and false, which are no numbers; a range means nothing then).
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.

@@ -68,7 +68,7 @@ def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
     """Write a figure; the file is replaced in one step.
 
     Args:
-        figure: of :func:`new_figure`.
+        figure: a figure of :func:`new_figure`.
         path: ``.png``, ``.svg`` or ``.pdf``.
         small: a PNG gets a palette of 255 colours, and a third of its size.
     """

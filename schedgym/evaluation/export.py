@@ -57,7 +57,7 @@ def export(
             :func:`leaderboard_frame`.
         id: only this environment id.
         code: version of the code; None: the newest.
-        confidence: of the leaderboard's intervals.
+        confidence: confidence level of the leaderboard's intervals.
 
     Returns:
         the number of rows.

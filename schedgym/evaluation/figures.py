@@ -538,8 +538,8 @@ def gantt_figure(record: ScheduleRecord, schema: Schema) -> tuple[Figure, str]:
     own pictures. A long schedule is cut to its first pieces, a large cluster to its busiest servers.
 
     Args:
-        record: of an episode.
-        schema: of its workload: names and units.
+        record: record of an episode.
+        schema: schema of its workload: names and units.
 
     Returns:
         the figure, and a sentence on what it shows, and what it leaves out.

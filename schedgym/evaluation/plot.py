@@ -66,13 +66,13 @@ def plot_comparison(
     bound, and the differences; a row of panels per combination of the other swept parameters.
 
     Args:
-        frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
+        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
         path: ``.png``, ``.svg`` or ``.pdf``; replaced in one step.
         reference: policy that differences refer to; None: the id's, or the first one.
         metric: None: the objective.
         title: None: the id's title.
         subtitle: a second line.
-        confidence: of the intervals.
+        confidence: confidence level of the intervals.
 
     Raises:
         InvalidParameter: for another kind of file, or an empty frame.

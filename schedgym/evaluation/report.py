@@ -69,7 +69,7 @@ class Which(TypedDict, total=False):
         policy: label of the policy whose schedule is shown, where it was run; None: the best one's, and the
             reference's.
         episode: number of the episode whose schedule is shown; None: the first.
-        seed: of that episode; None: the first.
+        seed: seed of that episode; None: the first.
         schedules: False if no episodes are to be played again; True if it is left out.
     """
 
@@ -94,10 +94,10 @@ def write_report(
     of the first setting; these episodes are played again and compared with what the store says of them.
 
     Args:
-        store_path: of :func:`~schedgym.evaluation.sweeps.run_sweep`.
+        store_path: a store of :func:`~schedgym.evaluation.sweeps.run_sweep`.
         output: the file, ``.html``; replaced in one step.
         title: None: of the store's file name.
-        confidence: of all intervals.
+        confidence: confidence level of all intervals.
         code: version of the code whose results are shown; None: the newest.
         **which: ``policy``, ``episode``, ``seed`` and ``schedules`` of :class:`Which`.
 

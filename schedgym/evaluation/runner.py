@@ -164,7 +164,7 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
     Args:
         env: an environment of :func:`make_env`.
         policy: acts in it.
-        seed: of the environment and, with ``episode`` and ``label``, of the policy.
+        seed: seed of the environment and, with ``episode`` and ``label``, of the policy.
         episode: number of the episode of that seed.
         label: the policy's name in messages.
 
@@ -397,7 +397,7 @@ class How(TypedDict, total=False):
     """How an evaluation is done: keyword arguments of :func:`evaluate` and :func:`sweep`.
 
     Attributes:
-        parameters: of the environment.
+        parameters: parameters of the environment.
         workloads: instances that take the generator's place.
         n_jobs: processes; -1 means one per core; left out: 1. The result does not depend on it.
         progress: True if a bar may show on stderr after two seconds; None: if stderr is a terminal.

@@ -57,14 +57,14 @@ class Entry:
         table: the objective, [trainings, episodes]; one row if it is not trained, or once; nan: not run.
         trainings: seeds of the trainings; empty if it is not trained.
         bounds: on the optimum of each episode, [episodes]; nan: none.
-        options: of the policy, with its name; of an agent, its checksum.
+        options: options of the policy, with its name; of an agent, its checksum.
         seconds: mean time that the policy took for its decisions, per episode [s].
-        mean, middle: of the objective: mean and interquartile mean.
+        mean, middle: mean and interquartile mean of the objective.
         gap: distance of the mean from the bound, in the objective's unit; from 0.
-        relative_gap: that over the mean bound.
+        relative_gap: the gap over the mean bound.
         difference, relative: to the reference on the same episodes; nan for the reference itself.
         won, tied: shares of the episodes in which it is better than the reference, or equal.
-        ratios: by what factor it is worse than the episode's best, as ``table``; None if a value is negative.
+        ratios: factors to the best of each episode, shaped as ``table``; None if a value is negative.
     """
 
     policy: str
@@ -125,7 +125,7 @@ class Board:
         id: environment id.
         problem, variant: the package's descriptions of it; None if it has neither.
         metric: the objective.
-        settings: in the order of the store.
+        settings: the settings, in the order of the store.
         swept: names of the parameters that differ between settings.
         common: the other parameters.
         policies: every label, in order of appearance.
@@ -197,7 +197,7 @@ def read_boards(
     Args:
         store: open for reading.
         code: version of the code; None: the newest.
-        confidence: of all intervals.
+        confidence: confidence level of all intervals.
         most_settings: read of each id and objective; further ones are counted in ``hidden``.
 
     Raises:

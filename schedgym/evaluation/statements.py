@@ -66,12 +66,12 @@ class Examined:
     """A statement about one rival in one setting.
 
     Attributes:
-        statement: of the paper.
+        statement: the paper's statement.
         rival: the policy compared with.
         setting: swept parameter -> value.
-        gain: by what part of the rival's mean the policy is better; nan without a mean.
+        gain: improvement over the rival, as a part of the rival's mean; nan without a mean.
         low, high: its interval; nan for a single episode.
-        verdict: of :func:`judge_gain`.
+        verdict: result of :func:`judge_gain`.
     """
 
     statement: Statement
@@ -87,8 +87,8 @@ def examine(frame: pd.DataFrame, statements: Sequence[Statement] | None = None) 
     """Examine those statements whose policies a frame compares.
 
     Args:
-        frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``. With one episode, "significantly"
-            is left out.
+        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``. With one episode, gains
+            need not be significant.
         statements: None: those of the problem's paper.
     """
     problem = get_problem(frame.attrs["problem"])

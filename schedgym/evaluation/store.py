@@ -120,8 +120,8 @@ class Line:
     Attributes:
         setting: the setting.
         policy: the label; None: the bounds.
-        options: of the policy; of an agent, its checksum.
-        training_seed: of an agent.
+        options: options of the policy; of an agent, its checksum.
+        training_seed: training seed, for an agent.
         digest: digest of everything that the line's results depend on, except seed and episodes.
     """
 
@@ -164,7 +164,7 @@ class ResultsStore:
     """The results of sweeps in a SQLite file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         mode: "r", or "w", which makes the file if there is none.
 
     Raises:
@@ -316,11 +316,11 @@ class ResultsStore:
         A unit that beats its bound is stored as failed instead.
 
         Args:
-            unit: of which no episode is stored yet, unless as failed.
-            names: of the metrics, of which the setting's objective is one; BOUNDS for the bounds' line.
+            unit: a unit of which no episode is stored yet, unless as failed.
+            names: names of the metrics, of which the setting's objective is one; BOUNDS for the bounds' line.
             values: [episodes, metrics].
-            seconds: that the unit took.
-            policy_seconds: of them, for the policy's decisions.
+            seconds: time that the unit took [s].
+            policy_seconds: the part of it for the policy's decisions [s].
 
         Returns:
             what failed: lines of text.
@@ -635,8 +635,8 @@ class Contender:
 
     Attributes:
         policy: its label.
-        training_seed: of an agent.
-        options: of the policy; of an agent, its checksum.
+        training_seed: training seed, for an agent.
+        options: options of the policy; of an agent, its checksum.
         seconds: time that it took for the decisions of all its episodes [s].
         values: a row for each (seed, episode) of the index, a column for each metric, "bound" and "gap".
     """

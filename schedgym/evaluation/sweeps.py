@@ -107,10 +107,10 @@ class SweepSpec:
     """The specification of a sweep.
 
     Attributes:
-        name: of the sweep.
+        name: name of the sweep.
         experiments: one at least.
-        seeds: of the workloads, below EVALUATION_SEEDS; the same in every setting.
-        episodes: of each seed.
+        seeds: seeds of the workloads, below EVALUATION_SEEDS; the same in every setting.
+        episodes: number of episodes of each seed.
         chunk: episodes that are run and stored at once; None: all of a seed.
     """
 

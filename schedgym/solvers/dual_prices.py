@@ -620,7 +620,7 @@ def solve_slot(n: int, rows: Any, work: DualScratch, prices: Floats, x: Floats) 
     Args:
         n: jobs.
         rows: the jobs: any named tuple with the fields of :class:`SlotJobs`.
-        work: of :func:`make_dual_scratch`.
+        work: work space of :func:`make_dual_scratch`.
         prices: [m] written.
         x: [>= n] written.
 

@@ -154,7 +154,7 @@ def load_network(
         demand: [>= jobs, K] tasks; the kinds with tasks have a site.
         sites: [K, A] available sites; -1 pads.
         slots: [M].
-        scale: of :func:`unit_scale`.
+        scale: units in a slot, from :func:`unit_scale`.
         jobs: number of rows of ``demand`` that count.
         net: made for as many jobs, kinds, sites, and groups with tasks, or more.
     """
@@ -654,7 +654,7 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
             aggregates in slots, ``flow`` an allocation that has them.
         jobs: number of jobs.
         width: A, sites at most per group.
-        scale: of :func:`unit_scale`.
+        scale: units in a slot, from :func:`unit_scale`.
 
     Returns:
         0, or 1 if the floors admit no allocation.
@@ -1087,7 +1087,7 @@ def water_filling(capacity: npt.ArrayLike, demand: npt.ArrayLike) -> Floats:
     """Max-min fair shares of one resource, or of several, each by itself (IMF).
 
     Args:
-        capacity: of the resource, a number; or of each resource [M].
+        capacity: capacity of the resource, a number; or of each resource [M].
         demand: [J], or [J, M].
 
     Returns:

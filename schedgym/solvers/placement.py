@@ -855,11 +855,11 @@ def _anneal(
     """Improve a child by a few steps of simulated annealing; return the next state and the child's score.
 
     Args:
-        state: of the random numbers.
+        state: state of the random numbers.
         job: the job to be planned.
         equal: evaluate by equal shares.
         temperature: [s].
-        score: of the child.
+        score: score of the child.
         child: [tasks] changed.
         other: [tasks] work space.
         scratch: work space.
@@ -1039,7 +1039,7 @@ def plan_genetic(
         anneal: GSA.
         size: size of the population, at least 2 (the paper gives none: 30).
         generations: number of generations (the paper gives none: 60).
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         population: work space made for ``size``.
         placement: [tasks] is written.
         vcpu: [tasks] is written.

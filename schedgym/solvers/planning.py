@@ -45,7 +45,7 @@ class Plan(NamedTuple):
         placement: [tasks] server of each task.
         vcpu: [tasks] vCPU of each task.
         jct: completion time [s].
-        energy: in vCPU seconds.
+        energy: energy in vCPU seconds.
     """
 
     placement: Places
@@ -118,12 +118,12 @@ class Planner:
 
         Args:
             first: row of the job's first task.
-            tasks: of the job.
+            tasks: number of tasks of the job.
             load: [rows] vCPU seconds.
             efficiency: [rows, M].
             limits: [R] B_k, in vCPU.
             energy_cap: E_MAX, in vCPU seconds.
-            seed: of the genetic planners.
+            seed: seed of the genetic planners.
 
         Returns:
             The completion time [s]; inf if there is no plan.
@@ -174,7 +174,7 @@ def plan(
         energy_cap: E_MAX, in vCPU seconds.
         planner: one of :data:`PLANNERS`.
         allocation: "optra", or "equal-share" of min-min, mm-ga and gsa.
-        seed: of mm-ga and gsa.
+        seed: seed of mm-ga and gsa.
 
     Returns:
         The plan; None if the planner finds none within the energy cap with a finite completion time.

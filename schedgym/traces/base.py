@@ -110,8 +110,8 @@ class Trace:
             "machine: " count rows of the file of machines. Formats of events count tasks instead, and
             rows where they are malformed.
         files: the files that were read.
-        unit: of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then all
-            four arrays of sizes are such shares, per resource).
+        unit: unit of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then
+            all four arrays of sizes are such shares, per resource).
         filled: what was missing and stands as 0 -> in how many of the kept tasks.
         job: number of the job that each task belongs to; [N], empty where the format knows no jobs of tasks.
 
@@ -227,7 +227,7 @@ class Format:
     """A trace format: what a reader's module exports as ``FORMAT``.
 
     Attributes:
-        name: as given to ``read_trace(format=...)``.
+        name: name for ``read_trace(format=...)``.
         help: one line: what it is, and where it is published.
         recognises: returns True if the first line of a file (without its end) may be this format's.
         read: called as ``read(path, nodes, on_error=..., limit=...)``.
@@ -244,8 +244,8 @@ class Column:
     """A column of numbers in a trace file.
 
     Attributes:
-        name: in the header, or in messages where the format has none.
-        unit: of its numbers; "" for those that only name or count something.
+        name: name in the header, or in messages where the format has none.
+        unit: unit of its numbers; "" for those that only name or count something.
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
         optional: True if a field may be empty; it is then read as NaN.
         whole: True if only whole numbers are valid.
@@ -299,7 +299,7 @@ class Layout:
 
     Attributes:
         columns: those to read; each row is a tuple of floats in this order.
-        names: of all columns, for formats without a header; None: the first line names them, in any order.
+        names: names of all columns, for formats without a header; None: the first line has them.
         delimiter: between fields; None: any run of blanks.
         comment: lines that start with it are no rows ("": none).
     """
@@ -314,7 +314,7 @@ class Rows:
     """Columns of numbers that grow row by row, in 8 bytes a number.
 
     Args:
-        names: of the columns.
+        names: names of the columns.
     """
 
     def __init__(self, *names: str) -> None:
@@ -457,7 +457,7 @@ def read_machines(
 
     Args:
         nodes: the file; None: there are none.
-        columns: of processors and of memory.
+        columns: columns of processors and of memory.
         on_error: "raise" or "skip".
         scales: one core and one GiB, in the file's units.
 
