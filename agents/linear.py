@@ -179,7 +179,7 @@ class Scorer:
         return found | {"context": list(self.encoder.context_columns)}
 
     def start(self, seed: int = 0) -> F4:
-        """The parameters with which a training starts: the skip connection alone decides.
+        """The parameters at the start of a training, with which the skip connection alone decides.
 
         First-layer weights are drawn, so that the hidden units differ; their output weights are 0.
         """

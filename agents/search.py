@@ -256,7 +256,7 @@ class _Search:
             raise InvalidParameter(f"{record.path.name}: the search is not repeated as it was: {why}")
 
     def stopped(self) -> str | None:
-        """Why the search ends here; None: it goes on."""
+        """The reason for which the search ends here; None: it goes on."""
         if len(self.fitness) >= self.options.generations:
             return "generations"
         record = self.record

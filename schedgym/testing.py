@@ -6,7 +6,7 @@
     check_vector_parity("schedgym/QueueDelay-v0", view="pick", tasks=20)
     check_policy("queue-delay/bf-exec", tasks=20)
 
-Each raises AssertionError that says what was expected and what was met.
+Each raises an AssertionError that says what was expected and what was found.
 
 The checks know a problem by its descriptor, its modules ``metrics`` and ``workload``, and these conventions:
 
@@ -277,7 +277,7 @@ def _simulator(env: gym.Env[Any, Any]) -> Simulator:
 
 
 def _rows(env: gym.Env[Any, Any]) -> int | None:
-    """How many leading rows of the next action count; None if it is no array of real numbers."""
+    """The number of leading rows of the next action that count; None if it is no array of real numbers."""
     simulator = _simulator(env)
     return int(simulator.rows[0]) if simulator.continuous else None
 
@@ -327,7 +327,7 @@ class _Case:
         return gym.make(self.id, disable_env_checker=True, **{**self.parameters, **overrides})
 
     def twin(self, **overrides: Any) -> gym.Env[Any, Any]:
-        """As :meth:`make`, leaving out overrides that the problem does not know."""
+        """Make an environment as :meth:`make` does, without overrides that the problem does not know."""
         return self.make(**{name: v for name, v in overrides.items() if name in self.known})
 
     @property

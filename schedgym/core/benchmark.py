@@ -1,6 +1,6 @@
-"""Benchmark and Growth: what ``schedgym bench`` measures, as a problem's module ``bench`` lists it.
+"""Benchmark and Growth: the measurements of ``schedgym bench``, which a problem's module ``bench`` lists.
 
-The module has ``CASES``, and in ``GROWTH`` what can grow.
+The module has the benchmarks in ``CASES``, and the quantities that can grow in ``GROWTH``.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class _NoEnvironment:
 class _InlinedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
     """Code that is linked into kernels and never called by itself: no machine code is made of it.
 
-    Half of the time that a kernel of thirty helpers takes to compile would go there.
+    Making it would take half of the time in which a kernel of thirty helpers is compiled.
     """
 
     codegen = _NoEnvironment()
@@ -155,7 +155,7 @@ class _InlinedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
 
 @_register_pass(mutates_CFG=False, analysis_only=True)
 class _InlineOnly(_LoweringPass):  # type: ignore[misc]
-    """Let what follows lower the function into an :class:`_InlinedLibrary`."""
+    """Let the passes that follow lower the function into an :class:`_InlinedLibrary`."""
 
     _name = "schedgym_inline_only"
 

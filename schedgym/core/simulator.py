@@ -202,7 +202,7 @@ class Simulator(ABC):
         return {}
 
     def _initialise(self) -> None:  # noqa: B027  (most problems need none)
-        """Write what arrays hold from the start, and let zero-copy observations be the state's own arrays."""
+        """Write the initial values of arrays, and let zero-copy observations be the state's own arrays."""
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
         """Return the buffers that make up the observation, by name, each [B, ...].
@@ -383,7 +383,7 @@ class Simulator(ABC):
             self._resume(command)
 
     def _begin_prepared(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8] | None:
-        """Begin with what is prepared; returns the command if it has to be resumed."""
+        """Begin the prepared episodes; return the command if it has to be resumed."""
         command = np.multiply(mask, BEGIN, dtype=np.int8)
         return command if self.kernels[-1](self.table, self.toolboxes[0], command) == SHORT else None
 

@@ -28,7 +28,7 @@ def count_windows(wanted: int | str, known: int, what: str = "jobs") -> tuple[in
     Args:
         wanted: jobs of an episode; "all": as many as the trace has.
         known: jobs of the trace.
-        what: the name of the parameter, and what the trace has.
+        what: name of the parameter, and of the things that the trace has.
 
     Raises:
         InvalidParameter: when the trace is shorter than a window.

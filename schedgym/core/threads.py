@@ -130,7 +130,7 @@ class Workers:
             meanwhile: called in this thread when the others have begun; must not use the arrays they change.
 
         Returns:
-            the sum of what ``advance`` returned, or its least number if that is negative.
+            the sum of the results of ``advance``, or the least of them if that is negative.
         """
         if self.process != os.getpid():
             self._start()

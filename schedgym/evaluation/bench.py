@@ -1,4 +1,4 @@
-"""Speed of environments and policies: what ``schedgym bench`` measures and prints.
+"""Speed of environments and policies: the measurements and the output of ``schedgym bench``.
 
 The module ``bench`` of each problem lists the benchmarks. They run in one process on one core (but for the
 vector environments that are said to have threads), over several whole episodes: environments that start

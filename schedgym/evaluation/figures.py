@@ -625,7 +625,7 @@ def _pieces(
 def _stacked(
     rows: list[int], row: npt.NDArray[np.int64], lanes: list[int]
 ) -> tuple[dict[int, float], dict[int, int], float]:
-    """Where each row begins, how many lanes it has, and where the last one ends."""
+    """The begin of each row, its number of lanes, and the end of the last row."""
     depth = dict.fromkeys(rows, 1)
     for r, lane in zip(row.tolist(), lanes, strict=True):
         depth[r] = max(depth[r], lane + 1)

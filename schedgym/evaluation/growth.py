@@ -1,4 +1,4 @@
-"""How the time of an episode grows with its size: what ``schedgym bench --growth`` measures and prints.
+"""Growth of an episode's time with its size: the measurements and the output of ``schedgym bench --growth``.
 
 The problems' modules ``bench`` list in ``GROWTH`` which sizes grow, with the exponents that the algorithms
 lead one to expect. A policy's time is that of its decisions; the environment's is the rest: reset, steps,

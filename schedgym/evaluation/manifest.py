@@ -38,7 +38,7 @@ def make_manifest(
     Returns:
         ``command``, ``date`` (UTC, ISO 8601), ``versions`` (schedgym, python and libraries; None where one is
         not installed), ``git`` ({"commit", "modified"} of the source tree, None if there is none), ``seeds``,
-        ``parameters``, ``machine`` (platform, cpu, cores), and what ``more`` names.
+        ``parameters``, ``machine`` (platform, cpu, cores), and the entries of ``more``.
     """
     return {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]] if command is None else command),

@@ -344,7 +344,7 @@ class _Drawing:
         }
 
     def _places(self, axes: Any, name: str, values: list[Any]) -> dict[Any, float]:
-        """Where the settings stand on the x axis: by value if they are numbers, else side by side."""
+        """Positions of the settings on the x axis: by value if they are numbers, else side by side."""
         self.logarithmic = False
         ticker = require("matplotlib.ticker")
         numbers = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)

@@ -63,7 +63,7 @@ DIGITS = 9  # of the numbers of a figure
 
 
 class Which(TypedDict, total=False):
-    """Which episodes are played again, for their schedules: keyword arguments of :func:`write_report`.
+    """The choice of the episodes whose schedules are shown: keyword arguments of :func:`write_report`.
 
     Attributes:
         policy: label of the policy whose schedule is shown, where it was run; None: the best one's, and the

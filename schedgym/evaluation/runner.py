@@ -394,7 +394,7 @@ def progress_bar(total: int, show: bool | None) -> Iterator[Callable[[int], None
 
 
 class How(TypedDict, total=False):
-    """How an evaluation is done: keyword arguments of :func:`evaluate` and :func:`sweep`.
+    """The conditions of an evaluation: keyword arguments of :func:`evaluate` and :func:`sweep`.
 
     Attributes:
         parameters: parameters of the environment.
@@ -562,7 +562,7 @@ class _Runs:
     distinct: list[int] = dataclasses.field(default_factory=list)
 
     def plan(self, settings: Sequence[Mapping[str, Any]], processes: int) -> list[Job]:
-        """Jobs of about equal size for so many processes; what cannot run is refused here."""
+        """Make jobs of about equal size for so many processes; raises an error if something cannot run."""
         run = uuid.uuid4().hex
         jobs: list[Job] = []
         for index, own in enumerate(settings):
@@ -590,7 +590,7 @@ class _Runs:
     ) -> tuple[int, int]:
         """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
 
-        Refuses what cannot run (parameters, policies in their view) up front.
+        Raises an error for parameters, or for policies in their view, that cannot run.
         """
         first: dict[str, Any] = {}
         if self.files:
@@ -613,7 +613,7 @@ class _Runs:
 
 
 def count_processes(n_jobs: int) -> int:
-    """How many processes ``n_jobs`` means; -1: one per core."""
+    """The number of processes that ``n_jobs`` means; -1: one per core."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise InvalidParameter(f"n_jobs: must be a number of processes, or -1 for all cores, got {n_jobs!r}")
     return 1 if n_jobs == 1 else int(require("joblib").effective_n_jobs(n_jobs))

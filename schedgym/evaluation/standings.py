@@ -62,7 +62,8 @@ class Entry:
         mean, middle: mean and interquartile mean of the objective.
         gap: distance of the mean from the bound, in the objective's unit; from 0.
         relative_gap: the gap over the mean bound.
-        difference, relative: to the reference on the same episodes; nan for the reference itself.
+        difference, relative: difference to the reference on the same episodes, absolute and as a share of
+            the reference's mean; nan for the reference itself.
         won, tied: shares of the episodes in which it is better than the reference, or equal.
         ratios: factors to the best of each episode, shaped as ``table``; None if a value is negative.
     """
@@ -90,7 +91,7 @@ class Entry:
 
     @property
     def episodes(self) -> int:
-        """How many episodes every training ran."""
+        """The number of episodes that every training ran."""
         return int(self.complete.sum())
 
 

@@ -288,7 +288,7 @@ def two_level_interval(
 
 
 def performance_ratios(table: F8, better: str = "min") -> F8:
-    """By what factor each policy is worse than the best one of the episode (Dolan and Moré 2002).
+    """The factor by which each policy is worse than the best one of the episode (Dolan and Moré 2002).
 
     Args:
         table: values >= 0 of a metric, [episodes, policies]; nan: not run.

@@ -76,7 +76,7 @@ def canonical(data: Any) -> str:
     """JSON text that is the same for equal data.
 
     Raises:
-        TypeError, ValueError: for what is no JSON data.
+        TypeError, ValueError: for data that JSON cannot represent.
     """
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -323,7 +323,7 @@ class ResultsStore:
             policy_seconds: the part of it for the policy's decisions [s].
 
         Returns:
-            what failed: lines of text.
+            messages on what failed, one line each.
 
         Raises:
             InvalidStore: if it cannot be written, or episodes of it are there already.

@@ -1,6 +1,6 @@
 """Sweeps: ids x parameters x policies x seeds, run to the end however often they are cut off.
 
-A specification says in YAML, or in Python, what is run:
+A specification lists the runs in YAML, or in Python:
 
 ```yaml
 name: load
@@ -464,7 +464,7 @@ def run_sweep(
         the numbers of units run and skipped, and the units that failed: an error in one ends no sweep.
 
     Raises:
-        UnknownName, InvalidParameter: for what cannot run; before anything runs.
+        UnknownName, InvalidParameter: for a specification that cannot run; raised before anything runs.
         InvalidStore: if the store cannot be written, or holds other results under the same labels.
     """
     began = time.monotonic()

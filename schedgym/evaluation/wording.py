@@ -1,4 +1,4 @@
-"""How values, spaces and ranges are written, in tables and on pages alike, and where they are printed."""
+"""Texts for values, spaces and ranges, the same in tables and on pages, and the console they go to."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def _clear(load: Floats, curvature: Floats) -> None:
 
 @pure_kernel
 def _respond(n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats) -> None:
-    """Set what the jobs buy at the prices, x [n], ``work.bend`` [n], the loads and the Hessian of the dual.
+    """Set the jobs' response x [n] to the prices, ``work.bend`` [n], the loads and the Hessian of the dual.
 
     ``bent`` is the curvature of linear jobs.
     """

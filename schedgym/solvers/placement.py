@@ -3,14 +3,14 @@
 A job has tasks with loads [vCPU s at efficiency 1]; on server j task i takes Leq = load / efficiency vCPU
 seconds and as much energy. Groups of servers limit what the job may use: B_k vCPU in group k. With the
 allocation of Eq. 16 a group takes T_k = (sum of Leq in it) / B_k, a task as long as the slowest of its
-server's groups, and the job max T_k. With equal shares (what the paper's rivals seem to be evaluated by) a
+server's groups, and the job max T_k. With equal shares (by which the paper seems to evaluate the rivals) a
 task gets min_k B_k / (tasks in k), and the job's time is again the largest of one number per group,
 (largest Leq in k) / (B_k / tasks in k). So a move changes the numbers of two servers' groups only.
 
 The helpers are inlined into kernels and take a job as rows ``first`` to ``first + tasks`` of ``load`` and
 ``efficiency``; ``placement`` is indexed from 0. Sums run over the tasks in index order and are made anew
-after every move (some 0.1 us), so that what a search does next depends on the placement alone, not on how
-it got there. E <= E_MAX means E <= E_MAX (1 + 1e-12) throughout.
+after every move (some 0.1 us), so that the next step of a search depends on the placement alone, not on the
+moves before it. E <= E_MAX means E <= E_MAX (1 + 1e-12) throughout.
 
 Source: shi2017: Eq. 16 (OptRA), Algorithms 1 (TaPRA), 2 (REC), 3 (local search), TaPRA-fast, and the rivals
 Min-Min, MM-GA and GSA of section 6.
@@ -576,7 +576,7 @@ def _move_that_helps(
 def _move_that_harms_least(
     job: Job, jct: float, equal: bool, placement: Places, scratch: PlanScratch
 ) -> tuple[int, int]:
-    """Where no move helps: the first move to a more efficient server that lengthens the job's time least.
+    """If no move helps: the first move to a more efficient server that lengthens the job's time least.
 
     The first move that leaves the time unchanged ends the search. Returns -1, -1 if every task is on its most
     efficient server.

@@ -39,7 +39,7 @@ WORD = 2**64
 
 
 class Plan(NamedTuple):
-    """Where the tasks of a job run, and with how much.
+    """The servers and the vCPU of a job's tasks.
 
     Attributes:
         placement: [tasks] server of each task.

@@ -129,7 +129,7 @@ def _offer(j: int, i: int, k: int, net: TransportScratch) -> None:
 
 @pure_kernel
 def _add(j: int, i: int, amount: int, net: TransportScratch) -> None:
-    """Change the units of row j on server i, and what was known of the arcs there."""
+    """Change the units of row j on server i, and update the arcs there."""
     before = net.units[j, i]
     net.units[j, i] = before + amount
     if before == 0:

@@ -209,7 +209,7 @@ class JobTrace:
 
 
 def tasks_of(trace: Trace | JobTrace, needed: str) -> Trace:
-    """Return the trace; InvalidParameter says what is ``needed`` of tasks if it has jobs by their bytes."""
+    """Return a trace of tasks; for one of jobs raise InvalidParameter, which says what is ``needed``."""
     if isinstance(trace, Trace):
         return trace
     raise InvalidParameter(
@@ -228,7 +228,7 @@ class Format:
 
     Attributes:
         name: name for ``read_trace(format=...)``.
-        help: one line: what it is, and where it is published.
+        help: one line on the format and the place where it is published.
         recognises: returns True if the first line of a file (without its end) may be this format's.
         read: called as ``read(path, nodes, on_error=..., limit=...)``.
     """
@@ -295,7 +295,7 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How a text table is written.
+    """The layout of a text table.
 
     Attributes:
         columns: those to read; each row is a tuple of floats in this order.
@@ -429,7 +429,7 @@ class Table:
             raise TraceFormatError(self.path, self.line, "", str(error)) from None
 
     def _places(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Where each column stands in a row."""
+        """The position of each column in a row."""
         for column in self.layout.columns:
             if names.count(column.name) != 1:
                 times = names.count(column.name)
