@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from schedgym.agents.linear import ScorerOptions
 from schedgym.agents.options import EvaluationOptions, ImitationOptions, NetworkOptions, PPOOptions
+from schedgym.agents.scorer import ScorerOptions
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import parse_yaml, placed, read_yaml

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from schedgym.agents import tokens
 from schedgym.agents.files import Agent, InvalidAgentFile, load_agent, load_pretrained, strip
-from schedgym.agents.linear import Scorer, ScorerOptions
 from schedgym.agents.options import NetworkOptions
+from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.views import Layout, layout_of
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem

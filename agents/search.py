@@ -30,9 +30,9 @@ import numpy.typing as npt
 
 from schedgym.agents.config import Config
 from schedgym.agents.files import describe, strip
-from schedgym.agents.linear import Scorer, statistics_of
 from schedgym.agents.record import TrainingRecord
 from schedgym.agents.rollout import make_simulator, play_episodes
+from schedgym.agents.scorer import Scorer, statistics_of
 from schedgym.agents.views import layout_of
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter
