@@ -43,7 +43,7 @@ def run(
 ) -> None:
     """Schedule one workload by one policy, and print the metrics.
 
-    With --json, the file also has the start, the end and the place of every job.
+    With --json, the file also has the outcome of every job.
     """
     from schedgym.core.policy import make_policy, resolve_policy_name
     from schedgym.core.workload_files import load_workload

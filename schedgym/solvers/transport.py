@@ -35,7 +35,7 @@ __all__ = [
 
 
 FORBIDDEN = 1 << 62  # linear cost of an arc that no unit may take
-STALE, NOBODY = -2, -1  # the cheapest row of an arc: to be found again, none
+STALE, NONE = -2, -1  # the cheapest row of an arc: to be found again, none
 
 
 class TransportScratch(NamedTuple):
@@ -84,7 +84,7 @@ def _latest(j: int, i: int, net: TransportScratch) -> int:
 def _find_entry(i: int, n: int, net: TransportScratch) -> None:
     """The row that puts a further unit on server i most cheaply."""
     best = FORBIDDEN
-    row = NOBODY
+    row = NONE
     for j in range(n):
         if net.left[j] > 0 and net.linear[j, i] != FORBIDDEN:
             cost = net.base[j] + net.linear[j, i] + net.slope[j] * net.units[j, i]
@@ -99,7 +99,7 @@ def _find_entry(i: int, n: int, net: TransportScratch) -> None:
 def _find_move(i: int, k: int, net: TransportScratch) -> None:
     """The row that changes a unit from server i to server k most cheaply."""
     best = FORBIDDEN
-    row = NOBODY
+    row = NONE
     for x in range(net.hosted[i]):
         j = net.holders[i, x]
         if net.linear[j, k] != FORBIDDEN:
@@ -330,7 +330,7 @@ def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch
     queue = net.queue
     for node in range(servers + 2):
         parent[node] = STALE
-    parent[i] = NOBODY
+    parent[i] = NONE
     queue[0] = i
     head = 0
     tail = 1
