@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from schedgym.agents.linear import ScorerOptions
 from schedgym.agents.options import EvaluationOptions, ImitationOptions, NetworkOptions, PPOOptions
+from schedgym.agents.scorer import ScorerOptions
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import parse_yaml, placed, read_yaml
@@ -91,20 +91,20 @@ _SECTIONS: dict[str, tuple[type[Parameters], tuple[str, ...]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """A training.
+    """The configuration of a training.
 
     Attributes:
         id: environment id.
         algorithm: one of ALGORITHMS.
         view: action view.
-        parameters: of the environment, as far as they differ from the id's; observation="features" is added.
-        seed: of the training.
+        parameters: those of the environment that differ from the id's; observation="features" is added.
+        seed: seed of the training.
         steps: environment steps of a training with gradients.
         num_envs: environments of a training with gradients.
         checkpoint: steps (cma: generations) from one checkpoint to the next.
-        scorer, search: of algorithm cma.
-        network, ppo, evaluation: of the algorithms with gradients.
-        imitation: the same; None: no cloning.
+        scorer, search: options of algorithm cma.
+        network, ppo, evaluation: options of the algorithms with gradients.
+        imitation: options of cloning, for the algorithms with gradients; None: no cloning.
 
     Raises:
         UnknownName, InvalidParameter: naming the field.
@@ -155,7 +155,7 @@ class Config:
         return {**self.parameters, "view": self.view, "observation": "features"}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, of which :func:`make_config` makes an equal configuration."""
+        """Return plain data from which :func:`make_config` makes an equal configuration."""
         data: dict[str, Any] = {"id": self.id, "algorithm": self.algorithm, "view": self.view}
         data |= {"parameters": _plain(self.parameters), "seed": self.seed}
         if self.algorithm in _GRADIENT:
@@ -171,7 +171,7 @@ class Config:
 
 @contextlib.contextmanager
 def _named(section: str) -> Iterator[None]:
-    """Errors about a field name its section, too."""
+    """Let errors about a field name its section, too."""
     try:
         yield
     except UnknownName as error:
@@ -230,7 +230,7 @@ def make_config(data: Mapping[str, Any]) -> Config:
 
 
 def _change(given: dict[str, Any], name: str, text: str) -> None:
-    """Set "field" or "section.field" to what the text says."""
+    """Set "field" or "section.field" to the value of the text."""
     section, _, field = name.rpartition(".")
     if not section:
         given[field] = parse_yaml(text, name)
@@ -247,7 +247,7 @@ def load_config(path: str | Path, changes: Mapping[str, str] | None = None) -> C
     """The configuration in a YAML file.
 
     Args:
-        path: of the file, or the name of one that is shipped.
+        path: path of the file, or name of a shipped configuration.
         changes: "field", "section.field" or "parameters.name" -> value as text (of a command line).
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a small scorer sees: named columns made from the tokens of an observation.
+"""The input of a small scorer: named columns made from the tokens of an observation.
 
 A problem's module ``tokens`` says which columns its tokens have (:mod:`schedgym.core.tokens`). Columns of a
 token depend on the token, on tokens that it is paired with, and on sums over all tokens, so a permutation of
@@ -49,12 +49,12 @@ class Encoder:
     """Makes columns of one layout.
 
     Args:
-        layout: of the environment.
+        layout: layout of the environment.
         context: one of CONTEXTS.
 
     Attributes:
         columns: names of the columns of each segment with tokens; () for the others.
-        context_columns: names of what depends on the whole observation.
+        context_columns: names of the columns that depend on the whole observation.
     """
 
     def __init__(self, layout: Layout, context: str = "pooled") -> None:
@@ -87,8 +87,8 @@ class Encoder:
         """The wanted tokens of segment ``index``.
 
         Args:
-            index: of a segment with tokens.
-            observation: of a batch, [B, ...].
+            index: number of a segment with tokens.
+            observation: a batch of observations, [B, ...].
             wanted: [B, count].
         """
         env, slot = np.nonzero(wanted)
@@ -101,11 +101,11 @@ class Encoder:
         return Rows(env, slot, x)
 
     def context(self, observation: Observation, rows: Sequence[Rows | None]) -> F4:
-        """What depends on the whole observation, [C, B].
+        """The columns that depend on the whole observation, [C, B].
 
         Args:
-            observation: of a batch.
-            rows: of each segment (None: of a segment without tokens); their means are 0 where there are none.
+            observation: a batch of observations.
+            rows: rows of each segment, None for one without tokens; their means are 0 where there are none.
         """
         whole = observation["globals"]
         count = len(whole)

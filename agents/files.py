@@ -1,8 +1,8 @@
-"""Agent files: arrays of weights and a JSON text that says what they are, under one SHA-256.
+"""Agent files: arrays of weights and a JSON text that describes them, under one SHA-256.
 
 A file is a numpy archive (.npz) with the arrays, the text, and the checksum of both. Nothing in it is ever
-executed or unpickled. It says which environment id and which action view the agent is for, and does not load
-in another.
+executed or unpickled. It names the environment id and the action view of the agent, and does not load for
+another.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class InvalidAgentFile(SchedgymError, ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-    """What an agent file holds.
+    """The content of an agent file.
 
     Attributes:
         weights: name -> array.
@@ -80,7 +80,7 @@ class Agent:
             ``network`` (form and sizes), ``config`` (of the training), ``versions``, ``command``,
             ``training`` (seeds, seconds, curve, ...).
         sha256: checksum of both.
-        name: of the file, without its suffix.
+        name: name of the file, without its suffix.
 
     Raises:
         InvalidAgentFile: if something is missing in ``metadata``, or a weight is not a finite number.
@@ -130,7 +130,7 @@ class Agent:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what a training depends on."""
+    """Versions of the libraries that a training depends on."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -155,10 +155,10 @@ def describe(
     """The metadata of an agent file.
 
     Args:
-        config: of the training.
+        config: configuration of the training.
         network: form and sizes.
-        training: how it went: seeds, seconds, curve, ...
-        command: that repeats it.
+        training: facts about it: seeds, seconds, curve, ...
+        command: command that repeats it.
     """
     data = config.to_dict()
     return {
@@ -182,10 +182,10 @@ def write_atomically(path: str | Path, arrays: Arrays) -> None:
 
 
 def checkpoint_path(path: str | Path) -> Path:
-    """Where the checkpoints of a training stand that will write the agent file ``path``: beside it.
+    """The checkpoint file of the training that will write the agent file ``path``; it stands beside it.
 
     Raises:
-        InvalidParameter: if ``path`` cannot become an agent file: found before the training, not after it.
+        InvalidParameter: if ``path`` cannot become an agent file; checked before the training, not after it.
     """
     path = Path(path)
     if path.suffix == CHECKPOINT:
@@ -206,7 +206,7 @@ def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -
     """Write an agent file.
 
     Args:
-        path: of the file; its folder must exist.
+        path: path of the file; its folder must exist.
         weights: name -> array of numbers.
         metadata: see :class:`Agent`; JSON data.
 
@@ -249,7 +249,7 @@ def load_agent(path: str | Path, id: str | None = None, view: str | None = None)
     """Read an agent file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         id: the environment id that the agent is to act in; None: its own.
         view: the action view that it is to act in; None: its own.
 

@@ -35,16 +35,16 @@ HELD_BACK = 0.1  # share of the decisions that tell how well the others were lea
 
 @dataclasses.dataclass(frozen=True)
 class Demonstration:
-    """The decisions of a policy, one after the other, and what a network would have seen.
+    """The decisions of a policy, one after the other, and the observations of a network at each of them.
 
     Attributes:
-        layout: of the view.
+        layout: layout of the view.
         observations: name -> array [T, ...] ("features").
-        targets: of kind choice and pairs the index of the score that the decision is, int64 [T]; of kind
-            scores the action, float32 [T, size].
+        targets: for kinds choice and pairs, the index of the score that makes the decision, int64 [T]; for
+            kind scores the action, float32 [T, size].
         rewards: float32 [T].
         starts: the first decision of each episode, int64 [episodes].
-        metrics: of each episode.
+        metrics: metrics of each episode.
     """
 
     layout: Layout
@@ -97,9 +97,9 @@ def demonstrate(
     Args:
         id: environment id.
         policy: name (full or short), or an object.
-        episodes: how many.
-        seed: of the environment, and of the policy's random numbers.
-        parameters: of the environment, ``view`` among them; what ``observation`` says is ignored.
+        episodes: number of episodes.
+        seed: seed of the environment, and of the policy's random numbers.
+        parameters: parameters of the environment, ``view`` among them; what ``observation`` says is ignored.
 
     Raises:
         InvalidParameter: if the policy cannot act in the view.
@@ -153,11 +153,11 @@ def _target(layout: Layout, action: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Cloning:
-    """How a cloning went.
+    """The result of a cloning.
 
     Attributes:
         losses: mean loss of the actor in each epoch.
-        agreement: share of the decisions held back that are the policy's (of scores: whose first is).
+        agreement: share of the decisions held back that equal the policy's (for scores: in the largest).
         decisions: number of decisions that were learned from.
     """
 
@@ -183,9 +183,9 @@ def clone(
 
     Args:
         network: a policy of :mod:`schedgym.agents.networks`; changed.
-        demonstration: in its view.
+        demonstration: a demonstration in its view.
         options: number of passes, learning rate; whether the critic learns the returns.
-        seed: of the order of the samples.
+        seed: seed of the order of the samples.
         gamma: discount of the returns.
         scale: the critic's returns are divided by it.
     """

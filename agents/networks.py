@@ -38,13 +38,13 @@ class TokenExtractor(_Extractor):  # type: ignore[misc]
     """The whole network of the actor, or of the critic, in the place of a features extractor.
 
     Args:
-        observation_space: of one environment.
-        layout: of its view.
+        observation_space: observation space of one environment.
+        layout: layout of its view.
         weights: name -> array, of both parts.
-        critic: which part.
+        critic: True for the critic's part, False for the actor's.
 
-    The actor gives scores [B, size], of a Box followed by which of them belong to a token (0 or 1) [B, size];
-    the critic gives values [B, 1].
+    The actor gives scores [B, size], for a Box followed by flags [B, size] that are 1 for scores of a token
+    that is there, else 0; the critic gives values [B, 1].
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TokenExtractor(_Extractor):  # type: ignore[misc]
 
 
 class _Base(_Distribution):  # type: ignore[misc]
-    """What stable-baselines3 asks of a distribution and a policy of tokens never calls."""
+    """The methods that stable-baselines3 requires of a distribution and a policy of tokens never calls."""
 
     def proba_distribution_net(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
@@ -169,7 +169,7 @@ class _Scores(_Base):
 
 
 class _Parts(_Module):  # type: ignore[misc]
-    """In the place of the layers between features and heads: there are none."""
+    """Stands in the place of the layers between features and heads, of which there are none."""
 
     def forward_actor(self, features: Tensor) -> Tensor:
         return features
@@ -179,11 +179,11 @@ class _Parts(_Module):  # type: ignore[misc]
 
 
 class _TokenPolicy:
-    """What both policies share; comes before the class of stable-baselines3.
+    """The common part of both policies; it comes before the class of stable-baselines3 among the bases.
 
     Args:
-        observation_space: of one environment, with ``observation="features"``.
-        action_space: of one environment.
+        observation_space: observation space of one environment, with ``observation="features"``.
+        action_space: action space of one environment.
         lr_schedule: progress that remains (1 to 0) -> learning rate.
         problem: name of the problem.
         view: name of the view.
@@ -248,7 +248,7 @@ class _TokenPolicy:
 
     @property
     def layout(self) -> Layout:
-        """Which score belongs to what."""
+        """The layout of the scores: what each of them belongs to."""
         return self.pi_features_extractor.layout  # type: ignore[attr-defined]
 
     @property

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from schedgym.agents import tokens
 from schedgym.agents.files import Agent, InvalidAgentFile, load_agent, load_pretrained, strip
-from schedgym.agents.linear import Scorer, ScorerOptions
 from schedgym.agents.options import NetworkOptions
+from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.views import Layout, layout_of
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
@@ -37,7 +37,7 @@ class AgentPolicy:
     """A trained agent as a policy; deterministic.
 
     Args:
-        agent: of an agent file.
+        agent: content of an agent file.
         name: None: the file's.
 
     Attributes:
@@ -59,12 +59,12 @@ class AgentPolicy:
     def acting_parameters(self, id: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters under which it acts where ``given`` are those of an evaluation of ``id``.
 
-        It sees and acts in its own way (OWN), and in the details that are no part of the problem
-        (:attr:`~schedgym.core.tokens.Tokens.acting`) as it was trained where ``given`` says nothing of them.
+        The parameters in OWN are always the agent's own; those that are no part of the problem
+        (:attr:`~schedgym.core.tokens.Tokens.acting`) are as in its training where ``given`` leaves them out.
 
         Raises:
             InvalidParameter: for another id.
-            InvalidAgentFile: if this version refuses what it was trained with.
+            InvalidAgentFile: if this version refuses the parameters of its training.
         """
         self.agent.check(id)
         try:
@@ -140,7 +140,7 @@ def make_agent(source: str | Path | Agent, id: str) -> AgentPolicy:
     """The policy of an agent.
 
     Args:
-        source: "pretrained", the path of an agent file, or what it holds.
+        source: "pretrained", the path of an agent file, or the content of one.
         id: the environment id in which it is to act.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a training has come to so far, in memory and in its checkpoint, whichever algorithm it is of.
+"""The state of a training, in memory and in its checkpoint, for every algorithm.
 
 A checkpoint is a numpy archive of arrays and one JSON text; it holds no code.
 """
@@ -34,13 +34,13 @@ class TrainingRecord(Generic[P]):
     """The validations of a training, the best weights, and where its checkpoint is.
 
     Args:
-        config: of the training.
+        config: configuration of the training.
         checkpoint: file; None: there is none.
         point: class of the validations, a dataclass of numbers.
 
     Attributes:
         curve: the validations.
-        best_index: of the one whose weights are kept.
+        best_index: index of the validation whose weights are kept.
         best: these weights.
     """
 
@@ -54,11 +54,11 @@ class TrainingRecord(Generic[P]):
 
     @property
     def seconds(self) -> float:
-        """Since the training began, without the time between a checkpoint and its resumption."""
+        """Seconds since the training began, without the time between a checkpoint and its resumption."""
         return time.perf_counter() - self._began
 
     def add(self, point: P, better: bool, weights: Callable[[], Arrays]) -> None:
-        """One more validation; its weights are kept if it is better, or the first."""
+        """Add a validation; its weights are kept if it is better, or the first."""
         self.curve.append(point)
         if better or not self.best:
             self.best_index, self.best = len(self.curve) - 1, weights()
@@ -67,8 +67,8 @@ class TrainingRecord(Generic[P]):
         """Write the checkpoint, if there is to be one.
 
         Args:
-            arrays: what the algorithm goes on from.
-            more: the same, as JSON data.
+            arrays: arrays of the algorithm's state.
+            more: the rest of its state, as JSON data.
         """
         if self.path is None:
             return
@@ -128,7 +128,7 @@ class TrainingRecord(Generic[P]):
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of sections named as "section.field"."""
+    """Flatten settings: a field of a section is named "section.field"."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
         section = isinstance(value, dict)

@@ -44,10 +44,10 @@ def play_episodes(
     """Play one episode in each environment.
 
     Args:
-        simulator: of B environments.
+        simulator: simulator of B environments.
         act: (batch of observations [B, ...], which environments still play [B]) -> actions [B, ...]. The
             observations are the live buffers: not to be kept.
-        seed: of all environments.
+        seed: seed of all environments.
         episodes: number of the episode that each plays, [B]; less than 0: it plays none.
 
     Returns:
@@ -90,10 +90,10 @@ def held_out(
     Args:
         id: environment id.
         act: batch of observations [n, ...] ("features"; live buffers, not to be kept) -> actions [n, ...].
-        episodes: how many.
-        seed: of the environment.
-        parameters: of the environment.
-        num_envs: how many at a time, at most.
+        episodes: number of episodes.
+        seed: seed of the environment.
+        parameters: parameters of the environment.
+        num_envs: most episodes at a time.
 
     Raises:
         InvalidAction: if an environment refuses an action.

@@ -30,9 +30,9 @@ import numpy.typing as npt
 
 from schedgym.agents.config import Config
 from schedgym.agents.files import describe, strip
-from schedgym.agents.linear import Scorer, statistics_of
 from schedgym.agents.record import TrainingRecord
 from schedgym.agents.rollout import make_simulator, play_episodes
+from schedgym.agents.scorer import Scorer, statistics_of
 from schedgym.agents.views import layout_of
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter
@@ -66,10 +66,10 @@ class Point:
     """One validation.
 
     Attributes:
-        generation: how many there have been.
+        generation: number of generations before it.
         seconds: since the start of the training.
         objective: mean over the validation episodes, in the objective's unit.
-        change: of the fitness from the start's: less than 0 is better.
+        change: change of the fitness from the start's; below 0 is better.
         sigma: spread of the search.
     """
 
@@ -82,15 +82,15 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """What a training came to.
+    """The result of a training.
 
     Attributes:
-        weights: of the agent file: the parameters, and the statistics of the columns.
+        weights: weights of the agent file: the parameters, and the statistics of the columns.
         curve: the validations; the first is the start.
-        best: the one whose parameters these are.
+        best: the validation whose parameters are kept.
         inputs: names of the columns that the scorer sees; see :attr:`Scorer.inputs`.
-        stopped: why it ended.
-        seconds: that it took.
+        stopped: the reason for its end.
+        seconds: time that it took [s].
         decisions: environment steps that were played.
     """
 
@@ -108,11 +108,11 @@ class Rollouts:
 
     Args:
         id: environment id.
-        parameters: of the environment.
+        parameters: parameters of the environment.
         num_envs: episodes played at a time.
 
     Attributes:
-        layout: of the scores.
+        layout: layout of the scores.
         objective: name of the objective.
         sign: 1 where less of it is better, else -1.
         decisions: environment steps that were played.
@@ -140,9 +140,9 @@ class Rollouts:
         Args:
             scorer: decides.
             thetas: parameters of the candidates [P, size]; P divides the number of environments.
-            seed: of the environments.
+            seed: seed of the environments.
             first: each candidate plays the episodes first, first + 1, ... of that seed.
-            watch: is shown the observations of each step, and which scores are wanted.
+            watch: called with the observations of each step, and the scores that are wanted.
 
         Returns:
             [P, episodes], in the objective's unit.
@@ -180,10 +180,10 @@ def search(
     """Train a scorer.
 
     Args:
-        config: of algorithm "cma".
+        config: a configuration with algorithm "cma".
         checkpoint: file that is rewritten every ``config.checkpoint`` generations (None: every one).
         resume: go on from that file if it is there.
-        report: is shown each validation.
+        report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
 
     Raises:
@@ -256,7 +256,7 @@ class _Search:
             raise InvalidParameter(f"{record.path.name}: the search is not repeated as it was: {why}")
 
     def stopped(self) -> str | None:
-        """Why the search ends here; None: it goes on."""
+        """The reason for which the search ends here; None: it goes on."""
         if len(self.fitness) >= self.options.generations:
             return "generations"
         record = self.record
@@ -288,7 +288,7 @@ class _Search:
         return self.decisions_before + self.training.decisions + self.validation.decisions
 
     def result(self) -> SearchResult:
-        """What the search came to."""
+        """The result of the search."""
         record, stopped = self.record, self.stopped()
         assert stopped is not None
         return SearchResult(
@@ -340,7 +340,7 @@ def _strategy(config: Config, scorer: Scorer, start: F4) -> Any:
 
 
 def metadata_of(config: Config, result: SearchResult, command: str) -> dict[str, Any]:
-    """What the agent file tells of a training."""
+    """The metadata of the agent file of a training."""
     training = {
         "environment_seed": TRAINING_SEEDS + config.seed,
         "validation_seed": VALIDATION_SEED,

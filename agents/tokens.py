@@ -58,8 +58,8 @@ def shapes(layout: Layout, width: int = 32, rounds: int = 1) -> dict[str, tuple[
     """Name -> shape of the weights of an agent, without its critic.
 
     Args:
-        layout: of the environment's view.
-        width: of every hidden layer.
+        layout: layout of the environment's view.
+        width: width of every hidden layer.
         rounds: 1, or 2 to encode the tokens again in their context.
 
     Raises:
@@ -107,7 +107,7 @@ def _parts(layout: Layout, segment: Segment) -> list[tuple[str, str]]:
 def initial(
     layout: Layout, rng: np.random.Generator, width: int = 32, rounds: int = 1, log_std: float = 0.0
 ) -> dict[str, F4]:
-    """Weights to begin with, the critic's too: He's normal ones, and scores and values near zero."""
+    """Initial weights, the critic's too: He's normal ones, with scores and values near zero."""
     weights: dict[str, F4] = {}
     for name, shape in (shapes(layout, width, rounds) | critic_shapes(layout, width)).items():
         if name == "log_std":
@@ -185,7 +185,7 @@ def forward(layout: Layout, weights: Mapping[str, Any], observation: Mapping[str
     """The scores of a batch of observations.
 
     Args:
-        layout: of the environment's view.
+        layout: layout of the environment's view.
         weights: name -> array, as :func:`initial` gives them.
         observation: name -> array [B, ...], with ``observation="features"``.
         ops: the module numpy, or torch: the arrays are its own.

@@ -83,17 +83,17 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingResult:
-    """What a training came to.
+    """The result of a training.
 
     Attributes:
-        weights: of the agent file, the critic's too.
+        weights: weights of the agent file, the critic's too.
         curve: the validations; the first is of the network that the training starts with.
-        best: the one whose weights these are (of ``keep: last`` the last).
-        returns: mean, variance and count of the sums of rewards that scale the critic's values; of
-            ``normalize_returns: false`` empty.
-        cloning: how the imitation went; None: there was none.
-        steps: environment steps.
-        seconds: that it took, all parts of a resumed training together.
+        best: the validation whose weights are kept (with ``keep: last`` the last).
+        returns: mean, variance and count of the sums of rewards that scale the critic's values; empty with
+            ``normalize_returns: false``.
+        cloning: the result of the imitation; None: there was none.
+        steps: number of environment steps.
+        seconds: time that it took [s], all parts of a resumed training together.
     """
 
     weights: dict[str, npt.NDArray[np.float32]]
@@ -109,7 +109,7 @@ class TrainingResult:
 
 
 def _save(record: TrainingRecord[Point], model: Any, normalizer: Any, cloning: Cloning | None) -> None:
-    """Write the checkpoint: the training goes on from here as if it had never been away."""
+    """Write the checkpoint, from which the training goes on as if it had not been interrupted."""
     arrays = {f"weights/{name}": array for name, array in model.policy.get_weights().items()}
     arrays |= _optimizer_arrays(model.policy) | _rollout_arrays(model, normalizer)
     told = None if cloning is None else dataclasses.asdict(cloning)
@@ -117,7 +117,7 @@ def _save(record: TrainingRecord[Point], model: Any, normalizer: Any, cloning: C
 
 
 def _load(record: TrainingRecord[Point], model: Any, normalizer: Any) -> tuple[Arrays, Cloning | None] | None:
-    """Take over the checkpoint but for :func:`_restore_rollouts`; its arrays, and how the imitation went."""
+    """Load a checkpoint but for :func:`_restore_rollouts`; return its arrays and the imitation's result."""
     loaded = record.load(("steps", "updates", "cloning"))
     if loaded is None:
         return None
@@ -151,7 +151,7 @@ def _restore_optimizer(policy: Any, arrays: Arrays) -> None:
 
 
 def _rollout_arrays(model: Any, normalizer: Any) -> Arrays:
-    """Where the environments and the random generators are."""
+    """The state of the environments and of the random generators, as arrays."""
     found = {f"environments/{n}": array for n, array in model.get_env().unwrapped.get_state().items()}
     found["starts"] = np.array(model._last_episode_starts)
     found["random/torch"] = torch.get_rng_state().numpy().copy()
@@ -187,10 +187,10 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
     """Validations and checkpoints.
 
     Args:
-        record: of the training.
+        record: record of the training.
         normalizer: scales the rewards; None: nothing does.
-        report: is shown each validation.
-        cloning: how the imitation went.
+        report: called with each validation.
+        cloning: the result of the imitation.
         loaded: arrays of the checkpoint that the training goes on from.
     """
 
@@ -277,7 +277,7 @@ class _BetweenUpdates(_Callback):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """These networks are too small to share: one thread is fastest, and always adds in the same order."""
+    """Let torch use one thread: for small networks that is fastest, and sums keep their order."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -361,7 +361,7 @@ def _scale(normalizer: Any) -> float:
 
 
 def _warm_up(config: Config, model: Any, normalizer: Any) -> None:
-    """Let the first policy play a little, to know the scale of the returns before anything is learned."""
+    """Let the first policy play a little, to measure the scale of the returns before anything is learned."""
     normalizer.seed(DEMONSTRATION_SEEDS + config.seed * SPACING)
     observation = normalizer.reset()
     ended = 0
@@ -383,11 +383,11 @@ def learn(
     """Train a network.
 
     Args:
-        config: of algorithm "ppo" or "maskable-ppo".
+        config: a configuration with algorithm "ppo" or "maskable-ppo".
         checkpoint: file that is rewritten at least every ``config.checkpoint`` steps (None: as often as it
             validates), but only between updates.
         resume: go on from that file if it is there.
-        report: is shown each validation.
+        report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
 
     Raises:
@@ -421,7 +421,7 @@ def learn(
 
 
 def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[str, Any]:
-    """What the agent file tells of a training."""
+    """The metadata of the agent file of a training."""
     training = {
         "environment_seed": TRAINING_SEEDS + config.seed * SPACING,
         "demonstration_seed": DEMONSTRATION_SEEDS + config.seed,
@@ -438,7 +438,7 @@ def metadata_of(config: Config, result: TrainingResult, command: str) -> dict[st
 
 
 def _finite(cloning: Cloning | None) -> dict[str, Any] | None:
-    """How the imitation went as JSON data, which knows no NaN."""
+    """The result of the imitation as JSON data, in which NaN becomes null."""
     if cloning is None:
         return None
     return {n: None if v != v else v for n, v in dataclasses.asdict(cloning).items()}

@@ -23,12 +23,12 @@ def train(
     """Train an agent and write its file.
 
     Args:
-        config: of the training.
-        path: of the agent file; the checkpoint stands beside it with the suffix ".checkpoint", and goes when
-            the file is written.
-        command: that repeats the training, for the file.
+        config: configuration of the training.
+        path: path of the agent file; the checkpoint stands beside it with the suffix ".checkpoint", and is
+            removed when the file is written.
+        command: command that repeats the training, for the file.
         resume: go on from the checkpoint if there is one.
-        report: is shown each validation.
+        report: called with each validation.
         log_dir: folder for TensorBoard; None: no logs.
 
     Returns:

@@ -42,7 +42,7 @@ def action_masks(
     """The masks of a batch of observations in the form of sb3-contrib; all true where there are none.
 
     Args:
-        space: of one action: Discrete or MultiDiscrete.
+        space: space of the actions of one environment: Discrete or MultiDiscrete.
         observation: name -> array [n, ...].
         num_envs: n.
 
@@ -83,10 +83,10 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         env: made with ``autoreset_mode="SameStep"`` and copies of observations.
 
     Attributes:
-        truncations: whether ``TimeLimit.truncated`` marks truncations, so that algorithms add the value of
+        truncations: True if ``TimeLimit.truncated`` marks truncations, so that algorithms add the value of
             the last observation to the reward. Here rewards of a truncated episode sum to the whole
-            objective, too: set it to False to have every end taken for what it is.
-        recording: whether the actions of unfinished episodes are kept for :meth:`get_state`; set it before
+            objective, too: set it to False to have every end treated as a termination.
+        recording: True if the actions of unfinished episodes are kept for :meth:`get_state`; set it before
             :meth:`reset`.
 
     Raises:
@@ -138,7 +138,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         return observation
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
-        """Where every environment is, as arrays: its seed, its episode, and the actions since that began.
+        """The state of every environment as arrays: its seed, episode, and the actions since that began.
 
         Workloads given as options are not part of it. Needs ``recording``.
         """
@@ -154,7 +154,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         }
 
     def set_state(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """Bring every environment to where it was in :meth:`get_state`, by playing those actions again.
+        """Bring every environment to its state in :meth:`get_state`, by playing those actions again.
 
         Returns:
             the observations.
@@ -216,7 +216,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         extra: dict[str, Any],
         infos: list[dict[str, Any]],
     ) -> None:
-        """Add to the infos of finished episodes what belongs to their ends."""
+        """Add the entries of an episode's end to the infos of finished episodes."""
         done, last = extra["_final_obs"], extra["final_info"]
         names = self.env.simulator.metric_names
         rows = zip(*(last["metrics"][name][done].tolist() for name in names), strict=True)
@@ -247,13 +247,13 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
         self.env.close()
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether every environment has this attribute; ``action_masks`` where actions are discrete."""
+        """Return True if every environment has the attribute; ``action_masks`` where actions are discrete."""
         if attr_name == "action_masks":
             return self._masked
         return hasattr(self.env, attr_name)
 
     def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
-        """The attribute of each environment, which but for ``action_masks`` is that of the vector."""
+        """The attribute of each environment: that of the vector environment, except for ``action_masks``."""
         chosen = self._chosen(indices)
         if attr_name == "action_masks" and self._masked:
             return [functools.partial(self._mask, i) for i in chosen]
@@ -294,7 +294,7 @@ class SB3VecEnv(_VecEnv):  # type: ignore[misc]
     def env_is_wrapped(
         self, wrapper_class: type[Any], indices: int | Iterable[int] | None = None
     ) -> list[bool]:
-        """Whether each environment is in this wrapper: only in ``Monitor``, whose infos it gives."""
+        """Return True for each environment if the wrapper is ``Monitor``, as the infos are those of it."""
         monitor = require("stable_baselines3.common.monitor", "agents").Monitor
         return [wrapper_class is monitor for _ in self._chosen(indices)]
 
@@ -313,9 +313,9 @@ def make_vec_env(id: str, num_envs: int = 1, seed: int | None = None, **paramete
 
     Args:
         id: environment id.
-        num_envs: how many.
+        num_envs: number of environments.
         seed: environment i begins with episode 0 of seed + i; None: of a random one.
-        parameters: of the environment, and ``render_mode`` and ``threads``.
+        parameters: parameters of the environment, and ``render_mode`` and ``threads``.
 
     Raises:
         UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.
@@ -339,9 +339,9 @@ class ModelPolicy:
     It sees and acts as in its training; sizes and workloads are those of the evaluation.
 
     Args:
-        model: what ``learn`` trained; a recurrent one is not for this.
+        model: a trained model; recurrent models are not supported.
         id: environment id that it was trained in.
-        parameters: of the environment that it was trained in, as for :func:`make_vec_env`.
+        parameters: parameters of the environment that it was trained in, as for :func:`make_vec_env`.
 
     Raises:
         UnknownName, InvalidParameter: for a parameter that does not exist or is out of range.

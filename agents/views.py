@@ -1,4 +1,4 @@
-"""How scores become actions: the layout of an environment's scores, by what its problem says of its tokens.
+"""How scores become actions: the layout of an environment's scores, from the description of its tokens.
 
 An agent of any kind (a small numpy scorer, a torch network) maps an observation with
 ``observation="features"`` to a flat vector of scores, [size]. A :class:`Layout` says what each of them
@@ -31,11 +31,11 @@ class Segment:
     """Consecutive scores.
 
     Attributes:
-        name: what they decide on.
-        tokens: what they score, one by one: one set of tokens, or two for each pair of their tokens (the
-            first varies slowest); empty for scores that the whole observation decides.
+        name: the subject of the decision.
+        tokens: the sets that are scored: one set, token by token, or two sets, pair by pair (the first
+            varies slowest); empty for scores that the whole observation decides.
         count: number of scores: that of the tokens, or of the pairs.
-        columns: what a small scorer sees of the tokens.
+        columns: makes the columns that a small scorer sees of the tokens.
     """
 
     name: str
@@ -46,18 +46,18 @@ class Segment:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """What each of the scores of an agent belongs to, and the action that they make.
+    """The meaning of each score of an agent, and the action that the scores make.
 
     Attributes:
         problem, view: names.
         kind: "choice", "pairs" or "scores".
-        segments: in the order of the scores.
+        segments: the segments, in the order of the scores.
         context: the sets of single tokens to be pooled; ``globals`` always goes with them.
         features: key -> number of features of its tokens, of ``globals`` too.
         size: number of scores.
-        low, high: of kind scores: bounds of the Box, [size]; else None.
-        transform: of kind scores, how a deterministic agent's scores fill the Box.
-        shape: of kind pairs: (rows, columns).
+        low, high: for kind scores, the bounds of the Box, [size]; else None.
+        transform: for kind scores, how a deterministic agent's scores fill the Box.
+        shape: for kind pairs, (rows, columns).
     """
 
     problem: str
@@ -74,15 +74,15 @@ class Layout:
 
     @property
     def places(self) -> list[slice]:
-        """Where the scores of each segment stand."""
+        """The slice of the scores of each segment."""
         ends = np.cumsum([segment.count for segment in self.segments]).tolist()
         return [slice(end - segment.count, end) for end, segment in zip(ends, self.segments, strict=True)]
 
     def mask(self, observation: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_] | None:
-        """Which scores may become the action; None where the observation has no mask of actions.
+        """True for the scores that may become the action; None if the observation has no mask of actions.
 
         Args:
-            observation: of one environment, or a batch: leading axes are kept.
+            observation: one observation, or a batch: leading axes are kept.
 
         Returns:
             bool [..., size], a new array.
@@ -102,7 +102,7 @@ class Layout:
 
         Args:
             scores: [..., size].
-            observation: that they were computed from; for its masks.
+            observation: the observation that they were computed from, for its masks.
 
         Returns:
             as the environment takes them: choice int64 [...]; pairs int64 [..., 2]; scores float [..., size].
@@ -114,7 +114,7 @@ class Layout:
         return chosen if self.kind == "choice" else self.split(chosen)
 
     def split(self, index: Any) -> npt.NDArray[np.int64]:
-        """Of kind pairs: flat index [...] -> (row, column) [..., 2]; the last index is (rows, 0): close."""
+        """For kind pairs, flat index [...] -> (row, column) [..., 2]; the last is (rows, 0), which closes."""
         assert self.shape is not None
         index = np.asarray(index)
         return np.stack([index // self.shape[1], index % self.shape[1]], axis=-1)

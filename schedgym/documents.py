@@ -1,4 +1,4 @@
-"""YAML as data: a safe subset, in which nothing is executed and nothing is said twice."""
+"""YAML as data: a safe subset, in which nothing is executed and no key occurs twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGEST = 2**18  # bytes: the parser reads some 100 kB in a second
 
 @functools.cache
 def _loader() -> Any:
-    """YAML's safe loader: 1e-4 is a number, nothing is said twice, and nothing stands for something else."""
+    """YAML's safe loader: it reads 1e-4 as a number, and refuses doubled keys and aliases."""
     yaml = require("yaml")
 
     base: Any = yaml.SafeLoader
@@ -60,7 +60,7 @@ def parse_yaml(text: str, where: str) -> Any:
     """Data of a YAML text; nothing is executed.
 
     Args:
-        text: of at most 256 KiB.
+        text: the text, of at most 256 KiB.
         where: its name in messages.
 
     Raises:
@@ -97,7 +97,7 @@ def read_yaml(path: str | Path) -> Any:
 
 @contextlib.contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Errors about a value say where it stands: in which file, or which part of it."""
+    """Let errors about a value name its place: the file, or the part of it."""
     try:
         yield
     except UnknownName as error:

@@ -52,7 +52,7 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """A job: what of it runs and what waits (drawn on the scene's scale), and what is said of it."""
+    """A job: its running and its waiting part (drawn on the scene's scale), and the text beside it."""
 
     job: int
     running: float
@@ -62,18 +62,18 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """What is drawn.
+    """The content of a picture.
 
     Attributes:
         clock, event, counts: the headline.
         done: share of the jobs that have completed.
-        bar: what a bar is: "site", "server".
+        bar: the word for a bar: "site" or "server".
         bars: all of them.
         lines: the active jobs.
-        rows: lines to leave room for, so that frames have one size.
-        line: what a line is.
-        legend: what the lines show.
-        whole: of a line on a linear scale; 0: the scale is logarithmic.
+        rows: number of lines that the picture has space for, so that all frames have one size.
+        line: the word for a line.
+        legend: the meaning of the lines.
+        whole: full length of a line on a linear scale; 0: the scale is logarithmic.
     """
 
     clock: str
@@ -90,7 +90,7 @@ class Scene:
 
 
 def short_time(seconds: float) -> str:
-    """A time in words of one size."""
+    """Write a time in seconds, or from 600 s on in minutes."""
     return f"{seconds / 60:.1f} min" if seconds >= 600 else f"{seconds:.1f} s"
 
 
@@ -102,7 +102,7 @@ def renderers(
     Both take a simulator and the index of an environment; see :func:`draw_text` and :func:`draw_image`.
 
     Args:
-        scene: (simulator, index) -> what is drawn of that environment's state.
+        scene: (simulator, index) -> the content of the picture of that environment's state.
     """
 
     def render_ansi(simulator: Any, index: int) -> str:
@@ -115,7 +115,7 @@ def renderers(
 
 
 def draw_text(scene: Scene) -> str:
-    """Plain text, one line per bar and per job; a bar has a letter per busy unit, the job's that begins it.
+    """Plain text, one line per bar and per job; a bar has a letter for each busy unit, which names its job.
 
     Long bars have a letter per equal part.
     """
@@ -141,10 +141,10 @@ def draw_text(scene: Scene) -> str:
 
 
 def start_image(height: int, headline: Mapping[int, str], done: float) -> tuple[Any, Any, Any, Any]:
-    """Return an empty picture with its headline, what draws on it, and its fonts, normal and small.
+    """Return an empty picture with its headline, the object that draws on it, and a normal and a small font.
 
     Args:
-        height: of the picture.
+        height: height of the picture.
         headline: x of clock, event and counts -> the text.
         done: share of the episode that is over.
 

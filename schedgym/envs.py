@@ -114,7 +114,7 @@ def _parse_reals(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[
 
 
 def _refusal(simulator: Simulator, index: int, what: str) -> InvalidAction:
-    """Why the simulator refused environment ``index``'s action."""
+    """The error that says why the simulator refused environment ``index``'s action."""
     if simulator.continuous:
         counted = simulator.actions[index, : simulator.rows[index]]
         for place in np.argwhere(~np.isfinite(counted))[:1].tolist():
@@ -183,7 +183,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     @property
     def interface(self) -> Interface:
-        """What a policy may know of this environment."""
+        """The facts that a policy may know about this environment."""
         return self.simulator.interface
 
     def _observe(self) -> dict[str, Any]:
@@ -312,9 +312,9 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         render_mode: None, "ansi" or "rgb_array".
         copy: hand out copies of observations; False shows the live buffers, read-only, valid until the next
             step.
-        threads: how many threads advance the environments side by side, at most one for each. The results
-            are the same. To wake one takes some 30 microseconds: it pays where a step of the batch takes
-            several times as long.
+        threads: number of threads that advance the environments side by side, at most one for each. The
+            results are the same. Waking a thread takes some 30 microseconds: threads are faster where a step
+            of the batch takes several times as long.
         parameters: the problem's parameters.
     """
 
@@ -362,7 +362,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def interface(self) -> Interface:
-        """What a policy may know of each environment."""
+        """The facts that a policy may know about each environment."""
         return self.simulator.interface
 
     def _observe(self) -> dict[str, Any]:

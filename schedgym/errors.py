@@ -86,12 +86,12 @@ class UnknownName(SchedgymError, LookupError):
 
 
 def suggest(name: str, known: Iterable[str], command: str | None = None) -> str:
-    """The tail of an error message: the nearest known name, else the list of all, or where it is.
+    """The end of an error message: the nearest known name, else the list of all, or the command for it.
 
     Args:
-        name: that is not known.
-        known: names.
-        command: lists them all; more than MOST are not written out then.
+        name: the unknown name.
+        known: the known names.
+        command: a command that lists them all; more than MOST are then not written out.
     """
     known = sorted(set(known))
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)

@@ -1,4 +1,4 @@
-"""Optional dependencies: what needs an extra asks for it here, and says how to install it."""
+"""Optional dependencies: code that needs an extra imports it here, and the error says how to install it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def observation_space(simulator: Any, limits: Mapping[str, Any]) -> spaces.Dict:
     numbers that ``simulator.scalars`` names are Discrete; all others are a Box of the array's shape and type.
 
     Args:
-        simulator: of the environment.
+        simulator: simulator of the environment.
         limits: name of an entry -> its largest value (the least is 0), (least, largest), or its space. Names
             that are not shown may be among them.
     """

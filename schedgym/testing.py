@@ -6,7 +6,7 @@
     check_vector_parity("schedgym/QueueDelay-v0", view="pick", tasks=20)
     check_policy("queue-delay/bf-exec", tasks=20)
 
-Each raises AssertionError that says what was expected and what was met.
+Each raises an AssertionError that says what was expected and what was found.
 
 The checks know a problem by its descriptor, its modules ``metrics`` and ``workload``, and these conventions:
 
@@ -76,11 +76,11 @@ Choose = Callable[[Any], Any]
 
 
 def difference(first: Any, second: Any, where: str = "") -> str:
-    """Where two nested values differ: keys, types of arrays, shapes, and values, bit for bit.
+    """Find where two nested values differ: keys, types of arrays, shapes, and values, bit for bit.
 
     Args:
         first: dicts, sequences, arrays, numbers, in any nesting.
-        second: what it is compared with; NaN equals NaN.
+        second: the value that it is compared with; NaN equals NaN.
         where: prefix of the answer.
 
     Returns:
@@ -119,7 +119,7 @@ def _same(first: Any, second: Any, what: str) -> None:
 
 @contextlib.contextmanager
 def _refused(error: type[Exception], what: str) -> Iterator[None]:
-    """What is done in the block must raise ``error``."""
+    """Check that the block raises ``error``."""
     try:
         yield
     except error:
@@ -133,7 +133,7 @@ def _refused(error: type[Exception], what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _accepted(what: str) -> Iterator[None]:
-    """The actions of the block are allowed; else ``what`` says what is wrong."""
+    """Check that the actions of the block are accepted; ``what`` is the message if they are not."""
     try:
         yield
     except (InvalidAction, InvalidSchedule) as error:
@@ -277,7 +277,7 @@ def _simulator(env: gym.Env[Any, Any]) -> Simulator:
 
 
 def _rows(env: gym.Env[Any, Any]) -> int | None:
-    """How many leading rows of the next action count; None if it is no array of real numbers."""
+    """The number of leading rows of the next action that count; None if it is no array of real numbers."""
     simulator = _simulator(env)
     return int(simulator.rows[0]) if simulator.continuous else None
 
@@ -327,12 +327,12 @@ class _Case:
         return gym.make(self.id, disable_env_checker=True, **{**self.parameters, **overrides})
 
     def twin(self, **overrides: Any) -> gym.Env[Any, Any]:
-        """As :meth:`make`, leaving out overrides that the problem does not know."""
+        """Make an environment as :meth:`make` does, without overrides that the problem does not know."""
         return self.make(**{name: v for name, v in overrides.items() if name in self.known})
 
     @property
     def fixed_workload(self) -> bool:
-        """Whether all episodes are the same."""
+        """True if all episodes are the same."""
         return self.parameters.get("workload") is not None
 
     def clocks(self, workload: Workload, actions: list[Any]) -> list[float]:
@@ -380,8 +380,8 @@ def check_problem(id: str, *, episodes: int = 3, seed: int = 0, **parameters: An
 
     Args:
         id: environment id.
-        episodes: how many to play where one is not enough.
-        seed: of the first environment.
+        episodes: number of episodes to play where one is not enough.
+        seed: seed of the first environment.
         parameters: keyword arguments of the environment; keep the instances small.
 
     Raises:
@@ -668,7 +668,7 @@ def _check_strict(case: _Case, space: spaces.Space[Any], rng: np.random.Generato
 
 
 def _guide(case: _Case) -> tuple[Any, gym.Env[Any, Any]] | None:
-    """A registered policy that acts in the case's view, and the environment that it must be shown."""
+    """A registered policy that acts in the case's view, and the environment whose observations it reads."""
     exact = {"observation": "dict"} if "observation" in case.known else {}
     env = case.make(**exact)
     interface = env.unwrapped.interface  # type: ignore[attr-defined]
@@ -797,15 +797,15 @@ def check_vector_parity(
 ) -> None:
     """Check the native vector environment, step for step, against SyncVectorEnv and single environments.
 
-    One that lends its buffers runs beside it, with several threads if ``threads`` is 1, else with one.
+    One with ``copy=False`` runs beside it, with several threads if ``threads`` is 1, else with one.
 
     Args:
         id: environment id.
         num_envs: number of environments.
         steps: number of steps; some episodes must end within them.
-        seed: of environment 0.
+        seed: seed of environment 0.
         autoreset_mode: NEXT_STEP, SAME_STEP, or DISABLED (reset by ``reset_mask``).
-        threads: of the native vector environment.
+        threads: number of threads of the native vector environment.
         parameters: keyword arguments of the environment; keep the instances small.
 
     Raises:
@@ -969,8 +969,8 @@ def _compare_singles(case: _Case, num_envs: int, steps: int, mode: AutoresetMode
 def policy_parameters(name: str, view: str, id: str | None = None) -> dict[str, Any]:
     """Parameter values under which a registered policy accepts an action view.
 
-    Tried are the id's baseline parameters with what it declares to need first, then combinations of the
-    choices that the problem's parameters offer, those with the fewest changes first.
+    The function tries the id's baseline parameters with the values that the policy declares to need, then
+    combinations of the choices that the problem's parameters offer, those with the fewest changes first.
 
     Args:
         name: "problem/policy".
@@ -1026,7 +1026,7 @@ def check_policy(
         name: "problem/policy".
         id: environment id; None takes the first that compares this policy by default, else the first.
         episodes: number of episodes.
-        seed: of the first one.
+        seed: seed of the first episode.
         parameters: keyword arguments of the environment, over the id's baseline parameters; where they
             choose no view and the policy cannot act in the baselines', it acts in the first of its own.
 
@@ -1122,7 +1122,7 @@ def _check_policy_future(case: _Case, spec: PolicySpec, runs: list[_Run]) -> Non
 
 
 def _check_policy_knowledge(case: _Case, spec: PolicySpec, run: _Run) -> None:
-    """What other policies of the problem declare to know, and this one does not, it does not use."""
+    """A policy does not use what it does not declare to know, while another policy of the problem does."""
     declared = {name for other in list_policies(spec.problem) for name in other.knows}
     hidden = sorted(declared - set(spec.knows))
     env = case.make()

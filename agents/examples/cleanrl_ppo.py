@@ -49,11 +49,11 @@ Observation = dict[str, Any]
 
 
 class Agent(nn.Module):  # type: ignore[misc]
-    """Scores of the visible tasks and of closing the epoch, and the value: the order of tasks is free.
+    """Scores of the visible tasks and of closing the epoch, and the value, for any order of the tasks.
 
     Args:
-        space: of one observation.
-        width: of the hidden layers.
+        space: space of the observations of one environment.
+        width: width of the hidden layers.
     """
 
     def __init__(self, space: gym.spaces.Dict, width: int = 32) -> None:
@@ -94,12 +94,12 @@ def tensors(observation: dict[str, Any]) -> Observation:
 def main(
     steps: int = 200_000, seed: int = 0, report: Callable[[str], Any] | None = print
 ) -> tuple[Agent, list[float]]:
-    """Train.
+    """Train an agent.
 
     Args:
         steps: environment steps, in all environments together.
-        seed: of the environments (environment i has seed + i) and of the network.
-        report: is told now and then how it goes.
+        seed: seed of the environments (environment i has seed + i) and of the network.
+        report: called with a line on the progress from time to time.
 
     Returns:
         the agent, and the mean delay [s] of each episode in the order in which they ended.

@@ -31,7 +31,7 @@ NAME = "schedgym"  # under which the environments are registered
 
 
 def make_env(context: Mapping[str, Any]) -> Any:
-    """The environment that RLlib's ``env_config`` describes; what ``ray.tune.register_env`` wants.
+    """Make the environment that RLlib's ``env_config`` describes, for ``ray.tune.register_env``.
 
     Args:
         context: ``id`` and parameters; with ``num_envs`` it is a native vector environment.
@@ -94,10 +94,10 @@ def configuration(
 
     Args:
         id: environment id.
-        parameters: of the environment, ``view`` among them; observations are features.
+        parameters: parameters of the environment, ``view`` among them; observations are features.
         num_envs: environments of a worker, in one native vector environment.
         workers: processes that play; 0: the one that learns plays, too.
-        seed: of the training.
+        seed: seed of the training.
 
     Raises:
         UnknownName, InvalidParameter: for an id or parameters that do not exist, or a view that has no
@@ -148,15 +148,15 @@ def main(
     parameters: Mapping[str, Any] | None = None,
     report: Callable[[str], Any] | None = print,
 ) -> list[float]:
-    """Train.
+    """Train an agent.
 
     Args:
         id: environment id.
-        view: with Discrete actions.
-        iterations: of sampling and learning.
-        seed: of the training.
-        parameters: of the environment, but for the view.
-        report: is told after each iteration how it went.
+        view: an action view with Discrete actions.
+        iterations: number of rounds of sampling and learning.
+        seed: seed of the training.
+        parameters: parameters of the environment, but for the view.
+        report: called with a line on the result of each iteration.
 
     Returns:
         the mean return of the episodes that ended in each iteration; NaN where none did.

@@ -1,8 +1,7 @@
 """The command line: ``schedgym``, one file a command or family of commands.
 
-typer, rich and everything behind them are imported when a command needs them. An error of the user's
-making is one line on stderr and exit code 2, and no file is written; any other exception keeps its
-traceback.
+typer, rich and the rest of the package are imported when a command needs them. An error of the user prints
+one line on stderr and exits with code 2, and no file is written; any other exception keeps its traceback.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; None takes those of the process.
 
     Returns:
-        the exit code: 0, 2 for an error of the user's making, 130 when interrupted.
+        the exit code: 0, 2 for an error of the user, 130 when interrupted.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -67,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _spell_out_switches(arguments: list[str]) -> list[str]:
-    """``arguments`` with "true" behind every parameter that is true or false and stands without a value."""
+    """Add "true" after each boolean parameter that stands without a value in ``arguments``."""
     switches = {
         f"--{name.replace('_', '-')}"
         for problem in list_problems().values()
@@ -83,7 +82,7 @@ def _spell_out_switches(arguments: list[str]) -> list[str]:
 
 
 def _explain(error: Exception) -> str | None:
-    """One line for an error of the user's making, None for any other."""
+    """Return the message of an error of the user, None for any other error."""
     if hasattr(error, "format_message"):  # click's, or typer's own copy of it
         name, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
         if type(error).__name__ == "NoSuchOption" and context is not None:
@@ -102,7 +101,7 @@ def _explain(error: Exception) -> str | None:
 
 @functools.cache
 def _application() -> Any:
-    """All commands, as click has them: each module enters its own."""
+    """Import the modules of the commands, which register these; return click's group of all commands."""
     for module in ("typer", "rich"):
         require(module)
     for module in COMMANDS:

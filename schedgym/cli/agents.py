@@ -1,4 +1,4 @@
-"""``schedgym train`` and ``schedgym agents``: agents made, listed and shown."""
+"""``schedgym train`` and ``schedgym agents``: train agents, list and show them."""
 
 import dataclasses
 import json
@@ -14,38 +14,58 @@ from schedgym.evaluation.wording import four_digits, make_console
 
 __all__ = ["Training", "list_agents", "show_agent", "train"]
 
-agents = typer.Typer(help="Trained agents.", rich_markup_mode=None)
+agents = typer.Typer(help="List and show trained agents.", rich_markup_mode=None)
 application.add_typer(agents, name="agents")
 
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """What is trained, and where it is written."""
+    """The arguments of ``schedgym train``: the agent to train, and its files."""
 
     id: Id
     algorithm: Annotated[
-        str | None, typer.Option("--algo", metavar="NAME", help="cma, ppo or maskable-ppo; default: any.")
+        str | None,
+        typer.Option(
+            "--algo",
+            metavar="NAME",
+            help="The algorithm: cma, ppo or maskable-ppo. Default: that of the configuration.",
+        ),
     ] = None
     config: Annotated[
         str | None,
         typer.Option(
-            "--config", metavar="FILE", help="YAML, or the name of a shipped one; default: the id's."
+            "--config",
+            metavar="FILE",
+            help="A configuration (YAML), or the name of a shipped one. Default: the one shipped for the id.",
         ),
     ] = None
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A field, section.field, or parameters.name."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change the configuration: NAME is a field, section.field, or parameters.name.",
+        ),
     ] = None
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the training; default: the file's.")] = None
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", help="The seed of the training. Default: that of the configuration."),
+    ] = None
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The agent file (.npz).")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the agent to this file (.npz)."),
     ] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False
-    restart: Annotated[bool, typer.Option("--restart", help="Begin again, whatever checkpoint.")] = False
-    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="For TensorBoard.")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a training from its checkpoint.")] = False
+    restart: Annotated[bool, typer.Option("--restart", help="Begin anew, even if there is a checkpoint.")] = (
+        False
+    )
+    logs: Annotated[
+        Path | None,
+        typer.Option("--logs", metavar="FOLDER", help="Write logs for TensorBoard to this folder."),
+    ] = None
 
     def configuration(self, id: str) -> tuple[str, Any]:
-        """The file's name and what it says, under the settings."""
+        """The configuration file's name and its content, changed by the settings."""
         from schedgym.agents import config as configs
 
         if self.algorithm is not None and self.algorithm not in configs.ALGORITHMS:
@@ -63,7 +83,7 @@ class Training:
         return source, config
 
     def path(self, source: str) -> Path:
-        """The agent file, which can be written, and whose checkpoint is treated as asked."""
+        """The agent file, once it is checked that it can be written and how to treat its checkpoint."""
         from schedgym.agents.files import checkpoint_path
 
         path = self.output or Path(f"{Path(source).stem}.npz")
@@ -85,7 +105,8 @@ class Training:
 def train(asked: Training) -> None:
     """Train an agent from a configuration, and write its file.
 
-    The curve is that of validation episodes. While it runs, a checkpoint stands beside the agent file.
+    The printed curve is the mean objective of the validation episodes. During the training a checkpoint
+    stands beside the agent file.
     """
     from schedgym.agents import training
     from schedgym.evaluation.runner import resolve_id
@@ -117,7 +138,7 @@ def train(asked: Training) -> None:
 
 @agents.command("list")
 def list_agents() -> None:
-    """The agents and the configurations that are shipped."""
+    """List the agents and the configurations that are shipped."""
     from schedgym.agents import config as configs
     from schedgym.agents import files
 
@@ -149,7 +170,7 @@ def list_agents() -> None:
 def show_agent(
     agent: Annotated[str, typer.Argument(help="An agent file, or the environment id of a shipped agent.")],
 ) -> None:
-    """What an agent file says of itself, as JSON."""
+    """Print the metadata of an agent file as JSON."""
     from schedgym.agents import files
 
     shipped = list(files.list_pretrained())

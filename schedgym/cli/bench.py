@@ -1,4 +1,4 @@
-"""``schedgym bench``: how fast it is."""
+"""``schedgym bench``: measure the speed of environments and policies."""
 
 from typing import Annotated
 
@@ -13,15 +13,16 @@ __all__ = ["bench"]
 def bench(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[ID]", help="An environment id or a problem; default: all."),
+        typer.Argument(metavar="[ID]", help="An environment id or a problem. Default: all of them."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A shorter run.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Make a shorter, less exact run.")] = False,
     growth: Annotated[
-        bool, typer.Option("--growth", help="How episodes' times grow with jobs and servers.")
+        bool,
+        typer.Option("--growth", help="Measure how the time of an episode grows with jobs and servers."),
     ] = False,
     json: Json = None,
 ) -> None:
-    """Steps per second, and their ratio to CartPole; or how times grow with size."""
+    """Measure steps per second and their ratio to CartPole, or how times grow with size."""
     check_output(json)
     if growth:
         from schedgym.evaluation.growth import main

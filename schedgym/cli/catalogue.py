@@ -1,4 +1,4 @@
-"""``schedgym list`` and ``schedgym describe``: what there is."""
+"""``schedgym list`` and ``schedgym describe``: show environments and policies."""
 
 import inspect
 from typing import Annotated, Any
@@ -16,9 +16,9 @@ __all__ = ["describe", "list_all"]
 
 @application.command("list")
 def list_all(
-    problem: Annotated[str | None, typer.Option("--problem", help="Only this problem.")] = None,
+    problem: Annotated[str | None, typer.Option("--problem", help="List only this problem.")] = None,
 ) -> None:
-    """Environment ids and policies."""
+    """List the environment ids and the policies."""
     from schedgym.core.policy import list_policies
 
     console = make_console()
@@ -42,7 +42,10 @@ def list_all(
 def describe(
     name: Annotated[str, typer.Argument(help="An environment id, a problem or a policy.")],
 ) -> None:
-    """What an environment or a policy is: spaces, views, parameters, metrics; source, options."""
+    """Describe an environment or a policy.
+
+    Of an environment: its spaces, views, parameters and metrics. Of a policy: its source and options.
+    """
     from schedgym.core.policy import list_policies
     from schedgym.evaluation.runner import find_id
 

@@ -1,4 +1,4 @@
-"""What the commands share: the application, common arguments, what texts are read as, tables and files."""
+"""The common part of the commands: the application, arguments, the reading of texts, tables and files."""
 
 # annotations are evaluated: typer reads them
 import dataclasses
@@ -39,18 +39,25 @@ __all__ = [
 ]
 
 application = typer.Typer(
-    help="Cluster job scheduling: the papers' algorithms on the same workloads, with bounds.",
+    help="Compare the papers' algorithms for cluster job scheduling on the same workloads, with bounds.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
-Id = Annotated[str, typer.Argument(help="Environment id, e.g. schedgym/QueueDelay-v0.")]
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result here.")]
-Processes = Annotated[int, typer.Option("--n-jobs", help="Processes; -1: one per core.")]
-Seed = Annotated[int, typer.Option("--seed", help="Decides everything random.")]
+Id = Annotated[str, typer.Argument(help="The environment id, e.g. schedgym/QueueDelay-v0.")]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this JSON file.")
+]
+Processes = Annotated[
+    int, typer.Option("--n-jobs", help="Number of parallel processes; -1 uses one per core.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="The seed of all random numbers.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the environment.")
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Set a parameter of the environment; may be given repeatedly."
+    ),
 ]
 
 Group = TypeVar("Group")
@@ -66,7 +73,8 @@ def _show_version(wanted: bool) -> None:
 @application.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     pass
@@ -101,7 +109,7 @@ def takes(
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
-    """Refuse, before any work, a file that could not be written afterwards."""
+    """Refuse a file that could not be written, before any work is done for it."""
     if path is None:
         return
     folder = path.parent
@@ -146,7 +154,7 @@ def policy_options(name: str, problem: Problem, given: Mapping[str, str]) -> dic
 
 
 def _parse_option(name: str, text: str, default: Any) -> Any:
-    """A policy's option written as text, in the type of its default."""
+    """Return a policy's option from its text, in the type of its default."""
     words = {"true": True, "false": False, "none": None, "null": None}
     if isinstance(default, bool):
         if text.lower() not in ("true", "false"):
@@ -187,9 +195,9 @@ def make_table(
 
     Args:
         title: "" for none.
-        headings: of the columns.
-        rows: of as many cells; None is a line between rows.
-        columns: heading -> what rich is told of the column.
+        headings: headings of the columns.
+        rows: rows of as many cells; None is a line between rows.
+        columns: heading -> rich's options of the column.
     """
     table = Table(
         title=title or None,
@@ -223,7 +231,7 @@ def write_json(content: Mapping[str, Any], path: Path | None) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """JSON without NaN and infinity: they become null."""
+    """Return JSON data in which NaN and infinity are null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

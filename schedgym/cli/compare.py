@@ -1,6 +1,7 @@
-"""``schedgym compare``: policies on the same workloads, as a table, a picture and files."""
+"""``schedgym compare``: run policies on the same workloads; the result is a table, a picture and files."""
 
 # annotations are evaluated: typer reads them
+import copy
 import dataclasses
 import inspect
 import math
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from schedgym.cli.common import (
     Id,
@@ -39,37 +41,63 @@ __all__ = ["Asked", "compare"]
 
 FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 TRACE_PRESET = "trace"
+ARGUMENTS, SHOWN = "schedgym.arguments", "schedgym.shown"  # keys of click's dictionary of a call
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What is compared, how, and what is written; parameters of the problem stand beside it."""
+    """The arguments of ``schedgym compare``, except for the problem's parameters."""
 
     id: Id
     policies: Annotated[
-        str | None, typer.Option("--policies", metavar="A,B", help="Names; default: the id's.")
+        str | None,
+        typer.Option(
+            "--policies", metavar="A,B", help="The policies to run. Default: those listed for the id."
+        ),
     ] = None
     agents: Annotated[
         str | None,
-        typer.Option("--agents", metavar="A,B", help="Agent files, or pretrained: the shipped one."),
+        typer.Option(
+            "--agents", metavar="A,B", help="Agent files to run; 'pretrained' is the one shipped for the id."
+        ),
     ] = None
     episodes: Annotated[
-        int | None, typer.Option("--episodes", help="Per policy; default: 20, or all windows of a trace.")
+        int | None,
+        typer.Option("--episodes", help="Episodes per policy. Default: 20, or all windows of a trace."),
     ] = None
     seed: Seed = 0
-    preset: Annotated[str | None, typer.Option("--preset", help="Named parameters: see describe.")] = None
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help="Use a named set of parameters; `schedgym describe ID` lists them."),
+    ] = None
     set: Settings = None
     option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="POLICY.NAME=VALUE", help="Of a policy.")
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="POLICY.NAME=VALUE",
+            help="Set an option of a policy; may be given repeatedly.",
+        ),
     ] = None
     n_jobs: Processes = 1
     json: Json = None
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write every value here.")] = None
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Write the values of all episodes to this CSV file."),
+    ] = None
     plot: Annotated[
-        Path, typer.Option("--plot", metavar="FILE", help="Picture (.png, .svg, .pdf); none: no picture.")
+        Path,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Write the picture to this file (.png, .svg, .pdf); 'none' draws no picture.",
+        ),
     ] = Path("compare.png")
     reference: Annotated[
-        str | None, typer.Option("--reference", help="Policy that differences refer to.")
+        str | None,
+        typer.Option(
+            "--reference", help="The policy that the others are compared with. Default: that of the id."
+        ),
     ] = None
 
     @property
@@ -78,13 +106,19 @@ class Asked:
         return None if str(self.plot).lower() == "none" else self.plot
 
 
+def _help_of(problem: Problem, name: str, id: str = "") -> str:
+    """The help of a parameter, with its default in environment ``id`` (by default, the problem's)."""
+    field = problem.parameters.__dataclass_fields__[name]
+    own = problem.ids[id].parameters if id else {}
+    return f"{field.metadata.get('help', '')} [default: {value_text(own.get(name, field.default))}]"
+
+
 def _parameters() -> list[inspect.Parameter]:
     """An option for every parameter of every problem, but those that share a name with another option."""
     texts: dict[str, dict[str, list[str]]] = {}  # parameter -> help -> problems
     for problem in list_problems().values():
-        for name, field in problem.parameters.__dataclass_fields__.items():
-            text = f"{field.metadata.get('help', '')} ({value_text(field.default)})"
-            texts.setdefault(name, {}).setdefault(text, []).append(problem.name)
+        for name in problem.parameters.__dataclass_fields__:
+            texts.setdefault(name, {}).setdefault(_help_of(problem, name), []).append(problem.name)
     taken = {field.name for field in dataclasses.fields(Asked)}  # --set reaches them
     added = []
     for name, helps in texts.items():
@@ -98,14 +132,51 @@ def _parameters() -> list[inspect.Parameter]:
     return added
 
 
-@application.command("compare")
+def _problem_in(arguments: Sequence[str]) -> tuple[Problem, str] | None:
+    """The problem and the id that the first of the arguments to name one names, None if none does."""
+    for argument in arguments:
+        for problem in list_problems().values():
+            for id in problem.ids:
+                if argument in (id, id.partition("/")[2], problem.name):
+                    return problem, id
+    return None
+
+
+class _Command(TyperCommand):
+    """The command; its help shows the parameters of one problem only if the arguments name an id."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments for :meth:`format_help`, and parse them."""
+        ctx.meta[ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All options, or those that :meth:`format_help` has chosen."""
+        return ctx.meta.get(SHOWN) or super().get_params(ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, without the parameters of other problems than that of the id, if there is one."""
+        found = _problem_in(ctx.meta.get(ARGUMENTS, ()))
+        if found is not None:
+            problem, id = found
+            known = {option.name: option for option in self.get_params(ctx)}
+            shown = {field.name: known[field.name] for field in dataclasses.fields(Asked)}
+            for name in problem.parameters.kinds():
+                if name not in shown:
+                    shown[name] = copy.copy(known[name])
+                    shown[name].help = _help_of(problem, name, id)
+            ctx.meta[SHOWN] = [*shown.values(), known["help"]]
+        super().format_help(ctx, formatter)
+
+
+@application.command("compare", cls=_Command)
 @takes(Asked, _parameters())
 def compare(asked: Asked, **given: str | None) -> None:
     """Run policies on the same workloads and compare them.
 
-    Every parameter of the problem is an option; a comma list of values runs each, several lists run
-    all combinations, and the first list is the x axis of the picture. One that is true or false may
-    stand without a value, which means true.
+    Every parameter of the problem is an option: `schedgym compare ID --help` lists those of an environment.
+    With a comma list of values each value is run, with several lists all combinations; the first list is the
+    x axis of the picture. A boolean parameter without a value is set to true.
     """
     began = time.monotonic()
     picture = asked.picture
@@ -149,12 +220,12 @@ def compare(asked: Asked, **given: str | None) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """A comparison, everything in it checked.
+    """A comparison whose arguments have been checked.
 
     Attributes:
-        problem, id: where.
+        problem, id: problem and id of the environment.
         fixed: parameters with one value, those of the preset included.
-        grid: parameters with several.
+        grid: parameters with several values.
         acting: label -> name of a policy, or an agent's policy.
         options: label -> options of the policy.
         reference: label that differences refer to.
@@ -170,7 +241,7 @@ class _Plan:
 
     @property
     def base(self) -> dict[str, Any]:
-        """The environment's parameters that do not vary, those of the id included."""
+        """The environment's parameters that do not vary, including those of the id."""
         variant = self.problem.ids[self.id]
         return {**variant.parameters, **variant.baseline_parameters, **self.fixed}
 
@@ -252,7 +323,7 @@ def _preset(problem: Problem, name: str | None, traced: bool) -> Mapping[str, An
 
 
 def _policies(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
-    """Label -> label, of the policies named."""
+    """Label -> label, for the policies named."""
     from schedgym.core.policy import resolve_policy_name
 
     acting: dict[str, Any] = {}
@@ -265,7 +336,7 @@ def _policies(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _agents(text: str | None, id: str) -> dict[str, Any]:
-    """Label -> policy, of the agents that a comma list names."""
+    """Label -> policy, for the agents that a comma list names."""
     found: dict[str, Any] = {}
     if text is None:
         return found
@@ -282,7 +353,7 @@ def _agents(text: str | None, id: str) -> dict[str, Any]:
 def _split_options(
     options: Mapping[str, str], problem: Problem, labels: list[str]
 ) -> dict[str, dict[str, Any]]:
-    """POLICY.NAME -> text as label -> typed options."""
+    """Turn POLICY.NAME -> text into label -> options in their types."""
     texts: dict[str, dict[str, str]] = {}
     for key, text in options.items():
         policy, dot, option = key.rpartition(".")
@@ -296,7 +367,7 @@ def _split_options(
 
 
 def _context(plan: _Plan, frame: Any) -> str:
-    """What was run, in one line: the id, what differs from its defaults, episodes, seed."""
+    """Describe the runs in one line: the id, parameters that differ from its defaults, episodes, seed."""
     fields = plan.problem.parameters.__dataclass_fields__
     parts = [plan.id]
     for key, value in plan.fixed.items():
@@ -309,7 +380,7 @@ def _context(plan: _Plan, frame: Any) -> str:
 
 
 def _report(plan: _Plan, frame: Any) -> dict[str, Any]:
-    """The comparison as JSON has it."""
+    """The comparison as JSON data."""
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.statements import examine
     from schedgym.evaluation.statistics import paired_differences, summarize
@@ -336,7 +407,7 @@ def _report(plan: _Plan, frame: Any) -> dict[str, Any]:
 
 
 def _print_statements(frame: Any) -> None:
-    """What the paper says about these policies, and whether it holds here."""
+    """Print the paper's statements about these policies, with the verdict on these workloads."""
     from schedgym.evaluation.statements import examine
 
     rows = []
@@ -411,7 +482,7 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
 def _print_fitted(
     title: str, fixed: list[str], metrics: list[str], rows: list[list[str] | None], names: int
 ) -> None:
-    """A table with as many of the metrics as fit; --json and --csv have them all."""
+    """Print a table with as many of the metrics as fit; --json and --csv have them all."""
     console, endless = make_console(), Console(width=10_000)
     narrow = has_width(console)
     for count in range(len(metrics), -1, -1):

@@ -1,4 +1,4 @@
-"""``schedgym claims`` and ``schedgym reproduce``: the papers examined."""
+"""``schedgym claims`` and ``schedgym reproduce``: check the papers' claims, and make their figures."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,15 +14,23 @@ __all__ = ["claims", "reproduce"]
 def claims(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="guan2022/amf-envy, or guan2022; default: all."),
+        typer.Argument(
+            metavar="[NAME]...",
+            help="A claim (guan2022/amf-envy) or a paper (guan2022). Default: all claims.",
+        ),
     ] = None,
     scale: Annotated[
-        str, typer.Option("--scale", metavar="small|paper", help="Seconds a paper, or minutes.")
+        str,
+        typer.Option(
+            "--scale",
+            metavar="small|paper",
+            help="The size of the instances: small takes seconds per paper, paper takes minutes.",
+        ),
     ] = "small",
     seed: Seed = 0,
     json: Json = None,
 ) -> int:
-    """Theorems and claims of the papers, each with its verdict from this run.
+    """Check theorems and claims of the papers, and print the verdict on each.
 
     The exit code is 1 if a verdict is not the one that is recorded.
     """
@@ -36,22 +44,32 @@ def claims(
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="guan2022/fig4.6, or guan2022; default: all."),
+        typer.Argument(
+            metavar="[NAME]...",
+            help="A figure (guan2022/fig4.6) or a paper (guan2022). Default: all figures.",
+        ),
     ] = None,
     scale: Annotated[
-        str, typer.Option("--scale", metavar="small|paper", help="Minutes for all, or the paper's sizes.")
+        str,
+        typer.Option(
+            "--scale",
+            metavar="small|paper",
+            help="The size of the instances: small takes minutes for all figures, paper is the paper's size.",
+        ),
     ] = "small",
-    folder: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")] = Path(
+    folder: Annotated[Path, typer.Option("-o", "--output", help="Write the files to this folder.")] = Path(
         "reproduced"
     ),
     seed: Seed = 0,
     n_jobs: Processes = -1,
-    again: Annotated[bool, typer.Option("--again", help="Also what is there from an earlier run.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also make the figures that an earlier run has made.")
+    ] = False,
     show: Annotated[bool, typer.Option("--list", help="Only list the figures.")] = False,
 ) -> int:
-    """Figures of the papers: data, picture, and what is claimed beside what is measured.
+    """Reproduce figures of the papers: the data, the picture, and claims beside measurements.
 
-    A run that was cut off goes on where it was. The exit code is 1 if one cannot be made.
+    A run that was cut off is continued by the next. The exit code is 1 if a figure cannot be made.
     """
     from schedgym.papers.main import print_figures
 

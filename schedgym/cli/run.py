@@ -1,4 +1,4 @@
-"""``schedgym run``: one workload, one policy, every job's fate."""
+"""``schedgym run``: schedule one workload by one policy."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,16 +27,24 @@ __all__ = ["run"]
 @application.command("run")
 def run(
     id: Id,
-    policy: Annotated[str, typer.Option("--policy", help="Name of the policy.")],
-    workload: Annotated[Path, typer.Option("--workload", metavar="FILE", help="Workload: .json or .npz.")],
+    policy: Annotated[str, typer.Option("--policy", help="The name of the policy.")],
+    workload: Annotated[
+        Path, typer.Option("--workload", metavar="FILE", help="The workload file (.json or .npz).")
+    ],
     option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="Of the policy.")
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="NAME=VALUE", help="Set an option of the policy; may be given repeatedly."
+        ),
     ] = None,
     settings: Settings = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
-    """Schedule one workload and tell every job's fate."""
+    """Schedule one workload by one policy, and print the metrics.
+
+    With --json, the file also has the outcome of every job.
+    """
     from schedgym.core.policy import make_policy, resolve_policy_name
     from schedgym.core.workload_files import load_workload
     from schedgym.evaluation import runner

@@ -1,4 +1,4 @@
-"""``schedgym sweep``, ``report`` and ``export``: results stores filled, shown and written as tables."""
+"""``schedgym sweep``, ``report`` and ``export``: fill results stores, show them and write them as tables."""
 
 import sys
 from pathlib import Path
@@ -6,35 +6,43 @@ from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import application, check_output, say
+from schedgym.cli.common import Processes, application, check_output, say
 
 __all__ = ["export", "report", "sweep"]
 
-Store = Annotated[Path, typer.Argument(metavar="STORE", help="Of `schedgym sweep`.")]
+Store = Annotated[Path, typer.Argument(metavar="STORE", help="A results store of `schedgym sweep`.")]
 Code = Annotated[
-    str | None, typer.Option("--code", metavar="VERSION", help="Of the results; default: the newest.")
+    str | None,
+    typer.Option(
+        "--code", metavar="VERSION", help="Use the results of this version of the code. Default: the newest."
+    ),
 ]
 
 
 @application.command("sweep")
 def sweep(
-    spec: Annotated[Path, typer.Argument(metavar="FILE", help="What is run (YAML).")],
+    spec: Annotated[Path, typer.Argument(metavar="FILE", help="The specification of the sweep (YAML).")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The store; default: FILE with .db."),
+        typer.Option("--output", "-o", metavar="FILE", help="The results store. Default: FILE with .db."),
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="local|ray", help="Processes here, or a Ray cluster.")
+        str,
+        typer.Option(
+            "--engine",
+            metavar="local|ray",
+            help="Run in processes of this machine (local) or on a Ray cluster (ray).",
+        ),
     ] = "local",
-    n_jobs: Annotated[int, typer.Option("--n-jobs", help="Processes; -1: one per core.")] = -1,
+    n_jobs: Processes = -1,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run again what has failed before.")
+        bool, typer.Option("--retry-failed", help="Run units that have failed before again.")
     ] = False,
 ) -> int:
-    """Run all that a specification names, and store each result as it ends.
+    """Run the policies, parameters and seeds of a specification, and store each result as it ends.
 
-    What the store holds is not run again: a sweep that was cut off goes on. The exit code is 1 if units
-    have failed.
+    Results that the store holds are not run again, so that a sweep that was cut off can be continued. The
+    exit code is 1 if units have failed.
     """
     from schedgym.evaluation.sweeps import load_spec, run_sweep
 
@@ -57,16 +65,34 @@ def sweep(
 def report(
     store: Store,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: STORE with .html.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The HTML file. Default: STORE with .html."),
     ] = None,
-    policy: Annotated[str | None, typer.Option("--policy", help="Whose schedule is drawn.")] = None,
-    episode: Annotated[int | None, typer.Option("--episode", help="That is drawn.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of that episode.")] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Default: the store's name.")] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Of all intervals.")] = 0.95,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy", help="Draw the schedule of this policy. Default: the best and the reference."
+        ),
+    ] = None,
+    episode: Annotated[
+        int | None,
+        typer.Option("--episode", help="Draw the schedule of this episode. Default: the first."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="The seed of that episode. Default: the first.")
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", help="The title. Default: the store's name.")
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="The confidence level of all intervals.")
+    ] = 0.95,
     code: Code = None,
 ) -> None:
-    """Write one HTML file that needs no network: leaderboards, plots, a schedule, the manifest."""
+    """Write a report on a store: one HTML file with leaderboards, plots, a schedule and the manifest.
+
+    The file needs no network.
+    """
     path = output or store.with_suffix(".html")
     check_output(path)
     from schedgym.evaluation.report import write_report
@@ -89,15 +115,21 @@ def report(
 @application.command("export")
 def export(
     store: Store,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write (.csv or .parquet).")
+    ],
     table: Annotated[
         str,
-        typer.Option("--table", metavar="episodes|leaderboard", help="A row per value, or per policy."),
+        typer.Option(
+            "--table",
+            metavar="episodes|leaderboard",
+            help="One row for each value of each episode, or one for each policy.",
+        ),
     ] = "episodes",
-    id: Annotated[str | None, typer.Option("--id", help="Only this environment id.")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Export only this environment id.")] = None,
     code: Code = None,
 ) -> None:
-    """Write what a store holds as a table."""
+    """Write the results of a store as a table."""
     check_output(output)
     from schedgym.evaluation.export import export as write
 

@@ -1,4 +1,4 @@
-"""``schedgym trace``: public traces, inspected and fetched."""
+"""``schedgym trace``: inspect and fetch public traces."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,20 +11,25 @@ from schedgym.evaluation.wording import four_digits, make_console, value_text
 
 __all__ = ["fetch", "inspect"]
 
-trace = typer.Typer(help="Public cluster traces.", rich_markup_mode=None)
+trace = typer.Typer(help="Inspect and fetch public cluster traces.", rich_markup_mode=None)
 application.add_typer(trace, name="trace")
 
 
 @trace.command("inspect")
 def inspect(
     file: Annotated[Path, typer.Argument(help="The trace's file of tasks.")],
-    nodes: Annotated[Path | None, typer.Option("--nodes", metavar="FILE", help="Its machines.")] = None,
+    nodes: Annotated[
+        Path | None, typer.Option("--nodes", metavar="FILE", help="The trace's file of machines.")
+    ] = None,
     on_error: Annotated[
-        str, typer.Option("--on-error", metavar="raise|skip", help="What a malformed row does.")
+        str,
+        typer.Option(
+            "--on-error", metavar="raise|skip", help="Stop at a malformed row, or leave such rows out."
+        ),
     ] = "raise",
     json: Json = None,
 ) -> None:
-    """Facts of a trace file."""
+    """Print a summary of a trace file."""
     from schedgym.traces import inspect_trace
 
     check_output(json)
@@ -45,8 +50,8 @@ def _fact(value: Any) -> str:
 
 
 @trace.command("fetch")
-def fetch(name: Annotated[str, typer.Argument(help="Name of a public trace.")]) -> None:
-    """Download a public trace into the cache, its SHA-256 checked, and print the path."""
+def fetch(name: Annotated[str, typer.Argument(help="The name of a public trace.")]) -> None:
+    """Download a public trace into the cache, check its SHA-256, and print its path."""
     from schedgym.traces.fetch import fetch as download
 
     print(download(name))

@@ -1,7 +1,7 @@
-"""Arrays that are declared once: a bundle says of each array its kind and its dimensions, the rest follows.
+"""Arrays that are declared once: a bundle states the kind and the dimensions of each of its arrays.
 
-A bundle is a named tuple of arrays. An annotation names the kind of the elements and the dimensions of what
-belongs to ONE environment::
+A bundle is a named tuple of arrays. An annotation names the kind of the elements and the dimensions that the
+array has for ONE environment::
 
     class State(NamedTuple):
         scalars: Annotated[Any, SCALARS]  # a record: no dimension
@@ -68,13 +68,13 @@ Bundle = TypeVar("Bundle", bound=tuple[Any, ...])
 
 @dataclasses.dataclass(frozen=True)
 class Fill:
-    """What an array holds at first, if not zero."""
+    """A mark of an array: the initial value of its elements, which otherwise is zero."""
 
     value: float
 
 
 class Renamed:
-    """A mark of a bundle in an environment: its dimensions go by other names, ``Renamed(job="window")``."""
+    """A mark of a bundle in an environment: it renames dimensions, as ``Renamed(job="window")`` does."""
 
     def __init__(self, **names: str) -> None:
         self.names = names
@@ -85,10 +85,10 @@ class Declaration:
     """One array of a bundle.
 
     Attributes:
-        name: of the field.
-        dtype: of the elements.
-        dimensions: lengths, names of lengths, or a name and what is added to its length ("job+1").
-        fill: what it holds at first.
+        name: name of the field.
+        dtype: type of the elements.
+        dimensions: lengths, names of lengths, or a name and a number added to its length ("job+1").
+        fill: initial value of the elements.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Declaration:
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """One bundle of an environment: its field's name, its class, whether it is shared or work space."""
+    """One bundle of an environment: its field's name, its class, and if it is shared or work space."""
 
     name: str
     bundle: type[Any]
@@ -175,7 +175,7 @@ def allocate(
 
 
 def allocate_all(environment: type[Bundle], sizes: Sizes, num_envs: int) -> Bundle:
-    """The batch-first arrays of ``num_envs`` environments; one set of those that are shared or work space."""
+    """Make the batch-first arrays of ``num_envs`` environments; shared arrays and work space exist once."""
     made = (
         allocate(member.bundle, sizes, None if member.kind else num_envs, member.renamed)
         for member in members(environment)
@@ -184,9 +184,9 @@ def allocate_all(environment: type[Bundle], sizes: Sizes, num_envs: int) -> Bund
 
 
 def regrow(arrays: Bundle, sizes: Sizes, num_envs: int) -> Bundle:
-    """The arrays under other sizes, with what they hold; those whose shape stays are the same objects.
+    """Return the arrays resized, with their contents; arrays whose shape stays are the same objects.
 
-    Arrays that are one object, in whatever bundles, stay one.
+    An array that stands in several bundles is one object afterwards, too.
     """
     grown: dict[int, npt.NDArray[Any]] = {}
     result = []

@@ -1,6 +1,6 @@
-"""Benchmark and Growth: what ``schedgym bench`` measures, as a problem's module ``bench`` lists it.
+"""Benchmark and Growth: the measurements of ``schedgym bench``, which a problem's module ``bench`` lists.
 
-The module has ``CASES``, and in ``GROWTH`` what can grow.
+The module has the benchmarks in ``CASES``, and the quantities that can grow in ``GROWTH``.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ class Benchmark:
     """The steps per second of an environment, or with ``policy`` the seconds of a whole episode.
 
     Attributes:
-        name: what is printed.
+        name: name of the benchmark in the printed table.
         id: environment id.
-        parameters: of the environment (and ``copy``); with ``policy`` over the id's baseline parameters.
-        act: the action for an observation, or with ``num_envs`` the batch for a batch; its time is left out.
+        parameters: parameters of the environment (and ``copy``); with ``policy``, on top of the baseline's.
+        act: function observation -> action, or with ``num_envs`` batch -> batch; its time is not counted.
         num_envs: size of the vector environment; 0: one environment, of ``gym.make``.
         autoreset: mode of the vector environment.
-        steps: of a full run (of all environments at once); None: as many as of all problems' environments.
+        steps: steps of a full run (of all environments at once); None: the number that all problems share.
         policy: short name of a policy.
-        target: what is aimed at, as text; that of one environment in multiples of CartPole's rate ("x").
-        slow: whether a quick run leaves it out.
+        target: the target value, as text; for a single environment in multiples of CartPole's rate ("x").
+        slow: True if a quick run leaves the benchmark out.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Growth:
 
     Attributes:
         id: environment id.
-        name: what grows.
-        sizes: from small to large.
-        parameters: of the environment, for a size; over the id's baseline parameters.
-        expected: policy -> the exponents that the seconds of its decisions, and of everything else, should
-            have at most; "" stands for all others.
-        why: what stays the same, and where the exponents come from.
+        name: name of the quantity that grows.
+        sizes: its values, from small to large.
+        parameters: size -> parameters of the environment, which override the id's baseline parameters.
+        expected: policy -> the largest expected exponents of the seconds of its decisions, and of everything
+            else; "" stands for all other policies.
+        why: the quantities that stay the same, and the source of the exponents.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Another future for a workload, to test that nothing sees what has not arrived yet."""
+"""Another future for a workload, to test that nothing reads jobs that have not arrived yet."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def change_future(
     earlier. Fields of jobs or tasks change by random factors; whole numbers are rounded up.
 
     Args:
-        schema: of the workload, whose jobs have an arrival; tasks, if any, name their job.
+        schema: schema of the workload, whose jobs have an arrival; tasks, if any, name their job.
         workload: the instance.
         time: jobs that arrive at this instant or earlier stay as they are, with their tasks.
-        rng: decides who gets what, and the factors.
-        factors: name of a field -> between which numbers the factors of its values lie.
-        instants: names of the jobs' fields that are times: they stay as long after the arrival, or by their
-            factors less, but no later than the latest of all.
+        rng: draws the new places and the factors.
+        factors: name of a field -> (least, largest) factor of its values.
+        instants: names of the jobs' fields that are times. Their distance from the arrival stays, or changes
+            by their factors; none is later than the latest value of the field.
     """
     old, old_tasks = workload.jobs, workload.tasks
     later = np.flatnonzero(old["arrival"] > time)

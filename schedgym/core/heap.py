@@ -1,4 +1,4 @@
-"""A binary heap in two arrays, for kernels: what ends next."""
+"""A binary heap in two arrays, for kernels: it gives the item with the least time."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _contents(file: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def source_files(file: Path) -> set[Path]:
-    """The file of a kernel, and what of its own package and of schedgym it imports, directly or not."""
+    """The file of a kernel and the files of its package and of schedgym that it imports, directly or not."""
     found: set[Path] = set()
     left = [(file, "")]
     while left:
@@ -75,7 +75,7 @@ def _package(file: Path) -> str:
 
 
 def source_stamp(file: Path) -> str:
-    """The digest of all that a kernel in ``file`` may be made of."""
+    """The digest of all files whose code may be part of a kernel in ``file``."""
     digests = sorted(_contents(path)[0] for path in source_files(file))
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
@@ -126,7 +126,7 @@ def _fields(kinds: Any) -> tuple[Any, ...]:
 
 
 class _NoEnvironment:
-    """In the place of a code generator: a function that is only inlined has no environment to set."""
+    """Stand-in for a code generator: a function that is only inlined has no environment to set."""
 
     def set_env(self, name: str, environment: Any) -> None:
         """Do nothing."""
@@ -135,17 +135,17 @@ class _NoEnvironment:
 class _InlinedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
     """Code that is linked into kernels and never called by itself: no machine code is made of it.
 
-    Half of the time that a kernel of thirty helpers takes to compile would go there.
+    Making it would take half of the time in which a kernel of thirty helpers is compiled.
     """
 
     codegen = _NoEnvironment()
 
     def get_pointer_to_function(self, name: str) -> int:
-        """No address: nobody calls it."""
+        """Return no address, as the function is never called."""
         return 0
 
     def finalize(self) -> None:
-        """Link the helpers that it calls, and leave it at that."""
+        """Link the helpers that the code calls; no machine code is made."""
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
@@ -155,7 +155,7 @@ class _InlinedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
 
 @_register_pass(mutates_CFG=False, analysis_only=True)
 class _InlineOnly(_LoweringPass):  # type: ignore[misc]
-    """Let what follows lower the function into an :class:`_InlinedLibrary`."""
+    """Let the passes that follow lower the function into an :class:`_InlinedLibrary`."""
 
     _name = "schedgym_inline_only"
 
@@ -170,7 +170,7 @@ class _InlineOnly(_LoweringPass):  # type: ignore[misc]
 
 
 class _HelperCompiler(_compiler.CompilerBase):  # type: ignore[misc]
-    """numba's compiler, but for the library."""
+    """numba's compiler, with :class:`_InlinedLibrary` as the library of the code."""
 
     def define_pipelines(self) -> list[Any]:
         """The pipeline of nopython mode with one pass more."""

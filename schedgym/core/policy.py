@@ -41,7 +41,7 @@ ENTRY_POINTS = "schedgym.policies"
 
 @dataclasses.dataclass(frozen=True)
 class Interface:
-    """What a policy may know of the environment before it acts: everything here is constant in an episode.
+    """The facts about the environment that a policy may know before it acts, all constant in an episode.
 
     Attributes:
         id: environment id.
@@ -63,7 +63,7 @@ class Interface:
         """Raise InvalidParameter unless a policy that reads exact units and acts in these views can act.
 
         Args:
-            label: what to call the policy.
+            label: name of the policy in the message.
             views: the action views that can express it.
         """
         if self.observation != "dict":
@@ -100,13 +100,13 @@ class PolicySpec:
 
     Attributes:
         name: "problem/policy".
-        factory: builds it from its options.
+        factory: builds the policy from its options.
         source: paper, algorithm, equation.
         deviations: what differs from the source ("" when nothing does).
-        knows: what it must know beyond sizes and clock, e.g. ("execution",) for clairvoyance of durations.
-        views: the action views it can act in.
+        knows: information that it needs beyond sizes and clock, e.g. ("execution",) for known durations.
+        views: the action views that it can act in.
         fixed: options that this name fixes.
-        summary: one line on this name, where the class carries several.
+        summary: one line on this name, where the class is registered under several names.
         needs: parameter of the environment -> the value, or values, without which it refuses to act.
     """
 
@@ -127,11 +127,11 @@ class PolicySpec:
 
     @property
     def help(self) -> str:
-        """What it does, in one line: the summary, or the first line of the class's docstring."""
+        """The policy in one line: the summary, or the first line of the class's docstring."""
         return self.summary or (inspect.getdoc(self.factory) or "").partition("\n")[0]
 
     def acting_view(self, preferred: str, known: Iterable[str]) -> str:
-        """``preferred`` if it can act in it, else the first of its own views that is known."""
+        """Return ``preferred`` if the policy can act in it, else the first of its views that is ``known``."""
         if preferred in self.views:
             return preferred
         return next((view for view in self.views if view in known), preferred)

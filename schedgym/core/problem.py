@@ -1,4 +1,4 @@
-"""Problem: what the rest of the package must know of a problem, and how problems are found.
+"""Problem: the description of a problem for the rest of the package, and the search for all problems.
 
 A problem is one folder under ``schedgym/problems`` with the same modules in each (problem, workload,
 dynamics, views, metrics, bounds, render, env). Its ``problem`` module exports ``PROBLEM`` and imports
@@ -44,10 +44,10 @@ class Metric:
 
     Attributes:
         name: its key.
-        unit: of the number.
-        help: one line.
-        better: which direction is better: "min", "max" or "".
-        recorded: whether it follows from the schedule's record; False: only the environment knows it.
+        unit: unit of the number.
+        help: its meaning, in one line.
+        better: the better direction: "min", "max" or "" for none.
+        recorded: True if it follows from the schedule's record; False if only the environment knows it.
     """
 
     name: str
@@ -59,12 +59,12 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """An action view: how an agent says its decision.
+    """An action view: the form in which an agent states its decision.
 
     Attributes:
         name: its value of the parameter ``view``.
-        help: one line.
-        masked: whether observations can carry a mask of feasible actions (no Box action space has one).
+        help: its actions, in one line.
+        masked: True if observations can carry a mask of feasible actions (no Box action space has one).
     """
 
     name: str
@@ -99,8 +99,8 @@ class Parameters:
     Values are JSON-serialisable, so that an environment can be rebuilt from its Gymnasium spec.
 
     Attributes:
-        idle: of parameters that say where workloads come from (``workload``, ``trace``), the names of those
-            that have no effect beside them, and must not be given.
+        idle: parameter that says where workloads come from (``workload``, ``trace``) -> the names of the
+            parameters that have no effect beside it, and must not be given.
     """
 
     idle = cast("Mapping[str, tuple[str, ...]]", {})  # without an annotation, so that it is no field
@@ -211,7 +211,7 @@ def _alternatives(kind: Any) -> tuple[type, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Variant:
-    """What one environment id of a problem has of its own.
+    """One environment id of a problem: its title, parameters and policies.
 
     Attributes:
         title: one line.
@@ -232,14 +232,14 @@ class Variant:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """What a paper says about policies, as a comparison can examine it: one is better than others.
+    """A statement of a paper that a comparison can examine: one policy is better than others.
 
     Attributes:
-        source: where the paper says it.
+        source: its place in the paper.
         policy: short name of the policy that is said to be better.
         rivals: short names of those that it is said to be better than.
-        metric: in what.
-        by: by what part of the rival's mean at least; 0: the paper names none.
+        metric: name of the metric in which it is better.
+        by: the least improvement, as a part of the rival's mean; 0: the paper names none.
     """
 
     source: str
@@ -257,14 +257,14 @@ class Problem:
         name: short name, also the prefix of its policies, e.g. "queue-delay".
         title: one line.
         source: the paper.
-        ids: environment id -> what it has of its own; the first one stands for the problem.
+        ids: environment id -> its own title, parameters and policies; the first stands for the problem.
         parameters: the class of its environments' keyword arguments.
         views: the action views; the first is the full-fidelity one.
         objective: name of the metric that the rewards sum to (up to the sign).
-        objectives: where parameters choose it: value of the parameter ``objective`` -> name of the metric.
+        objectives: value of the parameter ``objective`` -> name of the metric, where there is such a choice.
         metrics: all metrics of an episode, in the order of the tables.
         presets: name -> parameter values.
-        statements: of the paper, which a comparison of the policies that they name examines.
+        statements: statements of the paper; a comparison of the policies that they name examines them.
         package: dotted name of the problem's folder.
     """
 

@@ -3,7 +3,7 @@
 Every random quantity of an episode is drawn when the episode starts, from a stream of its own, so that
 policies compared on a seed see the same jobs, and a change in one stream leaves the others as they were.
 The generator is SplitMix64 (Steele, Lea, Flood 2014): one 64-bit word of state, so that a compiled kernel
-can turn over thousands of environments without touching Python.
+can start episodes of thousands of environments without calling Python.
 """
 
 from __future__ import annotations

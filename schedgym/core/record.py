@@ -1,4 +1,4 @@
-"""ScheduleRecord: who ran where, from when to when, with how much."""
+"""ScheduleRecord: which job ran on which server, from when to when, with how much of each resource."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ScheduleRecord", "check_columns", "check_rows", "first_overload", "r
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ScheduleRecord:
-    """What happened in one episode: the only input of metrics, validators, golden tests and pictures.
+    """The schedule of one episode: the only input of metrics, validators, golden tests and pictures.
 
     A row is a piece of work: one job on one server over an interval with constant amounts.
 
@@ -28,9 +28,9 @@ class ScheduleRecord:
         server: index of the server (site); int64 [rows].
         start: begin of the interval, in the problem's unit of time; float64 [rows].
         end: end of the interval; float64 [rows].
-        amount: what the piece holds of each resource meanwhile; float64 [rows, resources].
+        amount: amount of each resource that the piece holds meanwhile; float64 [rows, resources].
         final_time: the instant at which the episode ended, in the problem's unit of time.
-        truncated: whether the episode ended with work left.
+        truncated: True if the episode ended with work left.
     """
 
     workload: Workload
@@ -57,10 +57,10 @@ def refuse_first(where: str, checks: Iterable[tuple[Any, str]], *numbers: Any) -
     """Raise InvalidSchedule, "where what", for the first check that an entry fails.
 
     Args:
-        where: says which entry it is, with a place for each of ``numbers``, or else for its index:
+        where: names the entry, with a place for each of ``numbers``, or without these for its index:
             "row [{}]", "job [{}] in slot {}:".
-        checks: which entries are bad, and what is said of the first of them.
-        numbers: [entries] each.
+        checks: booleans [entries], True for a bad entry, each with the message for the first bad one.
+        numbers: arrays [entries] whose values name the entry.
     """
     for bad, what in checks:
         if bad.any():
@@ -116,17 +116,17 @@ def first_overload(
 ) -> tuple[int, float, Any] | None:
     """The first instant, by server and time, at which rows hold more than their server has, or None.
 
-    What ends at an instant holds nothing any more.
+    A row that ends at an instant holds nothing any more at that instant.
 
     Args:
         server: [rows].
         start: [rows].
         end: [rows].
-        amount: what each row holds [rows] or [rows, resources].
-        capacity: of the servers [servers] or [servers, resources].
+        amount: amount that each row holds [rows] or [rows, resources].
+        capacity: capacity of the servers [servers] or [servers, resources].
 
     Returns:
-        The server, the instant, and what is held then: a number or [resources].
+        The server, the instant, and the amount held then: a number or [resources].
     """
     if len(server) == 0:
         return None

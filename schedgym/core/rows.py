@@ -1,7 +1,7 @@
-"""Helpers of kernels for rows: all arrays of a bundle alike, a record, rows of one array, and their mask.
+"""Helpers of kernels that copy and clear rows: of all arrays of a bundle, of one array, of a record or mask.
 
-What belongs to one job stands in as many arrays as it has quantities. To move a job is a line per array,
-which nobody should write or read: these functions write them, from the declarations of the bundle.
+Each quantity of a job stands in an array of its own, so that moving a job takes one statement per array.
+These functions generate the statements from the declarations of the bundle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def clear_entries(array: Any, first: int, last: int) -> None:
 
 @helper
 def mark(mask: Any, before: int, count: int) -> None:
-    """Let the first ``count`` rows be those that a mask shows, where it showed the first ``before``."""
+    """Change a mask that shows the first ``before`` rows so that it shows the first ``count`` rows."""
     for r in range(before, count):
         mask[r] = 1
     for r in range(count, before):
@@ -50,8 +50,8 @@ def copier(
     """A helper ``copy(source, i, target, j)``: element i of each array becomes element j of its namesake.
 
     Args:
-        bundle: of the source.
-        other: of the target, if that is another one; arrays that only one of the two has are left alone.
+        bundle: bundle of the source.
+        other: bundle of the target, if it is another; arrays that only one of the two has are left alone.
         only: names of the arrays that are copied; all others are left alone.
         without: names of arrays that are left alone, too.
     """

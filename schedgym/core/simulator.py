@@ -1,4 +1,4 @@
-"""Simulator: what is behind a problem's environment and vector environment.
+"""Simulator: the state and the kernels behind a problem's environment and vector environment.
 
 A problem subclasses :class:`Simulator` and says how long its arrays' dimensions are; allocation, growth,
 pickling, episodes and threads are here. The base keeps which seed and episode each environment is at, and
@@ -55,17 +55,17 @@ class Simulator(ABC):
     of a subclass calls :meth:`_set_up`.
 
     Attributes:
-        environment: what a step works on.
-        drawing: what a draw works on; its bundles are the environment's, and ``source``.
-        episode: what metrics are made of; its bundles are the environment's, and ``metrics``.
-        draw_kernel, measure_kernel: the problem's.
+        environment: the class of the bundles that a step reads and writes.
+        drawing: the same for a draw; its bundles are the environment's, and ``source``.
+        episode: the same for the metrics; its bundles are the environment's, and ``metrics``.
+        draw_kernel, measure_kernel: kernels of the problem.
         grows_by_draw: the dimension that a draw may find too short; "" where episodes are all of one size.
         log: the dimension that grows when a step needs more of it; "" for none.
-        num_envs: B.
+        num_envs: number of environments, B.
         problem: the descriptor.
         id: the environment id.
         parameters: the environment's checked parameters.
-        interface: what policies may know.
+        interface: the facts that policies may know.
         source: where drawn workloads come from; its ``arrays`` are the bundle ``source`` of a draw.
         fixed: the workload of all episodes, in the place of drawn ones.
         loaded: environment -> the given workload that it runs.
@@ -73,19 +73,19 @@ class Simulator(ABC):
         arrays: the environments' bundles, batch-first.
         observation: name -> live buffer, [B, ...]; kernels overwrite it.
         scalars: names of observation entries that are one integer per environment (Discrete spaces).
-        continuous: whether actions are real numbers (a Box space).
+        continuous: True if actions are real numbers (a Box space).
         action_shape: shape of one action; () for a single whole number.
         actions: buffer for a batch of actions: int64 [B, components], or with ``continuous`` float64
             [B, *action_shape]. The environments write the leading rows that count (``rows``), no others.
         action_sizes: number of choices of each component of an action; with ``continuous`` ().
-        rows: with ``continuous``, how many leading rows (axis 0) of an action count now; int64 [B].
-        reward, terminated, truncated, repaired: of the last step, [B].
-        metric_names: in the order of :meth:`measure`.
-        kernels: what a step calls, one after another, until one refuses an action; the last one counts the
-            episodes that ended. The first looks at every action before it changes anything, and with the
+        rows: with ``continuous``, the number of leading rows (axis 0) of an action that count now; int64 [B].
+        reward, terminated, truncated, repaired: results of the last step, [B].
+        metric_names: names of the metrics, in the order of :meth:`measure`.
+        kernels: the kernels that a step calls in turn, until one refuses an action; the last one counts the
+            episodes that ended. The first one checks every action before it changes anything, and with the
             command CHECK changes nothing.
-        table: what the kernels work on, packed.
-        threads: how many work side by side, each on a block of environments.
+        table: the arrays of the kernels, packed.
+        threads: number of threads, each of which advances blocks of environments.
         tools: work space of the kernels, per thread.
         toolboxes: the same, packed.
     """
@@ -152,7 +152,7 @@ class Simulator(ABC):
             visible: the interface's ``sizes``.
             config: fields of ``constants.config`` that are no parameter of the same name, and neither
                 ``features`` nor ``mask``: whether observations are tokens, and carry the mask of actions.
-            known: what the interface says of parameters whose value the workload decides.
+            known: values, for the interface, of the parameters that the workload decides.
         """
         parameters: Any = self.parameters
         self.continuous = not hasattr(space, "n") and not hasattr(space, "nvec")
@@ -202,7 +202,7 @@ class Simulator(ABC):
         return {}
 
     def _initialise(self) -> None:  # noqa: B027  (most problems need none)
-        """Write what arrays hold from the start, and let zero-copy observations be the state's own arrays."""
+        """Write the initial values of arrays, and let zero-copy observations be the state's own arrays."""
 
     def _observation(self) -> dict[str, npt.NDArray[Any]]:
         """Return the buffers that make up the observation, by name, each [B, ...].
@@ -244,7 +244,7 @@ class Simulator(ABC):
         self._bind()
 
     def _bind(self) -> None:
-        """Make DERIVED: views of arrays (pickling and copying part them), tables and work space."""
+        """Make DERIVED: views of arrays (pickling and copying detach them), tables and work space."""
         exchange = self.arrays.exchange
         self.actions = exchange.choices
         if self.continuous:
@@ -341,7 +341,7 @@ class Simulator(ABC):
         return self.latest[1]
 
     def _instance(self, workload: Workload) -> Any:
-        """:meth:`instance`, made anew."""
+        """Make the bundle that :meth:`instance` returns."""
         return self.problem.module("workload").tables(workload)
 
     def load(self, index: int, workload: Workload) -> None:
@@ -366,7 +366,7 @@ class Simulator(ABC):
             return self.draw_kernel(*self.draw_table, mask, self.seeds, self.episodes)
 
     def reserve(self, **wanted: int) -> None:
-        """Make every dimension at least so long, with room to spare, keeping what the arrays hold."""
+        """Make every dimension at least so long, with a reserve, and keep the contents of the arrays."""
         short = {name: length for name, length in wanted.items() if length > self.sizes[name]}
         if short:
             for name, length in short.items():
@@ -383,7 +383,7 @@ class Simulator(ABC):
             self._resume(command)
 
     def _begin_prepared(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8] | None:
-        """Begin with what is prepared; returns the command if it has to be resumed."""
+        """Begin the prepared episodes; return the command if it has to be resumed."""
         command = np.multiply(mask, BEGIN, dtype=np.int8)
         return command if self.kernels[-1](self.table, self.toolboxes[0], command) == SHORT else None
 
@@ -395,7 +395,7 @@ class Simulator(ABC):
         SKIP leaves all as it is, also reward and ends; a new episode sets these to zero.
 
         Args:
-            command: of each environment.
+            command: command of each environment.
             ended: [B], environments that are skipped by ``command`` and begin their next episode.
 
         Returns the number of episodes that ended. A negative number -(i + 1) says that environment i's
@@ -440,7 +440,7 @@ class Simulator(ABC):
         return count
 
     def _call_kernels(self, command: npt.NDArray[np.int8], thread: int) -> int:
-        """What the last kernel returns, or the first that returns a negative number."""
+        """Call the kernels in turn; return the first negative result, else the result of the last kernel."""
         toolbox, count = self.toolboxes[thread], 0
         for kernel in self.kernels:
             count = kernel(self.table, toolbox, command)
@@ -449,7 +449,7 @@ class Simulator(ABC):
         return count
 
     def _resume(self, command: npt.NDArray[np.int8]) -> int:
-        """Give the log room, and finish what ``command`` began; returns how many episodes ended."""
+        """Grow the log, and finish what ``command`` began; return the number of episodes that ended."""
         acted, short = command != SKIP, SHORT
         while short == SHORT:
             self.reserve(**{self.log: 2 * self.sizes[self.log]})

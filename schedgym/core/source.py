@@ -1,4 +1,4 @@
-"""Where episodes come from: what the generators of all problems share."""
+"""Functions that the workload generators of all problems share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def count_windows(wanted: int | str, known: int, what: str = "jobs") -> tuple[in
     Args:
         wanted: jobs of an episode; "all": as many as the trace has.
         known: jobs of the trace.
-        what: the name of the parameter, and what the trace has.
+        what: name of the parameter, and of the things that the trace has.
 
     Raises:
         InvalidParameter: when the trace is shorter than a window.
@@ -56,10 +56,10 @@ def draw_alone(kernel: Any, drawing: type[Any], source: Any, seed: int, episode:
     """Draw the workload of one episode: the problem's bundle ``Jobs``, without a batch axis.
 
     Args:
-        kernel: the problem's ``draw``. Should it need longer arrays, these have more of the size "task".
+        kernel: the problem's ``draw``. If it needs longer arrays, their dimension "task" grows.
         drawing: the bundles that it works on: source, jobs, and work space, if any.
         source: has ``arrays``, the first bundle, and ``sizes`` of the others.
-        seed: of the environment, as the user gives it.
+        seed: seed of the environment, as the user gives it.
         episode: counted from 0.
     """
     one, sizes, bundle = np.ones(1, dtype=bool), dict(source.sizes), members(drawing)[1].bundle

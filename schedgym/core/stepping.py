@@ -1,9 +1,9 @@
-"""The only loops over environments: what every problem's kernels do around the functions of one environment.
+"""The only loops over environments: they call a problem's functions for each environment of a batch.
 
 A problem writes, for ONE environment ``env`` (see :mod:`schedgym.core.arrays`):
 
-- ``fits(env)``: whether the action that the agent gave is feasible; one function per action view, which may
-  leave what it found on the way where ``decide`` can take it;
+- ``fits(env)``: return True if the agent's action is feasible; one function per action view, which may leave
+  intermediate results where ``decide`` can read them;
 - ``decide(env, feasible)``: turn the action into a decision, repaired if it was not feasible;
 - ``begin(env)``: start an episode on the workload in ``env.jobs``;
 - ``advance(env)``: carry out the decision, and let time pass until the next one is due;
@@ -69,14 +69,14 @@ RESULT = record_dtype(
 
 
 class ActionSpace(NamedTuple):
-    """What actions may be; the same for all environments."""
+    """The rules and ranges of actions, the same for all environments."""
 
     rules: Annotated[Any, ACTION_RULES]
     counts: Annotated[Integers, "component"]  # how many choices each component of a discrete action has
 
 
 class Exchange(NamedTuple):
-    """What goes into a step and what it did. Of the two kinds of actions one has no elements."""
+    """The action and the result of a step; ``numbers`` has no elements where actions are discrete."""
 
     choices: Annotated[Integers, "choice"]  # a discrete action
     numbers: Annotated[Floats, "action_row", "action_column"]  # an action of real numbers
@@ -85,7 +85,7 @@ class Exchange(NamedTuple):
 
 @helper
 def is_well_formed(env: Any) -> Any:
-    """Whether a discrete action is within its range, the numbers of another one finite."""
+    """Return True if a discrete action is within its range, or the numbers of a continuous one are finite."""
     counts, choices, numbers = env.action_space.counts, env.exchange.choices, env.exchange.numbers
     for k in range(counts.shape[0]):
         if choices[k] < 0 or choices[k] >= counts[k]:
@@ -100,7 +100,7 @@ def is_well_formed(env: Any) -> Any:
 
 @helper
 def always_fits(env: Any) -> Any:
-    """For views in which every well-formed action is feasible."""
+    """Return True: for views in which every well-formed action is feasible."""
     return True
 
 
@@ -135,7 +135,7 @@ def advance_each(
 
     ``begin`` and ``advance`` set the reward and the ends of the result, which are zero before. ``advance``
     may set ``short`` instead, before it changes anything that it would change again: its log needs more rows.
-    It is called again, with the command RESUME and ``short`` still set, when there are some.
+    It is called again, with the command RESUME and ``short`` still set, when the log has them.
 
     Returns the number of environments whose episode ended; or SHORT if some are short.
     """
@@ -169,8 +169,8 @@ def advance_each(
 def draw_each(access: Any, draw: Any, table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
     """Draw the workloads of the environments that ``mask`` [B] names, from ``seeds`` and ``episodes`` [B].
 
-    ``draw`` returns 0, or if the arrays are too short the length that they need; then nothing is said about
-    what it has written. Returns the largest length that is needed.
+    ``draw`` returns 0, or if the arrays are too short the length that they need; what it has written is then
+    undefined. Returns the largest length that is needed.
     """
     needed = 0
     for b in range(mask.shape[0]):

@@ -66,7 +66,7 @@ def pack(arrays: Any, scratch: bool = False) -> Any:
 
     Args:
         arrays: a named tuple of bundles; see :mod:`schedgym.core.arrays`.
-        scratch: pack the work space, else all but the work space.
+        scratch: True to pack the work space, False to pack everything else.
     """
     if not COMPILED:
         return arrays
@@ -102,14 +102,14 @@ def make_tools(environment: type[Any], sizes: Sizes) -> Any:
 
 
 def batch_of_one(instance: Bundle) -> Bundle:
-    """A bundle without a batch axis as that of a batch of one environment."""
+    """Return a bundle without a batch axis as the bundle of a batch of one environment."""
     return type(instance)(*(array[np.newaxis] for array in instance))
 
 
 def accessor(environment: type[Any]) -> Any:
     """An intrinsic ``access(table, tools, b)`` for kernels: environment b, without the batch axis.
 
-    ``table`` and ``tools`` are what :func:`pack` made, the second one of the work space. The result has the
+    ``table`` and ``tools`` are results of :func:`pack`, the second one of the work space. The result has the
     bundles as attributes, and each bundle its arrays; a record is the record itself. It is two pointers and a
     number: an array is made of its row of the table where it is used, so that a helper which is given the
     whole environment compiles as fast as one that is given two arrays, and runs as fast. The arrays own

@@ -1,4 +1,4 @@
-"""What agents must know of a problem's tokens: its module ``tokens`` exports ``TOKENS``, made of these.
+"""The description of a problem's tokens for agents, which its module ``tokens`` exports as ``TOKENS``.
 
 With ``observation="features"`` an observation is sets of tokens (float32, a job or a server each), numbers
 about the whole ("globals") and masks. An agent gives scores: to each token of a set, to each pair of tokens
@@ -53,10 +53,10 @@ class TokenSet:
     """Tokens of one entry of an observation, [n, F], or of pairs [n, m, F].
 
     Attributes:
-        key: of the entry.
+        key: key of the entry.
         mask: key of the mask that says which tokens are there; None: all are.
-        axes: of pairs: keys of the sets that the rows and the columns belong to; None as a row: to none that
-            is shown.
+        axes: for pairs, the keys of the sets of the rows and of the columns; None in the first place: the
+            set of the rows is not shown.
     """
 
     key: str
@@ -68,13 +68,13 @@ class TokenRows:
     """Single tokens out of a batch of observations, one after the other: T rows.
 
     Args:
-        observation: of a batch, [B, ...].
-        sets: that they are of: one, or two of whose pairs they are.
+        observation: a batch of observations, [B, ...].
+        sets: the set of the tokens, or the two sets of whose pairs they are.
         env: environment of each row, int64 [T].
         slot: its place among the tokens or pairs, int64 [T].
 
     Attributes:
-        observation, env: as given.
+        observation, env: the arguments.
         places: key -> index of each row's token in that entry.
     """
 
@@ -108,11 +108,11 @@ class Scores:
     """Consecutive scores of an agent.
 
     Attributes:
-        name: what they decide on.
-        tokens: keys of what they score one by one: one set, or two for each pair of their tokens (the first
-            varies slowest); empty for scores that the whole observation decides.
+        name: the subject of the decision.
+        tokens: keys of the sets that are scored: one set, token by token, or two sets, pair by pair (the
+            first varies slowest); empty for scores that the whole observation decides.
         columns: makes the columns that a small scorer sees of the tokens; None: their features as they are.
-        count: without tokens, how many; None: one for each action.
+        count: number of scores where there are no tokens; None: one for each action.
     """
 
     name: str
@@ -123,14 +123,14 @@ class Scores:
 
 @dataclasses.dataclass(frozen=True)
 class ScoredView:
-    """What the scores of an agent belong to in one action view.
+    """The meaning of an agent's scores in one action view.
 
     Attributes:
         kind: "choice", "pairs" or "scores"; see the module.
-        segments: in the order of the scores.
-        transform: of kind scores, how a deterministic agent's scores fill the Box: "squash", monotone onto
+        segments: the segments, in the order of the scores.
+        transform: for kind scores, how a deterministic agent's scores fill the Box: "squash", monotone onto
             the bounds; "clip"; "weight", exp(score - largest score).
-        bounds: of kind scores: of the Box.
+        bounds: for kind scores, the bounds of the Box.
     """
 
     kind: str
@@ -145,16 +145,16 @@ RULE_VIEW = ScoredView("choice", (Scores("rule", count=None),))
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """What agents must know of a problem.
+    """The description of a problem for agents: its tokens, and the scores of its action views.
 
     Attributes:
         sets: the sets of tokens, in the order in which networks pool them; which of them an observation has
             may depend on the view.
         globals: names of the features in the entry ``globals``.
-        views: action view -> what scores belong to; views whose action is a whole plan are not among them.
-        acting: parameters of the environment that are an agent's way to see and to act unless an evaluation
-            says otherwise: what is visible, when it is asked, how its view makes decisions of its actions.
-            All others say what the problem is.
+        views: action view -> meaning of the scores; views whose action is a whole plan are not among them.
+        acting: parameters of the environment that belong to the agent and keep its values unless an
+            evaluation sets them: what is visible, when the agent is asked for a decision, and how its view
+            turns actions into decisions. All others define the problem.
     """
 
     sets: tuple[TokenSet, ...]

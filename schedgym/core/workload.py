@@ -53,12 +53,12 @@ class Field:
 
     Attributes:
         name: its key.
-        unit: of its values, e.g. "s", "cores", "share of the largest server".
+        unit: unit of its values, e.g. "s", "cores", "share of the largest server".
         dimensions: one symbol per axis; equal symbols have equal lengths, e.g. ("task",), ("task", "server").
         kind: "float", "int", or "bool" (true and false, which are no numbers; a range means nothing then).
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
-        ascending: whether values may not decrease.
-        optional: whether the field may be missing.
+        ascending: True if values may not decrease.
+        optional: True if the field may be missing.
         ragged: rows are lists of different lengths, of whole numbers >= 0. Given as a list of lists, or as a
             2-dimensional array whose rows end with -1 as often as needed, which is also how they are stored.
         keys: names of the values of a 1-dimensional field, which may then also be given as an object with
@@ -332,7 +332,7 @@ class Workload:
         tasks: field -> array with one value (or row) per task; empty where the problem has no such section.
         ragged: "section.field" of the arrays whose rows are lists, padded with -1 at their end.
         choices: "section.field" of the arrays whose values are numbers of names -> the names.
-        checked: whether a schema made it; another one is checked before an environment runs it.
+        checked: True if a schema made it; any other is checked before an environment runs it.
     """
 
     problem: str
@@ -365,6 +365,6 @@ class Workload:
 
 
 def shown(text: object) -> str:
-    """A file's own words in one printable line of reasonable length."""
+    """Return a text of a file as one printable line of limited length."""
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text)[:201])
     return line if len(line) <= 200 else f"{line[:197]}..."

@@ -27,7 +27,7 @@ def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
 
     Args:
         path: a ``.json`` or ``.npz`` file as written by :func:`save_workload`.
-        schema: of the problem that is expected; None takes it from the file's ``problem``.
+        schema: schema of the problem that is expected; None takes it from the file's ``problem``.
 
     Raises:
         InvalidWorkload: naming the file, the field and the first bad index.

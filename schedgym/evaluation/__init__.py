@@ -1,4 +1,4 @@
-"""Policies compared on equal workloads: runs, statistics, pictures, and what they were made with.
+"""Comparison of policies on equal workloads: runs, statistics, pictures, and manifests of all of them.
 
 Everything here needs the extra ``eval`` (pandas, joblib, matplotlib, typer, rich) and is imported when it
 is first used.

@@ -1,8 +1,8 @@
-"""Speed of environments and policies: what ``schedgym bench`` measures and prints.
+"""Speed of environments and policies: the measurements and the output of ``schedgym bench``.
 
-What is measured of a problem, its module ``bench`` lists. One process, one core (but for the vector
-environments that are said to have threads), whole episodes, several of them: environments started together
-end together, and what an episode's turnover costs hides in short windows. Rates count the time inside
+The module ``bench`` of each problem lists the benchmarks. They run in one process on one core (but for the
+vector environments that are said to have threads), over several whole episodes: environments that start
+together end together, so that a short window can miss the cost of the resets. Rates count the time inside
 ``reset`` and ``step`` (the loop's own policy is timed apart). Machines are noisy: the ratio to Gymnasium's
 CartPole, measured in the same run, says more than a rate.
 """
@@ -69,7 +69,7 @@ def finish(what: str, rows: list[dict[str, Any]], path: str | Path | None) -> di
 
 
 def cases(problem: Problem, id: str) -> list[Benchmark]:
-    """The benchmarks of an environment id: none where the problem has no such module."""
+    """The benchmarks of an environment id; there are none if the problem has no module ``bench``."""
     try:
         module = problem.module("bench")
     except ModuleNotFoundError as error:

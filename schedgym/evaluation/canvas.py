@@ -53,7 +53,7 @@ STYLE = {
 
 
 def check_path(path: str | Path) -> Path:
-    """The path of a picture.
+    """Return the path of a picture.
 
     Raises:
         InvalidParameter: for another kind of file.
@@ -68,7 +68,7 @@ def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
     """Write a figure; the file is replaced in one step.
 
     Args:
-        figure: of :func:`new_figure`.
+        figure: a figure of :func:`new_figure`.
         path: ``.png``, ``.svg`` or ``.pdf``.
         small: a PNG gets a palette of 255 colours, and a third of its size.
     """
@@ -99,9 +99,9 @@ def add_head(figure: Any, title: str, subtitle: str) -> None:
     """Title and second line, at the upper left."""
     height = figure.get_figheight()
     figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=12.5, weight="bold")
-    room = int(figure.get_figwidth() * 15)
-    if len(subtitle) > room:
-        subtitle = subtitle[: room - 1] + "…"
+    longest = int(figure.get_figwidth() * 15)
+    if len(subtitle) > longest:
+        subtitle = subtitle[: longest - 1] + "…"
     figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
 
 
@@ -129,7 +129,7 @@ def add_legend(figure: Any, handles: list[Any]) -> None:
             break
         legend.remove()
     rows = -(-len(handles) // columns)
-    height = figure.get_figheight() + 0.21 * (rows - 1)  # more room below the panels, as high as before
+    height = figure.get_figheight() + 0.21 * (rows - 1)  # more space below the panels, as high as before
     figure.set_figheight(height)
     bottom = (0.32 + 0.21 * rows) / height
     figure.get_layout_engine().set(rect=(0.008, bottom, 0.984, 1 - 0.62 / height - bottom))

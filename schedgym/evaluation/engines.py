@@ -1,7 +1,7 @@
-"""Engines: where the units of a sweep run, and what becomes of those whose worker dies.
+"""Engines: they run the units of a sweep, and once more those whose worker died.
 
-An engine calls a function on each unit and yields what came of it as soon as it is there. What a unit
-raises comes back as text. A unit whose worker dies is tried once more, alone, when all others are done.
+An engine calls a function on each unit and yields each result as soon as it is there. The exception of a
+unit comes back as text. A unit whose worker dies is tried once more, alone, when all others are done.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """What stands for the result of a unit that has none.
+    """Stands in the place of the result of a unit that failed.
 
     Attributes:
-        error: the traceback, or that its worker died.
+        error: the traceback, or a message that its worker died.
     """
 
     error: str
@@ -54,10 +54,10 @@ class _Pool(Protocol):
     def submit(self, function: Callable[[Any], Any], unit: Any) -> Any: ...
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Those of the handles that are done: one at least."""
+        """Wait until a unit is done; return the handles of all that are."""
 
     def result(self, handle: Any) -> Any:
-        """What came of it; raises WorkerDied."""
+        """Return the result of a unit that is done; raises WorkerDied."""
 
     def close(self) -> None: ...
 
@@ -124,14 +124,14 @@ class Engine:
     def run(
         self, function: Callable[[U], R], units: Iterable[U]
     ) -> Generator[tuple[U, R | Failure], None, None]:
-        """Yield (unit, result) in the order in which they end; to close the iterator ends all work."""
+        """Yield (unit, result) in the order in which they end; closing the iterator ends all work."""
         if self.pool is None:
             return ((unit, _guarded(function, unit)) for unit in units)
         return _drain(self.pool(), function, units)
 
 
 class _Processes:
-    """Loky's processes, each in a pool of its own: the death of one tells which unit it was, and no more."""
+    """Loky's processes, each in a pool of its own, so that the death of one costs its own unit only."""
 
     def __init__(self, processes: int) -> None:
         self.slots = processes

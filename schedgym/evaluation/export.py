@@ -57,7 +57,7 @@ def export(
             :func:`leaderboard_frame`.
         id: only this environment id.
         code: version of the code; None: the newest.
-        confidence: of the leaderboard's intervals.
+        confidence: confidence level of the leaderboard's intervals.
 
     Returns:
         the number of rows.
@@ -98,7 +98,7 @@ def _column(name: str) -> str:
 
 
 def _kinds(settings: Sequence[Any], names: Sequence[str]) -> dict[str, str]:
-    """Of each parameter, the pandas type that holds all its values: numbers stay numbers, else text."""
+    """Parameter -> the pandas type that holds all its values: numbers stay numbers, all others are text."""
     found = {}
     for name in names:
         values = [s.parameters[name] for s in settings if s.parameters.get(name) is not None]

@@ -48,12 +48,12 @@ DECADE = 10.0
 
 
 def plain_text(text: object) -> str:
-    """``text`` as plotly shows it letter by letter: its labels understand some HTML."""
+    """Escape ``text`` so that plotly shows it letter by letter: its labels understand some HTML."""
     return html.escape(str(text), quote=False)
 
 
 def number(value: float, like: float | None = None, digits: int = 4) -> str:
-    """Some digits of a number; given ``like``, as many decimals as the larger one of the two has."""
+    """Write a number with some digits; given ``like``, with the decimals of the larger one of the two."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     size = max(abs(value), abs(like or 0.0))
@@ -134,7 +134,7 @@ def _duration(seconds: float) -> str:
 
 
 def _value_axis(title: str, values: Iterable[float]) -> dict[str, Any]:
-    """Logarithmic where the values differ by much, else from 0."""
+    """An axis of values: logarithmic where they differ by much, else from 0."""
     values = list(values)
     if _logarithmic(values):
         return _log_axis(title, values)
@@ -538,8 +538,8 @@ def gantt_figure(record: ScheduleRecord, schema: Schema) -> tuple[Figure, str]:
     own pictures. A long schedule is cut to its first pieces, a large cluster to its busiest servers.
 
     Args:
-        record: of an episode.
-        schema: of its workload: names and units.
+        record: record of an episode.
+        schema: schema of its workload: names and units.
 
     Returns:
         the figure, and a sentence on what it shows, and what it leaves out.
@@ -603,7 +603,7 @@ def gantt_figure(record: ScheduleRecord, schema: Schema) -> tuple[Figure, str]:
 def _pieces(
     record: ScheduleRecord, row: npt.NDArray[np.int64], by_job: bool, what: str
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """The pieces of work that are drawn, by start, and what they are where they are not all."""
+    """The pieces of work that are drawn, by start, and notes on the selection where some are left out."""
     order = np.lexsort((record.job, record.start))
     notes = []
     total = len(np.unique(row))
@@ -625,7 +625,7 @@ def _pieces(
 def _stacked(
     rows: list[int], row: npt.NDArray[np.int64], lanes: list[int]
 ) -> tuple[dict[int, float], dict[int, int], float]:
-    """Where each row begins, how many lanes it has, and where the last one ends."""
+    """The begin of each row, its number of lanes, and the end of the last row."""
     depth = dict.fromkeys(rows, 1)
     for r, lane in zip(row.tolist(), lanes, strict=True):
         depth[r] = max(depth[r], lane + 1)
@@ -637,7 +637,7 @@ def _stacked(
 
 
 def _shade(begin: float, depth: int) -> dict[str, Any]:
-    """The ground of a row, to tell it from its neighbours."""
+    """The background of a row, to tell it from its neighbours."""
     ends = {"x0": 0, "x1": 1, "y0": begin - 0.1, "y1": begin + depth + 0.1}
     look = {"fillcolor": "@ink/0.05", "line": {"width": 0}, "layer": "below"}
     return {"type": "rect", "xref": "paper", **ends, **look}
@@ -691,7 +691,7 @@ def _details(
     job_word: str,
     server_word: str,
 ) -> Callable[[int], str]:
-    """What a bar's tooltip says, by row of the record."""
+    """Return the function from a row of the record to the text of its bar's tooltip."""
     arrival = record.workload.jobs.get("arrival")
     held = [
         field

@@ -1,9 +1,10 @@
-"""How the time of an episode grows with its size: what ``schedgym bench --growth`` measures and prints.
+"""Growth of an episode's time with its size: the measurements and the output of ``schedgym bench --growth``.
 
-Which sizes grow, the problems' rooms ``bench`` list in ``GROWTH``, with the exponents that the algorithms
-lead one to expect. A policy's time is that of its decisions; the environment's is all else: reset, steps,
-observations. The exponent is the slope of log time over log size, fitted to the larger half of the sizes:
-small ones show what does not grow. One process, one core; of short episodes the fastest of three counts.
+The problems' modules ``bench`` list in ``GROWTH`` which sizes grow, with the exponents that the algorithms
+lead one to expect. A policy's time is that of its decisions; the environment's is the rest: reset, steps,
+observations. The exponent is the slope of log time over log size, fitted to the larger half of the sizes, as
+constant costs dominate at small ones. It uses one process and one core, and takes the fastest of three runs
+of a short episode.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Point(NamedTuple):
     """One episode.
 
     Attributes:
-        size: what grows.
-        steps: decisions.
+        size: the value of the quantity that grows.
+        steps: number of decisions.
         policy: seconds of the policy's decisions.
         env: seconds of everything else.
     """
@@ -47,7 +48,7 @@ class Point(NamedTuple):
 
 
 def axes(problem: Problem, id: str) -> list[Growth]:
-    """What grows in an environment id."""
+    """The quantities that grow in an environment id."""
     return [growth for growth in getattr(problem.module("bench"), "GROWTH", ()) if growth.id == id]
 
 
@@ -55,9 +56,9 @@ def grow(growth: Growth, policy: str, limit: float = LIMIT) -> Iterator[Point]:
     """Episodes of ever larger size, as long as the next should take at most ``limit`` seconds.
 
     Args:
-        growth: what grows.
+        growth: the quantity that grows.
         policy: name of a policy of the problem.
-        limit: by the slope of the last two times.
+        limit: [s]; the next time is extrapolated from the last two.
     """
     problem = get_problem(growth.id)
     last: Point | None = None
@@ -82,7 +83,7 @@ def grow(growth: Growth, policy: str, limit: float = LIMIT) -> Iterator[Point]:
 
 
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """The slope of log seconds over log size, of the larger half of the sizes, at least two; NaN of fewer."""
+    """The slope of log seconds over log size, for the larger half of the sizes; NaN for fewer than two."""
     count = max(2, (len(sizes) + 1) // 2)
     if len(sizes) < 2:
         return math.nan
@@ -90,7 +91,7 @@ def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
 
 
 def _verdict(points: Sequence[Point], expected: tuple[float, float]) -> tuple[float, float, str]:
-    """The exponents of policy and environment, and what is to be said of them."""
+    """The exponents of policy and environment, and a verdict on them in words."""
     sizes = [point.size for point in points]
     policy, env = (exponent(sizes, [point[i] for point in points]) for i in (2, 3))
     if len(points) < 2:

@@ -1,4 +1,4 @@
-"""Manifests: what a result was made with, so that it can be made again."""
+"""Manifests: they record how a result was made, so that it can be made again."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def make_manifest(
     parameters: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """What this process runs with: a JSON-serialisable dict.
+    """Describe the code, the machine and the arguments of this process in a JSON-serialisable dict.
 
     Args:
         command: the command line; None takes ``sys.argv``, of the program only its name.
-        seeds: that were used.
-        parameters: of the environment.
+        seeds: the seeds that were used.
+        parameters: parameters of the environment.
         more: further entries, e.g. ``id``.
 
     Returns:
         ``command``, ``date`` (UTC, ISO 8601), ``versions`` (schedgym, python and libraries; None where one is
         not installed), ``git`` ({"commit", "modified"} of the source tree, None if there is none), ``seeds``,
-        ``parameters``, ``machine`` (platform, cpu, cores), and what ``more`` names.
+        ``parameters``, ``machine`` (platform, cpu, cores), and the entries of ``more``.
     """
     return {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]] if command is None else command),

@@ -66,13 +66,13 @@ def plot_comparison(
     bound, and the differences; a row of panels per combination of the other swept parameters.
 
     Args:
-        frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
+        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
         path: ``.png``, ``.svg`` or ``.pdf``; replaced in one step.
         reference: policy that differences refer to; None: the id's, or the first one.
         metric: None: the objective.
         title: None: the id's title.
         subtitle: a second line.
-        confidence: of the intervals.
+        confidence: confidence level of the intervals.
 
     Raises:
         InvalidParameter: for another kind of file, or an empty frame.
@@ -167,7 +167,7 @@ def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
 
 
 class _Drawing:
-    """What all panels of one comparison share."""
+    """One comparison: the data and the settings that all its panels share."""
 
     def __init__(
         self, frame: pd.DataFrame, metric: str, label: str, reference: str, confidence: float
@@ -344,7 +344,7 @@ class _Drawing:
         }
 
     def _places(self, axes: Any, name: str, values: list[Any]) -> dict[Any, float]:
-        """Where the settings stand on the x axis: by value if they are numbers, else side by side."""
+        """Positions of the settings on the x axis: by value if they are numbers, else side by side."""
         self.logarithmic = False
         ticker = require("matplotlib.ticker")
         numbers = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
@@ -365,7 +365,7 @@ class _Drawing:
         return places
 
     def _beside(self, places: dict[Any, float], column: Any, policy: str) -> F8:
-        """Places of a policy's points: a little beside the setting's, so that equal means stay apart."""
+        """Positions of a policy's points: a little beside the setting's, so that equal means stay apart."""
         warp, back = (np.log, np.exp) if self.logarithmic else (np.asarray, np.asarray)
         at = warp(np.array([places[plain(value)] for value in column], dtype=float))
         stands = np.sort(warp(np.array(list(places.values()), dtype=float)))

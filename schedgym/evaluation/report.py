@@ -63,14 +63,14 @@ DIGITS = 9  # of the numbers of a figure
 
 
 class Which(TypedDict, total=False):
-    """Which episodes are played again, for their schedules: keyword arguments of :func:`write_report`.
+    """The choice of the episodes whose schedules are shown: keyword arguments of :func:`write_report`.
 
     Attributes:
         policy: label of the policy whose schedule is shown, where it was run; None: the best one's, and the
             reference's.
         episode: number of the episode whose schedule is shown; None: the first.
-        seed: of that episode; None: the first.
-        schedules: whether episodes are played again at all; if it is left out they are.
+        seed: seed of that episode; None: the first.
+        schedules: False if no episodes are to be played again; True if it is left out.
     """
 
     policy: str | None
@@ -94,15 +94,15 @@ def write_report(
     of the first setting; these episodes are played again and compared with what the store says of them.
 
     Args:
-        store_path: of :func:`~schedgym.evaluation.sweeps.run_sweep`.
+        store_path: a store of :func:`~schedgym.evaluation.sweeps.run_sweep`.
         output: the file, ``.html``; replaced in one step.
         title: None: of the store's file name.
-        confidence: of all intervals.
+        confidence: confidence level of all intervals.
         code: version of the code whose results are shown; None: the newest.
         **which: ``policy``, ``episode``, ``seed`` and ``schedules`` of :class:`Which`.
 
     Returns:
-        remarks, one line each: what could not be shown, and why.
+        remarks, one line each, on things that could not be shown, with the reason.
 
     Raises:
         InvalidParameter: for another kind of file, a confidence out of range, a store without finished units.
@@ -184,7 +184,7 @@ def _card(
 
 @dataclasses.dataclass
 class _Page:
-    """What the report says; ``remarks`` collects what it cannot."""
+    """The content of the report; ``remarks`` collects what could not be shown."""
 
     most_variants: ClassVar[int] = MOST_VARIANTS
     most_failures: ClassVar[int] = MOST_FAILURES
@@ -206,7 +206,7 @@ class _Page:
         ]
 
     def render(self, title: str, store: str, library: str) -> str:
-        """The whole file."""
+        """Return the text of the whole file."""
         last = self.manifests[-1] if self.manifests else {}
         script, library = _asset("report.js"), library.replace("</script", "<\\/script")
         gaps = _card(
@@ -268,7 +268,7 @@ class _Page:
         return board.metric.name.replace("_", " ")
 
     def unit(self, board: Board) -> str:
-        """Its unit in brackets, if it has one."""
+        """The objective's unit in brackets, if it has one."""
         return f" [{board.metric.unit}]" if board.metric.unit else ""
 
     def colour(self, board: Board, policy: str) -> int:
@@ -276,14 +276,14 @@ class _Page:
         return board.policies.index(policy) % COLOURS
 
     def verdict(self, board: Board, entry: Entry) -> str:
-        """Whether a policy is "good" or "bad" beside the reference; "" if that may be chance."""
+        """Return "good" or "bad" for a policy beside the reference; "" if the difference may be chance."""
         found = entry.relative
         if not math.isfinite(found.low) or found.low <= 0 <= found.high:
             return ""
         return "good" if (found.value > 0) == (board.metric.better == "max") else "bad"
 
     def facts(self) -> list[tuple[str, str, str]]:
-        """Numbers, of what, and of which kind."""
+        """The numbers at the head of the report: (number, what it counts, "bad" or "")."""
         boards = self.boards
         entries = [entry for board in boards for setting in board.settings for entry in setting.entries]
         played = [int((~np.isnan(entry.table)).sum()) for entry in entries]
@@ -300,7 +300,7 @@ class _Page:
         return facts
 
     def notes(self, board: Board) -> list[str]:
-        """What is said above a leaderboard."""
+        """The notes above a leaderboard."""
         metric, several = board.metric, len(board.settings) > 1
         less, side = ("more", "upper") if metric.better == "max" else ("less", "lower")
         bounds = [s.bound for s in board.settings if math.isfinite(s.bound)]
@@ -331,7 +331,7 @@ class _Page:
         return found
 
     def overall(self, board: Board) -> list[tuple[Estimate, str, int, int]]:
-        """(factor to the best, policy, settings, how often first), the best first; none of one setting."""
+        """(factor to the best, policy, settings, times it was first), best first; empty for one setting."""
         found = []
         for policy in board.policies if len(board.settings) > 1 else ():
             estimate = board.overall(policy, self.confidence)
@@ -342,7 +342,7 @@ class _Page:
         return sorted(found, key=lambda item: item[0].value)
 
     def line(self, board: Board, entry: Entry, setting: Setting) -> dict[str, str]:
-        """Where the mean, the ends of its interval and the bound stand on a line, and what its tip says."""
+        """Positions of the mean, the ends of its interval and the bound on a line, and the tooltip's text."""
         mean, bound, width = entry.mean, setting.bound, 110.0
         values = [bound, *(v for e in setting.entries for v in (e.mean.value, e.mean.low, e.mean.high))]
         known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
@@ -458,7 +458,7 @@ class _Page:
 
 @functools.cache
 def _environment() -> Any:
-    """Jinja2's, which escapes every text, with what the page calls."""
+    """Jinja2's environment, which escapes every text, with the functions that the page calls."""
     environment = require("jinja2", "report").Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -543,13 +543,13 @@ class _Episode:
     number: int
 
     def stored(self, training: int | None) -> float:
-        """What the store says of its objective, in one of the trainings."""
+        """The stored objective of the episode, in one of the trainings."""
         row = self.entry.trainings.index(training) if training is not None else 0
         return float(self.entry.table[row, self.setting.episodes.index((self.seed, self.number))])
 
 
 def _choose(board: Board, policy: str, which: Which) -> _Episode | None:
-    """The first episode of a policy in a board that is as asked."""
+    """The first episode of a policy in a board that ``which`` admits."""
     for setting in board.settings:
         entry = setting.entry(policy)
         if entry is not None:
@@ -562,7 +562,7 @@ def _choose(board: Board, policy: str, which: Which) -> _Episode | None:
 def _replay(
     board: Board, episode: _Episode, manifests: Sequence[Mapping[str, Any]]
 ) -> tuple[int | None, ScheduleRecord, float]:
-    """Play an episode again: the training that it is of, its schedule and its objective."""
+    """Play an episode again; return the seed of its training, its schedule and its objective."""
     entry = episode.entry
     training: int | None = None
     if board.problem is None:

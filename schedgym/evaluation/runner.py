@@ -65,12 +65,12 @@ HOUR = 3600.0  # s over which it takes the speed: units may last minutes
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What one episode came to.
+    """The result of one episode.
 
     Attributes:
         metrics: the environment's metrics by name.
         total: undiscounted sum of the rewards.
-        truncated: whether the episode ended with work left.
+        truncated: True if the episode ended with work left.
         seconds: time that the policy took for all its decisions [s].
     """
 
@@ -81,7 +81,7 @@ class Outcome:
 
 
 def find_id(name: str) -> str:
-    """The environment id that ``name`` means where it leaves out the namespace; any other as it is."""
+    """Return the full environment id if ``name`` is one without its namespace, any other name as it is."""
     for problem in list_problems().values():
         for id in problem.ids:
             if name == id.partition("/")[2]:
@@ -118,7 +118,7 @@ def acting_parameters(
 
     These are ``parameters``; where they choose no view, and ``policy`` (a name or an object of a registered
     one) cannot act in that of the id's ``baseline_parameters``, with the first view that it can act in. A
-    policy with a method ``acting_parameters`` (a trained agent) says by it what it makes of them.
+    policy with a method ``acting_parameters`` (a trained agent) returns its own parameters from it.
     """
     values = dict(parameters or {})
     own = getattr(policy, "acting_parameters", None)
@@ -164,7 +164,7 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
     Args:
         env: an environment of :func:`make_env`.
         policy: acts in it.
-        seed: of the environment and, with ``episode`` and ``label``, of the policy.
+        seed: seed of the environment and, with ``episode`` and ``label``, of the policy.
         episode: number of the episode of that seed.
         label: the policy's name in messages.
 
@@ -213,7 +213,7 @@ def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:
 
 
 def _slack(workload: Workload) -> float:
-    """Rounding that sums of a workload's times may carry, in their unit."""
+    """The rounding error that sums of a workload's times may have, in their unit."""
     sections = (workload.jobs, workload.tasks)
     arrays = (array for fields in sections for array in fields.values() if array.dtype.kind == "f")
     return CLOCK_TOLERANCE * max((float(np.abs(array).sum()) for array in arrays), default=0.0)
@@ -261,7 +261,7 @@ def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) ->
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """Episodes of one policy (None: the bounds) in one setting: what a process is handed at once."""
+    """Episodes of one policy (None: the bounds) in one setting: the work that a process gets at once."""
 
     run: str
     setting: int
@@ -277,7 +277,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What one episode of a job came to; of the bounds, "bound" and "slack", or nothing."""
+    """The values of one episode of a job; for the bounds, "bound" and "slack", or nothing."""
 
     setting: int
     label: str | None
@@ -289,14 +289,14 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What an observer saw at the end of an episode.
+    """The return value of an observer at the end of an episode.
 
     Attributes:
         setting: swept parameter -> value.
         policy: label.
         episode: its number.
         seconds: time that the policy took for all its decisions [s].
-        values: what the observer returned.
+        values: the return value of the observer.
     """
 
     setting: dict[str, Any]
@@ -307,7 +307,7 @@ class Observed:
 
 
 class Environments:
-    """Those of the setting used last: a process reads a trace once for each way to act, not once per job."""
+    """A cache of the environments of the last setting: a process reads a trace once per view, not per job."""
 
     most = 8  # with workloads every episode has one of its own
     setting: tuple[str, int] = ("", 0)
@@ -328,7 +328,7 @@ class Environments:
 
     @classmethod
     def clear(cls) -> None:
-        """Forget them."""
+        """Forget all environments."""
         cls.setting = "", 0
         cls.envs.clear()
 
@@ -394,13 +394,13 @@ def progress_bar(total: int, show: bool | None) -> Iterator[Callable[[int], None
 
 
 class How(TypedDict, total=False):
-    """How an evaluation is done: keyword arguments of :func:`evaluate` and :func:`sweep`.
+    """The conditions of an evaluation: keyword arguments of :func:`evaluate` and :func:`sweep`.
 
     Attributes:
-        parameters: of the environment.
+        parameters: parameters of the environment.
         workloads: instances that take the generator's place.
         n_jobs: processes; -1 means one per core; left out: 1. The result does not depend on it.
-        progress: whether a bar may show on stderr after two seconds; None: if stderr is a terminal.
+        progress: True if a bar may show on stderr after two seconds; None: if stderr is a terminal.
         options: policy (as named in ``policies``) -> its options.
     """
 
@@ -492,7 +492,7 @@ def observed_sweep(
     observe: Observer | None = None,
     **how: Unpack[How],
 ) -> tuple[pd.DataFrame, list[Observed]]:
-    """:func:`sweep`, and what ``observe`` sees in the environment after each episode.
+    """Run :func:`sweep`, and call ``observe`` on the environment after each episode.
 
     ``observe`` is called with the environment when an episode has ended (its ``record()``, its simulator); it
     is a function of a module, as other processes call it, too. None: ``values`` are None. All other arguments
@@ -562,7 +562,7 @@ class _Runs:
     distinct: list[int] = dataclasses.field(default_factory=list)
 
     def plan(self, settings: Sequence[Mapping[str, Any]], processes: int) -> list[Job]:
-        """Jobs of about equal size for so many processes; what cannot run is refused here."""
+        """Make jobs of about equal size for so many processes; raises an error if something cannot run."""
         run = uuid.uuid4().hex
         jobs: list[Job] = []
         for index, own in enumerate(settings):
@@ -590,7 +590,7 @@ class _Runs:
     ) -> tuple[int, int]:
         """Episodes in a setting, and how many of them have jobs of their own (a trace has only its windows).
 
-        Refuses what cannot run (parameters, policies in their view) up front.
+        Raises an error for parameters, or for policies in their view, that cannot run.
         """
         first: dict[str, Any] = {}
         if self.files:
@@ -613,7 +613,7 @@ class _Runs:
 
 
 def count_processes(n_jobs: int) -> int:
-    """How many processes ``n_jobs`` means; -1: one per core."""
+    """The number of processes that ``n_jobs`` means; -1: one per core."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise InvalidParameter(f"n_jobs: must be a number of processes, or -1 for all cores, got {n_jobs!r}")
     return 1 if n_jobs == 1 else int(require("joblib").effective_n_jobs(n_jobs))
@@ -709,7 +709,7 @@ def resolve_policies(
 
 
 def _kind_of(value: Any) -> str:
-    """What a value is, without the address that Python would print."""
+    """Describe a value, without the address that Python would print."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     name = getattr(value, "__name__", None)

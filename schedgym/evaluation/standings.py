@@ -1,8 +1,9 @@
-"""Standings: what a results store says of each problem's policies, with intervals and gaps.
+"""Standings: the statistics of each problem's policies in a results store, with intervals and gaps.
 
 A board has the units of one environment id and objective; in each of its settings, every policy is an entry
 with its values on the episodes that all met. Where agents were trained with several seeds, the training seed
-is the unit of all intervals; a single agent's are over episodes, and say nothing of another training.
+is the unit of all intervals; the intervals of a single agent are over episodes, and say nothing of another
+training.
 """
 
 from __future__ import annotations
@@ -56,14 +57,15 @@ class Entry:
         table: the objective, [trainings, episodes]; one row if it is not trained, or once; nan: not run.
         trainings: seeds of the trainings; empty if it is not trained.
         bounds: on the optimum of each episode, [episodes]; nan: none.
-        options: of the policy, with its name; of an agent, its checksum.
+        options: options of the policy, with its name; of an agent, its checksum.
         seconds: mean time that the policy took for its decisions, per episode [s].
-        mean, middle: of the objective: mean and interquartile mean.
+        mean, middle: mean and interquartile mean of the objective.
         gap: distance of the mean from the bound, in the objective's unit; from 0.
-        relative_gap: that over the mean bound.
-        difference, relative: to the reference on the same episodes; nan for the reference itself.
+        relative_gap: the gap over the mean bound.
+        difference, relative: difference to the reference on the same episodes, absolute and as a share of
+            the reference's mean; nan for the reference itself.
         won, tied: shares of the episodes in which it is better than the reference, or equal.
-        ratios: by what factor it is worse than the episode's best, as ``table``; None if a value is negative.
+        ratios: factors to the best of each episode, shaped as ``table``; None if a value is negative.
     """
 
     policy: str
@@ -84,12 +86,12 @@ class Entry:
 
     @property
     def complete(self) -> npt.NDArray[np.bool_]:
-        """Which episodes every training ran, [episodes]."""
+        """True for each episode that every training ran, [episodes]."""
         return np.asarray(~np.isnan(self.table).any(axis=0))
 
     @property
     def episodes(self) -> int:
-        """How many episodes every training ran."""
+        """The number of episodes that every training ran."""
         return int(self.complete.sum())
 
 
@@ -98,10 +100,10 @@ class Setting:
     """One combination of parameters.
 
     Attributes:
-        parameters: that the sweep gave or swept.
-        label: of those that differ between the board's settings; "" if there is one setting.
+        parameters: the parameters that the sweep fixed or varied.
+        label: text of those that differ between the board's settings; "" if there is one setting.
         episodes: (seed, episode) of each column of the entries' tables.
-        entries: the best mean first.
+        entries: one per policy, the best mean first.
         bound: mean bound of the episodes; nan: none.
     """
 
@@ -122,9 +124,9 @@ class Board:
 
     Attributes:
         id: environment id.
-        problem, variant: what the package knows of it; None if it knows neither.
+        problem, variant: the package's descriptions of it; None if it has neither.
         metric: the objective.
-        settings: in the order of the store.
+        settings: the settings, in the order of the store.
         swept: names of the parameters that differ between settings.
         common: the other parameters.
         policies: every label, in order of appearance.
@@ -196,7 +198,7 @@ def read_boards(
     Args:
         store: open for reading.
         code: version of the code; None: the newest.
-        confidence: of all intervals.
+        confidence: confidence level of all intervals.
         most_settings: read of each id and objective; further ones are counted in ``hidden``.
 
     Raises:
@@ -243,7 +245,7 @@ def _board(store: ResultsStore, found: Sequence[Stored], confidence: float) -> B
 
 
 def _setting(store: ResultsStore, stored: Stored, label: str, metric: Metric) -> Setting:
-    """What a store holds of a setting, without statistics."""
+    """Read a setting from a store, without statistics."""
     found: dict[str, list[Contender]] = {}
     for own in store.contenders(stored):
         found.setdefault(own.policy, []).append(own)

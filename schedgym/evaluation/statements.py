@@ -1,4 +1,4 @@
-"""What a comparison says about the paper's statements: whether they hold on these workloads."""
+"""The paper's statements examined on the workloads of a comparison: each holds, in part, or not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Verdict(enum.StrEnum):
-    """What a run says about a statement of a paper."""
+    """The verdict of a run on a statement of a paper."""
 
     HOLDS = "holds"
     CORRECTED = "holds with a correction"
@@ -44,13 +44,13 @@ PARTLY = 0.1  # of what a paper states: less of it is none
 
 
 def judge_gain(gain: float, low: float, by: float, most: float = math.inf) -> Verdict:
-    """Whether a gain is as large as a paper states.
+    """Judge a gain by the one that a paper states.
 
     Args:
-        gain: as a share.
+        gain: the measured gain, as a share.
         low: lower end of its interval; nan: there is none, and the gain decides alone.
         by: the share stated.
-        most: from here on the gain is so large that it is not what the paper saw.
+        most: a gain of this size or larger is so large that it is not the effect that the paper saw.
 
     Returns:
         "holds" if it is above 0, significantly, and at least ``by``, but below ``most``; "in part" if it is
@@ -66,12 +66,12 @@ class Examined:
     """A statement about one rival in one setting.
 
     Attributes:
-        statement: of the paper.
+        statement: the paper's statement.
         rival: the policy compared with.
         setting: swept parameter -> value.
-        gain: by what part of the rival's mean the policy is better; nan without a mean.
+        gain: improvement over the rival, as a part of the rival's mean; nan without a mean.
         low, high: its interval; nan for a single episode.
-        verdict: of :func:`judge_gain`.
+        verdict: result of :func:`judge_gain`.
     """
 
     statement: Statement
@@ -87,8 +87,8 @@ def examine(frame: pd.DataFrame, statements: Sequence[Statement] | None = None) 
     """Examine those statements whose policies a frame compares.
 
     Args:
-        frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``. With one episode, "significantly"
-            is left out.
+        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``. With one episode, gains
+            need not be significant.
         statements: None: those of the problem's paper.
     """
     problem = get_problem(frame.attrs["problem"])

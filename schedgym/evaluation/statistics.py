@@ -84,7 +84,7 @@ def ratio_interval(
 
     Args:
         numerator: one number per episode.
-        denominator: of the same episodes.
+        denominator: one number per episode, for the same episodes.
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
 
@@ -170,7 +170,7 @@ def stratified_interval(
     Args:
         strata: one per setting: its episodes' numbers, or a table [training seeds, episodes] of agents that
             met the same episodes, which is resampled on both levels.
-        statistic: of an array along ``axis``; also ``numpy.mean``.
+        statistic: a function of an array and ``axis``, e.g. ``numpy.mean``.
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
 
@@ -208,7 +208,7 @@ def _check_bootstrap(confidence: float, resamples: int) -> None:
 
 
 def _batches(resamples: int, numbers: int) -> Iterator[tuple[slice, int]]:
-    """Parts of some resamples, and their sizes: few enough at once, of so many numbers each."""
+    """Split resamples of so many numbers each into slices that fit in memory; yield each with its size."""
     rows = max(1, BATCH // numbers)
     for first in range(0, resamples, rows):
         size = min(rows, resamples - first)
@@ -253,7 +253,7 @@ def two_level_interval(
 
     Args:
         table: one number per training seed and episode, [seeds, episodes].
-        over: of the same episodes, [episodes]; given, the interval is of the ratio of the two means.
+        over: numbers of the same episodes, [episodes]; if given, the interval is of the ratio of the means.
         confidence: between 0 and 1.
         resamples: number of bootstrap samples.
         rng: None: a generator with a fixed seed.
@@ -288,7 +288,7 @@ def two_level_interval(
 
 
 def performance_ratios(table: F8, better: str = "min") -> F8:
-    """By what factor each policy is worse than the best one of the episode (Dolan and Moré 2002).
+    """The factor by which each policy is worse than the best one of the episode (Dolan and Moré 2002).
 
     Args:
         table: values >= 0 of a metric, [episodes, policies]; nan: not run.
@@ -326,7 +326,7 @@ def performance_profile(
     Args:
         strata: ratios of :func:`performance_ratios` of one policy, as for :func:`stratified_interval`.
         thresholds: increasing, [thresholds].
-        confidence: of the band.
+        confidence: confidence level of the band.
         resamples: number of bootstrap samples.
 
     Returns:
@@ -414,7 +414,7 @@ def objective_of(frame: pd.DataFrame, metric: str | None) -> str:
 
 
 def lower_is_better(frame: pd.DataFrame, metric: str) -> bool:
-    """Whether less of a metric is better; True where the frame does not know its problem."""
+    """Return True if less of a metric is better, or if the frame does not know its problem."""
     if "problem" not in frame.attrs or metric in ("bound", "gap", "truncated"):
         return True
     return get_problem(frame.attrs["problem"]).metric(metric).better != "max"
@@ -424,9 +424,9 @@ def summarize(frame: pd.DataFrame, metric: str | None = None, confidence: float 
     """Mean and interval of a metric per setting and policy.
 
     Args:
-        frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
+        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
         metric: None: the objective.
-        confidence: of the intervals.
+        confidence: confidence level of the intervals.
 
     Returns:
         a frame with the swept parameters and the columns policy, episodes, mean, low, high (the metric's
@@ -467,10 +467,10 @@ def paired_differences(
     """Each policy minus a reference, episode by episode.
 
     Args:
-        frame: of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
+        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
         reference: label of the policy to compare with.
         metric: None: the objective.
-        confidence: of the intervals.
+        confidence: confidence level of the intervals.
 
     Returns:
         a frame with the swept parameters and the columns policy, episodes, difference, low, high (mean

@@ -1,12 +1,12 @@
 """The results store: a SQLite file with one row per finished unit of a sweep.
 
-A *setting* is what is compared in: an environment id with parameters, under one version of the code. A *line*
-is who is compared in it: a policy, one training of an agent, or the bounds. A *unit* is a line's episodes
+A *setting* is an environment id with parameters, under one version of the code. A *line* is one of those that
+are compared in a setting: a policy, one training of an agent, or the bounds. A *unit* is a line's episodes
 ``first`` to ``first + episodes - 1`` of a seed; no episode of a line is stored twice. Each unit is written in
 one transaction, with its bound and after the check that it does not beat it, so that a store is complete
 whenever its writer dies. It has one writer at a time; others may read meanwhile.
 
-The view ``units`` shows all of it to those who speak SQL.
+The SQL view ``units`` shows all of it in one table.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def canonical(data: Any) -> str:
     """JSON text that is the same for equal data.
 
     Raises:
-        TypeError, ValueError: for what is no JSON data.
+        TypeError, ValueError: for data that JSON cannot represent.
     """
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -94,12 +94,12 @@ def _one_line(error: Exception) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What is compared in.
+    """An environment id with parameters, under one version of the code, in which policies are compared.
 
     Attributes:
         problem: its name.
         id: environment id.
-        parameters: those that were given, JSON data.
+        parameters: the parameters that were given, JSON data.
         objective: name of the metric.
         better: "min" or "max".
         code: version of the code.
@@ -115,14 +115,14 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """Who is compared.
+    """A policy, one training of an agent, or the bounds, in a setting.
 
     Attributes:
-        setting: in which.
+        setting: the setting.
         policy: the label; None: the bounds.
-        options: of the policy; of an agent, its checksum.
-        training_seed: of an agent.
-        digest: of all that the line's results depend on, but seed and episodes.
+        options: options of the policy; of an agent, its checksum.
+        training_seed: training seed, for an agent.
+        digest: digest of everything that the line's results depend on, except seed and episodes.
     """
 
     setting: Setting
@@ -132,7 +132,7 @@ class Line:
     digest: str
 
     def clashes(self, training_seed: int | None) -> bool:
-        """Whether another line of this setting and label, with this training seed, cannot stand beside it."""
+        """Return True if a line of this setting, label and training seed cannot stand beside it."""
         return training_seed == self.training_seed or None in (training_seed, self.training_seed)
 
 
@@ -147,7 +147,7 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """SHA-256 of all that the unit's results depend on."""
+        """SHA-256 of everything that the unit's results depend on."""
         return hashlib.sha256(
             canonical([self.line.digest, self.seed, self.first, self.episodes]).encode()
         ).hexdigest()
@@ -164,7 +164,7 @@ class ResultsStore:
     """The results of sweeps in a SQLite file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         mode: "r", or "w", which makes the file if there is none.
 
     Raises:
@@ -247,7 +247,7 @@ class ResultsStore:
             self._lock = None
 
     def _take_lock(self) -> None:
-        """A lock that dies with its owner, on a file of its own: closing the store's would undo SQLite's."""
+        """Lock a file of its own until the process ends: closing the store's would release SQLite's locks."""
         import fcntl
 
         while self._lock is None:
@@ -272,7 +272,7 @@ class ResultsStore:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        """What SQLite says, and what damaged content leads to, in one line."""
+        """Turn errors of SQLite, and those that damaged content causes, into an InvalidStore of one line."""
         try:
             yield
         except SchedgymError:
@@ -316,14 +316,14 @@ class ResultsStore:
         A unit that beats its bound is stored as failed instead.
 
         Args:
-            unit: of which no episode is stored yet, unless as failed.
-            names: of the metrics, of which the setting's objective is one; BOUNDS for the bounds' line.
+            unit: a unit of which no episode is stored yet, unless as failed.
+            names: names of the metrics, of which the setting's objective is one; BOUNDS for the bounds' line.
             values: [episodes, metrics].
-            seconds: that the unit took.
-            policy_seconds: of them, for the policy's decisions.
+            seconds: time that the unit took [s].
+            policy_seconds: the part of it for the policy's decisions [s].
 
         Returns:
-            what failed: lines of text.
+            messages on what failed, one line each.
 
         Raises:
             InvalidStore: if it cannot be written, or episodes of it are there already.
@@ -346,7 +346,7 @@ class ResultsStore:
             self._insert(unit, "failed", None, seconds, 0.0, error)
 
     def add_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Store what a sweep was made with."""
+        """Store the manifest of a sweep."""
         with self._errors(), self._transaction():
             self._connection.execute(
                 "INSERT INTO manifests VALUES (?, ?)", (time.time(), json.dumps(manifest, default=repr))
@@ -419,7 +419,7 @@ class ResultsStore:
         return int(cursor.lastrowid or 0)
 
     def _certify(self, unit: Unit, row: int) -> list[str]:
-        """Join a new unit's bound, or with new bounds the units that waited for them."""
+        """Check a new unit against its bounds, or the units that waited for them against new bounds."""
         _, setting = self._line(unit.line)
         metric = get_problem(unit.line.setting.id).metric(unit.line.setting.objective)
         pairs = [(row, unit.line.policy, unit.first, unit.episodes)]
@@ -482,13 +482,13 @@ class ResultsStore:
         return names, np.frombuffer(data, dtype="<f8").reshape(episodes, len(names))
 
     def has(self, key: str) -> bool:
-        """Whether the unit with this key is there, and did not fail."""
+        """Return True if the unit with this key is stored and did not fail."""
         with self._errors():
             query = "SELECT 1 FROM results WHERE key = ? AND status = 'done'"
             return self._connection.execute(query, (key,)).fetchone() is not None
 
     def spans(self, line: Line, status: str = "done") -> dict[int, list[tuple[int, int]]]:
-        """Of a line: seed -> (first, episodes) of each unit that is "done" or "failed".
+        """For a line, seed -> (first, episodes) of each unit that is "done" or "failed".
 
         Raises:
             InvalidStore: if the line's label means something else in this store.
@@ -610,7 +610,7 @@ class ResultsStore:
         return cast("pd.DataFrame", frame)
 
     def contenders(self, setting: Setting) -> Iterator[Contender]:
-        """Who was compared in a setting of :meth:`settings`, and what they came to."""
+        """Yield the policies and trainings of a setting of :meth:`settings`, with their values."""
         with self._errors():
             rows = self._connection.execute(
                 "SELECT line, policy, training_seed, options, sum(policy_seconds) OVER (PARTITION BY line), "
@@ -635,9 +635,9 @@ class Contender:
 
     Attributes:
         policy: its label.
-        training_seed: of an agent.
-        options: of the policy; of an agent, its checksum.
-        seconds: that it took for the decisions of all its episodes.
+        training_seed: training seed, for an agent.
+        options: options of the policy; of an agent, its checksum.
+        seconds: time that it took for the decisions of all its episodes [s].
         values: a row for each (seed, episode) of the index, a column for each metric, "bound" and "gap".
     """
 

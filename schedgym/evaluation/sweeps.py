@@ -1,6 +1,6 @@
 """Sweeps: ids x parameters x policies x seeds, run to the end however often they are cut off.
 
-A specification says in YAML, or in Python, what is run:
+A specification lists the runs in YAML, or in Python:
 
 ```yaml
 name: load
@@ -59,7 +59,7 @@ PACKAGES = ("schedgym", "schedgym.baselines", "schedgym.agents")
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """What is run in one environment id.
+    """The part of a sweep that runs in one environment id.
 
     Attributes:
         id: environment id, or the problem's name.
@@ -104,13 +104,13 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class SweepSpec:
-    """What a sweep runs.
+    """The specification of a sweep.
 
     Attributes:
-        name: of the sweep.
+        name: name of the sweep.
         experiments: one at least.
-        seeds: of the workloads, below EVALUATION_SEEDS; the same in every setting.
-        episodes: of each seed.
+        seeds: seeds of the workloads, below EVALUATION_SEEDS; the same in every setting.
+        episodes: number of episodes of each seed.
         chunk: episodes that are run and stored at once; None: all of a seed.
     """
 
@@ -144,14 +144,14 @@ class SweepSpec:
 
 @dataclasses.dataclass(frozen=True)
 class SweepResult:
-    """What a sweep came to.
+    """The result of a sweep.
 
     Attributes:
         done: units that were run and stored.
         skipped: units that the store held before.
         failed: the sweep's units that have failed, now or before: dicts with id, setting, policy,
             training_seed, seed, first, episodes, error.
-        seconds: that it took.
+        seconds: time that the sweep took [s].
     """
 
     done: int
@@ -223,7 +223,7 @@ def load_spec(path: str | Path) -> SweepSpec:
 
 @functools.cache
 def code_version() -> str:
-    """Version and digest of the package's code, of which a result is one."""
+    """Version and digest of the package's code, under which results are stored."""
     digest = hashlib.sha256()
     for package in PACKAGES:
         folder = Path(importlib.import_module(package).__path__[0])
@@ -288,7 +288,7 @@ def _line(
 
 
 def _plain(value: Any) -> Any:
-    """A parameter's value, or list of values, without what numpy makes of them."""
+    """A parameter's value, or list of values, with Python's own types in the place of numpy's."""
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
@@ -390,7 +390,7 @@ def _plan(spec: SweepSpec) -> list[list[_Contender]]:
 
 @dataclasses.dataclass(frozen=True)
 class _Ran:
-    """What a unit came to: values [episodes, metrics], and the code that ran it."""
+    """The result of a unit: values [episodes, metrics], and the version of the code that ran it."""
 
     names: tuple[str, ...]
     values: npt.NDArray[np.float64]
@@ -400,7 +400,7 @@ class _Ran:
 
 
 def _execute(task: tuple[Unit, Job]) -> _Ran:
-    """Run a unit: what an engine's worker does."""
+    """Run a unit; an engine's worker calls this."""
     began = time.perf_counter()
     results = runner.run_job(task[1])
     named = dict.fromkeys(name for result in results for name in result.values)
@@ -411,7 +411,7 @@ def _execute(task: tuple[Unit, Job]) -> _Ran:
 
 
 def _missing(episodes: int, chunk: int | None, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
-    """The episodes below ``episodes`` that no span (first, count) has, in runs that no chunk's end is in."""
+    """The episodes below ``episodes`` in no span (first, count), as ranges that cross no chunk's end."""
     missing = np.ones(episodes, dtype=bool)
     for first, count in spans:
         missing[first : first + count] = False
@@ -426,7 +426,7 @@ def _missing(episodes: int, chunk: int | None, spans: Iterable[tuple[int, int]])
 def _units(
     settings: list[list[_Contender]], spec: SweepSpec, store: ResultsStore, retry_failed: bool
 ) -> tuple[list[tuple[Unit, _Contender]], int]:
-    """What is left to run, and how many units the store has done."""
+    """The units that are left to run, and the number of units that the store has done."""
     left: list[tuple[Unit, _Contender]] = []
     skipped = 0
     for contenders in settings:
@@ -453,18 +453,18 @@ def run_sweep(
     """Run what a store does not hold yet, and store each unit as it ends.
 
     Args:
-        spec: what is run.
+        spec: the specification.
         store_path: the results store; made if there is none.
         engine: "local" or "ray"; see :func:`~schedgym.evaluation.engines.make_engine`.
         n_jobs: units at once; -1: one per core. No result depends on it.
-        retry_failed: whether units that failed before are run again.
-        progress: whether a bar with the time left shows on stderr; None: if it is a terminal.
+        retry_failed: True to run units that failed before again.
+        progress: True to show a bar with the time left on stderr; None: if it is a terminal.
 
     Returns:
-        how many units were run and skipped, and those that failed: an error in a unit ends no sweep.
+        the numbers of units run and skipped, and the units that failed: an error in one ends no sweep.
 
     Raises:
-        UnknownName, InvalidParameter: for what cannot run; before anything runs.
+        UnknownName, InvalidParameter: for a specification that cannot run; raised before anything runs.
         InvalidStore: if the store cannot be written, or holds other results under the same labels.
     """
     began = time.monotonic()
@@ -509,7 +509,7 @@ def _job(run: str, unit: Unit, contender: _Contender) -> Job:
 
 
 def _keep(store: ResultsStore, unit: Unit, outcome: _Ran | Failure) -> int:
-    """Store what came of a unit; by how many the units that are done have become more."""
+    """Store the outcome of a unit; return by how much the number of finished units grows."""
     if isinstance(outcome, _Ran) and outcome.code != unit.line.setting.code:
         outcome = Failure(f"the worker has version {outcome.code}, not {unit.line.setting.code}")
     if isinstance(outcome, Failure):

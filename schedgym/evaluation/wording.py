@@ -1,4 +1,4 @@
-"""How values, spaces and ranges are written, in tables and on pages alike, and where they are printed."""
+"""Texts for values, spaces and ranges, the same in tables and on pages, and the console they go to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_console() -> Any:
 
 
 def has_width(console: Any) -> bool:
-    """Whether something says how wide the output may be."""
+    """Return True if the terminal or COLUMNS says how wide the output may be."""
     columns = os.environ.get("COLUMNS", "")
     return bool(console.is_terminal or (columns.isdecimal() and int(columns) > 0))
 

@@ -1,1 +1,1 @@
-"""One folder per problem, with the same rooms in each; found by :func:`schedgym.core.problem.problems`."""
+"""One folder per problem, with the same modules in each; see :func:`schedgym.core.problem.problems`."""

@@ -39,7 +39,7 @@ scale_for = helper(scale_of)  # for kernels
 
 @helper
 def fixed(cost: float, scale: float) -> int:
-    """A cost as a whole number."""
+    """Return a cost as a whole number of units of 1 / scale."""
     return int(cost * scale)
 
 

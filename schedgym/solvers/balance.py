@@ -56,7 +56,7 @@ class PlacementScratch(NamedTuple):
     """Work space of the kernels. K groups, M sites."""
 
     left: Annotated[Integers, "group"]  # tasks not yet placed
-    room: Annotated[Integers, "site"]  # tasks that a site still takes
+    capacity_left: Annotated[Integers, "site"]  # tasks that a site still takes
     group_from: Annotated[Integers, "group"]  # entry by which the search came to a group
     site_from: Annotated[Integers, "site"]  # entry by which the search came to a site
     queue: Annotated[Integers, "node"]
@@ -66,7 +66,7 @@ def whole(name: str, values: npt.ArrayLike, shape: tuple[int | None, ...], least
     """``values`` as a contiguous int64 array.
 
     Args:
-        name: what to call them in an error.
+        name: name of the values in an error.
         values: whole numbers.
         shape: the shape they must have; None for any length.
         least: the smallest number allowed.
@@ -130,7 +130,7 @@ def make_placement_scratch(groups: int, sites: int) -> PlacementScratch:
 
 @helper
 def _fill_in_order(demand: Integers, lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
-    """Let each group in turn take min(left, room) of each of its sites; how many tasks are left."""
+    """Let each group in turn take min(left, free capacity) of each of its sites; return the tasks left."""
     sites = lists.sites
     width = sites.shape[1]
     total = 0
@@ -144,9 +144,9 @@ def _fill_in_order(demand: Integers, lists: SiteLists, placement: Integers, scra
                 if a < 0 or tasks == 0:
                     break
                 j = sites[k, a]
-                taken = min(tasks, scratch.room[j])
+                taken = min(tasks, scratch.capacity_left[j])
                 placement[k, a] = taken
-                scratch.room[j] -= taken
+                scratch.capacity_left[j] -= taken
                 tasks -= taken
         scratch.left[k] = tasks
         total += tasks
@@ -154,8 +154,8 @@ def _fill_in_order(demand: Integers, lists: SiteLists, placement: Integers, scra
 
 
 @helper
-def _find_room(lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
-    """The nearest site with room that a path leads to from a group with tasks left; -1 if there is none.
+def _find_free_site(lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
+    """The nearest site with free capacity that a path reaches from a group with tasks left; -1 if none.
 
     Breadth-first: from a group to its sites, from a site to the groups with tasks there, which may move on.
     ``site_from`` and ``group_from`` get the entries by which sites and groups were reached.
@@ -172,7 +172,7 @@ def _find_room(lists: SiteLists, placement: Integers, scratch: PlacementScratch)
             group_from[k] = SOURCE
             queue[tail] = k
             tail += 1
-    for j in range(scratch.room.shape[0]):
+    for j in range(scratch.capacity_left.shape[0]):
         site_from[j] = UNSEEN
     head = 0
     while head < tail:
@@ -186,7 +186,7 @@ def _find_room(lists: SiteLists, placement: Integers, scratch: PlacementScratch)
                 j = sites[node, a]
                 if site_from[j] == UNSEEN:
                     site_from[j] = node * width + a
-                    if scratch.room[j] > 0:
+                    if scratch.capacity_left[j] > 0:
                         return j
                     queue[tail] = groups + j
                     tail += 1
@@ -204,12 +204,12 @@ def _find_room(lists: SiteLists, placement: Integers, scratch: PlacementScratch)
 
 @helper
 def _augment(found: int, lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
-    """Move as many tasks as it carries along the path to a site with room; their number."""
+    """Move as many tasks as possible along the path to the free site ``found``; return their number."""
     sites = lists.sites
     width = sites.shape[1]
     group_from = scratch.group_from
     site_from = scratch.site_from
-    amount = scratch.room[found]
+    amount = scratch.capacity_left[found]
     j = found
     k = site_from[j] // width
     while group_from[k] != SOURCE:
@@ -218,7 +218,7 @@ def _augment(found: int, lists: SiteLists, placement: Integers, scratch: Placeme
         j = sites[k, a]
         k = site_from[j] // width
     amount = min(amount, scratch.left[k])
-    scratch.room[found] -= amount
+    scratch.capacity_left[found] -= amount
     scratch.left[k] -= amount
     j = found
     k = site_from[j] // width
@@ -234,24 +234,24 @@ def _augment(found: int, lists: SiteLists, placement: Integers, scratch: Placeme
 
 @pure_kernel
 def place(demand: Integers, lists: SiteLists, placement: Integers, scratch: PlacementScratch) -> int:
-    """Place as many tasks as fit ``scratch.room``: the maximum flow of Edmonds and Karp.
+    """Place as many tasks as fit ``scratch.capacity_left``: the maximum flow of Edmonds and Karp.
 
     Shortest augmenting paths, with groups and sites always taken in ascending order; the paths of one
-    step amount to a pass over groups, then sites, each pair taking min(left, room).
+    step amount to a pass over groups, then sites, each pair taking min(left, free capacity).
 
     Args:
         demand: [K] tasks.
         lists: available sites.
         placement: [K, A] written: tasks at each available site.
-        scratch: ``room`` [M] is read and reduced. If tasks are left, ``group_from`` other than UNSEEN and
-            ``site_from`` other than UNSEEN mark a minimum cut.
+        scratch: ``capacity_left`` [M] is read and reduced. If tasks are left, ``group_from`` other than
+            UNSEEN and ``site_from`` other than UNSEEN mark a minimum cut.
 
     Returns:
         The number of tasks left.
     """
     total = _fill_in_order(demand, lists, placement, scratch)
     while total > 0:
-        found = _find_room(lists, placement, scratch)
+        found = _find_free_site(lists, placement, scratch)
         if found < 0:
             break
         total -= _augment(found, lists, placement, scratch)
@@ -267,11 +267,11 @@ def _least_level(tasks: int, slots: Integers, load: Integers, site_from: Integer
             high = max(high, (tasks + load[j] + slots[j] - 1) // slots[j])
     while low < high:
         middle = (low + high) // 2
-        room = 0
+        free = 0
         for j in range(slots.shape[0]):
             if site_from[j] != UNSEEN:
-                room += max(slots[j] * middle - load[j], 0)
-        if room >= tasks:
+                free += max(slots[j] * middle - load[j], 0)
+        if free >= tasks:
             high = middle
         else:
             low = middle + 1
@@ -320,7 +320,7 @@ def balance_into(
     while True:
         level = _least_level(tasks, slots, load, scratch.site_from, level)
         for j in range(sites):
-            scratch.room[j] = max(slots[j] * level - load[j], 0)
+            scratch.capacity_left[j] = max(slots[j] * level - load[j], 0)
         if place(demand, lists, placement, scratch) == 0:
             return level
         tasks = 0
@@ -463,7 +463,7 @@ def greedy_into(
     for index in range(count):
         k = order[index]
         if literal:
-            _fill_group_literally(demand[k], k, lists, load, placement, scratch.room)
+            _fill_group_literally(demand[k], k, lists, load, placement, scratch.capacity_left)
         else:
             _fill_group(demand[k], k, lists, slots, load, placement, scratch.site_from)
 

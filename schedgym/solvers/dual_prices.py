@@ -9,8 +9,9 @@ function, sum_i b_i plus what the jobs gain, is convex in b, and its gradient is
 method, safeguarded by the slope of the dual along a step, finds prices at which resources are full or free.
 
 A linear job buys all or nothing, so that the dual has kinks, and its minimum mostly lies on some. Such jobs
-get a little curvature, around the amounts that they had with more of it (the proximal point method): a few
-rounds reach the optimum up to rounding. The result carries its own proof: the gap of the dual as it is.
+get a little curvature around the amounts of the round before, which had more of it (the proximal point
+method): a few rounds reach the optimum up to rounding. The result carries its own proof: the duality gap
+without curvature.
 
 Source: zheng2016, Algorithm 1 and section III. The kernel (``solve_slot``) allocates nothing.
 """
@@ -163,7 +164,7 @@ def task_value(utility: int, value: float, exponent: float, k: float) -> float:
 
 @helper
 def wanted(utility: int, value: float, exponent: float, y: float, price: float) -> tuple[float, float]:
-    """What a job with a strictly concave utility buys at a price > 0 if nothing limits it, and -dx/dprice."""
+    """Return the unlimited demand x of a job with strictly concave utility at a price > 0, and -dx/dprice."""
     if utility == LOG:
         amount = value / price
         return amount - 1.0 - y, amount / price
@@ -187,7 +188,7 @@ def _clear(load: Floats, curvature: Floats) -> None:
 
 @pure_kernel
 def _respond(n: int, bent: float, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats) -> None:
-    """What the jobs buy at the prices: x [n], ``work.bend`` [n], the loads, the Hessian of the dual.
+    """Set the jobs' response x [n] to the prices, ``work.bend`` [n], the loads and the Hessian of the dual.
 
     ``bent`` is the curvature of linear jobs.
     """
@@ -276,7 +277,7 @@ def _search_ray(
     """Set one price, or with single < 0 all to the same, so that the (mean) load on its resources is 1.
 
     Newton's method on the logarithms of price and load, in which the response of a power is a line, within a
-    bracket. The price is positive in the end: it must not be asked for where price 0 would do.
+    bracket. The resulting price is positive: the function must not be called where price 0 is optimal.
     """
     m = prices.shape[0]
     low = 0.0
@@ -330,8 +331,8 @@ def _search_ray(
 def _solve(work: DualScratch, m: int, scale: float, prices: Floats) -> None:
     """Newton's step ``work.step`` for the loads of the resources with ``work.free``; others stay.
 
-    Prices are scaled by themselves (0 by ``scale``). Cholesky, with next to nothing added to the diagonal, so
-    that resources whose loads go together do no harm: among them the step is long.
+    Each price is scaled by itself (0 by ``scale``). The Cholesky factorisation has a tiny number added to the
+    diagonal, so that resources whose loads depend on each other do not make it fail; their step is then long.
     """
     a = work.matrix
     for i in range(m):
@@ -382,7 +383,7 @@ def _walk(work: DualScratch, m: int, part: float, prices: Floats) -> None:
 
 @helper
 def _error(work: DualScratch, i: int, prices: Floats) -> float:
-    """How wrong a load is: with a price both ways, without one only above 1."""
+    """The error of a load: its distance from 1 where the price is positive, else its excess over 1."""
     error = work.load[i] - 1.0
     if work.tight[i] == 0:
         error = 0.0
@@ -393,7 +394,7 @@ def _error(work: DualScratch, i: int, prices: Floats) -> float:
 
 @helper
 def _newton(work: DualScratch, m: int, prices: Floats) -> bool:
-    """Set ``work.step`` to Newton's step, up to where a price reaches 0. False if it does not lead down."""
+    """Set ``work.step`` to Newton's step, cut where a price reaches 0; True if the dual falls along it."""
     scale = 0.0
     for i in range(m):
         scale = max(scale, prices[i])
@@ -529,7 +530,7 @@ def _settle(
 
 @helper
 def _prepare(n: int, rows: SlotJobs, work: DualScratch) -> bool:
-    """Slopes at both ends, and which utilities are linear: whether any of a job with a cap is."""
+    """Set the slopes at both ends and mark linear utilities; return True if a job with a cap has one."""
     m = rows.share.shape[1]
     found = False
     for j in range(n):
@@ -557,9 +558,9 @@ def _gain(rows: SlotJobs, j: int, y: float, x: float) -> float:
 
 @helper
 def _finish(n: int, rows: SlotJobs, work: DualScratch, prices: Floats, x: Floats) -> float:
-    """From the response to the prices to a feasible x: its relative duality gap.
+    """Make x, the response to the prices, feasible; return its relative duality gap.
 
-    What the last digits of the prices cannot express, a step along the curvature does: it moves x alone.
+    A step along the curvature moves x alone, by amounts too small for the last digits of the prices.
     """
     m = prices.shape[0]
     for i in range(m):
@@ -619,7 +620,7 @@ def solve_slot(n: int, rows: Any, work: DualScratch, prices: Floats, x: Floats) 
     Args:
         n: jobs.
         rows: the jobs: any named tuple with the fields of :class:`SlotJobs`.
-        work: of :func:`make_dual_scratch`.
+        work: work space of :func:`make_dual_scratch`.
         prices: [m] written.
         x: [>= n] written.
 
@@ -696,7 +697,7 @@ def dual_prices(
         exponent: alpha [n] or one, of powers, between 0 and 1.
 
     Returns:
-        The optimum. x is unique for strictly concave utilities, the prices where all loads answer to them.
+        The optimum. x is unique for strictly concave utilities; the prices are if all loads depend on them.
 
     Raises:
         InvalidParameter: a shape that does not match, or a number that is out of range.

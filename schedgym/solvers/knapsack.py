@@ -1,7 +1,7 @@
 """The 0/1 knapsack problem, exactly, by dynamic programming over whole weights.
 
-Values are whole numbers (:mod:`schedgym.solvers.arithmetic`), so that ties are ties: of equal
-choices the one with the lowest items is taken.
+Values are whole numbers (:mod:`schedgym.solvers.arithmetic`), so that ties are exact: of equal
+choices the one with the items of the lowest index is taken.
 
 The kernel (``knapsack_into``) works on preallocated arrays and allocates nothing.
 """
@@ -45,7 +45,7 @@ def make_knapsack_scratch(items: int, capacity: int) -> KnapsackScratch:
 def knapsack_into(n: int, capacity: int, bag: KnapsackScratch) -> None:
     """Choose among the first n items of ``bag`` those with the greatest value within the capacity.
 
-    Of equal choices it is the one that has the first item in which they differ. O(n W).
+    Of equal choices it takes the one that has the first item in which they differ. The time is O(n W).
 
     Args:
         n: items.
@@ -73,14 +73,14 @@ def knapsack_into(n: int, capacity: int, bag: KnapsackScratch) -> None:
             bag.words[word, c] = 0
     for x in range(n - 1, -1, -1):
         gain = value[x]
-        room = weight[x]
+        size = weight[x]
         if gain < 0:
             continue
         bits = bag.words[x // BITS]
         bit = 1 << (x % BITS)
-        for c in range(capacity, room - 1, -1):
-            if gain + best[c - room] >= best[c]:
-                best[c] = gain + best[c - room]
+        for c in range(capacity, size - 1, -1):
+            if gain + best[c - size] >= best[c]:
+                best[c] = gain + best[c - size]
                 bits[c] |= bit
     c = capacity
     for x in range(n):
@@ -98,8 +98,8 @@ def knapsack(values: npt.ArrayLike, weights: npt.ArrayLike, capacity: int) -> np
         capacity: at least 0.
 
     Returns:
-        Which items are taken [N]; of equal choices that with the first item in which they differ. Values
-        count as multiples of a power of two, about 2^-50 of their sum.
+        True for the items that are taken [N]; of equal choices, the one with the first item in which they
+        differ. Values count as multiples of a power of two, about 2^-50 of their sum.
 
     Raises:
         InvalidParameter: a wrong shape, a value that is not finite, or a weight that is negative.

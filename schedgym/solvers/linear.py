@@ -1,8 +1,8 @@
 """The thesis's linear programs for max-min fair shares, solved by HiGHS.
 
-They are there for comparison: ``max_min`` and ``completion_shares`` give the same aggregates by flows,
-exactly, and much faster. What the thesis prints is wrong in places; these functions implement what it
-means, and what it prints with ``literal=True``.
+They serve for comparison: ``max_min`` and ``completion_shares`` give the same aggregates by flows,
+exactly, and much faster. The printed algorithms are wrong in places; these functions implement their
+intention, or with ``literal=True`` the printed text.
 
 Source: guan2022, Algorithms 5 (AMF), 6, 7 (GAMF) and 8; sharing incentives by (4.3), (4.4) and (5.24).
 """
@@ -77,8 +77,8 @@ class _Programs:
     ) -> Floats | None:
         """The variables with the largest objective under rows <= bounds, capacities and demands.
 
-        ``lower`` is that of the programs by default. Variables beyond those of the allocation (T or y) are at
-        least 0. None if infeasible.
+        ``lower`` is the bound of the programs by default. Variables beyond those of the allocation (T or y)
+        are at least 0. Returns None if the program is infeasible.
         """
         if objective.size == 0:  # HiGHS wants a variable
             return None if any((limit < -GIVE).any() for _, limit in rows) else objective
@@ -113,7 +113,7 @@ class _Programs:
         return np.asarray(result.x, dtype=np.float64)
 
     def fixed(self, jobs: list[int], aggregates: Floats, give: float = GIVE) -> list[tuple[Any, Floats]]:
-        """Rows: these jobs have these aggregates."""
+        """Return the rows that fix the aggregates of these jobs."""
         matrix = self.of_job[jobs]
         values = aggregates[jobs]
         return [(matrix, values + give), (-matrix, give - values)]
@@ -145,7 +145,7 @@ def linear_max_min(
         floors: least aggregates [J], or least allocations [J, K] for groups with a single site, in slots.
         literal: the printed algorithms. A candidate is tried with all other undecided jobs at T exactly;
             for groups with several sites also lines 12 and 15 of Algorithm 7 as they stand, and (5.2)
-            without a_ijk >= 0. What they give depends on which of the optimal allocations the solver
+            without a_ijk >= 0. Their result depends on which of the optimal allocations the solver
             returns; here it is one with the most for the earliest jobs.
 
     Returns:

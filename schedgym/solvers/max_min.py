@@ -127,7 +127,7 @@ def make_network(jobs: int, kinds: int, width: int, sites: int, groups: int | No
 
 @pure_kernel
 def unit_scale(slots: Integers, jobs: int = 1) -> int:
-    """The number of units in a slot: ``jobs`` times the largest power of two with room for all slots."""
+    """The units in a slot: ``jobs`` times the largest power of two with which all slots can be counted."""
     total = 0
     for j in range(slots.shape[0]):
         total += slots[j]
@@ -148,14 +148,14 @@ def load_network(
     jobs: int,
     net: Network,
 ) -> None:
-    """Fill in jobs, groups and sites; no flow, equal weights, nothing held, no floors.
+    """Fill in jobs, groups and sites, with no flow, equal weights, nothing held and no floors.
 
     Args:
         demand: [>= jobs, K] tasks; the kinds with tasks have a site.
         sites: [K, A] available sites; -1 pads.
         slots: [M].
-        scale: of :func:`unit_scale`.
-        jobs: how many rows of ``demand`` count.
+        scale: units in a slot, from :func:`unit_scale`.
+        jobs: number of rows of ``demand`` that count.
         net: made for as many jobs, kinds, sites, and groups with tasks, or more.
     """
     width = sites.shape[1]
@@ -240,15 +240,15 @@ def _pour(net: Network, jobs: int) -> None:
             for position in range(first, last):
                 g = net.entry_group[position]
                 i = net.owner[g]
-                room = net.limit[g] - net.used[g]
+                free = net.limit[g] - net.used[g]
                 wanted = net.weight[i] * height - net.base[i]
                 gain = net.weight[i]
                 if wanted <= net.floor[i]:
                     wanted = float(net.floor[i])
                     gain = 0.0
                 wanted -= need[i]
-                if wanted >= room:
-                    poured += room
+                if wanted >= free:
+                    poured += free
                 elif wanted > 0.0:
                     poured += wanted
                     slope += gain
@@ -264,7 +264,7 @@ def _pour(net: Network, jobs: int) -> None:
                 following = 2.0 * height + 1.0 if highest == math.inf else 0.5 * (lowest + highest)
             height = following
         left = capacity
-        for again in range(2):  # rounding leaves a little, which goes to whoever has room
+        for again in range(2):  # rounding leaves a little, which goes to the groups below their limits
             if left == 0:
                 break
             for position in range(first, last):
@@ -372,7 +372,7 @@ def _layer(net: Network, width: int, part: Part) -> int:
 
 @helper
 def _leads_on(net: Network, j: int, part: Part, further: int, goal: int) -> Any:
-    """Whether site j may be the next node of a path: one deeper, and the last node only if it is a goal."""
+    """Return True if site j may be the next node of a path: one deeper, and if it is the last, a goal."""
     return (
         net.site_depth[j] == further
         and net.site_part[j] == part.number
@@ -466,7 +466,7 @@ def _leave_site(net: Network, width: int, here: int, part: Part, goal: int, size
 
 @helper
 def _augment(net: Network, width: int, size: int) -> tuple[int, int]:
-    """Send as much flow as it carries along the path of ``size`` nodes.
+    """Send as much flow as possible along the path of ``size`` nodes.
 
     Returns:
         How many of its nodes remain, up to the first step that is now closed; and the amount.
@@ -588,7 +588,7 @@ def _level_above_floors(net: Network, part: Part, flow: int, level: float) -> fl
 
 @helper
 def _push_part(stack: Integers, size: int, part: Part) -> int:
-    """Put a part on the stack of those to do; its new size."""
+    """Put a part on the stack of unfinished parts; return the new size of the stack."""
     stack[size] = part.first
     stack[size + 1] = part.last
     stack[size + 2] = part.first_site
@@ -599,7 +599,7 @@ def _push_part(stack: Integers, size: int, part: Part) -> int:
 
 @helper
 def _gather_needy(net: Network, part: Part) -> int:
-    """Put the owners on the side of the cut with those in need first in their part; where they end."""
+    """Move the owners on the needy side of the cut to the front of their part; return where they end."""
     middle = part.first
     for index in range(part.first, part.last):
         i = net.owners[index]
@@ -612,7 +612,7 @@ def _gather_needy(net: Network, part: Part) -> int:
 
 @helper
 def _gather_near_sites(net: Network, part: Part, number: int) -> int:
-    """The same with the sites, which become part ``number``; where they end."""
+    """Move the sites on that side to the front and make them part ``number``; return where they end."""
     middle = part.first_site
     for index in range(part.first_site, part.last_site):
         j = net.sites[index]
@@ -626,7 +626,7 @@ def _gather_near_sites(net: Network, part: Part, number: int) -> int:
 
 @helper
 def _want_all(net: Network, jobs: int) -> bool:
-    """Make one part of all, in which jobs need what their flow leaves open; whether sites have free slots."""
+    """Make one part of all jobs, which need their unmet demand; return True if sites have free slots."""
     free = False
     for i in range(jobs):
         total = 0
@@ -647,14 +647,14 @@ def share_into(net: Network, jobs: int, width: int, scale: int) -> int:
     """Lexicographic max-min aggregates of a loaded network.
 
     Fujishige's decomposition: a part whose jobs can all have its mean level is done, else the minimum cut
-    divides it. The flow of a part does not change any more, only who has it.
+    divides it. The total flow of a part does not change any more, only its division among the jobs.
 
     Args:
         net: loaded; ``weight``, ``base`` and ``floor`` may have been set since. ``share`` [jobs] gets the
             aggregates in slots, ``flow`` an allocation that has them.
         jobs: number of jobs.
         width: A, sites at most per group.
-        scale: of :func:`unit_scale`.
+        scale: units in a slot, from :func:`unit_scale`.
 
     Returns:
         0, or 1 if the floors admit no allocation.
@@ -766,7 +766,7 @@ def hold_in_network(held: Integers, jobs: int, width: int, net: Network) -> int:
 
 @helper
 def _freeze(net: Network, first: int, last: int) -> float:
-    """Let nothing change a job's groups any more; their least share of a demand, inf without tasks."""
+    """Freeze the allocation of a job's groups; return their least share of a demand, inf without tasks."""
     least = math.inf
     for g in range(first, last):
         least = min(least, (net.used[g] + net.held[g]) / net.tasks[g])
@@ -823,8 +823,8 @@ def _give_back(net: Network, width: int, first: int, last: int, surplus: int) ->
 def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Floats) -> None:
     """Rearrange a max-min allocation so that jobs finish early, one job after another.
 
-    For each job Newton's method on its level, the common share of its groups' demands: from above, each
-    violated cut lowers it to what that cut admits. Then the job is frozen.
+    Newton's method finds each job's level, the common share of its groups' demands: from above, each
+    violated cut lowers it to the level that the cut admits. Then the job is frozen.
 
     Args:
         net: after :func:`share_into`. ``flow`` changes, the jobs' aggregates do not.
@@ -995,8 +995,8 @@ def completion_shares(
     """The max-min aggregates with an allocation that lets jobs finish early, one job after another.
 
     The aggregates of :func:`max_min` stay. Job by job, y_l = min over its groups of share / demand is
-    maximised, and the job's allocation frozen. Newton's method on y: each violated cut lowers it to what
-    the cut admits. Each y is exact up to the unit of flow, given what is frozen.
+    maximised, and the job's allocation frozen. Newton's method finds y: each violated cut lowers it to the
+    value that the cut admits. Each y is exact up to the unit of flow, given the frozen allocations.
 
     Args:
         demand: D [J, K] tasks of each job in each group.
@@ -1007,8 +1007,8 @@ def completion_shares(
         order: the jobs, first served first; by increasing number of tasks if None, ties by index.
 
     Returns:
-        Aggregates A [J], allocation a [J, K, A] in slots, and y [J] (inf for a job without tasks). Unique
-        are the aggregates and the y of the first job.
+        Aggregates A [J], allocation a [J, K, A] in slots, and y [J] (inf for a job without tasks). Only the
+        aggregates and the y of the first job are unique.
 
     Raises:
         InvalidParameter: malformed input, or a group with tasks and no site.
@@ -1032,13 +1032,13 @@ def completion_shares(
 def isolated_share(
     demand: npt.ArrayLike, sites: npt.ArrayLike, slots: npt.ArrayLike, *, sharers: int | None = None
 ) -> Floats:
-    """What each job could use of an equal part of every site, alone: the floors of SIG-GAMF.
+    """The slots that each job alone could use of an equal part of every site: the floors of SIG-GAMF.
 
     Args:
         demand: D [J, K] tasks of each job in each group.
         sites: [K, A] available sites of each group; -1 pads.
         slots: u [M] slots of each site.
-        sharers: n, among how many jobs the sites are divided; J if None.
+        sharers: n, the number of jobs among which the sites are divided; J if None.
 
     Returns:
         X [J] in slots: the maximum flow of a job with the capacities u_j / n, a multiple of 1 / n.
@@ -1056,7 +1056,7 @@ def isolated_share(
     placement = np.zeros(lists.sites.shape, dtype=np.int64)
     share = np.zeros(tasks.shape[0])
     for i, wanted in enumerate(tasks * among):  # in parts of a slot, of which a site has as many as slots
-        scratch.room[:] = capacity
+        scratch.capacity_left[:] = capacity
         share[i] = (wanted.sum() - place(wanted, lists, placement, scratch)) / among
     return share
 
@@ -1087,7 +1087,7 @@ def water_filling(capacity: npt.ArrayLike, demand: npt.ArrayLike) -> Floats:
     """Max-min fair shares of one resource, or of several, each by itself (IMF).
 
     Args:
-        capacity: of the resource, a number; or of each resource [M].
+        capacity: capacity of the resource, a number; or of each resource [M].
         demand: [J], or [J, M].
 
     Returns:

@@ -3,7 +3,7 @@
 All servers (or a set of sites) are pooled into one machine. Served by shortest remaining work it has
 completed the most jobs at any time (Schrage 1968); served by largest weight per work it has the least
 weighted sum of the mean times at which the terms are served (Goemans 1996). A job completes later than its
-mean time of service, at least by what :func:`tail_times` says.
+mean time of service, by at least the time that :func:`tail_times` computes.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ I8 = npt.NDArray[np.int64]
 def serve_by_key(
     release: F8, work: F8, key: F8, rate: float, until: float, completion: F8, busy: F8, left: F8
 ) -> None:
-    """One machine that serves its terms preemptively, least key first; ties: the first.
+    """Serve the terms on one machine preemptively, the least key first, ties in the order of the terms.
 
     Args:
         release: ascending [X].
         work: > 0 [X]; with given keys a term may have none, and has then no mean time.
-        key: [X]; [0]: the work left is the key.
+        key: [X]; an array without elements: the work left is the key.
         rate: work done per second.
-        until: when all that is left is done at once [s]; inf: never.
-        completion: written [X].
-        busy: written: mean time at which a term is served [X].
+        until: time at which all work left is done at once [s]; inf: never.
+        completion: written: time at which a term is completed [s]; [X].
+        busy: written: mean time at which a term is served [s]; [X].
         left: work space [X].
     """
     count = release.shape[0]
@@ -78,11 +78,11 @@ def serve_by_key(
 
 @kernel
 def tail_times(work: F8, longest: F8, first: I8, total: F8, rate: F8, tail: F8) -> None:
-    """How much later than its mean time of service a job completes at least, whatever the schedule [s].
+    """Compute how much later than its mean time of service each job completes at least, in any schedule [s].
 
     Within the last s seconds before it completes, a task of work e and least time d is served for at most
-    e min(1, s / d), and all tasks of the job for at most R s. What is then left of the work V at s seconds
-    before, V - min(sum of e min(1, s / d), R s), integrated over s >= 0 and divided by V, is the tail.
+    e min(1, s / d), and all tasks of the job for at most R s. So the work already done s seconds before is at
+    least V - min(sum of e min(1, s / d), R s); this, integrated over s >= 0 and divided by V, is the tail.
 
     Args:
         work: e of each task, job by job [Q].

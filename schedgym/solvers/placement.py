@@ -3,14 +3,14 @@
 A job has tasks with loads [vCPU s at efficiency 1]; on server j task i takes Leq = load / efficiency vCPU
 seconds and as much energy. Groups of servers limit what the job may use: B_k vCPU in group k. With the
 allocation of Eq. 16 a group takes T_k = (sum of Leq in it) / B_k, a task as long as the slowest of its
-server's groups, and the job max T_k. With equal shares (what the paper's rivals seem to be evaluated by) a
+server's groups, and the job max T_k. With equal shares (by which the paper seems to evaluate the rivals) a
 task gets min_k B_k / (tasks in k), and the job's time is again the largest of one number per group,
 (largest Leq in k) / (B_k / tasks in k). So a move changes the numbers of two servers' groups only.
 
 The helpers are inlined into kernels and take a job as rows ``first`` to ``first + tasks`` of ``load`` and
 ``efficiency``; ``placement`` is indexed from 0. Sums run over the tasks in index order and are made anew
-after every move (some 0.1 us), so that what a search does next depends on the placement alone, not on how
-it got there. E <= E_MAX means E <= E_MAX (1 + 1e-12) throughout.
+after every move (some 0.1 us), so that the next step of a search depends on the placement alone, not on the
+moves before it. E <= E_MAX means E <= E_MAX (1 + 1e-12) throughout.
 
 Source: shi2017: Eq. 16 (OptRA), Algorithms 1 (TaPRA), 2 (REC), 3 (local search), TaPRA-fast, and the rivals
 Min-Min, MM-GA and GSA of section 6.
@@ -76,7 +76,7 @@ WARM, COOLING = 0.1, 0.95  # first temperature over the best completion time; fa
 
 
 class Membership(NamedTuple):
-    """Which server is in which group, from both sides; E pairs, in ascending order."""
+    """The groups of each server and the servers of each group; E pairs, in ascending order."""
 
     server_start: Annotated[Integers, "server+1"]
     server_group: Annotated[Integers, "pair"]
@@ -85,7 +85,7 @@ class Membership(NamedTuple):
 
 
 class PlanScratch(NamedTuple):
-    """Work space. The first four arrays are what :func:`evaluate` leaves behind; the others are private."""
+    """Work space. The first four arrays hold the results of :func:`evaluate`; the others are private."""
 
     count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in the group
     group_load: Annotated[Floats, "group"]  # sum of their Leq; by equal shares the largest
@@ -103,7 +103,7 @@ class PlanScratch(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A job to be planned, on what the groups of servers have now. M servers in R groups."""
+    """A job to be planned, and the vCPU that the groups of servers have now. M servers in R groups."""
 
     first: int  # row of its first task
     tasks: int  # how many it has
@@ -158,7 +158,7 @@ def make_population(size: int, tasks: int) -> Population:
 
 @helper
 def affords(energy: float, energy_cap: float) -> bool:
-    """Whether an energy is within the cap, up to rounding."""
+    """Return True if an energy is within the cap, up to rounding."""
     return energy <= energy_cap * (1.0 + ENERGY_SLACK)
 
 
@@ -169,7 +169,7 @@ def _over(load: float, limit: float) -> float:
 
 @helper
 def is_alive(server: int, membership: Membership, limits: Floats) -> bool:
-    """Whether every group of the server has resources."""
+    """Return True if every group of the server has resources."""
     for e in range(membership.server_start[server], membership.server_start[server + 1]):
         if not limits[membership.server_group[e]] > 0.0:
             return False
@@ -233,7 +233,7 @@ def add_load(server: int, leq: float, membership: Membership, count: Integers, g
 
 @helper
 def server_time(server: int, membership: Membership, scratch: PlanScratch) -> float:
-    """Execution time of the tasks on a server, of what was evaluated last."""
+    """Execution time of the tasks on a server, in the placement that was evaluated last."""
     time = 0.0
     for e in range(membership.server_start[server], membership.server_start[server + 1]):
         time = max(time, scratch.group_time[membership.server_group[e]])
@@ -257,7 +257,7 @@ def least_energy(first: int, tasks: int, load: Floats, efficiency: Floats) -> fl
 
 @helper
 def most_efficient(first: int, tasks: int, load: Floats, efficiency: Floats, placement: Places) -> float:
-    """Place every task on its most efficient server, ties the lowest; the energy."""
+    """Place every task on its most efficient server, ties the lowest; return the energy."""
     energy = 0.0
     for t in range(tasks):
         i = first + t
@@ -272,7 +272,7 @@ def most_efficient(first: int, tasks: int, load: Floats, efficiency: Floats, pla
 
 @helper
 def _share_time(largest: float, count: int, limit: float) -> float:
-    """How long a group takes whose tasks have equal shares."""
+    """The time of a group whose tasks have equal shares."""
     return largest / (limit / count) if limit > 0.0 else math.inf
 
 
@@ -322,7 +322,7 @@ def evaluate(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, 
     """Evaluate a placement by Eq. 16.
 
     Args:
-        job: what is planned.
+        job: the job to be planned.
         placement: [tasks] server of each task, -1 where none.
         scratch: ``leq``, ``count``, ``group_load`` and ``group_time`` are set.
 
@@ -334,7 +334,7 @@ def evaluate(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, 
 
 @helper
 def optra_vcpu(job: Job, placement: Places, scratch: PlanScratch, vcpu: Floats) -> None:
-    """The vCPU of each task by Eq. 16, after :func:`evaluate`; 0 where not placed, or no group has any."""
+    """Set the vCPU of each task by Eq. 16, after :func:`evaluate`; 0 if not placed, or a group has none."""
     for t in range(job.tasks):
         vcpu[t] = 0.0
         if placement[t] >= 0:
@@ -343,7 +343,7 @@ def optra_vcpu(job: Job, placement: Places, scratch: PlanScratch, vcpu: Floats) 
 
 @helper
 def equal_share_vcpu(job: Job, placement: Places, scratch: PlanScratch, vcpu: Floats) -> float:
-    """The vCPU of each task by equal shares, after :func:`evaluate`; the completion time [s]."""
+    """Set the vCPU of each task by equal shares, after :func:`evaluate`; return the completion time [s]."""
     jct = 0.0
     for t in range(job.tasks):
         vcpu[t] = 0.0
@@ -411,7 +411,7 @@ def move_time(job: Job, task: int, server: int, leq: float, placement: Places, s
 
 @helper
 def search_mask(job: Job, energy: float, placement: Places, scratch: PlanScratch, mask: Any) -> int:
-    """Mark the valid moves, after :func:`evaluate`: ``mask[task * M + server]``; how many there are."""
+    """Mark the valid moves, after :func:`evaluate`: ``mask[task * M + server]``; return their number."""
     servers = job.efficiency.shape[1]
     found = 0
     for t in range(job.tasks):
@@ -438,16 +438,16 @@ def _best_move(job: Job, task: int, energy: float, placement: Places, scratch: P
     found = -1
     amount = job.load[job.first + task]
     others = energy - scratch.leq[task]
-    room = job.energy_cap * (1.0 + ENERGY_SLACK)
+    energy_limit = job.energy_cap * (1.0 + ENERGY_SLACK)
     # spares most divisions: beyond this Leq the cap is exceeded, whatever the rounding
-    reach = (room - others) * (1.0 + STRICT) + STRICT * room
+    reach = (energy_limit - others) * (1.0 + STRICT) + STRICT * energy_limit
     _lift(job, task, placement, False, scratch)
     for j in range(job.efficiency.shape[1]):
         factor = job.efficiency[job.first + task, j]
         if amount > factor * reach:
             continue
         leq = amount / factor
-        if not others + leq <= room:
+        if not others + leq <= energy_limit:
             continue
         time = 0.0
         for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
@@ -483,7 +483,7 @@ def local_search_step(job: Job, energy: float, placement: Places, scratch: PlanS
 
 @helper
 def local_search(job: Job, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
-    """Improve a placement by moves of its longest tasks until none can move; completion time and energy."""
+    """Move the longest tasks of a placement until none can move; return the completion time and energy."""
     servers = job.efficiency.shape[1]
     jct, energy = evaluate(job, placement, scratch)
     while True:
@@ -505,7 +505,7 @@ def local_search(job: Job, placement: Places, scratch: PlanScratch) -> tuple[flo
 
 @helper
 def _joined_time(job: Job, server: int, leq: float, bound: float, equal: bool, scratch: PlanScratch) -> float:
-    """The largest time of a server's groups after a task has joined; anything >= ``bound`` if that is."""
+    """The largest time of a server's groups after a task has joined, or some time >= ``bound`` below it."""
     time = 0.0
     for e in range(job.membership.server_start[server], job.membership.server_start[server + 1]):
         k = job.membership.server_group[e]
@@ -525,8 +525,8 @@ def _move_that_helps(
 ) -> tuple[int, int]:
     """The move to a more efficient server that makes the job fastest: task and server; -1, -1 if none does.
 
-    Moving a task leaves the slowest of the other groups as they are: unless it is in all of the job's slowest
-    groups, the job cannot become faster.
+    Moving a task leaves the groups that it is not in as slow as they are: unless it is in all of the job's
+    slowest groups, the job cannot become faster.
     """
     groups = job.limits.shape[0]
     servers = job.efficiency.shape[1]
@@ -576,9 +576,10 @@ def _move_that_helps(
 def _move_that_harms_least(
     job: Job, jct: float, equal: bool, placement: Places, scratch: PlanScratch
 ) -> tuple[int, int]:
-    """Where no move helps: the first to a more efficient server that leaves the job's time least above it.
+    """If no move helps: the first move to a more efficient server that lengthens the job's time least.
 
-    The first that leaves it as it is is the one to take. -1, -1 if every task is where it is most efficient.
+    The first move that leaves the time unchanged ends the search. Returns -1, -1 if every task is on its most
+    efficient server.
     """
     best = math.inf
     best_task = -1
@@ -608,7 +609,7 @@ def _move_that_harms_least(
 
 @pure_kernel
 def _reduce(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> tuple[bool, float]:
-    """REC: whether the cap can be met, and the completion time then."""
+    """Run REC; return True if the cap can be met, and the completion time then."""
     jct, energy = _evaluate_by(job, equal, placement, scratch)
     while not affords(energy, job.energy_cap):
         task, server = _move_that_helps(job, jct, equal, placement, scratch)
@@ -625,8 +626,8 @@ def _reduce(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> t
 def reduce_energy(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> bool:
     """REC (Algorithm 2): move tasks to more efficient servers until the cap is kept; False if it cannot be.
 
-    Each time the move with the smallest new completion time (by equal shares if ``equal``), ties the lowest
-    task, then server. Afterwards ``scratch`` is not that of :func:`evaluate` if ``equal``.
+    Each step makes the move with the smallest new completion time (by equal shares if ``equal``), ties the
+    lowest task, then server. If ``equal``, ``scratch`` then does not hold the results of :func:`evaluate`.
     """
     done, _ = _reduce(job, equal, placement, scratch)
     return done
@@ -637,10 +638,11 @@ def reduce_energy(job: Job, equal: bool, placement: Places, scratch: PlanScratch
 
 @helper
 def _rescue(job: Job, placement: Places, scratch: PlanScratch) -> bool:
-    """The first moves of the local search, from the most efficient servers to ones with resources.
+    """Make the first moves of the local search, to servers with resources; return True if the time is finite.
 
     Until the last of them has been made the job's time is infinite, and the tasks without resources are its
-    longest. A task that cannot move never will: moves away from the most efficient servers leave less energy.
+    longest. A task that cannot move now cannot move later: moves away from the most efficient servers leave
+    less energy.
     """
     energy = most_efficient(job.first, job.tasks, job.load, job.efficiency, placement)
     if not affords(energy, job.energy_cap):
@@ -663,9 +665,9 @@ def tapra_fast(job: Job, placement: Places, scratch: PlanScratch) -> float:
     """TaPRA-fast: the local search from the most efficient servers.
 
     Args:
-        job: what is planned.
+        job: the job to be planned.
         placement: [tasks] is written.
-        scratch: afterwards that of :func:`evaluate`, unless the plan has failed.
+        scratch: holds the results of :func:`evaluate` afterwards, unless the plan has failed.
 
     Returns:
         The completion time [s]; inf if the plan has failed: the cap is below the least energy, or a task
@@ -679,7 +681,7 @@ def tapra_fast(job: Job, placement: Places, scratch: PlanScratch) -> float:
 
 @pure_kernel
 def plan_is_finite(job: Job, placement: Places, scratch: PlanScratch) -> bool:
-    """Whether :func:`tapra_fast` finds a plan, at a fraction of its cost; ``placement`` is overwritten."""
+    """Return True if :func:`tapra_fast` finds a plan, in a fraction of its time; overwrites ``placement``."""
     return _rescue(job, placement, scratch)
 
 
@@ -687,8 +689,9 @@ def plan_is_finite(job: Job, placement: Places, scratch: PlanScratch) -> bool:
 def _min_min_optra(job: Job, placement: Places, scratch: PlanScratch) -> None:
     """Min-Min before REC.
 
-    The completion time so far is the larger of what it was and the time of the task placed, so the smallest
-    time of a task decides. Loads only grow: what was a task's smallest time is a lower bound of what it is.
+    The completion time so far is the larger of its last value and the time of the task placed, so that the
+    smallest time of a task decides. Loads only grow: a task's smallest time so far is a lower bound of its
+    present one.
     """
     for k in range(job.limits.shape[0]):
         scratch.count[k] = 0
@@ -732,7 +735,7 @@ def _min_min_optra(job: Job, placement: Places, scratch: PlanScratch) -> None:
 
 @helper
 def _min_min_equal(job: Job, placement: Places, scratch: PlanScratch) -> None:
-    """Min-Min before REC, by equal shares: the smallest completion time so far, own time, task, server."""
+    """Min-Min before REC, by equal shares: least completion time so far, ties own time, task, server."""
     servers = job.efficiency.shape[1]
     for k in range(job.limits.shape[0]):
         scratch.count[k] = 0
@@ -849,14 +852,14 @@ def _anneal(
     other: Places,
     scratch: PlanScratch,
 ) -> tuple[np.uint64, float]:
-    """Improve a child by a few steps of simulated annealing; the next state, and its score then.
+    """Improve a child by a few steps of simulated annealing; return the next state and the child's score.
 
     Args:
-        state: of the random numbers.
-        job: what is planned.
+        state: state of the random numbers.
+        job: the job to be planned.
         equal: evaluate by equal shares.
         temperature: [s].
-        score: of the child.
+        score: score of the child.
         child: [tasks] changed.
         other: [tasks] work space.
         scratch: work space.
@@ -890,7 +893,7 @@ def _evolve(
     placement: Places,
     scratch: PlanScratch,
 ) -> bool:
-    """The best placement of a genetic algorithm; False if the cap is below the least energy.
+    """Find the best placement by a genetic algorithm; return False if the cap is below the least energy.
 
     Generations ``now`` and ``after`` take turns in the two halves of the population. Every placement is the
     result of REC, and its score the completion time, inf where REC has failed.
@@ -948,7 +951,7 @@ def _evolve(
 def _size_tasks(
     job: Job, equal: bool, jct: float, placement: Places, vcpu: Floats, scratch: PlanScratch
 ) -> float:
-    """Set the vCPU of the tasks of a plan that has not failed; the completion time then."""
+    """Set the vCPU of the tasks of a plan that has not failed; return the completion time."""
     if jct < math.inf and equal:
         return equal_share_vcpu(job, placement, scratch, vcpu)
     if jct < math.inf:
@@ -958,7 +961,7 @@ def _size_tasks(
 
 @helper
 def _result(job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
-    """Set the vCPU of the tasks if the placement is within the cap; the completion time, else inf."""
+    """Set the vCPU of the tasks if the placement is within the cap; return the completion time, else inf."""
     jct, energy = evaluate(job, placement, scratch)
     if not affords(energy, job.energy_cap):
         return math.inf
@@ -969,7 +972,7 @@ def _result(job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: Pla
 def evaluate_plan(
     job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: PlanScratch
 ) -> tuple[float, float]:
-    """The vCPU [tasks] of a placement by Eq. 16, or by equal shares; completion time [s] and energy."""
+    """Set the vCPU [tasks] of a placement by Eq. 16 or equal shares; return the time [s] and energy."""
     jct, energy = evaluate(job, placement, scratch)
     if equal:
         jct = equal_share_vcpu(job, placement, scratch, vcpu)
@@ -987,7 +990,7 @@ def plan_tapra_fast(job: Job, placement: Places, vcpu: Floats, scratch: PlanScra
 
 @pure_kernel
 def plan_finish_from(job: Job, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
-    """Phases II and III of TaPRA: REC, then the local search; the completion time, inf if that fails."""
+    """Phases II and III of TaPRA: REC, then local search; return the completion time, inf if that fails."""
     jct = math.inf
     if reduce_energy(job, False, placement, scratch):
         jct, energy = local_search(job, placement, scratch)
@@ -998,9 +1001,9 @@ def plan_finish_from(job: Job, placement: Places, vcpu: Floats, scratch: PlanScr
 
 @pure_kernel
 def plan_min_min(job: Job, equal: bool, placement: Places, vcpu: Floats, scratch: PlanScratch) -> float:
-    """Min-Min, then REC: the completion time, by equal shares if ``equal``; inf if that fails.
+    """Min-Min, then REC; return the completion time, by equal shares if ``equal``, inf if that fails.
 
-    Task by task the placement with the smallest completion time so far (by equal shares if ``equal``), ties
+    Each step places the task with the smallest completion time so far (by equal shares if ``equal``), ties
     the smallest time of the task itself, task, server.
     """
     _min_min_into(job, equal, placement, scratch)
@@ -1031,12 +1034,12 @@ def plan_genetic(
     of the best completion time, and falls by 5% in each generation.
 
     Args:
-        job: what is planned.
+        job: the job to be planned.
         equal: evaluate and allocate by equal shares.
         anneal: GSA.
-        size: of the population, at least 2 (the paper gives none: 30).
-        generations: (the paper gives none: 60).
-        seed: of the random numbers.
+        size: size of the population, at least 2 (the paper gives none: 30).
+        generations: number of generations (the paper gives none: 60).
+        seed: seed of the random numbers.
         population: work space made for ``size``.
         placement: [tasks] is written.
         vcpu: [tasks] is written.

@@ -39,13 +39,13 @@ WORD = 2**64
 
 
 class Plan(NamedTuple):
-    """Where the tasks of a job run, and with how much.
+    """The servers and the vCPU of a job's tasks.
 
     Attributes:
         placement: [tasks] server of each task.
         vcpu: [tasks] vCPU of each task.
         jct: completion time [s].
-        energy: in vCPU seconds.
+        energy: energy in vCPU seconds.
     """
 
     placement: Places
@@ -64,13 +64,13 @@ class Planner:
 
     Args:
         name: one of :data:`PLANNERS`.
-        allocation: of the planners other than TaPRA, for evaluating candidates and for the plan: "optra" (Eq.
-            16), or "equal-share", which splits every limit equally among the tasks in the group.
-        size: of the population, of mm-ga and gsa.
-        generations: of mm-ga and gsa.
+        allocation: how planners other than TaPRA evaluate candidates and allocate the plan: "optra" (Eq. 16),
+            or "equal-share", which splits every limit equally among the tasks in the group.
+        size: size of the population of mm-ga and gsa.
+        generations: number of generations of mm-ga and gsa.
 
     Raises:
-        InvalidParameter: a name or number that is none of these.
+        InvalidParameter: a name that is unknown, or a number that is out of range.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Planner:
         self.prepared = False
 
     def prepare(self, groups: npt.ArrayLike, tasks: int) -> None:
-        """Make work space for up to ``tasks`` tasks on servers in ``groups`` [R, M]; keep what fits."""
+        """Make work space for up to ``tasks`` tasks on servers in ``groups`` [R, M]; keep it if it fits."""
         if self.prepared and tasks == len(self.placement) and np.array_equal(self.groups, groups):
             return
         self.prepared = True
@@ -118,12 +118,12 @@ class Planner:
 
         Args:
             first: row of the job's first task.
-            tasks: of the job.
+            tasks: number of tasks of the job.
             load: [rows] vCPU seconds.
             efficiency: [rows, M].
             limits: [R] B_k, in vCPU.
             energy_cap: E_MAX, in vCPU seconds.
-            seed: of the genetic planners.
+            seed: seed of the genetic planners.
 
         Returns:
             The completion time [s]; inf if there is no plan.
@@ -174,7 +174,7 @@ def plan(
         energy_cap: E_MAX, in vCPU seconds.
         planner: one of :data:`PLANNERS`.
         allocation: "optra", or "equal-share" of min-min, mm-ga and gsa.
-        seed: of mm-ga and gsa.
+        seed: seed of mm-ga and gsa.
 
     Returns:
         The plan; None if the planner finds none within the energy cap with a finite completion time.

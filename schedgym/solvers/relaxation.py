@@ -7,8 +7,8 @@
 (f_ij = l_ij / load_i in the paper's symbols). Its optimum is a lower bound on the job's completion time.
 
 Only a few of the tasks x servers columns matter: those of a task's most efficient servers, as the energy
-cap is tight. So the program is solved over these, and columns are added as long as the prices find one that
-would lower T. For any prices y_k >= 0 of the groups with sum y_k = 1, and w >= 0 of energy,
+cap is tight. So the program is solved over these, and columns are added as long as one of them would lower T
+at the present prices. For any prices y_k >= 0 of the groups with sum y_k = 1, and w >= 0 of energy,
 
     T >= sum_i min_j Leq_ij (w + sum_{k of j} y_k / B_k) - w E_MAX
 
@@ -81,12 +81,12 @@ def relax(
         )
     tasks, servers = factor.shape
     usable = np.flatnonzero(~matrix[bounds <= 0].any(axis=0))
-    room = energy_cap * (1.0 + ENERGY_SLACK)
+    energy_limit = energy_cap * (1.0 + ENERGY_SLACK)
     leq = amount[:, None] / factor[:, usable]
-    if not usable.size or float(leq.min(axis=1).sum()) > room:
+    if not usable.size or float(leq.min(axis=1).sum()) > energy_limit:
         return Relaxation(math.inf, np.zeros((tasks, servers)), math.inf)
     rows = _binding_rows(matrix[:, usable], bounds)
-    program = _Program(leq, matrix[rows][:, usable], bounds[rows], room)
+    program = _Program(leq, matrix[rows][:, usable], bounds[rows], energy_limit)
     bound, part, certified = program.solve()
     fractions = np.zeros((tasks, servers))
     fractions[:, usable] = part
@@ -105,7 +105,7 @@ def relax_bound(
 
 
 def _binding_rows(matrix: npt.NDArray[np.bool_], bounds: Floats) -> npt.NDArray[np.intp]:
-    """The groups with members, without servers that a larger group limits as much."""
+    """The groups with members, without single servers that a larger group limits at least as much."""
     size = matrix.sum(axis=1)
     wider = np.where(matrix[size > 1], bounds[size > 1, None], math.inf).min(axis=0, initial=math.inf)
     alone = size == 1
@@ -121,11 +121,13 @@ class _Program:
         leq: [tasks, servers].
         matrix: [groups, servers].
         bounds: [groups], more than 0.
-        room: of energy.
+        energy_limit: largest energy, in vCPU seconds.
     """
 
-    def __init__(self, leq: Floats, matrix: npt.NDArray[np.bool_], bounds: Floats, room: float) -> None:
-        self.leq, self.bounds, self.room = leq, bounds, room
+    def __init__(
+        self, leq: Floats, matrix: npt.NDArray[np.bool_], bounds: Floats, energy_limit: float
+    ) -> None:
+        self.leq, self.bounds, self.energy_limit = leq, bounds, energy_limit
         self.tasks, self.servers = leq.shape
         self.groups = bounds.size
         self.scale = float(leq.min(axis=1).sum()) / float(bounds.sum())  # of T, a guess at its size
@@ -138,7 +140,7 @@ class _Program:
         self.chosen[best, np.arange(self.servers)] = True
 
     def choose(self, cost: Floats, most: int) -> bool:
-        """Add each task's cheapest columns with a finite cost; whether there were any."""
+        """Add each task's cheapest columns with a finite cost; return True if there were any."""
         if most < self.servers:
             cheapest = np.argpartition(cost, most, axis=1)[:, :most]
             picked = np.zeros(cost.shape, dtype=np.bool_)
@@ -161,13 +163,13 @@ class _Program:
             group_price = prices[: self.groups]
             total = float(group_price.sum())
             energy_price = 0.0
-            if self.room < math.inf:
-                energy_price = float(prices[self.groups]) / self.room * self.scale / total
+            if self.energy_limit < math.inf:
+                energy_price = float(prices[self.groups]) / self.energy_limit * self.scale / total
             cost = self.leq * (energy_price + (group_price / total) @ self.matrix)
             proven = float(cost.min(axis=1).sum())
             if energy_price > 0.0:
-                proven -= energy_price * self.room
-            size = proven + 2.0 * energy_price * self.room if energy_price > 0.0 else proven
+                proven -= energy_price * self.energy_limit
+            size = proven + 2.0 * energy_price * self.energy_limit if energy_price > 0.0 else proven
             if bound - proven <= TOLERANCE * bound:
                 break
             present = np.where(self.chosen, cost, math.inf).min(axis=1, keepdims=True)
@@ -180,7 +182,7 @@ class _Program:
         return bound, fractions, min(bound, proven) - ROUNDING * size
 
     def solve_chosen(self, task: npt.NDArray[np.intp], server: npt.NDArray[np.intp]) -> Any:
-        """HiGHS's result over the columns (task, server), then T / scale."""
+        """Return HiGHS's result; its variables are the columns (task, server), then T / scale."""
         from scipy.optimize import linprog
         from scipy.sparse import csc_matrix
 
@@ -192,10 +194,10 @@ class _Program:
         places = [column, np.full(self.groups, columns)]
         amounts = [leq[column] / (self.bounds[group] * self.scale), np.full(self.groups, -1.0)]
         right = np.zeros(self.groups)
-        if self.room < math.inf:
+        if self.energy_limit < math.inf:
             rows.append(np.full(columns, self.groups))
             places.append(np.arange(columns))
-            amounts.append(leq / self.room)
+            amounts.append(leq / self.energy_limit)
             right = np.append(right, 1.0)
         entries = (np.concatenate(amounts), (np.concatenate(rows), np.concatenate(places)))
         upper = csc_matrix(entries, shape=(right.size, columns + 1))

@@ -35,7 +35,7 @@ __all__ = [
 
 
 FORBIDDEN = 1 << 62  # linear cost of an arc that no unit may take
-STALE, NOBODY = -2, -1  # the cheapest row of an arc: to be found again, none
+STALE, NONE = -2, -1  # the cheapest row of an arc: to be found again, none
 
 
 class TransportScratch(NamedTuple):
@@ -84,7 +84,7 @@ def _latest(j: int, i: int, net: TransportScratch) -> int:
 def _find_entry(i: int, n: int, net: TransportScratch) -> None:
     """The row that puts a further unit on server i most cheaply."""
     best = FORBIDDEN
-    row = NOBODY
+    row = NONE
     for j in range(n):
         if net.left[j] > 0 and net.linear[j, i] != FORBIDDEN:
             cost = net.base[j] + net.linear[j, i] + net.slope[j] * net.units[j, i]
@@ -99,7 +99,7 @@ def _find_entry(i: int, n: int, net: TransportScratch) -> None:
 def _find_move(i: int, k: int, net: TransportScratch) -> None:
     """The row that changes a unit from server i to server k most cheaply."""
     best = FORBIDDEN
-    row = NOBODY
+    row = NONE
     for x in range(net.hosted[i]):
         j = net.holders[i, x]
         if net.linear[j, k] != FORBIDDEN:
@@ -129,7 +129,7 @@ def _offer(j: int, i: int, k: int, net: TransportScratch) -> None:
 
 @pure_kernel
 def _add(j: int, i: int, amount: int, net: TransportScratch) -> None:
-    """Change the units of row j on server i, and what was known of the arcs there."""
+    """Change the units of row j on server i, and update the arcs there."""
     before = net.units[j, i]
     net.units[j, i] = before + amount
     if before == 0:
@@ -168,9 +168,9 @@ def _know_move(i: int, k: int, net: TransportScratch) -> None:
 
 @pure_kernel
 def _cheapest_end(n: int, net: TransportScratch) -> int:
-    """The server where a shortest path from the rows ends: one with room; -1 if none can be reached.
+    """The server with free capacity at which a shortest path from the rows ends; -1 if none can be reached.
 
-    Changes away from a server with room do not cost less than nothing, as the units so far are optimal:
+    A change away from a server with free capacity never has a negative cost, as the units so far are optimal:
     paths go through full servers only.
     """
     servers = net.free.shape[0]
@@ -207,7 +207,7 @@ def _cheapest_end(n: int, net: TransportScratch) -> int:
 
 @helper
 def _augment(end: int, most: int, net: TransportScratch) -> int:
-    """Send units along the path to server ``end``, as many as cost the same; their number."""
+    """Send units along the path to server ``end``, as many as cost the same; return their number."""
     amount = min(most, net.free[end])
     k = end
     while net.parent[k] >= 0:
@@ -251,7 +251,7 @@ def _relax(tail: int, head: int, cost: int, distance: Integers) -> bool:
 
 @pure_kernel
 def _set_prices(n: int, capacity: Integers, net: TransportScratch) -> None:
-    """Potentials of an optimum: of the servers, the source (node M) and the sink (M + 1), and of the rows."""
+    """Set the potentials of an optimum: of servers, the source (node M), the sink (M + 1), and the rows."""
     servers = net.free.shape[0]
     source = servers
     sink = servers + 1
@@ -296,7 +296,7 @@ def _set_prices(n: int, capacity: Integers, net: TransportScratch) -> None:
 
 @helper
 def _may_take(j: int, i: int, net: TransportScratch) -> bool:
-    """Whether one more unit of row j on server i is on a path that costs nothing."""
+    """Return True if one more unit of row j on server i is on a path that costs nothing."""
     return (
         net.linear[j, i] != FORBIDDEN
         and net.price[j] != FORBIDDEN
@@ -306,22 +306,22 @@ def _may_take(j: int, i: int, net: TransportScratch) -> bool:
 
 @helper
 def _may_give(j: int, i: int, net: TransportScratch) -> bool:
-    """Whether one unit less of row j on server i is on a path that costs nothing."""
+    """Return True if one unit less of row j on server i is on a path that costs nothing."""
     return net.units[j, i] > 0 and net.distance[i] - _latest(j, i, net) == net.price[j]
 
 
 @helper
 def _may_swap(j: int, net: TransportScratch) -> bool:
-    """Whether a change of the units of row j in all is on a path that costs nothing."""
+    """Return True if a change of the total units of row j is on a path that costs nothing."""
     return net.distance[net.free.shape[0]] + net.base[j] == net.price[j]
 
 
 @pure_kernel
 def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch) -> int:
-    """From server i, by changes that cost nothing and leave earlier units alone, to a giver of row j.
+    """Find a path from server i to a giver of row j that costs nothing and leaves earlier units alone.
 
     Returns:
-        The last node, or -1: a later server that has a unit of row j, or the source.
+        The last node (a later server that has a unit of row j, or the source); -1 if there is no path.
     """
     servers = net.free.shape[0]
     source = servers
@@ -330,7 +330,7 @@ def _free_path(j: int, i: int, n: int, capacity: Integers, net: TransportScratch
     queue = net.queue
     for node in range(servers + 2):
         parent[node] = STALE
-    parent[i] = NOBODY
+    parent[i] = NONE
     queue[0] = i
     head = 0
     tail = 1
@@ -503,7 +503,7 @@ def transport(
         slopes: [R] by how much the cost on a server grows from unit to unit, at least 0; 0 by default.
         allowed: [R, M] where units may go; everywhere by default.
         total: units in all; None takes units as long as they lower the cost (of equal optima the fewest).
-        ties: whether to return the lexicographically greatest optimum, by row, then server; else any.
+        ties: True to return the lexicographically greatest optimum, by row, then server; else any.
 
     Returns:
         Units of each row on each server [R, M]. Costs count as multiples of a power of two, about 2^-50 of
@@ -518,18 +518,18 @@ def transport(
         raise InvalidParameter(f"costs: must have the shape [rows, servers], got {list(cost.shape)}")
     rows, servers = cost.shape
     most = np.array(supply, dtype=np.int64)
-    room = np.array(capacity, dtype=np.int64)
+    capacities = np.array(capacity, dtype=np.int64)
     slope = np.zeros(rows) if slopes is None else np.asarray(slopes, dtype=np.float64)
     arcs = np.ones(cost.shape, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
     for name, array, shape in (
         ("supply", most, (rows,)),
-        ("capacity", room, (servers,)),
+        ("capacity", capacities, (servers,)),
         ("slopes", slope, (rows,)),
         ("allowed", arcs, (rows, servers)),
     ):
         if array.shape != shape:
             raise InvalidParameter(f"{name}: must have the shape {list(shape)}, got {list(array.shape)}")
-    for name, array in (("supply", most), ("capacity", room), ("slopes", slope)):
+    for name, array in (("supply", most), ("capacity", capacities), ("slopes", slope)):
         if not (array >= 0).all():
             raise InvalidParameter(f"{name}: must be at least 0")
     if not (np.isfinite(cost[arcs]).all() and np.isfinite(slope).all()):
@@ -542,9 +542,9 @@ def transport(
     net.slope[:] = (slope * scale).astype(np.int64)
     net.linear[:] = np.where(arcs, np.where(arcs, cost, 0.0) * scale, 0.0).astype(np.int64)
     net.linear[~arcs] = FORBIDDEN
-    placed = transport_into(rows, -1 if total is None else total, room, net)
+    placed = transport_into(rows, -1 if total is None else total, capacities, net)
     if ties:
-        break_ties(rows, room, net)
+        break_ties(rows, capacities, net)
     if total is not None and placed < total:
         raise InfeasibleInstance(f"only {placed} of {total} units fit")
     return net.units

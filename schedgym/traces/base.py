@@ -1,6 +1,6 @@
-"""What every trace reader shares: the Trace or JobTrace it returns, and the streaming reader of text tables.
+"""The common part of all trace readers: the Trace or JobTrace they return, and the reader of text tables.
 
-A reader is one module of this package that exports ``FORMAT``, a :class:`Format`; it is found, not listed.
+A reader is one module of this package that exports ``FORMAT``, a :class:`Format`; there is no list of them.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Trace:
             "machine: " count rows of the file of machines. Formats of events count tasks instead, and
             rows where they are malformed.
         files: the files that were read.
-        unit: of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then all
-            four arrays of sizes are such shares, per resource).
+        unit: unit of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then
+            all four arrays of sizes are such shares, per resource).
         filled: what was missing and stands as 0 -> in how many of the kept tasks.
         job: number of the job that each task belongs to; [N], empty where the format knows no jobs of tasks.
 
@@ -209,7 +209,7 @@ class JobTrace:
 
 
 def tasks_of(trace: Trace | JobTrace, needed: str) -> Trace:
-    """Return the trace; InvalidParameter says what is ``needed`` of tasks if it has jobs by their bytes."""
+    """Return a trace of tasks; for one of jobs raise InvalidParameter, which says what is ``needed``."""
     if isinstance(trace, Trace):
         return trace
     raise InvalidParameter(
@@ -227,9 +227,9 @@ class Format:
     """A trace format: what a reader's module exports as ``FORMAT``.
 
     Attributes:
-        name: as given to ``read_trace(format=...)``.
-        help: one line: what it is, and where it is published.
-        recognises: whether the first line of a file (without its end) may be this format's.
+        name: name for ``read_trace(format=...)``.
+        help: one line on the format and the place where it is published.
+        recognises: returns True if the first line of a file (without its end) may be this format's.
         read: called as ``read(path, nodes, on_error=..., limit=...)``.
     """
 
@@ -244,11 +244,11 @@ class Column:
     """A column of numbers in a trace file.
 
     Attributes:
-        name: in the header, or in messages where the format has none.
-        unit: of its numbers; "" for those that only name or count something.
+        name: name in the header, or in messages where the format has none.
+        unit: unit of its numbers; "" for those that only name or count something.
         minimum, maximum: the range; ``exclusive`` leaves the minimum itself out.
-        optional: whether a field may be empty; it is then read as NaN.
-        whole: whether only whole numbers count.
+        optional: True if a field may be empty; it is then read as NaN.
+        whole: True if only whole numbers are valid.
         unknown: a number that stands for "not known", read as NaN (None: there is none).
     """
 
@@ -295,11 +295,11 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How a text table is written.
+    """The layout of a text table.
 
     Attributes:
         columns: those to read; each row is a tuple of floats in this order.
-        names: of all columns, for formats without a header; None: the first line names them, in any order.
+        names: names of all columns, for formats without a header; None: the first line has them.
         delimiter: between fields; None: any run of blanks.
         comment: lines that start with it are no rows ("": none).
     """
@@ -314,7 +314,7 @@ class Rows:
     """Columns of numbers that grow row by row, in 8 bytes a number.
 
     Args:
-        names: of the columns.
+        names: names of the columns.
     """
 
     def __init__(self, *names: str) -> None:
@@ -344,7 +344,7 @@ class Table:
 
     Args:
         path: the file.
-        layout: how it is written; columns alone: with a header, between commas.
+        layout: its layout; columns alone mean a file with a header and with commas between fields.
         on_comment: called with each comment, without its end; ``refuse`` may be called from there.
         on_error: "raise" or "skip".
         malformed: the key of ``dropped`` under which malformed rows are counted.
@@ -429,7 +429,7 @@ class Table:
             raise TraceFormatError(self.path, self.line, "", str(error)) from None
 
     def _places(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Where each column stands in a row."""
+        """The position of each column in a row."""
         for column in self.layout.columns:
             if names.count(column.name) != 1:
                 times = names.count(column.name)
@@ -457,9 +457,9 @@ def read_machines(
 
     Args:
         nodes: the file; None: there are none.
-        columns: of processors and of memory.
+        columns: columns of processors and of memory.
         on_error: "raise" or "skip".
-        scales: what a core and a GiB are in the file's units.
+        scales: one core and one GiB, in the file's units.
 
     Returns:
         ``machine_cores`` and ``machine_memory`` of a :class:`Trace`, and why rows were left out.
@@ -491,8 +491,8 @@ def first_line(path: str | Path) -> str:
 def looks_like(layout: Layout, line: str) -> bool:
     """Return whether the first line of a file without a header may be of this layout.
 
-    It has as many fields, and numbers in the columns that are never empty, but for one: a bad number is
-    better refused by its column's name than as an unknown format.
+    It has as many fields, and numbers in the columns that are never empty, except at most one: it is better
+    to refuse a bad number by its column's name than as an unknown format.
     """
     names, fields = list(layout.names or ()), line.split(layout.delimiter)
     required = [names.index(column.name) for column in layout.columns if not column.optional]
@@ -500,7 +500,7 @@ def looks_like(layout: Layout, line: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a field is a number in decimal notation, of any size."""
+    """Return True if a field is a number in decimal notation, of any size."""
     return _DECIMAL.fullmatch(text.strip(" ")) is not None
 
 

@@ -174,7 +174,7 @@ class _Task:
 
     @property
     def fault(self) -> str | None:
-        """Why the task is left out whatever still happens to it."""
+        """The reason for which the task is left out, whatever its further events; None if there is none."""
         if math.isnan(self.arrival):
             return NO_SUBMIT
         if self.arrival == BEFORE:
@@ -191,7 +191,7 @@ class _Tasks:
     are of no interest, and all is known when no open task comes before it.
 
     Attributes:
-        complete: whether further events change nothing.
+        complete: True if further events change nothing.
     """
 
     def __init__(self, limit: int | None) -> None:

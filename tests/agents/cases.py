@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 import schedgym  # noqa: F401
-from schedgym.agents.linear import Scorer, ScorerOptions, statistics_of
+from schedgym.agents.scorer import Scorer, ScorerOptions, statistics_of
 from schedgym.agents.views import Layout, make_layout
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of

@@ -512,6 +512,27 @@ def test_the_help_names_every_parameter(capsys):
             assert f"--{name.replace('_', '-')}" in out
 
 
+@pytest.mark.parametrize(
+    "id",
+    [id.partition("/")[2] for problem in schedgym.list_problems().values() for id in problem.ids],
+)
+def test_the_help_with_an_id_names_the_parameters_of_its_problem_only(id, capsys):
+    assert cli.main(["compare", id, "--help"]) == 0
+    out = capsys.readouterr().out
+    listed = set(re.findall(r"^  (--[a-z-]+)", out, re.MULTILINE))
+    own = schedgym.get_problem(f"schedgym/{id}").parameters.kinds()
+    common = {"--policies", "--agents", "--episodes", "--seed", "--preset", "--set", "--option", "--n-jobs"}
+    common |= {"--json", "--csv", "--plot", "--reference", "--help"}
+    assert listed == common | {f"--{name.replace('_', '-')}" for name in own}
+
+
+def test_the_help_with_an_id_has_its_defaults(capsys):
+    for id, default in (("GeoAssign-v0", "response"), ("GeoFair-v0", "fairness")):
+        assert cli.main(["compare", "--help", id]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"[default: {default}]" in text.partition("--objective ")[2].partition(" --")[0]
+
+
 def test_saved_workloads_run(tmp_path):
     made = make_workload([(0, 10, 1, 1), (0, 2, 1, 1)], [(1, 1)])
     schedgym.save_workload(made, tmp_path / "w.npz")

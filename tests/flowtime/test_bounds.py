@@ -207,7 +207,7 @@ def slow_dual(
     prices = np.zeros((len(price), end + 1))
     for x in range(len(edges) - 1):
         prices[:, edges[x] + 1 : edges[x + 1] + 1] = price[:, x : x + 1]
-    room = (needs.cores, needs.room)[: len(price)]
+    room = (needs.cores, needs.total_memory)[: len(price)]
     total = -sum(float(capacity * row.sum()) for capacity, row in zip(room, prices, strict=True))
     values = []
     for j in range(len(needs.arrival)):
@@ -273,7 +273,7 @@ def test_dual_function_equals_its_definition(kind: str) -> None:
             assert value >= expected - 0.2 * max(sum(map(min, values)), 1)
         else:
             assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        room = np.array([needs.cores, needs.room])[:resources, None]
+        room = np.array([needs.cores, needs.total_memory])[:resources, None]
         gradient = use - room * np.diff(edges)
         for _ in range(3):
             other = price + scale * np.array([[rng.gauss(0, 1) for _ in row] for row in price])

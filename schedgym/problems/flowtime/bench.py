@@ -1,4 +1,4 @@
-"""What ``schedgym bench`` measures of FlowtimePacking."""
+"""The cases that ``schedgym bench`` measures for FlowtimePacking."""
 
 from __future__ import annotations
 

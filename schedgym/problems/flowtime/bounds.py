@@ -1,7 +1,7 @@
 """Lower bounds on the sum of flowtime^k.
 
-All of them leave out where cores are (servers are pooled) and that they are whole numbers. In 2D memory
-counts twice: as a second pooled resource, and because a job can use only servers with enough of it.
+All of them ignore on which server a core is (servers are pooled) and that cores are whole numbers. In 2D,
+memory counts twice: as a second pooled resource, and because a job can use only servers with enough of it.
 
 The paper's bounds come from the fractional relaxation P2 (:func:`optimal_fractional`): OPT_P2 - sum p^k and
 OPT_P2 / 2, which is the mean of OPT_P2 - sum p^k and sum p^k, so never the largest. The optimum over the
@@ -34,22 +34,22 @@ I8 = npt.NDArray[np.int64]
 
 ROUNDING = 1e-10  # share of all sums by which rounding may have raised a bound
 COARSEST = 16  # intervals of the first grid of prices
-FINER = 4  # intervals that one is cut into for the next grid
+FINER = 4  # intervals into which each interval is cut for the next grid
 FINEST = 2**14  # most intervals
 STEPS = 1000  # of the ascent on a grid, at most
 MEMORY = 0.9  # share of the last direction that goes into the next one
-LEVELS = (1.0, 1e-4)  # what the ascent aims at, above the best value so far: at first, and at last
-PATIENCE = 20  # steps without a better value, until it aims lower
+LEVELS = (1.0, 1e-4)  # first and last relative excess over the best value so far that the ascent aims at
+PATIENCE = 20  # steps without a better value after which the ascent aims lower
 NEVER = 2**62  # a slot
 MOST_VISITS = 10**8  # runs that all steps may look at (a second or two)
 MOST_VARIABLES = 10**6  # of the linear program (a minute or so)
 
 
 def lower_bound(workload: Workload, parameters: FlowtimeParameters | None = None) -> float:
-    """A lower bound on the objective of ``parameters`` (default: k = 2), whatever the schedule.
+    """Return a lower bound on the objective of ``parameters`` (default: k = 2) over all schedules.
 
-    The largest of :func:`processing_bound`, :func:`queue_bound` and :func:`priced_bound`, where a job is
-    charged no longer than until the episode is truncated (by ``parameters``, default: never). The switching
+    It is the largest of :func:`processing_bound`, :func:`queue_bound` and :func:`priced_bound`. A job is
+    charged until the episode is truncated at the latest (by ``parameters``, default: never). The switching
     cost, which a schedule may avoid, adds nothing. For whole k the sum of flowtime^k is a whole number, to
     which the bound is rounded up.
     """
@@ -66,49 +66,52 @@ def lower_bound(workload: Workload, parameters: FlowtimeParameters | None = None
 
 
 def processing_bound(workload: Workload, norm: float = 2.0) -> float:
-    """Every job alone on all servers: the sum of its least number of slots ^k.
+    """Return the bound from every job alone on all servers: the sum of (its least number of slots)^k.
 
-    That is p (MapReduce: p^m + p^r), or more if the servers that the job can use have too few cores.
+    The least number is p (MapReduce: p^m + p^r), or more if the servers open to the job have too few cores.
     """
     return _processing(_needs(tables(workload)), norm)
 
 
 def queue_bound(workload: Workload, norm: float = 2.0) -> float:
-    """From the least number of jobs that can be unfinished in each slot; for k = 1 SRPT on one machine.
+    """Return the bound from the least number of unfinished jobs in each slot; for k = 1 SRPT on one machine.
 
     1. A schedule is charged age^k - (age - 1)^k for each unfinished job in each slot.
-    2. On one machine with the speed of all cores, which needs not care for demands, shortest remaining work
-       first has finished the most jobs at any time (Schrage 1968). So n(t), the number that it leaves
-       unfinished, is a lower bound for all schedules. In 2D the same goes for memory: a job holds its memory
-       in as many slots as it needs at least. The larger n(t) counts.
-    3. A job is unfinished in at least as many slots as it needs if alone. If these are fewer than n(t)
-       jobs, others are unfinished, too, which are charged at least what the latest arrivals are.
+    2. On one machine with the speed of all cores, where demands do not matter, shortest remaining work first
+       has finished the most jobs at any time (Schrage 1968). So n(t), the number of jobs that it leaves
+       unfinished, is a lower bound for all schedules. In 2D the same holds for memory: a job holds its memory
+       for at least its least number of slots. The larger n(t) counts.
+    3. A job is unfinished for at least as many slots as it needs when it runs alone. If fewer than n(t) jobs
+       are unfinished for this reason, others are unfinished, too; they cost at least as much as the latest
+       arrivals.
     """
     return _queue(_needs(tables(workload)), norm)
 
 
 def priced_bound(workload: Workload, norm: float = 2.0) -> float:
-    """From prices of cores: the Lagrangian dual of the servers' capacity, raised by a subgradient method.
+    """Return the bound from prices of cores: the Lagrangian dual of the capacity, by a subgradient method.
 
     For any prices pi(t) >= 0 of a core in slot t a schedule costs sum f^k >= sum over jobs of (f^k + price of
     the cores that it has) - C sum over t of pi(t), as it never has more than C cores in a slot. On the right
-    side every job can be minimised on its own: for each completion it takes its cheapest slots before it.
-    Thus every pi gives a bound, whatever it comes from. In 2D memory has a price, too: with at most r cores
+    side every job can be minimised on its own: for each completion slot it takes its cheapest slots up to
+    then. Thus any prices pi >= 0 give a bound. In 2D memory has a price, too: with at most r cores
     at a time, a job holds at least m / r GB for every core. A job of two phases is relaxed: the first may
     end as late as if the second needed no more than its least number of slots, and the second begin as early
     as if the first had not waited.
 
-    The prices are constant on intervals, at first on few and long ones, at last on slots, or on as many
-    intervals as ``FINEST`` and ``MOST_VISITS`` allow; so the bound on a large workload is not the best one.
+    The prices are constant on intervals. The first grid has few, long intervals; the last one has single
+    slots, or as many intervals as ``FINEST`` and ``MOST_VISITS`` allow. So the bound of a large workload is
+    not the best that prices can give.
     """
     return _priced(_needs(tables(workload)), norm)
 
 
 def optimal_fractional(workload: Workload, norm: float = 2.0) -> float:
-    """OPT_P2: the least sum of fractional flowtimes (Eq. 5) of plain jobs, memory left out.
+    """Return OPT_P2, the least sum of fractional flowtimes (Eq. 5) of plain jobs; memory is ignored.
 
-    A linear program, up to the tolerance of HiGHS. The paper's bounds on sum f^k follow from it: OPT_P2 / 2,
-    OPT_P2 - sum p^k, and for k = 1 OPT_P2 - sum p + sum (p - 1) / 2. OPT_P2 itself is none.
+    It is the value of a linear program, up to the tolerance of HiGHS. The paper's bounds on sum f^k follow
+    from it: OPT_P2 / 2, OPT_P2 - sum p^k, and for k = 1 OPT_P2 - sum p + sum (p - 1) / 2. OPT_P2 itself is
+    not a bound.
 
     Raises:
         ValueError: for jobs of kind mapreduce, or more than ``MOST_VARIABLES`` pairs of job and slot.
@@ -144,7 +147,7 @@ def optimal_fractional(workload: Workload, norm: float = 2.0) -> float:
 
 
 class _Needs(NamedTuple):
-    """What the jobs need, in phases 0 and 1 (no slots: no such phase). N jobs."""
+    """The needs of N jobs in phases 0 and 1 (a phase with 0 slots does not exist)."""
 
     arrival: I8  # [N] ascending, from 0
     volume: I8  # [N, 2] core-slots
@@ -152,7 +155,7 @@ class _Needs(NamedTuple):
     slots: I8  # [N, 2] least number
     memory: I8  # [N] GB
     cores: int
-    room: int  # GB of all servers, 0: does not count
+    total_memory: int  # GB of all servers, 0: memory does not count
     limit: int  # slot after which nothing is charged
 
 
@@ -172,7 +175,7 @@ def _needs(own: Jobs) -> _Needs:
         slots=-(-volume // np.maximum(rate, 1)),
         memory=memory,
         cores=int(own.server_cpu.sum()),
-        room=int(own.server_memory.sum()),
+        total_memory=int(own.server_memory.sum()),
         limit=NEVER,
     )
 
@@ -185,10 +188,10 @@ def _processing(needs: _Needs, norm: float) -> float:
 
 
 def _machines(needs: _Needs) -> list[tuple[I8, int]]:
-    """The pooled resources: work of each job, and work that is done in a slot."""
+    """Return for each pooled resource the work of each job, and the work that is done in a slot."""
     found = [(needs.volume.sum(axis=1), needs.cores)]
-    if needs.room:
-        found.append((needs.memory * needs.slots[:, 0], needs.room))
+    if needs.total_memory:
+        found.append((needs.memory * needs.slots[:, 0], needs.total_memory))
     return found
 
 
@@ -212,7 +215,7 @@ def _priced(needs: _Needs, norm: float) -> float:
     for work, speed in _machines(needs):
         _shortest_first(needs.arrival, work, speed, done)
         horizon = max(horizon, int(done.max()))
-    resources = 2 if needs.room else 1
+    resources = 2 if needs.total_memory else 1
     width = max(-(-horizon // COARSEST), 1)
     narrowest = -(-horizon // FINEST)
     edges = np.append(np.arange(0, horizon, width), horizon)
@@ -232,51 +235,51 @@ def _priced(needs: _Needs, norm: float) -> float:
 
 @kernel
 def _shortest_first(arrival: I8, work: I8, speed: int, done: I8) -> None:
-    """Shortest remaining work first on one machine; ``done`` [N] becomes the slot in which each job ends.
+    """Serve shortest remaining work first on one machine; write to ``done`` the slot in which each job ends.
 
     Args:
         arrival: ascending [N].
         work: > 0 [N].
         speed: work that is done in a slot.
-        done: written.
+        done: written [N].
     """
     count = arrival.shape[0]
     waiting = [(0, 0)]
     waiting.pop()
     upcoming = 0
     t = 0
-    room = speed  # in slot t + 1
+    capacity_left = speed  # in slot t + 1
     while upcoming < count or len(waiting) > 0:
         if len(waiting) == 0 and arrival[upcoming] > t:
             t = arrival[upcoming]
-            room = speed
+            capacity_left = speed
         while upcoming < count and arrival[upcoming] <= t:
             heapq.heappush(waiting, (work[upcoming], upcoming))
             upcoming += 1
         left, j = heapq.heappop(waiting)
-        if left <= room:
-            room -= left
+        if left <= capacity_left:
+            capacity_left -= left
             done[j] = t + 1
         else:
-            left -= room
+            left -= capacity_left
             t += 1
             slots = left // speed  # whole ones, without a new job
             if upcoming < count:
                 slots = max(min(slots, arrival[upcoming] - t), 0)
             left -= slots * speed
             t += slots
-            room = speed
+            capacity_left = speed
             done[j] = t
             if left > 0:
                 heapq.heappush(waiting, (left, j))
-        if room == 0:
+        if capacity_left == 0:
             t += 1
-            room = speed
+            capacity_left = speed
 
 
 @kernel
 def _charge(arrival: I8, length: I8, done: I8, limit: int, norm: float, order: I8) -> float:
-    """The sum of :func:`queue_bound`.
+    """Return the sum of :func:`queue_bound`.
 
     Args:
         arrival: ascending [N].
@@ -284,14 +287,14 @@ def _charge(arrival: I8, length: I8, done: I8, limit: int, norm: float, order: I
         done: per machine, ascending: slots in which the machine ends jobs [machines, N].
         limit: slot after which nothing is charged.
         norm: k.
-        order: work space [N].
+        order: scratch space [N].
     """
     count = arrival.shape[0]
     machines = done.shape[0]
     order[:] = np.argsort(arrival + length)
     ended = np.zeros(machines, dtype=np.int64)
     arrived = 0
-    freed = 0  # jobs, by order, that could have finished
+    freed = 0  # jobs, in the order of ``order``, that could have finished
     sure = 0  # arrived, not freed
     total = 0.0
     t = 0
@@ -336,10 +339,10 @@ def _charge(arrival: I8, length: I8, done: I8, limit: int, norm: float, order: I
 
 
 class _Taken(NamedTuple):
-    """The slots that a job takes, while its completion moves: for each phase a heap, the dearest on top.
+    """The slots that a job takes while its completion moves: for each phase a heap, the dearest on top.
 
-    The state of a phase is behind its first possible completion: the job may end in a slot of interval
-    ``at``, of which ``room`` slots are left and ``fresh`` are taken, each at the price ``now``.
+    A phase is past its first possible completion: it may end in a slot of interval ``at``, of which
+    ``slots_left`` slots are left and ``fresh`` are taken, each at the price ``now``.
     """
 
     key: F8  # [2, K + 2] of the heap: minus the price of slots,
@@ -347,10 +350,10 @@ class _Taken(NamedTuple):
     amount: F8  # [2, 2 K + 2] slots in the heap: at x of those taken first in interval x, at K + 1 + x later
     size: I8  # [2] of the heap
     at: I8  # [2]
-    room: F8  # [2]
+    slots_left: F8  # [2]
     fresh: F8  # [2]
     now: F8  # [2]
-    gain: F8  # [2] what a slot later saves
+    gain: F8  # [2] saving per slot by which the phase ends later
 
 
 @helper
@@ -363,17 +366,17 @@ def _put(taken: _Taken, z: int, item: int, price: float, amount: float) -> None:
 
 @helper
 def _core_price(price: F8, weight: float, x: int) -> float:
-    """The price of a core, with ``weight`` GB, in a slot of interval x; 0 after the last one."""
+    """Return the price of a core with ``weight`` GB in a slot of interval x; 0 after the last interval."""
     if x >= price.shape[1]:
         return 0.0
     return price[0, x] + (weight * price[1, x] if price.shape[0] == 2 else 0.0)
 
 
 @helper
-def _come_to(taken: _Taken, z: int, x: int, room: float, price: F8, weight: float) -> None:
-    """Let phase z go on in interval x, of which ``room`` slots are left."""
+def _come_to(taken: _Taken, z: int, x: int, slots_left: float, price: F8, weight: float) -> None:
+    """Let phase z continue in interval x, of which ``slots_left`` slots are left."""
     taken.at[z] = x
-    taken.room[z] = room if x < price.shape[1] else np.inf
+    taken.slots_left[z] = slots_left if x < price.shape[1] else np.inf
     taken.now[z] = _core_price(price, weight, x)
 
 
@@ -384,7 +387,7 @@ def _take_first(
     """Let job j take its earliest slots, in each phase as many as it needs at least.
 
     Returns:
-        Their number, their price, and the runs looked at.
+        The number of slots, their price, and the number of runs looked at.
     """
     intervals = price.shape[1]
     slots = 0.0
@@ -415,19 +418,19 @@ def _take_first(
                 x += 1
         taken.amount[z, taken.item[z, 0]] -= spare
         cost += rate * taken.key[z, 0] * spare
-        room = float(edges[x + 1] - t) if x < intervals else np.inf
-        _come_to(taken, z, x, room, price, weight)
+        slots_left = float(edges[x + 1] - t) if x < intervals else np.inf
+        _come_to(taken, z, x, slots_left, price, weight)
     return slots, cost, steps
 
 
 @helper
 def _next_run(needs: _Needs, j: int, taken: _Taken) -> float:
-    """Set what a slot later saves in each phase; for how many slots it saves as much, inf for ever."""
+    """Set what each phase saves per slot of delay; return for how many slots this holds (inf: for ever)."""
     run = np.inf
     for z in range(2):
         taken.gain[z] = 0.0
         if needs.slots[j, z] > 0:
-            run = min(run, taken.room[z])
+            run = min(run, taken.slots_left[z])
             if taken.size[z] > 0 and -taken.key[z, 0] > taken.now[z]:
                 taken.gain[z] = needs.rate[j, z] * (-taken.key[z, 0] - taken.now[z])
                 run = min(run, taken.amount[z, taken.item[z, 0]])
@@ -436,7 +439,7 @@ def _next_run(needs: _Needs, j: int, taken: _Taken) -> float:
 
 @helper
 def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: float, taken: _Taken) -> None:
-    """Let job j end ``run`` slots later: dear slots are given up for those that come to be before its end."""
+    """Let job j end ``run`` slots later: it gives up dear slots for the new ones before its end."""
     for z in range(2):
         if needs.slots[j, z] == 0:
             continue
@@ -446,19 +449,19 @@ def _move_on(needs: _Needs, j: int, run: float, edges: I8, price: F8, weight: fl
             if taken.amount[z, taken.item[z, 0]] <= 0.0:
                 pop(taken.key[z], taken.item[z], taken.size[z])
                 taken.size[z] -= 1
-        taken.room[z] -= run
-        if taken.room[z] <= 0.0:
+        taken.slots_left[z] -= run
+        if taken.slots_left[z] <= 0.0:
             x = taken.at[z]
             if taken.fresh[z] > 0.0:
                 _put(taken, z, price.shape[1] + 1 + x, taken.now[z], taken.fresh[z])
                 taken.fresh[z] = 0.0
-            room = float(edges[x + 2] - edges[x + 1]) if x + 1 < price.shape[1] else np.inf
-            _come_to(taken, z, x + 1, room, price, weight)
+            slots_left = float(edges[x + 2] - edges[x + 1]) if x + 1 < price.shape[1] else np.inf
+            _come_to(taken, z, x + 1, slots_left, price, weight)
 
 
 @helper
 def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
-    """Add the cores and GB times slots of job j in each interval."""
+    """Add to ``use`` the core-slots and GB-slots of job j in each interval."""
     intervals = use.shape[1]
     for z in range(2):
         for i in range(taken.size[z] + 1):
@@ -474,19 +477,20 @@ def _count_use(needs: _Needs, j: int, taken: _Taken, use: F8) -> None:
 def _dual(
     needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, taken: _Taken, use: F8, visits: I8
 ) -> tuple[float, float]:
-    """The bound that prices give, and the sum of the absolute values of all that it is made of.
+    """Return the bound that prices give, and the sum of the absolute values of its terms.
 
-    Job by job twice: first its best completion is sought, from the earliest one on, in runs of slots in which
-    every further slot saves the same; then the same way is gone again up to it, to count what the job takes.
+    Each job is passed through twice. The first pass moves its completion from the earliest one on, in runs
+    of slots in which every further slot saves the same, and finds the best one; the second pass repeats this
+    up to the best completion and counts what the job takes.
 
     Args:
         needs: of the jobs.
         begin: interval of the first slot in which a phase may run [N, 2].
-        edges: interval x is the slots after edges[x] up to edges[x + 1]; after the last one all is free
-            [K + 1].
+        edges: interval x is the slots after edges[x] up to edges[x + 1]; slots after the last interval have
+            price 0 [K + 1].
         price: of a core, and of a GB in a slot [1 or 2, K].
         norm: k.
-        taken: work space.
+        taken: scratch space.
         use: written: cores and GB times slots that the jobs take in each interval [1 or 2, K].
         visits: reduced by the work done [1].
     """
@@ -498,12 +502,12 @@ def _dual(
         cost = price[0, x] * needs.cores
         if two:
             use[1, x] = 0.0
-            cost += price[1, x] * needs.room
+            cost += price[1, x] * needs.total_memory
         total -= cost * (edges[x + 1] - edges[x])
     scale = -total
     for j in range(needs.arrival.shape[0]):
         weight = needs.memory[j] / needs.rate[j, 0] if two else 0.0
-        # never to end, or so late that it does not count, costs no work
+        # a job that never ends, or ends after the limit, takes no cores
         best = power(float(needs.limit - needs.arrival[j]), norm)
         end = 0.0
         f, cost, looked = _take_first(needs, j, begin, edges, price, weight, taken)
@@ -551,10 +555,10 @@ def _dual(
 
 @kernel
 def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits: I8) -> float:
-    """The best bound found by raising prices where they are too low; ``price`` becomes what gives it.
+    """Return the best bound found by a subgradient ascent; write to ``price`` the prices that give it.
 
-    A subgradient method: prices change in the direction of the excess of use over capacity, with part of the
-    last direction (Camerini, Fratta, Maffioli 1975), by Polyak's step to a level above the best value.
+    Prices change in the direction of the excess of use over capacity, plus part of the last direction
+    (Camerini, Fratta, Maffioli 1975), by Polyak's step to a level above the best value.
 
     Args:
         needs: of the jobs.
@@ -562,7 +566,7 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
         edges: as :func:`_dual` takes it.
         price: changed.
         norm: k.
-        visits: reduced by the work done; there is no step with less than 0 [1].
+        visits: reduced by the work done; the ascent stops when none is left [1].
     """
     resources, intervals = price.shape
     taken = _Taken(
@@ -606,7 +610,7 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
         square = 0.0
         for memory in (MEMORY, 0.0):  # old directions may hide that prices should rise
             for r in range(resources):
-                speed = needs.cores if r == 0 else needs.room
+                speed = needs.cores if r == 0 else needs.total_memory
                 for x in range(intervals):
                     slots = edges[x + 1] - edges[x]
                     d = use[r, x] / (speed * slots) - 1.0 + memory * direction[r, x]
@@ -620,7 +624,7 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
             break  # the best prices
         step = (best + level * abs(best) - reached) / square
         for r in range(resources):
-            speed = needs.cores if r == 0 else needs.room
+            speed = needs.cores if r == 0 else needs.total_memory
             for x in range(intervals):
                 trial[r, x] = max(trial[r, x] + step * direction[r, x] / speed, 0.0)
     return best

@@ -1,11 +1,12 @@
 """State and compiled dynamics of FlowtimePacking, for one environment.
 
-Time is slots 1, 2, ...; a job that arrives at a is visible in the slots t > a. A slot is decided, worked
-off, and charged; slots without a visible job are skipped. Work is whole core-slots.
+Time is slots 1, 2, ...; a job that arrives at a is visible in the slots t > a. In each slot cores are
+granted, the granted work is done, and its cost is charged; slots without a visible job are skipped. Work is
+measured in whole core-slots.
 
-Visible unfinished jobs are rows in order of arrival (equals by index), at the front of every array of rows;
-those behind are zero. A plain job has one phase with one task; a job of kind mapreduce two phases with a
-task each or more, whose cores go to its tasks in index order.
+The visible unfinished jobs are the first rows of every array of rows, in order of arrival (ties: by index);
+the rows behind them are zero. A plain job has one phase with one task; a job of kind mapreduce has two
+phases with at least one task each, and its cores go to its tasks in index order.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ __all__ = ["DECIDE", "Environment", "step"]
 
 JOB_FEATURES = len(JOB_COLUMNS)
 
-NONE, WASTE, UNDER, ORDER = 0, 1, 2, 3  # what declared demands do, in the order of the descriptor
+NONE, WASTE, UNDER, ORDER = 0, 1, 2, 3  # effects of declared demands, in the order of the descriptor
 
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),
-    ("slot", np.int64),  # to be decided
+    ("slot", np.int64),  # the slot to be decided
     ("most_slots", np.int64),
     ("arrived", np.int64),  # also the index of the next job to arrive
-    ("active", np.int64),  # rows
+    ("active", np.int64),  # number of rows in use
     ("completed", np.int64),
     ("cores", np.int64),  # of all servers
     ("memory", np.int64),  # of the largest server, at least 1
@@ -73,13 +74,13 @@ CONFIG = record_dtype(
 
 
 class Constants(NamedTuple):
-    """What stays the same for the life of a simulator."""
+    """Constants of a simulator: its configuration."""
 
     config: Annotated[Any, CONFIG]
 
 
 class State(NamedTuple):
-    """Everything else that changes in an episode."""
+    """The variables of an episode, except for the rows and the schedule."""
 
     scalars: Annotated[Any, SCALARS]
     left: Annotated[Integers, "job"]  # remaining core-slots of a row
@@ -92,7 +93,7 @@ class State(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """Buffers that the kernel writes beside the rows."""
+    """Buffers of the observation that the kernel writes in addition to the rows."""
 
     slot: Annotated[Integers, 1]
     eq27: Annotated[Floats, 1]
@@ -106,7 +107,7 @@ class Observation(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """What a step works on."""
+    """All arrays of one environment: constants, state, observation buffers and scratch space."""
 
     constants: Annotated[Constants, SHARED]
     action_space: Annotated[ActionSpace, SHARED]
@@ -135,13 +136,13 @@ copy_row, clear_row = copier(Rows), clearer(Rows)
 
 @helper
 def update_phases(env: Environment, r: int) -> None:
-    """Write what the row of a MapReduce job says about its remaining work."""
+    """Update phase, cap, remaining slots and remaining work in the row of a MapReduce job."""
     jobs, rows, task_left = env.jobs, env.rows, env.state.task_left
     job = rows.job[r]
     first = jobs.first_task[job]
     half = rows.task_remaining.shape[1] // 2
     waiting = 0
-    top = 0  # of one fraction, so that equal lengths are equal numbers
+    top = 0  # numerator of one fraction, so that equal lengths are equal numbers
     bottom = 1
     for z in range(2):
         longest = 0
@@ -166,7 +167,7 @@ def update_phases(env: Environment, r: int) -> None:
 
 @helper
 def update_row(env: Environment, r: int) -> None:
-    """Write what a row says about its remaining work."""
+    """Update cap, remaining slots and remaining work in a row."""
     config, jobs, rows = env.constants.config, env.jobs, env.rows
     if config.phases:
         update_phases(env, r)
@@ -186,7 +187,7 @@ def update_row(env: Environment, r: int) -> None:
 
 @helper
 def submit(env: Environment) -> None:
-    """The next job becomes visible, at the end of the rows, which are zero there."""
+    """Make the next job visible: append it to the rows, where all values are still zero."""
     s, jobs, rows, state = env.state.scalars, env.jobs, env.rows, env.state
     servers = rows.held.shape[1]
     half = rows.task_remaining.shape[1] // 2
@@ -229,7 +230,7 @@ def submit(env: Environment) -> None:
 
 @helper
 def serve(env: Environment, r: int, cores: int) -> None:
-    """Work off a slot of a row with so many cores, tasks of its phase in index order."""
+    """Do one slot of a row's work with ``cores`` cores, which go to the tasks of its phase in index order."""
     jobs, state = env.jobs, env.state
     job = env.rows.job[r]
     z = env.rows.phase[r]
@@ -245,7 +246,7 @@ def serve(env: Environment, r: int, cores: int) -> None:
 
 @helper
 def note(env: Environment, r: int, i: int) -> None:
-    """Enter a row's cores on server i in the schedule."""
+    """Record a row's cores on server i in the schedule."""
     schedule, slot = env.schedule, env.state.scalars.slot
     cores = env.rows.granted[r, i]
     run = env.state.run[r, i]
@@ -266,7 +267,7 @@ def note(env: Environment, r: int, i: int) -> None:
 
 @helper
 def settle(env: Environment, r: int) -> float:
-    """Carry out what a row was granted; its part of the switching cost."""
+    """Let a row use the cores that it was granted; return its part of the switching cost."""
     rows, state = env.rows, env.state
     servers = rows.held.shape[1]
     cpu = env.jobs.cpu[rows.job[r], rows.phase[r]]
@@ -295,7 +296,7 @@ def settle(env: Environment, r: int) -> float:
 
 @helper
 def work_off(env: Environment) -> float:
-    """Carry out the slot as it was granted; return its cost."""
+    """Let all rows use the cores that they were granted in this slot; return the slot's cost."""
     s, rows, state = env.state.scalars, env.rows, env.state
     norm = env.objective.weights.norm
     cost = 0.0
@@ -378,7 +379,7 @@ def begin(env: Environment) -> None:
 
 @helper
 def advance(env: Environment) -> None:
-    """Grant the picked row its cores; or work the slot off, and go on to the next one."""
+    """Grant the picked row its cores; or carry out the slot and go on to the next one."""
     s, result = env.state.scalars, env.exchange.result
     # a slot adds one run per core at most
     result.short = env.schedule.extent.rows + s.cores > env.schedule.job.shape[0]
@@ -400,7 +401,7 @@ def advance(env: Environment) -> None:
 
 @helper
 def is_open(env: Environment, r: int, i: int) -> Any:
-    """View pick: whether server i has a core for the row, and its memory, which it may have already."""
+    """View pick: return True if server i has a free core for the row, and holds or can reserve its memory."""
     return env.state.free[i] > 0 and (
         env.rows.granted[r, i] > 0 or env.rows.memory[r] <= env.state.free_memory[i]
     )
@@ -408,7 +409,7 @@ def is_open(env: Environment, r: int, i: int) -> Any:
 
 @helper
 def wanted_by(env: Environment, r: int) -> int:
-    """View pick: cores that the row can use beyond what it was granted."""
+    """View pick: return how many more cores the row can use than it was granted."""
     wanted = env.rows.cap[r]
     for i in range(env.rows.granted.shape[1]):
         wanted -= env.rows.granted[r, i]
@@ -417,7 +418,7 @@ def wanted_by(env: Environment, r: int) -> int:
 
 @helper
 def can_get(env: Environment, r: int) -> Any:
-    """View pick: whether some server has a core for the row, and in 2D memory, beyond what it was granted."""
+    """View pick: return True if the row can use another core and a server has it (in 2D: with its memory)."""
     if wanted_by(env, r) <= 0:
         return False
     for i in range(env.rows.granted.shape[1]):
@@ -428,7 +429,7 @@ def can_get(env: Environment, r: int) -> Any:
 
 @helper
 def grant_row(env: Environment, r: int) -> None:
-    """View pick: give the row what it can use, on the servers with most free cores (ties: lower server)."""
+    """View pick: grant the row all cores that it can use, most free servers first (ties: lower server)."""
     rows, free = env.rows, env.state.free
     wanted = wanted_by(env, r)
     while wanted > 0:
@@ -448,21 +449,21 @@ def grant_row(env: Environment, r: int) -> None:
 
 @helper
 def pick_fits(env: Environment) -> Any:
-    """View pick: whether the row can get cores; the last choice closes the slot."""
+    """View pick: return True if the chosen row can get cores, or the last choice closes the slot."""
     r = env.exchange.choices[0]
     return r == env.constants.config.window or (r < env.exchange.result.rows and can_get(env, r))
 
 
 @helper
 def pick(env: Environment, feasible: bool) -> None:
-    """View pick: the row that gets cores next; one that cannot get any closes the slot."""
+    """View pick: note the row that gets cores next; an infeasible choice closes the slot."""
     r = env.exchange.choices[0]
     env.state.scalars.picked = r if feasible and r < env.constants.config.window else -1
 
 
 @helper
 def grants_fit(env: Environment) -> Any:
-    """View allocation: whether the cores are whole, and within the caps, the servers' cores and memory."""
+    """View allocation: return True if cores are whole, within the caps, and within each server's capacity."""
     jobs, rows, numbers = env.jobs, env.rows, env.exchange.numbers
     count, servers = env.exchange.result.rows, rows.held.shape[1]
     for r in range(count):
@@ -488,10 +489,10 @@ def grants_fit(env: Environment) -> Any:
 
 @helper
 def grant(env: Environment, feasible: bool) -> None:
-    """View allocation: cores [M] per row become the grants; hidden jobs get none.
+    """View allocation: grant each row its cores [M] of the action; hidden jobs get none.
 
-    Repair: cores are rounded down and at least 0; a job beyond its cap gives up cores from its last server
-    on; then each server that is over its cores, or its memory, takes them back from the latest job on.
+    Repair: cores are rounded down and at least 0; a job beyond its cap gives up cores, on its last server
+    first; then each server beyond its cores or its memory takes cores back, from the latest job first.
     """
     jobs, rows = env.jobs, env.rows
     count, servers = env.exchange.result.rows, rows.held.shape[1]
@@ -520,7 +521,7 @@ def grant(env: Environment, feasible: bool) -> None:
 
 @helper
 def prioritize(env: Environment, feasible: bool) -> None:
-    """View priority: a score per row; the jobs are filled up in their order, hidden ones last, and packed."""
+    """View priority: allocate by a score per row, higher scores first; hidden jobs come last."""
     active, scores = env.state.scalars.active, env.state.scores
     for r in range(active):
         scores[r] = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else LAST
@@ -531,7 +532,7 @@ def prioritize(env: Environment, feasible: bool) -> None:
 
 @helper
 def follow_rule(env: Environment, feasible: bool) -> None:
-    """View rule: the grants of the named rule, for all visible jobs, beyond the window too."""
+    """View rule: allocate by the named rule, to all visible jobs, also those beyond the window."""
     rule, how, active = env.exchange.choices[0], env.constants.config.how, env.state.scalars.active
     servers: Any = env.jobs
     allocate_by_rule(rule, how, active, env.rows, servers, env.scratch, env.net, env.rows.granted)
@@ -570,7 +571,7 @@ def write_job_token(env: Environment, r: int) -> None:
 
 @helper
 def observe_features(env: Environment, count: int, picked: int) -> None:
-    """Write the observation as tokens; with ``picked`` only what granting that row cores has changed."""
+    """Write the observation as tokens; with ``picked`` >= 0 only what that row's grant has changed."""
     s, rows, observation = env.state.scalars, env.rows, env.observation
     tokens = observation.job_tokens
     if picked >= 0:
@@ -600,7 +601,7 @@ def observe_features(env: Environment, count: int, picked: int) -> None:
 
 @helper
 def observe_units(env: Environment, count: int, picked: int) -> None:
-    """Write the observation in exact units; with ``picked`` only what granting that row cores has changed."""
+    """Write the observation in exact units; with ``picked`` >= 0 only what that row's grant has changed."""
     s = env.state.scalars
     if not env.constants.config.zero_copy:
         if picked < 0:
@@ -615,7 +616,7 @@ def observe_units(env: Environment, count: int, picked: int) -> None:
 
 @helper
 def observe(env: Environment) -> None:
-    """Write the observation; of a slot seen before only what granting a row cores has changed."""
+    """Write the observation; within a slot only what the grant to the picked row has changed."""
     config, s, observation = env.constants.config, env.state.scalars, env.observation
     count = min(s.active, config.window)
     picked = s.picked if s.observed == s.slot else -1

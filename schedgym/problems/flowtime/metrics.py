@@ -1,10 +1,11 @@
 """Metrics of a FlowtimePacking schedule, and an independent validator of whole schedules.
 
-What a job really used is not in the record. It is worked out again from the cores that it was granted: in
-a slot a task takes at most its demand and what is left of it, the tasks of the current phase in their order.
+The record does not say how many cores a job used. That number is recomputed from the cores that the job was
+granted: in each slot they go to the tasks of its current phase in index order, to each at most its demand and
+its remaining work.
 
-A job that has not finished when the episode ends is charged until then; one that arrives no earlier than
-that is left out.
+A job that has not finished when the episode ends is charged until then; a job that arrives at the end or
+later is ignored.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
 #: the norm's k, and the weight of the switching cost in the objective
 OBJECTIVE = record_dtype(("norm", np.float64), ("alpha", np.float64))
 
-#: rows of a schedule, and the last slot that was worked off
+#: number of rows of a schedule, and the last slot that was carried out
 EXTENT = record_dtype(("rows", np.int64), ("slot", np.int64))
 
 #: a maximal run of slots in which a job has the same cores, uses the same number, and is in one phase
@@ -64,13 +65,13 @@ PIECE = record_dtype(
     ("change", np.float64),  # its part of S(t), Eq. 31, in the first slot
 )
 
-#: where :func:`replay` is
+#: the position of :func:`replay`
 REPLAY = record_dtype(
     ("job", np.int64),
-    ("slot", np.int64),  # the last that is done
-    ("until", np.int64),  # the last in which its cores are as they are now
-    ("row", np.int64),  # of its rows in ``order``, the next
-    ("last_row", np.int64),  # and the one behind the last
+    ("slot", np.int64),  # the last slot that is done
+    ("until", np.int64),  # the last slot in which the job's cores stay as they are
+    ("row", np.int64),  # position in ``order`` of the job's next row
+    ("last_row", np.int64),  # position behind the job's last row
     ("tasks", np.int64),  # of the phase
     ("demand", np.int64),  # of a task
     ("demand_before", np.int64),  # in the slot before
@@ -92,7 +93,7 @@ TALLY = record_dtype(
 
 
 class Objective(NamedTuple):
-    """What the environment charges."""
+    """The weights of the objective."""
 
     weights: Annotated[Any, OBJECTIVE]
 
@@ -115,7 +116,7 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`replay` and :func:`measure_one`."""
+    """Scratch space of :func:`replay` and :func:`measure_one`."""
 
     at: Annotated[Any, REPLAY]
     piece: Annotated[Any, PIECE, 1]  # the present one
@@ -135,14 +136,14 @@ class Scratch(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """What a schedule is cut into."""
+    """The pieces of a schedule, and their number."""
 
     number: Annotated[Integers, 1]
     found: Annotated[Any, PIECE, "piece"]
 
 
 class Episode(NamedTuple):
-    """What :func:`measure` and :func:`cut` work on."""
+    """The arrays of :func:`measure` and :func:`cut`: workload, schedule, results and scratch space."""
 
     objective: Annotated[Objective, SHARED]
     jobs: Jobs
@@ -152,12 +153,12 @@ class Episode(NamedTuple):
     scratch: Annotated[Scratch, SCRATCH]
 
 
-# What became of each job, piece by piece -------------------------------------------------------
+# The progress of each job, piece by piece -----------------------------------------------------
 
 
 @helper
 def sort_by_job(env: Episode) -> None:
-    """Put the rows into ``order`` by job; those of job j are order[first[j]:first[j + 1]], by start."""
+    """Sort the rows into ``order`` by job, then start; those of job j are order[first[j]:first[j + 1]]."""
     first, schedule = env.scratch.first, env.schedule
     n = env.jobs.size.jobs
     for j in range(n + 2):
@@ -174,7 +175,7 @@ def sort_by_job(env: Episode) -> None:
 
 @helper
 def enter_phase(env: Episode, z: int) -> None:
-    """Let the tasks of a phase be all to do."""
+    """Begin phase z, with all work of its tasks left."""
     at, jobs = env.scratch.at, env.jobs
     env.scratch.coming[0].phase = z
     at.demand = jobs.cpu[at.job, z]
@@ -211,7 +212,7 @@ def begin_job(env: Episode, j: int) -> None:
 
 @helper
 def change_cores(env: Episode) -> None:
-    """Let rows end and start at the present slot; note what that changes, and how long it stays so."""
+    """Apply the rows that end or start at the present slot; record the changes and until when they last."""
     scratch, schedule = env.scratch, env.schedule
     at, coming, cores = scratch.at, scratch.coming[0], scratch.cores
     servers = cores.shape[0]
@@ -253,7 +254,7 @@ def change_cores(env: Episode) -> None:
 
 @helper
 def work_alike(env: Episode) -> Any:
-    """Work off the slots in which every task gets the same; their number, and the cores used in each."""
+    """Do the work of the slots in which every task gets the same; return their number and the cores used."""
     at, left, granted = env.scratch.at, env.scratch.left, env.scratch.coming[0].granted
     rest = granted
     slots = at.until - at.slot
@@ -296,7 +297,7 @@ def begin_piece(env: Episode, used: int) -> None:
 
 @helper
 def end_phase(env: Episode) -> None:
-    """All tasks of the phase are done: go on with the next one, or complete the job."""
+    """Go on with the next phase, or complete the job; all tasks of the present phase are done."""
     at, coming, cores = env.scratch.at, env.scratch.coming[0], env.scratch.cores
     if coming.phase == 0 and env.jobs.tasks[at.job, 1] > 0:
         enter_phase(env, 1)
@@ -342,7 +343,7 @@ def replay(env: Episode, take: Any) -> None:
 
 @helper
 def share(part: float, whole: float) -> float:
-    """A part of the whole; 0 of nothing."""
+    """Return ``part`` / ``whole``, or 0 if the whole is 0."""
     return part / whole if whole > 0.0 else 0.0
 
 
@@ -391,7 +392,7 @@ def charge(env: Episode) -> None:
 
 @helper
 def measure_pieces(env: Episode) -> None:
-    """The metrics that follow from the pieces, and the completions."""
+    """Compute the metrics that follow from the pieces, and the completions."""
     values, tally, schedule = env.metrics.values, env.scratch.tally, env.schedule
     values.preemptions = 0.0
     values.migrations = 0.0
@@ -418,7 +419,7 @@ def measure_pieces(env: Episode) -> None:
 
 @helper
 def mean_waiting(env: Episode, begin: int, stop: int, arrived: int) -> float:
-    """Mean of flowtime minus length of the jobs of these ranks that have arrived; 0 of none."""
+    """Return the mean of flowtime minus length over the arrived jobs of these ranks; 0 if there are none."""
     total = 0.0
     count = 0
     for x in range(begin, stop):
@@ -483,7 +484,7 @@ def measure_one(env: Episode) -> None:
 
 @helper
 def keep(env: Episode) -> None:
-    """Keep a piece."""
+    """Append the present piece to ``env.pieces``."""
     env.pieces.found[env.pieces.number[0]] = env.scratch.piece[0]
     env.pieces.number[0] += 1
 
@@ -504,7 +505,7 @@ def cut(table: Any, tools: Any) -> None:
 
 
 def _schedule(record: ScheduleRecord) -> Schedule:
-    """A record as kernels take it: its rows in order of their starts."""
+    """Convert a record to the arrays that kernels take, with its rows in order of their starts."""
     jobs, servers = len(record.workload.jobs["arrival"]), len(record.workload.cluster["cpu"])
     check_columns(record, jobs, servers, record.amount.shape[-1], "job")
     order = np.argsort(record.start, kind="stable")
@@ -535,7 +536,7 @@ def _episode(record: ScheduleRecord) -> tuple[Episode, dict[str, int]]:
 
 
 def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:
-    """The pieces (PIECE) that a schedule is made of, by job, then time; and completions [N], -1: none."""
+    """Return the pieces (PIECE) of a schedule, by job, then time; and completions [N] (-1: unfinished)."""
     episode, sizes = _episode(record)
     tools = make_tools(Episode, sizes)
     cut(pack(episode), pack(tools, scratch=True))
@@ -544,7 +545,7 @@ def pieces(record: ScheduleRecord) -> tuple[npt.NDArray[Any], I8]:
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
-    """All metrics of a schedule by name, but for those that only the environment knows."""
+    """Return all metrics of a schedule by name, except those that only the environment knows."""
     episode, sizes = _episode(record)
     measure(*tabled(episode, sizes), np.ones(1, dtype=bool))
     found = episode.metrics.values
@@ -552,9 +553,10 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
-    """What became of each job, in the order of the input.
+    """Return the outcome of each job, in the order of the input.
 
-    completion and flowtime [slots], None for a job that did not finish; preemptions and migrations.
+    The keys are completion and flowtime [slots], None for a job that did not finish; preemptions and
+    migrations.
     """
     found, completion = pieces(record)
     arrival = np.asarray(record.workload.jobs["arrival"])
@@ -574,10 +576,11 @@ def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
 def validate(record: ScheduleRecord) -> None:
     """Check a whole schedule against the problem's constraints, independently of the dynamics.
 
-    Whole cores, never before a job arrives, never more than it can use in a slot by its demand and its
-    remaining work (with declared demands: than any mode of mis-estimation allows); servers' cores, and in 2D
-    their memory, of which every server that hosts a share reserves all that the job declares; rows sorted by
-    start, job and server, each as long as it can be; all work done unless the episode was truncated.
+    Cores are whole. A job gets none before it arrives, and in no slot more than its demand and its remaining
+    work let it use (with declared demands: than any mode of mis-estimation allows). No server exceeds its
+    cores, nor in 2D its memory; each server that hosts a share of a job reserves all memory that the job
+    declares. Rows are sorted by start, job and server, each as long as it can be. All work is done unless
+    the episode was truncated.
 
     Raises:
         InvalidSchedule: naming the job or server at fault, and the slot.
@@ -640,9 +643,11 @@ def _check_capacity(server: I8, start: I8, end: I8, amount: I8, capacity: I8, un
 
 
 def _totals(job: I8, start: I8, end: I8, amount: I8, number: int) -> tuple[I8, I8, I8, I8]:
-    """Runs of slots in which a job has the same cores in all, by job, then time.
+    """Return the runs of slots in which a job's total of cores is constant, by job, then time.
 
-    Their start, slots and cores; the first run of each job, and last their number [number + 1].
+    Returns:
+        The start, slots and cores of each run; the index of each job's first run, and at the end the number
+        of runs [number + 1].
     """
     who = np.concatenate([job, job])
     time = np.concatenate([start, end])
@@ -657,7 +662,7 @@ def _totals(job: I8, start: I8, end: I8, amount: I8, number: int) -> tuple[I8, I
 
 
 def _check_work(workload: Workload, start: I8, length: I8, total: I8, first: I8) -> I8:
-    """No job has more cores than it can use; returns the slot in which each one ends, -1 if it does not."""
+    """Check that no job has more cores than it can use; return the slot in which each ends, or -1."""
     jobs = workload.jobs
     number = len(first) - 1
     finish = np.full(number, -1, dtype=np.int64)
@@ -677,7 +682,7 @@ def _check_work(workload: Workload, start: I8, length: I8, total: I8, first: I8)
     rate = np.minimum(total, d)
     done = np.cumsum(rate * length)  # of all jobs up to here
     done -= np.concatenate([[0], done])[first[job]]  # of this one, to the end of the run
-    left = volume[job] - (done - rate)  # when its last slot begins, and at least that in those before
+    left = volume[job] - (done - rate)  # when its last slot begins; no less in the slots before
     declared = np.asarray(jobs["declared_cpu"])[job] if "declared_cpu" in jobs else np.zeros_like(d)
     bad = (left <= 0) | (total > _most(left, d, declared))
     if bad.any():
@@ -701,13 +706,13 @@ def _check_work(workload: Workload, start: I8, length: I8, total: I8, first: I8)
 
 
 def _most(left: I8, demand: I8, declared: I8) -> I8:
-    """The most cores that a plain job may get, with ``left`` core-slots to go and no declared demand or 0."""
+    """Return the most cores a plain job may get with ``left`` core-slots to go; ``declared`` is 0 if true."""
     by_mode = np.minimum(declared, -(-np.minimum(left, demand) * declared // demand))  # "waste"
     return np.maximum(np.minimum(demand, left), by_mode)
 
 
 def _check_phases(j: int, shape: list[tuple[int, int, int]], start: I8, length: I8, total: I8) -> int:
-    """The same for one job of two phases (tasks, processing, cpu); its end or -1."""
+    """Do the same for a job of two phases (tasks, processing, cpu); return the slot of its end, or -1."""
     phase, left = -1, np.zeros(0, dtype=np.int64)
     d = 0
     for t, slots, cores in zip(start.tolist(), length.tolist(), total.tolist(), strict=True):

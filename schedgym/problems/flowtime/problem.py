@@ -46,8 +46,8 @@ METRICS = (
     Metric("resizes", "", "slots in which a running job had another number of cores than before", "min"),
     Metric("splits", "", "slots in which a job ran on several servers", "min"),
     Metric("switching_cost", "", "sum of S(t), Eq. 31", "min"),
-    Metric("idle", "", "share of the core-slots that nobody was granted", "min"),
-    Metric("wasted", "core-slots", "granted and not used", "min"),
+    Metric("idle", "", "share of the core-slots that no job was granted", "min"),
+    Metric("wasted", "core-slots", "core-slots that were granted and not used", "min"),
     Metric("longest_gap", "slots", "longest time that an unfinished job was without cores", "min"),
     Metric(
         "mean_unfinished",
@@ -96,28 +96,28 @@ class FlowtimeParameters(Parameters):
     )
     horizon: int | None = parameter(
         None,
-        "slots in which the generated jobs arrive (none: so that the load holds)",
+        "slots in which the generated jobs arrive (none: computed from the load)",
         minimum=1,
         maximum=10**7,
     )
     estimation: str = parameter(
-        "none", "what the jobs' declared demands are and do (none: they are true)", choices=ESTIMATIONS
+        "none", "kind and effect of declared demands (none: they are true)", choices=ESTIMATIONS
     )
-    variance: float = parameter(0.5, "of the relative error of declared demands", minimum=0, maximum=100)
+    variance: float = parameter(0.5, "variance of declared demands' relative error", minimum=0, maximum=100)
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
     latency: bool = parameter(False, "whether generated mapreduce tasks have latencies to the servers")
     slot_seconds: float = parameter(10.0, "length of a slot in a trace [s]", minimum=0, exclusive=True)
     clairvoyant: bool = parameter(
-        False, "whether observations tell Gamma of Eq. 27 over the whole workload, jobs to come included"
+        False, "whether observations have Gamma of Eq. 27 over the whole workload, with jobs to come"
     )
     norm: float = parameter(2.0, "k of the l_k norm", minimum=1, maximum=10)
     alpha: float = parameter(0.0, "weight of the switching cost in the objective", minimum=0)
     packing: str = parameter(
         "fresh", "views priority and rule: pack anew, or keep cores in place", choices=("fresh", "sticky")
     )
-    gamma: float = parameter(4000.0, "sets how late an episode is cut off (three times it)", minimum=1)
+    gamma: float = parameter(4000.0, "truncation is at three times gamma, or later [slots]", minimum=1)
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "unfinished jobs")
     observation: str = Parameters.observation_field()

@@ -1,4 +1,4 @@
-"""Pictures of FlowtimePacking: who holds each server's cores, and what is left to do; as text and image."""
+"""Pictures of FlowtimePacking, as text and image: the jobs on each server's cores, and the remaining work."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
-    """Left the servers' cores by job (in view pick of this slot, else of the slot before); right the jobs.
+    """Draw the servers' cores by job on the left and the jobs on the right.
 
-    These stand in order of arrival, with their cores and the work left.
+    The cores are those of the slot before, in view pick those of this slot. The jobs are in order of
+    arrival, with their cores and the remaining work.
     """
     state, rows, jobs = simulator.state, simulator.arrays.rows, simulator.jobs
     s = state.scalars[index]

@@ -1,9 +1,9 @@
-"""Named rules as compiled functions of one environment and one slot: from orders to cores on servers.
+"""Named rules, compiled for one environment and one slot: they turn an order of jobs into cores on servers.
 
 The baseline policies call them on an observation, the environment in its views ``priority`` and ``rule``.
-They allocate nothing.
+They allocate no memory.
 
-One environment has n visible jobs (rows, in order of arrival, which decides ties) and M servers. The
+One environment has n visible jobs (rows, in order of arrival; ties go to the earlier row) and M servers. The
 arrays hold n rows or more, of which the first n are read and written.
 
 Source: xu2021 (filling: Eq. 22; locality: Eq. 45). The paper's own algorithms, ocorp and its kin, are in
@@ -51,7 +51,7 @@ __all__ = [
 RULES: tuple[str, ...] = ("fifo", "srpt", "srvf", "svf", "srf", "tetris", "drf")
 FIFO, SRPT, SRVF, SVF, SRF, TETRIS, DRF = range(len(RULES))
 
-#: how cores come to servers: packed anew, packed around the old places, by free cores and memory, by latency
+#: ways to put cores on servers: pack anew, pack around the old places, by free cores and memory, by latency
 FRESH, STICKY, PLACE, LOCALITY = range(4)
 
 HOLD = -1.0  # a job with this score, or a lower one, gets nothing
@@ -59,10 +59,10 @@ MOST_MULTIPLE = 1 << 24  # common denominators of costs up to here are exact
 
 
 class Rows(NamedTuple):
-    """What an observation tells of the visible unfinished jobs, by the names of the observation.
+    """The visible unfinished jobs, in the arrays of the observation and by their names.
 
-    A policy leaves the arrays that it does not read without elements. Plain jobs have no phases: the
-    dimension ``phase`` is 0, not 2. The tasks of phase z begin at z * (``phase_task`` / 2).
+    A policy passes empty arrays for those that it does not read. Plain jobs have no phases: the dimension
+    ``phase`` is 0, not 2. The tasks of phase z begin at z * (``phase_task`` / 2).
     """
 
     job: Annotated[Integers, "row"]
@@ -94,7 +94,7 @@ class Servers(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of this module."""
+    """Scratch space of this module."""
 
     order: Annotated[Integers, "row"]
     key: Annotated[Floats, "row"]
@@ -108,25 +108,25 @@ class Scratch(NamedTuple):
 
 
 def make_scratch(rows: int, servers: int, *, memory: bool = False) -> Scratch:
-    """Work space for up to ``rows`` jobs on ``servers`` servers; ``memory``: for memory_allocation, too."""
+    """Scratch space for up to ``rows`` jobs, ``servers`` servers; ``memory``: also for memory_allocation."""
     sizes = {"row": rows, "server": servers, "memory_row": rows if memory else 0}
     return arrays.allocate(Scratch, sizes)
 
 
 def locality_rows(rows: int, half: int, cores: int) -> int:
-    """How many rows LOCALITY needs in a TransportScratch: of the tasks only those with cores count."""
+    """Return how many rows LOCALITY needs in a TransportScratch; only tasks with cores count."""
     return min(2 * half * rows, cores)
 
 
 @helper
 def has_phases(rows: Rows) -> Any:
-    """Whether the jobs are MapReduce jobs."""
+    """Return True if the jobs are MapReduce jobs."""
     return rows.phase_demand.size > 0
 
 
 @helper
 def demand_of(rows: Rows, r: int) -> int:
-    """Declared cores of a job, or those of a task of its phase."""
+    """Return the declared cores of a plain job, or the cores of a task in the job's current phase."""
     return rows.phase_demand[r, rows.phase[r]] if has_phases(rows) else rows.demand[r]
 
 
@@ -140,7 +140,7 @@ def clear(n: int, granted: Integers) -> None:
 
 @helper
 def free_servers(servers: Servers, scratch: Scratch) -> int:
-    """Let all cores and memory be free; how many cores these are."""
+    """Set all cores and memory free; return the number of cores."""
     total = variable(0)
     for i in range(servers.server_cpu.shape[0]):
         scratch.free[i] = servers.server_cpu[i]
@@ -154,9 +154,9 @@ def free_servers(servers: Servers, scratch: Scratch) -> int:
 
 @helper
 def fill(n: int, size: int, rows: Rows, cpu: Integers, scratch: Scratch) -> None:
-    """Give the jobs of ``scratch.order[:size]`` their caps while there are cores (Eq. 22).
+    """Give the jobs of ``scratch.order[:size]`` their caps while cores are left (Eq. 22).
 
-    The last one gets what is left. Written is ``scratch.cores``.
+    The last of them gets the cores that are left. The result is written to ``scratch.cores``.
     """
     left = 0
     for i in range(cpu.shape[0]):
@@ -173,7 +173,7 @@ def fill(n: int, size: int, rows: Rows, cpu: Integers, scratch: Scratch) -> None
 
 @helper
 def _most(values: Integers) -> int:
-    """The server with the greatest value, ties: the lower one."""
+    """Return the server with the greatest value (ties: the lower one)."""
     best = 0
     for i in range(1, values.shape[0]):
         if values[i] > values[best]:
@@ -203,16 +203,17 @@ def pack_cores(
 ) -> None:
     """Put the cores of each job on servers.
 
-    Servers by capacity, largest first: on each the jobs that fit whole, by decreasing cores. What is left,
-    by decreasing cores, is split over the servers with the most free cores. Ties: lower server, lower row.
+    Servers are filled by capacity, largest first: each takes the jobs that fit whole, by decreasing cores.
+    The other jobs, by decreasing cores, are split over the servers with the most free cores. Ties: lower
+    server, lower row.
 
     Args:
-        sticky: before that each job keeps min(old, new) cores in place, on old servers by decreasing cores.
+        sticky: first each job keeps min(old, new) cores in place, on old servers by decreasing cores.
         n: jobs.
         cores: [>= n] in all at most those of the servers.
         cpu: [M].
         held: [>= n, M] old places, in all at most ``cpu``.
-        scratch: work space; ``cores`` may be its own.
+        scratch: scratch space; ``cores`` may be its own.
         granted: [>= n, M] written, n rows.
     """
     servers = cpu.shape[0]
@@ -266,7 +267,7 @@ def pack_cores(
 
 @helper
 def _is_open(memory_counts: bool, i: int, r: int, rows: Rows, scratch: Scratch, granted: Integers) -> Any:
-    """Whether a server has a free core for a job, and if memory counts its memory free, or reserved."""
+    """Return True if a server has a free core for a job (with memory: and its memory free, or reserved)."""
     return scratch.free[i] > 0 and (
         not memory_counts or granted[r, i] > 0 or rows.memory[r] <= scratch.free_memory[i]
     )
@@ -274,7 +275,7 @@ def _is_open(memory_counts: bool, i: int, r: int, rows: Rows, scratch: Scratch, 
 
 @helper
 def _freest(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: Integers) -> int:
-    """Of the servers that are open to a job that with most free cores (ties: the lower one); -1 if none."""
+    """Return the server open to a job that has the most free cores (ties: the lower one), or -1."""
     free = scratch.free
     best = -1
     for i in range(free.shape[0]):
@@ -285,7 +286,7 @@ def _freest(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: 
 
 @pure_kernel
 def place(n: int, size: int, rows: Rows, servers: Servers, scratch: Scratch, granted: Integers) -> None:
-    """Add cores greedily in 2D: the jobs in order, each on the servers with most free cores.
+    """Add cores greedily in 2D: job by job in order, each on the servers with the most free cores.
 
     A server is open to a job if it hosts a share of it already, or has the job's whole memory free. Ties:
     lower server.
@@ -295,7 +296,7 @@ def place(n: int, size: int, rows: Rows, servers: Servers, scratch: Scratch, gra
         size: jobs that may get cores, in ``scratch.order``.
         rows: the visible jobs; each reserves its memory on every server with a share of it.
         servers: their cores and memory.
-        scratch: work space.
+        scratch: scratch space.
         granted: [>= n, M] what is placed already; added to.
     """
     total = free_servers(servers, scratch)
@@ -331,7 +332,8 @@ def _place_by_latency(
 ) -> None:
     """Put the cores of MapReduce jobs where the sum of latency * cores / demand is least (Eq. 45).
 
-    Tasks get a job's cores in index order. Ties: the lexicographically greatest, by task, then server.
+    Tasks get a job's cores in index order. Of several optima the lexicographically greatest is taken, by
+    task, then server.
     """
     servers = cpu.shape[0]
     half = rows.task_remaining.shape[1] // 2
@@ -382,7 +384,7 @@ def _place_by_latency(
 def spread(
     how: int, n: int, rows: Rows, cpu: Integers, scratch: Scratch, net: TransportScratch, granted: Integers
 ) -> None:
-    """From cores of the jobs, ``scratch.cores``, to servers, but for PLACE."""
+    """Put the cores of the jobs, ``scratch.cores``, on servers (every ``how`` except PLACE)."""
     if how == LOCALITY:
         _place_by_latency(n, rows, cpu, scratch, net, granted)
     else:
@@ -400,7 +402,7 @@ def allocate(
     net: TransportScratch,
     granted: Integers,
 ) -> None:
-    """The cores of each job on each server, for the first ``size`` rows of ``scratch.order``; others hold.
+    """Grant cores on servers to the first ``size`` rows of ``scratch.order``; the other rows get none.
 
     Arguments as in :func:`allocate_by_priority`.
     """
@@ -423,11 +425,11 @@ def allocate_by_priority(
     net: TransportScratch,
     granted: Integers,
 ) -> None:
-    """Allocate in the order of scores: the higher first, ties by row; those at HOLD or below get nothing.
+    """Allocate by score: higher ones first, ties by row; jobs with a score of HOLD or less get nothing.
 
     Args:
-        how: FRESH or STICKY: cores are filled, then packed; PLACE: by free cores and memory; LOCALITY: they
-            are filled, then placed by latency.
+        how: FRESH or STICKY: cores are shared out by caps, then packed; PLACE: by free cores and memory;
+            LOCALITY: cores are shared out by caps, then placed by latency.
         n: jobs, 0 or more.
         scores: [>= n].
         rows: the visible jobs.
@@ -452,7 +454,7 @@ def allocate_by_priority(
 
 @pure_kernel
 def order_by_rule(rule: int, n: int, rows: Rows, scratch: Scratch) -> None:
-    """Put all n rows into ``scratch.order`` by a rule of :data:`RULES` other than tetris and drf."""
+    """Sort all n rows into ``scratch.order`` by a rule of :data:`RULES` other than tetris and drf."""
     for r in range(n):
         scratch.order[r] = r
         if rule == SRPT:
@@ -470,14 +472,14 @@ def order_by_rule(rule: int, n: int, rows: Rows, scratch: Scratch) -> None:
 
 @helper
 def _over_divisor(a: int, b: int) -> float:
-    """The square of a over the greatest common divisor of a and b, at least 1 both."""
+    """Return (a / gcd(a, b))^2; both numbers are at least 1."""
     part = float(a // math.gcd(a, b))
     return part * part
 
 
 @helper
 def _start_filling(n: int, rows: Rows, servers: Servers, scratch: Scratch, granted: Integers) -> None:
-    """Nothing is granted, all is free, all jobs wait for their caps."""
+    """Reset the scratch space: nothing is granted, all servers are free, all jobs wait for their caps."""
     clear(n, granted)
     free_servers(servers, scratch)
     for r in range(n):
@@ -487,7 +489,7 @@ def _start_filling(n: int, rows: Rows, servers: Servers, scratch: Scratch, grant
 
 @helper
 def _leave(x: int, count: int, waiting: Integers) -> int:
-    """Take the x-th of the jobs that wait out of their list; how many are left."""
+    """Remove entry x from the list of ``count`` waiting jobs; return how many are left."""
     for y in range(x, count - 1):
         waiting[y] = waiting[y + 1]
     return count - 1
@@ -495,7 +497,7 @@ def _leave(x: int, count: int, waiting: Integers) -> int:
 
 @helper
 def _alignment(weights: Any, i: int, r: int, rows: Rows, scratch: Scratch) -> float:
-    """How well a job's demand fits what is free on a server, by the weights of cores and memory."""
+    """Return the alignment of a job's demand with a server's free cores and memory, by their weights."""
     aligned = demand_of(rows, r) * weights[0] * scratch.free[i]
     if weights[1] > 0.0:
         aligned += rows.memory[r] * weights[1] * scratch.free_memory[i]
@@ -508,8 +510,8 @@ def _tetris(
 ) -> None:
     """The allocation of Tetris (Grandl et al. 2014).
 
-    Again and again the pair of job and server with the greatest score gets min(cap, free cores). The
-    alignment of a pair is d/C free/C (+ m/M free memory/M), where C and M are those of all servers. Its
+    Repeatedly the pair of job and server with the greatest score gets min(cap, free cores). The alignment
+    of a pair is d/C free/C (+ m/M free memory/M), where C and M are those of all servers. Its
     score is alignment / mean alignment - remaining volume / mean remaining volume; the means are over the
     pairs that are still open. Ties: earlier row, lower server.
     """
@@ -526,7 +528,7 @@ def _tetris(
         weights = (_over_divisor(all_memory, all_cores), _over_divisor(all_cores, all_memory))
     count = n
     while True:
-        # compared are left * (sum of alignments) - alignment * (sum of lefts), whole where volumes are
+        # least left * (sum of alignments) - alignment * (sum of lefts) wins; it is whole where volumes are
         alignments = 0.0
         volumes = 0.0
         kept = 0
@@ -570,7 +572,7 @@ def _tetris(
 
 @helper
 def _host(memory_counts: bool, r: int, rows: Rows, scratch: Scratch, granted: Integers) -> int:
-    """Of the servers that a job is on, else of those open to it, that with most free cores; -1 if none."""
+    """Return the server with the most free cores among a job's own, else among the open ones; -1 if none."""
     free = scratch.free
     best = -1
     for i in range(free.shape[0]):
@@ -585,9 +587,10 @@ def _drf(
 ) -> None:
     """The allocation of dominant resource fairness (Ghodsi et al. 2011), by progressive filling.
 
-    The next core goes to the job with the least dominant share, max(cores/C, memory reserved/M), that can
-    take one (ties: earlier row); of the servers it is on already that have a core free, else of those with
-    a core and its memory free, it takes the one with most free cores (ties: lower server).
+    The next core goes to the job with the least dominant share, max(cores/C, memory reserved/M), among those
+    that can take one (ties: earlier row). The core is on the server with the most free cores (ties: lower
+    server) of those that host the job already and have a free core, else of those with a free core and the
+    job's memory free.
     """
     left = scratch.left
     waiting = scratch.waiting
@@ -638,8 +641,8 @@ def allocate_by_rule(
     """Allocate as a rule of :data:`RULES` does, with arguments as in :func:`allocate_by_priority`.
 
     fifo: by arrival; srpt: by remaining slots; srvf: by remaining core-slots; svf: by all core-slots; srf: by
-    demand (of the phase). tetris and drf choose servers, too; without memory only their cores per job
-    count, which are then packed.
+    demand (of the phase). tetris and drf choose servers, too; without memory only their number of cores per
+    job is used, and these cores are then packed.
     """
     if rule != TETRIS and rule != DRF:
         order_by_rule(rule, n, rows, scratch)

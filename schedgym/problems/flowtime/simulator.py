@@ -1,4 +1,4 @@
-"""The simulator of FlowtimePacking: sizes of its arrays, and what of them is shown."""
+"""The simulator of FlowtimePacking: the sizes of its arrays, and its observations."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FlowtimeSimulator(Simulator):
         )
 
     def _lengths(self) -> tuple[dict[str, int], npt.NDArray[np.int64], int]:
-        """Lengths of the workload's dimensions, cores of the servers, most tasks of a phase."""
+        """Return the lengths of the workload's dimensions, the servers' cores, and a phase's most tasks."""
         if self.fixed is None:
             return self.source.sizes, self.source.server_cpu, self.source.phase_tasks
         kind, given = workload.kind_of(self.fixed), workload.tables(self.fixed)
@@ -84,7 +84,7 @@ class FlowtimeSimulator(Simulator):
         return lengths, given.server_cpu, int(given.tasks.max())
 
     def _net_rows(self, jobs: int) -> int:
-        """Rows of the network that packs by latency."""
+        """Return the number of rows of the network that packs by latency."""
         cores = int(self.server_cpu.sum())
         return rules.locality_rows(jobs, self.most_tasks, cores) if self.latency else 0
 

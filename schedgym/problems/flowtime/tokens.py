@@ -1,4 +1,4 @@
-"""What networks see of jobs and servers: columns and scales; what agents score in each view."""
+"""Tokens of jobs and servers for networks: their columns and scales, and what agents score in each view."""
 
 from __future__ import annotations
 

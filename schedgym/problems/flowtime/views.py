@@ -1,4 +1,4 @@
-"""Spaces of FlowtimePacking: what each view's actions and each kind of observation look like."""
+"""Spaces of FlowtimePacking: the actions of each view, and the observations of each kind."""
 
 from __future__ import annotations
 

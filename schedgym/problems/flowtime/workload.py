@@ -112,9 +112,9 @@ PHASE_FIELDS = tuple(f"{z}_{name}" for z in ("map", "reduce") for name in ("task
 
 
 def _check(sections: dict[str, Fields], prefix: str) -> None:
-    """What must hold between fields: one kind of jobs, all of which can end, and work stays bounded."""
+    """Check that all jobs are of one kind and can end, and that the total work is bounded."""
     jobs, tasks = sections["jobs"], sections["tasks"]
-    memory, room = jobs.get("memory"), sections["cluster"].get("memory")
+    memory, server_memory = jobs.get("memory"), sections["cluster"].get("memory")
     phases = [name for name in PHASE_FIELDS if name in jobs]
     plain = [name for name in (*PLAIN_FIELDS, "memory", *NOISE_FIELDS) if name in jobs]
     if phases and plain:
@@ -126,17 +126,18 @@ def _check(sections: dict[str, Fields], prefix: str) -> None:
             raise InvalidWorkload(f"{prefix}jobs.{name}: missing")
     if tasks and not phases:
         raise InvalidWorkload(f"{prefix}tasks.{next(iter(tasks))}: plain jobs have no tasks")
-    if phases and room is not None:
+    if phases and server_memory is not None:
         raise InvalidWorkload(f"{prefix}cluster.memory: MapReduce jobs have no memory demand")
     if memory is None and "declared_memory" in jobs:
         raise InvalidWorkload(f"{prefix}jobs.memory: missing, but jobs declare memory")
-    if (memory is None) != (room is None) and not phases:
+    if (memory is None) != (server_memory is None) and not phases:
         where, has = ("jobs", "servers") if memory is None else ("cluster", "jobs")
         raise InvalidWorkload(f"{prefix}{where}.memory: missing, but {has} have memory")
     for name in ("memory", "declared_memory"):
-        if room is not None and name in jobs:
-            beyond, most = jobs[name] > room.max(), f"no server has more than {room.max()} GB"
-            refuse(jobs[name], beyond, f"{prefix}jobs.{name}", most)
+        if server_memory is not None and name in jobs:
+            largest = server_memory.max()
+            most = f"no server has more than {largest} GB"
+            refuse(jobs[name], jobs[name] > largest, f"{prefix}jobs.{name}", most)
     if phases:
         for name, unit in (("reduce_processing", "slots"), ("reduce_cpu", "cores")):
             empty = (jobs["reduce_tasks"] > 0) & (jobs[name] < 1)
@@ -162,7 +163,7 @@ def _bound(parts: list[list[npt.NDArray[Any]]], most: int, what: str) -> None:
 
 
 def _check_latencies(jobs: Fields, tasks: Fields, prefix: str) -> None:
-    """Latencies have a row per task, in the order of the jobs."""
+    """Check that latencies have a row per task, in the order of the jobs."""
     if not tasks:
         return
     for name in ("job", "latency"):
@@ -215,7 +216,7 @@ SCHEMA = Schema(
 
 
 def kind_of(workload: Workload) -> str:
-    """Which jobs a workload has: "1d", "2d" or "mapreduce"."""
+    """Return the kind of a workload's jobs: "1d", "2d" or "mapreduce"."""
     if "map_tasks" in workload.jobs:
         return "mapreduce"
     return "2d" if "memory" in workload.jobs else "1d"
@@ -232,7 +233,7 @@ def make_workload(
     declared_cpu: npt.ArrayLike | None = None,
     declared_memory: npt.ArrayLike | None = None,
 ) -> Workload:
-    """A checked workload of plain jobs.
+    """Make a checked workload of plain jobs.
 
     Args:
         arrival: of each job [slots], not decreasing; [N].
@@ -261,7 +262,7 @@ def make_mapreduce(
     *,
     latency: npt.ArrayLike | None = None,
 ) -> Workload:
-    """A checked workload of MapReduce jobs.
+    """Make a checked workload of MapReduce jobs.
 
     Args:
         arrival: of each job [slots], not decreasing; [N].
@@ -291,16 +292,16 @@ def make_mapreduce(
 
 # A workload as kernels take it ------------------------------------------------------------------
 
-#: how many of its jobs a workload uses of its arrays, which kind they are (an index into KINDS), and whether
-#: the workload says what they declare
+#: number of jobs that a workload has in its arrays, their kind (an index into KINDS), and whether the
+#: workload says what they declare
 SIZE = record_dtype(("jobs", np.int64), ("kind", np.int64), ("declared", np.int64))
 
 
 class Jobs(NamedTuple):
-    """The workload of an episode, as kernels take it; arrays may be longer than it. Axis of 2: map, reduce.
+    """The workload of an episode, as kernels take it; arrays may be longer. An axis of 2 is (map, reduce).
 
-    A phase without tasks has processing 0 and cpu 0. Without memory (kind not "2d") all memory is 0, else
-    every server has some. Tasks are in the order of their jobs, map before reduce tasks.
+    A phase without tasks has processing 0 and cpu 0. If the kind is not "2d", all memory is 0, else every
+    server has some. Tasks are in the order of their jobs, map before reduce tasks.
     """
 
     size: Annotated[Any, SIZE]
@@ -318,12 +319,12 @@ class Jobs(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Of one workload: "1d", "2d" or "mapreduce"."""
+        """The kind of one workload's jobs: "1d", "2d" or "mapreduce"."""
         return KINDS[int(self.size["kind"])]
 
 
 def tables(workload: Workload) -> Jobs:
-    """A checked workload as kernels take it, for one environment."""
+    """Convert a checked workload to the arrays that kernels take, for one environment."""
     jobs, cluster = workload.jobs, workload.cluster
     kind = kind_of(workload)
     count, zeros = len(jobs["arrival"]), np.zeros(len(jobs["arrival"]), dtype=np.int64)
@@ -359,7 +360,7 @@ def tables(workload: Workload) -> Jobs:
 
 
 def rebuild(jobs: Jobs) -> Workload:
-    """The workload of an environment's :class:`Jobs`; latencies without a row are none."""
+    """Convert an environment's :class:`Jobs` to a workload, without latencies if ``latency`` has no rows."""
     n, servers = int(jobs.size["jobs"]), jobs.server_cpu
     arrival, processing, cpu = jobs.arrival[:n], jobs.processing[:n], jobs.cpu[:n]
     if jobs.kind == "mapreduce":
@@ -383,13 +384,13 @@ def rebuild(jobs: Jobs) -> Workload:
 
 @helper
 def length_of(jobs: Jobs, job: int) -> int:
-    """Slots that a job takes at least: of a task of each phase."""
+    """Return the least number of slots of a job: one task's slots, summed over its phases."""
     return jobs.processing[job, 0] + jobs.processing[job, 1]
 
 
 @helper
 def eq27_limit(jobs: Jobs, declared: bool) -> float:
-    """Gamma of Eq. 27; see :func:`eq27`."""
+    """Return Gamma of Eq. 27; see :func:`eq27`."""
     work = 0
     last = 0
     for j in range(jobs.size.jobs):
@@ -407,7 +408,7 @@ def eq27_limit(jobs: Jobs, declared: bool) -> float:
 
 @helper
 def slot_limit(jobs: Jobs, gamma: float) -> int:
-    """Slots after which an episode is truncated; see :func:`max_slots`."""
+    """Return the slots after which an episode is truncated; see :func:`max_slots`."""
     longest = eq27_limit(jobs, False)
     work = 0
     for j in range(jobs.size.jobs):
@@ -421,7 +422,7 @@ def slot_limit(jobs: Jobs, gamma: float) -> int:
 
 
 class Instance(NamedTuple):
-    """A workload alone."""
+    """The arrays of :func:`limits`: a workload alone."""
 
     jobs: Jobs
 
@@ -431,25 +432,25 @@ instance_access = accessor(Instance)
 
 @pure_kernel
 def limits(table: Any, tools: Any, declared: bool, gamma: float) -> Any:
-    """Gamma of Eq. 27, and when an episode is truncated, of a workload alone."""
+    """Return Gamma of Eq. 27, and the slots after which an episode is truncated, for a workload alone."""
     jobs = instance_access(table, tools, 0).jobs
     return eq27_limit(jobs, declared), slot_limit(jobs, gamma)
 
 
 def eq27(jobs: Jobs, *, declared: bool = False) -> float:
-    """Gamma of Eq. 27 over the whole workload: max(a + 2p, 2a, 4 sum(p d) / sum C) [slots].
+    """Return Gamma of Eq. 27 over the whole workload: max(a + 2p, 2a, 4 sum(p d) / sum C) [slots].
 
-    p of a MapReduce job is the sum over its phases, p d its work (the paper leaves p undefined there).
+    For a MapReduce job, p is the sum over its phases and p d its work (the paper leaves p undefined there).
 
     Args:
         jobs: the workload.
-        declared: take what the jobs declare for d.
+        declared: use the cores that the jobs declare as d.
     """
     return float(limits(*tabled(Instance(batch_of_one(jobs)), {}), declared, 0.0)[0])
 
 
 def max_slots(jobs: Jobs, gamma: float = 4000.0) -> int:
-    """When an episode is truncated: 3 max(Eq. 27, gamma, in 2D 4 sum(p m) / sum M) slots, rounded up."""
+    """Return the slots until truncation: 3 max(Eq. 27, gamma, in 2D 4 sum(p m) / sum M), rounded up."""
     return int(limits(*tabled(Instance(batch_of_one(jobs)), {}), False, float(gamma))[1])
 
 
@@ -484,7 +485,7 @@ class TraceJobs(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a draw needs to know beside seed and episode: the servers, and the trace's jobs, if any."""
+    """The inputs of a draw besides seed and episode: the servers, and the trace's jobs, if any."""
 
     constants: Annotated[Any, ORIGIN]
     server_cpu: Annotated[Integers, "server"]
@@ -496,7 +497,7 @@ class Origin(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Work space of a draw: jobs in the order in which they are drawn."""
+    """Scratch space of a draw: jobs in the order in which they are drawn."""
 
     number: Annotated[Integers, "job"]  # of the jobs in order of arrival; before that keys to sort by
     processing: Annotated[Integers, "job"]
@@ -504,7 +505,7 @@ class Drawn(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a draw works on."""
+    """The arrays of a draw: its source, the workload that it writes, and scratch space."""
 
     source: Annotated[Origin, SHARED]
     jobs: Jobs
@@ -514,18 +515,19 @@ class Drawing(NamedTuple):
 class Source:
     """Where an environment's episodes come from: the synthetic generator, or windows of a trace.
 
-    The generator draws the specification's stand-in "KW" at any scale. A share of 2% of the jobs is long:
-    bounded Pareto (exponent 0.8) from min(100, U / 3) to U slots, U = 11/12 of the horizon (100 to 3300 of
-    3600), on 1 or 2 cores. The others are log-normal (median 3, sigma 1.3), at most min(100, U) slots, on 1
-    to 16 cores. Both are rounded to slots, at least one; no job asks for more cores than there are. Arrivals
-    are uniform over the horizon, drawn again until the job could end within it. The horizon, if not given,
-    is the one that the jobs' expected work fills with ``load``, at least 12 slots; a trace's window has
-    exactly that load: its gaps are scaled to it.
+    The generator draws the specification's stand-in "KW" at any scale. Of the jobs, 2% are long: their length
+    is bounded Pareto (exponent 0.8) from min(100, U / 3) to U slots, where U is 11/12 of the horizon (100 to
+    3300 of 3600), on 1 or 2 cores. The others are log-normal (median 3, sigma 1.3), at most min(100, U)
+    slots, on 1 to 16 cores. Both are rounded to slots, at least one; no job asks for more cores than there
+    are. Arrivals are uniform over the horizon, drawn again until the job could end within it. The horizon, if
+    not given, is the one that the jobs' expected work fills with ``load``, at least 12 slots; a trace's
+    window has exactly that load: its gaps are scaled to it.
 
     In 2D memory is log-normal around 2 GB per core of the job, in whole GB, and fits the largest server.
     MapReduce jobs are the same jobs cut into phases: each phase uses the job's cores, in tasks of 1, 2 or 4
-    of them (a reduce task at least as many as a map task); its slots are shared out among map and reduce
-    tasks; 30% of the jobs, and those of a single slot, only map. So length, work and load stay. Latencies of
+    of them (a reduce task at least as many as a map task); its slots are divided between map and reduce
+    tasks; 30% of the jobs, and those of a single slot, have no reduce tasks. So length, work and load stay
+    the same. Latencies of
     tasks are 1 to 5 per server, but 0 on up to three servers that hold the data of a map task.
 
     Args:
@@ -540,7 +542,7 @@ class Source:
         server_cpu: cores of each server; int64 [M].
         phase_tasks: most tasks that a phase of a job can have.
         sizes: lengths of the dimensions of :class:`Jobs`, and ``task``: the most tasks of an episode.
-        arrays: what the compiled draw takes.
+        arrays: the arrays that the compiled draw takes.
 
     Raises:
         InvalidParameter: when the sizes do not go together.
@@ -603,7 +605,7 @@ class Source:
 
 
 def make_servers(parameters: FlowtimeParameters) -> tuple[Integers, Integers]:
-    """Cores and memory [GB] of each server, rounded down but at least 1, or 0 except in 2D; both [M].
+    """Return cores and memory [GB] of each server, both [M]; memory is rounded down, at least 1, in 1D 0.
 
     Raises:
         InvalidParameter: when a server has too much memory.
@@ -624,7 +626,7 @@ def long_range(horizon: int) -> tuple[float, float]:
 
 
 def mean_work(horizon: int, cores: int) -> float:
-    """Expected work of a generated job [core-slots]; of long jobs before they are rounded to slots."""
+    """Return the expected work of a generated job [core-slots], long jobs before rounding to slots."""
     least, most = long_range(horizon)
     length = most
     if least < most:  # mean of a bounded Pareto
@@ -643,8 +645,8 @@ def mean_work(horizon: int, cores: int) -> float:
 
 
 def horizon_of(jobs: int, cores: int, load: float) -> int:
-    """The longest horizon [slots] that the expected work of so many jobs fills with ``load``."""
-    # the work that a slot more brings falls with the horizon
+    """Return the longest horizon [slots] that the expected work of ``jobs`` jobs fills with ``load``."""
+    # the work that one more slot adds decreases with the horizon
     slots = range(LEAST_HORIZON + 1, LAST_SLOT + 1)
     too_long = bisect.bisect_left(
         slots, True, key=lambda horizon: jobs * mean_work(horizon, cores) < load * cores * horizon
@@ -653,7 +655,7 @@ def horizon_of(jobs: int, cores: int, load: float) -> int:
 
 
 def make_source(parameters: FlowtimeParameters) -> Source:
-    """The source that an environment's parameters name; reads the trace's files, if any."""
+    """Make the source that an environment's parameters name; read the trace's files, if any."""
     if parameters.trace is None:
         return Source(parameters)
     from schedgym.traces import read_trace
@@ -664,9 +666,9 @@ def make_source(parameters: FlowtimeParameters) -> Source:
 def from_trace(trace: Trace | JobTrace, parameters: FlowtimeParameters) -> TraceJobs:
     """Jobs of a trace's tasks: durations in slots, demands in whole cores and GB, all rounded up.
 
-    A core of the trace is a core here, a GiB a GB. But shares of the largest machine, and with ``nodes`` all
-    sizes, are scaled so that the trace's largest machine is the largest server, per resource. A job has one
-    slot and one core at least; it may ask for more cores than there are, and then takes longer.
+    A core of the trace counts as a core, a GiB as a GB. But shares of the largest machine, and with ``nodes``
+    all sizes, are scaled so that the trace's largest machine is the largest server, per resource. A job has
+    at least one slot and one core; it may ask for more cores than there are, and then takes longer.
 
     Args:
         trace: with duration [s], cores and (2D) memory of each task.
@@ -720,13 +722,13 @@ def generate(seed: int, episode: int, source: Source) -> Workload:
 
 @helper
 def nearest(value: float) -> int:
-    """The nearest whole number, but 1 at least."""
+    """Return the nearest whole number, but at least 1."""
     return max(1, int(math.floor(value + 0.5)))
 
 
 @helper
 def draw_long(state: np.uint64, least: float, most: float) -> tuple[np.uint64, int]:
-    """The next state and a bounded Pareto number of slots."""
+    """Return the next state and a bounded Pareto number of slots."""
     state, u = uniform(state)
     tail = math.exp(LONG_EXPONENT * math.log(least / most))
     return state, nearest(min(least * math.exp(-math.log1p(-u * (1.0 - tail)) / LONG_EXPONENT), most))
@@ -734,7 +736,7 @@ def draw_long(state: np.uint64, least: float, most: float) -> tuple[np.uint64, i
 
 @helper
 def draw_cores(state: np.uint64, long: bool) -> tuple[np.uint64, int]:
-    """The next state and the cores of a long job, or another one."""
+    """Return the next state, and the cores of a long or of another job."""
     state, u = uniform(state)
     exponent = 0
     if long:
@@ -750,7 +752,7 @@ def draw_cores(state: np.uint64, long: bool) -> tuple[np.uint64, int]:
 
 @helper
 def draw_latencies(jobs: Jobs, seed: np.uint64, episode: int, j: int) -> None:
-    """Latencies of the tasks of job j."""
+    """Draw the latencies of the tasks of job j."""
     servers = jobs.latency.shape[1]
     first = jobs.first_task[j]
     state = substream(stream(seed, episode, LATENCIES), j)
@@ -766,7 +768,7 @@ def draw_latencies(jobs: Jobs, seed: np.uint64, episode: int, j: int) -> None:
 
 @helper
 def cut_into_phases(jobs: Jobs, seed: np.uint64, episode: int, number: int, j: int) -> None:
-    """Make a MapReduce job of the plain job j, whose draws are those of ``number``."""
+    """Turn the plain job j into a MapReduce job, by the draws of job ``number``."""
     slots = jobs.processing[j, 0]
     cores = jobs.cpu[j, 0]
     widths = 1 + (cores % 2 == 0) + (cores % 4 == 0)  # powers of 2 that divide the cores, up to 4
@@ -789,7 +791,7 @@ def cut_into_phases(jobs: Jobs, seed: np.uint64, episode: int, number: int, j: i
 
 @helper
 def draw_synthetic(env: Drawing, seed: np.uint64, episode: int) -> None:
-    """Arrivals, slots and cores of the stand-in's jobs, in order of arrival."""
+    """Draw arrivals, slots and cores of the stand-in's jobs, in order of arrival."""
     source, jobs, drawn = env.source.constants, env.jobs, env.drawn
     arrivals = stream(seed, episode, ARRIVALS)
     sizes = stream(seed, episode, SIZES)
@@ -824,7 +826,7 @@ def draw_synthetic(env: Drawing, seed: np.uint64, episode: int) -> None:
 
 @helper
 def draw_window(env: Drawing, seed: np.uint64, episode: int) -> None:
-    """The episode's window of a trace."""
+    """Take the episode's window of a trace."""
     source, trace, jobs = env.source.constants, env.source, env.jobs
     first = first_of_window(seed, episode, WINDOWS, source.windows, source.jobs)
     work = 0
@@ -845,7 +847,7 @@ def draw_window(env: Drawing, seed: np.uint64, episode: int) -> None:
 
 @helper
 def complete_job(env: Drawing, seed: np.uint64, episode: int, j: int) -> None:
-    """Memory, phases and declarations of job j, which has its slots and cores."""
+    """Draw memory, phases and declarations of job j, which already has its slots and cores."""
     source, jobs = env.source.constants, env.jobs
     number = env.drawn.number[j]
     jobs.tasks[j, 0] = 1
@@ -874,9 +876,9 @@ def complete_job(env: Drawing, seed: np.uint64, episode: int, j: int) -> None:
 def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     """Draw the workload of (seed, episode); the arrays hold the most tasks that an episode can have.
 
-    Every job has its own draws of each quantity, so that a change of one parameter leaves all else: of
-    load or horizon, which job has which demands, memory, phases and declarations; of the servers or the kind,
-    all that they do not limit; of the number of jobs, the draws of those that stay.
+    Every job has its own draws of each quantity, so that a change of one parameter leaves the rest as it is.
+    Another load or horizon keeps each job's demands, memory, phases and declarations; other servers or
+    another kind keep all that they do not limit; another number of jobs keeps the draws of those that stay.
     """
     source, jobs = env.source.constants, env.jobs
     jobs.size.jobs = source.jobs
@@ -937,9 +939,9 @@ TOYS: dict[str, Toy] = {
     "vector-1": Toy(((0, 4, 1), (0, 2, 3), (1, 3, 2)), (3,), None, 50.0),
     # the long narrow job must run beside both short wide ones
     "beside": Toy(((0, 1, 2), (0, 1, 2), (0, 3, 1)), (2, 1), None, 14.0),
-    # the job that runs must give way to two that arrive later
+    # the running job must be preempted for two that arrive later
     "make-way": Toy(((0, 4, 2), (1, 1, 2), (2, 1, 2)), (1, 1), None, 38.0),
-    # no GB stays free: the two smaller jobs share the larger server for two slots
+    # no GB is left free: the two smaller jobs share the larger server for two slots
     "memory": Toy(((0, 2, 1, 3), (0, 2, 1, 2), (0, 1, 2, 2)), (2, 2), (3, 4), 12.0),
     # the job with more memory goes first, for the other one can start on the small server
     "memory-split": Toy(((0, 2, 2, 2), (0, 2, 1, 3)), (1, 2), (2, 4), 13.0),
@@ -949,7 +951,7 @@ TOYS: dict[str, Toy] = {
 
 
 def toy(name: str) -> tuple[Workload, float]:
-    """The toy instance ``name`` and its least sum of flowtime^2 [slots^2]."""
+    """Return the toy instance ``name`` and its least sum of flowtime^2 [slots^2]."""
     rows, servers, memory, optimum = TOYS[name]
     arrival, first, second, *rest = zip(*rows, strict=True)
     if isinstance(first[0], tuple):

@@ -1,4 +1,4 @@
-"""What ``schedgym bench`` measures of GeoAssign and GeoFair."""
+"""The cases that ``schedgym bench`` measures for GeoAssign and GeoFair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lower bounds on what any schedule of a Geo workload can reach.
+"""Lower bounds on the objective of any schedule of a Geo workload.
 
 Three bounds on the mean response: each job alone on empty sites, all jobs on one machine as fast as all
 slots together (shortest remaining work first), and a mixture of both for several sets of sites.
@@ -31,17 +31,17 @@ F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 
 UNITS = 2.0**60  # a job's work in the whole units of the flows
-MARGIN = 1.0 + 2.0**-50  # on rooms: more than their rounding
+MARGIN = 1.0 + 2.0**-50  # factor of capacities that exceeds their rounding
 STEP = 4.0  # of the first change of the weights, in nats for a difference as large as the best term
 MOST_STEPS, LEAST_STEPS = 100, 20
 MOST_VISITS = 10**7  # steps times terms, beyond the least number of steps
 
 
 def lower_bound(workload: Workload, parameters: GeoParameters | None = None) -> float | None:
-    """A lower bound on the objective of ``parameters`` (default: "response") under any policy.
+    """Return a lower bound on the objective of ``parameters`` (default: "response") under any policy.
 
-    "response": :func:`response_bound` [s]. "fairness": None, nothing better than 0 is known. "weighted": that
-    of the response by its weight.
+    "response": :func:`response_bound` [s]. "fairness": None, as nothing better than 0 is known. "weighted":
+    the bound of the response times its weight.
     """
     if parameters is None or parameters.objective == "response":
         return response_bound(workload)
@@ -51,62 +51,62 @@ def lower_bound(workload: Workload, parameters: GeoParameters | None = None) -> 
 
 
 def response_bound(workload: Workload) -> float:
-    """A lower bound [s] on the mean response of any schedule, up to rounding: the largest of the three."""
+    """Return a lower bound [s] on the mean response, up to rounding: the largest of the three bounds."""
     parts = _split(workload)
     least, rate = _alone(parts)
     return max(float(least.mean()), _pooled(parts), _mixed(parts, least, rate))
 
 
 def job_bounds(workload: Workload) -> F8:
-    """The least response of each job [s], even if it were alone; [N].
+    """Return the least response of each job [s] if it is alone; [N].
 
-    A job takes as long as its longest task, and as the least C in which a fractional flow brings its work
-    to the sites of its tasks, each of which does slots * C. By max-flow and min-cut C is the largest ratio
-    of work that can run at a set of sites only to the slots of that set. (Source: guan2022, section
-    3.2.1, there in whole tasks per slot.)
+    A job takes at least as long as its longest task, and at least the least time C in which a fractional flow
+    can bring its work to the sites of its tasks, where each site does slots * C. By max-flow and min-cut, C
+    is the largest ratio of the work that can run only at a set of sites to the slots of that set. (Source:
+    guan2022, section 3.2.1, there in whole tasks per slot.)
     """
     return _alone(_split(workload))[0]
 
 
 def pooled_bound(workload: Workload) -> float:
-    """Mean response [s] of preemptive shortest remaining work first on one machine, as fast as all slots.
+    """Return the mean response [s] of preemptive shortest remaining work first on one pooled machine.
 
-    What all slots do in a schedule that machine can do too, at the same times, and on one machine this
-    order minimises the mean response (Schrage 1968).
+    The machine is as fast as all slots together, so it can do the work of any schedule at the same times; and
+    on one machine this order minimises the mean response (Schrage 1968).
     """
     return _pooled(_split(workload))
 
 
 def mixed_bound(workload: Workload) -> float:
-    """A lower bound on the mean response [s] that mixes the least responses with machines of pooled slots.
+    """Return a lower bound on the mean response [s] that mixes least responses with pooled machines.
 
-    Let T be a set of sites with u slots, and V_i > 0 the work of job i in some of its tasks that can run at
-    T only; let M_i be the mean time at which that work is done: the work until t, as a share of V_i,
-    integrated against t. For every schedule, with release r_i and completion C_i:
+    Let T be a set of sites with u slots, and V_i > 0 the work of job i in some of its tasks that can run
+    only at T; let M_i be the mean time at which that work is done: the integral of t dF(t), where F(t) is
+    the share of V_i done until t. For every schedule, with release r_i and completion C_i:
 
     1. C_i >= r_i + L_i, L_i of :func:`job_bounds`.
     2. C_i >= M_i + h_i. Within the last s seconds before C_i a task is served for at most s seconds, and no
        longer than its duration, and all tasks for at most u s. So at C_i - s at least
-       V_i - min(sum over tasks min(duration, s), u s) of the work is left, and C_i - M_i is the integral of
-       what is left over s, divided by V_i. h_i is that integral of the lower limit. (u may be the slots of
+       V_i - min(sum over tasks min(duration, s), u s) of the work is left, and C_i - M_i is the integral
+       over s of the rest, divided by V_i. h_i is that integral for this least rest. (u may be the slots of
        only those sites that the job's tasks can use.)
     3. For weights w_i >= 0, the sum of w_i M_i is at least its minimum over preemptive schedules of one
-       machine of rate u with releases r_i: those of T are among them, at the same times. A time slice
-       given to job i counts w_i / V_i times its date, so that serving the largest w_i / V_i first is
+       machine of rate u with releases r_i, which can do the work of T at the same times. A time slice
+       given to job i costs w_i / V_i times its date, so that serving the largest w_i / V_i first is
        optimal (by exchange of two slices; Goemans 1996).
 
     Hence, for several T and weights w_iT >= 0 that sum to at most 1 for each job, the sum of the C_i is at
     least the sum over i of (1 - sum over T of w_iT) (r_i + L_i) + sum over T of w_iT h_iT, plus the sum
     over T of the minimum of 3. Here T is the set of all sites, and the site set of each group with the
     tasks of that group. The right side is concave in the weights; multiplicative steps along its
-    supergradient improve them, and the best value counts. Any weights give a bound.
+    supergradient improve them, and the best value is returned. Any weights give a bound.
     """
     parts = _split(workload)
     return _mixed(parts, *_alone(parts))
 
 
 class _Parts(NamedTuple):
-    """A workload by (job, set of sites). N jobs, P parts, K sets of at most A sites, M sites."""
+    """A workload in parts (job, set of sites). N jobs, P parts, K sets of at most A sites, M sites."""
 
     arrival: F8  # [N] from the first
     longest: F8  # [N] longest task of each job
@@ -134,7 +134,7 @@ def _split(workload: Workload) -> _Parts:
     first = np.searchsorted(pairs // len(sites), np.arange(count + 1))
     task_first = part_first[first]
     return _Parts(
-        arrival=arrival - arrival[0],  # a late origin would cost digits
+        arrival=arrival - arrival[0],  # a large origin would lose digits
         longest=np.maximum.reduceat(tasks, task_first[:-1]),
         work=np.add.reduceat(tasks, task_first[:-1]),
         first=first,
@@ -149,7 +149,7 @@ def _split(workload: Workload) -> _Parts:
 
 
 def _site_sets(sites: I8, count: int) -> tuple[I8, I8]:
-    """The distinct sets of sites [K, A], each ascending and padded with -1; and the set of each task [T]."""
+    """Return the distinct sets of sites [K, A], ascending, padded with -1; and the set of each task [T]."""
     ordered = np.sort(np.where(sites < 0, count, sites), axis=1)
     code = np.zeros(len(ordered), dtype=np.int64)
     size = 1
@@ -165,17 +165,17 @@ def _site_sets(sites: I8, count: int) -> tuple[I8, I8]:
 
 
 def _set_slots(parts: _Parts) -> F8:
-    """The slots of each set of sites [K]."""
+    """Return the slots of each set of sites [K]."""
     return np.where(parts.sites >= 0, parts.slots[parts.sites], 0).sum(axis=1).astype(np.float64)
 
 
 def _alone(parts: _Parts) -> tuple[F8, F8]:
-    """The least response of each job [s] and the slots that it can use, both [N]."""
+    """Return the least response of each job [s] and the slots that it can use, both [N]."""
     count, sites = len(parts.arrival), len(parts.slots)
     job, own = np.repeat(np.arange(count), np.diff(parts.first)), parts.sites[parts.part_set]
     pair = np.unique((job[:, np.newaxis] * sites + own)[own >= 0])
     rate = np.asarray(np.bincount(pair // sites, parts.slots[pair % sites], count), dtype=np.float64)
-    # at first the ratios of single groups and of all
+    # start with the ratios of single groups and of all together
     single = np.maximum.reduceat(parts.part_work / _set_slots(parts)[parts.part_set], parts.first[:-1])
     least = np.maximum(np.maximum(parts.longest, single), np.bincount(job, parts.part_work, count) / rate)
     lists, scratch = make_site_lists(parts.sites, sites), make_placement_scratch(len(parts.sites), sites)
@@ -200,7 +200,7 @@ def _mixed(parts: _Parts, least: F8, rate: F8) -> float:
     set_slots = _set_slots(parts)
     tail = np.empty(count)
     part_tail = np.empty(len(job))
-    # a task is served for no longer than its duration: it is its own least time
+    # a task is served for no longer than its duration, so that is its least time
     tail_times(parts.tasks, parts.tasks, parts.task_first, parts.work, rate, tail)
     reach = set_slots[parts.part_set]
     tail_times(parts.tasks, parts.tasks, parts.part_first, parts.part_work, reach, part_tail)
@@ -225,8 +225,9 @@ def _raise_to_cuts(
 ) -> None:
     """Raise ``least`` [N] to the least time in which a flow brings the work of each job to its sites.
 
-    The time grows from one violated cut to the ratio of that cut (Dinkelbach 1967). Flows are in whole units,
-    demands rounded down and rooms up, so that a violated cut is one; its ratio is that of the real works.
+    The time is raised to the ratio of a violated cut until no cut is violated (Dinkelbach 1967). Flows are in
+    whole units, with demands rounded down and capacities up, so that a cut that seems violated is violated;
+    its ratio is that of the real works.
     """
     for i in range(least.shape[0]):
         own = range(parts.first[i], parts.first[i + 1])
@@ -244,7 +245,7 @@ def _raise_to_cuts(
         while True:
             for j in range(parts.slots.shape[0]):
                 wanted = parts.slots[j] * least[i] * scale * MARGIN + 1.0
-                scratch.room[j] = units if wanted >= units else int(wanted)
+                scratch.capacity_left[j] = units if wanted >= units else int(wanted)
             if place(demand, lists, placement, scratch) == 0:
                 break
             inside = 0.0
@@ -262,14 +263,14 @@ def _raise_to_cuts(
 
 @kernel
 def _ascend(arrival: F8, least: F8, first: I8, rate: F8, job: I8, work: F8, tail: F8, steps: int) -> float:
-    """The sum of :func:`mixed_bound`, less the arrivals.
+    """Return the sum of :func:`mixed_bound`, minus the arrivals.
 
     Args:
         arrival: [N].
         least: L [N].
         first: first term of each set of sites T [F + 1].
         rate: slots of each T [F].
-        job: of each term, ascending within a T [E].
+        job: job of each term, ascending within a T [E].
         work: V [E].
         tail: h [E].
         steps: evaluations.

@@ -1,14 +1,15 @@
 """State and compiled dynamics of GeoAssign and GeoFair, for one environment.
 
-Time moves from instant to instant, an instant being an arrival or the end of a task. At one instant: all
-ends, then the arrivals in job order, then one decision if one is due, then dispatch, sites ascending.
+Time moves from instant to instant, where an instant is an arrival or the end of a task. At one instant all
+ends are processed first, then the arrivals in job order, then one decision if one is due; then free slots are
+dispatched, sites ascending.
 
-A step has two halves. A ``decide`` kernel, one per view, turns actions into what dispatch goes by: an order
-of the jobs with counts of assigned tasks, or shares. :func:`step` dispatches and runs on to the next
-instant that asks for a decision, and writes the observation. They are apart so that an environment compiles
+A step has two halves. A ``decide`` kernel, one per view, turns actions into the input of dispatch: an order
+of the jobs with counts of assigned tasks, or shares. :func:`step` dispatches, advances to the next instant
+that needs a decision, and writes the observation. The halves are separate so that an environment compiles
 only the solver that its view needs.
 
-Active jobs are rows in order of arrival, at the front of every array of rows; rows behind are zero.
+The active jobs are the first rows of every array of rows, in order of arrival; the rows behind are zero.
 An entry e = k * A + a is the a-th available site of group k.
 """
 
@@ -53,10 +54,10 @@ __all__ = ["DECIDE", "ORDER", "RATIO", "SLOT", "Environment", "step"]
 
 JOB_FEATURES = len(JOB_COLUMNS)
 
-#: how free slots are given away: by the order of the jobs, by running / share, or one by one by the agent
+#: how free slots are dispatched: by the order of the jobs, by running / share, or one by one by the agent
 ORDER, RATIO, SLOT = 0, 1, 2
 
-#: shares beyond a demand or a site's slots by less than this part are rounding, and left as they are
+#: shares that exceed a demand or a site's slots by less than this share are rounding, and are not repaired
 SHARE_TOLERANCE = 1e-6
 LARGEST_SHARE = 1e15  # slots
 
@@ -65,13 +66,13 @@ SCALARS = record_dtype(
     ("response_scale", np.float64),  # of the integral of active jobs in the reward
     ("fairness_scale", np.float64),  # of the integral of the standard deviation
     ("arrived", np.int64),  # also the index of the next job to arrive
-    ("active", np.int64),  # rows
+    ("active", np.int64),  # number of rows in use
     ("completed", np.int64),
     ("running", np.int64),  # tasks; also the size of the heap of ends
     ("squares", np.int64),  # sum over active jobs of the square of their running tasks
     ("waiting", np.int64),  # tasks
     ("arrival", np.int64),  # whether a job has arrived since the last decision
-    ("completion", np.int64),  # whether something that asks for a decision has ended since
+    ("completion", np.int64),  # whether an end that needs a decision has occurred since
     ("open_site", np.int64),  # the site whose free slot is offered, else the number of sites
     ("picked", np.int64),  # mode SLOT: the row that takes it
     ("finished", np.int64),
@@ -93,24 +94,24 @@ CONFIG = record_dtype(
     ("mask", np.int64),
     ("zero_copy", np.int64),  # the observation's job arrays are the state's rows
     ("greedy", np.int64),  # views priority and rule: placement="greedy"
-    ("response_weight", np.float64),  # in the reward, of the mean response,
-    ("fairness_weight", np.float64),  # and of the fairness
+    ("response_weight", np.float64),  # weight of the mean response in the reward
+    ("fairness_weight", np.float64),  # weight of the fairness in the reward
     ("normalize", np.int64),
 )
 
 
 class Constants(NamedTuple):
-    """What stays the same for the life of a simulator."""
+    """Constants of a simulator: its configuration."""
 
     config: Annotated[Any, CONFIG]
 
 
 class State(NamedTuple):
-    """Everything that changes in an episode."""
+    """The variables of an episode, except for the schedule."""
 
     scalars: Annotated[Any, SCALARS]
-    job: Annotated[Integers32, "job"]  # of a row
-    row: Annotated[Integers32, "job"]  # of an active job
+    job: Annotated[Integers32, "job"]  # job of a row
+    row: Annotated[Integers32, "job"]  # row of an active job
     arrival: Annotated[Floats, "job"]  # of a row
     remaining: Annotated[Integers32, "job"]  # unfinished tasks
     waits: Annotated[Integers32, "job"]  # waiting tasks
@@ -118,24 +119,24 @@ class State(NamedTuple):
     new: Annotated[Bytes, "job"]  # no decision has been taken since the job arrived
     stale: Annotated[Bytes, "job", Fill(1)]  # rows whose tokens must be written whole
     changed: Annotated[Bytes, "job"]  # rows of which a task has started or ended since the last observation
-    next_task: Annotated[Integers32, "job", "group"]  # the first of a row's group that has not started
+    next_task: Annotated[Integers32, "job", "group"]  # first task of a row's group that has not started
     unfinished: Annotated[Integers32, "job", "group"]  # waiting and running tasks
     waiting: Annotated[Integers32, "job", "group"]
     running: Annotated[Integers32, "job", "entry"]
-    assigned: Annotated[Integers32, "job", "entry"]  # mode ORDER: waiting tasks by where they are to run
+    assigned: Annotated[Integers32, "job", "entry"]  # mode ORDER: waiting tasks by their entry
     share: Annotated[Floats, "job", "entry"]  # mode RATIO: slots; negative: closed
-    order: Annotated[Integers, "job"]  # mode ORDER: rows, the first to be served first
-    cursor: Annotated[Integers32, "site"]  # mode ORDER: places in the order that have nothing left for a site
+    order: Annotated[Integers, "job"]  # mode ORDER: rows, in the order in which they are served
+    cursor: Annotated[Integers32, "site"]  # mode ORDER: leading positions without a task for a site
     free: Annotated[Integers, "site"]
     runnable: Annotated[Integers, "site"]  # waiting tasks that may run at a site
-    freed: Annotated[Bytes, "site"]  # sites where dispatch has something to do
+    freed: Annotated[Bytes, "site"]  # sites where dispatch may start tasks
     owner: Annotated[Integers32, "task"]  # job of a task that has started
     heap_time: Annotated[Floats, "task"]
     heap_task: Annotated[Integers32, "task"]
 
 
 class Observation(NamedTuple):
-    """Buffers that the kernel writes; those that are not shown have length 0."""
+    """Observation buffers that the kernel writes; those that are not shown have length 0."""
 
     clock: Annotated[Floats, 1]
     event: Annotated[Bytes, 3]
@@ -158,13 +159,13 @@ class Observation(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of views whose actions are a number per row."""
+    """Scratch space of views whose actions are a number per row."""
 
     number: Annotated[Floats, "job"]
 
 
 class Environment(NamedTuple):
-    """What a step works on."""
+    """All arrays of one environment: constants, workload, state, observation and scratch space."""
 
     constants: Annotated[Constants, SHARED]
     action_space: Annotated[ActionSpace, SHARED]
@@ -180,7 +181,7 @@ class Environment(NamedTuple):
     network: FairNetwork
 
 
-#: what the state keeps of a row in every mode, and what of it an observation shows
+#: fields of the state for a row in every mode, and those of them that an observation shows
 ROW = (
     *("job", "arrival", "remaining", "waits", "occupied", "new"),
     *("next_task", "unfinished", "waiting", "running"),
@@ -221,13 +222,13 @@ def move_row(env: Environment, source: int, target: int) -> None:
 
 @helper
 def scaled(count: int) -> float:
-    """A count between 0 and 1."""
+    """Scale a count to [0, 1)."""
     return count / (count + COUNT_SCALE)
 
 
 @helper
 def running_at(env: Environment, r: int, j: int) -> int:
-    """How many of a row's tasks run at a site."""
+    """Return how many of a row's tasks run at a site."""
     count = 0
     for position in range(env.jobs.site_start[j], env.jobs.site_start[j + 1]):
         count += env.state.running[r, env.jobs.entries[position]]
@@ -236,7 +237,7 @@ def running_at(env: Environment, r: int, j: int) -> int:
 
 @helper
 def assigned_to(env: Environment, r: int, j: int) -> int:
-    """Mode ORDER: how many of a row's waiting tasks are to run at a site."""
+    """Mode ORDER: return how many of a row's waiting tasks are assigned to a site."""
     count = 0
     for position in range(env.jobs.site_start[j], env.jobs.site_start[j + 1]):
         count += env.state.assigned[r, env.jobs.entries[position]]
@@ -254,7 +255,7 @@ def write_totals(env: Environment, r: int) -> None:
 
 @helper
 def write_job_token(env: Environment, r: int) -> None:
-    """Write a row's token but for age and what depends on the open site."""
+    """Write a row's token, except for its age and the columns of the open site."""
     state, tokens = env.state, env.observation.job_tokens
     groups, sites = state.waiting.shape[1], state.free.shape[0]
     write_totals(env, r)
@@ -270,7 +271,7 @@ def write_job_token(env: Environment, r: int) -> None:
 
 @helper
 def write_counts(env: Environment, r: int, k: int, j: int) -> None:
-    """Write what a start or an end of a task of group k at site j changes in the tokens."""
+    """Update the tokens after a start or an end of a task of group k at site j."""
     state, tokens = env.state, env.observation.job_tokens
     if env.observation.site_tokens.shape[0] == 0:
         return
@@ -285,7 +286,7 @@ def write_counts(env: Environment, r: int, k: int, j: int) -> None:
 
 @helper
 def add_runnable(env: Environment, k: int, count: int) -> None:
-    """Add to the waiting tasks that may run at each site of group k."""
+    """Add ``count`` to the waiting tasks that may run at each site of group k."""
     for a in range(env.jobs.sites.shape[1]):
         j = env.jobs.sites[k, a]
         if j >= 0:
@@ -296,7 +297,7 @@ def add_runnable(env: Environment, k: int, count: int) -> None:
 
 @helper
 def submit(env: Environment) -> None:
-    """The next job arrives, at the end of the rows, which are zero there."""
+    """Let the next job arrive: append it to the rows, where all values are still zero."""
     jobs, state = env.jobs, env.state
     s = state.scalars
     job, r = s.arrived, s.active
@@ -329,7 +330,7 @@ def submit(env: Environment) -> None:
 
 @helper
 def start_task(env: Environment, r: int, position: int, j: int) -> None:
-    """Start a row's first waiting task of the group at this place among the entries of site j."""
+    """Start a row's first waiting task of the group at this position among the entries of site j."""
     jobs, state = env.jobs, env.state
     s = state.scalars
     e, k = jobs.entries[position], jobs.entry_groups[position]
@@ -355,7 +356,7 @@ def start_task(env: Environment, r: int, position: int, j: int) -> None:
 
 @helper
 def end_task(env: Environment) -> None:
-    """The running task that ends first frees its slot; its job may complete, and leaves."""
+    """End the running task with the earliest end: free its slot; remove its job if that completes."""
     jobs, state, config = env.jobs, env.state, env.constants.config
     s = state.scalars
     task = heap.pop(state.heap_time, state.heap_task, s.running)
@@ -384,7 +385,7 @@ def end_task(env: Environment) -> None:
 
 @helper
 def next_by_order(env: Environment, j: int) -> tuple[int, int]:
-    """The first job of the order with a waiting task assigned to site j, and its lowest group's place."""
+    """Return the first row by order with a task assigned to site j, and its lowest group's position."""
     jobs, state = env.jobs, env.state
     for place in range(state.cursor[j], state.scalars.active):
         r = state.order[place]
@@ -399,10 +400,10 @@ def next_by_order(env: Environment, j: int) -> tuple[int, int]:
 
 @helper
 def before(share: float, held: int, other: int, best_share: float, best_held: int, best_other: int) -> Any:
-    """Whether somebody is served before the best so far; equals leave the best.
+    """Return True if a candidate is served before the best so far; on a tie the best stays.
 
-    Least held / share first, then the larger share; without a share last, the fewest held first, then the
-    fewest ``other``.
+    The order is by least held / share, then by larger share; candidates without a share come last, by fewest
+    held, then by fewest ``other``.
     """
     if share > 0.0:
         if best_share <= 0.0:
@@ -415,7 +416,7 @@ def before(share: float, held: int, other: int, best_share: float, best_held: in
 
 @helper
 def next_by_ratio(env: Environment, j: int, conserving: Any) -> tuple[int, int]:
-    """The job with the least running / share that may start a task at site j, and its group's place."""
+    """Return the row of least running / share that may start a task at site j, and its group's position."""
     jobs, state = env.jobs, env.state
     first, last = jobs.site_start[j], jobs.site_start[j + 1]
     best = -1
@@ -459,13 +460,13 @@ def next_by_ratio(env: Environment, j: int, conserving: Any) -> tuple[int, int]:
 
 @helper
 def may_use(env: Environment, k: int, j: int) -> Any:
-    """View pick: whether tasks of group k, which has site j in its list, may start there."""
+    """View pick: return True if tasks of group k, which has site j in its list, may start there."""
     return not (env.constants.config.associated and env.jobs.sites[k, 0] != j)
 
 
 @helper
 def place_for(env: Environment, r: int, j: int) -> int:
-    """View pick: the place among the entries at which a row would use a slot of site j, or -1."""
+    """View pick: return the position among the entries at which a row would use a slot of site j, or -1."""
     jobs, state = env.jobs, env.state
     if state.waits[r] > 0:
         for position in range(jobs.site_start[j], jobs.site_start[j + 1]):
@@ -477,7 +478,7 @@ def place_for(env: Environment, r: int, j: int) -> int:
 
 @helper
 def first_able(env: Environment, j: int) -> int:
-    """View pick: the first row that can use a slot of site j, or -1."""
+    """View pick: return the first row that can use a slot of site j, or -1."""
     for r in range(env.state.scalars.active):
         if place_for(env, r, j) >= 0:
             return r
@@ -486,10 +487,10 @@ def first_able(env: Environment, j: int) -> int:
 
 @helper
 def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
-    """What starts next at this instant: row, place among the entries, site; sites ascending; -1: nothing.
+    """Find the next start at this instant: row, position among the entries, site (ascending); -1: none.
 
-    In view pick a slot that a visible job can use asks for a decision: ``open_site``. Slots that only hidden
-    jobs can use go to the first of them.
+    In view pick a slot that a visible job can use needs a decision, and its site becomes ``open_site``. Slots
+    that only hidden jobs can use go to the first of these.
     """
     state, config = env.state, env.constants.config
     sites = state.free.shape[0]
@@ -519,7 +520,7 @@ def next_start(env: Environment, conserving: Any) -> tuple[int, int, int]:
 
 @helper
 def cost_until(env: Environment, instant: float, cost: float) -> float:
-    """``cost`` and what the time from now to an instant costs."""
+    """Return ``cost`` plus the cost of the time from now to an instant."""
     s = env.state.scalars
     elapsed = instant - s.clock
     if s.active > 0 and elapsed > 0.0:
@@ -532,7 +533,7 @@ def cost_until(env: Environment, instant: float, cost: float) -> float:
 
 @helper
 def run(env: Environment) -> float:
-    """Dispatch, and run on to the next decision; return the cost meanwhile."""
+    """Dispatch, and advance to the next decision; return the cost of that time."""
     jobs, state, mode = env.jobs, env.state, env.constants.config.mode
     s = state.scalars
     cost = 0.0
@@ -549,7 +550,7 @@ def run(env: Environment) -> float:
             instant = jobs.arrival[s.arrived]
         if s.running > 0:
             instant = min(instant, state.heap_time[0])
-        elif instant == math.inf:  # slots kept for shares of nothing would stay empty for ever
+        elif instant == math.inf:  # otherwise slots reserved by shares would stay free for ever
             conserving = True
             for site in range(state.free.shape[0]):
                 state.freed[site] = 1
@@ -569,7 +570,7 @@ def run(env: Environment) -> float:
 
 @helper
 def go_on(env: Environment) -> None:
-    """Dispatch, and run on to the next decision; the reward is minus the cost meanwhile."""
+    """Dispatch, and advance to the next decision; the reward is minus the cost of that time."""
     cost = run(env)
     if cost != 0.0:
         env.exchange.result.reward = -cost
@@ -600,7 +601,7 @@ def observe_units(env: Environment, shown: int) -> None:
 
 @helper
 def observe_open_site(env: Environment, r: int) -> None:
-    """View pick: write what a row could start and what it runs at the open site into its token."""
+    """View pick: write to a row's token how many tasks it could start, and runs, at the open site."""
     jobs, state, tokens = env.jobs, env.state, env.observation.job_tokens
     site = state.scalars.open_site
     waiting = 0
@@ -617,7 +618,7 @@ def observe_open_site(env: Environment, r: int) -> None:
 
 @helper
 def observe_features(env: Environment, shown: int) -> None:
-    """Write the observation as float32 tokens, as far as it has changed."""
+    """Update the observation as float32 tokens; only what has changed is written."""
     state, mode, tokens = env.state, env.constants.config.mode, env.observation.job_tokens
     s = state.scalars
     sites = state.free.shape[0]
@@ -668,7 +669,7 @@ def observe_mask(env: Environment, shown: int) -> None:
     for r in range(shown, s.shown):
         mask[r] = 0
     if none:
-        mask[0] = 1  # at the end, where nothing can be done, anything may be named
+        mask[0] = 1  # after the episode one choice is marked feasible
 
 
 @helper
@@ -690,7 +691,7 @@ def observe(env: Environment) -> None:
 
 @helper
 def set_scales(env: Environment) -> None:
-    """Set what the reward counts active jobs and their deviation by."""
+    """Set the factors of active jobs and of their deviation in the reward."""
     jobs, config = env.jobs, env.constants.config
     span = jobs.arrival[jobs.size.jobs - 1] - jobs.arrival[0]
     unit = 1.0
@@ -733,13 +734,13 @@ def begin(env: Environment) -> None:
     s.clock = jobs.arrival[0]
     while s.arrived < jobs.size.jobs and jobs.arrival[s.arrived] == s.clock:
         submit(env)
-    if env.constants.config.mode == SLOT:  # the first decision must be found
+    if env.constants.config.mode == SLOT:  # advance to the first decision
         go_on(env)
 
 
 @helper
 def advance(env: Environment) -> None:
-    """Carry out the decision; the reward is minus what passes until the next one is due."""
+    """Carry out the decision; the reward is minus the cost until the next decision."""
     state = env.state
     s = state.scalars
     s.recomputations += 1
@@ -759,12 +760,12 @@ def advance(env: Environment) -> None:
     go_on(env)
 
 
-# What an action means, view by view: whether it is feasible, and what is decided.
+# Actions, view by view: the test of feasibility, and the decision.
 
 
 @helper
 def order_rows(env: Environment) -> None:
-    """Order the rows by falling score, an action row's first number; equals and hidden rows by arrival."""
+    """Order the rows by decreasing score, an action row's first number; ties and hidden rows by arrival."""
     state, number = env.state, env.scratch.number
     visible = env.exchange.result.rows
     for r in range(state.scalars.active):
@@ -789,7 +790,7 @@ def place_hidden(env: Environment) -> None:
 
 @helper
 def counts_fit(env: Environment) -> Any:
-    """Whether the counts are whole and name each waiting task once, at one of its sites."""
+    """Return True if the counts are whole and place each waiting task once, at one of its sites."""
     numbers, sites = env.exchange.numbers, env.jobs.sites
     groups, width = sites.shape
     for r in range(env.exchange.result.rows):
@@ -809,10 +810,10 @@ def counts_fit(env: Environment) -> Any:
 
 @helper
 def take_assignment(env: Environment, feasible: bool) -> None:
-    """View assignment: a score and counts [K * A] per row become the order and the assigned tasks.
+    """View assignment: set the order by a score per row, and the assigned tasks by its counts [K * A].
 
-    Counts are rounded down; surplus is cut from the last site, what is missing goes to the associated one.
-    Hidden jobs come last, keep what they are assigned, and begin at their associated sites.
+    Counts are rounded down; surplus is cut from the last site, missing tasks go to the associated one. Hidden
+    jobs come last and keep their assigned tasks, at first at their associated sites.
     """
     state, numbers, sites = env.state, env.exchange.numbers, env.jobs.sites
     groups, width = sites.shape
@@ -833,13 +834,13 @@ def take_assignment(env: Environment, feasible: bool) -> None:
 
 @helper
 def asked_share(env: Environment, r: int, e: int) -> float:
-    """What an action gives an entry: at least 0, and no more than can be added up and scaled."""
+    """Return the share that an action gives an entry, clipped to a range in which sums are finite."""
     return min(max(env.exchange.numbers[r, e], 0.0), LARGEST_SHARE)
 
 
 @helper
 def group_fits(env: Environment, r: int, k: int) -> Any:
-    """Whether a group's shares are at most its demand, and leave its waiting tasks a site."""
+    """Return True if a group's shares are at most its demand, and leave its waiting tasks a site."""
     sites = env.jobs.sites
     width = sites.shape[1]
     total = 0.0
@@ -857,7 +858,7 @@ def group_fits(env: Environment, r: int, k: int) -> Any:
 
 @helper
 def shares_fit(env: Environment) -> Any:
-    """Whether shares are at most the demand and the slots, and leave each waiting task a site."""
+    """Return True if shares are at most demand and slots, and leave each waiting task a site."""
     jobs, rows = env.jobs, env.exchange.result.rows
     for r in range(rows):
         for k in range(jobs.sites.shape[0]):
@@ -908,7 +909,7 @@ def repair_shares(env: Environment) -> None:
 
 @helper
 def count_violations(env: Environment) -> None:
-    """Add the jobs of this decision whose sharing incentive is violated."""
+    """Count the jobs whose sharing incentive this decision violates."""
     state = env.state
     state.scalars.sharing_violations += sharing_violations(
         state.scalars.active, state.unfinished, state.share, env.jobs, env
@@ -917,10 +918,10 @@ def count_violations(env: Environment) -> None:
 
 @helper
 def take_shares(env: Environment, feasible: bool) -> None:
-    """View shares: slots [K * A] per row become the shares.
+    """View shares: set the shares to the action's slots [K * A] per row.
 
     Shares are scaled down to the demand of each group, then to the slots of each site. A group with waiting
-    tasks and no open site has its associated one opened. Hidden jobs have shares of 0 everywhere.
+    tasks and no open site gets its associated one opened. Hidden jobs have shares of 0 everywhere.
     """
     state, sites = env.state, env.jobs.sites
     groups, width = sites.shape
@@ -939,7 +940,7 @@ def take_shares(env: Environment, feasible: bool) -> None:
 
 @helper
 def take_priority(env: Environment, feasible: bool) -> None:
-    """View priority: a score per row becomes the order; the tasks are placed by it."""
+    """View priority: set the order by a score per row, and place the tasks in that order."""
     state = env.state
     order_rows(env)
     place_hidden(env)
@@ -949,7 +950,7 @@ def take_priority(env: Environment, feasible: bool) -> None:
 
 @helper
 def take_rule(env: Environment, feasible: bool) -> None:
-    """View rule: the order and the placement of the named algorithm, for all active jobs."""
+    """View rule: set order and placement by the named algorithm, for all active jobs."""
     state = env.state
     options = Options(env.exchange.choices[0], False, False, env.constants.config.greedy != 0, False)
     assign(options, state.scalars.active, state, env.jobs, env, state.order, state.assigned)
@@ -959,7 +960,7 @@ def take_rule(env: Environment, feasible: bool) -> None:
 
 @helper
 def weights_fit(env: Environment) -> Any:
-    """Whether no weight is negative."""
+    """Return True if no weight is negative."""
     for r in range(env.exchange.result.rows):
         if env.exchange.numbers[r, 0] < 0.0:
             return False
@@ -968,9 +969,9 @@ def weights_fit(env: Environment) -> Any:
 
 @helper
 def take_weights(env: Environment, feasible: bool) -> None:
-    """View weights: a weight per row becomes the weighted max-min fair shares.
+    """View weights: set the weighted max-min fair shares by a weight per row.
 
-    Negative weights are repaired to 0, that is to 1e-9 of the largest. Hidden jobs have weight 1.
+    Negative weights are repaired to 0, which is raised to 1e-9 of the largest. Hidden jobs have weight 1.
     """
     state, number = env.state, env.scratch.number
     active = state.scalars.active
@@ -983,7 +984,7 @@ def take_weights(env: Environment, feasible: bool) -> None:
 
 @helper
 def take_fair_rule(env: Environment, feasible: bool) -> None:
-    """View fair-rule: the shares of the named algorithm, for all active jobs."""
+    """View fair-rule: set the shares by the named algorithm, for all active jobs."""
     state = env.state
     fair(env.exchange.choices[0], state.scalars.active, state.unfinished, env.jobs, env, state.share)
     count_violations(env)
@@ -991,14 +992,14 @@ def take_fair_rule(env: Environment, feasible: bool) -> None:
 
 @helper
 def pick_fits(env: Environment) -> Any:
-    """Whether the row that is named can use the open slot."""
+    """View pick: return True if the chosen row can use the open slot."""
     r = env.exchange.choices[0]
     return r < env.exchange.result.rows and place_for(env, r, env.state.scalars.open_site) >= 0
 
 
 @helper
 def take_pick(env: Environment, feasible: bool) -> None:
-    """View pick: the row that takes the open slot; one that cannot becomes the first that can."""
+    """View pick: note the row that takes the open slot; one that cannot use it becomes the first that can."""
     s = env.state.scalars
     s.picked = env.exchange.choices[0] if feasible else first_able(env, s.open_site)
 

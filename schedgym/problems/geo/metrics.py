@@ -4,8 +4,8 @@ The deviation at an instant is the population standard deviation, over the activ
 completed), of the slots that they occupy. Time counts while a job is active, to the end or ("no drain") to
 the last arrival. The span is the time from the first to the last arrival.
 
-Tasks that never ran are charged as if run one after another, in order of their jobs, from the instant at
-which nothing could happen any more; they occupy no slot. That costs what a feasible schedule would.
+Tasks that never ran are charged as if run one after another, in order of their jobs, from the instant after
+which there are no events; they occupy no slot. This is the cost of a feasible schedule.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Episode", "Metrics", "Schedule", "fates", "measure", "metrics", "mos
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
 TIE = 1e-12  # share of all time by which sums of lengths may differ through rounding
 
-#: sums over a time, and how many pieces of time with a deviation it has
+#: integrals over a period, and the number of its pieces with a deviation
 SUMS = record_dtype(
     ("time", np.float64),  # [s]
     ("deviation", np.float64),  # its integral
@@ -41,7 +41,7 @@ SUMS = record_dtype(
 
 
 class Schedule(NamedTuple):
-    """What was decided: with the workload all that metrics are made of."""
+    """The decisions of an episode: start and site of each task."""
 
     start: Annotated[Floats, "task", Fill(math.nan)]  # [s] NaN before the start
     choice: Annotated[Integers32, "task"]  # at which of its sites a task runs
@@ -54,18 +54,18 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`measure_one`."""
+    """Scratch space of :func:`measure_one`."""
 
     sums: Annotated[Any, SUMS]
     sums_to_last_arrival: Annotated[Any, SUMS]
-    begin: Annotated[Floats, "task"]  # of the tasks that ran, ascending
+    begin: Annotated[Floats, "task"]  # starts of the tasks that ran, ascending
     begin_job: Annotated[Integers, "task"]
-    end: Annotated[Floats, "task"]  # the same
+    end: Annotated[Floats, "task"]  # ends of the tasks that ran, ascending
     end_job: Annotated[Integers, "task"]
     response: Annotated[Floats, "job"]
     running: Annotated[Integers, "job"]
     unfinished: Annotated[Integers, "job"]
-    deviation: Annotated[Floats, "piece"]  # of the pieces of time that have one, in the end ascending
+    deviation: Annotated[Floats, "piece"]  # of the pieces of time that have one; sorted at the end
     piece: Annotated[Integers, "piece"]  # their numbers
     length: Annotated[Floats, "piece"]  # [s]
     spare: Annotated[Integers, "piece"]
@@ -74,7 +74,7 @@ class Scratch(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """What metrics are made of."""
+    """The arrays of :func:`measure_one`: workload, schedule, metrics and scratch space."""
 
     jobs: Jobs
     schedule: Schedule
@@ -83,21 +83,21 @@ class Episode(NamedTuple):
 
 
 def most_pieces(sizes: Sizes) -> int:
-    """The length of dimension "piece": a piece of time ends at an arrival, a start or an end."""
+    """Return the length of dimension "piece": a piece of time ends at an arrival, a start or an end."""
     return sizes["job"] + 2 * sizes["task"]
 
 
 @helper
 def sort_pairs(bits: Any, tag: Any, spare_bits: Any, spare_tag: Any, count: int, tally: Any) -> None:
-    """Sort ``count`` pairs by the bits of floats >= 0, in place and stable (by bytes: no branch to guess).
+    """Sort ``count`` pairs by the bits of floats >= 0, in place and stable (a radix sort, without branches).
 
     Args:
         bits: float64 numbers >= 0, viewed as int64: the order is the same.
-        tag: moved along.
-        spare_bits: work space.
-        spare_tag: work space.
-        count: how many of the pairs.
-        tally: work space [8, 256].
+        tag: moved with the numbers.
+        spare_bits: scratch space.
+        spare_tag: scratch space.
+        count: number of pairs.
+        tally: scratch space [8, 256].
     """
     for byte in range(8):
         for value in range(256):
@@ -110,7 +110,7 @@ def sort_pairs(bits: Any, tag: Any, spare_bits: Any, spare_tag: Any, count: int,
     moved = False
     for byte in range(8):
         if count == 0 or tally[byte, (bits[0] >> (8 * byte)) & 255] == count:
-            continue  # all have this byte
+            continue  # all have the same byte here
         before = 0
         for value in range(256):
             here = tally[byte, value]
@@ -139,11 +139,11 @@ def sort_by_value(scratch: Scratch, values: Any, tag: Any, count: int) -> None:
 
 @helper
 def weighted_percentile(scratch: Scratch, sums: Any, part: float) -> float:
-    """The least deviation with at least this part of the time at or below it; 0 without time.
+    """Return the least deviation with at least this part of the time at or below it; 0 without time.
 
     Args:
-        scratch: ascending ``deviation``, and the ``piece`` that each belongs to.
-        sums: of the time, which are the first pieces.
+        scratch: with ``deviation`` ascending, and the ``piece`` of each.
+        sums: those of the period, which has the first pieces.
         part: 0 to 1.
     """
     need = (part - TIE) * sums.time
@@ -160,15 +160,15 @@ def weighted_percentile(scratch: Scratch, sums: Any, part: float) -> float:
 
 @helper
 def share(part: float, whole: float, otherwise: float) -> float:
-    """A part of the whole; of nothing, ``otherwise``."""
+    """Return ``part`` / ``whole``, or ``otherwise`` if the whole is 0."""
     return part / whole if whole > 0.0 else otherwise
 
 
 @helper
 def note_runs(episode: Episode) -> int:
-    """Note begin and end of the tasks that ran, in order of time, and for each job its last end.
+    """Write the starts and the ends of the tasks that ran, in order of time, and each job's last end.
 
-    Returns how many tasks ran.
+    Returns the number of tasks that ran.
     """
     jobs, scratch = episode.jobs, episode.scratch
     count = 0
@@ -191,7 +191,7 @@ def note_runs(episode: Episode) -> int:
 
 @helper
 def add_piece(scratch: Scratch, passed: float, active: int, occupied: int, squares: int) -> None:
-    """Add a piece of time in which ``active`` jobs occupy slots, so many in sum and in sum of squares."""
+    """Add a piece of time; the ``active`` jobs' slots sum to ``occupied``, their squares to ``squares``."""
     sums = scratch.sums
     sums.time += passed
     used, whole = float(occupied) * float(occupied), float(active) * float(squares)
@@ -231,7 +231,7 @@ def keep(sums: Any, kept: Any) -> None:
 
 @helper
 def replay(episode: Episode, count: int) -> float:
-    """Sum up the schedule from instant to instant; returns the last one."""
+    """Sum up the schedule from instant to instant; return the last instant."""
     jobs, scratch = episode.jobs, episode.scratch
     n = jobs.size.jobs
     for i in range(n):
@@ -239,8 +239,8 @@ def replay(episode: Episode, count: int) -> float:
         scratch.unfinished[i] = jobs.task_start[i + 1] - jobs.task_start[i]
     clear(scratch.sums)
     active = 0
-    occupied = 0  # slots, and the sum of the squares of the jobs' slots
-    squares = 0
+    occupied = 0  # sum of the jobs' slots
+    squares = 0  # sum of the squares of the jobs' slots
     arrived = 0
     begun = 0
     ended = 0
@@ -281,7 +281,7 @@ def replay(episode: Episode, count: int) -> float:
 
 @helper
 def charge(episode: Episode, clock: float) -> float:
-    """Charge the tasks that never ran; returns when the last of them would end."""
+    """Charge the tasks that never ran; return the time at which the last of them would end."""
     jobs, sums = episode.jobs, episode.scratch.sums
     final = clock
     for i in range(jobs.size.jobs):
@@ -360,7 +360,7 @@ def measure(table: Any, tools: Any, mask: Any) -> None:
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
-    """All metrics of a schedule by name, but for those that only the environment knows."""
+    """Return all metrics of a schedule by name, except those that only the environment knows."""
     jobs = tables(record.workload)
     sizes = sizes_of(jobs)
     sizes["piece"] = most_pieces(sizes)
@@ -373,7 +373,7 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
-    """What became of each job, in the order of the input: completion [s] and response [s].
+    """Return the outcome of each job, in the order of the input: completion [s] and response [s].
 
     Both are None for a job with a task that never ran.
     """
@@ -393,8 +393,9 @@ def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
 def validate(record: ScheduleRecord) -> None:
     """Check a whole schedule against the problem's constraints, independently of the dynamics.
 
-    Each task runs at most once, whole, in one slot, not before its job arrives, at a site of its list; all
-    run unless the episode was truncated; at every instant at most u_j tasks run at site j.
+    Each task runs at most once, without interruption, in one slot, not before its job arrives, at a site of
+    its list. All tasks run unless the episode was truncated. At every instant at most u_j tasks run at
+    site j.
 
     Raises:
         InvalidSchedule: naming the first task or site at fault.

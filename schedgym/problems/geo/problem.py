@@ -63,7 +63,7 @@ METRICS = (
     Metric(
         "sharing_violations",
         "",
-        "decided shares below what the job could use of an equal part of every site, alone; 0 without shares",
+        "decided shares below what the job could use alone of an equal part of every site; 0 without shares",
         "min",
         recorded=False,
     ),
@@ -94,7 +94,7 @@ class GeoParameters(Parameters):
     utilization: float = parameter(
         0.6, "work over all slots times the span; arrivals are scaled to it", minimum=1e-3, maximum=1e3
     )
-    durations: str = parameter("pareto", "of the tasks; 'per-job': one for all of a job", choices=DURATIONS)
+    durations: str = parameter("pareto", "task durations; 'per-job': equal within a job", choices=DURATIONS)
     mean_duration: float = parameter(
         2.0, "mean duration before the cap [s]", minimum=1e-3, maximum=1e6, exclusive=False
     )
@@ -116,11 +116,9 @@ class GeoParameters(Parameters):
     dispatch_sites: str = parameter(
         "all", "views weights and pick: where tasks may start", choices=("all", "associated")
     )
-    aggressive: bool = parameter(False, "ratio views: a decision at every end of a task")
-    work_conserving: bool = parameter(
-        True, "ratio views: whether jobs without a share take slots that are left"
-    )
-    objective: str = parameter("response", "what the rewards sum to", choices=OBJECTIVES)
+    aggressive: bool = parameter(False, "ratio views: decide at every end of a task")
+    work_conserving: bool = parameter(True, "ratio views: whether jobs without a share take slots left free")
+    objective: str = parameter("response", "what the sum of rewards measures", choices=OBJECTIVES)
     fairness_weight: float = parameter(
         0.5, "objective weighted: weight of fairness; the rest is the mean response", minimum=0, maximum=1
     )
@@ -164,7 +162,7 @@ PROBLEM = Problem(
         "small": {"jobs": 50, "sites": 10, "slots": 4},
         "tiny": {"jobs": 50, "sites": 4, "slots": 4},
         "medium": {"jobs": 200, "sites": 10, "slots": 4},
-        # the thesis's cluster; its jobs are those of the trace
+        # the thesis's cluster, with the jobs of the trace
         "paper": {"jobs": 200, "sites": 10, "slots": 20, "max_tasks": 11719},
         "trace": {"jobs": "all", "sites": 10, "slots": 20},
         # a stand-in for its hour of the Google trace: 2944 jobs, 48,504 tasks, mean duration 1374.7 s

@@ -1,4 +1,4 @@
-"""Pictures of GeoAssign and GeoFair: who holds each site's slots, and what waits; as text and image."""
+"""Pictures of GeoAssign and GeoFair, as text and image: each site's slots by job, and the active jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: GeoSimulator, index: int) -> Scene:
-    """Left the sites' slots by job, right the active jobs in order of arrival; the open site is marked."""
+    """Draw the sites' slots by job (left) and the active jobs by arrival (right); mark the open site."""
     state, jobs = simulator.state, simulator.jobs
     s, count = state.scalars[index], int(jobs.size["jobs"][index])
     n, sites = int(s["active"]), jobs.sites[index]

@@ -1,11 +1,11 @@
 """The thesis's algorithms as compiled functions of one environment: orders with placements, and shares.
 
 The baseline policies call them on an observation, the environment in its views ``priority``, ``rule``,
-``weights`` and ``fair-rule``. They allocate nothing.
+``weights`` and ``fair-rule``. They allocate no memory.
 
-One environment has n active jobs (rows, in order of arrival, which decides ties), K groups with at most A
-available sites each, M sites, and E = K * A entries: entry k * A + a is the a-th site of group k. The
-arrays hold n rows or more, of which the first n are read and written. Jobs without tasks do no harm.
+One environment has n active jobs (rows, in order of arrival; ties go to the earlier row), K groups with at
+most A available sites each, M sites, and E = K * A entries: entry k * A + a is the a-th site of group k. The
+arrays hold n rows or more, of which the first n are read and written. Jobs without tasks are allowed.
 
 Source: guan2022, chapters 3 (``assign``), 4 and 5 (``fair``). The solvers are in
 ``schedgym.solvers``.
@@ -82,13 +82,13 @@ FAIR_RULES: tuple[str, ...] = (
 IMF, AMF, SIG_AMF, OPT_AMF, OPT_SIG_AMF, GAMF, SIG_GAMF, OPT_GAMF, OPT_SIG_GAMF = range(len(FAIR_RULES))
 
 CLOSED = -1.0  # the share of an entry at which no task may start
-SHARING_TOLERANCE = 1e-6  # slots; of fewer than 1000 jobs two different aggregates differ by more
+SHARING_TOLERANCE = 1e-6  # slots; with fewer than 1000 jobs, different aggregates differ by more
 
-FIXED, BALANCED, GREEDY = 0, 1, 2  # how a job that is appended gets its tasks placed
+FIXED, BALANCED, GREEDY = 0, 1, 2  # how the tasks of an appended job are placed
 
 
 class Cluster(NamedTuple):
-    """The sites, and where the tasks of each group may run; a workload's ``Jobs`` say the same."""
+    """The sites, and where the tasks of each group may run; a workload's ``Jobs`` have the same fields."""
 
     slots: Annotated[Integers, "site"]  # at least 1
     sites: Annotated[Integers, "group", "choice"]  # as in SiteLists, with what follows
@@ -98,17 +98,17 @@ class Cluster(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What :func:`assign` reads of the jobs; an environment's ``State`` says the same."""
+    """The jobs as :func:`assign` reads them; an environment's ``State`` has the same fields."""
 
     waiting: Annotated[Integers32, "job", "group"]  # waiting tasks
     remaining: Annotated[Integers32, "job"]  # unfinished tasks; only srpt reads them
-    #: where the waiting tasks of jobs that are not new are to run; may be what ``assign`` writes
+    #: entries of the waiting tasks of jobs that are not new; may be the array that ``assign`` writes
     assigned: Annotated[Integers32, "job", "entry"]
-    new: Annotated[Bytes, "job"]  # 1 where nothing has been decided on the job yet
+    new: Annotated[Bytes, "job"]  # 1 if there was no decision on the job yet
 
 
 class Options(NamedTuple):
-    """How :func:`assign` decides."""
+    """The options of :func:`assign`."""
 
     rule: int  # index into ASSIGN_RULES
     fine: bool  # btawj, btaaj, scta, ata: levels of balance in multiples of 1 / gcd(slots)
@@ -118,7 +118,7 @@ class Options(NamedTuple):
 
 
 class AssignScratch(NamedTuple):
-    """Work space of :func:`assign` and :func:`place_in_order`."""
+    """Scratch space of :func:`assign` and :func:`place_in_order`."""
 
     load: Annotated[Integers, "site"]  # tasks of the jobs in the order so far
     trial: Annotated[Integers, "site"]
@@ -126,7 +126,7 @@ class AssignScratch(NamedTuple):
     changed: Annotated[Integers, "site"]  # sites whose load the last job changed
     tasks: Annotated[Integers, "group"]
     placement: Annotated[Integers, "group", "choice"]
-    #: tasks of a job at a site; of one still to be placed, whether it can run there
+    #: tasks of a job at a site; for a job still to be placed, 1 if it can run there
     at: Annotated[Integers, "job", "site"]
     how: Annotated[Integers, "job"]  # FIXED, BALANCED or GREEDY
     fresh: Annotated[Integers, "job"]  # whether an estimate holds at the present loads
@@ -139,10 +139,10 @@ class AssignScratch(NamedTuple):
 
 
 class FairScratch(NamedTuple):
-    """Work space of :func:`fair`, :func:`weighted_fair`, :func:`sharing_violations`, beside a Network."""
+    """Scratch space of :func:`fair`, :func:`weighted_fair`, :func:`sharing_violations`, besides a Network."""
 
     demand: Annotated[Integers32, "job", "site"]  # tasks by associated site
-    held: Annotated[Integers, "job", "site"]  # units that are a job's in any case
+    held: Annotated[Integers, "job", "site"]  # units that a job gets in any case
     singles: Annotated[Integers, "site", 1]  # every site alone
     order: Annotated[Integers, "job"]
     key: Annotated[Integers, "job"]
@@ -154,7 +154,7 @@ class FairScratch(NamedTuple):
     ascending: Annotated[Integers, "group", "choice"]  # as in SiteLists, without closed entries
 
 
-# The members of an environment that rules work in: they take it, or another tuple of them, as ``work``.
+# The scratch members of an environment; rules take it, or another tuple with these members, as ``work``.
 Placing = Annotated[PlacementScratch, SCRATCH, Renamed(node="placing_node")]
 Assigning = Annotated[AssignScratch, SCRATCH]
 Sharing = Annotated[FairScratch, SCRATCH]
@@ -164,7 +164,7 @@ FairNetwork = Annotated[
 
 
 def work_sizes(jobs: int, groups: int, choices: int, sites: int) -> dict[str, int]:
-    """Lengths of the dimensions of all work space, for so many jobs, groups of so many sites, and sites."""
+    """Return the dimensions of all scratch space: ``choices`` is the most sites of a group."""
     network = network_sizes(jobs, max(groups, sites), choices, sites)  # of groups, or of single sites
     lengths = {"job": jobs, "group": groups, "choice": choices, "site": sites}
     return lengths | {"placing_node": groups + sites} | {f"network_{k}": n for k, n in network.items()}
@@ -183,7 +183,7 @@ def _sort(order: Integers, key: Integers, n: int) -> None:
 
 @helper
 def _take(i: int, rows: Any, scratch: AssignScratch) -> int:
-    """Copy a job's waiting tasks; their number."""
+    """Copy a job's waiting tasks to ``scratch.tasks``; return their number."""
     total = 0
     for k in range(scratch.tasks.shape[0]):
         scratch.tasks[k] = rows.waiting[i, k]
@@ -230,7 +230,7 @@ def place_in_order(
     Args:
         options: ``greedy``: as ATA-Greedy does, else at the associated sites; ``literal``.
         n: jobs.
-        order: [>= n] the rows 0 .. n - 1, the first first.
+        order: [>= n] the rows 0 .. n - 1, in the order in which they are placed.
         rows: :class:`Rows`, of which ``waiting`` is read.
         cluster: :class:`Cluster`.
         work: ``placing`` and ``assigning``.
@@ -250,14 +250,14 @@ def place_in_order(
 
 @helper
 def _place_greedily(literal: bool, cluster: Any, work: Any, load: Integers) -> None:
-    """Place the tasks that were taken as ATA-Greedy does; adds them to ``load``."""
+    """Place ``scratch.tasks`` as ATA-Greedy does; add them to ``load``."""
     scratch = work.assigning
     greedy_into(scratch.tasks, cluster, cluster.slots, load, scratch.placement, work.placing, literal)
 
 
 @helper
 def _balance(cluster: Any, work: Any) -> int:
-    """Place the tasks that were taken with the least tasks per unit at any site, which is returned."""
+    """Place ``scratch.tasks`` so that the most tasks per unit at any site are fewest; return that level."""
     scratch = work.assigning
     return balance_into(scratch.tasks, cluster, scratch.units, scratch.load, scratch.placement, work.placing)
 
@@ -266,12 +266,12 @@ def _balance(cluster: Any, work: Any) -> int:
 def _estimate(
     i: int, unit: int, options: Options, rows: Any, cluster: Any, work: Any, counts: Integers32
 ) -> None:
-    """The estimate of a job at the present loads, and a bound on it at higher ones.
+    """Compute the estimate of a job at the present loads, and a bound on it at higher loads.
 
-    The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. With fixed tasks it grows
-    with the loads, with greedily placed ones too (every group gets the least of the numbers
-    (load + 1) / u_j, which a higher load only raises), literal ones excepted. The level C of ``balance``
-    grows, and the estimate is above the next lower level, but does not grow itself.
+    The estimate is max (r_j + q_ij) / u_j over the sites with tasks of the job. For fixed tasks it increases
+    with the loads; so it does for greedily placed ones (every group gets the least of the numbers
+    (load + 1) / u_j, which a higher load only raises), except with ``literal``. For balanced tasks the level
+    C increases; the estimate, which need not, is above the next lower level.
     """
     scratch, slots = work.assigning, cluster.slots
     load, trial = scratch.load, scratch.trial
@@ -313,7 +313,7 @@ def _estimate(
 
 @helper
 def _note_sites(i: int, rows: Any, cluster: Any, scratch: AssignScratch, counts: Integers32) -> None:
-    """Set ``at`` of a job, by its counts if they are fixed."""
+    """Set ``at`` of a job: from its counts if they are fixed, else from the sites where it can run."""
     groups, width = cluster.sites.shape
     for j in range(cluster.slots.shape[0]):
         scratch.at[i, j] = 0
@@ -329,7 +329,7 @@ def _note_sites(i: int, rows: Any, cluster: Any, scratch: AssignScratch, counts:
 
 @helper
 def _is_before(top: int, bottom: int, i: int, scratch: AssignScratch, best: int) -> Any:
-    """Whether job i with the estimate top / bottom goes before the best so far (-1: none), ties by row."""
+    """Return True if job i with estimate top / bottom precedes the best so far (-1: none); ties by row."""
     if best < 0:
         return True
     mine = top * scratch.bottom[best]
@@ -339,7 +339,7 @@ def _is_before(top: int, bottom: int, i: int, scratch: AssignScratch, best: int)
 
 @helper
 def _settle(i: int, cluster: Any, scratch: AssignScratch, counts: Integers32, size: int) -> None:
-    """Add the job that was appended to the loads; the estimates that this changes are stale."""
+    """Add the appended job to the loads; mark the estimates that this changes as stale."""
     at = scratch.at
     sites = cluster.slots.shape[0]
     if scratch.how[i] != FIXED:
@@ -365,11 +365,11 @@ def _settle(i: int, cluster: Any, scratch: AssignScratch, counts: Integers32, si
 def _append(
     size: int, unit: int, options: Options, rows: Any, cluster: Any, work: Any, order: Integers, counts: Any
 ) -> None:
-    """Append the job with the least estimate, ties by row, until all are in the order.
+    """Append the job with the least estimate (ties: by row) until all are in the order.
 
     Args:
-        size: how many rows stand in ``left``, ascending; all have waiting tasks.
-        unit: of balance; ``units`` are the slots over it.
+        size: number of rows in ``left``, ascending; all have waiting tasks.
+        unit: unit of balance; ``units`` are the slots divided by it.
         options: ``literal``, of the greedy placement.
         rows: :class:`Rows`, of which ``waiting`` is read.
         cluster: :class:`Cluster`.
@@ -397,7 +397,7 @@ def _append(
                 where = x
         for x in range(size - position):
             i = left[x]
-            # estimated anew only if its bound says that it could be the best
+            # recompute the estimate only if its bound allows it to be the best
             if fresh[i] == 0 and _is_before(scratch.low[i], scratch.low_bottom[i], i, scratch, best):
                 _estimate(i, unit, options, rows, cluster, work, counts)
                 if _is_before(scratch.top[i], scratch.bottom[i], i, scratch, best):
@@ -411,9 +411,9 @@ def _append(
 
 @helper
 def _collect(n: int, last: int, rows: Any, order: Integers, scratch: AssignScratch) -> int:
-    """Put the jobs with waiting tasks into ``left``, and the others first in the order.
+    """List the jobs with waiting tasks in ``left``, the others first in the order; return how many wait.
 
-    New jobs behind row ``last`` are left out: they have no counts yet.
+    New jobs behind row ``last`` are ignored, as they have no counts yet.
     """
     size = 0
     idle = 0
@@ -433,7 +433,7 @@ def _collect(n: int, last: int, rows: Any, order: Integers, scratch: AssignScrat
 def _place_new(
     unit: int, options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Any
 ) -> None:
-    """SCTA: place each new job where the order of the jobs so far has it; together, all in one order."""
+    """SCTA: place each new job within the order of the jobs so far; ``together``: all in one order."""
     scratch = work.assigning
     if options.together:
         for i in range(n):
@@ -453,7 +453,7 @@ def _place_new(
 
 @helper
 def _balance_new(onto: bool, n: int, rows: Any, cluster: Any, work: Any, counts: Integers32) -> None:
-    """BTAwJ and BTAaJ: balance the new jobs by row, on empty sites or ``onto`` what is assigned already."""
+    """BTAwJ, BTAaJ: balance the new jobs by row, on empty sites or ``onto`` the tasks assigned already."""
     scratch = work.assigning
     for j in range(cluster.slots.shape[0]):
         scratch.load[j] = 0
@@ -472,15 +472,15 @@ def _balance_new(onto: bool, n: int, rows: Any, cluster: Any, work: Any, counts:
 def assign(
     options: Options, n: int, rows: Any, cluster: Any, work: Any, order: Integers, counts: Integers32
 ) -> None:
-    """The order and the placement that a rule of chapter 3 decides on.
+    """Compute the order and the placement of a rule of chapter 3.
 
     Args:
-        options: the rule, and what it leaves open.
+        options: the rule and its variants.
         n: jobs.
         rows: :class:`Rows`, n or more.
         cluster: :class:`Cluster`.
         work: ``placing`` and ``assigning``.
-        order: [>= n] written: the rows 0 .. n - 1, the first served first.
+        order: [>= n] written: the rows 0 .. n - 1, in the order in which they are served.
         counts: [>= n, E] written, n rows: waiting tasks of each job at each entry.
 
     Source: guan2022, sections 3.2.1 to 3.2.4. Deviations: estimates are divided by the slots (Algorithm 3,
@@ -524,7 +524,7 @@ def assign(
 
 @helper
 def _load(associated: bool, n: int, scale: int, unfinished: Integers32, cluster: Any, work: Any) -> None:
-    """Fill the network with the groups, or with each site alone and the tasks associated with it."""
+    """Load the network with the groups, or with single sites and the tasks associated with them."""
     net, scratch, slots = work.network, work.sharing, cluster.slots
     if associated:
         for j in range(slots.shape[0]):
@@ -566,7 +566,7 @@ def _split(i: int, j: int, amount: float, unfinished: Any, cluster: Any, work: A
 def _write(
     associated: bool, n: int, scale: int, unfinished: Integers32, cluster: Any, work: Any, share: Floats
 ) -> None:
-    """Write the allocation of the solved network in slots; the other entries are set."""
+    """Write the allocation of the solved network in slots; the other entries are already set."""
     width, net = cluster.sites.shape[1], work.network
     for i in range(n):
         for g in range(net.start[i], net.start[i + 1]):
@@ -583,10 +583,10 @@ def _write(
 def weighted_fair(
     associated: bool, n: int, weights: Any, unfinished: Integers32, cluster: Any, work: Any, share: Floats
 ) -> None:
-    """Shares whose aggregates, over the jobs' weights, are max-min fair.
+    """Compute shares whose aggregates, divided by the jobs' weights, are max-min fair.
 
     Args:
-        associated: tasks stay at their associated sites (ones: AMF), else run at any available one (GAMF).
+        associated: tasks run at their associated sites (with equal weights: AMF), else at any (GAMF).
         n: jobs.
         weights: [>= n] at least 0; those below 1e-9 of the largest are raised to it, and if all are 0,
             they are all 1.
@@ -625,7 +625,7 @@ def _share_each_site(n: int, unfinished: Integers32, cluster: Any, work: Any, sh
 
 @helper
 def _set_floors(associated: bool, n: int, unit: int, unfinished: Integers32, cluster: Any, work: Any) -> None:
-    """Let no job have less than what it can use of 1 / n of every site, of ``unit`` units each slot."""
+    """Guarantee each job what it can use of 1 / n of every site; 1 / n slot is ``unit`` units."""
     net, scratch, slots = work.network, work.sharing, cluster.slots
     if associated:
         for i in range(n):
@@ -641,14 +641,14 @@ def _set_floors(associated: bool, n: int, unit: int, unfinished: Integers32, clu
 
 @pure_kernel
 def fair(rule: int, n: int, unfinished: Integers32, cluster: Any, work: Any, share: Floats) -> None:
-    """The shares that a rule of chapters 4 and 5 decides on.
+    """Compute the shares of a rule of chapters 4 and 5.
 
-    Where several groups of a job have one associated site, imf and the amf rules split the job's share of
+    If several groups of a job have the same associated site, imf and the amf rules split the job's share of
     the site in proportion to the demands.
 
     Args:
         rule: index into :data:`FAIR_RULES`.
-        n: jobs; a floor is what a job can use of 1 / n of every site.
+        n: jobs; the floor of a job is the slots that it can use of 1 / n of every site.
         unfinished: [>= n, K] unfinished tasks, the demand.
         cluster: :class:`Cluster`.
         work: ``placing``, ``sharing`` and ``network``.
@@ -683,19 +683,19 @@ def fair(rule: int, n: int, unfinished: Integers32, cluster: Any, work: Any, sha
 
 @helper
 def _set_up_alone(i: int, n: int, unfinished: Integers32, cluster: Any, work: Any) -> int:
-    """Set up a job alone with 1 / n of every site, in units of 1 / n; the sum of its demand."""
+    """Set up a job alone with 1 / n of every site, in units of 1 / n; return the sum of its demand."""
     total = 0
     for k in range(unfinished.shape[1]):
         work.sharing.tasks[k] = int(unfinished[i, k]) * n
         total += work.sharing.tasks[k]
     for j in range(cluster.slots.shape[0]):
-        work.placing.room[j] = cluster.slots[j]
+        work.placing.capacity_left[j] = cluster.slots[j]
     return total
 
 
 @helper
 def _reach(i: int, n: int, unfinished: Integers32, share: Floats, cluster: Any) -> int:
-    """What a job could use of 1 / n of every site, each by itself, at open entries; in units of 1 / n."""
+    """Return what a job could use of 1 / n of each site alone, at open entries, in units of 1 / n slot."""
     width = cluster.sites.shape[1]
     reach = 0
     for j in range(cluster.slots.shape[0]):
@@ -710,10 +710,10 @@ def _reach(i: int, n: int, unfinished: Integers32, share: Floats, cluster: Any) 
 
 @pure_kernel
 def sharing_violations(n: int, unfinished: Integers32, share: Floats, cluster: Any, work: Any) -> int:
-    """How many jobs have less than they could use of an equal part of every site, alone.
+    """Count the jobs that have less than they could use alone of an equal part of every site.
 
-    Job i violates if A_i < X_i - :data:`SHARING_TOLERANCE`: A_i sums its shares, and X_i is its maximum
-    flow with capacities u_j / n, over the entries that are not closed to it.
+    The incentive of job i is violated if A_i < X_i - :data:`SHARING_TOLERANCE`. A_i is the sum of its shares,
+    and X_i its maximum flow with capacities u_j / n, over the entries that are not closed to it.
 
     Args:
         n: jobs.

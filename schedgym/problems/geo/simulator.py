@@ -1,4 +1,4 @@
-"""The simulator of GeoAssign and GeoFair: sizes of its arrays, and what of them is shown."""
+"""The simulator of GeoAssign and GeoFair: the sizes of its arrays, and its observations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schedgym.problems.geo.tokens import JOB_COLUMNS
 
 __all__ = ["GeoSimulator", "make_simulator"]
 
-#: what the observation and the state's rows have in common
+#: fields that the observation and the state's rows have in common
 JOB_ROWS = ("arrival", "remaining", "waiting", "running", "assigned", "new")
 COST, RESPONSE, FAIRNESS = (
     [metric.name for metric in PROBLEM.metrics].index(name)
@@ -93,7 +93,7 @@ class GeoSimulator(Simulator):
         arrays = self.arrays
         arrays.observation.open_site[:] = self.sites
         if self.parameters.view != "pick":
-            arrays.observation.action_mask[:] = 1  # every algorithm may always be named
+            arrays.observation.action_mask[:] = 1  # every algorithm is always feasible
         if self.source is not None:
             self.source.set_lists(arrays.jobs, slice(None))
         if arrays.constants.config["zero_copy"]:
@@ -122,7 +122,7 @@ class GeoSimulator(Simulator):
         self.instance(workload)
 
     def _instance(self, given: Workload) -> workload.Jobs:
-        """The workload's arrays, its groups numbered as the generator numbers them if it knows them all."""
+        """Convert a workload to arrays; groups are numbered as by the generator if it has them all."""
         if self.source is not None:
             with contextlib.suppress(InvalidWorkload):
                 return workload.tables(given, self.source.lists["sites"])
@@ -141,7 +141,7 @@ class GeoSimulator(Simulator):
         return workload.tables(given, lists)
 
     def draw(self, mask: npt.NDArray[np.bool_]) -> None:
-        """See :meth:`Simulator.draw`; a given workload may have had lists of sites of its own."""
+        """See :meth:`Simulator.draw`; a given workload may have replaced the lists of sites."""
         for index in self.loaded:
             if mask[index]:
                 self.source.set_lists(self.jobs, index)

@@ -1,4 +1,4 @@
-"""What networks see of jobs and sites: columns and scales; what agents score in each view."""
+"""Tokens of jobs and sites for networks: their columns and scales, and what agents score in each view."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = [
     "TOKENS",
 ]
 
-#: of a job token before its groups and sites: unfinished, waiting, running tasks, age, whether it is new;
+#: columns of a job token before its groups and sites: unfinished, waiting, running tasks, age, 1 if new;
 #: waiting tasks that may start at the open site, tasks running there
 JOB_COLUMNS = ("unfinished", "waiting", "running", "age", "new", "able here", "here")
-#: of a site token: slots, free share, waiting tasks that may run there, assigned to it, open
+#: columns of a site token: slots, free share, waiting tasks that may run there, assigned to it, open
 SITE_COLUMNS = ("slots", "free", "runnable", "assigned", "open")
 #: arrival, completion, slot; active jobs, those beyond the window, waiting tasks, clock
 GLOBAL_COLUMNS = ("arrival", "completion", "slot", "jobs", "beyond", "waiting", "clock")
@@ -43,7 +43,7 @@ def _job_columns(rows: TokenRows) -> Columns:
     jobs, sites = rows["jobs"], observation["sites"]
     count = sites.shape[1]
     features = jobs.shape[0]
-    # a token this wide tells what is assigned to each site, too
+    # a token this wide also has the tasks assigned to each site
     ordered = (features - len(JOB_COLUMNS)) % 2 == 0 and features > len(JOB_COLUMNS) + 2 * count
     unfinished, waiting, running, age, new, able, here = jobs[: len(JOB_COLUMNS)]
     groups = features - len(JOB_COLUMNS) - count * (2 if ordered else 1)

@@ -1,4 +1,4 @@
-"""Spaces of GeoAssign and GeoFair: what each view's actions and each kind of observation look like."""
+"""Spaces of GeoAssign and GeoFair: the actions of each view, and the observations of each kind."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from schedgym.spaces import observation_space
 __all__ = ["ORDER_VIEWS", "RATIO_VIEWS", "action_space", "make_spaces"]
 
 MOST_TASKS = 10**7
-#: views whose decision is an order with assigned tasks, and those whose decision are shares
+#: views that decide an order with assigned tasks, and views that decide shares
 ORDER_VIEWS = ("assignment", "priority", "rule")
 RATIO_VIEWS = ("shares", "weights", "fair-rule")
 
 
 def action_space(view: str, window: int, groups: int, choices: int) -> spaces.Box | spaces.Discrete:
-    """The action space of a view with ``window`` visible jobs, K groups, and A sites at most per group."""
+    """The action space of a view with ``window`` visible jobs, K groups, and at most A sites per group."""
     if view == "assignment":
         low = np.zeros((window, 1 + groups * choices))
         high = np.full_like(low, MOST_TASKS)

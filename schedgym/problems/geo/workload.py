@@ -60,12 +60,12 @@ MOST_SLOTS = 10**6
 
 PARETO, CONSTANT, PER_JOB = range(3)  # in the order of DURATIONS
 PARETO_SHAPE = 1.259
-PARETO_LEAST = (PARETO_SHAPE - 1.0) / PARETO_SHAPE  # of the mean: 0.4114 s of 2 s
+PARETO_LEAST = (PARETO_SHAPE - 1.0) / PARETO_SHAPE  # share of the mean: 0.4114 s of 2 s
 #: longest duration that is drawn [s] (one in 6e11), so that clocks stay below LAST_TIME
 LONGEST = 1e9
 
 #: tasks of a job: the share with one task, else a log-normal rounded up. Fitted to the 24,024 jobs of
-#: Facebook's 2010 trace that read something, by the moments of the logarithms, 1 GB of input a task
+#: Facebook's 2010 trace that read any input, by the moments of the logarithms, 1 GB of input a task
 SINGLE = 0.722
 SIZE_MU, SIZE_SIGMA = 2.859, 1.954
 
@@ -76,7 +76,7 @@ ARRIVALS, SIZES, PERMUTATIONS, ASSOCIATIONS, TIMES, WINDOWS = range(6)  # random
 
 
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
-    """What must hold between fields: jobs have tasks, tasks have distinct sites, and time stays bounded."""
+    """Check that jobs have tasks, that tasks have distinct sites, and that time stays bounded."""
     arrival, tasks = sections["jobs"]["arrival"], sections["tasks"]
     check_tasks(tasks["job"], len(arrival), prefix)
     sites, count = tasks["sites"], len(sections["cluster"]["slots"])
@@ -112,7 +112,7 @@ SCHEMA = Schema(
 def make_workload(
     arrival: npt.ArrayLike, job: npt.ArrayLike, duration: npt.ArrayLike, sites: Any, slots: npt.ArrayLike
 ) -> Workload:
-    """A checked workload.
+    """Make a checked workload.
 
     Args:
         arrival: of each job [s], not decreasing; [J].
@@ -136,12 +136,12 @@ def make_workload(
 
 # Arrays for kernels ---------------------------------------------------------------------------
 
-#: how much of its arrays a workload uses
+#: numbers of jobs, tasks and groups that a workload has in its arrays
 SIZE = record_dtype(("jobs", np.int64), ("tasks", np.int64), ("groups", np.int64))
 
 
 class Jobs(NamedTuple):
-    """The workload of an episode, as kernels take it; arrays may be longer than it.
+    """The workload of an episode, as kernels take it; arrays may be longer.
 
     Tasks are sorted by job, then group, then their order in the workload. An entry k * A + a is the a-th of
     the at most A sites of group k.
@@ -162,7 +162,7 @@ class Jobs(NamedTuple):
 
 
 def _keys(lists: Integers, count: int) -> Integers:
-    """A number per row, equal for equal rows, in lexicographic order; -1 sorts first. [rows, A] -> [rows]."""
+    """Return a number per row, in the rows' lexicographic order (-1 sorts first); [rows, A] -> [rows]."""
     keys = np.zeros(len(lists), dtype=np.int64)
     bound = 1
     for column in lists.T:
@@ -175,14 +175,14 @@ def _keys(lists: Integers, count: int) -> Integers:
 
 
 def group_lists(workload: Workload) -> Integers:
-    """The distinct lists of sites of a workload, in lexicographic order, padded with -1; [K, A]."""
+    """Return the distinct lists of sites of a workload, in lexicographic order, padded with -1; [K, A]."""
     lists: Integers = workload.tasks["sites"]
     _, first = np.unique(_keys(lists, len(workload.cluster["slots"])), return_index=True)
     return lists[first]
 
 
 def group_numbers(workload: Workload, groups: npt.ArrayLike) -> Integers | None:
-    """The row of ``groups`` that is each task's list of sites; None if a list is not among them.
+    """Return for each task the row of ``groups`` that is its list of sites; None if a list is missing.
 
     Args:
         workload: the instance.
@@ -206,7 +206,7 @@ def group_numbers(workload: Workload, groups: npt.ArrayLike) -> Integers | None:
 
 
 def index_lists(groups: npt.ArrayLike, slots: Integers) -> dict[str, Integers]:
-    """The fields of :class:`Jobs` that say where the tasks of each group may run.
+    """Return the fields of :class:`Jobs` that say where the tasks of each group may run.
 
     Args:
         groups: lists of sites, padded with -1 at the end, also rows of -1 at the end; [K, A].
@@ -218,7 +218,7 @@ def index_lists(groups: npt.ArrayLike, slots: Integers) -> dict[str, Integers]:
 
 
 def tables(workload: Workload, groups: npt.ArrayLike | None = None) -> Jobs:
-    """A workload as kernels take it, for one environment.
+    """Convert a workload to the arrays that kernels take, for one environment.
 
     Args:
         workload: a checked instance.
@@ -247,7 +247,7 @@ def tables(workload: Workload, groups: npt.ArrayLike | None = None) -> Jobs:
 
 
 def rebuild(jobs: Jobs) -> Workload:
-    """The workload of an environment's :class:`Jobs`."""
+    """Convert an environment's :class:`Jobs` to a workload."""
     count, tasks = int(jobs.size["jobs"]), int(jobs.size["tasks"])
     place = np.argsort(jobs.task_index[:tasks], kind="stable")
     job = np.repeat(np.arange(count), np.diff(jobs.task_start[: count + 1]))
@@ -257,7 +257,7 @@ def rebuild(jobs: Jobs) -> Workload:
 
 # Generator ------------------------------------------------------------------------------------
 
-#: where episodes come from, for the compiled draw
+#: inputs of the compiled draw
 ORIGIN = record_dtype(
     ("windows", np.int64),  # of a trace; 0: synthetic
     ("jobs", np.int64),  # of an episode
@@ -270,7 +270,7 @@ ORIGIN = record_dtype(
 
 
 class Origin(NamedTuple):
-    """What a draw needs to know beside seed and episode."""
+    """The inputs of a draw besides seed and episode."""
 
     constants: Annotated[Any, ORIGIN]
     arrival: Annotated[Floats, "traced"]  # of the trace's jobs [s]
@@ -280,15 +280,15 @@ class Origin(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of the draw of a job."""
+    """Scratch space of the draw of a job."""
 
     rank_tasks: Annotated[Integers, "site"]  # tasks of a rank
     rank_site: Annotated[Integers, "site"]  # site of a rank
-    next_task: Annotated[Integers, "site"]  # where the next task of a site goes
+    next_task: Annotated[Integers, "site"]  # position of the next task of a site
 
 
 class Drawing(NamedTuple):
-    """What a draw works on."""
+    """The arrays of a draw: its source, the workload that it writes, and scratch space."""
 
     source: Annotated[Origin, SHARED]
     jobs: Jobs
@@ -300,15 +300,15 @@ class Source:
 
     Args:
         parameters: of the environment.
-        trace: arrivals and numbers of tasks of the trace's jobs, by :func:`from_trace`, if they name one.
+        trace: arrivals and numbers of tasks of the trace's jobs, by :func:`from_trace`, if there is one.
 
     Attributes:
         jobs: number of jobs N of an episode.
         windows: number of whole windows of the trace; 0 for the synthetic generator.
         lists: the groups, which are the same in all episodes: group s is the window of sites
             s, s + 1, ..., s + k - 1 (mod M); K = M groups of A = k choices. Fields of :class:`Jobs`.
-        sizes: of the arrays at first: enough for every window of a trace, a guess else.
-        arrays: what the compiled draw takes.
+        sizes: initial lengths of the arrays: enough for every window of a trace, else a guess.
+        arrays: the arrays that the compiled draw takes.
     """
 
     def __init__(self, parameters: GeoParameters, trace: tuple[Floats, Integers] | None = None) -> None:
@@ -345,7 +345,7 @@ class Source:
 
 
 def rank_distribution(count: int, zipf: float) -> tuple[Floats, Integers]:
-    """Tables to draw a rank i = 0..count-1 with probability ~ (i + 1)^-zipf.
+    """Make tables to draw a rank i = 0..count-1 with probability ~ (i + 1)^-zipf.
 
     Returns:
         the distribution function [count], and where to start searching it for each of the equal parts of
@@ -360,7 +360,7 @@ def rank_distribution(count: int, zipf: float) -> tuple[Floats, Integers]:
 
 
 def make_source(parameters: GeoParameters) -> Source:
-    """The source that an environment's parameters name; reads the trace's file, if any."""
+    """Make the source that an environment's parameters name; read the trace's file, if any."""
     if parameters.trace is None:
         return Source(parameters)
     from schedgym.traces import read_trace
@@ -369,7 +369,7 @@ def make_source(parameters: GeoParameters) -> Source:
 
 
 def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Integers]:
-    """Arrivals [s] and numbers of tasks of a trace's jobs that have map tasks (1 GB of input each).
+    """Return arrivals [s] and numbers of tasks of a trace's jobs that have map tasks (1 GB of input each).
 
     Raises:
         InvalidParameter: when the trace has tasks instead of jobs.
@@ -392,7 +392,7 @@ def generate(seed: int, episode: int, source: Source) -> Workload:
 
 @helper
 def draw_rank(state: np.uint64, levels: Any, guide: Any) -> tuple[np.uint64, int]:
-    """The next state and a rank: the first whose level exceeds a uniform number (Chen and Asau 1974)."""
+    """Return the next state and a rank: the first with a level above a uniform number (Chen, Asau 1974)."""
     state, u = uniform(state)
     rank = guide[int(u * guide.shape[0])]
     while levels[rank] <= u:
@@ -402,14 +402,14 @@ def draw_rank(state: np.uint64, levels: Any, guide: Any) -> tuple[np.uint64, int
 
 @helper
 def draw_duration(state: np.uint64, mean: float, longest: float) -> tuple[np.uint64, float]:
-    """The next state and a Pareto duration with this mean, at most ``longest`` [s]."""
+    """Return the next state and a Pareto duration with this mean, at most ``longest`` [s]."""
     state, x = exponential(state)
     return state, min(PARETO_LEAST * mean * math.exp(x / PARETO_SHAPE), longest)
 
 
 @helper
 def draw_size(state: np.uint64, most: int) -> tuple[np.uint64, int]:
-    """The next state and a number of tasks from 1 to ``most``."""
+    """Return the next state and a number of tasks from 1 to ``most``."""
     state, u = uniform(state)
     if u < SINGLE:
         return state, 1
@@ -419,7 +419,7 @@ def draw_size(state: np.uint64, most: int) -> tuple[np.uint64, int]:
 
 @helper
 def draw_jobs(env: Drawing, seed: np.uint64, episode: int) -> int:
-    """Draw arrivals and numbers of tasks; returns how many tasks there are in all."""
+    """Draw arrivals and numbers of tasks; return the total number of tasks."""
     jobs, constants = env.jobs, env.source.constants
     windows = constants.windows
     first = 0
@@ -449,7 +449,7 @@ def draw_jobs(env: Drawing, seed: np.uint64, episode: int) -> int:
 
 @helper
 def draw_sites(env: Drawing, seed: np.uint64, episode: int, i: int) -> None:
-    """Draw how many tasks of a job have each rank, which site that is, and give the sites' tasks places."""
+    """Draw a job's number of tasks per rank and the site of each rank; set the positions of their tasks."""
     jobs, source, scratch = env.jobs, env.source, env.scratch
     sites = jobs.slots.shape[0]
     for s in range(sites):
@@ -478,9 +478,9 @@ def draw_sites(env: Drawing, seed: np.uint64, episode: int, i: int) -> None:
 def draw_tasks(env: Drawing, seed: np.uint64, episode: int, i: int, work: float) -> float:
     """Draw a job's tasks; returns ``work`` with theirs added.
 
-    Task x draws its rank, once more, and its duration as the x-th of the job's own streams. So a change of
-    skew or choices leaves all durations (and with them the scaled arrivals) as they were, one of durations
-    the sites, and one of the most tasks of a job all jobs that it does not cut.
+    Task x takes the x-th draws of rank (drawn a second time) and duration of the job's own streams. So
+    another skew or number of choices keeps all durations (and with them the scaled arrivals), other durations
+    keep the sites, and another limit of a job's tasks keeps all jobs that it does not cut.
     """
     jobs, source, scratch = env.jobs, env.source, env.scratch
     mean, longest = source.constants.mean_duration, source.constants.longest
@@ -506,7 +506,7 @@ def draw_tasks(env: Drawing, seed: np.uint64, episode: int, i: int, work: float)
 
 @helper
 def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
-    """Draw the workload of (seed, episode); returns its number of tasks, of which arrays may have too few."""
+    """Draw the workload of (seed, episode); return its number of tasks, which may exceed the arrays."""
     jobs, constants = env.jobs, env.source.constants
     tasks = draw_jobs(env, seed, episode)
     if tasks > jobs.duration.shape[0]:
@@ -541,9 +541,9 @@ TOYS: dict[str, tuple[list[tuple[float, list[tuple[int, float, tuple[int, ...]]]
     "short-first": ([(0, [(3, 1, (0,))]), (0, [(1, 1, (0,))])], [1], 2.5),
     # the tasks are associated with one site, and half of them must move
     "spread": ([(0, [(4, 1, (0, 1))])], [2, 2], 1.0),
-    # the first job must leave its associated site to the second, which has no other
+    # the first job must leave its associated site to the second, which can use no other
     "step-aside": ([(0, [(2, 3, (0, 1))]), (0, [(2, 3, (0,))])], [2, 2], 3.0),
-    # sites take tasks by their slots: two at the small one, four at the large one
+    # sites take tasks in proportion to their slots: two at the small one, four at the large one
     "in-proportion": ([(0, [(6, 1, (0, 1))])], [1, 2], 2.0),
     # Table 3.1 of the thesis
     "table-3.1": ([(0, [(8, 1, (0, 1))]), (1, [(15, 1, (0, 1, 2))]), (2, [(6, 1, (1, 2))])], [1] * 3, 17 / 3),
@@ -551,7 +551,7 @@ TOYS: dict[str, tuple[list[tuple[float, list[tuple[int, float, tuple[int, ...]]]
 
 
 def toy(name: str) -> tuple[Workload, float]:
-    """The toy instance ``name`` and its optimal mean response [s]."""
+    """Return the toy instance ``name`` and its optimal mean response [s]."""
     jobs, slots, optimum = TOYS[name]
     rows = [
         (i, duration, sites)

@@ -1,4 +1,4 @@
-"""What ``schedgym bench`` measures of ParallelJCT."""
+"""The cases that ``schedgym bench`` measures for ParallelJCT."""
 
 from __future__ import annotations
 

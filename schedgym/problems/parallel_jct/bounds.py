@@ -1,7 +1,7 @@
 """Lower bounds on the average time in the system of any ParallelJCT schedule.
 
 Three bounds: each job alone in the empty data centre, all jobs on one machine as fast as all servers together
-(shortest remaining work first), and a mixture of both. All of them are cut off where the episode is.
+(shortest remaining work first), and a mixture of both. All of them count time up to the end of the episode.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ I8 = npt.NDArray[np.int64]
 
 INSTANT = 1e-9  # events closer than this, times max(1, t), are one
 PRICE_STEPS = 40  # of the ascent of the servers' prices
-PRICE_STEP = 0.5  # of the first of them, in nats for a server with twice the mean load
+PRICE_STEP = 0.5  # size of the first of them, in nats for a server with twice the mean load
 MOST_PROGRAMS = 2000  # linear programs (some 5 ms each); further jobs have the time of their longest task
-MOST_PAIRS = 2 * 10**8  # of tasks and servers that all these steps look at
+MOST_PAIRS = 2 * 10**8  # pairs of task and server that all these steps look at
 RATE_ROUNDING = 1e-6  # relative, of the largest rate of a job (a linear program)
 STEP = 4.0  # of the first change of the weights, in nats for a difference as large as the best term
 MOST_STEPS, LEAST_STEPS = 100, 20
@@ -41,11 +41,11 @@ MOST_VISITS = 10**7  # steps times jobs, beyond the least number of steps
 
 
 def lower_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
-    """A lower bound [s] on the average time in the system, up to rounding: the largest of the three.
+    """Return a lower bound [s] on the average time in the system, up to rounding: the largest of the three.
 
     Of ``parameters`` (default: the environment's own) only ``drc`` and ``max_time`` count: policies may act
-    at other times than ``rounds`` says. Events within 1e-9 max(1, t) are one, so that tasks may complete that
-    much too early, and twice that much before a tick: by so much the bound is lowered.
+    at other times than ``rounds`` says. Events within 1e-9 max(1, t) are one, so tasks may complete too early
+    by that much, and by twice that much before a tick; the bound is lowered accordingly.
     """
     needs = _needs(workload, parameters)
     alone = _alone(needs)
@@ -58,14 +58,14 @@ def lower_bound(workload: Workload, parameters: ParallelJCTParameters | None = N
 
 
 def job_bounds(workload: Workload, parameters: ParallelJCTParameters | None = None) -> F8:
-    """The least time [s] that each job takes, even if alone in the data centre, up to the end; [jobs].
+    """Return the least time [s] of each job alone in the data centre, at most up to the end; [jobs].
 
-    The larger of the optimum of the relaxation SJS-Relax-LP and the time of its longest task, under the
-    largest energy cap that the job can have. Without DRC a job's vCPU on the servers of a group are at most
-    the group's share of its capacity. With DRC that goes for the base vCPU only: in all a job has at most the
-    capacity of each server, so that no other rows are left (with them the bound is beaten). Where servers'
-    capacities are no limits (``server_caps`` false) its base vCPU may exceed them: then it has, with DRC, at
-    most the larger of the capacity and the least limit of the server's groups.
+    It is the larger of the optimum of the relaxation SJS-Relax-LP and the time of the job's longest task,
+    under the largest energy cap that the job can have. Without DRC a job's vCPU on the servers of a group are
+    at most the group's share of its capacity. With DRC this holds for the base vCPU only; the total is
+    limited by each server's capacity alone, so the program has no rows for groups (with them, schedules beat
+    the bound). If servers' capacities are not limits (``server_caps`` false), base vCPU may exceed them: then
+    a job has, with DRC, at most the larger of the capacity and the least limit of the server's groups.
     """
     needs = _needs(workload, parameters)
     times = np.zeros(needs.jobs)
@@ -74,48 +74,48 @@ def job_bounds(workload: Workload, parameters: ParallelJCTParameters | None = No
 
 
 def pooled_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
-    """Average time [s] of preemptive shortest remaining work first on one machine, for all servers.
+    """Return the average time [s] of preemptive shortest remaining work first on one pooled machine.
 
     Let u_j >= 0 be prices of the servers' vCPU with sum u_j C_j = 1, e_x the least price u_j Leq_xj at which
     task x can run to its end, and V_i the sum of the e_x of job i. In a schedule let task x have rho_x(t)
-    vCPU on its server j, and call e_x / Leq_xj rho_x(t) <= u_j rho_x(t) its progress. All progress together
-    is at most sum u_j C_j = 1 at any time, and that of job i amounts to V_i by the time it completes. So one
-    machine of speed 1, where the jobs are V_i long, can complete each job as early; and at all times shortest
-    remaining work first has completed the most jobs (Schrage 1968), so that it also has the least time in
-    the system up to any instant.
+    vCPU on its server j, and call e_x / Leq_xj rho_x(t) <= u_j rho_x(t) its progress. The total progress is
+    at most sum u_j C_j = 1 at any time, and that of job i amounts to V_i by the time it completes. So one
+    machine of speed 1, where the jobs have lengths V_i, can complete each job as early; and at all times
+    shortest remaining work first has completed the most jobs (Schrage 1968), so that it also has the least
+    time in the system up to any instant.
 
-    Any prices give a bound. The same price everywhere makes V_i the least energy over the capacity of all
-    servers; an ascent finds others where these are scarce. Pairs of task and server that the energy cap
-    forbids do not count. 0 where servers' capacities are no limits.
+    Any prices give a bound. Equal prices make V_i the least energy over the capacity of all servers; an
+    ascent finds better ones if some servers are scarcer than others. Pairs of task and server that the energy
+    cap forbids are excluded. The bound is 0 if servers' capacities are not limits.
     """
     needs = _needs(workload, parameters)
     return _pooled(needs, _price(needs)) / needs.jobs if needs.pooled else 0.0
 
 
 def mixed_bound(workload: Workload, parameters: ParallelJCTParameters | None = None) -> float:
-    """A lower bound [s] on the average time that mixes the jobs alone with the machine for all servers.
+    """Return a lower bound [s] on the average time that mixes :func:`job_bounds` and :func:`pooled_bound`.
 
     With the progress, e and V of :func:`pooled_bound`, let M_i be the mean time at which job i progresses,
     and r_i, C_i its arrival and completion. For every schedule:
 
     1. C_i >= r_i + L_i, L_i of :func:`job_bounds`.
     2. C_i >= M_i + h_i. Task x progresses at most at rate e_x / d_x, where d_x is its least time alone, and
-       all tasks of the job at R_i in all: the largest sum of u_j times the vCPU that a job of that many tasks
-       can have. So at C_i - s at least V_i - min(sum e_x min(1, s / d_x), R_i s) is left; and C_i - M_i is
-       the integral of what is left over s, divided by V_i. h_i is that integral of the lower limit.
+       all tasks of the job together at most at R_i: the largest sum of u_j times the vCPU that a job of that
+       many tasks can have. So at C_i - s at least V_i - min(sum e_x min(1, s / d_x), R_i s) is left; and
+       C_i - M_i is the integral over s of the rest, divided by V_i. h_i is that integral for this least rest.
     3. For weights w_i >= 0 the sum of w_i M_i is at least its minimum over preemptive schedules of one
        machine of speed 1, where serving the largest w_i / V_i first is optimal (by exchange of two slices).
 
-    An episode that ends at T charges min(C_i, T). Let what is left then be done at T, which changes M_i to
-    m_i. Then 3 holds for m_i, with dates after T counted as T. As min(C_i, T) >= min(m_i + h_i, T), which is
+    An episode that ends at T charges min(C_i, T). Let the rest be done at T, which changes M_i to m_i.
+    Then 3 holds for m_i, with dates after T counted as T. As min(C_i, T) >= min(m_i + h_i, T), which is
     concave in m_i, it is at least the chord over r_i <= m_i <= T: r_i + h_i + s_i (m_i - r_i) with
     s_i = 1 - h_i / (T - r_i), or T if h_i is larger than T - r_i.
 
     Hence for weights 0 <= w_i <= 1 the sum of min(C_i, T) is at least that of (1 - w_i) min(r_i + L_i, T) +
     w_i (r_i + h_i - s_i r_i), plus the minimum of 3 with the weights w_i s_i. It is concave in the weights;
-    multiplicative steps along its supergradient improve them, and the best value counts.
+    multiplicative steps along its supergradient improve them, and the best value is returned.
 
-    0 where servers' capacities are no limits.
+    The bound is 0 if servers' capacities are not limits.
     """
     needs = _needs(workload, parameters)
     if not needs.pooled:
@@ -124,7 +124,7 @@ def mixed_bound(workload: Workload, parameters: ParallelJCTParameters | None = N
 
 
 class _Needs(NamedTuple):
-    """What the jobs need that arrive before the end. J jobs, Q tasks, M servers, R rows."""
+    """The needs of the jobs that arrive before the end. J jobs, Q tasks, M servers, R rows."""
 
     jobs: int  # of the workload
     arrival: F8  # [J] [s] after the first
@@ -132,14 +132,14 @@ class _Needs(NamedTuple):
     first_task: I8  # [J + 1]
     load: F8  # [Q]
     efficiency: F8  # [Q, M]
-    energy_cap: F8  # [J] the largest
+    energy_cap: F8  # [J] largest cap that the job can have
     ceiling: F8  # [Q] the most energy that the cap leaves for a task
     matrix: I1  # [R, M] rows that limit the vCPU that a job has at any time
     limits: F8  # [R] vCPU
-    room: F8  # [M] the least of them for each server
+    least_limit: F8  # [M] least of them over the rows of each server
     longest: F8  # [Q] least time of a task alone [s]
     cpu: F8  # [M]
-    pooled: bool  # whether the servers' capacities limit all jobs together
+    pooled: bool  # True if the servers' capacities limit all jobs together
 
 
 def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Needs:
@@ -152,19 +152,19 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
     cap = np.maximum(ratio * own.total_load, own.least_energy)[:jobs]
     spare = cap * (1.0 + 2.0 * ENERGY_SLACK) - own.least_energy[:jobs]
     matrix, limits = own.matrix, group_limits(own.matrix, own.share, own.cpu)
-    room = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
+    least_limit = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
     caps = bool(workload.cluster.get("server_caps", True))
     if parameters.drc:
-        limits = room = np.array(own.cpu) if caps else np.maximum(own.cpu, room)
-        matrix = np.eye(len(room), dtype=np.int8)
+        limits = least_limit = np.array(own.cpu) if caps else np.maximum(own.cpu, least_limit)
+        matrix = np.eye(len(limits), dtype=np.int8)
     # copies, since kernels are compiled anew for read-only arrays
     load, efficiency = np.array(own.load[:tasks]), np.array(own.efficiency[:tasks])
     ceiling = np.repeat(spare, np.diff(first)) + load / efficiency.max(axis=1)
     leq = load[:, None] / efficiency
-    longest = np.where(leq <= ceiling[:, None], leq / room, math.inf).min(axis=1)
+    longest = np.where(leq <= ceiling[:, None], leq / least_limit, math.inf).min(axis=1)
     return _Needs(
         jobs=len(own.arrival),
-        arrival=own.arrival[:jobs] - own.arrival[0],  # a late origin would cost digits
+        arrival=own.arrival[:jobs] - own.arrival[0],  # a large origin would lose digits
         horizon=parameters.max_time - own.arrival[:jobs],
         first_task=np.array(first),
         load=load,
@@ -173,7 +173,7 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
         ceiling=ceiling,
         matrix=matrix,
         limits=limits,
-        room=room,
+        least_limit=least_limit,
         longest=longest,
         cpu=np.array(own.cpu),
         pooled=caps,
@@ -181,7 +181,7 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
 
 
 def _alone(needs: _Needs) -> F8:
-    """The least time in the system of each job, up to the end of the episode [J]."""
+    """Return the least time in the system of each job, up to the end of the episode [J]."""
     jobs, first = len(needs.arrival), needs.first_task
     times, most = np.zeros(jobs), np.zeros(jobs)
     for i in range(jobs):
@@ -189,7 +189,7 @@ def _alone(needs: _Needs) -> F8:
         times[i] = float(needs.longest[a:b].max()) * (1.0 - ROUNDING)
         leq = needs.load[a:b, None] / needs.efficiency[a:b]
         most[i] = _spread(leq, needs.matrix, needs.limits, float(needs.energy_cap[i]))
-    # the linear program where it may say most, and only where it may say more
+    # linear programs first for the jobs whose times they may raise most, and only if they may
     gain = np.minimum(most, needs.horizon) - times
     for i in np.argsort(-gain, kind="stable")[:MOST_PROGRAMS].tolist():
         if gain[i] > 0.0:
@@ -200,7 +200,7 @@ def _alone(needs: _Needs) -> F8:
 
 
 def _spread(leq: F8, matrix: I1, limits: F8, energy_cap: float) -> float:
-    """An upper bound [s] on the relaxation: every task in equal parts on a few of its best servers."""
+    """Return an upper bound [s] on the relaxation: every task in equal parts on a few of its best servers."""
     order = np.sort(leq, axis=1)
     best = math.inf
     for count in (1, 2, 4, 8, 16):
@@ -212,7 +212,7 @@ def _spread(leq: F8, matrix: I1, limits: F8, energy_cap: float) -> float:
 
 
 class _Priced(NamedTuple):
-    """The jobs on the machine of speed 1. J jobs, Q tasks."""
+    """The jobs on the machine of speed 1, as in :func:`mixed_bound`. J jobs."""
 
     length: F8  # [J] V [s]
     tail: F8  # [J] h [s]
@@ -230,7 +230,7 @@ def _price(needs: _Needs) -> _Priced:
         return _Priced(length, tail)
     np.add.reduceat(least, needs.first_task[:-1], out=length)
     price = budget / needs.cpu
-    largest = np.concatenate([[0.0], np.cumsum(np.sort(price * needs.room)[::-1])])
+    largest = np.concatenate([[0.0], np.cumsum(np.sort(price * needs.least_limit)[::-1])])
     rate = largest[np.minimum(np.diff(needs.first_task), servers)]
     solved = linprog(-price, A_ub=needs.matrix, b_ub=needs.limits, method="highs")
     if solved.status == 0:
@@ -261,8 +261,8 @@ def _raise_prices(
 ) -> None:
     """Raise the sum over tasks of their least price u_j Leq_xj, by multiplicative steps; see :class:`_Needs`.
 
-    ``budget`` [M], u_j C_j with sum 1, is where to begin, and becomes the best found; ``least`` [Q] becomes
-    the least price of each task under it. ``trial`` and ``used`` [M] are work space.
+    ``budget`` [M], u_j C_j with sum 1, is the starting point, and is replaced by the best one found; each
+    task's least price under it is written to ``least`` [Q]. ``trial`` and ``used`` [M] are scratch space.
     """
     servers = cpu.shape[0]
     best = 0.0
@@ -298,12 +298,12 @@ def _raise_prices(
 
 @kernel
 def _ascend(arrival: F8, alone: F8, length: F8, tail: F8, horizon: F8, until: float, steps: int) -> float:
-    """The sum over jobs of :func:`mixed_bound`, less the arrivals, after so many steps.
+    """Return the sum over jobs of :func:`mixed_bound`, minus the arrivals, after ``steps`` steps.
 
-    There, the jobs' ``arrival`` is r, ``alone`` L, ``length`` V, ``tail`` h, ``horizon`` T - r, ``until`` T.
+    In its terms ``arrival`` is r, ``alone`` L, ``length`` V, ``tail`` h, ``horizon`` T - r, and ``until`` T.
     """
     jobs = arrival.shape[0]
-    weight = np.ones(jobs)  # at first the machine alone counts
+    weight = np.ones(jobs)  # at first only the machine counts
     key = np.empty(jobs)
     end = np.empty(jobs)
     mean = np.empty(jobs)

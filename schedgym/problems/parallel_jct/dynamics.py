@@ -1,11 +1,11 @@
 """State and compiled dynamics of ParallelJCT, for one environment.
 
-Between events the running tasks work; an event is an arrival, the completion of a task, or a tick. A round
-is a run of decisions at one instant: each launches a job or ends the round. Waiting jobs are rows in order
-of arrival (equals by index). Running tasks are rows in order of launch, then task.
+Between events the running tasks do their work; an event is an arrival, the completion of a task, or a tick. A
+round is a sequence of decisions at one instant: each launches a job or ends the round. Waiting jobs are rows
+in order of arrival (ties: by index). Running tasks are rows in order of launch, then task.
 
 Each view turns actions into a decision (``scalars.decision``) about the job in row ``scalars.row``, with a
-server and vCPU for each of its tasks; :func:`advance` carries it out, and lets time pass until the next one.
+server and vCPU for each of its tasks; :func:`advance` carries it out, and advances time to the next decision.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ MOVE_FEATURES = len(MOVE_COLUMNS)
 
 PLAN, PICK, PLACE, SEARCH = range(4)  # views, in the order of the descriptor
 ON_TICKS, ON_EVENTS, ON_ALL = range(3)  # rounds, in the order of the descriptor
-#: what was decided: nothing yet (a job is being planned), end the round, launch the job, its planning failed
+#: decisions: none yet (a job is being planned), end the round, launch the job, its planning failed
 OPEN, END, LAUNCH, FAIL = range(4)
 
-ROUNDING = 1e-9  # by which given vCPU may exceed a limit
+ROUNDING = 1e-9  # share by which given vCPU may exceed a limit
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),
@@ -83,9 +83,9 @@ SCALARS = record_dtype(
     ("was_arrival", np.bool_),
     ("was_completion", np.bool_),
     ("was_tick", np.bool_),
-    ("all_alive", np.bool_),  # whether all groups have something available
+    ("all_alive", np.bool_),  # whether all groups have vCPU available
     ("deciding", np.bool_),  # whether a round is open
-    ("acted", np.bool_),  # whether anything was decided in this episode
+    ("acted", np.bool_),  # whether any decision was made in this episode
     ("finished", np.bool_),
     ("truncated", np.bool_),
     ("decision", np.int64),
@@ -97,7 +97,7 @@ SCALARS = record_dtype(
     ("jct", np.float64),  # of these tasks
     ("held", np.int64),  # waiting rows whose tasks are in the observation
     ("task_end", np.int64),  # first free row of the observation's tasks
-    ("told", np.int64),  # open_row of the last observation
+    ("told", np.int64),  # ``open_row`` at the last observation
     ("shown", np.int64),  # waiting rows that the last observation filled
     ("shown_running", np.int64),
     ("failures", np.int64),
@@ -126,7 +126,7 @@ RUNNING = record_dtype(
     ("task", np.int64),
     ("job", np.int64),
     ("server", np.int64),
-    ("piece", np.int64),  # row of the log that goes on, or -1
+    ("piece", np.int64),  # its current row of the log, or -1
     ("leq", np.float64),
     ("remaining", np.float64),
     ("vcpu", np.float64),  # reserved; a record cannot have a field "base"
@@ -136,35 +136,35 @@ RUNNING = record_dtype(
 
 
 class Constants(NamedTuple):
-    """What stays the same for the life of a simulator."""
+    """Constants of a simulator: its configuration."""
 
     config: Annotated[Any, CONFIG]
 
 
 class State(NamedTuple):
-    """Everything that changes in an episode, but for the plan."""
+    """The variables of an episode, except for the plan, the schedule and the log."""
 
     scalars: Annotated[Any, SCALARS]
     running: Annotated[Any, RUNNING, "task"]
     queue: Annotated[Integers32, "job"]  # waiting jobs
-    first_row: Annotated[Integers32, "job"]  # of each waiting row: where its tasks are in the observation
-    failed: Annotated[Bytes, "job"]  # by job: in this round
+    first_row: Annotated[Integers32, "job"]  # of each waiting row: first row of its tasks in the observation
+    failed: Annotated[Bytes, "job"]  # by job: 1 if its planning failed in this round
     round: Annotated[Integers32, "job"]  # by job: rounds it has waited in
     energy_cap: Annotated[Floats, "job"]  # by job: E_MAX in this round
-    unfinished: Annotated[Integers32, "job"]  # by job: tasks
-    reserved: Annotated[Floats, "server"]  # base of all tasks
-    weight: Annotated[Floats, "server"]  # leq of all tasks
+    unfinished: Annotated[Integers32, "job"]  # by job: number of tasks
+    reserved: Annotated[Floats, "server"]  # sum of the tasks' base vCPU
+    weight: Annotated[Floats, "server"]  # sum of the tasks' leq
     available: Annotated[Floats, "server"]
     limits: Annotated[Floats, "group"]
-    alive: Annotated[Bytes, "server"]  # whether all groups of the server have something available
+    alive: Annotated[Bytes, "server"]  # whether all groups of the server have vCPU available
 
 
 class Plan(NamedTuple):
-    """The job that is decided on, task by task."""
+    """The job that is being planned, task by task."""
 
     placement: Annotated[Integers32, "planned"]
     vcpu: Annotated[Floats, "planned"]
-    least: Annotated[Floats, "planned"]  # view place: least energy on servers with something available
+    least: Annotated[Floats, "planned"]  # view place: least energy on servers with vCPU available
     rest: Annotated[Floats, "planned+1"]  # their sum from a task on
     placed: Annotated[Integers, "group"]  # tasks in each group
     group_load: Annotated[Floats, "group"]
@@ -172,7 +172,7 @@ class Plan(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """Buffers that the kernel writes; those of the other kind have length 0."""
+    """Observation buffers that the kernel writes; those of the other kind of observation have length 0."""
 
     # shown in exact units, in every view
     clock: Annotated[Floats, 1]
@@ -214,7 +214,7 @@ class Observation(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """What a step works on."""
+    """All arrays of one environment: constants, workload, state, plan, observation and scratch space."""
 
     constants: Annotated[Constants, SHARED]
     action_space: Annotated[ActionSpace, SHARED]
@@ -229,7 +229,7 @@ class Environment(NamedTuple):
     scratch: Annotated[PlanScratch, SCRATCH, Renamed(task="planned")]
 
 
-#: what an observation tells of a task of a waiting job
+#: the values of a waiting job's task in an observation
 TASK = ("load", "efficiency")
 reset = resetter(SCALARS, without=("shown", "shown_running"))
 show_task, move_task = copier(Jobs, Observation, only=TASK), copier(Observation, only=TASK)
@@ -246,19 +246,19 @@ clear_running = clearer(Observation, only=tuple(n for n in Observation._fields i
 
 @helper
 def same_instant(a: float, b: float) -> Any:
-    """Whether an event at a happens at b."""
+    """Return True if an event at time a counts as one at time b [s]."""
     return abs(a - b) <= INSTANT * max(1.0, abs(b))
 
 
 @helper
 def tasks_of(env: Environment, job: int) -> int:
-    """Number of tasks of a job."""
+    """Return the number of tasks of a job."""
     return env.jobs.first_task[job + 1] - env.jobs.first_task[job]
 
 
 @helper
 def job_of(env: Environment, job: int) -> Job:
-    """A job as the planners take it, on what is available now."""
+    """Return a job as planners take it, with the limits that are available now."""
     jobs, state = env.jobs, env.state
     return Job(
         jobs.first_task[job],
@@ -276,7 +276,7 @@ def job_of(env: Environment, job: int) -> Job:
 
 @helper
 def recount(env: Environment) -> None:
-    """What is reserved on each server, and so available to a job, on it and in each group."""
+    """Sum up the vCPU reserved on each server, and so those available to a job there and in each group."""
     s, state, jobs, membership = env.state.scalars, env.state, env.jobs, env.membership
     servers = jobs.cpu.shape[0]
     for j in range(servers):
@@ -303,7 +303,7 @@ def recount(env: Environment) -> None:
 
 @helper
 def distribute(env: Environment) -> None:
-    """DRC: what nobody has reserved on a server goes to its tasks in proportion to their equivalent loads.
+    """Apply DRC: a server's unreserved vCPU go to its tasks in proportion to their equivalent loads.
 
     A task whose vCPU change begins a new row of the log. Call :func:`recount` before.
     """
@@ -331,7 +331,7 @@ def distribute(env: Environment) -> None:
 
 @helper
 def work_until(env: Environment, now: float) -> None:
-    """Let the running tasks work until an instant; what passes for the jobs in the system is charged."""
+    """Let the running tasks work until time ``now`` [s]; charge the time to the jobs in the system."""
     s = env.state.scalars
     passed = now - s.clock
     if passed <= 0.0:
@@ -346,7 +346,7 @@ def work_until(env: Environment, now: float) -> None:
 
 @helper
 def complete_tasks(env: Environment) -> Any:
-    """Remove the running tasks whose end has come; whether there are any."""
+    """Remove the running tasks that end now; return True if there are any."""
     s, state, schedule = env.state.scalars, env.state, env.schedule
     kept = 0
     for q in range(s.running):
@@ -368,7 +368,7 @@ def complete_tasks(env: Environment) -> Any:
 
 @helper
 def launch(env: Environment) -> None:
-    """Put the job in row ``scalars.row`` to work as planned."""
+    """Start the tasks of the job in row ``scalars.row`` as planned."""
     s, state, jobs, plan = env.state.scalars, env.state, env.jobs, env.plan
     job = state.queue[s.row]
     first, count = jobs.first_task[job], tasks_of(env, job)
@@ -403,7 +403,7 @@ def launch(env: Environment) -> None:
 
 @helper
 def has_candidate(env: Environment) -> Any:
-    """Whether a visible waiting job may still be launched in this round."""
+    """Return True if a visible waiting job may still be launched in this round."""
     for r in range(min(env.state.scalars.waiting, env.constants.config.window)):
         if not env.state.failed[env.state.queue[r]]:
             return True
@@ -412,7 +412,7 @@ def has_candidate(env: Environment) -> Any:
 
 @helper
 def open_round(env: Environment) -> Any:
-    """Draw the energy caps of a round; whether there is anything to decide."""
+    """Draw the energy caps of a round; return True if there is a decision to make."""
     s, state = env.state.scalars, env.state
     s.rounds += 1
     for r in range(s.waiting):
@@ -427,7 +427,7 @@ def open_round(env: Environment) -> Any:
 
 @helper
 def skip_ticks(env: Environment) -> None:
-    """Pass over the ticks before the clock, which nobody waited for."""
+    """Skip the ticks before the clock, at which no job was waiting."""
     s, tick = env.state.scalars, env.constants.config.tick
     if s.ticks * tick < s.clock:
         s.ticks = int(math.floor(s.clock / tick)) - 1
@@ -437,7 +437,7 @@ def skip_ticks(env: Environment) -> None:
 
 @helper
 def next_event(env: Environment) -> float:
-    """The next instant at which something happens; an arrival or a tick draws the ends of tasks to itself."""
+    """Return the time of the next event; ends of tasks close to an arrival or a tick count as at its time."""
     s = env.state.scalars
     exact = math.inf
     if s.arrived < env.jobs.size.jobs:
@@ -452,7 +452,7 @@ def next_event(env: Environment) -> float:
 
 @helper
 def process_events(env: Environment, now: float) -> None:
-    """Let the events of an instant happen: arrivals, completions of tasks, a tick."""
+    """Process the events of an instant: arrivals, completions of tasks, a tick."""
     s, state = env.state.scalars, env.state
     work_until(env, now)
     s.clock = now
@@ -474,7 +474,7 @@ def process_events(env: Environment, now: float) -> None:
 
 @helper
 def cut_off(env: Environment) -> None:
-    """End the episode at its longest time."""
+    """End the episode at ``max_time``."""
     s = env.state.scalars
     work_until(env, env.constants.config.max_time)
     skip_ticks(env)
@@ -487,7 +487,7 @@ def cut_off(env: Environment) -> None:
 
 @helper
 def is_due(env: Environment) -> Any:
-    """Whether the events of this instant open a round."""
+    """Return True if the events of this instant open a round."""
     s, rounds = env.state.scalars, env.constants.config.rounds
     due = s.was_tick
     if rounds != ON_TICKS:
@@ -497,10 +497,10 @@ def is_due(env: Environment) -> Any:
 
 @helper
 def run_on(env: Environment, changed: bool) -> None:
-    """Let time pass until a decision is due, the episode ends, or the log is short of rows.
+    """Advance time until a decision is due, the episode ends, or the log is short of rows.
 
-    ``changed``: whether tasks were launched or completed since the shares of DRC were computed; what is
-    reserved has been counted again.
+    ``changed``: True if tasks were launched or completed since the shares of DRC were computed; the reserved
+    vCPU have been summed up since.
     """
     s, log = env.state.scalars, env.log
     s.deciding = False
@@ -526,7 +526,7 @@ def run_on(env: Environment, changed: bool) -> None:
 
 @helper
 def carry_out(env: Environment) -> Any:
-    """Carry out the decision; whether the round is over."""
+    """Carry out the decision; return True if the round is over."""
     s = env.state.scalars
     if s.decision == LAUNCH:
         launch(env)
@@ -541,7 +541,7 @@ def carry_out(env: Environment) -> Any:
 
 @helper
 def settle(env: Environment) -> None:
-    """Write the reward and the ends, once something was decided: what passed before is charged with it."""
+    """Write reward and end of episode; time before the first decision is charged with that decision."""
     s, result = env.state.scalars, env.exchange.result
     env.schedule.end.clock = s.clock
     if s.acted:
@@ -553,10 +553,10 @@ def settle(env: Environment) -> None:
 
 @helper
 def advance(env: Environment) -> None:
-    """Carry out the decision, and let time pass until the next one."""
+    """Carry out the decision, and advance time to the next one."""
     s, result = env.state.scalars, env.exchange.result
     runs = True
-    if result.short:  # there are more rows of the log now
+    if result.short:  # the log has been enlarged
         result.short = False
     else:
         s.acted = True
@@ -588,7 +588,7 @@ def begin(env: Environment) -> None:
         schedule.completed[task] = False
     s.reward_scale = 1.0 / env.jobs.size.jobs
     if env.constants.config.normalize:
-        s.reward_scale = s.capacity / alone  # over the jobs' mean time with all servers to themselves
+        s.reward_scale = s.capacity / alone  # per job, over their mean time if each had all servers
     s.open_row = -1
     s.told = -1
     env.log.size.rows = 0
@@ -602,16 +602,16 @@ def begin(env: Environment) -> None:
 
 @helper
 def may_launch(env: Environment, r: int) -> Any:
-    """Whether row r is a visible waiting job that has not failed in this round."""
+    """Return True if row r is a visible waiting job that has not failed in this round."""
     s = env.state.scalars
     if not s.deciding or r < 0 or r >= min(s.waiting, env.constants.config.window):
-        return False  # nothing is decided in an episode that was over before its first round
+        return False  # the episode was over before its first round
     return env.state.failed[env.state.queue[r]] == 0
 
 
 @helper
 def best_efficiency(env: Environment, q: int) -> float:
-    """The largest efficiency of a task on servers whose groups all have something available; 0: none has."""
+    """Return a task's largest efficiency on servers whose groups all have vCPU available; 0 if none has."""
     best = 0.0
     for j in range(env.jobs.cpu.shape[0]):
         if env.jobs.efficiency[q, j] > best and env.state.alive[j]:
@@ -621,7 +621,7 @@ def best_efficiency(env: Environment, q: int) -> float:
 
 @helper
 def usable_energy(env: Environment, job: int) -> float:
-    """The least energy of a job on servers whose groups all have something available (inf: none)."""
+    """Return a job's least energy on servers whose groups all have vCPU available; inf if none has."""
     if env.state.scalars.all_alive:
         return env.jobs.least_energy[job]
     total = 0.0
@@ -635,7 +635,7 @@ def usable_energy(env: Environment, job: int) -> float:
 
 @helper
 def may_choose(env: Environment, r: int) -> Any:
-    """Whether the job in row r may be chosen; in view place its tasks must all fit somewhere."""
+    """Return True if the job in row r may be chosen; in view place each of its tasks must fit somewhere."""
     if not may_launch(env, r):
         return False
     if env.constants.config.action_view != PLACE:
@@ -646,10 +646,10 @@ def may_choose(env: Environment, r: int) -> Any:
 
 @helper
 def can_place(env: Environment, server: int) -> Any:
-    """Whether the next task of the job being placed may go to the server (view place).
+    """View place: return True if the next task of the job being placed may go to the server.
 
-    To where it needs least it always may: what has been placed left enough for it, whatever the rounding of
-    another sum says.
+    The server with its least energy is always allowed: the earlier placements left enough energy for it, and
+    only rounding of the sum could deny it.
     """
     s, plan = env.state.scalars, env.plan
     job = env.state.queue[s.open_row]
@@ -662,13 +662,13 @@ def can_place(env: Environment, server: int) -> Any:
 
 @helper
 def weigh(env: Environment, job: int) -> tuple[float, float]:
-    """Completion time and energy of a job as placed; sets the scratch."""
+    """Return completion time and energy of a job as placed; sets the scratch space."""
     return evaluate(job_of(env, job), env.plan.placement, env.scratch)
 
 
 @helper
 def decide_launch(env: Environment, r: int, jct: float) -> None:
-    """Decide to launch the job in row r as placed and evaluated, by Eq. 16; it fails if it would not end."""
+    """Decide to launch the job in row r as placed and evaluated, by Eq. 16; fail if it would never end."""
     s, plan = env.state.scalars, env.plan
     s.row = r
     s.open_row = -1
@@ -708,19 +708,19 @@ def start_placing(env: Environment, r: int) -> None:
 
 @helper
 def mark_moves(env: Environment) -> int:
-    """Evaluate the job being planned, and mark its legal moves; how many there are (view search)."""
+    """View search: evaluate the job being planned, mark its legal moves, and return their number."""
     s = env.state.scalars
     job = env.state.queue[s.open_row]
     s.jct, s.energy = weigh(env, job)
     return search_mask(job_of(env, job), s.energy, env.plan.placement, env.scratch, env.plan.legal)
 
 
-# What an action means, view by view: whether it is feasible, and the decision (``scalars.decision``).
+# Actions, view by view: the test of feasibility, and the decision (``scalars.decision``).
 
 
 @helper
 def fits_pick(env: Environment) -> Any:
-    """View pick: a row, or the end of the round."""
+    """View pick: return True if the action is a row that may be chosen, or ends the round."""
     choice = env.exchange.choices[0]
     return choice == env.constants.config.window or may_choose(env, choice)
 
@@ -738,7 +738,7 @@ def take_pick(env: Environment, feasible: bool) -> None:
 
 @helper
 def fits_place(env: Environment) -> Any:
-    """View place: a row, or the end of the round; then W + 1 + server for each task of the job, in order."""
+    """View place: return True for a feasible row, the end (W), or W + 1 + server of the next task in turn."""
     choice, window = env.exchange.choices[0], env.constants.config.window
     if env.state.scalars.open_row >= 0:
         return choice > window and can_place(env, choice - window - 1)
@@ -747,7 +747,7 @@ def fits_place(env: Environment) -> Any:
 
 @helper
 def least_server(env: Environment, q: int) -> int:
-    """Where the next task of the job being placed, task q, can go with the least equivalent load."""
+    """Return the allowed server on which task q, the next to be placed, has the least equivalent load."""
     best = math.inf
     server = -1
     for j in range(env.jobs.cpu.shape[0]):
@@ -763,8 +763,8 @@ def least_server(env: Environment, q: int) -> int:
 def take_place(env: Environment, feasible: bool) -> None:
     """View place: note the task's server, and launch the job after its last one.
 
-    Repair: a row that cannot be launched ends the round; a server that cannot take the task becomes the one
-    that can with the least equivalent load (ties: the lowest).
+    Repair: a row that cannot be launched ends the round; a server that cannot take the task is replaced by
+    the one that can with the least equivalent load (ties: the lowest).
     """
     s, plan, window = env.state.scalars, env.plan, env.constants.config.window
     choice = env.exchange.choices[0]
@@ -790,7 +790,7 @@ def take_place(env: Environment, feasible: bool) -> None:
 
 @helper
 def fits_search(env: Environment) -> Any:
-    """View search: a row, or the end of the round; then moves W + 1 + task * M + server, or the launch."""
+    """View search: return True for a feasible row, the end (W), W + 1 + task * M + server, or the launch."""
     s, config = env.state.scalars, env.constants.config
     choice, servers = env.exchange.choices[0], env.jobs.cpu.shape[0]
     if s.open_row < 0:
@@ -836,7 +836,7 @@ def take_search(env: Environment, feasible: bool) -> None:
 
 @helper
 def chosen_row(env: Environment) -> int:
-    """The row that an action of view plan names; -1 if it is none, the window for the end of the round."""
+    """View plan: return the chosen row, the window for the end of the round, or -1 if it is no row."""
     row = env.exchange.numbers[0, 0]
     if row < 0.0 or row > env.constants.config.window or row != math.floor(row):
         return -1
@@ -845,7 +845,7 @@ def chosen_row(env: Environment) -> int:
 
 @helper
 def take_servers(env: Environment, count: int) -> Any:
-    """The placement that an action of view plan names, rounded and clipped; whether it names servers."""
+    """View plan: set the placement, rounded and clipped; return True if it needed no rounding or clipping."""
     servers = env.jobs.cpu.shape[0]
     exact = True
     for i in range(count):
@@ -858,7 +858,7 @@ def take_servers(env: Environment, count: int) -> Any:
 
 @helper
 def vcpu_given(env: Environment, count: int) -> Any:
-    """Whether an action of view plan says how many vCPU tasks get."""
+    """View plan: return True if the action gives any vCPU."""
     for i in range(count):
         if env.exchange.numbers[1 + i, 1] != 0.0:
             return True
@@ -867,7 +867,7 @@ def vcpu_given(env: Environment, count: int) -> Any:
 
 @helper
 def vcpu_fit(env: Environment, count: int) -> Any:
-    """Whether the vCPU given for the tasks as placed are positive and within every group's limit."""
+    """View plan: return True if the given vCPU are positive and within the limit of every group."""
     membership, total = env.membership, env.plan.group_load
     for k in range(total.shape[0]):
         total[k] = 0.0
@@ -886,7 +886,7 @@ def vcpu_fit(env: Environment, count: int) -> Any:
 
 @helper
 def fits_plan(env: Environment) -> Any:
-    """View plan: (row or W, 0), then (server, vCPU) of each task; writes the placement of a job."""
+    """View plan: set the placement by (row or W, 0), then (server, vCPU) per task; True if it is feasible."""
     r = chosen_row(env)
     if r == env.constants.config.window:
         return True
@@ -904,7 +904,7 @@ def fits_plan(env: Environment) -> Any:
 
 @helper
 def take_plan(env: Environment, feasible: bool) -> None:
-    """View plan: launch the job; vCPU that are all 0 are those of Eq. 16.
+    """View plan: launch the job; if all vCPU are 0, they follow from Eq. 16.
 
     Repair: a row that cannot be launched ends the round; servers are rounded and clipped; energy above the
     cap is reduced by REC (if that fails the job has failed in this round); infeasible vCPU become those of
@@ -940,7 +940,7 @@ def clear_tasks(env: Environment, first: int, last: int) -> None:
 
 @helper
 def close_gaps(env: Environment) -> None:
-    """Let the tasks of launched jobs leave the observation, and those behind them move up."""
+    """Remove the tasks of launched jobs from the observation; those behind them move up."""
     s, state, observation = env.state.scalars, env.state, env.observation
     end = 0
     for r in range(s.held):
@@ -955,7 +955,7 @@ def close_gaps(env: Environment) -> None:
 
 @helper
 def hold_tasks(env: Environment, count: int) -> None:
-    """Bring the tasks of the first ``count`` waiting jobs into the observation; those there stay."""
+    """Add the tasks of the first ``count`` waiting jobs to the observation, unless they are there."""
     s, state, jobs, observation = env.state.scalars, env.state, env.jobs, env.observation
     while s.held < count:
         job = state.queue[s.held]
@@ -970,7 +970,7 @@ def hold_tasks(env: Environment, count: int) -> None:
 
 @helper
 def observe_jobs(env: Environment, count: int) -> None:
-    """Write the waiting jobs in exact units, but for their tasks."""
+    """Write the waiting jobs in exact units, except for their tasks."""
     state, jobs, seen = env.state, env.jobs, env.observation
     for r in range(count):
         job = state.queue[r]
@@ -1008,7 +1008,7 @@ def observe_running(env: Environment) -> None:
 
 @helper
 def observe_units(env: Environment, count: int) -> None:
-    """Write all but the plan in exact units."""
+    """Write everything except the plan in exact units."""
     s, seen = env.state.scalars, env.observation
     seen.clock[0] = s.clock
     seen.event[0] = s.was_arrival
@@ -1024,7 +1024,7 @@ def observe_units(env: Environment, count: int) -> None:
 
 @helper
 def observe_plan(env: Environment) -> None:
-    """Write, in exact units, what is planned of the job being planned (views place and search)."""
+    """Views place and search: write the plan of the job being planned in exact units."""
     s, config, seen = env.state.scalars, env.constants.config, env.observation
     is_open = s.open_row >= 0
     seen.open_job[0] = s.open_row if is_open else config.window
@@ -1037,13 +1037,13 @@ def observe_plan(env: Environment) -> None:
 
 @helper
 def scaled_count(count: int) -> float:
-    """A number as tokens have it."""
+    """Scale a number to [0, 1) for tokens."""
     return count / (count + COUNT_SCALE)
 
 
 @helper
 def scaled_time(time: float) -> float:
-    """A time as tokens have it; 1 is for ever."""
+    """Scale a time [s] to [0, 1] for tokens; infinity becomes 1."""
     return 1.0 if time == math.inf else time / (time + TIME_SCALE)
 
 
@@ -1068,7 +1068,7 @@ def write_job_tokens(env: Environment, count: int) -> None:
 
 @helper
 def write_server_tokens(env: Environment) -> float:
-    """Write what servers' tokens say of all tasks; returns the vCPU that are available in all."""
+    """Write the server tokens, except for a task to be placed; return the total of available vCPU."""
     state, cpu, tokens = env.state, env.jobs.cpu, env.observation.server_tokens
     top = 0.0
     for j in range(cpu.shape[0]):
@@ -1089,7 +1089,7 @@ def write_server_tokens(env: Environment) -> float:
 
 @helper
 def write_tokens(env: Environment, count: int) -> None:
-    """Write the tokens of all but the plan."""
+    """Write the tokens, except for those of the plan."""
     s, tick = env.state.scalars, env.constants.config.tick
     write_job_tokens(env, count)
     free = write_server_tokens(env)
@@ -1106,7 +1106,7 @@ def write_tokens(env: Environment, count: int) -> None:
 
 @helper
 def write_plan_tokens(env: Environment) -> None:
-    """Write what tokens say of the job being planned."""
+    """Write the tokens of the job being planned."""
     s, view = env.state.scalars, env.constants.config.action_view
     progress = 0.0
     spent = 0.0
@@ -1126,7 +1126,7 @@ def write_plan_tokens(env: Environment) -> None:
 
 @helper
 def write_moves(env: Environment) -> None:
-    """Write the tokens of the moves of the job being planned; zero where there are none (view search)."""
+    """View search: write the tokens of the moves of the job being planned; the rest is zero."""
     s, state, jobs, plan = env.state.scalars, env.state, env.jobs, env.plan
     membership, scratch = env.membership, env.scratch
     tokens, servers = env.observation.move_tokens, jobs.cpu.shape[0]
@@ -1156,7 +1156,7 @@ def write_moves(env: Environment) -> None:
 
 @helper
 def observe_servers(env: Environment) -> None:
-    """Write which servers can take the next task of the job being placed, and their tokens (view place)."""
+    """View place: write the mask and tokens of the servers for the next task of the job being placed."""
     s, jobs, config, tokens = env.state.scalars, env.jobs, env.constants.config, env.observation.server_tokens
     q = jobs.first_task[env.state.queue[s.open_row]] + s.next_task
     for j in range(jobs.cpu.shape[0]):
@@ -1173,7 +1173,7 @@ def observe_servers(env: Environment) -> None:
 
 @helper
 def observe_mask(env: Environment, count: int) -> None:
-    """Write the mask of feasible actions, but for the servers of a job being placed."""
+    """Write the mask of feasible actions, except for the servers of a job being placed."""
     s, window, mask = env.state.scalars, env.constants.config.window, env.observation.action_mask
     for r in range(max(count, s.shown)):
         mask[r] = s.open_row < 0 and r < count and may_choose(env, r)
@@ -1188,7 +1188,7 @@ def observe_mask(env: Environment, count: int) -> None:
 
 @helper
 def observe_rows(env: Environment, count: int) -> None:
-    """Write which rows hold a job, and how many rows of an action count."""
+    """Write the mask of rows with a job, and how many rows of an action are read."""
     s = env.state.scalars
     longest = 0
     for r in range(count):
@@ -1205,7 +1205,7 @@ def observe(env: Environment) -> None:
     s, config = env.state.scalars, env.constants.config
     view = config.action_view
     count = min(s.waiting, config.window) if s.deciding else 0
-    steady = s.open_row >= 0 and s.told == s.open_row  # only the plan of a job has changed
+    steady = s.open_row >= 0 and s.told == s.open_row  # True if only the plan of a job has changed
     s.told = s.open_row
     if config.mask and view != PLAN and not (steady and view == PLACE):
         observe_mask(env, count)

@@ -1,8 +1,9 @@
 """Metrics of a ParallelJCT schedule, and an independent validator of whole schedules.
 
-A record has one row per piece of a task in which its vCPU are constant: base and extra, those that DRC adds.
-A job that has not completed when the episode ends is in the system, and one that has not been launched waits,
-until then. A task whose remaining work takes at most 1e-9 max(1, t) seconds has completed at t.
+A record has one row per piece of a task in which its vCPU are constant: base vCPU, and extra ones that DRC
+adds. A job that has not completed when the episode ends counts as in the system until then, and one that has
+not been launched as waiting. A task whose remaining work takes at most 1e-9 max(1, t) seconds has completed
+at t.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ I8 = npt.NDArray[np.int64]
 
 LARGEST_RATIO = 1.1  # of a drawn energy cap to the load
 INSTANT = 1e-9  # events closer than this, times max(1, t), are one
-CRUMB = 1e-9  # share of a server's capacity that counts as nothing
+CRUMB = 1e-9  # share of a server's capacity that counts as 0
 
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
 END = record_dtype(("clock", np.float64))  # the instant at which the episode ended
@@ -52,17 +53,17 @@ LOGGED = record_dtype(("rows", np.int64))
 
 
 class Schedule(NamedTuple):
-    """When jobs ran: with the workload and the log all that metrics are made of."""
+    """The outcome of an episode: launch, completion and energy of each job, and the completed tasks."""
 
     end: Annotated[Any, END]
-    launch: Annotated[Floats, "job", Fill(math.nan)]  # [s] NaN: never
-    completion: Annotated[Floats, "job", Fill(math.nan)]  # [s] NaN: has not
+    launch: Annotated[Floats, "job", Fill(math.nan)]  # [s] NaN: never launched
+    completion: Annotated[Floats, "job", Fill(math.nan)]  # [s] NaN: not completed
     energy: Annotated[Floats, "job"]  # [vCPU s] of the placement
     completed: Annotated[Flags, "task"]
 
 
 class Log(NamedTuple):
-    """Who ran where: pieces of tasks with constant vCPU; those of a task by time."""
+    """Pieces of tasks with constant vCPU on a server; those of a task are sorted by time."""
 
     size: Annotated[Any, LOGGED]
     task: Annotated[Integers32, "log"]
@@ -80,7 +81,7 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`measure_one`."""
+    """Scratch space of :func:`measure_one`."""
 
     time: Annotated[Floats, "job"]
     waiting: Annotated[Floats, "job"]
@@ -88,7 +89,7 @@ class Scratch(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """What metrics are made of."""
+    """The arrays of :func:`measure_one`: workload, schedule, log, metrics and scratch space."""
 
     jobs: Jobs
     schedule: Schedule
@@ -99,7 +100,7 @@ class Episode(NamedTuple):
 
 @helper
 def settle_work(episode: Episode) -> None:
-    """The work that was done of each task: all of it, or if the task was cut off, that of its pieces."""
+    """Set the work done of each task: all of it, or if the episode cut the task off, that of its pieces."""
     jobs, log, done = episode.jobs, episode.log, episode.scratch.done
     for task in range(jobs.first_task[jobs.size.jobs]):
         done[task] = 0.0
@@ -113,7 +114,7 @@ def settle_work(episode: Episode) -> None:
 
 @helper
 def work_of(episode: Episode, job: int) -> float:
-    """The work that was done of a job."""
+    """Return the work done of a job [vCPU s]."""
     work = 0.0
     for task in range(episode.jobs.first_task[job], episode.jobs.first_task[job + 1]):
         work += episode.scratch.done[task]
@@ -190,7 +191,7 @@ def measure(table: Any, tools: Any, mask: Any) -> None:
 
 
 class Pieces(NamedTuple):
-    """What a record says of each task and job. T tasks, J jobs, R rows."""
+    """The rows of a record, gathered by task and job. T tasks, J jobs, R rows."""
 
     job: I8  # [T] ascending
     first_task: I8  # [J + 1]
@@ -203,11 +204,11 @@ class Pieces(NamedTuple):
     completed: B1  # [T]
     order: I8  # [R] rows by task, then time
     launch: F8  # [J] [s] NaN: never
-    completion: F8  # [J] [s] NaN: has not
+    completion: F8  # [J] [s] NaN: not completed
 
 
 def pieces(record: ScheduleRecord) -> Pieces:
-    """Gather the rows of a record, sorted by start, by task and by job."""
+    """Gather the rows of a record, which are sorted by start, by task and by job."""
     workload = record.workload
     # a copy, since kernels are compiled anew for read-only arrays
     job, load = np.array(workload.tasks["job"]), np.asarray(workload.tasks["load"])
@@ -241,12 +242,12 @@ def pieces(record: ScheduleRecord) -> Pieces:
 
 
 def _totals(owner: I8, owners: int, amount: F8) -> F8:
-    """Sums over what each owner has [owners], one after the other, as the environment adds them."""
+    """Sum the amounts of each owner [owners], one after the other, as the environment adds them."""
     return np.asarray(np.bincount(owner, weights=amount, minlength=owners), dtype=np.float64)
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
-    """All metrics of a schedule by name, but for those that only the environment knows."""
+    """Return all metrics of a schedule by name, except those that only the environment knows."""
     jobs, own = tables(record.workload), pieces(record)
     rows = len(record.job)
     sizes = sizes_of(jobs) | {"log": rows}
@@ -264,9 +265,9 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
-    """What became of each job, in the order of the input: start [s], completion [s] and energy [vCPU s].
+    """Return the outcome of each job, in the order of the input: start, completion [s] and energy [vCPU s].
 
-    None for what has not happened; the energy is that of the placement.
+    Events that did not happen are None; the energy is that of the placement.
     """
     own = pieces(record)
     energy = _totals(own.job, len(own.launch), own.leq)
@@ -282,11 +283,12 @@ def validate(record: ScheduleRecord) -> None:
     """Check a whole schedule against the problem's constraints, independently of the dynamics.
 
     All tasks of a job start at once, not before it arrives, each on one server, and run to their end without
-    a break, with a constant base vCPU > 0. A job's base vCPU keep every group's share of what is available
-    when it is launched: capacity that no base holds; jobs launched at one instant must have an order in
-    which they do. Servers are never over their capacity (unless ``server_caps`` is false). Extra vCPU are
-    all 0, or everywhere what the bases leave, by equivalent load. A placement's energy is within the largest
-    cap that the job can have. Tasks do their work; all complete unless the episode was truncated.
+    a break, with a constant base vCPU > 0. A job's base vCPU are within every group's share of the capacity
+    that no other base vCPU hold at its launch; for jobs launched at one instant there is an order in which
+    this is true. Servers never exceed their capacity (unless ``server_caps`` is false). Extra vCPU are all 0,
+    or on every server the capacity that the base vCPU leave, divided by equivalent load. A placement's energy
+    is within the largest cap that the job can have. Tasks do all their work, and all complete unless the
+    episode was truncated.
 
     Raises:
         InvalidSchedule: naming the first task, job, server or group at fault.
@@ -313,7 +315,7 @@ def validate(record: ScheduleRecord) -> None:
 
 
 def _check_tasks(record: ScheduleRecord, own: Pieces) -> None:
-    """Every task runs without a break on one server with one base, and does its work."""
+    """Check that every task runs without a break on one server with constant base vCPU, and does its work."""
     job, base, extra = record.job, record.amount[:, 0], record.amount[:, 1]
     before, after = own.order[:-1], own.order[1:]
     broken = np.zeros(len(job), dtype=bool)
@@ -329,7 +331,7 @@ def _check_tasks(record: ScheduleRecord, own: Pieces) -> None:
         ),
         job,
     )
-    speed = np.zeros(len(own.leq))  # in the last piece: of what is written, the last stays
+    speed = np.zeros(len(own.leq))  # in the last piece: later assignments overwrite earlier ones
     speed[job[own.order]] = (base + extra)[own.order]
     slack = ROUNDING * own.leq + 3.0 * INSTANT * speed * np.fmax(own.end, 1.0)
     over = own.done > own.leq + slack
@@ -341,7 +343,7 @@ def _check_tasks(record: ScheduleRecord, own: Pieces) -> None:
 
 
 def _check_jobs(record: ScheduleRecord, own: Pieces) -> None:
-    """The tasks of a job start at once, after its arrival, and within the largest energy cap."""
+    """Check that a job's tasks start at once, after its arrival, and within the largest energy cap."""
     workload = record.workload
     launch = own.launch[own.job]
     together = (own.start == launch) | (np.isnan(own.start) & np.isnan(launch))
@@ -362,11 +364,11 @@ def _check_jobs(record: ScheduleRecord, own: Pieces) -> None:
 
 
 def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
-    """Every launch keeps the groups' shares of what no base holds."""
+    """Check that every launch is within the groups' shares of the capacity that no base vCPU hold."""
     jobs = len(own.launch)
-    base = np.where(own.end > own.start, own.base, 0.0)  # one that ends at once holds nothing
+    base = np.where(own.end > own.start, own.base, 0.0)  # a task that ends at once holds no vCPU
     launched = np.flatnonzero(~np.isnan(own.launch))
-    # jobs launched at one instant: those that hold the least last
+    # of jobs launched at one instant those that hold least come last
     launched = launched[np.lexsort((-_totals(own.job, jobs, base)[launched], own.launch[launched]))]
     held = np.flatnonzero(base > 0.0)
     ends = held[np.argsort(own.end[held], kind="stable")]
@@ -383,14 +385,14 @@ def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
 def _first_bad_launch(
     own: Pieces, launched: I8, ends: I8, base: F8, membership: Membership, share: F8, cpu: F8
 ) -> tuple[float, float, float, float]:
-    """The first launch that exceeds a limit: job, group, base vCPU there and the limit; job -1 if none does.
+    """Find the first launch beyond a limit: job, group, base vCPU there and the limit; job -1 if none is.
 
-    Of jobs launched at one instant one is last, and sees the base of all others. If one can be last, it can
-    also be put there in any order that keeps the limits: the others then see less. So the order is found from
-    its end, with any job that can be last.
+    Of jobs launched at one instant one is last, after the base vCPU of all others. If a job can be last, it
+    can be moved there in any order that keeps the limits, because the others then have fewer before them. So
+    the order is found from its end, with any job that can be last.
 
-    ``launched`` are the jobs by launch, ``ends`` the tasks that hold something, by end; each holds its
-    ``base`` [T] from its launch to its end. A job may have a ``share`` [R] of each group's available vCPU.
+    ``launched`` are the jobs by launch, ``ends`` the tasks that hold vCPU, by end; each holds its ``base``
+    [T] from its launch to its end. A job may have a ``share`` [R] of each group's available vCPU.
     """
     first_task, launch, server, end = own.first_task, own.launch, own.server, own.end
     server_start, server_group, group_start, group_server = membership
@@ -458,7 +460,7 @@ def _first_bad_launch(
 
 
 def _check_servers(record: ScheduleRecord, own: Pieces, cpu: F8, caps: bool) -> None:
-    """Servers are within their capacity, and extras are all 0 or what the bases leave, by equivalent load."""
+    """Check that servers keep their capacity, and that extra vCPU are all 0 or what the base vCPU leave."""
     rows = np.flatnonzero(record.end > record.start)
     task, server, start, end = record.job[rows], record.server[rows], record.start[rows], record.end[rows]
     base, extra = record.amount[rows].T
@@ -468,7 +470,7 @@ def _check_servers(record: ScheduleRecord, own: Pieces, cpu: F8, caps: bool) -> 
         raise InvalidSchedule(f"server [{j}] at {now:.12g} s: {held:.12g} of {cpu[j]:.12g} vCPU")
     if not (extra > 0.0).any():
         return
-    # each row at each instant from its start on, before its end, at which a row of its server starts or ends
+    # pairs of a row and an instant in [start, end) at which a row of the same server starts or ends
     place, time = np.concatenate([server, server]), np.concatenate([start, end])
     order = np.lexsort((time, place))
     place, time = place[order], time[order]

@@ -32,9 +32,9 @@ METRICS = (
     Metric("finished", "jobs", "jobs that completed", "max"),
     Metric("launched", "jobs", "jobs that were launched", "max"),
     Metric("utilization", "", "vCPU at work over all vCPU, mean over time", "max"),
-    Metric("energy", "vCPU s", "of the launched jobs' placements", "min"),
+    Metric("energy", "vCPU s", "energy of the launched jobs' placements", "min"),
     Metric("energy_share", "", "energy over the load of the launched jobs", "min"),
-    Metric("granted", "jobs", "jobs whose least energy exceeds any cap, and is granted", ""),
+    Metric("granted", "jobs", "jobs whose least energy exceeds every cap, and is granted as the cap", ""),
     Metric("failures", "", "jobs that a round could not launch, summed over rounds", "min", recorded=False),
     Metric("rounds", "", "rounds of decisions", "", recorded=False),
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
@@ -56,35 +56,37 @@ class ParallelJCTParameters(Parameters):
         60, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
     reading: str = parameter(
-        "x70", "of the paper's Weibull distribution of the number of tasks", choices=READINGS
+        "x70", "reading of the paper's Weibull distribution of the number of tasks", choices=READINGS
     )
     most_tasks: int | None = parameter(
-        None, "of a job (none: 70 for x70, 200 else; of a trace any)", minimum=1, maximum=10**6
+        None, "most tasks of a job (none: 70 for x70, else 200; any of a trace)", minimum=1, maximum=10**6
     )
     rate: float = parameter(0.15, "arrivals per second", minimum=1e-6, maximum=1e9)
     load_max: float = parameter(1000.0, "drawn loads are U(0, load_max] vCPU s", minimum=1e-6, maximum=1e9)
     efficiency_min: float = parameter(0.1, "efficiencies are U[efficiency_min, 1]", minimum=1e-3, maximum=1)
     cpu: float = parameter(10.0, "vCPU of a server", minimum=1e-6, maximum=1e9)
-    arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=24)
+    arity: int = parameter(6, "arity of the fat tree, with arity^3 / 4 servers", minimum=2, maximum=24)
     rack_share: float = parameter(
-        0.3, "of a rack's available vCPU that a job may use", minimum=1e-6, maximum=1
+        0.3, "share of a rack's available vCPU that a job may use", minimum=1e-6, maximum=1
     )
-    pod_share: float = parameter(0.2, "of a pod's available vCPU that a job may use", minimum=1e-6, maximum=1)
+    pod_share: float = parameter(
+        0.2, "share of a pod's available vCPU that a job may use", minimum=1e-6, maximum=1
+    )
     data_centre_share: float = parameter(
-        0.2, "of all available vCPU that a job may use", minimum=1e-6, maximum=1
+        0.2, "share of all available vCPU that a job may use", minimum=1e-6, maximum=1
     )
     server_caps: bool = parameter(True, "whether servers' own vCPU are limits (the paper's list lacks them)")
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
-    drc: bool = parameter(True, "whether running tasks share what no job has reserved (DRC)")
+    drc: bool = parameter(True, "whether running tasks share the unreserved vCPU (DRC)")
     tick: float = parameter(10.0, "time between ticks [s]", minimum=1e-3, maximum=1e12)
     rounds: str = parameter(
         "ticks",
-        "when decisions are asked for: at ticks, at arrivals and completions, or both",
+        "when rounds of decisions begin: at ticks, at arrivals and completions, or both",
         choices=ROUNDS,
     )
     max_time: float = parameter(
-        100_000.0, "the episode is cut off here [s]", minimum=0, maximum=1e13, exclusive=True
+        100_000.0, "time at which the episode is truncated [s]", minimum=0, maximum=1e13, exclusive=True
     )
     max_moves: int = parameter(
         200, "view search: moves after which a job is launched", minimum=1, maximum=10**6
@@ -94,7 +96,7 @@ class ParallelJCTParameters(Parameters):
     running_window: int | str = Parameters.window_field(128, "running tasks", 10**7)
     observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
-    normalize: bool = parameter(False, "divide rewards by the mean time that jobs alone need at least")
+    normalize: bool = parameter(False, "divide rewards by the mean of the jobs' least times alone")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
     def __post_init__(self) -> None:

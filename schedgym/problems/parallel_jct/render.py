@@ -1,4 +1,4 @@
-"""Pictures of ParallelJCT: who has each server's vCPU, and which jobs wait; as text and image."""
+"""Pictures of ParallelJCT, as text and image: each server's vCPU by job, and the waiting jobs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
-    """Left the servers' vCPU by job, reserved and beyond (in a round only reserved), right the waiting jobs.
+    """Draw the servers' vCPU by job on the left, and the waiting jobs on the right.
 
-    These stand in order of arrival, with their loads.
+    The vCPU are reserved and extra ones (in a round only reserved ones). The waiting jobs are in order of
+    arrival, with their loads.
     """
     state, jobs = simulator.state, simulator.jobs
     s, window = state.scalars[index], simulator.interface.sizes["window"]
     running, waiting, count = int(s["running"]), int(s["waiting"]), int(jobs.size["jobs"][index])
     rows = state.running[index, :running]
     server, job, speed = rows["server"], rows["job"], rows["vcpu"].copy()
-    if not s["deciding"]:  # a round takes back what the tasks had beyond
+    if not s["deciding"]:  # in a round the tasks have no extra vCPU
         speed += rows["extra"]
     bars = []
     for j in range(len(jobs.cpu[index])):

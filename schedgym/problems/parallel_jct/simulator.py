@@ -1,4 +1,4 @@
-"""The simulator of ParallelJCT: sizes of its arrays, and what of them is shown."""
+"""The simulator of ParallelJCT: the sizes of its arrays, and its observations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schedgym.solvers.placement import make_membership
 __all__ = ["ParallelJCTSimulator", "make_simulator"]
 
 PIECES_PER_TASK = 4  # rows of the log that an episode takes at first; it grows
-#: what observations tell in exact units, of the observation's own arrays: in every view, and of a plan
+#: arrays of observations in exact units: those of every view, and those of a plan
 FIELDS = dynamics.Observation._fields
 UNITS = FIELDS[: FIELDS.index("open_job")]
 PLANNED = FIELDS[FIELDS.index("open_job") : FIELDS.index("job_mask")]

@@ -1,4 +1,4 @@
-"""What networks see of jobs, servers and moves: columns and scales; what agents score in each view."""
+"""Tokens of jobs, servers and moves for networks: columns and scales, and what agents score in each view."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = [
     "TOKENS",
 ]
 
-#: of a job token: age, tasks, load, least energy over the cap, failed, time that it needs at least on what is
-#: available, being planned
+#: columns of a job token: age, tasks, load, least energy over the cap, failed, least time on the available
+#: vCPU, being planned
 JOB_COLUMNS = ("age", "tasks", "load", "energy", "failed", "bound", "open")
-#: of a server token: capacity, available share, running tasks, whether a task may get vCPU there; of the task
-#: to be placed (view place): its efficiency there, time it would have, whether it may go there
+#: columns of a server token: capacity, available share, running tasks, 1 if a task may get vCPU there; for
+#: the task to be placed (view place): its efficiency there, its time there, 1 if it may go there
 SERVER_COLUMNS = ("capacity", "available", "running", "alive", "efficiency", "time", "legal")
 #: event, available share, waiting jobs, those beyond the window, running tasks, time to the next tick,
 #: progress of the job being planned, its energy over the cap, its time so far
@@ -39,7 +39,7 @@ GLOBAL_COLUMNS = (
     *("arrival", "completion", "tick", "available", "waiting", "beyond", "running", "time to tick"),
     *("progress", "energy", "time"),
 )
-#: of a move (view search): efficiency there, the task's time there over the job's, legal
+#: columns of a move (view search): efficiency there, the task's time there over the job's, legal
 MOVE_COLUMNS = ("efficiency", "time", "legal")
 TIME_SCALE = 100.0  # t / (t + 100 s)
 COUNT_SCALE = 32.0
@@ -49,7 +49,7 @@ LOAD_SCALE = 100.0  # work / (work + 100 s of all servers)
 def _job_columns(rows: TokenRows) -> Columns:
     age, tasks, load, energy, failed, bound, _ = rows["jobs"]
     servers, env = rows.observation["servers"], rows.env
-    # of all vCPU: what n tasks can have at most on n servers
+    # share of all vCPU that n tasks can have at most on n servers
     free = servers[:, :, 0] * servers[:, :, 1] / servers[:, :, 0].sum(axis=1, keepdims=True)
     most = np.cumsum(-np.sort(-free, axis=1), axis=1)
     number = np.rint(unscaled(tasks, COUNT_SCALE)).astype(np.int64)

@@ -68,9 +68,9 @@ __all__ = [
 
 #: no job of a workload may arrive later [s], so that clocks resolve 0.2 ms
 LAST_TIME = 1e12
-#: most energy cap over load
+#: largest ratio of energy cap to load
 MOST_RATIO = 1e6
-#: a drawn energy cap is up to this part larger than the sum of loads
+#: a drawn energy cap exceeds the sum of loads by at most this share
 ENERGY_RANGE = 0.1
 
 #: readings of the paper's "Weibull distribution with scale parameter A = 0.5 and scale parameter B = 0.8": a
@@ -87,7 +87,7 @@ ARRIVALS, SIZES, LOADS, EFFICIENCIES, CAPS, WINDOWS = range(6)  # random streams
 
 
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
-    """What must hold between fields: jobs have tasks, the tree fits its servers, and times are finite."""
+    """Check that jobs have tasks, that the tree fits its servers, and that times are finite."""
     jobs, tasks = sections["jobs"], sections["tasks"]
     check_cluster(sections["cluster"], prefix)
     check_tasks(tasks["job"], len(jobs["arrival"]), prefix)
@@ -137,7 +137,7 @@ def make_workload(
     energy_seed: int | None = None,
     **tree: Unpack[Tree],
 ) -> Workload:
-    """A checked workload.
+    """Make a checked workload.
 
     Args:
         arrival: of each job [s], not decreasing; [J].
@@ -147,7 +147,7 @@ def make_workload(
         cpu: of each server [vCPU]; [M].
         energy_cap_ratio: each job's energy cap over its load, in every round, unless its least energy is
             larger; [J]. None: caps are drawn anew in every round.
-        energy_seed: decides the draws of the caps; None: 0.
+        energy_seed: seed of the draws of the caps; None: 0.
         **tree: ``arity`` or ``groups``, ``beta`` and ``server_caps``, see :class:`Tree`.
 
     Raises:
@@ -161,12 +161,12 @@ def make_workload(
     )
 
 
-#: how many of its jobs a workload uses of its arrays
+#: number of jobs that a workload has in its arrays
 SIZE = record_dtype(("jobs", np.int64))
 
 
 class Jobs(NamedTuple):
-    """The workload of an episode, as kernels take it; arrays may be longer than it."""
+    """The workload of an episode, as kernels take it; arrays may be longer."""
 
     size: Annotated[Any, SIZE]
     arrival: Annotated[Floats, "job"]  # [s]
@@ -183,12 +183,12 @@ class Jobs(NamedTuple):
 
     @property
     def most_tasks(self) -> int:
-        """Largest number of tasks of a job, of the workload of one environment."""
+        """The largest number of tasks of a job in one environment's workload."""
         return int(np.diff(self.first_task[: int(self.size["jobs"]) + 1]).max())
 
 
 def tables(workload: Workload) -> Jobs:
-    """A workload as kernels take it, for one environment."""
+    """Convert a workload to the arrays that kernels take, for one environment."""
     jobs, tasks = workload.jobs, workload.tasks
     arrival, load = jobs["arrival"], tasks["load"]
     first = np.searchsorted(tasks["job"], np.arange(len(arrival) + 1))
@@ -211,7 +211,7 @@ def tables(workload: Workload) -> Jobs:
 
 
 def _sums(values: npt.NDArray[np.float64], first: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Sums over each job's tasks, from its first to its last, as the draw sums; [J]."""
+    """Sum over each job's tasks, from its first to its last, as the draw does; [J]."""
     return np.array([np.cumsum(values[a:b])[-1] for a, b in zip(first[:-1], first[1:], strict=True)])
 
 
@@ -220,14 +220,14 @@ def _sums(values: npt.NDArray[np.float64], first: npt.NDArray[np.int64]) -> npt.
 
 @helper
 def energy_draw(seed: int, job: int, round: int) -> float:
-    """U in [0, 1) of a job's ``round`` (counted from 0): a function of its arguments, so without a state."""
+    """Return U in [0, 1) of a job's ``round`` (counted from 0), a function of its arguments without state."""
     _, u = uniform(stream(np.uint64(seed), job, round))
     return u
 
 
 @helper
 def is_granted(jobs: Jobs, job: int) -> Any:
-    """Whether no cap that the job can have admits it; then it is granted its least energy as the cap."""
+    """Return True if no cap that the job can have admits it; then its cap is its least energy."""
     most = jobs.energy_cap_ratio[job]
     if math.isnan(most):
         most = 1.0 + ENERGY_RANGE
@@ -236,7 +236,7 @@ def is_granted(jobs: Jobs, job: int) -> Any:
 
 @helper
 def cap_of_round(jobs: Jobs, job: int, round: int) -> float:
-    """The energy cap of a job in its ``round`` (of planning in which it waits, counted from 0).
+    """Return the energy cap [vCPU s] of a job in ``round``, counted from 0 over the rounds in which it waits.
 
     With a ratio the cap is ratio * load; else it is drawn, U[1, 1.1] * load in each round.
     """
@@ -252,15 +252,15 @@ def cap_of_round(jobs: Jobs, job: int, round: int) -> float:
 
 
 class TraceJobs(NamedTuple):
-    """Jobs of a trace; a task's load is its duration on one vCPU, or drawn where the trace tells none."""
+    """Jobs of a trace; a task's load is its duration on one vCPU, or drawn if the trace has none."""
 
     arrival: npt.NDArray[np.float64]  # [J] on the trace's own clock [s]
     first_task: npt.NDArray[np.int64]  # [J + 1]
     load: npt.NDArray[np.float64]  # [Q] [vCPU s], or empty: drawn
-    dropped: dict[str, int]  # why jobs were left out -> how many
+    dropped: dict[str, int]  # reason why jobs were left out -> their number
 
 
-#: where episodes come from, for the compiled draw
+#: inputs of the compiled draw
 ORIGIN = record_dtype(
     ("windows", np.int64),  # of a trace; 0: synthetic
     ("jobs", np.int64),  # of an episode
@@ -276,7 +276,7 @@ ORIGIN = record_dtype(
 
 
 class Origin(NamedTuple):
-    """What a draw needs to know beside seed and episode."""
+    """The inputs of a draw besides seed and episode."""
 
     constants: Annotated[Any, ORIGIN]
     matrix: Annotated[Bytes, "group", "server"]  # of the constraint groups, the same in all episodes
@@ -287,7 +287,7 @@ class Origin(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a draw works on."""
+    """The arrays of a draw: its source, and the workload that it writes."""
 
     source: Annotated[Origin, SHARED]
     jobs: Jobs
@@ -296,21 +296,21 @@ class Drawing(NamedTuple):
 class Source:
     """Where an environment's episodes come from: the paper's generator, or windows of a trace.
 
-    Synthetic jobs arrive by a Poisson process from time 0, those of a trace as they did, the first at time 0.
-    Loads are U(0, load_max] unless a trace tells them, efficiencies U[efficiency_min, 1].
+    Synthetic jobs arrive by a Poisson process from time 0; those of a trace keep their arrivals, with the
+    first at time 0. Loads are U(0, load_max] unless a trace has them, efficiencies U[efficiency_min, 1].
 
     Args:
         parameters: of the environment.
-        trace: the jobs of the trace that they name, if any.
+        trace: the jobs of the trace that the parameters name, if any.
 
     Attributes:
         parameters: as given.
-        trace: the jobs of the trace, or none.
+        trace: the jobs of the trace, or None.
         jobs, servers: J, M.
         windows: number of whole windows of the trace; 0 for the synthetic generator.
         most_tasks: the largest number of tasks that a job may have.
         groups: the constraint groups, the same in all episodes.
-        arrays: what the compiled draw takes.
+        arrays: the arrays that the compiled draw takes.
     """
 
     def __init__(self, parameters: ParallelJCTParameters, trace: TraceJobs | None = None) -> None:
@@ -341,7 +341,7 @@ class Source:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Lengths of a workload's dimensions; of tasks enough for a trace, and most synthetic episodes."""
+        """Lengths of a workload's dimensions, with enough tasks for a trace and most synthetic episodes."""
         if self.windows:
             starts = self.trace.first_task[: self.windows * self.jobs + 1 : self.jobs]
             tasks = int(np.diff(starts).max())
@@ -354,7 +354,7 @@ class Source:
 
 
 def size_moments(reading: str, most_tasks: int) -> tuple[float, float]:
-    """Mean and standard deviation of the number of tasks of a synthetic job."""
+    """Return mean and standard deviation of the number of tasks of a synthetic job."""
     factor, scale, shape = WEIBULL[reading]
     beyond = np.arange(most_tasks, dtype=np.float64)  # P(tasks > k), k = 0, 1, ...
     tail = np.exp(-((beyond / (factor * scale)) ** shape))
@@ -364,7 +364,7 @@ def size_moments(reading: str, most_tasks: int) -> tuple[float, float]:
 
 
 def make_source(parameters: ParallelJCTParameters) -> Source:
-    """The source that an environment's parameters name; reads the trace's file, if any."""
+    """Make the source that an environment's parameters name; read the trace's file, if any."""
     if parameters.trace is None:
         return Source(parameters)
     from schedgym.traces import read_trace
@@ -376,18 +376,18 @@ def make_source(parameters: ParallelJCTParameters) -> Source:
 
 
 def from_trace(trace: Trace | JobTrace, most_tasks: int | None = None) -> TraceJobs:
-    """Jobs of a trace.
+    """Convert the jobs of a trace.
 
-    Of a trace of tasks that tells their jobs (Google 2011), a job's tasks are those that the trace keeps; it
-    arrives with the first of them, and a task's load is its duration on one vCPU. Of a trace of jobs by their
-    data (SWIM), a job has a task per 1 GB of map input, and the loads are drawn.
+    In a trace of tasks with their jobs (Google 2011), a job has the tasks that the trace keeps; it arrives
+    with the first of them, and a task's load is its duration on one vCPU. In a trace of jobs with their data
+    (SWIM), a job has a task per 1 GB of map input, and the loads are drawn.
 
     Args:
         trace: as read.
-        most_tasks: jobs with more tasks are left out, and counted; None: none is.
+        most_tasks: jobs with more tasks are left out, and counted; None: no limit.
 
     Raises:
-        InvalidParameter: when the trace does not tell which tasks form a job.
+        InvalidParameter: when the trace does not say which tasks form a job.
         InvalidWorkload: when no job is left, or a load or an arrival is too large.
     """
     from schedgym.traces.base import JobTrace
@@ -401,7 +401,7 @@ def from_trace(trace: Trace | JobTrace, most_tasks: int | None = None) -> TraceJ
     else:
         if not len(trace.job):
             raise InvalidParameter(f"trace: the {trace.name} trace does not tell which tasks form a job")
-        # tasks are sorted by arrival, so a job's first one tells when it arrives, and jobs go by it
+        # tasks are sorted by arrival, so a job arrives with its first one, and jobs are sorted by it
         _, first, number, counts = np.unique(
             trace.job, return_index=True, return_inverse=True, return_counts=True
         )
@@ -433,7 +433,7 @@ def from_trace(trace: Trace | JobTrace, most_tasks: int | None = None) -> TraceJ
 
 
 def rebuild(source: Source, jobs: Jobs) -> Workload:
-    """The workload of one environment's :class:`Jobs`, which were drawn from ``source``."""
+    """Convert one environment's :class:`Jobs`, which were drawn from ``source``, to a workload."""
     parameters, count = source.parameters, int(jobs.size["jobs"])
     first = jobs.first_task[: count + 1]
     return make_workload(
@@ -456,7 +456,7 @@ def generate(seed: int, episode: int, source: Source) -> Workload:
 
 @helper
 def draw_size(state: np.uint64, source: Any) -> tuple[np.uint64, int]:
-    """The next state and a number of tasks from 1 to the most of a job."""
+    """Return the next state, and a number of tasks from 1 to the most of a job."""
     state, x = exponential(state)
     variate = source.weibull_scale * math.pow(x, 1.0 / source.weibull_shape)
     most = float(source.most_tasks)
@@ -465,10 +465,10 @@ def draw_size(state: np.uint64, source: Any) -> tuple[np.uint64, int]:
 
 @helper
 def draw_tasks(env: Drawing, seed: np.uint64, episode: int, job: int, known: int) -> None:
-    """Draw the tasks of a job, in the rows that ``first_task`` says; ``known``: its first task in the trace.
+    """Draw a job's tasks into its rows by ``first_task``; ``known`` is its first task in the trace.
 
-    Task x of a job draws its load and its efficiencies as the x-th of the job's own streams. So a change of
-    the sizes of jobs leaves the tasks that remain as they were.
+    Task x of a job takes the x-th draws of load and efficiencies of the job's own streams. So a change of the
+    sizes of jobs leaves the tasks that remain as they were.
     """
     source, jobs = env.source.constants, env.jobs
     loads = substream(stream(seed, episode, LOADS), job)
@@ -499,7 +499,7 @@ def draw_tasks(env: Drawing, seed: np.uint64, episode: int, job: int, known: int
 def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     """Draw the workload of (seed, episode); returns its number of tasks.
 
-    Jobs whose tasks do not fit the arrays are left out: draw again into longer ones.
+    Jobs whose tasks do not fit the arrays are left out; the caller then draws again into longer arrays.
     """
     source, jobs = env.source.constants, env.jobs
     first = 0
@@ -578,7 +578,7 @@ TOYS: dict[str, tuple[dict[str, Any], float]] = {
         },
         10.0,
     ),
-    # two jobs that need not meet, one of them with the least possible cap, which exceeds its ratio
+    # two jobs that need not share servers; the least possible cap of one of them exceeds its ratio
     "apart": (
         {
             "arrival": [0, 0],
@@ -609,7 +609,7 @@ TOYS: dict[str, tuple[dict[str, Any], float]] = {
 
 
 def toy(name: str) -> tuple[Workload, float]:
-    """The toy instance ``name`` and its least average completion time [s] with DRC and ticks every 5 s."""
+    """Return the toy instance ``name`` and its least average completion time [s] with DRC and 5 s ticks."""
     arguments, optimum = TOYS[name]
     return make_workload(**arguments), optimum
 

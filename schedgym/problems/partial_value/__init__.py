@@ -1,1 +1,1 @@
-"""PartialValue: deadline-sensitive jobs that are worth something when partly done (zheng2016)."""
+"""PartialValue: jobs with deadlines that gain a partial value when partly done (zheng2016)."""

@@ -1,4 +1,4 @@
-"""What ``schedgym bench`` measures of PartialValue."""
+"""The cases that ``schedgym bench`` measures for PartialValue."""
 
 from __future__ import annotations
 

@@ -3,17 +3,17 @@
 The offline programme (zheng2016, programme 1) serves x of job j in slot t, x <= X, sum over t of x <= Y,
 loads <= 1, and maximises sum_j f_j(sum over t of x). Slots between two events (an arrival, or a slot after a
 deadline) have the same jobs. As the f are concave and the constraints convex, service may be spread evenly
-over them: so the programme has one variable per job and interval, not slot. A cap u = min(X, Y) keeps huge X
-out, and is at most what fits a resource alone.
+over them: so the programme has one variable per job and interval, not slot. The cap u = min(X, Y) excludes
+huge X; it is also at most the number of tasks that fits an empty resource.
 
-Every bound here is the Lagrangian one. For any prices b >= 0 of the resources in the intervals,
+Every bound here is a Lagrangian one. For any prices b >= 0 of the resources in the intervals,
 
     sum_j f_j(y_j) <= sum over intervals, resources of b n (1 + 1e-9) + sum_j max (f_j(y) - what y costs j),
 
-because no schedule uses more of a resource than n slots have, and a schedule's service is one of those over
-which each job may maximise on its own. It does so in closed form: it buys its cheapest slots first, until f'
-falls to the price. So the bound holds whatever the prices come from, and however well a solver converged;
-1e-9 is the tolerance of loads, and rounding is added on top.
+because no schedule uses more of a resource than n slots have, and the service of any schedule is among those
+over which each job maximises on its own. Each job does so in closed form: it buys its cheapest slots first,
+until f' falls to the price. So the bound holds for all prices, even if a solver did not converge; 1e-9 is the
+tolerance of loads, and an allowance for rounding is added.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ __all__ = ["Optimum", "offline_optimum", "upper_bound"]
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 
-ROOM = 1.0 + TOLERANCE + 1e-12  # load of a slot, with what rounding may add
+MOST_LOAD = 1.0 + TOLERANCE + 1e-12  # of a slot, with an allowance for rounding
 ROUNDING = 1e-12  # share of all sums by which rounding may have lowered a bound
 GAP = 1e-7  # relative gap at which prices are good enough
-COARSE = 8  # pieces of a utility in the first one
-FINE = 8  # pieces that those around its solution are cut into for the next one
-OUTSIDE = 7  # points on either side of them, each
-LONGER = 4.0  # times as far away as the one before
+COARSE = 8  # pieces of a utility in the first linear program
+FINE = 8  # pieces into which those around its solution are cut for the next program
+OUTSIDE = 7  # points on either side of these pieces
+LONGER = 4.0  # ratio of the distances of successive points outside
 MOST_VARIABLES = 2 * 10**5  # of all linear programs for a bound (five seconds or so)
 LIMITS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 TOLERANCES = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
 CLARABEL = (1e-9, 1e-7, 1e-6)  # its tolerances, in turn: it may stall just before one (exponents near 1)
 MOST_INTEGERS = 2000  # pairs of job and slot of an integer program,
 MOST_PIECES = 10**5  # and tasks
-FINER = 1e4  # HiGHS keeps to 1e-6 at worst, loads must to 1e-9: rows in units of 1e-4
+FINER = 1e4  # HiGHS is exact to 1e-6, loads must be to 1e-9: its rows are in units of 1e-4
 MOST_ROWS = 10**7  # of a schedule
 
 
@@ -71,7 +71,7 @@ class Optimum(NamedTuple):
 
     Attributes:
         value: total value of the schedule, which is feasible, so at most the optimum.
-        bound: certified upper bound on any schedule's.
+        bound: certified upper bound on the value of any schedule.
         job: [rows].
         slot: [rows].
         amount: tasks served [rows].
@@ -85,14 +85,14 @@ class Optimum(NamedTuple):
 
 
 def upper_bound(workload: Workload, parameters: PartialValueParameters | None = None) -> float:
-    """A certified upper bound on the total value of any schedule, in the model of ``parameters``.
+    """Return a certified upper bound on the total value of any schedule, in the model of ``parameters``.
 
-    Where all tasks need the same, the discrete optimum itself (:func:`offline_optimum`). Else Lagrangian,
-    with the prices of a linear program by HiGHS: utilities are replaced by chords between a few points (in
-    the discrete model whole numbers, where the chords are exact), which are set anew around its solution
-    until the gap is below ``GAP``. Its limit is the optimum of the continuous model, and of the discrete one
-    without the condition that x is whole. For large workloads the prices are those of a sample of the jobs
-    or of longer intervals, and the gap is wider.
+    In the discrete model, if all tasks have the same demand, the bound is the optimum itself
+    (:func:`offline_optimum`). Else it is Lagrangian, with the prices of a linear program by HiGHS: utilities
+    are replaced by chords between a few points (in the discrete model whole numbers, where the chords are
+    exact); the points are moved around the solution until the gap is below ``GAP``. The limit is the optimum
+    of the continuous model, or of the discrete one without the condition that x is whole. For large
+    workloads the prices come from a sample of the jobs or from longer intervals, and the gap is wider.
 
     Args:
         workload: the instance.
@@ -115,16 +115,17 @@ def upper_bound(workload: Workload, parameters: PartialValueParameters | None = 
 def offline_optimum(
     workload: Workload, model: str = "continuous", *, time_limit: float | None = None
 ) -> Optimum:
-    """The best schedule for one who knows all jobs in advance.
+    """Return the best schedule if all jobs are known in advance.
 
-    continuous: the concave programme by cvxpy and Clarabel; with linear utilities only a linear program by
-    HiGHS. Solutions are made feasible, and the bound is Lagrangian, with the solver's prices.
+    Continuous model: cvxpy and Clarabel solve the concave programme; if all utilities are linear, HiGHS
+    solves a linear program. Solutions are made feasible; the bound is Lagrangian, with the solver's prices.
 
-    discrete, all tasks alike: the sets of tasks that can be served together are the independent sets of a
-    matroid (those that a flow from jobs to slots can cover), so the greedy that takes tasks by value, if an
-    augmenting path makes room, is optimal; tasks of a job come in order, as their values do not increase.
+    Discrete model, all demands equal: the sets of tasks that can be served together are the independent sets
+    of a matroid (those that a flow from jobs to slots can cover). So the greedy algorithm that takes tasks by
+    value, each if there is an augmenting path, is optimal; the tasks of a job come in order, as their values
+    do not increase.
 
-    discrete, else: an integer program by HiGHS, for small instances; the bound is its own.
+    Discrete model, other demands: HiGHS solves an integer program, for small instances; the bound is HiGHS's.
 
     Args:
         workload: the instance.
@@ -164,26 +165,26 @@ def offline_optimum(
 
 
 class _Needs(NamedTuple):
-    """The jobs that can be served at all; N of them, m resources."""
+    """The N jobs that can be served at all, with m resources."""
 
     job: I8  # [N] number in the workload
-    first: I8  # [N] first
-    last: I8  # [N] and last slot
+    first: I8  # [N] first slot
+    last: I8  # [N] last slot
     cap: F8  # [N] most tasks per slot
     most: F8  # [N] most tasks in all
     share: F8  # [N, m]
     utility: I8  # [N]
     value: F8  # [N]
     exponent: F8  # [N]
-    whole: bool  # whether tasks are
-    room: float  # load that a slot may have: 1, or less for a sample of the jobs
+    whole: bool  # True in the discrete model
+    load_limit: float  # most load of a slot: 1, or less for a sample of the jobs
 
 
 def _needs(own: Jobs, whole: bool) -> _Needs:
     first = np.maximum(np.ceil(own.arrival), 1.0).astype(np.int64)
     last = np.floor(own.deadline).astype(np.int64)
     with np.errstate(divide="ignore"):
-        fits = ROOM / own.share.max(axis=1)
+        fits = MOST_LOAD / own.share.max(axis=1)
     cap = np.minimum(np.minimum(own.parallelism, own.tasks), np.floor(fits) if whole else fits)
     most = np.minimum(own.tasks, cap * np.maximum(last - first + 1, 0))
     kept = np.flatnonzero(most > 0.0)
@@ -198,17 +199,17 @@ def _needs(own: Jobs, whole: bool) -> _Needs:
         value=own.value[kept],
         exponent=own.exponent[kept],
         whole=whole,
-        room=1.0,
+        load_limit=1.0,
     )
 
 
 def _alike(needs: _Needs) -> bool:
-    """Whether every task needs the same."""
+    """Return True if all tasks have the same demand."""
     return bool((needs.share == needs.share[0]).all())
 
 
 def _worth(needs: _Needs, served: F8, job: I8 | None = None) -> F8:
-    """Value of all jobs (or of the jobs with these numbers) when so many tasks are served."""
+    """Return the value of each job (or of the jobs with these numbers) with ``served`` tasks."""
     chosen = slice(None) if job is None else job
     return values(needs.utility[chosen], needs.value[chosen], needs.exponent[chosen], served)
 
@@ -225,7 +226,7 @@ class _Grid(NamedTuple):
 
 
 def _events(needs: _Needs) -> I8:
-    """Edges of the intervals in which the jobs that can be served do not change."""
+    """Return the edges of the intervals in which the set of jobs that can be served is constant."""
     return np.unique(np.concatenate([needs.first, needs.last + 1]))
 
 
@@ -248,16 +249,16 @@ def _grid(needs: _Needs, edge: I8) -> _Grid:
 
 
 class _Solution(NamedTuple):
-    """What prices certify, and the service that came with them."""
+    """The bound that prices certify, and the service found with these prices."""
 
     bound: float
     served: F8  # [c] tasks; perhaps not quite feasible
 
 
 def _certified(needs: _Needs, grid: _Grid, price: F8) -> float:
-    """The Lagrangian bound of prices of the resources in a slot of each interval; [K, m]."""
+    """Return the Lagrangian bound of prices [K, m] of the resources in a slot of each interval."""
     price = np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0)
-    total, scale = _dual(needs, grid, price, grid.slots * (needs.room * ROOM))
+    total, scale = _dual(needs, grid, price, grid.slots * (needs.load_limit * MOST_LOAD))
     return min(float(total + ROUNDING * scale), math.fsum(_worth(needs, needs.most)) * (1.0 + ROUNDING))
 
 
@@ -265,18 +266,17 @@ def _certified(needs: _Needs, grid: _Grid, price: F8) -> float:
 
 
 def _priced(needs: _Needs) -> _Solution:
-    """The best bound of linear programs, and the service of the last one.
+    """Return the best bound of a sequence of linear programs, and the service of the last one.
 
-    The programs have a sample of the jobs if there are too many, and a part of the room; their prices are
-    good for all. Then, the service is that of the sample, in longer intervals.
+    If there are too many jobs, the programs have a sample of them and the same part of the capacity; their
+    prices are valid for all jobs. The service is then that of the sample, in longer intervals.
     """
     edge, sample = _events(needs), needs
     every = -(-2 * COARSE * len(needs.job) // MOST_VARIABLES)
     if every > 1:
-        own = {
-            name: getattr(needs, name)[::every] for name in _Needs._fields if name not in ("whole", "room")
-        }
-        sample = needs._replace(**own, room=needs.room / every)
+        single = ("whole", "load_limit")
+        own = {name: getattr(needs, name)[::every] for name in _Needs._fields if name not in single}
+        sample = needs._replace(**own, load_limit=needs.load_limit / every)
     grid = _grid(sample, edge)
     while len(grid.job) > MOST_VARIABLES // 2 and len(edge) > 2:
         edge = np.append(edge[:-1][::2], edge[-1])
@@ -293,7 +293,7 @@ def _priced(needs: _Needs) -> _Solution:
             best, prices = bound, price
         total = np.minimum(np.bincount(grid.job, served, len(sample.most)), sample.most)
         value = _worth(sample, total)
-        if needs.whole:  # between whole numbers a chord
+        if needs.whole:  # a chord between whole numbers
             low = np.floor(total)
             value = _worth(sample, low)
             value += (total - low) * (_worth(sample, low + 1.0) - value)
@@ -309,7 +309,7 @@ def _priced(needs: _Needs) -> _Solution:
 
 
 def _points(needs: _Needs, points: F8) -> F8:
-    """Points between which utilities are replaced by chords, made whole or ends where that is exact."""
+    """Return the points between which chords replace utilities, moved to where chords are exact."""
     points = np.clip(points, 0.0, needs.most[:, np.newaxis])
     if needs.whole:
         points = np.rint(points)
@@ -321,7 +321,7 @@ def _points(needs: _Needs, points: F8) -> F8:
 
 
 def _refined(needs: _Needs, points: F8, total: F8) -> F8:
-    """Points around a solution: the pieces that it touches are cut, those far away become longer."""
+    """Return new points around a solution: pieces that it touches are cut, those far away become longer."""
     at, most = total[:, np.newaxis], needs.most
     near = 1e-9 * most[:, np.newaxis]
     below = np.where(points < at - near, points, 0.0).max(axis=1)
@@ -333,7 +333,7 @@ def _refined(needs: _Needs, points: F8, total: F8) -> F8:
 
 
 def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
-    """Solve the programme with utilities that are chords between points; [N, > 1], ascending.
+    """Solve the programme with utilities replaced by chords between ``points`` [N, > 1], ascending.
 
     Returns:
         service of each column [c], prices of the resources in a slot of each interval [K, m], and the number
@@ -345,7 +345,7 @@ def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
     kept = high > low
     low, high, owner = low[kept], high[kept], owner[kept]
     slope = (_worth(needs, high, owner) - _worth(needs, low, owner)) / (high - low)
-    # service in shares of each column's cap, pieces in shares of what a job can get at most, values of a mean
+    # units: service in shares of a column's cap, pieces in shares of ``most``, values in shares of the mean
     scale = math.fsum(_worth(needs, needs.most)) / count
     loads = _loads(needs, grid)
     supply = _in_rows(grid.job, grid.cap / needs.most[grid.job], count)
@@ -353,7 +353,7 @@ def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
     solved = linprog(
         np.concatenate([np.zeros(columns), -slope * needs.most[owner] / scale]),
         A_ub=hstack([loads, csr_array((loads.shape[0], len(owner)))], format="csc"),
-        b_ub=np.full(loads.shape[0], needs.room),
+        b_ub=np.full(loads.shape[0], needs.load_limit),
         A_eq=hstack([-supply, demand], format="csc"),
         b_eq=np.zeros(count),
         bounds=np.column_stack(
@@ -369,19 +369,19 @@ def _program(needs: _Needs, grid: _Grid, points: F8) -> tuple[F8, F8, int]:
 
 
 def _linear(needs: _Needs, grid: _Grid) -> _Solution:
-    """The continuous optimum of linear utilities, of which the chords are exact."""
+    """Return the continuous optimum of linear utilities, for which chords are exact."""
     served, price, _ = _program(needs, grid, _points(needs, np.zeros((len(needs.most), 2))))
     return _Solution(_certified(needs, grid, price), served)
 
 
 def _loads(needs: _Needs, grid: _Grid) -> Any:
-    """Mean load of a slot by a column at its cap: sparse, rows are resource times K plus interval."""
+    """Return the mean load of a slot by a column at its cap: sparse, row = resource * K + interval."""
     loads = (share * grid.cap / grid.slots[grid.interval] for share in needs.share[grid.job].T)
     return vstack([_in_rows(grid.interval, load, len(grid.slots)) for load in loads], format="csr")
 
 
 def _in_rows(row: I8, amount: F8, rows: int) -> Any:
-    """The sparse matrix [rows, columns] with one entry a column; ``row`` and ``amount`` [columns]."""
+    """Return the sparse matrix [rows, columns] with one entry per column; ``row``, ``amount``: [columns]."""
     return csr_array((amount, (row, np.arange(len(row)))), shape=(rows, len(row)))
 
 
@@ -389,14 +389,14 @@ def _in_rows(row: I8, amount: F8, rows: int) -> Any:
 
 
 def _conic(needs: _Needs, grid: _Grid) -> _Solution:
-    """The concave programme by cvxpy and Clarabel."""
+    """Solve the concave programme by cvxpy and Clarabel."""
     cvxpy = _import_cvxpy()
     count, columns = len(needs.most), len(grid.job)
     supply = _in_rows(grid.job, grid.cap / needs.most[grid.job], count)
     scale = math.fsum(_worth(needs, needs.most)) / count
     served = cvxpy.Variable(columns)  # in shares of the caps
-    total = supply @ served  # in shares of what a job can get at most
-    loads = _loads(needs, grid) @ served <= needs.room
+    total = supply @ served  # in shares of ``most``
+    loads = _loads(needs, grid) @ served <= needs.load_limit
     constraints = [loads, served >= 0.0, served <= 1.0, total <= 1.0]
     value, status = 0.0, ""
     for kind in (LINEAR, POWER, LOG):
@@ -407,7 +407,7 @@ def _conic(needs: _Needs, grid: _Grid) -> _Solution:
         if kind == LINEAR:
             value += (factor * needs.most[own]) @ total[own]
         elif kind == LOG:
-            # log(1 + y) less its value at most: with y itself in the cone, Clarabel often fails
+            # log(1 + y) minus its largest value: with y itself in the cone, Clarabel often fails
             ratio = (1.0 + cvxpy.multiply(needs.most[own], total[own])) / (1.0 + needs.most[own])
             value += factor @ cvxpy.log(ratio)
         else:
@@ -417,7 +417,7 @@ def _conic(needs: _Needs, grid: _Grid) -> _Solution:
                 value += (needs.value[these] / scale * needs.most[these] ** exponent) @ heights
     programme = cvxpy.Problem(cvxpy.Maximize(value), constraints)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of inaccurate solutions, which do not count here
+        warnings.simplefilter("ignore")  # about inaccurate solutions, which are tried again
         for tolerance in CLARABEL:
             try:
                 programme.solve(solver=cvxpy.CLARABEL, **dict.fromkeys(LIMITS, tolerance))
@@ -441,7 +441,7 @@ def _import_cvxpy() -> Any:
         if error.name not in ("cvxpy", "clarabel"):
             raise  # installed, but broken
         missing = error.name
-    # this module does without gymnasium, but where that is in use its error is the one to expect
+    # this module does not need gymnasium, but if it is in use, callers expect its error
     gymnasium = sys.modules.get("gymnasium")
     kind: type[Exception] = ImportError if gymnasium is None else gymnasium.error.DependencyNotInstalled
     raise kind(f'the continuous offline optimum needs {missing}: pip install "schedgym[bounds]"')
@@ -451,7 +451,7 @@ def _import_cvxpy() -> Any:
 
 
 def _repaired(needs: _Needs, grid: _Grid, served: F8) -> F8:
-    """Service of the columns that keeps to all limits exactly (loads of 1), by scaling down."""
+    """Scale the service of the columns down so that it keeps all limits exactly (loads of 1)."""
     served = np.clip(served, 0.0, grid.cap)
     total = np.bincount(grid.job, served, len(needs.most))
     served = served * np.minimum(1.0, needs.most / np.maximum(total, needs.most))[grid.job]
@@ -464,7 +464,7 @@ def _repaired(needs: _Needs, grid: _Grid, served: F8) -> F8:
 
 
 def _spread(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
-    """Service of columns, spread evenly over their slots: jobs, slots, amounts; [rows] each."""
+    """Spread the service of columns evenly over their slots: jobs, slots, amounts; [rows] each."""
     column, place = _unrolled(grid)
     return (
         grid.job[column],
@@ -474,20 +474,19 @@ def _spread(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
 
 
 def _dealt(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
-    """Whole service of columns, dealt out to their slots in turn: as even as can be for jobs and slots.
+    """Assign the whole service of columns to their slots in turn, evenly for jobs and for slots.
 
-    An interval of n slots with room for C tasks each gets at most n C tasks, numbered job by job; task q goes
-    to slot q mod n. So a slot gets at most C tasks, and of a job that has at most n X of them, at most X.
+    An interval of n slots for C tasks each gets at most n C tasks, numbered job by job; task q goes to slot
+    q mod n. So a slot gets at most C tasks, and at most X of a job that has at most n X of them.
     """
     column, place = _unrolled(grid)
     order = np.argsort(grid.interval, kind="stable")
-    before = np.empty(
-        len(served)
-    )  # tasks of columns before, also in other intervals: that only turns the deal
+    # tasks of earlier columns, also in other intervals: these only shift the slot of the first task
+    before = np.empty(len(served))
     before[order] = np.cumsum(served[order]) - served[order]
     n = grid.slots[grid.interval][column]
 
-    def dealt(tasks: F8) -> F8:  # of the first so many, how many the slot gets
+    def dealt(tasks: F8) -> F8:  # how many of the first ``tasks`` tasks the slot gets
         return np.ceil((tasks[column] - place) / n)
 
     amount = np.maximum(dealt(before + served), 0.0) - np.maximum(dealt(before), 0.0)
@@ -495,7 +494,7 @@ def _dealt(grid: _Grid, served: F8) -> tuple[I8, I8, F8]:
 
 
 def _unrolled(grid: _Grid) -> tuple[I8, I8]:
-    """Column, and number of the slot in its interval, of every pair of job and slot."""
+    """Return the column, and the slot's number in its interval, of every pair of job and slot."""
     count = grid.slots[grid.interval].astype(np.int64)
     column = np.repeat(np.arange(len(count)), count)
     return column, np.arange(len(column)) - np.repeat(np.cumsum(count) - count, count)
@@ -513,18 +512,18 @@ def _optimum(needs: _Needs, bound: float, job: I8, slot: I8, amount: F8) -> Opti
 
 
 def _matroid(needs: _Needs, grid: _Grid) -> tuple[F8, float]:
-    """The optimum where all tasks are alike: service of the columns, and the bound, which it reaches."""
+    """Return the optimum if all demands are equal: service of the columns, and the bound, its value."""
     largest = needs.share[0].max()
-    room = math.floor(ROOM / largest) if largest > 0.0 else needs.most.sum()
+    fitting = math.floor(MOST_LOAD / largest) if largest > 0.0 else needs.most.sum()
     flow, served = np.zeros(len(grid.job)), np.zeros(len(needs.most))
     order = np.argsort(grid.interval, kind="stable")
     begin = np.searchsorted(grid.interval[order], np.arange(len(grid.slots) + 1))
-    _greedy(needs, grid, order, begin, grid.slots * room, flow, served)
+    _greedy(needs, grid, order, begin, grid.slots * fitting, flow, served)
     return flow, math.fsum(_worth(needs, served)) * (1.0 + ROUNDING)
 
 
 def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
-    """The discrete optimum by HiGHS: whole service of each job and slot, paid in marginal values of tasks."""
+    """Return the discrete optimum by HiGHS: whole service of each job and slot, with marginal task values."""
     count, resources = needs.share.shape
     length = needs.last - needs.first + 1
     pairs, tasks = int(length.sum()), int(needs.most.sum())
@@ -548,7 +547,7 @@ def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
         [hstack([vstack(loads), csr_array((resources * len(used), tasks))]), hstack([-supply, demand])],
         format="csc",
     )
-    limits = np.append(np.full(resources * len(used), ROOM * FINER), np.zeros(count))
+    limits = np.append(np.full(resources * len(used), MOST_LOAD * FINER), np.zeros(count))
     scale = gain.mean()
     solved = milp(
         np.append(np.zeros(pairs), -gain / scale),
@@ -560,13 +559,13 @@ def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
     if solved.status != 0:
         raise RuntimeError(f"HiGHS: {solved.message}")
     amount = np.rint(solved.x[:pairs])
-    # an optimum may serve a job more than it can use
+    # an optimum may give a job more service than it can use
     before = np.cumsum(amount) - amount
     before -= before[(np.cumsum(length) - length)][job]
     amount = np.minimum(amount, np.maximum(needs.most[job] - before, 0.0))
     for r in range(resources):
         load = np.bincount(row, needs.share[job, r] * amount)
-        if load.max() > ROOM:
+        if load.max() > MOST_LOAD:
             raise RuntimeError(f"HiGHS: a load of {load.max()!r} in slot {used[load.argmax()]}")
     found = _optimum(needs, 0.0, job, slot, amount)
     return found._replace(bound=max(found.value, -float(solved.mip_dual_bound) * scale) * (1.0 + ROUNDING))
@@ -577,19 +576,19 @@ def _integer(needs: _Needs, time_limit: float | None) -> Optimum:
 
 @helper
 def _worth_of(needs: _Needs, j: int, served: float) -> float:
-    """Value of job j when so many tasks are served."""
+    """Return the value of job j with ``served`` tasks."""
     return worth(needs.utility[j], needs.value[j], needs.exponent[j], served)
 
 
 @helper
 def _bought(needs: _Needs, j: int, served: float, step: float, cost: float) -> float:
-    """How many of ``step`` more tasks after ``served`` job j buys at a cost > 0 of each."""
+    """Return how many of ``step`` further tasks after ``served`` job j buys at a cost > 0 per task."""
     value = needs.value[j]
     exponent = needs.exponent[j]
     if needs.utility[j] == LINEAR:
         return step if cost < value else 0.0
     if needs.whole:
-        # the last task that is worth its price, by halving
+        # bisection for the last task that is worth its price
         low = 0.0
         high = step
         while low < high:
@@ -610,20 +609,20 @@ def _bought(needs: _Needs, j: int, served: float, step: float, cost: float) -> f
 
 
 @kernel
-def _dual(needs: _Needs, grid: _Grid, price: F8, room: F8) -> tuple[float, float]:
-    """The Lagrangian bound, and the sum of the absolute values of all that it is made of.
+def _dual(needs: _Needs, grid: _Grid, price: F8, load_limit: F8) -> tuple[float, float]:
+    """Return the Lagrangian bound, and the sum of the absolute values of its terms.
 
     Args:
         needs: of the jobs.
         grid: intervals and columns.
         price: >= 0 [K, m].
-        room: load that an interval has room for [K].
+        load_limit: most load of an interval, summed over its slots [K].
     """
     total = 0.0
     scale = 0.0
     for k in range(price.shape[0]):
         for r in range(price.shape[1]):
-            total += price[k, r] * room[k]
+            total += price[k, r] * load_limit[k]
     scale += total
     for j in range(grid.start.shape[0] - 1):
         first = grid.start[j]
@@ -651,11 +650,11 @@ def _dual(needs: _Needs, grid: _Grid, price: F8, room: F8) -> tuple[float, float
 
 
 class _Search(NamedTuple):
-    """Searches for augmenting paths, numbered; N jobs, K intervals."""
+    """Scratch space of numbered searches for augmenting paths; N jobs, K intervals."""
 
-    closed_job: npt.NDArray[np.bool_]  # [N] from here no path finds room any more
+    closed_job: npt.NDArray[np.bool_]  # [N] no path from here ends in free capacity any more
     closed: npt.NDArray[np.bool_]  # [K]
-    seen_job: I8  # [N] number of the search that has seen it
+    seen_job: I8  # [N] number of the last search that has seen the job
     seen: I8  # [K]
     into: I8  # [K] column by which a search came to an interval,
     out: I8  # [N] and by which it left one for a job
@@ -664,12 +663,12 @@ class _Search(NamedTuple):
 
 
 @helper
-def _find_room(
-    grid: _Grid, order: I8, begin: I8, room: F8, flow: F8, search: _Search, number: int, j: int
+def _find_capacity(
+    grid: _Grid, order: I8, begin: I8, capacity_left: F8, flow: F8, search: _Search, number: int, j: int
 ) -> int:
-    """The nearest interval with room to which a path leads from job j, or -1, by breadth-first search.
+    """Find by breadth-first search the nearest interval with free capacity on a path from job j, else -1.
 
-    Where there is none, what the search has reached is closed.
+    If there is none, all jobs and intervals that the search has reached are closed.
     """
     search.seen_job[j] = number
     search.queue[0] = j
@@ -687,7 +686,7 @@ def _find_room(
             search.into[k] = c
             search.reached[intervals] = k
             intervals += 1
-            if room[k] >= 1.0:
+            if capacity_left[k] >= 1.0:
                 return k
             for position in range(begin[k], begin[k + 1]):
                 d = order[position]
@@ -706,7 +705,7 @@ def _find_room(
 
 @helper
 def _carried(grid: _Grid, flow: F8, search: _Search, j: int, goal: int) -> float:
-    """How many tasks the path from job j to an interval can carry, but for both ends."""
+    """Return how many tasks the path from job j to an interval can carry, regardless of its ends."""
     amount = math.inf
     k = goal
     while True:
@@ -734,24 +733,26 @@ def _send(grid: _Grid, flow: F8, search: _Search, j: int, goal: int, amount: flo
 
 
 @kernel
-def _greedy(needs: _Needs, grid: _Grid, order: I8, begin: I8, room: F8, flow: F8, served: F8) -> None:
-    """Serve tasks by value wherever an augmenting path makes room (a matroid's greedy).
+def _greedy(
+    needs: _Needs, grid: _Grid, order: I8, begin: I8, capacity_left: F8, flow: F8, served: F8
+) -> None:
+    """Serve tasks by value, each if there is an augmenting path (the greedy algorithm of a matroid).
 
-    A path leads from a job to an interval where it may have more, and from an interval to the jobs served
-    there, which may go elsewhere, to an interval with room. What a search without success has reached will
-    never have room again: later paths cannot leave it.
+    A path leads from a job to an interval where the job may get more, from an interval to the jobs served
+    there, which may move elsewhere, and ends at an interval with free capacity. Jobs and intervals that an
+    unsuccessful search has reached never have free capacity again: later paths cannot leave them.
 
     Args:
         needs: of the jobs.
         grid: intervals and columns.
         order: columns by interval [c].
-        begin: first of them [K + 1].
-        room: tasks that an interval has room for [K]; written: the room that is left.
+        begin: first of them for each interval [K + 1].
+        capacity_left: tasks that an interval can still take [K]; reduced.
         flow: written: tasks of each column [c].
         served: written: tasks of each job [N].
     """
     count = grid.start.shape[0] - 1
-    intervals = room.shape[0]
+    intervals = capacity_left.shape[0]
     search = _Search(
         np.zeros(count, dtype=np.bool_),
         np.zeros(intervals, dtype=np.bool_),
@@ -773,14 +774,15 @@ def _greedy(needs: _Needs, grid: _Grid, order: I8, begin: I8, room: F8, flow: F8
             heapq.heappop(waiting)
             continue
         number += 1
-        goal = _find_room(grid, order, begin, room, flow, search, number, j)
+        goal = _find_capacity(grid, order, begin, capacity_left, flow, search, number, j)
         if goal < 0:
             continue
         # tasks of a linear job are worth the same: take as many as the path carries
         amount = 1.0
         if needs.utility[j] == LINEAR:
-            amount = min(min(needs.most[j] - served[j], room[goal]), _carried(grid, flow, search, j, goal))
-        room[goal] -= amount
+            amount = min(needs.most[j] - served[j], capacity_left[goal])
+            amount = min(amount, _carried(grid, flow, search, j, goal))
+        capacity_left[goal] -= amount
         _send(grid, flow, search, j, goal, amount)
         served[j] += amount
         if served[j] >= needs.most[j]:

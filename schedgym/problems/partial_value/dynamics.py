@@ -1,8 +1,8 @@
 """State and compiled dynamics of PartialValue, for one environment.
 
 Time is slots 1, 2, ...; job j is active in slot t if arrival <= t <= deadline and it was not served in full.
-Active jobs are rows in order of arrival (equals by index), at the front of every array by row; what stands
-behind them is zero.
+The active jobs are the first rows of every array of rows, in order of arrival (ties: by index); the rows
+behind them are zero.
 
 A step decides, by its view, how many tasks ``state.x`` each row gets in this slot, serves them, and opens the
 next slot.
@@ -60,11 +60,11 @@ JOB_FEATURES = len(JOB_COLUMNS)
 
 SCALARS = record_dtype(
     ("reward_scale", np.float64),
-    ("slot", np.int64),  # to be decided
+    ("slot", np.int64),  # the slot to be decided
     ("horizon", np.int64),
     ("arrived", np.int64),  # also the index of the next job to arrive
-    ("active", np.int64),  # rows
-    ("unit", np.int64),  # one resource of whole capacity, and every task needs one unit
+    ("active", np.int64),  # number of rows in use
+    ("unit", np.int64),  # 1 if there is one resource of whole capacity and every task needs one unit
     ("logged", np.int64),  # rows of the log
     ("finished", np.int64),
     ("shown", np.int64),  # window rows that the last observation filled
@@ -84,26 +84,26 @@ CONFIG = record_dtype(
 
 
 class Constants(NamedTuple):
-    """What stays the same for the life of a simulator."""
+    """Constants of a simulator: its configuration."""
 
     config: Annotated[Any, CONFIG]
 
 
 class Details(NamedTuple):
-    """What an observation in exact units tells of a row beside :class:`Rows`; else it is not kept."""
+    """Further values of a row, in addition to :class:`Rows`, that only observations in exact units need."""
 
     parallelism: Annotated[Floats, "row"]
     tasks: Annotated[Floats, "row"]
-    marginal: Annotated[Floats, "row"]  # the value of one task more
+    marginal: Annotated[Floats, "row"]  # the value of one more task
     demand: Annotated[Floats, "row", "resource"]
 
 
 class State(NamedTuple):
-    """Everything else that changes in an episode."""
+    """The variables of an episode, except for the rows, the schedule and the log."""
 
     scalars: Annotated[Any, SCALARS]
     x: Annotated[Floats, "job"]  # tasks that each row gets in this slot
-    tokens: Annotated[Floats32, "job", "job_feature"]  # by job, but for the slots left; observation features
+    tokens: Annotated[Floats32, "job", "job_feature"]  # by job, without the slots left; only for features
 
 
 class Log(NamedTuple):
@@ -115,7 +115,7 @@ class Log(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """Buffers that the kernel writes beside copies of rows; those of the other kind have length 0."""
+    """Observation buffers besides the rows; those of the other kind of observation have length 0."""
 
     slot: Annotated[Integers, 1]
     active: Annotated[Integers, 1]
@@ -128,7 +128,7 @@ class Observation(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """What a step works on."""
+    """All arrays of one environment: constants, workload, rows, state, observation and scratch space."""
 
     constants: Annotated[Constants, SHARED]
     action_space: Annotated[ActionSpace, SHARED]
@@ -155,7 +155,7 @@ clear_row, clear_details = clearer(Rows), clearer(Details)
 
 @helper
 def set_row(env: Environment, r: int) -> None:
-    """Write what follows from how far a row was served."""
+    """Update the values of a row that depend on its served tasks."""
     jobs, rows, config = env.jobs, env.rows, env.constants.config
     job = rows.job[r]
     served = rows.served[r]
@@ -180,7 +180,7 @@ def set_row(env: Environment, r: int) -> None:
 
 @helper
 def add_row(env: Environment, r: int, job: int) -> None:
-    """Make a row that of a job of which nothing was served."""
+    """Fill a row with a new job, of which no task is served yet."""
     rows = env.rows
     enter_row(env.jobs, job, rows, r)
     rows.job[r] = job
@@ -210,7 +210,7 @@ def clear_rows(env: Environment, first: int) -> None:
 
 @helper
 def open_slot(env: Environment) -> None:
-    """Make the rows those of slot ``scalars.slot``; ends the episode if nothing can be served any more."""
+    """Update the rows to slot ``scalars.slot``; end the episode if nothing can be served any more."""
     jobs, rows, s = env.jobs, env.rows, env.state.scalars
     kept = 0
     for r in range(s.active):
@@ -267,7 +267,7 @@ def serve(env: Environment) -> float:
 
 @helper
 def observe_features(env: Environment, count: int) -> None:
-    """Write the tokens, those of the first ``count`` rows."""
+    """Write the observation as tokens, with the first ``count`` rows."""
     rows, s, hidden = env.rows, env.state.scalars, env.constants.config.hidden
     tokens, load = env.observation.job_tokens, env.scratch.load
     resources = rows.share.shape[1]
@@ -298,7 +298,7 @@ def observe_features(env: Environment, count: int) -> None:
 
 @helper
 def observe_units(env: Environment, count: int) -> None:
-    """Write the observation in exact units, the first ``count`` rows."""
+    """Write the observation in exact units, with the first ``count`` rows."""
     s = env.state.scalars
     if not env.constants.config.zero_copy:
         for r in range(count):
@@ -328,7 +328,7 @@ def observe(env: Environment) -> None:
 
 @helper
 def can_decide(env: Environment, rule: int) -> Any:
-    """Whether a rule is for the model, the deadlines that it may see, and the resources."""
+    """Return True if a rule is applicable: it suits the model, the visible deadlines, and the resources."""
     discrete, hidden = env.constants.config.discrete != 0, env.constants.config.hidden != 0
     if rule == CONCAVE:
         return not discrete
@@ -345,7 +345,7 @@ def begin(env: Environment) -> None:
     jobs, schedule, s = env.jobs, env.schedule, env.state.scalars
     clear_rows(env, 0)  # left over when the last episode was cut off
     reset(s)
-    most = 0.0  # that can be gained
+    most = 0.0  # the largest possible total value
     for job in range(jobs.size.jobs):
         schedule.served[job] = 0.0
         most += gain(jobs.utility[job], jobs.value[job], jobs.exponent[job], 0.0, jobs.tasks[job])
@@ -374,12 +374,12 @@ def advance(env: Environment) -> None:
     result.terminated = s.finished != 0
 
 
-# What an action means, view by view: ``state.x``, the tasks that each active job gets in this slot.
+# Actions, view by view: each sets ``state.x``, the tasks that each active job gets in this slot.
 
 
 @helper
 def allocation_fits(env: Environment) -> Any:
-    """View allocation: whether the tasks that the action names may be served in this slot."""
+    """View allocation: return True if the tasks that the action names may be served in this slot."""
     rows, load = env.rows, env.scratch.load
     resources = rows.share.shape[1]
     load[:] = 0.0
@@ -399,7 +399,7 @@ def allocation_fits(env: Environment) -> Any:
 
 @helper
 def allocate(env: Environment, feasible: bool) -> None:
-    """View allocation: tasks of each visible job; hidden jobs get none.
+    """View allocation: give each visible job the tasks of the action; hidden jobs get none.
 
     Repair: numbers are clipped to what a job may get (discrete: rounded down); then see
     :func:`~schedgym.problems.partial_value.rules.repair`.
@@ -416,16 +416,16 @@ def allocate(env: Environment, feasible: bool) -> None:
 
 @helper
 def sell(env: Environment, feasible: bool) -> None:
-    """View prices: logarithms of the resources' prices; every active job, hidden or not, buys what pays."""
+    """View prices: let every active job, hidden or not, buy at prices whose logarithms are the action."""
     rows, active, x, prices = env.rows, env.state.scalars.active, env.state.x, env.scratch.price
     decode_prices(env.exchange.numbers[:, 0], prices)
     buy(active, prices, rows, x)
-    repair(False, active, rows, env.scratch, x)  # an overload is what low prices mean: it does not count
+    repair(False, active, rows, env.scratch, x)  # low prices may cause an overload, which does not count
 
 
 @helper
 def prioritize(env: Environment, feasible: bool) -> None:
-    """View priority: a score per visible job, by whose exponential its value is multiplied."""
+    """View priority: multiply the value of each visible job by exp(its score), and serve by that."""
     config, active, scores = env.constants.config, env.state.scalars.active, env.scratch.key
     for r in range(active):
         score = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else -MOST_SCORE
@@ -436,13 +436,13 @@ def prioritize(env: Environment, feasible: bool) -> None:
 
 @helper
 def rule_fits(env: Environment) -> Any:
-    """View rule: whether the named rule can decide in this environment."""
+    """View rule: return True if the named rule can decide in this environment."""
     return can_decide(env, env.exchange.choices[0])
 
 
 @helper
 def follow_rule(env: Environment, feasible: bool) -> None:
-    """View rule: what the named rule serves, of all active jobs; one that cannot decide here becomes fifo."""
+    """View rule: serve all active jobs by the named rule; one that cannot decide here becomes fifo."""
     allocate_by_rule(
         env.exchange.choices[0] if feasible else FIFO,
         env.constants.config.discrete != 0,

@@ -1,8 +1,8 @@
 """Metrics of a PartialValue schedule, and an independent validator of whole schedules.
 
 A row of a record is a slot in which a job is served: job, server 0, start = slot - 1, end = slot, and the
-amount, in tasks. Shares of time are shares of all slots 1..T, T the last deadline, also where the episode
-ends before because nothing is left to do.
+amount, in tasks. Shares of time are shares of all slots 1..T, where T is the last deadline, also if the
+episode ends earlier because nothing is left to do.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ FULL = 1.0 - 1e-6  # a resource with this load is full
 ROUNDING = 1e-12  # loads may be summed in another order than here
 
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
-#: what happened in the slots so far
+#: counts of the slots so far
 TOTALS = record_dtype(
-    ("slots", np.int64),  # that were run
+    ("slots", np.int64),  # slots that were run
     ("full", np.int64),  # those of them in which a resource was full
 )
 
 
 class Schedule(NamedTuple):
-    """What was decided: with the workload all that metrics are made of."""
+    """The outcome of the decisions: counts of slots, tasks served, and loads."""
 
     totals: Annotated[Any, TOTALS]
     served: Annotated[Floats, "job"]  # y, tasks
@@ -66,7 +66,7 @@ class Metrics(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """What metrics are made of."""
+    """The arrays of :func:`measure_one`: workload, schedule and metrics."""
 
     jobs: Jobs
     schedule: Schedule
@@ -75,7 +75,7 @@ class Episode(NamedTuple):
 
 @helper
 def worth(kind: int, value: float, exponent: float, served: float) -> float:
-    """f(y) of a job of utility ``kind``."""
+    """Return f(y) of a job of utility ``kind``."""
     if kind == LINEAR:
         return value * served
     if kind == LOG:
@@ -130,19 +130,19 @@ def measure(table: Any, tools: Any, mask: Any) -> None:
 
 
 def last_slot(workload: Workload) -> int:
-    """T, the last slot that is in time for a job."""
+    """Return T, the last slot that is within the deadline of some job."""
     return int(np.floor(workload.jobs["deadline"]).max())
 
 
 def _served(record: ScheduleRecord) -> F8:
-    """Tasks served of each job [N]."""
+    """Return the tasks served of each job [N]."""
     served = np.zeros(len(record.workload.jobs["tasks"]))
     np.add.at(served, record.job, record.amount[:, 0])
     return served
 
 
 def _loads(record: ScheduleRecord) -> tuple[F8, F8]:
-    """The slots in which something is served [slots], and the load of each resource in them [slots, m]."""
+    """Return the slots in which something is served [slots], and each resource's load then [slots, m]."""
     share = record.workload.jobs["demand"] / record.workload.cluster["capacity"]
     slots, place = np.unique(record.end, return_inverse=True)
     load = np.zeros((len(slots), share.shape[1]))
@@ -151,10 +151,10 @@ def _loads(record: ScheduleRecord) -> tuple[F8, F8]:
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
-    """All metrics of a schedule by name, but for those that only the environment knows."""
+    """Return all metrics of a schedule by name, except those that only the environment knows."""
     _, load = _loads(record)
     total = np.zeros(load.shape[1])
-    for in_slot in load:  # one after another, as an episode sums them up: the same to the last bit
+    for in_slot in load:  # one after another, as in an episode, so that the sums are the same to the last bit
         total += in_slot
     full = int((load >= FULL).any(axis=1).sum())
     schedule = Schedule(np.array((record.final_time, full), dtype=TOTALS), _served(record), total)
@@ -165,13 +165,13 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
 
 
 def values(utility: I8, value: F8, exponent: F8, served: F8) -> F8:
-    """f(y) of each job; all [N], see :class:`~schedgym.problems.partial_value.workload.Jobs`."""
+    """Return f(y) of each job; all [N], see :class:`~schedgym.problems.partial_value.workload.Jobs`."""
     found: F8 = value * np.choose(utility, (served, served**exponent, np.log1p(served)))
     return found
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
-    """What became of each job, in the order of the input: tasks served, and their value."""
+    """Return the outcome of each job, in the order of the input: tasks served, and their value."""
     jobs, served = tables(record.workload), _served(record)
     value = values(jobs.utility, jobs.value, jobs.exponent, served)
     return {"served": served.tolist(), "value": value.tolist()}
@@ -234,7 +234,7 @@ def validate(record: ScheduleRecord, whole: bool = False) -> None:
 
 
 def _check_loads(record: ScheduleRecord) -> None:
-    """No resource is overloaded in a slot."""
+    """Check that no resource is overloaded in a slot."""
     slots, load = _loads(record)
     over = ~(load <= 1.0 + TOLERANCE + ROUNDING)
     if over.any():
@@ -243,7 +243,7 @@ def _check_loads(record: ScheduleRecord) -> None:
 
 
 def _check_end(record: ScheduleRecord, served: F8) -> None:
-    """The episode ends when it must."""
+    """Check that the episode ends when it must."""
     jobs, final = record.workload.jobs, record.final_time
     if not (np.isfinite(final) and final == np.floor(final) and final >= 0.0):
         raise InvalidSchedule(f"final_time: must be a slot, got {final}")

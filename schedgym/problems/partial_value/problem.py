@@ -21,7 +21,7 @@ VIEWS = (
 )
 
 METRICS = (
-    Metric("value", "", "total value of the jobs as far as they were served", "max"),
+    Metric("value", "", "total value of the jobs by their tasks served", "max"),
     Metric("value_share", "", "the same over the value of all jobs served in full", "max"),
     Metric("mean_served", "", "mean over the jobs of the share of their tasks that was served", "max"),
     Metric("completed", "jobs", "jobs served in full", "max"),
@@ -34,7 +34,7 @@ METRICS = (
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
 )
 
-#: parameters that workloads are drawn by, but for those of the jobs; and those of a trace
+#: parameters of the draw of a workload, except those of the jobs; and those of a trace
 DRAWN = ("rate", "windows", "heterogeneity", "single", "tasks", "capacity")
 OF_TRACE = ("slot_seconds", "slack", "load")
 
@@ -51,7 +51,7 @@ class PartialValueParameters(Parameters):
         "trace": DRAWN,
     }
     model: str | None = parameter(
-        None, "tasks can be cut at will, or are whole (none: whole with single, else cut)", choices=MODELS
+        None, "tasks can be cut, or are whole (none: whole if single, else cut)", choices=MODELS
     )
     jobs: int | str = parameter(
         100, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
@@ -62,13 +62,15 @@ class PartialValueParameters(Parameters):
     single: bool = parameter(False, "one resource, and every task needs one unit of it")
     tasks: int = parameter(100, "Y, tasks of a job", minimum=1, maximum=10**6)
     parallelism: int = parameter(20, "X, most tasks of a job in a slot", minimum=1, maximum=10**6)
-    capacity: float = parameter(100.0, "of each resource", minimum=0, exclusive=True)
+    capacity: float = parameter(100.0, "capacity of each resource", minimum=0, exclusive=True)
     value_min: float = parameter(1.0, "values are U[value_min, value_max]", minimum=0, exclusive=True)
     value_max: float = parameter(5.0, "values are U[value_min, value_max]", minimum=0, exclusive=True)
     utility: str = parameter("power", "value of y tasks: v y, v y^exponent, v log(1 + y)", choices=UTILITIES)
-    exponent: float = parameter(0.5, "of utility 'power', below 1", minimum=0, maximum=1, exclusive=True)
+    exponent: float = parameter(
+        0.5, "exponent (< 1) of utility 'power'", minimum=0, maximum=1, exclusive=True
+    )
     deadlines: str = parameter(
-        "shown", "whether observations tell the deadlines of jobs", choices=("shown", "hidden")
+        "shown", "whether observations show the deadlines of jobs", choices=("shown", "hidden")
     )
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
@@ -76,7 +78,7 @@ class PartialValueParameters(Parameters):
     slot_seconds: float = parameter(300.0, "length of a slot in a trace [s]", minimum=0, exclusive=True)
     slack: float = parameter(2.0, "a trace's deadline: arrival plus this many durations", minimum=1)
     load: float | None = parameter(
-        1.5, "of a trace: work over capacity in the window; sets the capacity", minimum=0, exclusive=True
+        1.5, "trace: work over capacity in the window; sets the capacity", minimum=0, exclusive=True
     )
     single_task: bool = parameter(True, "view priority, discrete: whether one misfit may replace all others")
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))

@@ -1,4 +1,4 @@
-"""Pictures of PartialValue: the load of each resource by job, and how far jobs are served; text and image."""
+"""Pictures of PartialValue, as text and image: each resource's load by job, and the jobs' service."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ PERCENT = 100
 
 
 def _parts(loads: npt.NDArray[np.float64]) -> list[int]:
-    """Loads in whole percent whose sum is the sum of the loads, rounded."""
+    """Round loads to whole percent so that their sum is the rounded sum of the loads."""
     ends = np.floor(np.cumsum(loads) * PERCENT + 0.5).astype(np.int64)
     parts: list[int] = np.diff(ends, prepend=0).tolist()
     return parts
 
 
 def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
-    """Left the load of each resource in the slot before, by job; right the visible jobs in order of arrival.
+    """Draw each resource's load by job on the left, and the visible jobs in order of arrival on the right.
 
-    Of these the tasks that they got in it and those left, what is served of them, deadline and value.
+    The loads are those of the slot before. A job's line has the tasks that it got in that slot, its tasks
+    left, the share served, deadline and value.
     """
     rows, jobs, log, schedule = (getattr(simulator.arrays, n) for n in ("rows", "jobs", "log", "schedule"))
     s, number = simulator.state.scalars[index], int(jobs.size["jobs"][index])

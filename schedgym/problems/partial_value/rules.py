@@ -1,17 +1,17 @@
-"""The paper's allocations and their peers as compiled functions of one environment and one slot.
+"""The paper's allocations and their rivals, compiled for one environment and one slot.
 
-The baseline policies call them on an observation, the environment in its views. They allocate nothing.
+The baseline policies call them on an observation, the environment in its views. They allocate no memory.
 
-One environment has n active jobs (rows, in order of arrival, which decides ties) and m resources. A task of a
-row takes ``share`` of each resource; loads up to 1 + TOLERANCE fit. In the discrete model numbers of tasks
-are whole, jobs of which a single task does not fit get nothing, and the tasks of a job are served in order,
-so that their values fall.
+One environment has n active jobs (rows, in order of arrival; ties go to the earlier row) and m resources. A
+task of a row takes ``share`` of each resource; loads up to 1 + TOLERANCE fit. In the discrete model numbers
+of tasks are whole, jobs of which a single task does not fit get nothing, and the tasks of a job are served in
+order, so that their values fall.
 
 Arguments that have the same meaning everywhere:
 
-- ``discrete``: whether tasks are whole;
+- ``discrete``: True if tasks are whole;
 - ``n``: how many rows there are; arrays hold as many or more, and only the first n are read and written;
-- ``rows``: the active jobs; ``scratch``: work space;
+- ``rows``: the active jobs; ``scratch``: scratch space;
 - ``x``: [>= n] tasks of each row, written.
 
 Source: zheng2016, Algorithms 1 to 3 and section V. The solver of Algorithm 1 is in
@@ -88,13 +88,13 @@ PRICE_TOLERANCE = 1e-12  # of the stopping rule of primal-dual, in logarithms
 LEAST_LOG_PRICE = -50.0  # the logarithm of a price that is not above it means price 0
 MOST_SCORE = 10.0
 SAME_SCORE = 1e-12  # a factor exp(score) this near to the dominant share counts as equal to it
-ALMOST = 1.0 - 1e-12  # of its cap: a job with more does not grow
-EXACT = 1e-13  # of a full resource, in the continuous model
-ABOUT = 0.03  # of a resource that is about full
-FEW = 8  # tasks for which a heap does not pay
+ALMOST = 1.0 - 1e-12  # share of its cap above which a job's amount is constant
+EXACT = 1e-13  # tolerance of a full resource, in the continuous model
+ABOUT = 0.03  # tolerance of a resource that is about full
+FEW = 8  # most tasks for which a heap is not worth its cost
 MOST_FACTOR = 1e200
 MOST_STEPS = 200  # of a search for a level
-SPREAD = 600.0  # of the logarithms of prices below which exponentials do
+SPREAD = 600.0  # range of the logarithms of prices below which exponentials do not vanish
 
 
 class Rows(NamedTuple):
@@ -112,13 +112,13 @@ class Rows(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of this module."""
+    """Scratch space of this module."""
 
-    weight: Annotated[Floats, "row"]  # the value v in orders of tasks; below 0: the job is no candidate
+    weight: Annotated[Floats, "row"]  # value v for the order of tasks; below 0: the job is no candidate
     key: Annotated[Floats, "row"]  # of heaps and orders
     heap: Annotated[Integers, "row"]
     order: Annotated[Integers, "row"]
-    bend: Annotated[Floats, "row"]  # how amounts change with a level
+    bend: Annotated[Floats, "row"]  # derivative of the amount by the level
     certain: Annotated[Floats, "row"]  # tasks
     load: Annotated[Floats, "resource"]
     price: Annotated[Floats, "resource"]
@@ -126,7 +126,7 @@ class Scratch(NamedTuple):
 
 
 def make_scratch(rows: int, resources: int) -> Scratch:
-    """Work space for up to ``rows`` jobs on ``resources`` resources."""
+    """Make scratch space for up to ``rows`` jobs on ``resources`` resources."""
     return allocate(Scratch, {"row": rows, "resource": resources})
 
 
@@ -135,7 +135,7 @@ def make_scratch(rows: int, resources: int) -> Scratch:
 
 @helper
 def _largest(values: Floats) -> float:
-    """The largest of some numbers that are not negative."""
+    """Return the largest of some numbers that are not negative."""
     largest = 0.0
     for i in range(values.shape[0]):
         largest = max(largest, values[i])
@@ -144,13 +144,13 @@ def _largest(values: Floats) -> float:
 
 @helper
 def _dominant(r: int, rows: Rows) -> float:
-    """The largest share that a task of a row takes."""
+    """Return the dominant (largest) share that a task of a row takes."""
     return _largest(rows.share[r])
 
 
 @helper
 def _sum_loads(n: int, rows: Rows, x: Floats, load: Floats) -> float:
-    """The loads under an allocation; the largest is returned."""
+    """Write the loads of an allocation to ``load``; return the largest."""
     largest = 0.0
     if load.shape[0] == 2:  # in registers
         load_0 = 0.0
@@ -172,7 +172,7 @@ def _sum_loads(n: int, rows: Rows, x: Floats, load: Floats) -> float:
 
 @helper
 def _fitting(r: int, amount: float, rows: Rows, load: Floats) -> float:
-    """How many of ``amount`` (a whole number) tasks of a row still fit."""
+    """Return how many of ``amount`` (a whole number) tasks of a row still fit."""
     for i in range(load.shape[0]):
         need = rows.share[r, i]
         if load[i] + amount * need > 1.0 + TOLERANCE:
@@ -191,7 +191,7 @@ def _give(r: int, amount: float, rows: Rows, scratch: Scratch, x: Floats) -> Non
 
 @helper
 def _part_fitting(r: int, amount: float, rows: Rows, load: Floats) -> float:
-    """How many of ``amount`` (a real number) tasks of a row still fit."""
+    """Return how many of ``amount`` (a real number) tasks of a row still fit."""
     for i in range(load.shape[0]):
         if rows.share[r, i] > 0.0:
             amount = min(amount, max(1.0 - load[i], 0.0) / rows.share[r, i])
@@ -202,7 +202,7 @@ def _part_fitting(r: int, amount: float, rows: Rows, load: Floats) -> float:
 def _serve_in_order(
     discrete: bool, until_full: bool, n: int, order: Integers, rows: Rows, scratch: Scratch, x: Floats
 ) -> None:
-    """Let each job in order take the most that fits; ``until_full``: up to the first that cannot get all."""
+    """Give each job in order the most that fits; ``until_full``: stop after the first that gets less."""
     scratch.load[:] = 0.0
     x[:n] = 0.0
     for a in range(n):
@@ -226,10 +226,11 @@ def _fill_at(
 ) -> tuple[float, float]:
     """Serve strictly concave jobs until weight / value * f' falls to level^(-1/2).
 
-    With this measure of the level square roots respond by lines, which is what the paper's jobs are:
-    ``plain`` says that all jobs have them. ``scratch.key`` holds what the level is multiplied by. Linear jobs
-    keep their x. x and the loads are set. Returns the largest load, and the level at which a resource will be
-    full by the derivatives to the right: where jobs at their caps fill one, others may go on.
+    With this measure of the level the amount of a square-root utility (as the paper's jobs have) is linear
+    in it; ``plain`` says that all jobs have such utilities. ``scratch.key`` holds the factors of the level.
+    Linear jobs keep their x. Sets x and the loads. Returns the largest load, and the level at which a
+    resource will be full by the right-hand derivatives (jobs at their caps may fill one resource, while
+    others still grow).
     """
     m = scratch.load.shape[0]
     load = scratch.load
@@ -245,7 +246,7 @@ def _fill_at(
             cap = rows.cap[r]
             scratch.bend[r] = bend if wish >= 0.0 and wish < ALMOST * cap else 0.0
             x[r] = min(max(wish, 0.0), cap)
-        for r in range(n):  # apart from the first loop, which becomes one of vectors
+        for r in range(n):  # separate, so that the first loop is vectorised
             amount = x[r]
             bend = scratch.bend[r]
             load_0 += rows.share[r, 0] * amount
@@ -297,7 +298,7 @@ def _fill(
 ) -> float:
     """Find the level at which a resource is full, up to ``exact``.
 
-    Newton's method between the ends of the bracket: the low one fits, the high one not. Returns the level.
+    Uses Newton's method in the bracket, whose low end fits and whose high end does not. Returns the level.
     """
     low, high = bracket
     if not (level > low and level < high):
@@ -316,20 +317,20 @@ def _fill(
             if following <= low or following >= high:
                 break
         level = following
-    # the last level that fits: between it and the next one the load jumps
+    # the highest level that fits: just above it the load jumps
     _fill_at(plain, low, n, rows, scratch, x)
     return low
 
 
 @helper
 def _level_of(r: int, scratch: Scratch) -> float:
-    """The level, as in :func:`_fill_at`, at which a linear job is served."""
+    """Return the level, as in :func:`_fill_at`, at which a linear job is served."""
     return 1.0 / (scratch.weight[r] * scratch.weight[r])
 
 
 @helper
 def _serve_first(full: int, count: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Give the first ``full`` of the ``count`` linear jobs all that they may get, the others nothing."""
+    """Set the first ``full`` of the ``count`` linear jobs to their caps, the others to 0."""
     for a in range(count):
         r = scratch.order[a]
         x[r] = rows.cap[r] if a < full else 0.0
@@ -337,9 +338,9 @@ def _serve_first(full: int, count: int, rows: Rows, scratch: Scratch, x: Floats)
 
 @helper
 def _fill_state(state: int, count: int, n: int, rows: Rows, scratch: Scratch, x: Floats) -> float:
-    """The allocation at the level of linear job state / 2 (by order), with those before it; odd: with it.
+    """Allocate at the level of linear job state // 2 (by order), and return the largest load.
 
-    The largest load is returned.
+    The linear jobs before it are served, and the job itself if the state is odd.
     """
     _serve_first((state + 1) // 2, count, rows, scratch, x)
     largest, _ = _fill_at(False, _level_of(scratch.order[state // 2], scratch), n, rows, scratch, x)
@@ -348,7 +349,7 @@ def _fill_state(state: int, count: int, n: int, rows: Rows, scratch: Scratch, x:
 
 @helper
 def _guess_level(part: float, n: int, rows: Rows, scratch: Scratch) -> float:
-    """The level of the mean slope when every strictly concave job has this part of its cap."""
+    """Return the level of the mean slope if every strictly concave job has this part of its cap."""
     total = 0.0
     weight = 0.0
     for r in range(n):
@@ -364,10 +365,10 @@ def _guess_level(part: float, n: int, rows: Rows, scratch: Scratch) -> float:
 
 @helper
 def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool, float, float, float]:
-    """Set ``scratch.key`` for :func:`_fill_at`, x to the caps (0 of jobs with a weight below 0).
+    """Set ``scratch.key`` for :func:`_fill_at`, and x to the caps (0 for jobs with a weight below 0).
 
-    Linear jobs go to ``scratch.order``. Returns their number, whether all jobs have square roots, the largest
-    load, the number of tasks, and a first guess of the level (good if all have square roots).
+    Linear jobs are listed in ``scratch.order``. Returns their number, True if all utilities are square roots,
+    the largest load, the number of tasks, and a first guess of the level (good if all are square roots).
     """
     m = scratch.load.shape[0]
     count = 0
@@ -387,12 +388,12 @@ def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool
                 factor = weight * rows.exponent[r]
         amount = rows.cap[r] if weight >= 0.0 else 0.0
         factor = factor if weight >= 0.0 else 0.0
-        scratch.key[r] = min(factor, MOST_FACTOR)  # without demand it is infinite
+        scratch.key[r] = min(factor, MOST_FACTOR)  # for jobs without demand it is infinite
         x[r] = amount
         tasks += amount
     fullest = _sum_loads(n, rows, x, scratch.load)
     guess = 1.0
-    if plain:  # as if all were served
+    if plain:  # as if all jobs were served
         _sum_loads(n, rows, rows.served, scratch.largest)
         _sum_loads(n, rows, scratch.key, scratch.price)
         guess = np.inf
@@ -403,9 +404,9 @@ def _measure(n: int, rows: Rows, scratch: Scratch, x: Floats) -> tuple[int, bool
 
 @pure_kernel
 def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Serve the highest weight / value * f' first, all to a common level, until a resource is full.
+    """Serve by decreasing weight / value * f', all jobs to a common level, until a resource is full.
 
-    Linear jobs come at the level of their slope, one after another by row.
+    Linear jobs are served when the level reaches their slope, one after another by row.
     """
     count, plain, fullest, _, guess = _measure(n, rows, scratch, x)
     if fullest <= 1.0 + EXACT:
@@ -445,22 +446,22 @@ def _serve_by_slope(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
 
 @helper
 def _worth(r: int, last: bool, value: Floats, rows: Rows, x: Floats) -> float:
-    """What the next (or ``last``) task of a row is worth, its job's ``value`` [n] being what it is."""
+    """Return the value of the next (``last``: the last) task of a row, by ``value`` [n] of the jobs."""
     k = rows.served[r] + x[r] + (0.0 if last else 1.0)
     return task_value(rows.utility[r], value[r], rows.exponent[r], k)
 
 
 @helper
 def _set_key(r: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Set the key of a row: what its next (or ``last``) task is worth with the row's weight."""
+    """Set the key of a row to the value of its next (or ``last``) task by the row's weight."""
     scratch.key[r] = _worth(r, last, scratch.weight, rows, x)
 
 
 @pure_kernel
 def _worth_more(a: int, b: int, last: bool, rows: Rows, x: Floats) -> bool:
-    """Whether, with equal keys, row a comes before b: larger value, then lower row.
+    """Return True if, with equal keys, row a comes before b: larger value, then lower row.
 
-    By itself, because it is rarely needed: it would be half of the code of every heap.
+    A function of its own, because it is rarely needed and would be half of the code of every heap.
     """
     first = _worth(a, last, rows.value, rows, x)
     second = _worth(b, last, rows.value, rows, x)
@@ -469,7 +470,7 @@ def _worth_more(a: int, b: int, last: bool, rows: Rows, x: Floats) -> bool:
 
 @helper
 def _before(a: int, b: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> bool:
-    """Whether row a comes before b: larger key, then larger value, then lower row; ``last``: reversed."""
+    """Return True if row a precedes b: larger key, then larger value, then lower row (``last``: reversed)."""
     first = scratch.key[a]
     second = scratch.key[b]
     if first == second:
@@ -479,7 +480,7 @@ def _before(a: int, b: int, last: bool, rows: Rows, scratch: Scratch, x: Floats)
 
 @helper
 def _sift(root: int, size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Let the row at ``root`` of the heap sink to its place."""
+    """Sift the row at ``root`` of the heap down to its place."""
     heap = scratch.heap
     r = heap[root]
     while True:
@@ -497,7 +498,7 @@ def _sift(root: int, size: int, last: bool, rows: Rows, scratch: Scratch, x: Flo
 
 @helper
 def _pop(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> int:
-    """Take the first row off the heap; its new size."""
+    """Remove the first row from the heap; return the new size."""
     size -= 1
     scratch.heap[0] = scratch.heap[size]
     if size > 0:
@@ -513,9 +514,9 @@ def _order_heap(size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) 
 
 @helper
 def _lift(steps: int, few: bool, size: int, last: bool, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Put the first of the rows in heap[:size] on top; after ``steps`` times only the top has changed.
+    """Bring the first of the rows in heap[:size] to the top; after ``steps`` > 0 only the top has changed.
 
-    If ``few`` of them will be asked for it does without a heap for FEW times.
+    If only ``few`` rows will be needed, the first FEW calls search the list without a heap.
     """
     heap = scratch.heap
     if few and steps < FEW:
@@ -532,7 +533,7 @@ def _lift(steps: int, few: bool, size: int, last: bool, rows: Rows, scratch: Scr
 
 @helper
 def _list_next(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
-    """Put the candidates (weight >= 0) with a task left into ``scratch.heap``, unordered; their number."""
+    """List the candidates (weight >= 0) with a task left in ``scratch.heap``, unsorted; return the number."""
     size = 0
     for r in range(n):
         if scratch.weight[r] >= 0.0 and x[r] + 1.0 <= rows.cap[r]:
@@ -544,9 +545,9 @@ def _list_next(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
 
 @helper
 def _serve_best(skip: bool, few: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
-    """Serve tasks by key until one does not fit; ``skip`` passes over those. The row of the first, or -1.
+    """Serve tasks by key until one does not fit; with ``skip`` go on with the next ones.
 
-    If ``few`` are left to serve it does without a heap.
+    If only ``few`` tasks are left to serve, no heap is built. Returns the row of the first misfit, or -1.
     """
     size = _list_next(n, rows, scratch, x)
     misfit = -1
@@ -556,7 +557,7 @@ def _serve_best(skip: bool, few: bool, n: int, rows: Rows, scratch: Scratch, x: 
         steps += 1
         r = scratch.heap[0]
         amount = 1.0
-        if rows.utility[r] == LINEAR:  # its tasks follow each other
+        if rows.utility[r] == LINEAR:  # its tasks have equal keys
             amount = rows.cap[r] - x[r]
         served = _fitting(r, amount, rows, scratch.load)
         _give(r, served, rows, scratch, x)
@@ -575,7 +576,7 @@ def _serve_best(skip: bool, few: bool, n: int, rows: Rows, scratch: Scratch, x: 
 
 @helper
 def _take_back(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
-    """Take the last tasks in the order of keys back until all fit: the row of the last one taken, or -1.
+    """Take tasks back, smallest key first, until the rest fits; return the row of the last one, or -1.
 
     Jobs are strictly concave; those of infinite weight keep their tasks.
     """
@@ -604,7 +605,7 @@ def _take_back(n: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
 
 @helper
 def _tasks_until(r: int, level: float, rows: Rows, scratch: Scratch) -> float:
-    """How many tasks of a strictly concave job, served ones included, have a key above level^(-1/2)."""
+    """Return how many tasks of a strictly concave job, also served ones, have a key above level^(-1/2)."""
     factor = scratch.weight[r] * math.sqrt(level)
     if not factor > 0.0:
         return 0.0
@@ -613,11 +614,11 @@ def _tasks_until(r: int, level: float, rows: Rows, scratch: Scratch) -> float:
     if rows.exponent[r] == 0.5:
         half = 0.5 * (factor + 1.0 / factor)
         return max(np.ceil(half * half) - 1.0, 1.0) if factor > 1.0 else 0.0
-    most = rows.served[r] + rows.cap[r]  # of more nobody asks
+    most = rows.served[r] + rows.cap[r]  # more tasks are never needed
     if factor == np.inf:
         return most
     power = 1.0 / (1.0 - rows.exponent[r])
-    count = min(np.floor((rows.exponent[r] * factor) ** power + 0.5), most)  # about
+    count = min(np.floor((rows.exponent[r] * factor) ** power + 0.5), most)  # approximately
     while count >= 1.0 and not task_value(POWER, factor, rows.exponent[r], count) > 1.0:
         count -= 1.0
     while count < most and task_value(POWER, factor, rows.exponent[r], count + 1.0) > 1.0:
@@ -627,9 +628,9 @@ def _tasks_until(r: int, level: float, rows: Rows, scratch: Scratch) -> float:
 
 @helper
 def _leap(n: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
-    """Serve all tasks with keys above a level at which a resource is about full. False if none were served.
+    """Serve all tasks with keys above a level at which a resource is about full; return False if none were.
 
-    These are the first in the order of keys. They may be a few too many, or a few may be left.
+    They are the first in the order of keys. A few of them may be too many, or a few more may fit.
     """
     linear, plain, fullest, tasks, guess = _measure(n, rows, scratch, x)
     if fullest <= 1.0 + TOLERANCE:
@@ -650,7 +651,7 @@ def _leap(n: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
 
 @pure_kernel
 def _greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Tasks by weight * value; with ``single`` the first misfit alone if it is worth more than all others."""
+    """Serve tasks by weight * value; ``single``: only the first misfit if it is worth more than the rest."""
     few = _leap(n, rows, scratch, x)
     misfit = _take_back(n, rows, scratch, x) if few else -1
     if skip or misfit < 0:
@@ -668,14 +669,14 @@ def _greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: F
 
 @helper
 def _weigh_values(n: int, rows: Rows, scratch: Scratch) -> None:
-    """Let tasks come by their values alone."""
+    """Set weights for the order by value alone."""
     for r in range(n):
         scratch.weight[r] = rows.value[r] if _dominant(r, rows) <= 1.0 + TOLERANCE else -1.0
 
 
 @helper
 def _weigh_by_share(every: bool, n: int, rows: Rows, scratch: Scratch) -> None:
-    """Let tasks come by value per dominant share, with ``every`` also those of which not one fits."""
+    """Set weights for the order by value per dominant share; ``every``: also for jobs that never fit."""
     for r in range(n):
         largest = _dominant(r, rows)
         scratch.weight[r] = -1.0
@@ -685,7 +686,7 @@ def _weigh_by_share(every: bool, n: int, rows: Rows, scratch: Scratch) -> None:
 
 @pure_kernel
 def m_greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Algorithm 2: tasks by value per dominant share, up to the first misfit, or that one alone.
+    """Run Algorithm 2: serve tasks by value per dominant share, up to the first misfit, or that one alone.
 
     ``skip``: pass over misfits; ``single``: the first misfit replaces all others if it is worth more.
     """
@@ -695,7 +696,7 @@ def m_greedy(skip: bool, single: bool, n: int, rows: Rows, scratch: Scratch, x: 
 
 @pure_kernel
 def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Algorithm 2 with prices that grow by factors; they are kept as logarithms."""
+    """Run Algorithm 2 with prices that grow by factors; the prices are kept as logarithms."""
     m = scratch.load.shape[0]
     logs = scratch.load  # of prices
     worth = scratch.key
@@ -710,7 +711,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
             for i in range(m):
                 scratch.largest[i] = max(scratch.largest[i], rows.share[r, i])
                 largest = max(largest, rows.share[r, i])
-    limit = np.inf  # of the logarithm of the sum of prices
+    limit = np.inf  # largest logarithm of the sum of prices
     if largest > 0.0:
         limit = 1.0 / largest - 1.0 + math.log(m)
     while True:
@@ -727,7 +728,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
             total += scratch.price[i]
         if top + math.log(total) > limit + PRICE_TOLERANCE:
             break
-        plain = top - low < SPREAD  # else exponentials vanish
+        plain = top - low < SPREAD  # otherwise exponentials vanish
         best = -1
         highest = 0.0
         for r in range(n):
@@ -769,7 +770,7 @@ def _primal_dual(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
 
 @helper
 def _serve_top(r: int, least: float, size: int, rows: Rows, scratch: Scratch, x: Floats) -> int:
-    """Serve a task of row r, which is on top of the heap; it stays while tasks have ``least``. New size."""
+    """Serve a task of the top row r; it stays in the heap while its key is >= ``least``; return the size."""
     x[r] += 1.0
     if x[r] + 1.0 <= rows.cap[r]:
         _set_key(r, False, rows, scratch, x)
@@ -783,11 +784,11 @@ def _serve_top(r: int, least: float, size: int, rows: Rows, scratch: Scratch, x:
 def deadline_aware(
     certain: int, part: float, n: int, rows: Rows, capacity: int, scratch: Scratch, x: Floats
 ) -> None:
-    """Algorithm 3: the most valuable tasks, and of those nearly as valuable the most urgent.
+    """Run Algorithm 3: serve the most valuable tasks, and of those nearly as valuable the most urgent.
 
-    Every task needs one unit of the one resource, which has ``capacity`` C of them. ``certain``: p, tasks
-    that are taken for their values, 1 to C. ``part``: rho; a task is nearly as valuable if it is worth this
-    part of the mean of the first p.
+    Every task needs one unit of the only resource, which has ``capacity`` C units. ``certain``: p, the number
+    of tasks chosen by value alone, 1 to C. ``part``: rho; a task is nearly as valuable if its value is at
+    least this part of the mean of the first p.
     """
     _weigh_values(n, rows, scratch)
     x[:n] = 0.0
@@ -839,7 +840,7 @@ def deadline_aware(
 
 @helper
 def _equal_counts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """One task per job and round, within a round by (y, row), up to the first misfit."""
+    """Give one task per job and round, within a round by (y, row), up to the first misfit."""
     count = 0
     high = 0.0
     for r in range(n):
@@ -849,7 +850,7 @@ def _equal_counts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
             high = max(high, rows.cap[r])
             count += 1
     low = 0.0
-    high += 1.0  # rounds that do not all fit, or are one too many
+    high += 1.0  # a number of rounds that does not fit, or is one too many
     while high - low > 1.0:
         middle = np.floor(0.5 * (low + high))
         for a in range(count):
@@ -874,9 +875,9 @@ def _equal_counts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
 
 @helper
 def _equal_amounts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """The same amount for every job, at most its cap, until a resource is full.
+    """Give every job the same amount, at most its cap, until a resource is full.
 
-    The loads are concave in the amount: Newton's method comes from below, and ends after a step per cap.
+    The loads are concave in the amount, so Newton's method converges from below, in at most a step per cap.
     """
     level = 0.0
     while True:
@@ -905,11 +906,11 @@ def _equal_amounts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
 def allocate_in_order(
     discrete: bool, n: int, order: Integers, rows: Rows, scratch: Scratch, x: Floats
 ) -> None:
-    """Let each job take the most that fits, in the ``order`` [>= n] of the rows; may be ``scratch.order``."""
+    """Give each job the most that fits, by ``order`` [>= n] of the rows, which may be ``scratch.order``."""
     _serve_in_order(discrete, False, n, order, rows, scratch, x)
 
 
-# What the environment asks for ----------------------------------------------------------------
+# The environment's decisions ------------------------------------------------------------------
 
 
 @pure_kernel
@@ -923,14 +924,14 @@ def allocate_by_rule(
     dual: DualScratch,
     x: Floats,
 ) -> None:
-    """What a rule, an index in :data:`RULES`, serves in this slot.
+    """Serve by a rule, an index in :data:`RULES`, in this slot.
 
     CONCAVE is for the continuous model, needs ``dual``, and leaves the prices in ``scratch.price`` [m].
     M_GREEDY, PRIMAL_DUAL and DEADLINE_AWARE are for the discrete one, the last for :func:`unit_demand`, with
     the ``capacity`` C [m] of the one resource.
 
     Source: zheng2016, Algorithms 1 to 3 and section V. Deviations: deadline_aware with odd C takes
-    p = ceil(C / 2) and rho = C / (2 C - p); jobs of which a single task does not fit are left out.
+    p = ceil(C / 2) and rho = C / (2 C - p); jobs of which a single task does not fit are ignored.
     """
     if rule == CONCAVE:
         solve_slot(n, rows, dual, scratch.price, x)
@@ -993,16 +994,16 @@ def allocate_by_priority(
 
 @pure_kernel
 def decode_prices(logs: Any, prices: Floats) -> None:
-    """Prices [m] from their logarithms [m]; LEAST_LOG_PRICE and below means 0."""
+    """Compute prices [m] from their logarithms [m]; LEAST_LOG_PRICE and below means 0."""
     for i in range(prices.shape[0]):
         prices[i] = math.exp(logs[i]) if logs[i] > LEAST_LOG_PRICE else 0.0
 
 
 @pure_kernel
 def buy(n: int, prices: Floats, rows: Rows, x: Floats) -> None:
-    """What jobs take in the continuous model at prices [m] of whole resources: until f' is below the cost.
+    """Let jobs buy in the continuous model at prices [m] of whole resources: until f' is below the cost.
 
-    Linear jobs take all if their slope is above the cost, else nothing. The result may be too much.
+    Linear jobs buy up to their caps if their slope is above the cost, else nothing. The result may not fit.
     """
     for r in range(n):
         cost = 0.0
@@ -1023,11 +1024,11 @@ def buy(n: int, prices: Floats, rows: Rows, x: Floats) -> None:
 
 @pure_kernel
 def repair(discrete: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> bool:
-    """Make an allocation fit: what a job may not get is cut off, then loads above 1 are lowered.
+    """Make an allocation fit: clip each amount to [0, cap], then lower loads above 1.
 
     Continuous: x_j times the least of min(1, 1 / load_i) over the resources that job j uses. Discrete: tasks
     are dropped, the lowest value per dominant share first, until all fit. x holds whole numbers if discrete;
-    it is no array of ``scratch``. Returns whether it did not fit.
+    it is not an array of ``scratch``. Returns True if x did not fit.
     """
     m = scratch.load.shape[0]
     changed = False
@@ -1058,7 +1059,7 @@ def repair(discrete: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> b
 
 @pure_kernel
 def unit_demand(n: int, share: Any, capacity: Any) -> bool:
-    """Whether there is one resource, of whole capacity, of which every task takes one unit.
+    """Return True if there is one resource, of whole capacity, and every task takes one unit of it.
 
     Args:
         n: jobs.

@@ -1,4 +1,4 @@
-"""The simulator of PartialValue: sizes of its arrays, and what of them is shown."""
+"""The simulator of PartialValue: the sizes of its arrays, and its observations."""
 
 from __future__ import annotations
 

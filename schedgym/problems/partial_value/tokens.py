@@ -1,4 +1,4 @@
-"""What networks see of jobs and resources: columns and scales; what agents score in each view."""
+"""Tokens of jobs and resources for networks: columns and scales, and what agents score in each view."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
     "VALUE_SCALE",
 ]
 
-#: of a job token before its shares of the resources: value, served share, tasks it may get, slots left, gain
-#: of one more task, the same per dominant share, dominant share of all it may get; its kind of utility
+#: columns of a job token before its shares of the resources: value, served share, tasks it may get, slots
+#: left, gain of one more task, the same per dominant share, dominant share of all it may get; kind of utility
 JOB_COLUMNS = (
     *("value", "served", "cap", "slots left", "marginal", "density", "dominant"),
     *("linear", "power", "log"),
 )
-#: of a resource token: the load if all active jobs got all they may get, part of it by visible jobs
+#: columns of a resource token: load if all active jobs got all they may get, the visible jobs' part of it
 RESOURCE_COLUMNS = ("load", "seen")
 #: slot, active jobs, those beyond the window
 GLOBAL_COLUMNS = ("slot", "jobs", "beyond")

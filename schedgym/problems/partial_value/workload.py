@@ -63,7 +63,7 @@ Fields = dict[str, npt.NDArray[Any]]
 LAST_SLOT = 10**9
 #: largest number of tasks, value, demand and capacity, so that their products are finite
 LARGEST = 1e12
-#: exponent in arrays of a job whose utility has none
+#: exponent that arrays have for a job whose utility has none
 EXPONENT = 0.5
 
 ARRIVALS, DEADLINES, VALUES, DEMANDS, WINDOWS = range(5)  # random streams
@@ -73,7 +73,7 @@ ARRIVALS, DEADLINES, VALUES, DEMANDS, WINDOWS = range(5)  # random streams
 
 
 def _check(sections: dict[str, Fields], prefix: str) -> None:
-    """What must hold between fields: jobs end after they arrive, some slot exists, powers have exponents."""
+    """Check that jobs end after they arrive, that some slot exists, and that powers have exponents."""
     jobs = sections["jobs"]
     arrival, deadline, power = jobs["arrival"], jobs["deadline"], jobs["utility"] == POWER
     early = deadline < arrival
@@ -123,12 +123,12 @@ def check_model(workload: Workload, model: str | None) -> None:
 
 
 def make_workload(capacity: npt.ArrayLike, **jobs: Any) -> Workload:
-    """A checked workload.
+    """Make a checked workload.
 
     Args:
         capacity: C, of each resource; [m].
-        jobs: the fields of ``SCHEMA.jobs`` by name, each [N], or one number or name for all jobs (but for
-            arrivals and demands): ``arrival`` and ``deadline`` [slots], ``parallelism`` X, most tasks in a
+        jobs: the fields of ``SCHEMA.jobs`` by name, each [N], or one number or name for all jobs (not
+            for arrivals and demands): ``arrival`` and ``deadline`` [slots], ``parallelism`` X, most tasks per
             slot, ``tasks`` Y in all, ``demand`` R [N, m], ``utility`` ("linear": v y, "power":
             v y^exponent, "log": v log(1 + y); names, or their numbers as an array), ``value`` v, and
             ``exponent`` where utilities are powers.
@@ -143,12 +143,12 @@ def make_workload(capacity: npt.ArrayLike, **jobs: Any) -> Workload:
 
 # Arrays for kernels ---------------------------------------------------------------------------
 
-#: how many of its jobs a workload uses of its arrays
+#: number of jobs that a workload has in its arrays
 SIZE = record_dtype(("jobs", np.int64))
 
 
 class Jobs(NamedTuple):
-    """The workload of an episode, as kernels take it; arrays may be longer than it."""
+    """The workload of an episode, as kernels take it; arrays may be longer."""
 
     size: Annotated[Any, SIZE]
     arrival: Annotated[Floats, "job"]  # [slots]
@@ -156,7 +156,7 @@ class Jobs(NamedTuple):
     parallelism: Annotated[Floats, "job"]  # X, tasks per slot
     tasks: Annotated[Floats, "job"]  # Y
     value: Annotated[Floats, "job"]  # v
-    exponent: Annotated[Floats, "job"]  # EXPONENT where the workload tells none
+    exponent: Annotated[Floats, "job"]  # EXPONENT where the workload has none
     utility: Annotated[Integers, "job"]  # LINEAR, POWER or LOG
     demand: Annotated[Floats, "job", "resource"]  # R
     share: Annotated[Floats, "job", "resource"]  # demand over capacity
@@ -164,7 +164,7 @@ class Jobs(NamedTuple):
 
 
 def tables(workload: Workload) -> Jobs:
-    """A checked workload as kernels take it, for one environment."""
+    """Convert a checked workload to the arrays that kernels take, for one environment."""
     jobs, capacity = workload.jobs, workload.cluster["capacity"]
     count = len(jobs["arrival"])
     return Jobs(
@@ -176,7 +176,7 @@ def tables(workload: Workload) -> Jobs:
 
 
 def rebuild(jobs: Jobs) -> Workload:
-    """The workload of an environment's :class:`Jobs`; it has exponents if a job's utility is "power"."""
+    """Convert an environment's :class:`Jobs` to a workload, with exponents if a utility is "power"."""
     columns = {field.name: getattr(jobs, field.name)[: int(jobs.size["jobs"])] for field in SCHEMA.jobs}
     if not (columns["utility"] == POWER).any():
         del columns["exponent"]
@@ -185,7 +185,7 @@ def rebuild(jobs: Jobs) -> Workload:
 
 @helper
 def horizon(jobs: Jobs) -> int:
-    """T, the last slot in which a job could be served."""
+    """Return T, the last slot in which a job could be served."""
     last = 1.0
     for job in range(jobs.size.jobs):
         last = max(last, jobs.deadline[job])
@@ -194,7 +194,7 @@ def horizon(jobs: Jobs) -> int:
 
 # Generator ------------------------------------------------------------------------------------
 
-#: where episodes come from, for the compiled draw: the parameters of the same names, but for the last two
+#: inputs of the compiled draw: the parameters of the same names, except for the last two
 ORIGIN = record_dtype(
     ("jobs", np.int64),
     ("rate", np.float64),  # synthetic only, as are the next five
@@ -216,18 +216,18 @@ ORIGIN = record_dtype(
 
 
 class Origin(NamedTuple):
-    """What a draw needs to know beside seed and episode: jobs of a trace in this problem's units, if any."""
+    """The inputs of a draw besides seed and episode; jobs of a trace are in this problem's units."""
 
     constants: Annotated[Any, ORIGIN]
     arrival: Annotated[Floats, "traced"]  # [s], not decreasing
     slots: Annotated[Integers, "traced"]  # in which a job may be served
     tasks: Annotated[Floats, "traced"]  # Y, whole
     demand: Annotated[Floats, "traced", "resource"]  # R
-    machines: Annotated[Floats, "known"]  # capacity of the trace's machines; empty if it tells none
+    machines: Annotated[Floats, "known"]  # capacity of the trace's machines; empty if unknown
 
 
 class Drawing(NamedTuple):
-    """What a draw works on."""
+    """The arrays of a draw: its source, and the workload that it writes."""
 
     source: Annotated[Origin, SHARED]
     jobs: Jobs
@@ -247,13 +247,13 @@ class Source:
 
     Args:
         parameters: of the environment.
-        trace: of :func:`from_trace`, if it names a trace.
+        trace: of :func:`from_trace`, if the parameters name a trace.
 
     Attributes:
         jobs, resources: sizes of an episode.
         sizes: the same as lengths of the dimensions of :class:`Jobs`.
         windows: number of whole windows of the trace; 0 for the synthetic generator.
-        arrays: what the compiled draw takes.
+        arrays: the arrays that the compiled draw takes.
 
     Raises:
         InvalidParameter: when the arguments do not go together, or lead beyond LAST_SLOT or LARGEST.
@@ -300,7 +300,7 @@ class Source:
             )
 
     def _check_windows(self, parameters: PartialValueParameters, trace: Origin) -> None:
-        """Refuse a trace that tells too little, and windows that would pass LAST_SLOT."""
+        """Refuse a trace that lacks data, and windows that would pass LAST_SLOT."""
         if parameters.load is None and len(trace.machines) == 0:
             raise InvalidParameter(
                 "load: 'none' takes the capacity of the trace's machines, which it does not tell"
@@ -316,7 +316,7 @@ class Source:
 
 
 def make_source(parameters: PartialValueParameters) -> Source:
-    """The source that an environment's parameters name; reads the trace's files, if any."""
+    """Make the source that an environment's parameters name; read the trace's files, if any."""
     if parameters.trace is None:
         return Source(parameters)
     from schedgym.traces import read_trace
@@ -329,16 +329,16 @@ def make_source(parameters: PartialValueParameters) -> Source:
 
 
 def from_trace(trace: Trace | JobTrace, parameters: PartialValueParameters) -> Origin:
-    """Jobs of a trace, cut into tasks of one slot of which ``parallelism`` (X) run at a time.
+    """Cut the jobs of a trace into tasks of one slot, of which ``parallelism`` (X) run at a time.
 
     A task of the trace that runs for D seconds on c cores with g GiB becomes a job whose tasks need 1/X of c
-    and g each. It has Y = X D / slot_seconds of them, rounded up: at full width it takes as long as in the
-    trace. It may be served in slack D / slot_seconds slots, rounded up, of which the first is the one in
-    which it arrives. A trace that tells no memory has cpu as its only resource; sizes in shares stay shares.
+    and g each. It has Y = X D / slot_seconds tasks, rounded up: with X tasks at a time it takes as long as in
+    the trace. It may be served in slack D / slot_seconds slots, rounded up, of which the first is the one in
+    which it arrives. A trace without memory has cpu as its only resource; sizes in shares stay shares.
 
-    A job of a trace that tells its bytes only (SWIM) has a task per 10^9 bytes of input, which takes one
-    core and one slot. It may be served in slack times the ceil(Y / X) slots that it takes at full width.
-    Jobs without input are left out. There, capacities are whole cores.
+    A job of a trace with only its bytes (SWIM) has a task per 10^9 bytes of input, which takes one core and
+    one slot. It may be served in slack times the ceil(Y / X) slots that it takes with X tasks at a time. Jobs
+    without input are ignored. Capacities are then whole cores.
 
     Args:
         trace: as read by :func:`schedgym.traces.read_trace`.
@@ -391,7 +391,7 @@ def generate(seed: int, episode: int, source: Source) -> Workload:
 
 @helper
 def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> None:
-    """Jobs of the paper's generator."""
+    """Draw the jobs of the paper's generator."""
     arrivals = stream(seed, episode, ARRIVALS)
     deadlines = stream(seed, episode, DEADLINES)
     demands = stream(seed, episode, DEMANDS)
@@ -416,7 +416,7 @@ def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> No
 
 @helper
 def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> None:
-    """The episode's window of a trace."""
+    """Take the episode's window of a trace."""
     source = origin.constants
     first = first_of_window(seed, episode, WINDOWS, source.trace_windows, source.jobs)
     covered = 0.0  # slots in which jobs could be served,
@@ -449,9 +449,9 @@ def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> No
 def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     """Draw the workload of (seed, episode).
 
-    Job j takes the j-th draws of each stream, so that a change of one parameter leaves all else: of the rate,
-    the windows and demands; of the windows, the arrivals; of heterogeneity, which demand is the heavy one;
-    of the number of jobs, the jobs that stay.
+    Job j takes the j-th draws of each stream, so that a change of one parameter leaves the rest as it is.
+    Another rate keeps windows and demands; other windows keep arrivals; another heterogeneity keeps which
+    demand is the heavy one; another number of jobs keeps the jobs that stay.
     """
     source, jobs = env.source.constants, env.jobs
     jobs.size.jobs = source.jobs
@@ -536,7 +536,7 @@ TOYS: dict[str, Toy] = {
         "linear",
         9.9971,
     ),
-    # three small tasks are worth more than the large one, and fit only beside none
+    # three small tasks are worth more than the large one, and do not fit together with it
     "three-for-one": Toy(
         "discrete", ((1, 1, 1, 1, 4, (3.0, 1.0)), (1, 1, 3, 3, 2, (1.0, 1.0))), (3.0, 3.0), "linear", 6.0
     ),
@@ -552,7 +552,7 @@ TOYS: dict[str, Toy] = {
 
 
 def toy(name: str) -> tuple[Workload, float]:
-    """The toy instance ``name`` and its greatest total value in the model ``TOYS[name].model``."""
+    """Return the toy instance ``name`` and its greatest total value in the model ``TOYS[name].model``."""
     model, rows, capacity, utility, optimum = TOYS[name]
     names = ("arrival", "deadline", "parallelism", "tasks", "value", "demand")
     jobs: dict[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True))

@@ -1,4 +1,4 @@
-"""What ``schedgym bench`` measures of QueueDelay."""
+"""The cases that ``schedgym bench`` measures for QueueDelay."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ GROWTH = (
         sizes=(100, 1000, 10_000, 100_000),
         parameters=lambda size: {"tasks": size, "load": 0.9},
         expected={"": (1, 1), "fcfs": (1, 2)},
-        why="8 servers at load 0.9: queues keep their length, but for fcfs, whose head blocks all others",
+        why="8 servers at load 0.9: queues keep their length, except for fcfs, whose head blocks all others",
     ),
     Growth(
         id=ID,

@@ -1,7 +1,8 @@
 """Bounds on the mean queuing delay: for any scheduler, and the paper's two theorems.
 
-``lower_bound`` depends on the workload alone: it certifies a gap. The inequalities of theorems 5.1 and
-5.2 contain the schedule's own response time; they are claims about a schedule, printed and corrected.
+``lower_bound`` depends on the workload alone, so it certifies a schedule's gap. The inequalities of theorems
+5.1 and 5.2 contain the schedule's own response time; they are claims about a schedule, and are computed as
+printed and corrected.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ __all__ = ["TheoremBounds", "batch_bound", "lower_bound", "pooled_bound", "theor
 
 
 def lower_bound(workload: Workload, parameters: Parameters | None = None) -> float:
-    """A lower bound on the mean queuing delay [s] of any schedule of ``workload``, under any parameters.
+    """Return a lower bound on the mean queuing delay [s] of any schedule of ``workload``, for all parameters.
 
-    The largest of 0, the pooled bound of each resource, and if all tasks arrive at one instant the batch
-    bound. Up to rounding no schedule is better: the tolerance of the fitting test is allowed for.
+    It is the largest of 0, the pooled bound of each resource, and, if all tasks arrive at one instant, the
+    batch bound. Up to rounding no schedule is better, even with the tolerance of the fitting test.
     """
     arrival = workload.jobs["arrival"]
     bounds = [0.0, pooled_bound(workload, "cpu"), pooled_bound(workload, "memory")]
@@ -37,7 +38,7 @@ def lower_bound(workload: Workload, parameters: Parameters | None = None) -> flo
 
 
 def batch_bound(workload: Workload) -> float:
-    """The least mean start [s] if all tasks arrive together: shortest processing time on k machines.
+    """Return the least mean start [s] if all tasks arrive together: shortest processing time on k machines.
 
     k is the number of tasks that could run at once if all had the least demand of each resource; on
     identical machines shortest processing time minimises the sum of starts.
@@ -52,7 +53,7 @@ def batch_bound(workload: Workload) -> float:
 
 
 def pooled_bound(workload: Workload, resource: str) -> float:
-    """Lower bound [s] from one resource ("cpu" or "memory"), all servers pooled into one machine.
+    """Return a lower bound [s] from one resource ("cpu" or "memory"), all servers pooled into one machine.
 
     A task that holds demand d over [s, s + e] has mean busy time s + e/2 on a machine that processes
     volumes e * d. Preemptive service of the smallest original volume first minimises the sum of mean busy
@@ -61,7 +62,7 @@ def pooled_bound(workload: Workload, resource: str) -> float:
     jobs = workload.jobs
     capacity = workload.cluster[resource]
     rate = float(capacity.sum() + TOLERANCE * len(capacity))
-    arrival = jobs["arrival"] - jobs["arrival"][0]  # a late origin would cost digits
+    arrival = jobs["arrival"] - jobs["arrival"][0]  # a large origin would lose digits
     volume = jobs["execution"] * jobs[resource]
     completion, busy, left = np.empty((3, len(arrival)))
     serve_by_key(arrival, volume, volume, rate, math.inf, completion, busy, left)
@@ -70,13 +71,13 @@ def pooled_bound(workload: Workload, resource: str) -> float:
 
 
 def _tasks_at_once(workload: Workload, extreme: Any) -> float:
-    """How many tasks run at once if each had the extreme (np.min, np.max) demand of each resource."""
+    """Return how many tasks fit at once if each had the extreme (np.min, np.max) demand of each resource."""
     total = np.zeros(len(workload.cluster["cpu"]))
     per_server = np.full_like(total, np.inf)
     for resource in ("cpu", "memory"):
         demand = float(extreme(workload.jobs[resource]))
         if demand > 0.0:  # x / 0 = infinity
-            # the tolerance belongs in here: 0.3 / 0.1 < 3 in floats, yet three such tasks run together
+            # the tolerance is needed here: 0.3 / 0.1 < 3 in floats, yet three such tasks run together
             capacity: npt.NDArray[np.float64] = workload.cluster[resource] + TOLERANCE
             per_server = np.minimum(per_server, np.floor(capacity / demand))
     return float((total + per_server).sum())
@@ -84,13 +85,13 @@ def _tasks_at_once(workload: Workload, extreme: Any) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class TheoremBounds:
-    """Theorems 5.1 (upper) and 5.2 (lower) for one schedule [s].
+    """The bounds of theorems 5.1 (upper) and 5.2 (lower) for one schedule [s].
 
     Attributes:
         printed_upper, printed_lower: as in the paper, with mu the mean execution time as it is introduced.
         printed_upper_response, printed_lower_response: the same with mu read as the mean response time, as
             the proofs use it.
-        corrected_upper: T - beta k_low / lambda; for schedulers that queue only what fits nowhere.
+        corrected_upper: T - beta k_low / lambda; for schedulers that queue a task only if it fits nowhere.
         corrected_lower: T - k_high / lambda; for any scheduler.
     """
 
@@ -103,11 +104,11 @@ class TheoremBounds:
 
 
 def theorem_bounds(record: ScheduleRecord) -> TheoremBounds:
-    """Both theorems of noroozoliaee2014, section V, printed and corrected, for a schedule.
+    """Return the bounds of both theorems of noroozoliaee2014, section V, printed and corrected.
 
     Little's law is N_q = lambda W (the paper divides), with lambda = tasks / (first arrival to last
-    completion). 5.1 then needs min instead of max, the sum over servers, and the factor beta, the share of
-    time in which tasks wait; mu must be the mean response time T.
+    completion). Theorem 5.1 then needs min instead of max, the sum over servers, and the factor beta, the
+    share of time in which tasks wait; mu must be the mean response time T.
 
     Of 400 random instances of the tests (3 to 14 tasks, 1 to 4 servers, many ties) the printed 5.1 is
     violated by some of the 25 scheme variants in 299 and the printed 5.2 in 12, with mu the mean execution

@@ -4,8 +4,8 @@ Time moves from epoch to epoch. At one instant all completions are released firs
 released something has a completion epoch, by ascending index; then each arriving task has an arrival
 epoch, in submission order. A step places one task or closes the epoch (noroozoliaee2014, section IV).
 
-What is free on a server is its capacity minus the demands of its running tasks summed in order of start,
-so that no rounding drift accumulates.
+The free capacity of a server is its capacity minus the demands of its running tasks, summed in order of
+start, so that no rounding drift accumulates.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SCALARS = record_dtype(
     ("running", np.int64),  # also the size of the heap of completions
     ("completed", np.int64),
     ("epoch", np.int64),
-    ("arriving", np.int64),  # the arriving task while it waits, else -1; always last in the queue
+    ("arriving", np.int64),  # the arriving task while it waits, else -1; it is always last in the queue
     ("released", np.int64),  # the server of a completion epoch, else the number of servers
     ("cursor", np.int64),  # servers below it have had their completion epoch at this instant
     ("position", np.int64),  # of the task in the queue that the decision places, -1: none
@@ -84,7 +84,7 @@ CONFIG = record_dtype(
 
 
 class Constants(NamedTuple):
-    """What stays the same for the life of a simulator."""
+    """Constants of a simulator: its configuration, resource weights, and the scheme of view route."""
 
     config: Annotated[Any, CONFIG]
     weights: Annotated[Floats, 2, Fill(1.0)]  # of cpu and memory in the size "sum"
@@ -92,7 +92,7 @@ class Constants(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """The quantities of waiting tasks, in order of submission; zeros behind them."""
+    """Arrival, execution time and demand of the waiting tasks, in order of submission; the rest is zero."""
 
     arrival: Annotated[Floats, "place"]
     execution: Annotated[Floats, "place"]
@@ -100,11 +100,11 @@ class Queue(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything that changes in an episode, but for the queue.
+    """The variables of an episode, except for :class:`Queue` and the schedule.
 
-    The queue is the list ``queue_task`` in order of submission. Of its leading tasks (all, where a view or an
-    observation needs the whole queue) the quantities stand side by side in :class:`Queue`: moving up a
-    hundred tasks at each start would cost more than the rest of a step. Running tasks form a doubly linked
+    The queue is the list ``queue_task`` in order of submission. :class:`Queue` holds the quantities of its
+    leading tasks side by side (of all, where a view or an observation needs the whole queue): moving up a
+    hundred tasks at each start would take longer than the rest of a step. Running tasks form a doubly linked
     list per server, in order of start, and a heap by completion.
     """
 
@@ -124,7 +124,7 @@ class State(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """Buffers that the kernel writes; those of the other kind have length 0."""
+    """Observation buffers that the kernel writes; those of the other kind of observation have length 0."""
 
     waiting: Annotated[Floats, "unit_slot"]
     task_mask: Annotated[Bytes, "slot"]
@@ -141,7 +141,7 @@ class Observation(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """What a step works on."""
+    """All arrays of one environment: constants, workload, state and observation buffers."""
 
     constants: Annotated[Constants, SHARED]
     action_space: Annotated[ActionSpace, SHARED]
@@ -160,7 +160,7 @@ enter, show, blank = copier(Jobs, Queue), copier(Queue), clearer(Queue)
 
 @helper
 def set_used(env: Environment, j: int, cpu: float, memory: float) -> None:
-    """Record what server j uses, and with it what is free, also in its token."""
+    """Set the used and the free capacity of server j, also in its token."""
     env.state.used[j, 0] = cpu
     env.state.used[j, 1] = memory
     free_cpu = env.jobs.capacity[j, 0] - cpu
@@ -174,7 +174,7 @@ def set_used(env: Environment, j: int, cpu: float, memory: float) -> None:
 
 @helper
 def fits_somewhere(env: Environment, cpu: float, memory: float) -> Any:
-    """Whether a demand fits any server now."""
+    """Return True if a demand fits some server now."""
     for j in range(env.state.remaining.shape[0]):
         if fits(cpu, memory, env.state.remaining[j, 0], env.state.remaining[j, 1]):
             return True
@@ -215,7 +215,7 @@ def place(env: Environment, position: int, j: int) -> None:
 
 @helper
 def remove(env: Environment, position: int) -> None:
-    """Take the task at ``position`` out of the queue; those behind it move up."""
+    """Remove the task at ``position`` from the queue; those behind it move up."""
     s = env.state.scalars
     left = s.queued - 1
     for i in range(position, left):
@@ -239,7 +239,7 @@ def remove(env: Environment, position: int) -> None:
 
 @helper
 def release(env: Environment, task: int) -> None:
-    """Take a completed task off its server's list and mark the server."""
+    """Remove a completed task from its server's list and mark the server as released."""
     j = env.schedule.server[task]
     before = env.state.previous_running[task]
     after = env.state.next_running[task]
@@ -273,7 +273,7 @@ def recompute_used(env: Environment, j: int) -> None:
 
 @helper
 def submit(env: Environment) -> None:
-    """Open the arrival epoch of the next task, which joins the end of the queue."""
+    """Open the arrival epoch of the next task: append it to the queue."""
     s = env.state.scalars
     task = s.submitted
     cpu = env.jobs.demand[task, 0]
@@ -306,7 +306,7 @@ def finish(env: Environment, truncated: bool) -> None:
 
 @helper
 def strand(env: Environment) -> float:
-    """The delay that the waiting tasks still have to pay: run one after another, from now."""
+    """Return the delay that the waiting tasks are still charged: as if run one after another, from now."""
     begin = 0.0
     total = 0.0
     for i in range(env.state.scalars.queued):
@@ -347,7 +347,7 @@ def close_epoch(env: Environment) -> float:
         delay += s.queued * (instant - s.clock)
         s.clock = instant
         if not (s.running > 0 and env.state.heap_time[0] == instant):
-            continue  # an arrival alone
+            continue  # only an arrival
         while s.running > 0 and env.state.heap_time[0] == instant:
             task = heap.pop(env.state.heap_time, env.state.heap_task, s.running)
             s.running -= 1
@@ -364,7 +364,7 @@ def close_epoch(env: Environment) -> float:
 
 @helper
 def note(env: Environment, position: int, server: int) -> Any:
-    """Note that the task at ``position`` of the queue goes to a server, -1: none; whether there is one."""
+    """Note the server (-1: none) for the task at ``position`` of the queue; return True if there is one."""
     s = env.state.scalars
     s.position = position
     s.server = server
@@ -373,7 +373,7 @@ def note(env: Environment, position: int, server: int) -> Any:
 
 @helper
 def queue_position(env: Environment, slot: int) -> int:
-    """Position in the queue of a window slot, -1 if the slot is empty."""
+    """Return the position in the queue of a window slot, -1 if the slot is empty."""
     s = env.state.scalars
     window = env.constants.config.window
     if slot >= min(s.queued, window):
@@ -385,7 +385,7 @@ def queue_position(env: Environment, slot: int) -> int:
 
 @helper
 def fits_on(env: Environment, position: int, j: int) -> Any:
-    """Whether the waiting task at a position fits what is free on server j."""
+    """Return True if the waiting task at a position fits the free capacity of server j."""
     task = env.state.queue_task[position]
     free = env.state.remaining[j]
     return fits(env.jobs.demand[task, 0], env.jobs.demand[task, 1], free[0], free[1])
@@ -393,7 +393,7 @@ def fits_on(env: Environment, position: int, j: int) -> Any:
 
 @helper
 def situation(env: Environment) -> Situation:
-    """What schemes and rules decide on, of the whole queue."""
+    """Return the input of schemes and rules, with the whole queue."""
     s = env.state.scalars
     return Situation(
         epoch=s.epoch,
@@ -411,7 +411,7 @@ def situation(env: Environment) -> Situation:
 
 @helper
 def server_by_rule(env: Environment, position: int) -> int:
-    """View pick: the server that the rule gives to a waiting task among those in scope, -1 if none."""
+    """View pick: return the server in scope that the rule gives to a waiting task, -1 if none."""
     s = env.state.scalars
     config = env.constants.config
     if s.epoch == COMPLETION and not config.all_servers:
@@ -420,13 +420,13 @@ def server_by_rule(env: Environment, position: int) -> int:
     return select_server(config.rule, situation(env), demand[0], demand[1])
 
 
-# What an action means, view by view: whether it is feasible. To find out takes the placement that it names,
-# which is noted on the way, and carried out unless it is infeasible.
+# The test of an action, view by view: is it feasible? The test finds the placement that the action names and
+# notes it; it is carried out unless it is infeasible. The last choice closes the epoch (or queues the task).
 
 
 @helper
 def placement_fits(env: Environment) -> Any:
-    """View placement: whether the task of the slot fits on the server; the last slot closes the epoch."""
+    """View placement: return True if the slot's task fits on the server, or the last slot is chosen."""
     slot = env.exchange.choices[0]
     if slot == env.constants.config.window:
         note(env, -1, -1)
@@ -438,7 +438,7 @@ def placement_fits(env: Environment) -> Any:
 
 @helper
 def pick_fits(env: Environment) -> Any:
-    """View pick: whether the rule finds a server for the task of the slot; the last one closes the epoch."""
+    """View pick: return True if the rule finds a server for the slot's task, or the last slot is chosen."""
     slot = env.exchange.choices[0]
     if slot == env.constants.config.window:
         note(env, -1, -1)
@@ -449,7 +449,7 @@ def pick_fits(env: Environment) -> Any:
 
 @helper
 def route_fits(env: Environment) -> Any:
-    """View route: whether the arriving task fits on the server; the last choice leaves it in the queue."""
+    """View route: return True if the arriving task fits on the server, or queueing it is chosen."""
     j = env.exchange.choices[0]
     if j == env.state.remaining.shape[0]:
         note(env, -1, -1)
@@ -467,13 +467,13 @@ def take_noted(env: Environment, feasible: bool) -> None:
 
 @helper
 def take_rule(env: Environment, feasible: bool) -> None:
-    """View rule: the scheme decides the whole epoch, and no task by itself."""
+    """View rule: note no placement, as the scheme decides the whole epoch."""
     env.state.scalars.position = -1
 
 
 @helper
 def run_scheme(env: Environment, scheme: Any) -> None:
-    """Carry out a whole epoch by a scheme, on the whole queue."""
+    """Carry out a whole epoch by a scheme that sees the whole queue."""
     while True:
         position, j = choose(scheme, situation(env))
         if position < 0:
@@ -483,7 +483,7 @@ def run_scheme(env: Environment, scheme: Any) -> None:
 
 @helper
 def pass_time(env: Environment) -> float:
-    """Carry out the decision; unless the epoch goes on, close it. Returns the delay that passed."""
+    """Carry out the decision; close the epoch unless it goes on; return the delay that passed."""
     s = env.state.scalars
     view = env.constants.config.action_view
     if s.position >= 0:
@@ -499,12 +499,12 @@ def pass_time(env: Environment) -> float:
         delay += close_epoch(env)
         if view != ROUTE or s.epoch != COMPLETION:
             return delay
-        by_scheme = True  # view route: completions are not for the agent
+        by_scheme = True  # view route: the agent does not decide completions
 
 
 @helper
 def advance(env: Environment) -> None:
-    """Carry out the decision; the reward is minus the delay that passes until the next one is due."""
+    """Carry out the decision; the reward is minus the delay that passes until the next decision."""
     s = env.state.scalars
     s.repaired += env.exchange.result.repaired
     delay = pass_time(env)
@@ -521,7 +521,7 @@ def observe_mask(env: Environment) -> None:
     mask = env.observation.action_mask
     view = env.constants.config.action_view
     if view == RULE:
-        return  # every scheme may always be named
+        return  # every scheme is always feasible
     if view == ROUTE:
         i = s.queued - 1
         for j in range(servers):
@@ -538,7 +538,7 @@ def observe_mask(env: Environment) -> None:
     same = shown
     arriving_cpu = 0.0
     arriving_memory = 0.0
-    if s.arriving >= 0:  # it is in the last slot shown, wherever it stands in the queue
+    if s.arriving >= 0:  # it is in the last slot shown, wherever it is in the queue
         same = shown - 1
         arriving_cpu = env.jobs.demand[s.arriving, 0]
         arriving_memory = env.jobs.demand[s.arriving, 1]
@@ -597,7 +597,7 @@ def observe_units(env: Environment) -> None:
 
 @helper
 def write_task_token(env: Environment, i: int, task: int) -> None:
-    """Write the token of one waiting task, but for its waiting time."""
+    """Write the token of one waiting task, except for its waiting time."""
     tokens = env.observation.task_tokens
     tokens[i, 0] = env.jobs.demand[task, 0]
     tokens[i, 1] = env.jobs.demand[task, 1]
@@ -607,7 +607,7 @@ def write_task_token(env: Environment, i: int, task: int) -> None:
 
 @helper
 def observe_features(env: Environment) -> None:
-    """Write the observation as float32 tokens, as far as it has changed."""
+    """Update the observation as float32 tokens; only what has changed is written."""
     s = env.state.scalars
     window = env.constants.config.window
     shown = min(s.queued, window)

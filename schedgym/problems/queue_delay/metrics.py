@@ -1,7 +1,7 @@
 """Metrics of a QueueDelay schedule, and an independent validator of whole schedules.
 
-Tasks that never ran are charged as if run one after another, in order of submission, from the instant at
-which nothing could happen any more; they use no server. All windows and averages include that charge, so
+Tasks that never ran are charged as if run one after another, in order of submission, from the instant after
+which there are no events; they use no server. All windows and averages include that charge, so
 that Little's law holds exactly: mean_queued = tasks / makespan * mean_delay.
 """
 
@@ -30,7 +30,7 @@ END = record_dtype(("clock", np.float64))  # the instant at which the episode en
 
 
 class Schedule(NamedTuple):
-    """What was decided: with the workload all that metrics are made of."""
+    """The decisions of an episode: start and server of each task, and the end of the episode."""
 
     end: Annotated[Any, END]
     start: Annotated[Floats, "task", Fill(math.nan)]  # NaN before the start
@@ -44,7 +44,7 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`measure_one`."""
+    """Scratch space of :func:`measure_one`."""
 
     begin: Annotated[Floats, "task"]
     delay: Annotated[Floats, "task"]
@@ -54,7 +54,7 @@ class Scratch(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """What metrics are made of."""
+    """The arrays of :func:`measure_one`: workload, schedule, metrics and scratch space."""
 
     jobs: Jobs
     schedule: Schedule
@@ -64,7 +64,7 @@ class Episode(NamedTuple):
 
 @helper
 def waited_before(scratch: Scratch, pieces: int, time: float) -> float:
-    """How long, up to ``time``, tasks have waited."""
+    """Return for how long up to ``time`` at least one task was waiting [s]."""
     low, high = 0, pieces
     while low < high:
         middle = (low + high) >> 1
@@ -80,13 +80,13 @@ def waited_before(scratch: Scratch, pieces: int, time: float) -> float:
 
 @helper
 def share(part: float, whole: float) -> float:
-    """A part of the whole; 0 of nothing."""
+    """Return ``part`` / ``whole``, or 0 if the whole is 0."""
     return part / whole if whole > 0.0 else 0.0
 
 
 @helper
 def settle_starts(episode: Episode) -> int:
-    """Begin and delay of each task, with those that never ran one after another; how many these are."""
+    """Set begin and delay of each task; run the stranded ones one after another; return their number."""
     jobs, scratch = episode.jobs, episode.scratch
     clock = episode.schedule.end.clock
     stranded = 0
@@ -103,11 +103,11 @@ def settle_starts(episode: Episode) -> int:
 
 @helper
 def join_pieces(episode: Episode) -> int:
-    """The times at which tasks wait, as pieces, and how many there are; arrivals ascend."""
+    """Write the times at which tasks wait as disjoint pieces; return their number. Arrivals ascend."""
     jobs, scratch = episode.jobs, episode.scratch
     pieces = 0
     for i in range(jobs.size.tasks):
-        if scratch.delay[i] > 0.0:  # the union grows at its end
+        if scratch.delay[i] > 0.0:  # arrivals ascend, so the union is extended at its end
             if pieces > 0 and jobs.arrival[i] <= scratch.piece_end[pieces - 1]:
                 scratch.piece_end[pieces - 1] = max(scratch.piece_end[pieces - 1], scratch.begin[i])
             else:
@@ -138,7 +138,7 @@ def measure_one(episode: Episode) -> None:
         total_delay += scratch.delay[i]
         total_execution += jobs.execution[i]
     makespan = end - first
-    # what was used of each resource: in all, up to the last arrival, and while tasks waited
+    # use of each resource: in total, up to the last arrival, and while tasks waited
     used = (0.0, 0.0)
     used_early = (0.0, 0.0)
     used_late = (0.0, 0.0)
@@ -177,7 +177,7 @@ def measure_one(episode: Episode) -> None:
 
 @helper
 def plus(used: Any, jobs: Jobs, i: int, time: float) -> Any:
-    """Add what task i uses of cpu and memory in so much time."""
+    """Return ``used`` plus the cpu and memory that task i uses in ``time`` seconds."""
     return used[0] + time * jobs.demand[i, 0], used[1] + time * jobs.demand[i, 1]
 
 
@@ -191,19 +191,19 @@ def measure(table: Any, tools: Any, mask: Any) -> None:
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
-    """All metrics of a schedule by name, but for ``repaired``, which only the environment knows."""
+    """Return all metrics of a schedule by name, except ``repaired``, which only the environment knows."""
     jobs = tables(record.workload)
     sizes = sizes_of(jobs)
     schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
     schedule.start[0, record.job] = record.start
     schedule.end["clock"] = record.final_time
-    table = tabled(Episode(batch_of_one(jobs), schedule, found, MADE_HERE), sizes)  # it owns the work space
+    table = tabled(Episode(batch_of_one(jobs), schedule, found, MADE_HERE), sizes)  # it owns the scratch
     measure(*table, np.ones(1, dtype=bool))
     return {metric.name: float(found.values[metric.name][0]) for metric in METRICS if metric.recorded}
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
-    """What became of each task, in the order of the input: start, server, completion.
+    """Return the outcome of each task, in the order of the input: start, server, completion.
 
     A task that never ran has start and completion None and server -1.
     """
@@ -225,9 +225,9 @@ def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
 def validate(record: ScheduleRecord) -> None:
     """Check a whole schedule against the problem's constraints, independently of the dynamics.
 
-    Each task runs at most once, whole, not before it arrives, on a server that exists, with its own
-    demand; all run unless the episode was truncated; at every instant the demands on a server sum to at
-    most its capacity (up to the tolerance of the fitting test, and rounding).
+    Each task runs at most once, without interruption, not before it arrives, on a server that exists, with
+    its own demand. All tasks run unless the episode was truncated. At every instant the demands on a server
+    sum to at most its capacity (up to the tolerance of the fitting test, and rounding).
 
     Raises:
         InvalidSchedule: naming the first task or server at fault.

@@ -21,7 +21,7 @@ CPU, MEMORY = JOB_COLOURS[:2]
 
 
 def _facts(simulator: QueueDelaySimulator, index: int) -> dict[str, Any]:
-    """What both pictures show, read from the state."""
+    """Read from the state what both pictures show."""
     state, jobs = simulator.state, simulator.jobs
     s = state.scalars[index]
     waiting = state.queue_task[index, : s["queued"]]
@@ -50,7 +50,7 @@ def _duration(seconds: float) -> str:
 
 
 def render_ansi(simulator: QueueDelaySimulator, index: int) -> str:
-    """The state of environment ``index`` as plain text, one line per server and per waiting task."""
+    """Draw the state of environment ``index`` as plain text, one line per server and per waiting task."""
     facts = _facts(simulator, index)
     lines = [
         f"clock {facts['clock']:.1f} s  {facts['epoch']}",
@@ -87,11 +87,12 @@ def render_ansi(simulator: QueueDelaySimulator, index: int) -> str:
 
 
 def render_rgb_array(simulator: QueueDelaySimulator, index: int) -> npt.NDArray[np.uint8]:
-    """The state of environment ``index`` as an image, uint8 [height, width, 3].
+    """Draw the state of environment ``index`` as an image, uint8 [height, width, 3].
 
-    Left: a pair of bars per server (cpu above memory), as long as its capacity, filled by what runs. Right:
-    the first waiting tasks, a pair of bars for their demand (at four times the servers' scale) and their
-    execution time on a logarithmic scale. An orange dot marks what the epoch is about.
+    On the left is a pair of bars per server (cpu above memory), as long as its capacity and filled by its
+    running tasks. On the right are the first waiting tasks: a pair of bars for their demand (at four times
+    the servers' scale) and their execution time on a logarithmic scale. An orange dot marks the server or
+    task of the epoch.
 
     Raises:
         DependencyNotInstalled: without Pillow (extra ``render``).
@@ -100,7 +101,7 @@ def render_rgb_array(simulator: QueueDelaySimulator, index: int) -> npt.NDArray[
     servers = min(len(facts["capacity"]), MOST_SERVERS)
     tasks = min(facts["queued"], MOST_TASKS)
     row, top, left, right, length = 26, 84, 64, 470, 320
-    # the height does not depend on the queue, so that frames make a film
+    # the height does not depend on the queue, so that frames can form a video
     rows = max(servers, min(MOST_TASKS, simulator.window))
     done = f"{facts['completed']} of {facts['total']} done"
     counts = f"{facts['running']} running, {facts['queued']} waiting, {done}"

@@ -1,11 +1,11 @@
-"""The paper's schemes as data, and the two choices they are made of: which task, which server.
+"""The paper's schemes as data, and the two choices that each consists of: a task and a server.
 
-A scheme is a row of four codes: what an arrival may start, the rule that gives a task its server, what a
-completion may start, and the order of the queue. The same compiled ``choose`` serves the baseline
-policies (on an observation) and the ``rule`` view (on the whole queue).
+A scheme is a row of four codes: which tasks an arrival may start, the rule that gives a task its server,
+which tasks a completion may start, and the order of the queue. The baseline policies (on an observation) and
+the ``rule`` view (on the whole queue) use the same compiled ``choose``.
 
-Source: noroozoliaee2014, sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes compare without
-square roots (the order is the same). Ties go to the lowest server index and the earliest submission.
+Source: noroozoliaee2014, sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes are compared
+without square roots (the order is the same). Ties go to the lowest server index and the earliest submission.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TOLERANCE = 1e-9  # slack of the capacity test, in shares of the largest server
 ARRIVAL, COMPLETION, FINISHED = 0, 1, 2  # epochs
 
 FIRST, BEST, WORST, DOT, BEST_PRODUCT, BEST_SUM, BEST_AVGSUM = range(len(SERVER_RULES))
-RANDOM = len(SERVER_RULES)  # a policy only: it needs a random number per choice
+RANDOM = len(SERVER_RULES)  # only for policies: it needs a random number per choice
 
 BY_SUBMISSION, BY_EXECUTION, BY_NORM, BY_PRODUCT, BY_SUM, BY_AVGSUM, BY_DOT = range(len(ORDERS))
 
@@ -73,7 +73,7 @@ RULE_TABLE = np.array([SCHEMES[name] for name in RULE_SCHEMES], dtype=np.int64)
 
 
 def scheme_row(name: str, blocking: bool = False) -> npt.NDArray[np.int64]:
-    """The codes of a scheme; int64 [4].
+    """Return the codes of a scheme; int64 [4].
 
     Args:
         name: a key of ``SCHEMES``.
@@ -90,17 +90,17 @@ def scheme_row(name: str, blocking: bool = False) -> npt.NDArray[np.int64]:
 
 @helper
 def fits(cpu: float, memory: float, free_cpu: float, free_memory: float) -> Any:
-    """Whether a demand fits what is free, in both resources."""
+    """Return True if a demand fits the free capacity in both resources."""
     return (cpu <= free_cpu + TOLERANCE) and (memory <= free_memory + TOLERANCE)
 
 
 class Situation(NamedTuple):
-    """What a scheme decides on: an epoch, the waiting tasks, and what is free."""
+    """The input of a scheme: an epoch, the waiting tasks, and the free capacity."""
 
     epoch: int  # ARRIVAL or COMPLETION
     arriving: int  # index of the arriving task among the waiting ones; out of range once it runs
     released: int  # the server that a completion released
-    queued: int  # number of waiting tasks; they stand first in the next two
+    queued: int  # number of waiting tasks; they are first in the next two arrays
     execution: npt.NDArray[np.float64]  # [>= queued] seconds
     demand: npt.NDArray[np.float64]  # [>= queued, 2] cpu and memory
     remaining: npt.NDArray[np.float64]  # [servers, 2] free cpu and memory
@@ -111,10 +111,10 @@ class Situation(NamedTuple):
 
 @helper
 def select_server(rule: int, at: Situation, cpu: float, memory: float) -> int:
-    """The server that ``rule`` gives to a demand, -1 if it fits nowhere.
+    """Return the server that ``rule`` gives to a demand, -1 if it fits nowhere.
 
-    Best and worst refer to what is left after the placement (noroozoliaee2014, section III-A1); dot is the
-    largest inner product of the demand with what is left before it.
+    Best and worst refer to the capacity left after the placement (noroozoliaee2014, section III-A1); dot is
+    the largest inner product of the demand with the capacity free before it.
     """
     remaining, weights, mean_demand = at.remaining, at.weights, at.mean_demand
     servers = remaining.shape[0]
@@ -161,7 +161,7 @@ def select_server(rule: int, at: Situation, cpu: float, memory: float) -> int:
 
 @helper
 def queue_key(order: int, at: Situation, i: int, free_cpu: float, free_memory: float) -> float:
-    """The number of a waiting task by which a queue is scanned, least first."""
+    """Return the sorting key of a waiting task; a queue is scanned by ascending keys."""
     cpu, memory, weights, mean_demand = at.demand[i, 0], at.demand[i, 1], at.weights, at.mean_demand
     if order == BY_EXECUTION:
         return at.execution[i]
@@ -180,7 +180,7 @@ def queue_key(order: int, at: Situation, i: int, free_cpu: float, free_memory: f
 
 @helper
 def select_task(order: int, at: Situation, free_cpu: float, free_memory: float, only_fitting: bool) -> int:
-    """Index of the first waiting task in ``order`` (that fits what is free on the server), -1 if none."""
+    """Return the first waiting task in ``order`` (``only_fitting``: that fits), as an index; -1 if none."""
     chosen = -1
     least = math.inf
     for i in range(at.queued):
@@ -197,10 +197,10 @@ def select_task(order: int, at: Situation, free_cpu: float, free_memory: float, 
 
 @helper
 def choose(scheme: npt.NDArray[np.int64], at: Situation) -> tuple[int, int]:
-    """The next placement of a scheme (codes [4] as in :data:`SCHEMES`), or (-1, -1) to close the epoch.
+    """Return the next placement of a scheme (codes [4] as in :data:`SCHEMES`); (-1, -1) closes the epoch.
 
-    A scan that starts each task that fits equals, placement by placement, the least key among those that
-    fit: what is free only shrinks within an epoch, so a task once passed over never fits later.
+    Scanning the queue and starting each task that fits is the same as placing, one by one, the task of least
+    key that fits: free capacity only decreases within an epoch, so a task once passed over never fits later.
     """
     if at.queued == 0 or at.epoch == FINISHED:
         return -1, -1

@@ -1,4 +1,4 @@
-"""The simulator of QueueDelay: sizes of its arrays, and what of them is shown."""
+"""The simulator of QueueDelay: the sizes of its arrays, and its observations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class QueueDelaySimulator(Simulator):
         self.servers = servers
         units = parameters.observation == "dict"
         zero_copy = parameters.window == "all" and units
-        #: whether the quantities of all waiting tasks stand side by side, or only of the visible ones
+        #: True if ``Queue`` holds the quantities of all waiting tasks, not only of the visible ones
         self.whole_queue = parameters.window == "all" or parameters.view in ("route", "rule")
         self.mask_shape: tuple[int, ...] = (0,)
         if parameters.action_mask:

@@ -1,4 +1,4 @@
-"""What networks see of tasks and servers: columns and scales; what agents score in each view."""
+"""Tokens of tasks and servers for networks: their columns and scales, and what agents score in each view."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
     "WAITING_SCALE",
 ]
 
-#: of a task token: shares of the largest server; whether it arrives at this epoch
+#: columns of a task token: shares of the largest server; 1 if the task arrives at this epoch
 TASK_COLUMNS = ("cpu", "memory", "log execution", "waiting", "arriving")
-#: of a server token: shares of the largest server, what is free; whether the epoch is of its release
+#: columns of a server token: shares of the largest server, capacity and free; 1 if the epoch is its release
 SERVER_COLUMNS = ("capacity cpu", "capacity memory", "free cpu", "free memory", "released")
-#: whether the epoch is an arrival or a completion; waiting tasks, those beyond the window; mean demand; clock
+#: 1 at an arrival epoch, 1 at a completion epoch; waiting tasks, those beyond the window; mean demand; clock
 GLOBAL_COLUMNS = ("arrival", "completion", "waiting", "beyond", "mean cpu", "mean memory", "clock")
 DAY = 86400.0  # [s] log1p(execution) / log1p(DAY) scales execution times, t / (t + DAY) the clock
 LOG_DAY = math.log1p(DAY)

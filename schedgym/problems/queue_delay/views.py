@@ -1,4 +1,4 @@
-"""Spaces of QueueDelay: what each view's actions and each kind of observation look like."""
+"""Spaces of QueueDelay: the actions of each view, and the observations of each kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_TASKS = 10**7
 
 
 def mask_shape(view: str, window: int, servers: int) -> tuple[int, ...]:
-    """Shape of the mask of feasible actions; the pairs of view placement leave out closing."""
+    """Return the shape of the mask of feasible actions; that of view placement has no entry for closing."""
     return {
         "placement": (window, servers),
         "pick": (window + 1,),
@@ -43,7 +43,7 @@ def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Discrete | spaces.M
         "epoch": 2,
         "arriving": window,
         "released": servers,
-        "remaining": (-2 * TOLERANCE, 1.0),  # a fitting test with tolerance may leave it a hair below zero
+        "remaining": (-2 * TOLERANCE, 1.0),  # the fitting test's tolerance can leave it slightly below zero
         "backlog": MOST_TASKS,
         "tasks": (0.0, [log_execution if column == "log execution" else 1.0 for column in TASK_COLUMNS]),
     }

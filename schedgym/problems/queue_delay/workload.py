@@ -73,7 +73,7 @@ ARRIVALS, EXECUTIONS, DEMANDS, SERVERS, WINDOWS = range(5)  # random streams
 
 
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
-    """What must hold between fields: every task fits some empty server, and time stays bounded."""
+    """Check that every task fits some empty server, and that time stays bounded."""
     jobs, cluster = sections["jobs"], sections["cluster"]
     alone = np.zeros(len(jobs["cpu"]), dtype=bool)
     for size in {(float(c), float(m)) for c, m in zip(cluster["cpu"], cluster["memory"], strict=True)}:
@@ -108,12 +108,12 @@ SCHEMA = Schema(
 )
 
 
-#: how many of its tasks a workload uses of its arrays
+#: number of tasks that a workload has in its arrays
 SIZE = record_dtype(("tasks", np.int64))
 
 
 class Jobs(NamedTuple):
-    """The workload of an episode, as kernels take it; arrays may be longer than it."""
+    """The workload of an episode, as kernels take it; arrays may be longer."""
 
     size: Annotated[Any, SIZE]
     arrival: Annotated[Floats, "task"]  # [s]
@@ -123,7 +123,7 @@ class Jobs(NamedTuple):
 
 
 def tables(workload: Workload) -> Jobs:
-    """A workload as kernels take it, for one environment."""
+    """Convert a workload to the arrays that kernels take, for one environment."""
     jobs, cluster = workload.jobs, workload.cluster
     return Jobs(
         size=np.array((len(jobs["arrival"]),), dtype=SIZE),
@@ -135,14 +135,14 @@ def tables(workload: Workload) -> Jobs:
 
 
 def rebuild(jobs: Jobs) -> Workload:
-    """The workload of an environment's :class:`Jobs`."""
+    """Convert an environment's :class:`Jobs` to a workload."""
     count = int(jobs.size["tasks"])
     table = np.column_stack([jobs.arrival[:count], jobs.execution[:count], jobs.demand[:count]])
     return make_workload(table, jobs.capacity)
 
 
 def make_workload(tasks: Any, servers: Any) -> Workload:
-    """A checked workload.
+    """Make a checked workload.
 
     Args:
         tasks: rows (arrival [s], execution [s], cpu, memory), arrivals not decreasing; [K, 4].
@@ -176,16 +176,16 @@ ORIGIN = record_dtype(
 
 
 class Origin(NamedTuple):
-    """What a draw needs to know beside seed and episode."""
+    """The inputs of a draw besides seed and episode: the constants, and the trace's tasks and machines."""
 
     constants: Annotated[Any, ORIGIN]
     trace: Annotated[Floats, "traced", 4]  # the trace's tasks (arrival s, execution s, cpu, memory)
     nodes: Annotated[Floats, "node", 2]  # the machines to draw servers from; node 0 is always server 0
-    order: Annotated[Integers, "node"]  # work space of the draw
+    order: Annotated[Integers, "node"]  # scratch space of the draw
 
 
 class Drawing(NamedTuple):
-    """What a draw works on."""
+    """The arrays of a draw: its source, and the workload that it writes."""
 
     source: Annotated[Origin, SHARED]
     jobs: Jobs
@@ -196,12 +196,12 @@ class Source:
 
     Args:
         parameters: of the environment.
-        trace: the tasks and machines that :func:`from_trace` makes of the trace that they name, if any.
+        trace: tasks and machines of the trace that the parameters name, if any, by :func:`from_trace`.
 
     Attributes:
         windows: number of whole windows of the trace; 0 for the synthetic generator.
         sizes: lengths of the dimensions of :class:`Jobs`.
-        arrays: what the compiled draw takes.
+        arrays: the arrays that the compiled draw takes.
     """
 
     def __init__(self, parameters: QueueDelayParameters, trace: tuple[Floats, Floats] | None = None) -> None:
@@ -218,7 +218,7 @@ class Source:
 
 
 def make_source(parameters: QueueDelayParameters) -> Source:
-    """The source that an environment's parameters name; reads the trace's files, if any."""
+    """Make the source that an environment's parameters name; read the trace's files, if any."""
     if parameters.trace is None:
         return Source(parameters)
     from schedgym.traces import read_trace
@@ -227,7 +227,7 @@ def make_source(parameters: QueueDelayParameters) -> Source:
 
 
 def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Floats]:
-    """Tasks and machines of a trace in this problem's units.
+    """Convert tasks and machines of a trace to this problem's units.
 
     Sizes are divided by the largest machine per resource. Machines are listed largest first (by the
     smaller of their two shares), so that node 0, which is always server 0, hosts every task.
@@ -239,7 +239,7 @@ def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Floats]:
         tasks [N, 4] (arrival, execution, cpu, memory) in order of arrival, and machines [P, 2].
 
     Raises:
-        InvalidParameter: when the trace has jobs instead of tasks, or no machines, or tells the memory of
+        InvalidParameter: when the trace has jobs instead of tasks, or no machines, or says the memory of
             tasks but not of machines.
         InvalidWorkload: when a task fits no machine.
     """
@@ -249,7 +249,7 @@ def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Floats]:
     if len(trace.machine_cores) == 0:
         raise InvalidParameter(f"nodes: the {trace.name} trace needs its file of machines")
     machine_memory = trace.machine_memory
-    if not machine_memory.any():  # not told, so that it can limit nothing
+    if not machine_memory.any():  # unknown, so it must not limit anything
         if trace.memory.any():
             raise InvalidParameter(
                 f"nodes: the {trace.name} trace tells its tasks' memory but not its machines': name a file "
@@ -282,7 +282,7 @@ def generate(seed: int, episode: int, source: Source) -> Workload:
 
 @helper
 def draw_servers(jobs: Jobs, seed: np.uint64, episode: int) -> None:
-    """Servers by the machine mix, independently, so that lists nest in their number.
+    """Draw servers from the machine mix, independently; a shorter list is the beginning of a longer one.
 
     Server 0 is redrawn until it holds the largest demand, so that every task fits somewhere.
     """
@@ -309,7 +309,7 @@ def draw_servers(jobs: Jobs, seed: np.uint64, episode: int) -> None:
 
 @helper
 def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> None:
-    """Tasks of the stand-in for the 2011 Google trace."""
+    """Draw the tasks of the stand-in for the 2011 Google trace."""
     arrivals = stream(seed, episode, ARRIVALS)
     executions = stream(seed, episode, EXECUTIONS)
     demands = stream(seed, episode, DEMANDS)
@@ -335,9 +335,9 @@ def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> No
 
 @helper
 def draw_window(origin: Origin, jobs: Jobs, seed: np.uint64, episode: int) -> None:
-    """The episode's window of a trace, its clock starting at 0, on nodes drawn without replacement.
+    """Take the episode's window of a trace, with its clock from 0, on nodes drawn without replacement.
 
-    Server lists nest in their number.
+    A shorter list of servers is the beginning of a longer one.
     """
     windows, count = origin.constants.windows, origin.constants.tasks
     first = first_of_window(seed, episode, WINDOWS, windows, count)

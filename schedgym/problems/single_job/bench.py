@@ -1,4 +1,4 @@
-"""What ``schedgym bench`` measures of SingleJob."""
+"""The cases that ``schedgym bench`` measures for SingleJob."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lower bounds on the completion time of a SingleJob, whatever the plan.
+"""Lower bounds on the completion time of a SingleJob over all plans.
 
-The relaxation lets tasks be cut into pieces on any servers. What it gives away most is that a piece may be
-where the whole task would take too long; :func:`whole_task_bound` takes that back.
+The relaxation lets tasks be cut into pieces on any servers. It loses most because a piece may be on a server
+where the whole task would take too long; :func:`whole_task_bound` corrects that.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ __all__ = ["alone_times", "lower_bound", "relaxed_bound", "task_bound", "whole_t
 
 F8 = npt.NDArray[np.float64]
 
-ROUNDING = 1e-12  # relative, by which what is not certified otherwise is lowered
-NEVER = 1e-8  # of a task's best efficiency: instead of that on a server where it would take too long
+ROUNDING = 1e-12  # relative, by which bounds are lowered that are not certified otherwise
+NEVER = 1e-8  # share of a task's best efficiency that it gets on a server where it would take too long
 
 
 def lower_bound(workload: Workload, parameters: SingleJobParameters | None = None) -> float:
-    """A lower bound [s] on the completion time of any plan: :func:`whole_task_bound`, the best one here."""
+    """Return a lower bound [s] on the completion time of any plan: :func:`whole_task_bound`."""
     return whole_task_bound(workload)
 
 
 def relaxed_bound(workload: Workload) -> float:
-    """The optimum [s] of the linear relaxation SJS-Relax-LP, in which tasks can be cut (section 4)."""
+    """Return the optimum [s] of the linear relaxation SJS-Relax-LP, in which tasks can be cut (section 4)."""
     return _relaxed(tables(workload))
 
 
 def task_bound(workload: Workload) -> float:
-    """The longest task [s] alone on its fastest server that the energy cap allows."""
+    """Return the time [s] of the longest task, alone on the fastest server that the energy cap allows it."""
     return float(_times(tables(workload)).min(axis=1).max()) * (1.0 - ROUNDING)
 
 
 def whole_task_bound(workload: Workload) -> float:
-    """A lower bound [s] that also keeps tasks from servers on which they alone take too long.
+    """Return a lower bound [s] that also keeps tasks from servers on which they alone take too long.
 
     Let t_ij be the least time of task i on server j (:func:`alone_times`), and R(t) the optimum of the
     relaxation without the pairs with t_ij > t; R falls as t grows. A plan with completion time t has no pair
-    with t_ij > t, and none is better than R(t): t >= R(t). So if R(s) > s, every plan has t > s; and, as R is
+    with t_ij > t, so it is no better than R(t): t >= R(t). So if R(s) > s, every plan has t > s; and, as R is
     the same up to the next larger t_ij, t >= the smaller of R(s) and that t_ij. The largest such s among the
     times t_ij (and the bounds above) is found by bisection. (The idea is that of Lenstra, Shmoys, Tardos
-    1990.) Where a pair is left out it gets an absurd equivalent load instead, which can only lower R.
+    1990.) In the code a pair is not left out, but gets an absurd equivalent load, which can only lower R.
     """
     own = tables(workload)
     time = _times(own)
@@ -59,7 +59,7 @@ def whole_task_bound(workload: Workload) -> float:
     high = _without(own, time, low)
     if high <= low:
         return low
-    # R(steps[a]) > steps[a], and not so at steps[b]
+    # R(steps[a]) > steps[a], but R(steps[b]) <= steps[b]
     steps = np.concatenate([[low], np.unique(time[(time > low) & (time < high)]), [high]])
     a, b = 0, len(steps) - 1
     while b - a > 1:
@@ -73,10 +73,10 @@ def whole_task_bound(workload: Workload) -> float:
 
 
 def alone_times(load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: F8, energy_cap: float) -> F8:
-    """The least execution time [s] of each task on each server, [N, M], with the rest of its job elsewhere.
+    """Return the least execution time [s] of each task on each server, [N, M], alone in all its groups.
 
-    The equivalent load over the least limit of the server's groups; inf where the energy cap does not allow
-    it even if all other tasks need the least.
+    It is the equivalent load over the least limit of the server's groups, or inf where the energy cap does
+    not allow the pair even if all other tasks use their least energy.
 
     Args:
         load: [N] vCPU s.
@@ -86,10 +86,10 @@ def alone_times(load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: 
         energy_cap: vCPU s.
     """
     leq = load[:, None] / efficiency
-    room = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
+    least_limit = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
     least = leq.min(axis=1, keepdims=True)
     affordable = leq - least + least.sum() <= energy_cap * (1.0 + 2.0 * ENERGY_SLACK)
-    return np.where(affordable, leq / room, math.inf)
+    return np.where(affordable, leq / least_limit, math.inf)
 
 
 def _times(own: Jobs) -> F8:
@@ -101,7 +101,7 @@ def _relaxed(own: Jobs) -> float:
 
 
 def _without(own: Jobs, time: F8, most: float) -> float:
-    """R(most) of :func:`whole_task_bound`."""
+    """Return R(most) of :func:`whole_task_bound`."""
     best = own.efficiency.max(axis=1, keepdims=True)
     efficiency = np.where(time <= most * (1.0 + 2.0 * ROUNDING), own.efficiency, NEVER * best)
     return relax_bound(own.load, efficiency, own.groups, own.limits, float(own.energy_cap[0]))

@@ -1,7 +1,7 @@
 """State and compiled dynamics of SingleJob, for one environment.
 
-A decision is made by one function per view: it checks and repairs the action, and in view plan makes the
-whole plan. :func:`advance` carries it out. Rows are tasks, in index order.
+One function per view makes the decision: it checks and repairs the action, and in view plan makes the whole
+plan. :func:`advance` carries it out. Rows are tasks, in index order.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ PAIR_FEATURES = len(PAIR_COLUMNS)
 
 PLAN, PLACE, SEARCH = 0, 1, 2  # views, in the order of the descriptor
 
-NEAR = 0.9  # of the highest efficiency: nearly as efficient
-#: a task whose time is within this part of the job's is one of the longest
+NEAR = 0.9  # share of the highest efficiency from which a server is nearly as efficient
+#: a task is one of the longest if its time differs from the job's by at most this share
 LONGEST_PART = 1e-9
-#: a plan's vCPU may exceed a limit by this part, by rounding
+#: a plan's vCPU may exceed a limit by this share, by rounding
 LIMIT_SLACK = 1e-9
 
 SCALARS = record_dtype(
     ("jct", np.float64),  # of the plan so far
-    ("charged", np.float64),  # of it in the rewards so far
-    ("pooled", np.float64),  # least energy over the vCPU that the limits allow in all [s]
+    ("charged", np.float64),  # part of it that is in the rewards so far
+    ("pooled", np.float64),  # least energy over the total vCPU that the limits allow [s]
     ("mean_load", np.float64),
     ("choice", np.int64),  # views place and search: the decision
     ("sized", np.int64),  # view plan: whether the action's vCPU are the plan's
@@ -74,16 +74,16 @@ CONFIG = record_dtype(
 
 
 class Constants(NamedTuple):
-    """What stays the same for the life of a simulator."""
+    """Constants of a simulator: its configuration."""
 
     config: Annotated[Any, CONFIG]
 
 
 class State(NamedTuple):
-    """Everything else that changes in an episode; arrays that features alone need are else of length 0."""
+    """The variables of an episode, except for the schedule; without features some arrays have length 0."""
 
     scalars: Annotated[Any, SCALARS]
-    next_task: Annotated[Integers, 1]  # view place; the number of rows: none
+    next_task: Annotated[Integers, 1]  # view place; the number of rows if there is none
     energy: Annotated[Floats, 1]  # of the tasks placed
     best: Annotated[Integers32, "task"]  # most efficient server, ties the lowest
     least: Annotated[Floats, "task"]  # equivalent load there
@@ -96,10 +96,10 @@ class State(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """Buffers that the kernel writes; those that are not shown have length 0."""
+    """Observation buffers that the kernel writes; those that are not shown have length 0."""
 
     task_mask: Annotated[Bytes, "task"]
-    action_mask: Annotated[Bytes, "mask"]  # view search goes by it
+    action_mask: Annotated[Bytes, "mask"]  # view search needs it
     job_tokens: Annotated[Floats32, "token_task", len(JOB_COLUMNS)]
     server_tokens: Annotated[Floats32, "token_server", "server_column"]
     pair_tokens: Annotated[Floats32, "pair_task", "pair_column"]
@@ -107,7 +107,7 @@ class Observation(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space."""
+    """Scratch space of a step."""
 
     draft: Annotated[Integers32, "task"]  # view plan: the servers that the action comes to
     group_vcpu: Annotated[Floats, "group"]
@@ -115,7 +115,7 @@ class Scratch(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """What a step works on."""
+    """All arrays of one environment: constants, workload, state, observation buffers and scratch space."""
 
     constants: Annotated[Constants, SHARED]
     action_space: Annotated[ActionSpace, SHARED]
@@ -133,13 +133,13 @@ reset = resetter(SCALARS)
 
 @helper
 def groups_of(jobs: Jobs) -> Membership:
-    """The lists of groups, as solvers take them."""
+    """Return the lists of groups, as solvers take them."""
     return Membership(jobs.server_start, jobs.server_group, jobs.group_start, jobs.group_server)
 
 
 @helper
 def job_of(jobs: Jobs) -> Job:
-    """The job as planners take it."""
+    """Return the job, as planners take it."""
     return Job(
         np.int64(0),  # type: ignore[arg-type]  # a literal 0 would compile all planners once more
         jobs.size.tasks,
@@ -153,13 +153,13 @@ def job_of(jobs: Jobs) -> Job:
 
 @helper
 def leq_on(jobs: Jobs, i: int, j: int) -> float:
-    """Equivalent load of a task on a server: its vCPU seconds, and its energy."""
+    """Return the equivalent load [vCPU s] of a task on a server, which is also its energy."""
     return jobs.load[i] / jobs.efficiency[i, j]
 
 
 @helper
 def size_tasks(env: Environment) -> tuple[float, float]:
-    """Size the tasks placed by Eq. 16: their times and vCPU; completion time and energy."""
+    """Set times and vCPU of the placed tasks by Eq. 16; return completion time and energy."""
     jobs, schedule, planning = env.jobs, env.schedule, env.planning
     groups = groups_of(jobs)
     n = jobs.size.tasks
@@ -175,27 +175,27 @@ def size_tasks(env: Environment) -> tuple[float, float]:
 
 @helper
 def allowance(env: Environment, i: int) -> tuple[float, float, float, float]:
-    """View place: energy of the tasks placed, least of those after the next, the cap, least of the next."""
+    """View place: return energy placed so far, least energy after task i, the cap, least of task i."""
     state = env.state
     return state.energy[0], state.rest[i + 1], env.jobs.energy_cap[0], state.least[i]
 
 
 @helper
 def affordable(allowed: tuple[float, float, float, float], leq: float) -> Any:
-    """View place: whether the cap can still be kept when the next task has this equivalent load."""
+    """View place: return True if the cap can still be kept when the next task has this equivalent load."""
     energy, rest, cap, least = allowed
     return affords(energy + leq + rest, cap) or leq <= least
 
 
-# What an action means, view by view: whether it is feasible, and the decision that it is or becomes.
+# Actions, view by view: the test of feasibility, and the decision (of an infeasible action the repaired one).
 
 
 @helper
 def fits_plan(env: Environment) -> Any:
-    """View plan: server and vCPU of each task become a plan within the cap and the limits.
+    """View plan: turn server and vCPU of each task into a plan within cap and limits; True if feasible.
 
-    Servers are rounded and clipped; what exceeds the cap is reduced by REC; vCPU that exceed a limit, or are
-    not given for all tasks, are those of Eq. 16. The plan's servers are left in ``scratch.draft``.
+    Servers are rounded and clipped; a plan beyond the cap is changed by REC; vCPU that exceed a limit, or are
+    not given for all tasks, are replaced by those of Eq. 16. The servers are left in ``scratch.draft``.
     """
     jobs, draft, numbers = env.jobs, env.scratch.draft, env.exchange.numbers
     n = jobs.size.tasks
@@ -212,14 +212,14 @@ def fits_plan(env: Environment) -> Any:
     if not affords(energy, cap):
         feasible = False
         if not reduce_energy(job_of(jobs), False, draft, env.planning):
-            most_efficient(0, n, jobs.load, jobs.efficiency, draft)  # all that rounding can leave
+            most_efficient(0, n, jobs.load, jobs.efficiency, draft)  # the only plan that rounding can leave
     env.state.scalars.sized = given and vcpu_fit(env)
     return feasible and (not given or env.state.scalars.sized != 0)
 
 
 @helper
 def vcpu_fit(env: Environment) -> Any:
-    """View plan: whether the vCPU given are enough for the servers of the draft, and within all limits."""
+    """View plan: return True if the given vCPU suffice on the servers of the draft, within all limits."""
     jobs, draft, total = env.jobs, env.scratch.draft, env.scratch.group_vcpu
     for k in range(total.shape[0]):
         total[k] = 0.0
@@ -237,34 +237,34 @@ def vcpu_fit(env: Environment) -> Any:
 
 @helper
 def take_plan(env: Environment, feasible: bool) -> None:
-    """View plan: place the tasks; those with an infeasible action have been repaired in the draft."""
+    """View plan: place the tasks as in the draft, which has been repaired if the action was infeasible."""
     for i in range(env.jobs.size.tasks):
         env.schedule.placement[i] = env.scratch.draft[i]
 
 
 @helper
 def fits_place(env: Environment) -> Any:
-    """View place: whether the cap allows the next task the server."""
+    """View place: return True if the energy cap allows the next task on the chosen server."""
     i = env.state.next_task[0]
     return affordable(allowance(env, i), leq_on(env.jobs, i, env.exchange.choices[0]))
 
 
 @helper
 def take_place(env: Environment, feasible: bool) -> None:
-    """View place: the server, or the most efficient one in the place of one that the cap forbids."""
+    """View place: note the chosen server, or the most efficient one if the energy cap forbids it."""
     state = env.state
     state.scalars.choice = env.exchange.choices[0] if feasible else state.best[state.next_task[0]]
 
 
 @helper
 def fits_search(env: Environment) -> Any:
-    """View search: whether a move is legal; the last action, to stop, always is."""
+    """View search: return True if a move is legal; the last action, to stop, always is."""
     return env.observation.action_mask[env.exchange.choices[0]] != 0
 
 
 @helper
 def take_search(env: Environment, feasible: bool) -> None:
-    """View search: the move; an illegal one stops."""
+    """View search: note the chosen move; an illegal one becomes a stop."""
     last = env.observation.action_mask.shape[0] - 1
     env.state.scalars.choice = env.exchange.choices[0] if feasible else last
 
@@ -274,7 +274,7 @@ def take_search(env: Environment, feasible: bool) -> None:
 
 @helper
 def place_next(env: Environment) -> None:
-    """View place: put the next task on the server chosen."""
+    """View place: put the next task on the chosen server."""
     jobs, state, s = env.jobs, env.state, env.state.scalars
     i, j = state.next_task[0], s.choice
     leq = leq_on(jobs, i, j)
@@ -296,7 +296,7 @@ def place_next(env: Environment) -> None:
 
 @helper
 def evaluate_plan(env: Environment) -> None:
-    """Views plan and search: size the tasks, all of which are placed, and keep the groups' loads."""
+    """Views plan and search: size the tasks, which are all placed, and update the groups' loads."""
     jobs, state, schedule, planning = env.jobs, env.state, env.schedule, env.planning
     s = state.scalars
     s.jct, state.energy[0] = size_tasks(env)
@@ -315,7 +315,7 @@ def evaluate_plan(env: Environment) -> None:
 
 @helper
 def mark_moves(env: Environment) -> int:
-    """View search: mark the legal moves from the placement that was evaluated last, and to stop.
+    """View search: mark as legal the moves from the placement evaluated last, and the stop.
 
     Returns the number of legal moves.
     """
@@ -348,7 +348,7 @@ def make_move(env: Environment) -> None:
 
 @helper
 def advance(env: Environment) -> None:
-    """Carry out the decision; the reward is minus what the completion time has grown by."""
+    """Carry out the decision; the reward is minus the increase of the completion time."""
     s, result, config = env.state.scalars, env.exchange.result, env.constants.config
     s.decisions += 1
     s.repaired += result.repaired
@@ -407,13 +407,13 @@ def begin(env: Environment) -> None:
 
 @helper
 def scaled(value: float, unit: float) -> float:
-    """A number >= 0 between 0 and 1; 0.5 where it is the unit."""
+    """Scale a value >= 0 to [0, 1): ``unit`` becomes 0.5."""
     return value / (value + unit)
 
 
 @helper
 def part(value: float, whole: float) -> float:
-    """A part of the whole, between -1 and 1."""
+    """Return ``value`` / ``whole``, clipped to [-1, 1]."""
     if value == 0.0:
         return 0.0
     if abs(value) >= whole:
@@ -430,7 +430,7 @@ def clear(row: Any) -> None:
 
 @helper
 def begin_features(env: Environment) -> None:
-    """Write what stays the same in an episode, and set up what the rest is made of."""
+    """Write the features that stay the same in an episode, and prepare the arrays for the others."""
     jobs, state, s = env.jobs, env.state, env.state.scalars
     n = jobs.size.tasks
     servers = jobs.capacity.shape[0]
@@ -450,7 +450,7 @@ def begin_features(env: Environment) -> None:
     for i in range(n):
         highest = jobs.efficiency[i, state.best[i]]
         near = 0
-        first = 0.0  # two sums: one would wait for itself
+        first = 0.0  # two independent sums, which the processor adds in parallel
         second = 0.0
         for j in range(0, servers - 1, 2):
             first += jobs.efficiency[i, j]
@@ -476,14 +476,14 @@ def begin_features(env: Environment) -> None:
 
 @helper
 def time_unit(env: Environment) -> float:
-    """What times are scaled by."""
+    """Return the time [s] by which times in tokens are scaled."""
     s = env.state.scalars
     return s.jct if env.constants.config.action_view == SEARCH else s.pooled
 
 
 @helper
 def observe_servers(env: Environment) -> None:
-    """Write the server tokens; in view place with the next task on each."""
+    """Write the server tokens; in view place with the columns of the next task on each server."""
     jobs, state, tokens = env.jobs, env.state, env.observation.server_tokens
     # arrays are read out of the environment before the loops, which write: they would be read again
     start, groups, inverse, load = jobs.server_start, jobs.server_group, state.inverse, state.group_load
@@ -521,10 +521,10 @@ def observe_servers(env: Environment) -> None:
 
 @helper
 def observe_pairs(env: Environment) -> None:
-    """Write what each task would be on each server; views plan and search."""
+    """Views plan and search: write the tokens of each task on each server."""
     jobs, state, tokens = env.jobs, env.state, env.observation.pair_tokens
     unit = time_unit(env)
-    lifted = env.scratch.lifted  # loads without the task's
+    lifted = env.scratch.lifted  # group loads without the task
     for k in range(jobs.limits.shape[0]):
         lifted[k] = state.group_load[k]
     for i in range(jobs.size.tasks):
@@ -592,7 +592,7 @@ def observe_features(env: Environment) -> None:
     values[2] = min(state.energy[0] / cap, 1.0)
     spare = cap - state.energy[0] - rest
     if spare <= ENERGY_SLACK * cap:
-        spare = 0.0  # or rounding
+        spare = 0.0  # not more than rounding
     values[3] = part(spare, cap - least)
     values[4] = min(rest / least, 1.0)
     values[5] = scaled(n, COUNT_SCALE)
@@ -608,7 +608,7 @@ def observe(env: Environment) -> None:
             allowed = allowance(env, i)
             for j in range(jobs.capacity.shape[0]):
                 mask[j] = affordable(allowed, leq_on(jobs, i, j))
-        else:  # at the end, where nothing can be done, anything may be named
+        else:  # after the last task every choice is marked feasible
             for j in range(jobs.capacity.shape[0]):
                 mask[j] = 1
     if config.features:
@@ -635,7 +635,7 @@ DECIDE: dict[str, Any] = {
 
 @pure_kernel
 def settle(table: Any, tools: Any, b: int) -> None:
-    """View place: size the tasks that environment b has placed so far; a step leaves it to the last one."""
+    """View place: size the tasks placed so far in environment b; steps do so only after the last task."""
     size_tasks(access(table, tools, b))
 
 

@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 METRIC_VALUES = record_dtype(*((metric.name, np.float64) for metric in METRICS))
-SHARES = (0.3, 0.2, 0.2)  # of a rack, a pod, the data centre where a workload does not say
+SHARES = (0.3, 0.2, 0.2)  # defaults for a rack, a pod and the data centre
 ROUNDING = 1e-9  # relative, of sums and quotients
 ENERGY_ROUNDING = 1e-11  # relative: an energy is within its cap up to 1e-12
 
 
 class Schedule(NamedTuple):
-    """What was decided: with the workload all that metrics are made of."""
+    """The decisions of an episode: server, vCPU and time of each task."""
 
     placement: Annotated[Integers32, "task", Fill(-1)]  # server of each task, -1: none
     vcpu: Annotated[Floats, "task"]
@@ -54,14 +54,14 @@ class Metrics(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of :func:`measure_one`."""
+    """Scratch space of :func:`measure_one`."""
 
     count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in the group
     used: Annotated[Flags, "server"]
 
 
 class Episode(NamedTuple):
-    """What metrics are made of."""
+    """The arrays of :func:`measure_one`: workload, schedule, metrics and scratch space."""
 
     jobs: Jobs
     schedule: Schedule
@@ -71,7 +71,7 @@ class Episode(NamedTuple):
 
 @helper
 def measure_one(episode: Episode) -> None:
-    """Write the metrics of one schedule; tasks that are not placed are left out."""
+    """Write the metrics of one schedule; tasks that are not placed are ignored."""
     jobs, schedule, scratch = episode.jobs, episode.schedule, episode.scratch
     values = episode.metrics.values
     for k in range(scratch.count.shape[0]):
@@ -127,16 +127,16 @@ def measure(table: Any, tools: Any, mask: Any) -> None:
 
 
 class Limits(NamedTuple):
-    """What a workload's cluster allows a job. R groups, M servers."""
+    """The limits of a workload's cluster on a job. R groups, M servers."""
 
     member: npt.NDArray[np.bool_]  # [R, M] whether a server is in a group
-    share: npt.NDArray[np.float64]  # [R] of the group's available vCPU; NaN where ``absolute`` says it
+    share: npt.NDArray[np.float64]  # [R] of the group's available vCPU; NaN where the limit is absolute
     absolute: npt.NDArray[np.float64]  # [R] vCPU that the job may use if nothing else runs
     name: tuple[str, ...]  # [R] for messages
 
 
 def read_limits(workload: Workload) -> Limits:
-    """The groups of a workload and their limits, read from its cluster alone.
+    """Read the groups of a workload and their limits from its cluster alone.
 
     Rows: the servers (unless ``server_caps`` is false), then racks, pods and the data centre of the fat tree,
     or the groups given.
@@ -169,7 +169,7 @@ def read_limits(workload: Workload) -> Limits:
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
-    """All metrics of a schedule by name, but for those that only the environment knows."""
+    """Return all metrics of a schedule by name, except those that only the environment knows."""
     jobs = tables(record.workload)
     sizes = sizes_of(jobs)
     schedule, found = allocate(Schedule, sizes, 1), allocate(Metrics, {}, 1)
@@ -181,9 +181,9 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
-    """What became of each task, in the order of the input: server, cpu [vCPU] and completion [s].
+    """Return the outcome of each task, in the order of the input: server, cpu [vCPU] and completion [s].
 
-    None for a task that is not placed.
+    All are None for a task that is not placed.
     """
     count = len(record.workload.jobs["load"])
     result: dict[str, list[Any]] = {name: [None] * count for name in ("server", "cpu", "completion")}
@@ -197,8 +197,9 @@ def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
 def validate(record: ScheduleRecord) -> None:
     """Check a whole schedule against the problem's constraints, independently of the dynamics.
 
-    Every task runs once, whole, on one server from 0, with a constant vCPU > 0; in no group do the vCPU
-    exceed the limit (servers' own unless ``server_caps`` is false); the energy is within the cap.
+    Every task runs once, without interruption, on one server from 0, with a constant vCPU > 0. In no group
+    do the vCPU exceed the limit (single servers are groups unless ``server_caps`` is false). The energy is
+    within the cap.
 
     Raises:
         InvalidSchedule: naming the first task or group at fault.

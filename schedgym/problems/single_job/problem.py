@@ -30,7 +30,7 @@ METRICS = (
     Metric("repaired", "actions", "infeasible actions that were repaired", "min", recorded=False),
 )
 
-#: the parameters that workloads are drawn by
+#: the parameters that the draw of a workload depends on
 DRAWN = (
     *("tasks", "arity", "cpu_max", "load_max", "efficiency_min", "energy_ratio"),
     *("rack_share", "pod_share", "data_centre_share", "server_caps"),
@@ -50,16 +50,16 @@ class SingleJobParameters(Parameters):
     idle = {"workload": DRAWN}
 
     tasks: int = parameter(40, "tasks of the job", minimum=1, maximum=10**5)
-    arity: int = parameter(6, "of the fat tree: arity^3 / 4 servers", minimum=2, maximum=24)
+    arity: int = parameter(6, "arity of the fat tree, with arity^3 / 4 servers", minimum=2, maximum=24)
     cpu_max: float = parameter(10.0, "servers have U(0, cpu_max] vCPU", minimum=1e-6, maximum=1e9)
     load_max: float = parameter(3600.0, "loads are U(0, load_max] vCPU s", minimum=1e-6, maximum=1e9)
     efficiency_min: float = parameter(0.1, "efficiencies are U[efficiency_min, 1]", minimum=1e-3, maximum=1)
     energy_ratio: float = parameter(
         1.1, "the energy cap is U[1, energy_ratio] times the load", minimum=1, maximum=1e3
     )
-    rack_share: float = parameter(0.3, "of a rack's vCPU that the job may use", minimum=1e-6, maximum=1)
-    pod_share: float = parameter(0.2, "of a pod's vCPU that the job may use", minimum=1e-6, maximum=1)
-    data_centre_share: float = parameter(0.2, "of all vCPU that the job may use", minimum=1e-6, maximum=1)
+    rack_share: float = parameter(0.3, "share of a rack's vCPU for the job", minimum=1e-6, maximum=1)
+    pod_share: float = parameter(0.2, "share of a pod's vCPU for the job", minimum=1e-6, maximum=1)
+    data_centre_share: float = parameter(0.2, "share of all vCPU for the job", minimum=1e-6, maximum=1)
     server_caps: bool = parameter(True, "whether servers' own vCPU are limits (the paper's list lacks them)")
     workload: str | None = parameter(None, "workload file that every episode uses")
     reward: str = parameter(
@@ -69,7 +69,7 @@ class SingleJobParameters(Parameters):
     view: str = parameter("place", "action view", choices=tuple(v.name for v in VIEWS))
     observation: str = Parameters.observation_field()
     action_mask: bool = parameter(True, "whether observations carry the mask of feasible actions, if any")
-    normalize: bool = parameter(False, "divide rewards by the time that pooled servers need at least")
+    normalize: bool = parameter(False, "divide rewards by the least time of pooled servers")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ PROBLEM = Problem(
     metrics=METRICS,
     presets={
         "small": {"tasks": 10, "arity": 4},
-        # the points of the paper's figures; its third parameter of a point is the number of runs, 50
+        # the points of the paper's figures; the third parameter of a point there is the number of runs, 50
         **{f"fig4-{tasks}": {"tasks": tasks, "arity": 8} for tasks in (40, 100, 200)},
         **{f"fig5-{arity}": {"tasks": 100, "arity": arity} for arity in (6, 8, 10, 12)},
     },

@@ -1,4 +1,4 @@
-"""Pictures of SingleJob: which task has how much of which server, and how long it takes; text and image."""
+"""Pictures of SingleJob, as text and image: the tasks' vCPU on each server, and their times."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ __all__ = ["render_ansi", "render_rgb_array"]
 
 
 def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
-    """The plan so far: left the servers' vCPU by task, those in use first; right the tasks with their times.
+    """Draw the plan so far: servers with their vCPU by task on the left, tasks with their times on the right.
 
-    The clock is the completion time; in text a server's bar has a letter per vCPU, the task's that holds it.
+    Servers in use come first. The clock is the completion time. In text a server's bar has one letter per
+    vCPU, that of the task that holds it.
     """
     state, jobs = simulator.state, simulator.jobs
     record = simulator.record(index)

@@ -1,4 +1,4 @@
-"""The simulator of SingleJob: sizes of its arrays, and what of them is shown."""
+"""The simulator of SingleJob: the sizes of its arrays, and its observations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SingleJobSimulator(Simulator):
                 "server_column": len(SERVER_COLUMNS) + of_next_task,
                 "pair_task": tasks if features and view in views.PAIR_VIEWS else 0,
                 "pair_column": servers * len(PAIR_COLUMNS),
-                # view search goes by the mask, whether it is shown or not
+                # view search needs the mask even if it is not shown
                 **({"mask": tasks * servers + 1} if view == "search" else {}),
             },
             config={
@@ -91,8 +91,8 @@ class SingleJobSimulator(Simulator):
             )
 
     def load(self, index: int, workload: Workload) -> None:
-        """See :meth:`Simulator.load`; what the workload leaves of the arrays is zero."""
-        if self.loaded.get(index) is not workload:  # no episode changes it
+        """See :meth:`Simulator.load`; the arrays are zero behind the workload."""
+        if self.loaded.get(index) is not workload:  # episodes do not change it
             for array in self.jobs:
                 array[index] = 0
             super().load(index, workload)
@@ -101,7 +101,7 @@ class SingleJobSimulator(Simulator):
         return workload.rebuild(self.source, self.jobs_of(index))
 
     def record(self, index: int) -> ScheduleRecord:
-        """See :meth:`Simulator.record`: one row per task placed, by Eq. 16 if the plan is not whole yet."""
+        """See :meth:`Simulator.record`: one row per placed task, by Eq. 16 if the plan is incomplete."""
         if self.parameters.view == "place" and not self.state.scalars["finished"][index]:
             dynamics.settle(self.table, self.toolboxes[0], index)
         schedule = self.arrays.schedule

@@ -1,4 +1,4 @@
-"""What networks see of tasks and servers: columns and scales; what agents score in each view."""
+"""Tokens of tasks and servers for networks: their columns and scales, and what agents score in each view."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ __all__ = [
     "TOKENS",
 ]
 
-#: of a task token: load, highest and mean efficiency, share of servers nearly as efficient, placed, next (in
-#: view search: it takes as long as the job), efficiency and time at its server
+#: columns of a task token: load, highest and mean efficiency, share of servers nearly as efficient, placed,
+#: next (in view search: it takes as long as the job), efficiency and time at its server
 JOB_COLUMNS = (
     *("load", "best efficiency", "mean efficiency", "near", "placed", "next"),
     *("own efficiency", "own time"),
 )
-#: of a server token: capacity, time, time by the unplaced tasks that are most efficient there
+#: columns of a server token: capacity, time, time of the unplaced tasks that are most efficient there
 SERVER_COLUMNS = ("limit", "time", "pull")
-#: in view place further ones, of the next task: efficiency, time after, share of the spare energy, legal
+#: further columns in view place, of the next task: efficiency, time after, share of the spare energy, legal
 PLACE_COLUMNS = ("efficiency", "time after", "energy share", "legal")
-#: of a task on a server, views plan and search: efficiency (constant), time, change of energy
+#: columns of a task on a server, views plan and search: efficiency (constant), time, change of energy
 PAIR_COLUMNS = ("efficiency", "time", "energy")
 #: progress, completion time, energy, spare energy, energy still to come, tasks, next load
 GLOBAL_COLUMNS = ("progress", "time", "energy", "spare", "least to come", "tasks", "load")
@@ -70,15 +70,15 @@ def _pair_columns(rows: TokenRows) -> Columns:
     load, best, mean, near, _, longest, own, own_time = rows["jobs"]
     limit, server_time, _ = rows["servers"][:3]
     spare = rows["globals"][3]
-    # a move's energy for what it takes from the longest group: own over new efficiency, less 1
+    # energy of a move per load that it takes from the longest group: own over new efficiency, less 1
     size, loss = log_odds(load), np.log((own + EDGE) / (efficiency + EDGE))
-    # times over that of the job, before and after the move, where the task is and where it goes; the mean
+    # times as shares of the job's, before and after the move, on the old and the new server; their mean
     levels = np.minimum(unscaled(rows.observation["servers"][:, :, 1], 1.0), 2.0)
     mean_level = levels.mean(axis=1)[rows.env]
     there, after = levels[rows.env, rows.places["servers"][1]], np.minimum(unscaled(time, 1.0), 2.0)
     here = np.minimum(unscaled(own_time, 1.0), 2.0)
     left = np.maximum(here - (after - there) * efficiency / (own + EDGE), 0.0)
-    # of the job's time over what it would be if all limits were used evenly; log
+    # log of the job's time over its time if all limits were used evenly
     excess = np.clip(log_odds(rows["globals"][1]), 0.0, 2.0)
     uneven = (left - mean_level) ** 2 + (after - mean_level) ** 2
     evener = (here - mean_level) ** 2 + (there - mean_level) ** 2 - uneven

@@ -1,11 +1,11 @@
 """Constraint groups: which servers share a limit, derived from a network or given as a 0/1 matrix.
 
 A job may use at most a share of what is available on the servers of a group. In a fat tree the groups are the
-racks, the pods and the data centre; each server's own capacity is a group too, unless left out.
+racks, the pods and the data centre; each server is a group of its own, too, unless this is turned off.
 
 Networks are networkx graphs whose nodes have an attribute ``level``: 0 for servers, 1, 2, ... for switches.
-A group of level l is the servers of a connected component of the nodes up to level l, so a rack is what hangs
-together below the edge switches, and a pod what hangs together below the aggregation switches.
+A group of level l is the servers of a connected component of the nodes up to level l. So a rack is the
+servers that edge switches connect, and a pod those that edge and aggregation switches connect.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ MOST_LIMIT = 1e15
 class Groups(NamedTuple):
     """Constraint groups. R groups, M servers.
 
-    Rows: the servers (unless left out), then the racks, the pods, the data centre; or the rows of a matrix.
+    Rows: the single servers (unless turned off), then the racks, the pods, the data centre; or those of a
+    given matrix.
     """
 
     matrix: Bits  # [R, M] whether a server is in a group
@@ -73,15 +74,15 @@ class Groups(NamedTuple):
 
 
 class Tree(TypedDict, total=False):
-    """The groups of servers of a workload's cluster; None is as if left out.
+    """The groups of servers of a workload's cluster; None means the same as a missing key.
 
     Attributes:
-        arity: of a fat tree, or ``groups``.
-        groups: whether a server is in a group, 0 or 1; [R, M].
-        beta: shares of the available vCPU of a group that a job may use. With ``arity`` of racks, pods, and
-            the data centre (an object of these names, or a list; left out: 0.3, 0.2, 0.2), with ``groups`` of
-            each; [R].
-        server_caps: whether each server's own vCPU is a limit; left out: it is.
+        arity: arity of a fat tree; exactly one of ``arity`` and ``groups`` is given.
+        groups: 1 if a server is in a group, else 0; [R, M].
+        beta: shares of the available vCPU of a group that a job may use. With ``arity``: of racks, pods, and
+            the data centre (an object of these names, or a list; default: 0.3, 0.2, 0.2). With ``groups``:
+            one share per group; [R].
+        server_caps: True if each server's own vCPU is a limit (default: True).
     """
 
     arity: int | None
@@ -94,10 +95,10 @@ class Tree(TypedDict, total=False):
 
 
 def fat_tree(arity: int) -> networkx.Graph[Any]:
-    """The fat tree of switches with ``arity`` ports (Al-Fares, Loukissas, Vahdat 2008).
+    """Make the fat tree of switches with ``arity`` ports (Al-Fares, Loukissas, Vahdat 2008).
 
-    ``arity`` pods of arity/2 racks of arity/2 servers; a pod has an edge switch per rack and arity/2
-    aggregation switches, all joined; (arity/2)^2 core switches join the pods.
+    It has ``arity`` pods of arity/2 racks of arity/2 servers. A pod has an edge switch per rack and arity/2
+    aggregation switches, each connected to each edge switch; (arity/2)^2 core switches connect the pods.
 
     Returns:
         a graph whose first arity^3/4 nodes are the servers 0, 1, ..., pod by pod, rack by rack.
@@ -130,7 +131,7 @@ def set_levels(tree: networkx.DiGraph[Any]) -> None:
     """Give each node of a rooted tree its height above the leaves as ``level``; the leaves are servers.
 
     Raises:
-        InvalidParameter: when the graph is no rooted tree with edges away from its root.
+        InvalidParameter: when the graph is not a rooted tree with edges away from its root.
     """
     import networkx
 
@@ -144,15 +145,15 @@ def set_levels(tree: networkx.DiGraph[Any]) -> None:
 def groups_from_graph(
     graph: networkx.Graph[Any], shares: Sequence[float], *, server_caps: bool = True
 ) -> Groups:
-    """The constraint groups of a network.
+    """Derive the constraint groups of a network.
 
     Args:
         graph: with an attribute ``level`` at each node; servers are numbered in the order of its nodes.
         shares: of the vCPU available in a group of level 1, 2, ...; one per level.
-        server_caps: whether each server's own vCPU is a limit.
+        server_caps: True if each server's own vCPU is a limit.
 
     Returns:
-        the groups by level, those of a level by their first server.
+        the groups by level; within a level, by their first server.
 
     Raises:
         InvalidParameter: when a level is missing or has no share, a switch leads to no server, or a server is
@@ -183,7 +184,7 @@ def groups_from_graph(
 def _components(
     graph: networkx.Graph[Any], levels: Mapping[Any, int], level: int, number: Mapping[Any, int]
 ) -> list[list[int]]:
-    """The servers below each group of switches of a level."""
+    """Return the servers below each group of switches of a level."""
     import networkx
 
     below = networkx.Graph(graph.subgraph(node for node in graph if levels[node] <= level))
@@ -200,7 +201,7 @@ def _components(
 
 
 def _groups(matrix: Bits, share: npt.ArrayLike, kind: Sequence[int], server_caps: bool) -> Groups:
-    """The groups with those of the single servers in front, checked."""
+    """Check the groups, and put those of the single servers in front."""
     bad = _empty(matrix, server_caps)
     if bad:
         raise InvalidParameter(f"groups: {bad}")
@@ -213,7 +214,7 @@ def _groups(matrix: Bits, share: npt.ArrayLike, kind: Sequence[int], server_caps
 
 
 def _empty(matrix: npt.NDArray[Any], server_caps: bool) -> str:
-    """What is wrong with a matrix: a group without a server, or a server without a group; else ""."""
+    """Return what is wrong with a matrix (a group without servers, a server without group), or ""."""
     empty = ~matrix.any(axis=1)
     if empty.any():
         return f"group [{int(np.argmax(empty))}] has no server"
@@ -237,14 +238,14 @@ def fat_tree_groups(
     data_centre: float = BETA[2],
     server_caps: bool = True,
 ) -> Groups:
-    """The constraint groups of a fat tree; R = arity^2/2 + arity + 1, and the servers.
+    """Return the constraint groups of a fat tree; R = arity^2/2 + arity + 1, plus the number of servers.
 
     Args:
         arity: of the tree, even.
         rack: share of the vCPU available in a rack that a job may use.
         pod: the same of a pod.
         data_centre: the same of all servers.
-        server_caps: whether each server's own vCPU is a limit (the paper's list lacks them).
+        server_caps: True if each server's own vCPU is a limit (the paper's list lacks them).
     """
     matrix, kind = _fat_tree_rows(arity, server_caps)
     return Groups(matrix, np.array([1.0, rack, pod, data_centre])[kind], kind)
@@ -254,7 +255,7 @@ def fat_tree_groups(
 
 
 def group_limits(matrix: Bits, share: Floats, capacity: Floats) -> Floats:
-    """B_k = share of the vCPU on each group's servers, which are summed from the first to the last; [R]."""
+    """Return B_k, the share of the vCPU on each group's servers, summed from first to last; [R]."""
     sums = [np.cumsum(capacity[row != 0])[-1] for row in matrix]
     return share * np.array(sums)
 
@@ -279,7 +280,7 @@ def check_cluster(cluster: Mapping[str, npt.NDArray[Any]], prefix: str, *, limit
     Args:
         cluster: field -> array.
         prefix: of the message.
-        limited: whether groups may have absolute limits instead of shares.
+        limited: True if groups may have absolute limits instead of shares.
     """
     where = f"{prefix}cluster"
     servers = len(cluster["cpu"])
@@ -315,7 +316,7 @@ def check_cluster(cluster: Mapping[str, npt.NDArray[Any]], prefix: str, *, limit
 
 
 def cluster_groups(cluster: Mapping[str, npt.NDArray[Any]]) -> Groups:
-    """The constraint groups of a checked workload's cluster; the share of a row with a limit is nan."""
+    """Return the constraint groups of a checked cluster; a group with an absolute limit has share nan."""
     server_caps = bool(cluster.get("server_caps", True))
     beta = cluster.get("beta")
     if "arity" in cluster:

@@ -1,4 +1,4 @@
-"""Spaces of SingleJob: what each view's actions and each kind of observation look like."""
+"""Spaces of SingleJob: the actions of each view, and the observations of each kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedgym.spaces import observation_space
 
 __all__ = ["PAIR_VIEWS", "action_space", "make_spaces"]
 
-#: views whose features tell of each task on each server
+#: views whose features have a token for each task on each server
 PAIR_VIEWS = ("plan", "search")
 
 

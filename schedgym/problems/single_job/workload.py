@@ -1,7 +1,7 @@
 """Workloads of SingleJob: the schema, the paper's generator, toy instances.
 
 Loads are vCPU seconds at efficiency 1, capacities vCPU. On a server a task uses the energy load / efficiency,
-whatever its vCPU. All of an instance is known from its start: nothing lies in the future, and so there is no
+whatever its vCPU. All of an instance is known from its start, with no future to shuffle, and so there is no
 ``shuffle_future``.
 
 Source: shi2017, section 6.1.1.
@@ -69,7 +69,7 @@ MOST_LOAD = 1e12
 MOST_ENERGY = 1e18
 #: longest time that a placement may need [s], so that all times and vCPU are finite and more than 0
 LONGEST = 1e30
-#: most draws of an episode; should none admit a placement, the last one's least energy is granted as its cap
+#: most draws of an episode; if none admits a placement, the cap is the least energy of the last one
 MOST_DRAWS = 100
 
 CAPACITIES, LOADS, EFFICIENCIES, CAPS = range(4)  # random streams
@@ -79,7 +79,7 @@ CAPACITIES, LOADS, EFFICIENCIES, CAPS = range(4)  # random streams
 
 
 def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> None:
-    """What must hold between fields: the tree fits its servers, the cap can be met, and times are finite."""
+    """Check that the tree fits its servers, that the cap can be met, and that times are finite."""
     jobs, cluster = sections["jobs"], sections["cluster"]
     check_cluster(cluster, prefix, limited=True)
     with np.errstate(over="ignore"):
@@ -103,12 +103,12 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
 
 
 def _least_energy(load: Floats, efficiency: Floats) -> float:
-    """Each task on its most efficient server, summed from the first task to the last [vCPU s]."""
+    """Return the energy with each task on its most efficient server, summed from first to last [vCPU s]."""
     return float(np.cumsum(load / efficiency.max(axis=1))[-1])
 
 
 def _limits(cluster: Any) -> Floats:
-    """B_k of each group [vCPU]; [R]."""
+    """Return B_k of each group [vCPU]; [R]."""
     groups = cluster_groups(cluster)
     limits = group_limits(groups.matrix, groups.share, cluster["cpu"])
     if "limit" in cluster:
@@ -132,7 +132,7 @@ class Cluster(Tree, total=False):
     """The optional fields of a workload's cluster.
 
     Attributes:
-        limit: with ``groups``, in the place of shares: the vCPU of each that the job may use; [R].
+        limit: with ``groups``, instead of shares: the vCPU of each group that the job may use; [R].
     """
 
     limit: npt.ArrayLike | None
@@ -145,7 +145,7 @@ def make_workload(
     cpu: npt.ArrayLike,
     **cluster: Unpack[Cluster],
 ) -> Workload:
-    """A checked workload.
+    """Make a checked workload.
 
     Args:
         load: of each task [vCPU s]; [N].
@@ -162,14 +162,14 @@ def make_workload(
     return SCHEMA.make(jobs=jobs, cluster={"cpu": cpu, **cluster})
 
 
-#: how many of its rows a workload uses of its arrays, and whether it was drawn
+#: number of rows that a workload has in its arrays, and 1 if it was drawn
 SIZE = record_dtype(("tasks", np.int64), ("drawn", np.int64))
 
 
 class Jobs(NamedTuple):
     """The workload of an episode, as kernels take it; rows behind its last task or group are zero.
 
-    Which server is in which group is said by a matrix, and by the lists of a :class:`Membership`.
+    A matrix and the lists of a :class:`Membership` both say which server is in which group.
     """
 
     size: Annotated[Any, SIZE]
@@ -187,7 +187,7 @@ class Jobs(NamedTuple):
 
 
 def tables(workload: Workload) -> Jobs:
-    """A workload as kernels take it, for one environment."""
+    """Convert a workload to the arrays that kernels take, for one environment."""
     jobs, cluster = workload.jobs, workload.cluster
     groups = cluster_groups(cluster).matrix
     return Jobs(
@@ -205,7 +205,7 @@ def tables(workload: Workload) -> Jobs:
 
 # Generator ------------------------------------------------------------------------------------
 
-#: what episodes are drawn from
+#: the numbers that a draw needs
 CONSTANTS = record_dtype(
     ("tasks", np.int64),
     ("cpu_max", np.float64),  # [vCPU]
@@ -216,7 +216,7 @@ CONSTANTS = record_dtype(
 
 
 class Origin(NamedTuple):
-    """What a draw needs to know beside seed and episode; the groups are the same in all episodes."""
+    """The inputs of a draw besides seed and episode; the groups are the same in all episodes."""
 
     constants: Annotated[Any, CONSTANTS]
     share: Annotated[Floats, "group"]  # of the vCPU on a group's servers
@@ -228,7 +228,7 @@ class Origin(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a draw works on."""
+    """The arrays of a draw: its source, and the workload that it writes."""
 
     source: Annotated[Origin, SHARED]
     jobs: Jobs
@@ -238,10 +238,10 @@ class Source:
     """Where an environment's episodes come from: the paper's generator.
 
     Capacities are U(0, cpu_max], loads U(0, load_max], efficiencies U[efficiency_min, 1], the energy cap
-    U[1, energy_ratio] times the sum of loads. An energy cap below the least possible energy is drawn again:
-    it is then uniform from that energy to energy_ratio times the sum of loads, and drawn so. Should the least
-    energy be larger than that, all is drawn again, at most MOST_DRAWS times; of the last draw, which only
-    very small trees see, the least energy is the cap.
+    U[1, energy_ratio] times the sum of loads. A cap below the least possible energy would be drawn
+    again: so it is uniform from that energy to energy_ratio times the sum of loads, and is drawn from that
+    range. If the least energy is larger than that, the whole instance is drawn again, at most MOST_DRAWS
+    times; the last draw, which only very small trees reach, gets its least energy as the cap.
 
     Args:
         parameters: of the environment.
@@ -250,8 +250,8 @@ class Source:
         parameters: as given.
         beta: shares of racks, pods, and the data centre; [3].
         groups: the constraint groups.
-        arrays: what the compiled draw takes.
-        sizes: length of each dimension of what is drawn.
+        arrays: the arrays that the compiled draw takes.
+        sizes: length of each dimension of the drawn arrays.
     """
 
     def __init__(self, parameters: SingleJobParameters) -> None:
@@ -265,12 +265,12 @@ class Source:
 
 
 def make_source(parameters: SingleJobParameters) -> Source:
-    """The source that an environment's parameters name."""
+    """Make the source that an environment's parameters name."""
     return Source(parameters)
 
 
 def rebuild(source: Source, jobs: Jobs) -> Workload:
-    """The workload of an environment's :class:`Jobs`, drawn from ``source``."""
+    """Convert an environment's :class:`Jobs`, drawn from ``source``, to a workload."""
     count = int(jobs.size["tasks"])
     return make_workload(
         jobs.load[:count],
@@ -297,7 +297,7 @@ def copy(values: Any, target: Any) -> None:
 
 @helper
 def copy_groups(source: Origin, jobs: Jobs) -> None:
-    """Give the jobs the source's groups; the matrix as far as it is shown."""
+    """Copy the source's groups to the jobs, the matrix as far as it is shown."""
     for k in range(min(jobs.groups.shape[0], source.groups.shape[0])):
         copy(source.groups[k], jobs.groups[k])
     copy(source.server_start, jobs.server_start)
@@ -308,7 +308,7 @@ def copy_groups(source: Origin, jobs: Jobs) -> None:
 
 @helper
 def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
-    """Draw the workload of (seed, episode); whatever is drawn again continues its stream."""
+    """Draw the workload of (seed, episode); repeated draws continue their streams."""
     source, jobs = env.source.constants, env.jobs
     if not jobs.size.drawn:  # the last workload, if any, had groups of its own
         copy_groups(env.source, jobs)
@@ -365,7 +365,7 @@ def draw(table: Any, tools: Any, mask: Any, seeds: Any, episodes: Any) -> int:
 
 #: toy instances with the least completion time [s]: name -> (arguments of make_workload, optimum)
 TOYS: dict[str, tuple[dict[str, Any], float]] = {
-    # a group that holds both servers, one that holds the first: all on the second server
+    # one group has both servers, another only the first: all tasks on the second server
     "vector-1": (
         {"load": [6, 3], "efficiency": [[1, 1], [1, 1]], "energy_cap": 9, "cpu": [1, 3]}
         | {"groups": [[1, 1], [1, 0]], "limit": [3, 1], "server_caps": False},
@@ -399,6 +399,6 @@ TOYS: dict[str, tuple[dict[str, Any], float]] = {
 
 
 def toy(name: str) -> tuple[Workload, float]:
-    """The toy instance ``name`` and its least completion time [s]."""
+    """Return the toy instance ``name`` and its least completion time [s]."""
     arguments, optimum = TOYS[name]
     return make_workload(**arguments), optimum

@@ -86,9 +86,9 @@ class Scorer:
     """Scores the tokens of a batch of observations, for one vector of parameters or several at once.
 
     Args:
-        layout: of the environment.
+        layout: layout of the environment.
         options: the form.
-        statistics: what :func:`statistics_of` gave: means and standard deviations of the columns. None:
+        statistics: means and standard deviations of the columns, as :func:`statistics_of` returns them. None:
             0 and 1.
 
     Attributes:
@@ -179,7 +179,7 @@ class Scorer:
         return found | {"context": list(self.encoder.context_columns)}
 
     def start(self, seed: int = 0) -> F4:
-        """The parameters with which a training starts: the skip connection alone decides.
+        """The parameters at the start of a training, with which the skip connection alone decides.
 
         First-layer weights are drawn, so that the hidden units differ; their output weights are 0.
         """
@@ -203,9 +203,9 @@ class Scorer:
         return spread
 
     def columns(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> dict[str, F4]:
-        """What the scorer sees of a batch: "columns i" of segment i [F, rows], "context" [C, environments].
+        """The scorer's input for a batch: "columns i" of segment i [F, rows], "context" [C, environments].
 
-        Of environments in which nothing is wanted there is no context.
+        Environments in which no score is wanted have no context.
         """
         rows = self._rows(observation, wanted)
         found = {f"columns {index}": own.x for index, own in enumerate(rows) if own is not None}
@@ -221,11 +221,11 @@ class Scorer:
     def wanted(
         self, observation: Observation, live: npt.NDArray[np.bool_] | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Which scores matter, [B, size]: of open actions where there are several, of tokens that are there.
+        """True for the scores that matter, [B, size]: of several open actions, of tokens that are there.
 
         Args:
-            observation: of a batch.
-            live: which environments matter, [B]; None: all.
+            observation: a batch of observations.
+            live: True for the environments that matter, [B]; None: all.
 
         Raises:
             InvalidParameter: for observations without the mask of actions that the view has.
@@ -250,8 +250,8 @@ class Scorer:
 
         Args:
             theta: [size], or [P, size]: the first B / P environments are scored by the first row, and so on.
-            observation: of a batch.
-            wanted: of :meth:`wanted`; None: it is called.
+            observation: a batch of observations.
+            wanted: result of :meth:`wanted`; None: it is called.
         """
         wanted = self.wanted(observation) if wanted is None else wanted
         table = np.atleast_2d(theta)

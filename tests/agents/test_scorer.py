@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedgym.agents.linear import FLAT, Scorer, ScorerOptions, statistics_of
+from schedgym.agents.scorer import FLAT, Scorer, ScorerOptions, statistics_of
 from schedgym.errors import InvalidParameter, UnknownName
 from tests.agents.cases import CASES, fitted, observations, permute, vector
 
