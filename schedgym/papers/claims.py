@@ -24,7 +24,7 @@ class Result:
 
     @property
     def as_recorded(self) -> bool:
-        """Whether the run found the recorded verdict."""
+        """True if the run found the recorded verdict."""
         return self.finding.verdict is self.claim.recorded
 
     def to_dict(self) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
 
 
 def _kept(entry: Figure, run: Run, folder: Path) -> dict[str, Any] | None:
-    """What an earlier run of the same code wrote, if it did."""
+    """Return the content of NAME.json if an earlier run of the same code wrote all files, else None."""
     try:
         content = json.loads((folder / f"{entry.stem}.json").read_text(encoding="utf-8"))
         own = (content["figure"], content["scale"], content["seed"], content["code"])

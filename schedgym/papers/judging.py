@@ -76,7 +76,7 @@ DOUBLED = 1.0  # a change from which on percentages are told as factors
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What one run found.
+    """Result of checking a claim in one run.
 
     Attributes:
         verdict: of this run.
@@ -168,12 +168,12 @@ class Comparison:
 
     @property
     def above(self) -> bool:
-        """Whether it is above 0, significantly."""
+        """True if the difference is significantly above 0."""
         return self.value > 0.0 and not self.low <= 0.0
 
     @property
     def below(self) -> bool:
-        """Whether it is below 0, significantly."""
+        """True if the difference is significantly below 0."""
         return (-self).above
 
     def __neg__(self) -> Comparison:
@@ -268,7 +268,7 @@ def level(share: float) -> Rule:
 
 
 def larger(by: float = 0.0, most: float = math.inf) -> Rule:
-    """Whether a number is as large as stated: see :func:`~schedgym.evaluation.statements.judge_gain`."""
+    """Return the rule that :func:`~schedgym.evaluation.statements.judge_gain` gives for a stated size."""
     return lambda found: judge_gain(found.value, found.low, by, most)
 
 
@@ -284,7 +284,7 @@ def lower(by: float = 0.0) -> Rule:
 def reading(
     claim: str, found: Iterable[Comparison], rule: Rule | None = None, *, what: str = "", more: str = ""
 ) -> Reading:
-    """What comparisons say of a claim.
+    """Judge comparisons, and combine them into the reading of a claim.
 
     Args:
         claim: in our words.
@@ -299,10 +299,11 @@ def reading(
 
 
 def readings(played: Played, claim: str, *statements: Statement) -> Reading:
-    """Whether a claim holds that a policy is better than others: all settings and rivals in one reading.
+    """Judge the claim that a policy is better than others, over all settings and rivals, in one reading.
 
-    It holds where every statement does, with every rival and in every setting: the paired difference is
-    significant (95%) and as large as stated. It holds in part where some do, or the differences are smaller.
+    The verdict is "holds" if every statement holds against every rival in every setting, that is, if the
+    paired difference is significant (95%) and as large as stated; it is "in part" if only some of them do, or
+    if differences are smaller than stated.
 
     Args:
         played: the runs, with all the policies.

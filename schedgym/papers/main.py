@@ -1,4 +1,4 @@
-"""What the commands ``schedgym claims`` and ``schedgym reproduce`` run and print."""
+"""The commands ``schedgym claims`` and ``schedgym reproduce``: run the experiments, print the results."""
 
 from __future__ import annotations
 

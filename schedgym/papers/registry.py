@@ -26,7 +26,7 @@ __all__ = ["Claim", "Entry", "Figure", "Outcome", "claim", "figure", "list_claim
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a figure's function returns.
+    """Result of a figure's experiment: series to draw, judged claims, sizes and remarks.
 
     Attributes:
         panels: what is drawn, and the data.
@@ -47,7 +47,7 @@ Make = Callable[[Run], Outcome]
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """What is examined of a paper.
+    """A claim or a figure of a paper.
 
     Attributes:
         name: "guan2022/amf-envy", "guan2022/fig4.6".
@@ -107,7 +107,7 @@ class Figure(Entry):
 
     @property
     def command(self) -> str:
-        """What makes it."""
+        """Command that makes the figure."""
         return f"schedgym reproduce {self.name}"
 
 

@@ -49,7 +49,7 @@ class Played:
         return list(dict.fromkeys(entry.policy for entry in self.observed))
 
     def values(self, policy: str, name: str | None = None, **setting: Any) -> list[Any]:
-        """What was observed of a policy in the settings that agree with ``setting``, by episode.
+        """Return a policy's observed values by episode, in the settings that agree with ``setting``.
 
         Args:
             policy: its label.
@@ -130,7 +130,7 @@ class Run:
 
     @property
     def small(self) -> bool:
-        """Whether the run must be short."""
+        """True if the run must be short."""
         return self.scale != "paper"
 
     def alone(self, stream: str) -> Run:
@@ -143,7 +143,7 @@ class Run:
         return {"small": small, "paper": paper, "tiny": tiny}[self.scale]
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """What ``make`` returns; a second claim or figure that asks for the ``key`` is handed the same."""
+        """Return what ``make`` returns, calling it only the first time that this ``key`` is asked for."""
         if key not in self._done:
             began = time.perf_counter()
             made = make()

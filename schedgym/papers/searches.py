@@ -13,7 +13,7 @@ Case = TypeVar("Case")
 
 
 class Searched(NamedTuple):
-    """What a search found: how many cases it saw, how many are flawed, the smallest of these."""
+    """Result of a search: the numbers of cases and of flawed cases, and the smallest flawed case."""
 
     checked: int
     flawed: int

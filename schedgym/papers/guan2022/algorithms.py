@@ -108,7 +108,7 @@ def _with_solution(found: Search) -> Search:
 
 
 def confirm_printed_check(instance: Shown) -> bool:
-    """Whether the solution stated is one of the linear program, and stops a job that can get more."""
+    """Return True if the stated solution solves the linear program and stops a job that can get more."""
     demand, slots, groups, policy = read_instance(instance)
     proof = prove(demand, slots, groups, policy)
     level, job = min(proof.aggregates), instance["job"]

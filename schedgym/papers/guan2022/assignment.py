@@ -136,13 +136,13 @@ class _Queues:
     def step(self) -> list[int]:
         """One instant: every slot of a site runs a task of the first job that waits there. Who ended."""
         for j, u in enumerate(self.slots):
-            room = u
+            free = u
             for i in self.order:
                 for key in sorted(self.waiting[i]):
-                    if key[1] == j and room:
-                        taken = min(room, self.waiting[i][key])
+                    if key[1] == j and free:
+                        taken = min(free, self.waiting[i][key])
                         self.waiting[i][key] -= taken
-                        room -= taken
+                        free -= taken
         ended = [i for i in self.order if not any(self.waiting[i].values())]
         for i in ended:
             self.order.remove(i)

@@ -131,7 +131,7 @@ SHARED_BOUND = "the lower bound is that of tasks with two available sites, as in
 
 
 class Jobs(NamedTuple):
-    """What a trace's figures run, one line on sizes, and what deviates from the thesis."""
+    """Settings of the figures of one trace, a line on sizes, and the deviations from the thesis."""
 
     name: str
     parameters: dict[str, Any]
@@ -356,13 +356,13 @@ def _compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Comparis
 
 
 def _same(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Reading:
-    """Whether responses are level, in all settings."""
+    """Judge that mean responses are about equal in all settings."""
     here = f"(here: the means differ by {100 * LEVEL:.0f}% at most)"
     return reading(f"{claim} {here}", _compared(played, pairs), level(LEVEL))
 
 
 def _trend(claim: str, played: Played, policies: Iterable[str], falls: bool = False) -> Reading:
-    """Whether the response grows (or falls) with the last swept parameter, at every value of the first."""
+    """Judge that the response grows (or falls) with the last swept parameter at every value of the first."""
     levels, places = _swept(played)
     cases = []
     for policy in policies:
@@ -373,7 +373,7 @@ def _trend(claim: str, played: Played, policies: Iterable[str], falls: bool = Fa
 
 
 def _gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Reading:
-    """Whether a policy's gain over another grows with the last swept parameter, at all of the first."""
+    """Judge that one policy's gain over another grows with the last swept parameter, at all of the first."""
     levels, places = _swept(played)
     cases = []
     for policy, rival in pairs:
@@ -387,7 +387,7 @@ def _gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) ->
 def _better(
     claim: str, played: Played, pairs: Iterable[tuple[str, str]], metric: str = RESPONSE, by: float = 0.0
 ) -> Reading:
-    """Whether the first of each pair is better than the second in all settings."""
+    """Judge that the first policy of each pair is better than the second in all settings."""
     rivals: dict[str, list[str]] = {}
     for policy, rival in pairs:
         rivals.setdefault(policy, []).append(rival)
@@ -530,7 +530,7 @@ def _sometimes_worse(played: Played) -> Reading:
 
 
 def _consistent(played: Played) -> Reading:
-    """Whether each comparison comes out the same way, means over the skews, at every utilisation."""
+    """Judge that each comparison, averaged over the skews, has the same sign at every utilisation."""
     levels, skews = _swept(played)
     pairs = [("ATA", "SCTA"), ("ATA", "ATA-Greedy"), ("SCTA", "BTAaJ"), ("SCTA", "BTAwJ"), ("BTAaJ", "SWAG")]
     texts, same = [], []
@@ -583,7 +583,7 @@ def _visible(curves: Sequence[F8]) -> slice:
 
 
 def _percentiles(played: Played, policy: str, rivals: Sequence[str]) -> Reading:
-    """Whether a policy has the lower response at almost all percentiles."""
+    """Judge that a policy has the lower response at almost all percentiles."""
     texts, verdicts = [], []
     for rival in rivals:
         lower = higher = count = 0
@@ -637,7 +637,7 @@ def _by_sites(run: Run, trace: Trace) -> Outcome:
 
 
 def _same_ranking(played: Played, policies: Sequence[str]) -> Reading:
-    """Whether every two algorithms compare alike for all numbers of sites from 2."""
+    """Judge that no two algorithms change their order between 2 sites and the largest number of sites."""
     levels, numbers = _swept(played)
     pairs = [(a, b) for i, a in enumerate(policies) for b in policies[i + 1 :]]
     changed = []
@@ -725,7 +725,7 @@ def _curve(title: str, x: str, y: str, series: Series) -> Panel:
 def _around(
     claim: str, episodes: Sequence[F8], statistic: Callable[[F8], Any], printed: float, unit: str
 ) -> Reading:
-    """Whether the interval of the draws' mean holds a printed number."""
+    """Judge that the 95% interval of the mean over the draws contains a printed number."""
     values = np.array([float(statistic(own)) for own in episodes])
     low, high = bootstrap_interval(values)
     verdict = judge(low <= printed <= high)
@@ -733,7 +733,7 @@ def _around(
 
 
 def _heavy(durations: Sequence[F8]) -> Reading:
-    """Whether the longest hundredth of the tasks has more of the work than if durations were exponential."""
+    """Judge that the longest 1% of the tasks have more of the work than with exponential durations."""
     parts = np.array([np.sort(own)[-max(len(own) // 100, 1) :].sum() / own.sum() for own in durations])
     low, high = bootstrap_interval(parts)
     light = 0.01 * (1.0 + math.log(100.0))
@@ -776,7 +776,7 @@ def _aggressive(
 
 
 def _little_difference(claim: str, played: Played) -> Reading:
-    """Whether deciding at every end of a task leaves the distributions of the deviation as they are."""
+    """Judge that deciding again whenever a task ends leaves the distributions of the deviation unchanged."""
     cases = []
     for policy in played.policies:
         for setting in _settings(played, "aggressive"):
@@ -830,7 +830,7 @@ def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, li
 
 
 def _close_together(claim: str, played: Played, pairs: Iterable[tuple[str, str]]) -> Reading:
-    """Whether the distributions of the deviation of two policies are close, in all settings."""
+    """Judge that two policies have close distributions of the deviation in all settings."""
     cases = []
     for one, other in pairs:
         for setting in _settings(played):
@@ -892,7 +892,7 @@ def _count_incentives(env: SchedulingEnv, policy: str, seed: int, most: int) -> 
 
 
 def _has_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> bool:
-    """Whether the max-min fair aggregates stay as they are with the floors of the sharing incentive."""
+    """Return True if the floors of the sharing incentive leave the max-min fair aggregates unchanged."""
     if policy == "gamf":
         floors = isolated_share(tasks, sites, slots)
         demand = tasks
@@ -1015,7 +1015,7 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
 
 
 def _two_groups(played: Played) -> Reading:
-    """Whether any curve of AMF is farther from any of GAMF than the curves of a group are from each other."""
+    """Judge that AMF and GAMF curves are farther apart than any two curves of the same group."""
     texts, verdicts = [], []
     for setting in _settings(played):
         curves = {label: played.values(label, **setting) for label in played.policies}

@@ -32,7 +32,7 @@ def read_instance(instance: Shown) -> tuple[list[list[int]], list[int], list[lis
 
 
 def states(instance: Shown, name: str, values: Iterable[Fraction]) -> bool:
-    """Whether an instance says these values, if it says any."""
+    """Return True if an instance states these values under ``name``, or has no such entry."""
     return name not in instance or instance[name] == [str(x) for x in values]
 
 

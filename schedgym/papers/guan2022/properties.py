@@ -235,7 +235,7 @@ def _brute_force() -> tuple[int, int]:
 
 
 def confirm_below_floors(instance: Shown) -> bool:
-    """Whether a policy without floors gives other aggregates than the one with floors, or less than them."""
+    """Return True if AMF's aggregates differ from SIG-AMF's, or GAMF's fall below its floors, as stated."""
     demand, slots, groups, policy = read_instance(instance)
     own = prove(demand, slots, groups, policy).aggregates
     if policy == "amf":
@@ -269,7 +269,7 @@ def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
 
 
 def confirm_balance(instance: Shown) -> bool:
-    """Whether the aggregates vary more than those of the policy compared."""
+    """Return True if the aggregates vary more than those of the policy they are compared with."""
     demand, slots, groups, policy = read_instance(instance)
     own = prove(demand, slots, groups, policy).aggregates
     tasks = at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()

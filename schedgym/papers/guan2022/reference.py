@@ -35,6 +35,7 @@ __all__ = [
     "Integers",
     "Proof",
     "capacities",
+    "capacity_left",
     "demand_rows",
     "fair_shares",
     "isolated",
@@ -46,7 +47,6 @@ __all__ = [
     "outside_sets",
     "pad",
     "prove",
-    "room_beside",
     "satisfies_definition",
     "settings",
     "single_sites",
@@ -187,8 +187,8 @@ def _raise(need: Integers, capacity: Integers, base: Integers, least: Integers) 
     return result
 
 
-def room_beside(shares: FairShares, without: Sequence[int]) -> Integers:
-    """[B, S]: what every set of sites has left when all jobs except ``without`` have their aggregates."""
+def capacity_left(shares: FairShares, without: Sequence[int]) -> Integers:
+    """Return the capacity [B, S] that all jobs but ``without`` leave in every set of sites."""
     others = [i for i in range(shares.demand.shape[1]) if i not in without]
     own = shares.aggregate[:, others] - shares.held[:, others].sum(axis=2)
     return np.asarray(
@@ -210,7 +210,7 @@ def satisfies_definition(shares: FairShares) -> Flags:
         lower = np.where(keeps, shares.aggregate, shares.least)
         lower[:, i] = 0
         beside = shares._replace(aggregate=lower)
-        best = (room_beside(beside, (i,)) + shares.need[:, i]).min(axis=1) + shares.held[:, i].sum(axis=1)
+        best = (capacity_left(beside, (i,)) + shares.need[:, i]).min(axis=1) + shares.held[:, i].sum(axis=1)
         fair &= best == shares.aggregate[:, i]
     return fair
 
@@ -226,7 +226,8 @@ def most_useful(shares: FairShares, job: int, tasks: Integers) -> Integers:
     fixed = np.minimum(held, tasks * one)
     rest = np.minimum(shares.demand[:, job], tasks) * one - fixed
     return np.asarray(
-        (rest @ shares.outside + room_beside(shares, (job,))).min(axis=1) + fixed.sum(axis=1), dtype=np.int64
+        (rest @ shares.outside + capacity_left(shares, (job,))).min(axis=1) + fixed.sum(axis=1),
+        dtype=np.int64,
     )
 
 
@@ -239,13 +240,13 @@ def least_useful(shares: FairShares, job: int, tasks: Integers) -> Integers:
     jobs, kinds = shares.demand.shape[1:]
     one = unit(jobs)
     useful = np.minimum(shares.demand[:, job], tasks) * one
-    room = room_beside(shares, (job,))
+    left = capacity_left(shares, (job,))
     least = useful.sum(axis=1)
     for chosen in itertools.product((0, 1), repeat=kinds):
         counted = np.array(chosen, dtype=np.int64)
         rest = 1 - counted
         # the allocation of the groups counted is what the others leave of the aggregate
-        others = (shares.demand[:, job] * rest * one @ shares.outside + room).min(axis=1)
+        others = (shares.demand[:, job] * rest * one @ shares.outside + left).min(axis=1)
         least = np.minimum(least, useful @ rest + shares.aggregate[:, job] - others)
     return least
 
@@ -381,26 +382,26 @@ def prove(
     proof = Proof(aggregates, floors, held, need, inside)
     for i, own in enumerate(aggregates):
         kept = [x if x <= own else floor for x, floor in zip(aggregates, floors, strict=True)]
-        best = min(r + d for r, d in zip(_room(proof, kept, i), need[i], strict=True)) + sum(held[i])
+        best = min(r + d for r, d in zip(_capacity_left(proof, kept, i), need[i], strict=True)) + sum(held[i])
         if best != own or own < floors[i]:
             raise SchedgymError(f"{policy}: the aggregates {aggregates} are not max-min fair")
     return proof
 
 
-def _room(proof: Proof, aggregates: Sequence[Fraction], job: int) -> list[Fraction]:
-    """[S]: what every set of sites has left when all other jobs have these aggregates."""
-    room = list(proof.capacity)
+def _capacity_left(proof: Proof, aggregates: Sequence[Fraction], job: int) -> list[Fraction]:
+    """Return the capacity [S] that all other jobs, with these aggregates, leave in every set of sites."""
+    left = list(proof.capacity)
     for i, own in enumerate(aggregates):
         if i != job:
             rest = own - sum(proof.held[i])
-            room = [r - max(rest - d, Fraction(0)) for r, d in zip(room, proof.need[i], strict=True)]
-    return room
+            left = [r - max(rest - d, Fraction(0)) for r, d in zip(left, proof.need[i], strict=True)]
+    return left
 
 
 def most_beside(proof: Proof, aggregates: Sequence[Fraction], job: int) -> Fraction:
     """The most that a job can have when all others have the given aggregates (feasible, floors included)."""
-    room = _room(proof, aggregates, job)
-    return min(r + d for r, d in zip(room, proof.need[job], strict=True)) + sum(proof.held[job])
+    left = _capacity_left(proof, aggregates, job)
+    return min(r + d for r, d in zip(left, proof.need[job], strict=True)) + sum(proof.held[job])
 
 
 def useful_range(
@@ -411,19 +412,19 @@ def useful_range(
     job: int,
     tasks: Sequence[int],
 ) -> tuple[Fraction, Fraction]:
-    """What some tasks [K] could use of a job's fair allocation: the least and the most over all matrices.
+    """Return the least and the most of a job's fair allocation that ``tasks`` [K] could use, over all matrices.
 
     The tasks are those of another job (envy) or the job's true ones, ``demand`` being reported (strategy).
     For "sig-gamf" and "gamf", "amf".
     """
     proof = prove(demand, slots, groups, policy)
-    room = _room(proof, proof.aggregates, job)
+    left = _capacity_left(proof, proof.aggregates, job)
     sets = range(1 << len(slots))
     useful = [min(d, t) for d, t in zip(demand[job], tasks, strict=True)]
 
     def flow(row: Sequence[int]) -> Fraction:
         return min(
-            room[s]
+            left[s]
             + sum(d for d, group in zip(row, groups, strict=True) if any(not s >> j & 1 for j in group))
             for s in sets
         )

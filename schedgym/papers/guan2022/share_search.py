@@ -27,6 +27,7 @@ from schedgym.papers.guan2022.reference import (
     Groups,
     Integers,
     capacities,
+    capacity_left,
     demand_rows,
     fair_shares,
     isolated,
@@ -35,7 +36,6 @@ from schedgym.papers.guan2022.reference import (
     most_useful,
     outside_sets,
     prove,
-    room_beside,
     satisfies_definition,
     settings,
     single_sites,
@@ -169,7 +169,7 @@ def _instance(policy: str, demand: Integers, slots: Sequence[int], groups: Group
 
 
 class Search(NamedTuple):
-    """What a search found: the smallest instance with a flaw (or None), and what it looked at."""
+    """Result of a search: the smallest instance with a flaw (or None), and which instances were examined."""
 
     found: dict[str, Any] | None
     enumerated: int
@@ -177,7 +177,7 @@ class Search(NamedTuple):
     steps: list[Step]
 
     def looked(self, what: str = "instances") -> str:
-        """What was searched, in words; :meth:`complete` is exact."""
+        """Describe in words which instances were examined; :meth:`complete` says it exactly."""
         jobs = sorted({step.jobs for step in self.steps})
         sites, slots = max(s.sites for s in self.steps), max(s.slots for s in self.steps)
         span = "1 job" if jobs == [1] else f"{' to '.join(map(str, sorted({jobs[0], jobs[-1]})))} jobs"
@@ -299,7 +299,7 @@ def envy(policy: str) -> Flaw:
         for i, other in pairs:
             own = shares.aggregate[:, i]
             if policy in GENEROUS:
-                mask = (room_beside(shares, (other,)) + shares.need[:, i]).min(axis=1) > own
+                mask = (capacity_left(shares, (other,)) + shares.need[:, i]).min(axis=1) > own
                 mask &= shares.aggregate[:, other] > own
             elif policy == "sig-amf":
                 mask = most_useful(shares, other, demand[:, i]) > own
@@ -378,17 +378,17 @@ def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> It
             yield r, np.minimum(share, own[r] * one).sum(axis=2) > share[r].sum(axis=1)
         return
     shares = fair_shares(flat, slots, groups, policy)
-    room = room_beside(shares, (0,)).reshape(rows, choices, -1)
+    left = capacity_left(shares, (0,)).reshape(rows, choices, -1)
     aggregate = shares.aggregate[:, 0].reshape(rows, choices)
     held = shares.held[:, 0].reshape(rows, choices, kinds)[:, 0]
     for r in range(rows):
         if policy in GENEROUS:
-            mask = (room + own[r] @ shares.outside * one).min(axis=2) > aggregate[r]
+            mask = (left + own[r] @ shares.outside * one).min(axis=2) > aggregate[r]
             yield r, mask & (aggregate > aggregate[r])
             continue
         fixed = np.minimum(held, own[r] * one)
         rest = (np.minimum(own, own[r]) * one - fixed) @ shares.outside
-        mask = (rest[:, None] + room).min(axis=2) + fixed.sum(axis=1)[:, None] > aggregate[r]
+        mask = (rest[:, None] + left).min(axis=2) + fixed.sum(axis=1)[:, None] > aggregate[r]
         hits = np.argwhere(mask)
         if policy == "sig-gamf" and len(hits):
             lie, choice = hits.T
@@ -448,7 +448,7 @@ def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[
             honest = fair_shares(demand, slots, groups, policy).aggregate[:, 0]
             lied = fair_shares(lies, slots, groups, policy)
             if policy in GENEROUS:
-                mask = (room_beside(lied, (0,)) + own @ lied.outside * one).min(axis=1) > honest
+                mask = (capacity_left(lied, (0,)) + own @ lied.outside * one).min(axis=1) > honest
                 mask &= lied.aggregate[:, 0] > honest
             else:
                 mask = most_useful(lied, 0, own) > honest

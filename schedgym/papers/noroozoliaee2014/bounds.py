@@ -125,7 +125,7 @@ def _confirm_bound(side: str, reading: _Reading) -> Callable[[Shown], bool]:
 
 
 def _violation(side: str, reading: _Reading) -> Callable[[Instance], dict[str, Any] | None]:
-    """Whether BF-EXEC's schedule violates a form of a theorem."""
+    """Return a search criterion: BF-EXEC's schedule violates this form of a theorem."""
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
         found = measure(instance, simulate(instance, "bf-exec").start)
@@ -347,7 +347,7 @@ def _check_any_scheduler(run: Run) -> Finding:
                         return shown | {"W": str(found.delay), "bound": str(bound)}
         return None
 
-    text = "a scheduler may leave a task waiting beside a server that has room"
+    text = "a scheduler may leave a task waiting beside a server that it fits"
     return found_against(REFUTED, find_flaw(tiny_instances(run, 1), flaw), text)
 
 
@@ -377,7 +377,7 @@ def _confirm_running(side: str) -> Callable[[Shown], bool]:
 
 
 def _corrected(searched: Searched, text: str, schedules: int, broken: int) -> Finding:
-    """What is printed has a counterexample; what is meant fails in ``broken`` of some schedules."""
+    """Judge a corrected form that fails in ``broken`` of several schedules; the printed form is refuted."""
     figures = {"schedules": schedules, "corrected": broken}
     return found_against(CORRECTED if not broken else REFUTED, searched, text, figures=figures)
 
@@ -541,7 +541,7 @@ def _confirm_identical(extreme: Callable[[Instance], Server]) -> Callable[[Shown
 
 
 def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Finding:
-    """Whether delays are the longest (shortest) if all tasks have the largest (least) demands."""
+    """Check that delays are longest (shortest) if all tasks have the largest (least) demands."""
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
         demand = extreme(instance)
@@ -579,7 +579,7 @@ def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Fi
     confirm=_confirm_identical(_largest),
 )
 def _check_identical_largest(run: Run) -> Finding:
-    text = "a long task that is short of room waits until the short ones are done"
+    text = "a long task that no longer fits waits until the short ones are done"
     return _identical(run, _largest, text)
 
 

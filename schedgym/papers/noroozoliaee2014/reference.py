@@ -40,7 +40,7 @@ Server = tuple[int, int]
 
 
 class Task(NamedTuple):
-    """What a task needs, and when."""
+    """Arrival, execution time and demands of a task, in the units of the module."""
 
     arrival: int
     execution: int
@@ -116,10 +116,10 @@ def select(rule: str, task: Task, remaining: Sequence[Server]) -> int:
 
 
 def simulate(instance: Instance, name: str) -> Schedule:
-    """What a scheme does, until nothing can happen any more.
+    """Simulate a scheme until no event is left.
 
-    At one instant: all completions are released; each server that released something is offered tasks, by
-    index; each arriving task is placed or queued, in order of submission.
+    At each instant, first all completed tasks release their resources; then each server that released some is
+    offered waiting tasks, servers by index; then arriving tasks are placed or queued in order of submission.
     """
     tasks, servers, _ = instance
     joins, rule, completion, order = SCHEMES[name]
@@ -199,7 +199,7 @@ def simulate(instance: Instance, name: str) -> Schedule:
 
 
 def feasible(instance: Instance, schedule: Schedule) -> bool:
-    """Whether all tasks run, not before they arrive, and no server is ever overloaded."""
+    """Return True if every task runs, none before its arrival, and no server is ever overloaded."""
     tasks, servers, _ = instance
     spans = []
     for task, start, j in zip(tasks, schedule.start, schedule.server, strict=True):
@@ -216,7 +216,7 @@ def feasible(instance: Instance, schedule: Schedule) -> bool:
 
 
 class Measured(NamedTuple):
-    """What a schedule comes to; averages over the time from the first arrival to the last completion.
+    """Metrics of a schedule; averages are over the time from the first arrival to the last completion.
 
     Attributes:
         delay: W, the mean queuing delay.

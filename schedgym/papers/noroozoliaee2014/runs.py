@@ -19,7 +19,7 @@ ID = "schedgym/QueueDelay-v0"
 
 
 class _Played(NamedTuple):
-    """What a registered policy does in the environment: starts, servers, metrics."""
+    """Schedule and metrics of a registered policy in the environment."""
 
     start: list[float | None]
     server: list[int]

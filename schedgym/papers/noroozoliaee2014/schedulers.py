@@ -322,7 +322,7 @@ def _check_literal_queue(run: Run) -> Finding:
 
 
 def _passed_over(instance: Instance, schedule: Schedule) -> bool:
-    """Whether at some time a task waits that fits a server."""
+    """Return True if at some time a task waits although it fits a server."""
     tasks = instance.tasks
     spans = [
         (start, start + task.execution, j)

@@ -196,7 +196,7 @@ def _sizes(run: Run, x: str, places: list[int], **parameters: int) -> _Sizes:
 
 
 def _on_servers(found: _Sizes) -> _Sizes:
-    """What was swept over the arity of fat trees, by their number of servers."""
+    """Replace the swept arity of fat trees by their number of servers."""
     frame = found.played.frame.rename(columns={"arity": "servers"})
     frame["servers"] = frame["servers"] ** 3 // 4
     frame.attrs = {**found.played.frame.attrs, "swept": ["servers"]}
@@ -427,7 +427,7 @@ def _bars(planners: Played, schedulers: Played) -> list[Panel]:
 
 
 def _of_schedulers(played: Played) -> list[Reading]:
-    """What the paper says of the schedulers, with TaPRA-fast."""
+    """Judge the paper's statements on the schedulers with TaPRA-fast."""
     said = []
     jct = {drc: _metric(played, "average_jct", drc=drc) for drc in DRC}
     over_ontapra = {
@@ -467,7 +467,7 @@ def _of_schedulers(played: Played) -> list[Reading]:
 
 
 def _of_planners(played: Played) -> list[Reading]:
-    """What the paper says of the planners."""
+    """Judge the paper's statements on the planners."""
     jct = {drc: _metric(played, "average_jct", drc=drc) for drc in DRC}
     fast = []
     for label in SCHEDULERS:
@@ -508,7 +508,7 @@ def _of_planners(played: Played) -> list[Reading]:
 
 
 def _of_times(planners: Played, schedulers: Played) -> list[Reading]:
-    """What the paper says of running times."""
+    """Judge the paper's statements on running times."""
     genetic, tapra, fast = [], [], []
     for drc in DRC:
         read, alone = _seconds(planners, drc=drc), _seconds(schedulers, drc=drc)

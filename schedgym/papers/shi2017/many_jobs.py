@@ -224,7 +224,7 @@ def _check_best(run: Run) -> Finding:
 
 
 def _reached(stated: Mapping[str, int], found: Mapping[str, tuple[float, float, float]]) -> bool:
-    """Whether every number stated lies in its interval."""
+    """Return True if every stated number lies in the interval of the measured one."""
     return all(low <= stated[name] <= high for name, (_, low, high) in found.items())
 
 

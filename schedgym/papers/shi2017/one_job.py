@@ -63,14 +63,14 @@ def _confirm_server_capacity(shown: Shown) -> bool:
     """By the paper's shares of the first server's rack, pod and data centre."""
     capacity, arity = shown["capacity"], shown["arity"]
     rack, pod = arity // 2, arity**2 // 4
-    room = min(
+    limit = min(
         share * sum(capacity[:size]) for share, size in zip(SHARES, (rack, pod, len(capacity)), strict=True)
     )
     return (
         len(capacity) * 4 == arity**3
         and min(capacity) > 0
-        and as_text(room) == shown["vcpu"]
-        and room > capacity[0]
+        and as_text(limit) == shown["vcpu"]
+        and limit > capacity[0]
     )
 
 

@@ -145,12 +145,12 @@ def _confirm_drc_limits(shown: Shown) -> bool:
     record = run_alone(arity, capacity, float(shown["load"]), energy_cap_ratio=[1.0])
     base, extra = record.amount[0].tolist()
     sizes = (arity // 2, arity**2 // 4, arity**3 // 4)
-    room = [float(share) * size * capacity for share, size in zip(SHARES, sizes, strict=True)]
+    limits = [float(share) * size * capacity for share, size in zip(SHARES, sizes, strict=True)]
     stated = [float(Fraction(shown[name])) for name in ("base", "extra")]
     return (
         bool(np.allclose([base, extra], stated, rtol=1e-12))
-        and base <= min(room) * (1 + 1e-12)
-        and base + extra > max(room)
+        and base <= min(limits) * (1 + 1e-12)
+        and base + extra > max(limits)
     )
 
 

@@ -106,7 +106,7 @@ def energy(job: Job, placement: Placement) -> Number:
 
 
 def affords(job: Job, placement: Placement) -> bool:
-    """Whether the energy cap is kept."""
+    """Return True if the placement keeps the energy cap."""
     return energy(job, placement) <= job.energy_cap
 
 
@@ -176,7 +176,7 @@ def vcpu_times(job: Job, placement: Placement, vcpu: Vcpu) -> list[Number]:
 
 
 def fits(job: Job, placement: Placement, vcpu: Vcpu) -> bool:
-    """Whether an allocation keeps all limits."""
+    """Return True if an allocation keeps all limits."""
     return all(c >= 0 for c in vcpu) and all(
         sum(c for j, c in zip(placement, vcpu, strict=True) if j in group) <= limit
         for group, limit in zip(job.groups, job.limits, strict=True)

@@ -103,7 +103,7 @@ def percent(excess: tuple[float, float, float]) -> str:
 def run_alone(
     arity: int, capacity: float, load: float, *, policy: str = "ontapra", efficiency: float = 1.0, **more: Any
 ) -> ScheduleRecord:
-    """What the environment makes of one task alone on equal servers.
+    """Run one task alone on equal servers in the environment, and return its schedule.
 
     Args:
         arity: of the fat tree.

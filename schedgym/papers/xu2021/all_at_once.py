@@ -113,14 +113,14 @@ def _equation_39(jobs: Sequence[Job], left: Sequence[int], cores: int, literal: 
     """Eq. 39 by rising volume, as printed (max) or with min; left: core-slots."""
     pick = max if literal else min
     rates = [Fraction(0)] * len(jobs)
-    room = Fraction(cores)
+    free = Fraction(cores)
     for j in sorted(range(len(jobs)), key=lambda j: (jobs[j][1] * jobs[j][2], j)):
         d, slots = jobs[j][2], Fraction(left[j], jobs[j][2])
-        if room >= d:
+        if free >= d:
             rates[j] = pick(Fraction(1), slots)
-        elif room > 0:
-            rates[j] = pick(room / d, slots)
-        room -= d * rates[j]
+        elif free > 0:
+            rates[j] = pick(free / d, slots)
+        free -= d * rates[j]
     return rates
 
 

@@ -554,7 +554,7 @@ def _by_draw(played: Played) -> str:
 
 
 def _started(played: Played) -> str:
-    """What the start of lambda, of which the paper says nothing, makes of the norm."""
+    """Describe how the norm depends on the initial lambda, which the paper does not give."""
     found = tell(_rivals(played, STARTED, list(RULES), "l2"))
     return f"lambda starts at 0, the paper does not say where; with a start at 1e11, norm: {found}"
 

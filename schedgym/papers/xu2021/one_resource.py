@@ -491,7 +491,7 @@ def _check_step(run: Run) -> Finding:
 
 
 def _target(gamma: Any) -> Callable[[Job], Any]:
-    """What lambda aims at per slot."""
+    """Return the function that gives a job's target of lambda per slot: p / (Gamma - a)."""
     return lambda job: job[1] / (gamma - job[0])
 
 

@@ -112,7 +112,7 @@ def flowtime(jobs: Sequence[Job], schedule: Schedule, k: int = 1) -> int:
 
 
 def feasible(jobs: Sequence[Job], cores: int, schedule: Schedule) -> bool:
-    """Whether all jobs end, and no slot breaks a constraint."""
+    """Return True if all jobs end and no slot violates a constraint."""
     try:
         completions(jobs, schedule)
     except ValueError:
@@ -308,16 +308,16 @@ def pack(cores: Sequence[int], cpu: Sequence[int]) -> Placement:
 
 
 def value(placement: Placement, worth: Sequence[int]) -> int:
-    """What the cores are worth."""
+    """Return the total worth of the cores of a placement."""
     return sum(w * sum(row) for w, row in zip(worth, placement, strict=True))
 
 
-def keep(values: Sequence[int], weights: Sequence[int], room: int) -> tuple[int, ...]:
+def keep(values: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[int, ...]:
     """The most valuable items that fit, by trying all sets; of equal ones that with the lowest items."""
     best = -1
     chosen: tuple[int, ...] = ()
     for taken in itertools.product((0, 1), repeat=len(values)):
-        if sum(itertools.compress(weights, taken)) <= room:
+        if sum(itertools.compress(weights, taken)) <= capacity:
             total = sum(itertools.compress(values, taken))
             if total > best or (total == best and taken > chosen):
                 best, chosen = total, taken
@@ -359,9 +359,9 @@ def alternate(slot: Slot) -> tuple[list[Placement], list[Placement]]:
     cores, kept = [x], list[Placement]()
     while True:
         rest = [[0] * len(slot.cpu) for _ in slot.caps]
-        for i, room in enumerate(slot.memory):
+        for i, memory in enumerate(slot.memory):
             there = [j for j, row in enumerate(x) if row[i]]
-            taken = keep([slot.worth[j] * x[j][i] for j in there], [slot.reserve[j] for j in there], room)
+            taken = keep([slot.worth[j] * x[j][i] for j in there], [slot.reserve[j] for j in there], memory)
             for j in itertools.compress(there, taken):
                 rest[j][i] = x[j][i]
         kept.append(rest)
@@ -377,12 +377,12 @@ def best_value(slot: Slot) -> int:
     """The optimum of P3: all choices of hosts, each by the ranks of a polymatroid (no flow is computed)."""
     jobs, servers = range(len(slot.caps)), range(len(slot.cpu))
     sets = []
-    for room in slot.memory:
+    for memory in slot.memory:
         fitting = [
             frozenset(chosen)
             for size in range(len(slot.caps) + 1)
             for chosen in itertools.combinations(jobs, size)
-            if sum(slot.reserve[j] for j in chosen) <= room
+            if sum(slot.reserve[j] for j in chosen) <= memory
         ]
         sets.append([one for one in fitting if not any(one < other for other in fitting)])
     order = sorted(jobs, key=lambda j: -slot.worth[j])

@@ -74,7 +74,7 @@ def _draw_concave(
 
 
 def utility_of(jobs: Concave, y: Floats) -> Floats:
-    """What ``y`` tasks of each job are worth."""
+    """Return the value of ``y`` tasks of each job."""
     found = np.where(jobs.utility == POWER, y**jobs.exponent, np.log1p(y))
     return jobs.value * np.where(jobs.utility == LINEAR, y, found)
 

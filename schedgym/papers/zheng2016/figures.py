@@ -77,13 +77,13 @@ def _gap(played: Played, policy: str) -> F8:
 
 
 def _better(played: Played, claim: str, policies: Iterable[str], by: float = NEAR) -> Reading:
-    """Whether policies have more value than both heuristics in every setting."""
+    """Judge that policies have more value than both heuristics in every setting."""
     said = [Statement("", policy, tuple(HEURISTICS), "value", by) for policy in policies]
     return readings(played, claim, *said)
 
 
 def _rising(played: Played, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Reading:
-    """Whether every one of several quantities [places, episodes], by name, rises along the x axis."""
+    """Judge that every one of several quantities [places, episodes], by name, rises along the x axis."""
     places = _places(played)
     what = f"from {places[0]:g} to {places[-1]:g}"
     return reading(claim, [grows(name, values, unit) for name, values in found.items()], what=what)
@@ -95,7 +95,7 @@ def _more_with_window(played: Played) -> Reading:
 
 
 def _level(played: Played, claim: str, name: str, own: F8, other: F8) -> Reading:
-    """Whether the means of two tables [the first places, episodes] are within NEAR of each other at all."""
+    """Judge that the means of two tables [places, episodes] are within NEAR of each other at every place."""
     rows = zip(_places(played), own, other, strict=False)
     return reading(claim, [compare(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))
 

@@ -159,18 +159,18 @@ def draw_instance(
     def whole(most: int, least: int = 1) -> int:
         return int(rng.integers(least, most + 1))
 
-    room = tuple(whole(capacity) for _ in range(resources))
+    capacities = tuple(whole(capacity) for _ in range(resources))
     last = whole(slots)
     found = []
     for _ in range(whole(jobs)):
         arrival = whole(last)
-        demand = [whole(c, 0) for c in room]
+        demand = [whole(c, 0) for c in capacities]
         if not any(demand):
             demand[whole(resources) - 1] = 1
         y = whole(tasks)
         worth = sorted((whole(values) for _ in range(1 if linear else y)), reverse=True)
         found.append(Job(arrival, whole(last, arrival), whole(tasks), y, tuple(demand), tuple(worth)))
-    return Instance(tuple(found), room)
+    return Instance(tuple(found), capacities)
 
 
 def algorithm_1_rule(instance: Instance, slot: int, served: Amounts) -> Amounts:
@@ -179,7 +179,7 @@ def algorithm_1_rule(instance: Instance, slot: int, served: Amounts) -> Amounts:
 
 
 def is_only(instance: Instance) -> bool:
-    """Whether every slot of Algorithm 1 has no other solution."""
+    """Return True if the solution of Algorithm 1 is unique in every slot."""
     sole = True
 
     def choose(instance: Instance, slot: int, served: Amounts) -> Amounts:
@@ -193,9 +193,10 @@ def is_only(instance: Instance) -> bool:
 
 
 def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
-    """Whether a schedule gains in each slot what its capacity, at the prices of one resource, is worth.
+    """Return True if a schedule gains in each slot as much as Algorithm 1.
 
-    By sorting, for one resource; by weak duality with the prices of the simplex method for more.
+    This is checked by sorting for one resource, and by weak duality, with the prices of the simplex method,
+    for several.
     """
     if not feasible(instance, schedule, False):
         return False
@@ -230,7 +231,7 @@ def first_fit_instance(capacity: int, n: int) -> Instance:
 
 
 def confirm_ratio(rule: Rule, shown: Shown) -> bool:
-    """Whether a rule gets what is stated, and the schedule beside it so much more."""
+    """Return True if a rule gets the stated value, and the stated schedule gets the stated ratio more."""
     instance, better = read_instance(shown), as_schedule(shown["schedule"])
     whole = rule is not algorithm_1_rule
     own = play(instance, rule)
@@ -245,7 +246,7 @@ def confirm_ratio(rule: Rule, shown: Shown) -> bool:
 
 
 def show_ratio(instance: Instance, rule: Rule, best: Number, schedule: Schedule) -> dict[str, Any]:
-    """What a rule gets beside a better schedule, as a finding shows it."""
+    """Return values and ratio of a rule and a better schedule, as a finding shows them."""
     own = value(instance, play(instance, rule))
     return {
         "got": as_text(own),
@@ -256,5 +257,5 @@ def show_ratio(instance: Instance, rule: Rule, best: Number, schedule: Schedule)
 
 
 def confirm_tight(shown: Shown, rule: Rule) -> bool:
-    """Whether the schedule beside a rule is worth almost twice as much."""
+    """Return True if the stated schedule is worth almost twice as much as that of the rule."""
     return confirm_ratio(rule, shown) and Fraction(shown["ratio"]) > 2 - Fraction(1, 100)

@@ -121,7 +121,7 @@ def _fits(instance: Instance, x: Amounts) -> bool:
 
 
 def feasible(instance: Instance, schedule: Schedule, whole: bool) -> bool:
-    """Whether a schedule keeps all constraints."""
+    """Return True if a schedule keeps all constraints."""
     served: Amounts = (0,) * len(instance.jobs)
     for slot, x in enumerate(schedule, start=1):
         if len(x) != len(served) or not _fits(instance, x):
@@ -135,7 +135,7 @@ def feasible(instance: Instance, schedule: Schedule, whole: bool) -> bool:
 
 
 def play(instance: Instance, choose: Callable[[Instance, int, Amounts], Amounts]) -> Schedule:
-    """What a rule, which is told the slot and the tasks served before, does slot by slot."""
+    """Return the schedule of a rule, which is given the slot and the tasks served before."""
     served: Amounts = (0,) * len(instance.jobs)
     schedule = []
     for slot in range(1, horizon(instance) + 1):
@@ -194,7 +194,7 @@ def _usable(instance: Instance, slot: int, served: Amounts) -> list[int]:
 
 
 def allocations(instance: Instance, slot: int, served: Amounts) -> Iterator[Amounts]:
-    """All whole allocations of a slot that leave room for no further task."""
+    """Yield every allocation of whole tasks in a slot to which no further task can be added."""
     caps = _usable(instance, slot, served)
     demands = [job.demand for job in instance.jobs]
 

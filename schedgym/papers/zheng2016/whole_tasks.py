@@ -75,7 +75,7 @@ def _local(instance: Instance, rule: Rule) -> _Local:
 
 
 def _worst_slot(instance: Instance, slot: int, served: Amounts) -> Amounts:
-    """The allocation of the least gain that leaves no room: some algorithm must have a large theta."""
+    """Return the allocation of least gain to which no task can be added: it gives a large theta."""
     return min(allocations(instance, slot, served), key=lambda x: slot_gain(instance, served, x))
 
 
@@ -298,7 +298,7 @@ def _check_primal_dual(run: Run) -> Finding:
 
 
 def _aware_bound(c: int) -> Fraction:
-    """What is proven: 9/5 for even C; 1 + 4 C^2 / (5 C^2 - 1) for odd C with p = (C +- 1) / 2."""
+    """Return the proven ratio: 9/5 for even C, 1 + 4 C^2 / (5 C^2 - 1) for odd C with p = (C +- 1) / 2."""
     return Fraction(9, 5) if c % 2 == 0 else 1 + Fraction(4 * c * c, 5 * c * c - 1)
 
 
