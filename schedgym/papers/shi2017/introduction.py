@@ -31,7 +31,7 @@ FIGURE_2 = Job(
 
 
 def _confirm_figure_2(shown: Shown) -> bool:
-    """By sums over the racks and Eq. 1."""
+    """Confirm by sums over the racks and Eq. 1."""
     job, placement = read_job(shown), shown["placement"]
     found = []
     for name in ("schedule_a", "schedule_b"):

@@ -28,7 +28,7 @@ __all__: list[str] = []
 
 
 def _confirm_none_planned(shown: Shown) -> bool:
-    """Every placement of the one job that waits exceeds the cap, or loads a server without resources."""
+    """Confirm that every placement of the waiting job exceeds the cap or uses a server without resources."""
     job = read_job(shown)
     possible = itertools.product(range(job.servers), repeat=len(job.load))
     return all(not affords(job, p) or completion(job, p) == math.inf for p in possible)
@@ -73,7 +73,7 @@ class _Alone(NamedTuple):
 
 
 def _alone(load: int, capacity: int, arity: int) -> _Alone:
-    """By Eq. 16 on the whole data centre, and DRC on its server."""
+    """Compute base vCPU and time by Eq. 16 on the whole data centre, the rest by DRC on the server."""
     groups, limits = fat_tree((capacity,) * (arity**3 // 4), arity, SHARES)
     job = Job((load,), ((1,) * (arity**3 // 4),), groups, limits)
     (base,) = proportional(job, (0,))
@@ -81,7 +81,7 @@ def _alone(load: int, capacity: int, arity: int) -> _Alone:
 
 
 def _confirm_equation_59(shown: Shown) -> bool:
-    """By the environment: base vCPU and completion, with DRC and without."""
+    """Confirm by the environment: base vCPU and completion, with and without DRC."""
     task = shown["arity"], float(shown["capacity"]), float(shown["load"])
     with_drc, without = (run_alone(*task, energy_cap_ratio=[1.0], drc=drc) for drc in (True, False))
     planned, online = task[2] / with_drc.amount[0, 0], with_drc.end[-1]
@@ -140,7 +140,7 @@ def _check_equation_59(run: Run) -> Finding:
 
 
 def _confirm_drc_limits(shown: Shown) -> bool:
-    """By the environment: what the task has, against its rack, its pod and the data centre."""
+    """Confirm by the environment: the vCPU of the task, against its rack, its pod and the data centre."""
     arity, capacity = shown["arity"], float(shown["capacity"])
     record = run_alone(arity, capacity, float(shown["load"]), energy_cap_ratio=[1.0])
     base, extra = record.amount[0].tolist()

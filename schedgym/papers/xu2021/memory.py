@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 
 def _draw_slot(run: Run, most_jobs: int = 5) -> tuple[Slot, tuple[int, ...]]:
-    """A random slot, and the demands of its jobs, which are their caps."""
+    """Draw a random slot, and the demands of its jobs, which are their caps."""
     rng = run.rng
 
     def numbers(count: int, least: int, most: int) -> tuple[int, ...]:
@@ -46,7 +46,7 @@ def _slot(instance: Shown) -> Slot:
 
 
 def _small_slots(servers: int, jobs: int, cores: int, memory: int, worth: int) -> Iterator[Slot]:
-    """Slots with so many servers and jobs, up to so many cores and GB a server."""
+    """Yield slots with given numbers of servers and jobs, and up to given cores and GB per server."""
     sizes = list(itertools.product(range(1, cores + 1), range(1, memory + 1)))
     kinds = list(itertools.product(range(worth, 0, -1), range(1, cores + 1), range(1, memory + 1)))
     for machines in itertools.combinations_with_replacement(sizes, servers):
@@ -121,7 +121,7 @@ def _check_theorem_1(run: Run) -> Finding:
 
 
 def _ratio(slot: Slot, demands: Sequence[int]) -> Fraction:
-    """The ratio of Theorem 2."""
+    """Return the ratio of Theorem 2."""
     m, d = max(slot.reserve), min(demands)
     return min(
         Fraction((memory - m) * d, (cores + 2 * d) * m)
