@@ -70,8 +70,8 @@ Confirm = Callable[[Shown], bool]
 
 NO_CLAIM = "no claim"
 PERCENT, POINTS = "%", " points"
-SHOWN = 6  # comparisons that are told one by one
-DOUBLED = 1.0  # a change from which on percentages are told as factors
+SHOWN = 6  # largest number of comparisons that are listed one by one
+DOUBLED = 1.0  # change from which on percentages are written as factors
 
 
 @dataclasses.dataclass(frozen=True)

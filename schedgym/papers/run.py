@@ -26,8 +26,8 @@ F8 = npt.NDArray[np.float64]
 T = TypeVar("T")
 Observer = Callable[[Any], Any]
 
-#: seconds for the claims of a paper, minutes for all figures; the paper's sizes; as small as it gets, to test
-#: the code
+#: small: seconds for the claims of a paper, minutes for all figures; paper: the sizes of the paper; tiny: the
+#: smallest sizes, to test the code
 SCALES = ("small", "paper", "tiny")
 
 

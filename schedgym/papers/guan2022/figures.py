@@ -95,13 +95,13 @@ LEVELS = np.arange(1, 100)  # percentiles of responses that are compared
 RESPONSES = np.geomspace(0.1, 1e6, 211)  # places of the distributions of responses, in mean durations
 SPREADS = np.linspace(0.0, 100.0, 201)  # of those of deviations [slots]
 
-# what the rules behind the verdicts make of the thesis's words
+# how the rules behind the verdicts quantify the thesis's words
 LEVEL = 0.02  # "the same": means differ by 2% at most
 CLOSE = 0.05  # "little difference": distributions lie 5 points apart at most, "a little worse": by 5% at most
 MUCH = 0.10  # "much more balanced": by 10% at least
 ALMOST_ALL = 0.9  # of the percentiles
 
-TRACE_DAYS = 29  # the 2011 Google trace covers, so that no task in it can be seen to last longer
+TRACE_DAYS = 29  # length of the 2011 Google trace, and so of its longest observable task
 DAY = 86400.0  # s
 GOOGLE_MEAN = 1374.7  # s, of the durations
 GOOGLE_JOBS, GOOGLE_TASKS = 2944, 48504

@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
-GENEROUS = ("amf", "gamf")  # nothing is found even where a slot counts whatever task of the job could use it
+GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any task of the job that could use it
 
 Flaw = Callable[[Integers, Integers, Groups], Iterator[tuple[Flags, Mapping[str, Any]]]]
 

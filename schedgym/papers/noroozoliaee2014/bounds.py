@@ -347,7 +347,7 @@ def _check_any_scheduler(run: Run) -> Finding:
                         return shown | {"W": str(found.delay), "bound": str(bound)}
         return None
 
-    text = "a scheduler may leave a task waiting beside a server that it fits"
+    text = "a scheduler may leave a task waiting although it fits a server"
     return found_against(REFUTED, find_flaw(tiny_instances(run, 1), flaw), text)
 
 
@@ -579,7 +579,7 @@ def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Fi
     confirm=_confirm_identical(_largest),
 )
 def _check_identical_largest(run: Run) -> Finding:
-    text = "a long task that no longer fits waits until the short ones are done"
+    text = "a long task that does not fit beside short ones waits until they are done"
     return _identical(run, _largest, text)
 
 
@@ -657,7 +657,7 @@ def _check_cancel(run: Run) -> Finding:
 def _check_lower_bounds(run: Run) -> Finding:
     count = 500 if run.small else 10_000
     beaten = 0
-    share = {"pooled": Fraction(0), "batch": Fraction(0)}  # of the optimum, the largest
+    share = {"pooled": Fraction(0), "batch": Fraction(0)}  # largest share of the optimum
     for n in range(count):
         instance = draw(run.rng, tasks=4, servers=2, longest=4)
         if n % 2:

@@ -65,7 +65,7 @@ class Schedule(NamedTuple):
 
 # the schemes -------------------------------------------------------------------------------------------
 
-#: rule -> what the chosen server has the least of; demand (c, m), remaining (x, y)
+#: rule -> score of a server, of which the least is chosen; demand (c, m), remaining (x, y)
 SERVER_RULES: dict[str, Callable[[int, int, int, int], int]] = {
     "first": lambda c, m, x, y: 0,
     "best": lambda c, m, x, y: (x - c) ** 2 + (y - m) ** 2,
@@ -73,7 +73,7 @@ SERVER_RULES: dict[str, Callable[[int, int, int, int], int]] = {
     "worst": lambda c, m, x, y: -((x - c) ** 2 + (y - m) ** 2),
     "dot": lambda c, m, x, y: -(c * x + m * y),
 }
-#: order of the queue -> what the task that comes first has the least of; "dot": see simulate
+#: order of the queue -> key of a task, of which the least comes first; "dot": see simulate
 ORDERS: dict[str, Callable[[Task], int]] = {
     "submission": lambda task: 0,
     "execution": lambda task: task.execution,

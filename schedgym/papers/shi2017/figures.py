@@ -49,10 +49,10 @@ DRC = {True: "DRC", False: "NDRC"}
 ANY = 1.0  # factor of claims without a number
 ALMOST = 0.05  # "almost the same", to which the paper puts this number elsewhere
 SIMILAR = 0.10  # "similar", to which it puts none
-FAR = 2.0  # a mean this many times as large as stated is something else than what the paper saw
+FAR = 2.0  # a mean this many times as large as stated contradicts the paper
 
 JCT = "average JCT [s]"
-LONGEST = 1e7  # s after which an episode is cut off: none is
+LONGEST = 1e7  # s after which an episode is truncated: later than any ends
 
 _SIZING = (
     "the paper does not say how Min-Min, MM-GA and GSA size tasks: once by Eq. 16, once by equal shares of "

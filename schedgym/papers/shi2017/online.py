@@ -206,7 +206,7 @@ def _check_conserving(run: Run) -> Finding:
         base = [Fraction(int(x), 8) for x in run.rng.integers(1, 9, n)]
         capacity = sum(base, Fraction(int(run.rng.integers(0, 9)), 4))
         held, here = list(base), list(range(n))
-        while here:  # Algorithm 5 after every completion, on top of what it gave before
+        while here:  # Algorithm 5 after every completion, in addition to what it gave before
             rest = capacity - sum((held[i] for i in here), Fraction(0))
             whole = sum((loads[i] for i in here), Fraction(0))
             for i in here:

@@ -75,13 +75,13 @@ GAMMA = 4000  # slots: the paper's, and the default of the policies
 
 OCORP, OCORP_M = "OCORP", "OCORP+M"
 RULES = {"SRPT": "srpt", "SRVF": "srvf", "SVF": "svf", "SRF": "srf"}
-LAMBDA0 = 1e11  # where lambda may start as well: above the weights of all jobs
+LAMBDA0 = 1e11  # another possible start of lambda: above the weights of all jobs
 KEPT = "alpha 0, kept in place"
 STARTED, SEEN = "OCORP from 1e11", "OCORP by Eq. 27"
 NAMES = {"ocorp": OCORP, "ocorp+m": OCORP_M, **{name: label for label, name in RULES.items()}}
 
 ALPHAS = (0.0, 10.0, 100.0)  # the paper's
-BEYOND = (1e4, 1e6)  # lambda moves by some t^2.5 a slot: these still change what is done
+BEYOND = (1e4, 1e6)  # lambda moves by some t^2.5 a slot: these still change the schedule
 ESTIMATION = "under"  # the reading of Fig. 11 that is judged
 ESTIMATIONS = {
     "under": "no job gets more than it declares",
@@ -96,7 +96,7 @@ TINY = {"jobs": 100, "horizon": 200, "servers": "16+8+8"}  # as busy as the othe
 CLASSES = np.array([1, 2, 3, 5, 8, 12, 20, 35, 60, 101, 150, 250, 400, 650, 1000, 1500, 2200, 3400]) - 0.5
 
 # rules of verdicts, where the paper names no number
-CLOSE = 0.1  # share by which two things may differ and still be level
+CLOSE = 0.1  # share by which two values may differ and still count as equal
 LEVEL_BOUND = 0.3  # above sum p^k, what the paper names for OCORP
 MOSTLY = 0.95  # share that is "most"
 SUBSTANTIAL = 0.5  # a decrease

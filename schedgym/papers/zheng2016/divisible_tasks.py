@@ -321,7 +321,7 @@ class _Dual(NamedTuple):
 
 
 def _dual(instance: Instance, repaired: bool) -> _Dual:
-    """Compute it as before Lemma III.5, or repaired (least price of slots from t on); linear, one resource."""
+    """Compute it as before Lemma III.5, or repaired (least price from t on); linear, one resource."""
     jobs, schedule = instance.jobs, play(instance, algorithm_1_rule)
     v, r = [Fraction(job.values[0]) for job in jobs], [shares(instance, j)[0] for j in range(len(jobs))]
     total, last = totals(instance, schedule), len(schedule)
