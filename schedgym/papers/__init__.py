@@ -1,8 +1,8 @@
 """The papers examined: exact reference models, claims as executable checks, figures as experiments.
 
-A folder per paper, called as the paper is cited. ``schedgym claims`` checks claims, ``schedgym reproduce``
-makes figures; both find them in one registry (:mod:`schedgym.papers.registry`), and a verdict always comes
-from a run (:mod:`schedgym.papers.judging`).
+Each paper has a folder, named by its citation key. ``schedgym claims`` checks claims and
+``schedgym reproduce`` makes figures; both find them in one registry (:mod:`schedgym.papers.registry`), and a
+verdict always comes from a run (:mod:`schedgym.papers.judging`).
 """
 
 from schedgym.papers.claims import Result, check_claims, show

@@ -1,4 +1,4 @@
-"""Checks of the claims: a verdict for each from this run, and instances as texts."""
+"""Check the papers' claims: each gets a verdict from this run; instances are written as texts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Result:
 
     @property
     def as_recorded(self) -> bool:
-        """Whether the run found the recorded verdict."""
+        """True if the run found the recorded verdict."""
         return self.finding.verdict is self.claim.recorded
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, JSON-serialisable."""
+        """Return all fields as a dict that is JSON-serialisable."""
         return {
             "claim": self.claim.name,
             "text": self.claim.text,
@@ -52,10 +52,10 @@ def check_claims(
     """Check claims: a verdict for each, from this run.
 
     Args:
-        names: of papers or claims; none: all.
+        names: papers or claims; all claims if none is given.
         scale: "small" (seconds a paper) or "paper" (minutes).
-        seed: of everything random.
-        progress: called with (claims done, claims in all, name of the next; "" at the end).
+        seed: seed of all random numbers.
+        progress: called with (claims done, claims in all, name of the next claim, "" at the end).
 
     Returns:
         A result for each claim, in the order of the paper.
@@ -81,7 +81,7 @@ def check_claims(
 
 
 def show(instance: Shown) -> str:
-    """An instance as "name value, name value"; lists in brackets."""
+    """Write an instance as "name value, name value", with lists in brackets."""
     return ", ".join(f"{name.replace('_', ' ')} {_brief(value)}" for name, value in instance.items())
 
 

@@ -36,11 +36,11 @@ class Series:
     """A line, a curve or a row of bars.
 
     Attributes:
-        label: in the legend; equal labels have one colour in all panels.
-        x: places, or the names of categories.
-        y: values [the same length].
-        low, high: ends of the intervals [the same length]; None: there are none.
-        bound: whether it is a bound on the optimum and no policy.
+        label: name in the legend; equal labels have the same colour in all panels.
+        x: positions on the x axis, or the names of categories.
+        y: values, as many as x.
+        low, high: ends of the intervals, as many as x; None: there are no intervals.
+        bound: True if the series is a bound on the optimum, not a policy.
     """
 
     label: str
@@ -59,15 +59,15 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """Axes with series.
+    """One pair of axes and the series drawn on it.
 
     Attributes:
-        x_label, y_label: with units, as the paper has them.
+        x_label, y_label: labels of the axes with units, as in the paper.
         series: in the order of the legend.
-        title: e.g. "(a) jobs"; empty if there is one panel.
-        kind: "lines" (points that are joined), "curves" (no marks: many points) or "bars" (categories).
+        title: e.g. "(a) jobs"; empty if there is only one panel.
+        kind: "lines" (joined markers), "curves" (many points, no markers) or "bars" (categories).
         x_scale, y_scale: "linear" or "log".
-        y_from_zero: whether the y axis starts at 0; only where it is linear.
+        y_from_zero: True if the y axis starts at 0; used only if it is linear.
     """
 
     x_label: str
@@ -88,10 +88,10 @@ def draw(panels: Sequence[Panel], path: str | Path, title: str, subtitle: str) -
     """Draw panels into one picture with one legend.
 
     Args:
-        panels: one at least.
-        path: ``.png``, ``.svg`` or ``.pdf``; replaced in one step.
-        title: the first line.
-        subtitle: the second line.
+        panels: at least one.
+        path: ``.png``, ``.svg`` or ``.pdf`` file; an existing one is replaced atomically.
+        title: first line of the heading.
+        subtitle: second line of the heading.
     """
     matplotlib = require("matplotlib")
     labels = list(dict.fromkeys(s.label for panel in panels for s in panel.series))

@@ -1,4 +1,4 @@
-"""Exact numbers: as texts in findings, and a linear programme in fractions."""
+"""Exact numbers: how findings write them, and a solver of linear programmes in fractions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Number = int | Fraction
 
 
 def as_text(number: Number | float) -> int | str:
-    """A whole number, or a fraction or infinity as a text."""
+    """Return a whole number as an int, and a fraction or infinity as a text."""
     if number == math.inf:
         return "inf"
     return int(number) if number == math.floor(number) else str(Fraction(number))
 
 
 def as_texts(numbers: Iterable[Number | float]) -> list[int | str]:
-    """Numbers as :func:`as_text` writes them."""
+    """Apply :func:`as_text` to each number."""
     return [as_text(number) for number in numbers]
 
 
 class Optimum(NamedTuple):
-    """Of a linear programme: value, solution, prices of the rows, and whether there is no other solution."""
+    """Optimum of a linear programme: value, solution, dual prices of the rows, uniqueness of the solution."""
 
     value: Fraction
     x: list[Fraction]
@@ -34,9 +34,9 @@ class Optimum(NamedTuple):
 
 
 def simplex(gain: Sequence[Number], rows: Sequence[Sequence[Number]], limits: Sequence[Number]) -> Optimum:
-    """Maximise gain x with rows x <= limits, x >= 0, limits >= 0; Bland's rule, so that it ends.
+    """Maximise gain x subject to rows x <= limits and x >= 0, for limits >= 0, by the simplex method.
 
-    ``unique`` may be False for a unique solution, never True for another.
+    Bland's rule makes it terminate. If ``unique`` is True there is no other solution; False leaves this open.
     """
     n, m = len(gain), len(rows)
     table = [

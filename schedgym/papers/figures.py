@@ -1,6 +1,6 @@
-"""Figures as experiments: from runs to what is drawn, and the files that are written.
+"""Figures as experiments: turn runs into series, and write the files of a figure.
 
-What an experiment draws is also its data: there is one source of both.
+The data that are written are the series that are drawn, so data and picture always agree.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def lines(
     labels: Mapping[str, str] | None = None,
     factor: float = 1.0,
 ) -> list[Series]:
-    """Means of a metric with 95% intervals over a swept parameter, a series per policy.
+    """Return means of a metric with 95% intervals over a swept parameter, one series per policy.
 
     Args:
-        played: one parameter of which is swept.
-        x: its name.
-        metric: None: the objective.
-        labels: policy -> label; policies that are not in it are left out. None: all.
-        factor: of the values, e.g. to other units.
+        played: runs in which one parameter is swept.
+        x: name of the swept parameter.
+        metric: name of the metric; None: the objective.
+        labels: policy -> label; policies without a label are left out. None: all policies, by their names.
+        factor: factor by which values are multiplied, e.g. to change units.
     """
     table = summarize(played.frame, metric)
     made = []
@@ -66,7 +66,7 @@ def lines(
 
 
 def bound(played: Played, x: str, label: str = "lower bound", factor: float = 1.0) -> Series:
-    """Mean of the bound on the objective over a swept parameter."""
+    """Return the mean bound on the objective over a swept parameter."""
     table = summarize(played.frame)
     rows = table[table["policy"] == played.policies[0]]
     values = rows["bound"].to_numpy(dtype=float) * factor
@@ -74,11 +74,11 @@ def bound(played: Played, x: str, label: str = "lower bound", factor: float = 1.
 
 
 def band(label: str, x: Sequence[Any] | F8, episodes: Sequence[F8]) -> Series:
-    """Mean curve of several episodes with 95% intervals, point by point.
+    """Return the mean curve of several episodes with 95% intervals, point by point.
 
     Args:
-        label: of the series.
-        x: places.
+        label: label of the series.
+        x: positions on the x axis.
         episodes: values [len(x)] of each episode.
     """
     table = np.asarray(episodes, dtype=float)
@@ -89,13 +89,13 @@ def band(label: str, x: Sequence[Any] | F8, episodes: Sequence[F8]) -> Series:
 
 
 def distribution(label: str, x: F8, episodes: Sequence[F8], weights: Sequence[F8] | None = None) -> Series:
-    """Cumulative distribution: the share of the values up to each place, mean over episodes, 95% intervals.
+    """Return the share of values up to each x, as the mean over episodes with 95% intervals.
 
     Args:
-        label: of the series.
-        x: places.
+        label: label of the series.
+        x: positions on the x axis.
         episodes: values of each episode, in any order.
-        weights: of the values of each episode, e.g. durations; None: all count the same.
+        weights: weights of the values of each episode, e.g. durations; None: all weights are equal.
     """
     shares = []
     for i, values in enumerate(episodes):
@@ -124,12 +124,12 @@ def _table(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
 
 
 def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
-    """Run a figure, and write NAME.csv, NAME.png and, as the last, NAME.json.
+    """Run the experiment of a figure, and write NAME.csv, NAME.png and then NAME.json.
 
     Args:
         entry: the figure.
-        run: how.
-        folder: for the files; made if it is not there.
+        run: scale and seed, and the runs that figures share.
+        folder: folder of the files; created if it does not exist.
 
     Returns:
         the content of NAME.json: figure, title, source, scale, seed, seconds (runs that it shares with other
@@ -170,7 +170,7 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
 
 
 def _kept(entry: Figure, run: Run, folder: Path) -> dict[str, Any] | None:
-    """What an earlier run of the same code wrote, if it did."""
+    """Return the content of NAME.json if an earlier run of the same code wrote all files, else None."""
     try:
         content = json.loads((folder / f"{entry.stem}.json").read_text(encoding="utf-8"))
         own = (content["figure"], content["scale"], content["seed"], content["code"])
@@ -192,19 +192,19 @@ def reproduce(
 ) -> list[dict[str, Any]]:
     """Make figures, and write their files.
 
-    What an earlier run of the same code, scale and seed has written is kept, so a run that was cut off goes
-    on with the figure that it was at. A figure that cannot be made (its trace is not there) does not keep the
-    others from being made.
+    Files that an earlier run of the same code, scale and seed has written are kept, so an interrupted run
+    resumes with the figure at which it stopped. If a figure cannot be made, for example because its trace is
+    missing, the others are made all the same.
 
     Args:
-        names: of figures or papers; none: all.
+        names: figures or papers; all figures if none is given.
         scale: "small" (all within minutes), "paper" (the paper's sizes) or "tiny" (to test the code).
-        folder: for the files.
-        seed: of the workloads.
-        n_jobs: processes; -1: one per core. Values do not depend on it.
-        again: whether figures are made again that are there.
-        progress: whether a bar may show; None: if stderr is a terminal.
-        tell: called with each figure's content, and whether it was kept.
+        folder: folder of the files.
+        seed: seed of the workloads.
+        n_jobs: number of processes; -1: one per core. Results do not depend on it.
+        again: True to make figures again whose files exist.
+        progress: True to show a progress bar; None: only if stderr is a terminal.
+        tell: called with each figure's content, and with True if it was kept from an earlier run.
 
     Returns:
         the content of each figure's JSON file: see :func:`make_figure`; of one that could not be made

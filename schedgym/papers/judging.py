@@ -1,4 +1,4 @@
-"""How claims are judged: findings of checks, comparisons of paired draws, rules that make verdicts of them.
+"""How claims are judged: findings of checks, comparisons of paired draws, and rules that give verdicts.
 
 A comparison is a number with the 95% interval of the draws. Rules judge the interval as well as the number;
 a single draw has no interval, and its number decides alone.
@@ -70,19 +70,19 @@ Confirm = Callable[[Shown], bool]
 
 NO_CLAIM = "no claim"
 PERCENT, POINTS = "%", " points"
-SHOWN = 6  # comparisons that are told one by one
-DOUBLED = 1.0  # a change from which on percentages are told as factors
+SHOWN = 6  # largest number of comparisons that are listed one by one
+DOUBLED = 1.0  # change from which on percentages are written as factors
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What one run found.
+    """Result of checking a claim in one run.
 
     Attributes:
-        verdict: of this run.
-        evidence: one line: what was searched or measured.
-        counterexample: the instance against the claim as printed: numbers, texts and lists of them, exact
-            fractions as texts ("5/2"). Required of "refuted" and "holds with a correction".
+        verdict: verdict of this run.
+        evidence: one line that says what was searched or measured.
+        counterexample: the instance that contradicts the claim as printed, made of numbers, texts and lists;
+            exact fractions are texts ("5/2"). Required for "refuted" and "holds with a correction".
         witness: the instance that proves a claim of existence.
         figures: what was counted or measured, by name.
     """
@@ -96,11 +96,11 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """A claim of the paper about a figure, and what this run says of it.
+    """A claim of the paper about a figure, with the measurement and the verdict of this run.
 
     Attributes:
         claim: what the paper says, in our words.
-        measured: figures with intervals.
+        measured: measured values with intervals.
         verdict: "holds", "in part" or "not reproduced".
     """
 
@@ -114,12 +114,12 @@ class Reading:
 
 
 def judge(good: object) -> Verdict:
-    """Return "holds" where what was checked is true, else "not reproduced"."""
+    """Return "holds" if ``good`` is true, else "not reproduced"."""
     return HOLDS if good else NOT_REPRODUCED
 
 
 def verdict_of(verdicts: Iterable[str]) -> str:
-    """One verdict of several: "holds" or "not reproduced" if all are, "no claim" of none, else "in part"."""
+    """Combine verdicts: the common one if all are equal, "no claim" if there are none, else "in part"."""
     found = set(verdicts)
     if not found:
         return NO_CLAIM
@@ -147,15 +147,15 @@ def confirm_finding(name: str, finding: Finding, confirm: Confirm | None) -> Non
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A share by which something differs from something else, or from 0.
+    """A share by which one quantity differs from another one, or from 0.
 
     Attributes:
-        name: what is compared with what; comparisons of one name are told together.
-        value: the share; nan: there is nothing to compare.
-        low, high: ends of its 95% interval; nan: there is none.
+        name: what is compared with what; comparisons of the same name are reported together.
+        value: the share; nan if there is nothing to compare.
+        low, high: ends of its 95% interval; nan if there is none.
         place: e.g. "at 50 servers".
-        unit: PERCENT of the other thing, or POINTS, where shares are subtracted.
-        verdict: of a rule.
+        unit: PERCENT of the other quantity, or POINTS for a difference of two shares.
+        verdict: the verdict that a rule gave.
     """
 
     name: str
@@ -168,12 +168,12 @@ class Comparison:
 
     @property
     def above(self) -> bool:
-        """Whether it is above 0, significantly."""
+        """True if the difference is significantly above 0."""
         return self.value > 0.0 and not self.low <= 0.0
 
     @property
     def below(self) -> bool:
-        """Whether it is below 0, significantly."""
+        """True if the difference is significantly below 0."""
         return (-self).above
 
     def __neg__(self) -> Comparison:
@@ -190,19 +190,19 @@ class Comparison:
 
 
 def where(setting: Mapping[str, Any]) -> str:
-    """Place of a comparison, from swept parameters and their values."""
+    """Describe the place of a comparison by its swept parameters and their values."""
     values = (f"{value:g}" if isinstance(value, float) else str(value) for value in setting.values())
     return "at " + ", ".join(map(" ".join, zip(setting, values, strict=True))) if setting else ""
 
 
 def compare(name: str, own: Values, other: Values | float, place: str = "") -> Comparison:
-    """Mean of a value over that of another one, less 1.
+    """Compare two means: the mean of ``own`` divided by that of ``other``, minus 1.
 
     Args:
-        name: of the comparison.
-        own: of each draw; draws in which one of the two is nan are left out.
-        other: of the same draws, or a constant.
-        place: of the comparison.
+        name: name of the comparison.
+        own: values by draw; draws in which either value is nan are left out.
+        other: values of the same draws, or a constant.
+        place: place of the comparison.
     """
     pair = np.column_stack(np.broadcast_arrays(np.asarray(own, dtype=float), other))
     pair = pair[~np.isnan(pair).any(axis=1)]
@@ -213,28 +213,29 @@ def compare(name: str, own: Values, other: Values | float, place: str = "") -> C
 
 
 def against(name: str, own: Values, others: Mapping[str, Values]) -> list[Comparison]:
-    """A value of each draw compared with each of several others, by name."""
+    """Compare the values of the draws with those of each of several others, by name."""
     return [compare(f"{name} against {other}", own, values) for other, values in others.items()]
 
 
 def average(name: str, shares: Values, unit: str = POINTS, place: str = "") -> Comparison:
-    """Mean over the draws of what is a share, or a difference of shares, in each of them."""
+    """Average over the draws a share, or a difference of two shares."""
     return Comparison(name, float(np.mean(shares)), *bootstrap_interval(shares), place, unit)
 
 
 def grows(
     name: str, values: Sequence[F8] | F8, unit: str = PERCENT, place: str = "", *, falls: bool = False
 ) -> Comparison:
-    """Change from the first place to the last.
+    """Compare the values at the last place with those at the first.
 
-    It holds if it is significant and no step turns back significantly, in part if only the former.
+    The verdict is "holds" if the change is significant and no step goes significantly the other way, and
+    "in part" if only the change is significant.
 
     Args:
-        name: of the comparison.
+        name: name of the comparison.
         values: [places, draws].
         unit: PERCENT of each draw's value at the first place; POINTS: the values are shares.
-        place: of the comparison.
-        falls: whether it is a decrease that is claimed.
+        place: place of the comparison.
+        falls: True if a decrease is claimed.
     """
     table = np.asarray(values, dtype=float)
     if unit == PERCENT:
@@ -252,7 +253,7 @@ Rule = Callable[[Comparison], str]
 
 
 def between(least: float, most: float) -> Rule:
-    """Holds if the whole interval lies between two shares, in part if the number does."""
+    """Return a rule: "holds" if the interval lies between two shares, "in part" if only the number does."""
 
     def rule(found: Comparison) -> str:
         if not least <= found.value <= most:
@@ -263,17 +264,17 @@ def between(least: float, most: float) -> Rule:
 
 
 def level(share: float) -> Rule:
-    """Holds if the whole interval is within a share of 0, in part if the number is."""
+    """Return a rule: "holds" if the interval is within a share of 0, "in part" if only the number is."""
     return between(-share, share)
 
 
 def larger(by: float = 0.0, most: float = math.inf) -> Rule:
-    """Whether a number is as large as stated: see :func:`~schedgym.evaluation.statements.judge_gain`."""
+    """Return the rule that :func:`~schedgym.evaluation.statements.judge_gain` gives for a stated size."""
     return lambda found: judge_gain(found.value, found.low, by, most)
 
 
 def lower(by: float = 0.0) -> Rule:
-    """The rule of :func:`larger` for a decrease by a share."""
+    """Return the rule of :func:`larger` for a decrease by a share."""
     rule = larger(by)
     return lambda found: rule(-found)
 
@@ -284,14 +285,14 @@ def lower(by: float = 0.0) -> Rule:
 def reading(
     claim: str, found: Iterable[Comparison], rule: Rule | None = None, *, what: str = "", more: str = ""
 ) -> Reading:
-    """What comparisons say of a claim.
+    """Judge comparisons, and combine them into the reading of a claim.
 
     Args:
-        claim: in our words.
+        claim: the claim in our words.
         found: the comparisons.
-        rule: judges them; None: they have their verdicts.
-        what: is compared; before them.
-        more: behind them.
+        rule: judges each comparison; None: the comparisons have their verdicts already.
+        what: text before the comparisons that says what is compared.
+        more: text after the comparisons.
     """
     judged = [entry if rule is None else dataclasses.replace(entry, verdict=rule(entry)) for entry in found]
     measured = (f"{what}: " if what else "") + tell(judged) + (f"; {more}" if more else "")
@@ -299,15 +300,16 @@ def reading(
 
 
 def readings(played: Played, claim: str, *statements: Statement) -> Reading:
-    """Whether a claim holds that a policy is better than others: all settings and rivals in one reading.
+    """Judge the claim that a policy is better than others, over all settings and rivals, in one reading.
 
-    It holds where every statement does, with every rival and in every setting: the paired difference is
-    significant (95%) and as large as stated. It holds in part where some do, or the differences are smaller.
+    The verdict is "holds" if every statement holds against every rival in every setting, that is, if the
+    paired difference is significant (95%) and as large as stated; it is "in part" if only some of them do, or
+    if differences are smaller than stated.
 
     Args:
         played: the runs, with all the policies.
-        claim: in our words.
-        statements: what is compared; their texts are not used.
+        claim: the claim in our words.
+        statements: the comparisons to be made; their texts are not used.
 
     Raises:
         UnknownName: a policy was not run.
@@ -326,7 +328,7 @@ def readings(played: Played, claim: str, *statements: Statement) -> Reading:
 
 
 def tell(found: Sequence[Comparison]) -> str:
-    """Comparisons one by one if they are few, else the range of each name, or of all if names are many."""
+    """List comparisons if they are few, else their range by name, or over all names if those are many."""
     groups: dict[str, list[Comparison]] = {}
     for entry in found:
         groups.setdefault(entry.name, []).append(entry)
@@ -339,7 +341,7 @@ def tell(found: Sequence[Comparison]) -> str:
 
 
 def number(value: float, unit: str = PERCENT) -> str:
-    """A share in words: points, or percent, or from a doubling on how many times as much."""
+    """Write a share in points or percent, or as a factor if it is at least a doubling."""
     if math.isnan(value):
         return "none to compare"
     if unit == PERCENT and value >= DOUBLED:

@@ -1,4 +1,4 @@
-"""What the commands ``schedgym claims`` and ``schedgym reproduce`` run and print."""
+"""The commands ``schedgym claims`` and ``schedgym reproduce``: run the experiments, print the results."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def print_claims(
     """Check claims, print a table and the counterexamples, and write JSON if a file is named.
 
     Args:
-        names: of papers or claims; none: all.
+        names: papers or claims; all claims if none is given.
         scale: "small" or "paper".
-        seed: of everything random.
-        path: file for the results.
+        seed: seed of all random numbers.
+        path: JSON file for the results.
 
     Returns:
         0 if every verdict found is the recorded one, else 1.
@@ -123,13 +123,13 @@ def print_figures(
     """Make figures, and print each claim beside what was measured.
 
     Args:
-        names: of papers or figures; none: all.
+        names: papers or figures; all figures if none is given.
         scale: "small", "paper" or "tiny".
-        folder: for the files.
-        seed: of the workloads.
-        n_jobs: processes.
-        again: whether figures are made again that are there.
-        show: only list the figures.
+        folder: folder of the files.
+        seed: seed of the workloads.
+        n_jobs: number of processes.
+        again: True to make figures again whose files exist.
+        show: True to list the figures instead of making them.
 
     Returns:
         0, or 1 if a figure could not be made.

@@ -1,4 +1,4 @@
-"""The papers whose problems and algorithms the package has: how they are called and cited."""
+"""The papers whose problems and algorithms are in the package: their keys and citations."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ PAPERS = (
 
 
 def get_paper(key: str) -> Paper:
-    """The paper of a key ("guan2022").
+    """Return the paper of a key ("guan2022").
 
     Raises:
-        UnknownName: proposing the nearest.
+        UnknownName: there is no such key; the message proposes the nearest one.
     """
     papers = {paper.key: paper for paper in PAPERS}
     if key not in papers:
@@ -96,7 +96,7 @@ def get_paper(key: str) -> Paper:
 def import_in_order(package: str, modules: Sequence[str]) -> None:
     """Import the modules of a paper's package in the order in which its claims are listed.
 
-    Whichever module is asked for first: Python imports the package before it.
+    The order does not depend on the module imported first, as Python imports its package before it.
     """
     for module in modules:
         importlib.import_module(f"{package}.{module}")

@@ -1,9 +1,8 @@
 """The registry: the claims and figures of all papers, how they are registered and found by their names.
 
 A package per paper registers its claims with :func:`claim` and its figures with :func:`figure`, in the order
-of the paper. A verdict comes from a run, never from a table: the one that is stored beside a claim is only
-what an earlier run found, kept so that a change is noticed. What a figure draws is also its data: there is
-one source of both.
+of the paper. Verdicts come from runs: the verdict that is stored with a claim is the one that an earlier run
+found, and serves only to notice changes. The data that are written for a figure are those that are drawn.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ __all__ = ["Claim", "Entry", "Figure", "Outcome", "claim", "figure", "list_claim
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a figure's function returns.
+    """Result of a figure's experiment: series to draw, judged claims, sizes and remarks.
 
     Attributes:
-        panels: what is drawn, and the data.
-        readings: the paper's claims; none where it makes no claim about the figure.
-        sizes: one line: episodes, jobs, servers, workload or trace.
-        remarks: what deviates from the paper, and why.
+        panels: the series that are drawn, which are also the data.
+        readings: the paper's claims about the figure, judged; empty if it makes none.
+        sizes: one line that gives episodes, jobs, servers, workload or trace.
+        remarks: deviations from the paper, and their reasons.
     """
 
     panels: Sequence[Panel]
@@ -47,11 +46,11 @@ Make = Callable[[Run], Outcome]
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """What is examined of a paper.
+    """A claim or a figure of a paper.
 
     Attributes:
-        name: "guan2022/amf-envy", "guan2022/fig4.6".
-        paper: where it is from.
+        name: key of the paper and name, as in "guan2022/amf-envy" or "guan2022/fig4.6".
+        paper: the paper that it is from.
         source: theorem, section, figure or page.
     """
 
@@ -61,7 +60,7 @@ class Entry:
 
     @property
     def short(self) -> str:
-        """The name without the paper's."""
+        """The name without the key of the paper."""
         return self.name.partition("/")[2]
 
 
@@ -72,9 +71,9 @@ class Claim(Entry):
     Attributes:
         text: what is claimed, in one line.
         recorded: the verdict that a run is expected to find.
-        check: does the work.
-        confirm: recomputes an instance (counterexample or witness) exactly, by other means than the search,
-            and says whether it shows what it is meant to show.
+        check: function that checks the claim.
+        confirm: recomputes an instance (counterexample or witness) exactly, by another method than the
+            search, and returns True if the instance shows what it is meant to show.
     """
 
     text: str
@@ -84,7 +83,7 @@ class Claim(Entry):
 
     @property
     def stream(self) -> str:
-        """Names its random numbers, whatever else is checked."""
+        """Name of the claim's stream of random numbers, which no other claim uses."""
         return f"{self.paper.topic.replace(' ', '-')}/{self.short}"
 
 
@@ -93,8 +92,8 @@ class Figure(Entry):
     """A figure or table of a paper as an experiment.
 
     Attributes:
-        title: what it shows, in our words.
-        make: runs it.
+        title: what the figure shows, in our words.
+        make: function that runs the experiment.
     """
 
     title: str
@@ -102,12 +101,12 @@ class Figure(Entry):
 
     @property
     def stem(self) -> str:
-        """Name of its files, without the suffix."""
+        """Name of the figure's files without the suffix."""
         return self.name.replace("/", "-")
 
     @property
     def command(self) -> str:
-        """What makes it."""
+        """Command that makes the figure."""
         return f"schedgym reproduce {self.name}"
 
 
@@ -123,7 +122,7 @@ def _register(entry: Entry) -> None:
 def claim(
     paper: Paper, name: str, *, text: str, source: str, recorded: Verdict, confirm: Confirm | None = None
 ) -> Callable[[Check], Check]:
-    """Decorator of a check: registers the claim ``paper.key/name``.
+    """Decorate a check to register the claim ``paper.key/name``.
 
     Raises:
         ValueError: if the name is taken by another claim or figure.
@@ -137,7 +136,7 @@ def claim(
 
 
 def figure(paper: Paper, name: str, *, title: str, source: str) -> Callable[[Make], Make]:
-    """Decorator of a function that runs policies through :meth:`Run.play`: registers ``paper.key/name``.
+    """Decorate a function that runs policies by :meth:`Run.play` to register the figure ``paper.key/name``.
 
     Raises:
         ValueError: if the name is taken by another claim or figure.
@@ -157,10 +156,10 @@ def _discover() -> None:
 
 
 def list_claims(*names: str) -> list[Claim]:
-    """Claims by name, or all of a paper, in the order of the papers.
+    """Return claims by name, or all claims of papers, in the order of the papers.
 
     Args:
-        names: of claims ("guan2022/amf-envy") or papers ("guan2022"); none: all.
+        names: claims ("guan2022/amf-envy") or papers ("guan2022"); all claims if none is given.
 
     Raises:
         UnknownName: there is no such claim or paper.
@@ -169,10 +168,10 @@ def list_claims(*names: str) -> list[Claim]:
 
 
 def list_figures(*names: str) -> list[Figure]:
-    """Figures by name, or all of a paper, in the order of the papers.
+    """Return figures by name, or all figures of papers, in the order of the papers.
 
     Args:
-        names: of figures ("guan2022/fig4.6") or papers ("guan2022"); none: all.
+        names: figures ("guan2022/fig4.6") or papers ("guan2022"); all figures if none is given.
 
     Raises:
         UnknownName: there is no such figure or paper.
@@ -184,7 +183,7 @@ E = TypeVar("E", bound=Entry)
 
 
 def _chosen(kind: type[E], names: Sequence[str]) -> list[E]:
-    """The entries of a kind, or those of them that are named, paper by paper as they were registered."""
+    """Return all entries of a kind, or only those named, by paper and then as they were registered."""
     _discover()
     entries = {name: entry for name, entry in _ENTRIES.items() if isinstance(entry, kind)}
     papers = {entry.paper.key: entry.paper for entry in entries.values()}
@@ -202,6 +201,6 @@ def _rank(paper: Paper) -> int:
 
 
 def _place(entry: Figure) -> tuple[int, list[Any]]:
-    """Sorts "fig2a" before "fig10"."""
+    """Return a sort key that puts "fig2a" before "fig10"."""
     parts = re.split(r"(\d+)", entry.short)
     return _rank(entry.paper), [int(part) if part.isdigit() else part for part in parts]

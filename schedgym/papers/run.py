@@ -1,4 +1,4 @@
-"""Runs: how claims and figures are examined, and the policies that were run for them."""
+"""Runs: scale and seed for claims and figures, and the results of the policies that were run for them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ F8 = npt.NDArray[np.float64]
 T = TypeVar("T")
 Observer = Callable[[Any], Any]
 
-#: seconds for the claims of a paper, minutes for all figures; the paper's sizes; as small as it gets, to test
-#: the code
+#: small: seconds for the claims of a paper, minutes for all figures; paper: the sizes of the paper; tiny: the
+#: smallest sizes, to test the code
 SCALES = ("small", "paper", "tiny")
 
 
 @dataclasses.dataclass(frozen=True)
 class Played:
-    """Policies that were run.
+    """Results of policies that were run.
 
     Attributes:
-        frame: of :func:`~schedgym.evaluation.runner.sweep`.
-        observed: what the observer saw, for each setting, policy and episode.
+        frame: result of :func:`~schedgym.evaluation.runner.sweep`.
+        observed: results of the observer, for each setting, policy and episode.
     """
 
     frame: pd.DataFrame
@@ -45,15 +45,15 @@ class Played:
 
     @property
     def policies(self) -> list[str]:
-        """Labels, in order."""
+        """Labels of the policies, in order."""
         return list(dict.fromkeys(entry.policy for entry in self.observed))
 
     def values(self, policy: str, name: str | None = None, **setting: Any) -> list[Any]:
-        """What was observed of a policy in the settings that agree with ``setting``, by episode.
+        """Return a policy's observed values by episode, in the settings that agree with ``setting``.
 
         Args:
-            policy: its label.
-            name: of an entry of what the observer returned; None: all of it.
+            policy: label of the policy.
+            name: entry of the result of the observer; None: the whole result.
             setting: swept parameter = value.
         """
         return [
@@ -63,11 +63,11 @@ class Played:
         ]
 
     def metric(self, policy: str, name: str, **setting: Any) -> F8:
-        """A metric of a policy's episodes, in order, in the settings that agree with ``setting``.
+        """Return a metric of a policy by episode, in the settings that agree with ``setting``.
 
         Args:
-            policy: its label.
-            name: of the metric.
+            policy: label of the policy.
+            name: name of the metric.
             setting: swept parameter = value.
         """
         rows = self._rows[policy, name]
@@ -80,7 +80,7 @@ class Played:
         return dict(iter(self.frame.sort_values("episode", kind="stable").groupby(["policy", "metric"])))
 
     def where(self, **setting: Any) -> Played:
-        """The runs of some of the settings; their parameters are no longer swept."""
+        """Return the runs with the given parameter values; these parameters no longer count as swept."""
         keep = np.ones(len(self.frame), dtype=bool)
         for name, value in setting.items():
             keep &= np.array([plain(own) == value for own in self.frame[name]])
@@ -99,15 +99,15 @@ class Played:
 
 @dataclasses.dataclass
 class Run:
-    """How claims and figures are examined; what several of them share is run once.
+    """Scale, seed and processes of claims and figures; runs that several of them share are made once.
 
     Attributes:
         scale: one of ``SCALES``.
-        seed: of everything random.
-        n_jobs: processes; -1: one per core.
-        progress: whether a bar may show; None: if stderr is a terminal.
-        rng: random numbers of one claim alone: see :meth:`alone`.
-        shared: seconds of what was handed over from others.
+        seed: seed of all random numbers.
+        n_jobs: number of processes; -1: one per core.
+        progress: True to show a progress bar; None: only if stderr is a terminal.
+        rng: random numbers of one claim or figure; see :meth:`alone`.
+        shared: seconds that the reused runs of other claims and figures took.
 
     Raises:
         UnknownName: there is no such scale.
@@ -130,20 +130,20 @@ class Run:
 
     @property
     def small(self) -> bool:
-        """Whether the run must be short."""
+        """True if the run must be short."""
         return self.scale != "paper"
 
     def alone(self, stream: str) -> Run:
-        """The same run, which shares what it has done, with random numbers of the stream of this name."""
+        """Return a copy with the random numbers of the named stream; it shares the runs made so far."""
         rng = np.random.default_rng([self.seed, zlib.crc32(stream.encode())])
         return dataclasses.replace(self, rng=rng, shared=0.0)
 
     def size(self, small: T, paper: T, tiny: T) -> T:
-        """The value for this run's scale."""
+        """Return the value for the scale of this run."""
         return {"small": small, "paper": paper, "tiny": tiny}[self.scale]
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """What ``make`` returns; a second claim or figure that asks for the ``key`` is handed the same."""
+        """Return what ``make`` returns, calling it only the first time that this ``key`` is asked for."""
         if key not in self._done:
             began = time.perf_counter()
             made = make()
@@ -171,11 +171,11 @@ class Run:
         Args:
             id: environment id.
             policies: names, or label -> name.
-            episodes: of each setting; None: all windows of a trace.
-            grid: parameter -> values, all combinations of which are run.
-            parameters: of all settings.
+            episodes: episodes of each setting; None: all windows of a trace.
+            grid: parameter -> values; all combinations are run.
+            parameters: parameters of all settings.
             options: label -> options of the policy.
-            observe: called with the environment at the end of an episode; a function of a module.
+            observe: called with the environment at the end of an episode; must be a function of a module.
         """
         seen = None if observe is None else f"{observe.__module__}.{observe.__qualname__}"
         key = repr((id, policies, episodes, grid, parameters, options, seen, self.seed))

@@ -1,4 +1,4 @@
-"""Searches for counterexamples: the smallest instance with a flaw, and the finding that it makes."""
+"""Search for counterexamples: the smallest instance with a flaw, and the finding that follows from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Case = TypeVar("Case")
 
 
 class Searched(NamedTuple):
-    """What a search found: how many cases it saw, how many are flawed, the smallest of these."""
+    """Result of a search: the numbers of cases and of flawed cases, and the smallest flawed case."""
 
     checked: int
     flawed: int
@@ -27,13 +27,13 @@ def smallest_flaw(
     size: Callable[[Case], Any],
     show: Callable[[Case], Mapping[str, Any]],
 ) -> Searched:
-    """Look for a flaw in all cases.
+    """Look for a flaw in all cases, and keep the smallest case that has one.
 
     Args:
-        cases: what is searched.
-        flaw: the details of what is wrong with a case; None: nothing.
-        size: of a case; sizes can be ordered. Of equal ones the first is kept.
-        show: a case as a finding shows it; the details are added.
+        cases: the cases to be searched.
+        flaw: returns details of what is wrong with a case, or None if nothing is.
+        size: returns the size of a case, which can be ordered; of equal sizes the first case is kept.
+        show: returns a case as a finding shows it; the details are added to it.
     """
     checked = flawed = 0
     best: tuple[Any, dict[str, Any]] | None = None
@@ -57,14 +57,14 @@ def found_against(
     *,
     figures: Mapping[str, Any] | None = None,
 ) -> Finding:
-    """The finding of a search: ``verdict`` with the smallest counterexample, or that the claim holds.
+    """Return the finding of a search: ``verdict`` with the smallest counterexample, or "holds".
 
     Args:
-        verdict: if there is a flaw.
-        searched: of :func:`smallest_flaw`.
-        text: what is wrong, and what holds instead.
-        what: was searched.
-        figures: further ones, beside "checked" and "flawed".
+        verdict: the verdict if there is a flaw.
+        searched: result of :func:`smallest_flaw`.
+        text: says what is wrong, and what holds instead.
+        what: names the cases that were searched.
+        figures: further counts, in addition to "checked" and "flawed".
     """
     figures = {"checked": searched.checked, "flawed": searched.flawed, **(figures or {})}
     if searched.found is None:

@@ -12,10 +12,10 @@ Properties of fair shares as the thesis defines them, with A_i the aggregate of 
 * Sharing incentive (4.4.4): a_ij >= min(d_ij, u_j / n). With groups (5.24): A_i >= X_i, the most that job i
   can use of u_j / n slots at each site.
 
-A policy fixes the aggregates only. "holds" means: in no matrix with these aggregates; for AMF and GAMF even
-if a slot counts as useful whenever any task of the job could run there, not only tasks of the group it was
-given for. A counterexample has the flaw in every such matrix. It is the smallest by jobs, sites, groups,
-slots in all, tasks in all, of those enumerated (``share_search``).
+A policy fixes only the aggregates; several matrices of allocations can have them. A property "holds" if none
+of these matrices violates it; for AMF and GAMF even if a slot counts as useful whenever any task of the job
+could run there, not only tasks of the group it was given for. In a counterexample all of them violate it. It
+is the smallest by jobs, sites, groups, total slots and total tasks, of those enumerated (``share_search``).
 """
 
 from schedgym.papers.paper import import_in_order

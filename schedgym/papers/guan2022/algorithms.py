@@ -1,4 +1,4 @@
-"""The algorithms of chapters 4 and 5, as printed and as meant, against exact shares and linear programs."""
+"""The algorithms of chapters 4 and 5, as printed and as meant, compared with exact shares."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["check_completion", "check_printed", "confirm_printed_check", "count_
 
 
 def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int, int, int]:
-    """Algorithms 5 and 7 on random instances: how many are right, wrong, and never end."""
+    """Run Algorithms 5 and 7 on random instances; count right results, wrong ones, and runs without end."""
     right = wrong = endless = 0
     rng = np.random.default_rng(run.rng.integers(2**32))
     for demand, slots, groups in draw_instances(rng, policy in SINGLE, count, 1):
@@ -56,16 +56,16 @@ def run_programs(run: Run, policy: str, count: int, literal: bool) -> tuple[int,
 
 
 def count_programs(run: Run) -> int:
-    """How many instances the linear programs are solved for."""
+    """Return the number of instances for which the linear programs are solved."""
     return 60 if run.small else 1000
 
 
 def _printed_check(policy: str) -> Flaw:
-    """A job that can get more than T_max is stopped at it by "= T_max" for the others, in the first round.
+    """Find jobs that the printed check stops at T_max in the first round though they can get more.
 
-    Some solution of the linear program with the largest T gives job l exactly T_max, and everything is
-    given out, so nobody can simply have more; but the check fails, since the floor of another job is above
-    T_max.
+    Some solution of the linear program with the largest T gives job l exactly T_max and leaves no slot free,
+    so no job can simply get more. The printed check, which sets the other jobs "= T_max", then fails, since
+    the floor of another job is above T_max.
     """
 
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
@@ -95,7 +95,7 @@ def _printed_check(policy: str) -> Flaw:
 
 
 def _with_solution(found: Search) -> Search:
-    """Add the aggregates of a solution with the largest T that stops the job."""
+    """Add to a search result the aggregates of a solution with the largest T that stops the job."""
     instance = dict(found.found or {})
     demand, slots, groups, policy = read_instance(instance)
     proof = prove(demand, slots, groups, policy)
@@ -108,7 +108,7 @@ def _with_solution(found: Search) -> Search:
 
 
 def confirm_printed_check(instance: Shown) -> bool:
-    """Whether the solution stated is one of the linear program, and stops a job that can get more."""
+    """Return True if the stated solution solves the linear program and stops a job that can get more."""
     demand, slots, groups, policy = read_instance(instance)
     proof = prove(demand, slots, groups, policy)
     level, job = min(proof.aggregates), instance["job"]
@@ -132,7 +132,7 @@ def confirm_printed_check(instance: Shown) -> bool:
 
 
 def check_printed(run: Run, policy: str) -> Finding:
-    """Algorithm 5 or 7 as printed: a solution at which its check is wrong, and how often that happens."""
+    """Check Algorithm 5 or 7 as printed: find a solution at which its test fails, and how often it does."""
     found = search(policy, _printed_check(policy), steps_of(policy, run.small))
     right, wrong, endless = run_programs(run, policy, count_programs(run), literal=True)
     meant = run_programs(run, policy, count_programs(run), literal=False)
@@ -156,7 +156,7 @@ def check_printed(run: Run, policy: str) -> Finding:
 
 
 def check_completion(run: Run, policies: Sequence[str], count: int) -> Finding:
-    """Algorithms 6 and 8 against the basic allocation and the linear program."""
+    """Compare Algorithms 6 and 8 with the basic allocation and the linear program."""
     checked = 0
     moved = lost = short = 0.0
     raised = 0

@@ -24,7 +24,7 @@ def _all_groups(sites: int) -> Groups:
 
 
 def _completions(orders: Sequence[Sequence[int]], slots: Sequence[int]) -> list[int]:
-    """When unit tasks end: jobs in order, each with its tasks per site."""
+    """Return the completion times of jobs with unit tasks, given in order with their tasks per site."""
     load = [0] * len(slots)
     result = []
     for counts in orders:
@@ -34,7 +34,7 @@ def _completions(orders: Sequence[Sequence[int]], slots: Sequence[int]) -> list[
 
 
 def _per_site(tasks: Sequence[int], groups: Groups, slots: Sequence[int], load: Sequence[int]) -> list[int]:
-    """The balanced placement of a job, as tasks per site."""
+    """Return the balanced placement of a job, as tasks per site."""
     placement = balance(tasks, pad(groups), slots, load)[1]
     counts = [0] * len(slots)
     for k, group in enumerate(groups):
@@ -44,7 +44,7 @@ def _per_site(tasks: Sequence[int], groups: Groups, slots: Sequence[int], load: 
 
 
 def _figure_1_1(tasks: int, slots: Sequence[int]) -> list[int]:
-    """Three equal jobs in order, their tasks balanced over all sites on top of those before."""
+    """Place three equal jobs in order; each balances the load of all sites, earlier jobs included."""
     everywhere = (tuple(range(len(slots))),)
     load = [0] * len(slots)
     orders = []
@@ -84,7 +84,7 @@ def _check_figure(run: Run) -> Finding:
 
 
 class _Queues:
-    """Unit tasks on sites, one instant after another: waiting tasks per job, group and site."""
+    """Simulation of unit tasks on sites, instant by instant: waiting tasks by job, group and site."""
 
     def __init__(self, groups: Groups, slots: Sequence[int]) -> None:
         self.groups, self.slots = groups, list(slots)
@@ -114,7 +114,7 @@ class _Queues:
         return counts
 
     def swag(self, moving: Iterable[int] = ()) -> list[int]:
-        """SWAG's order; jobs in ``moving`` are placed anew at every position. Returns the completions."""
+        """Order the jobs by SWAG, placing jobs in ``moving`` anew each time; return the completions."""
         free = {i: self.tasks(i) for i in moving}
         left, order = sorted(self.waiting), list[int]()
         while left:
@@ -134,15 +134,15 @@ class _Queues:
         return _completions([self.load([i]) for i in order], self.slots)
 
     def step(self) -> list[int]:
-        """One instant: every slot of a site runs a task of the first job that waits there. Who ended."""
+        """Let every slot of a site run a task of the first job that waits there; return the jobs that end."""
         for j, u in enumerate(self.slots):
-            room = u
+            free = u
             for i in self.order:
                 for key in sorted(self.waiting[i]):
-                    if key[1] == j and room:
-                        taken = min(room, self.waiting[i][key])
+                    if key[1] == j and free:
+                        taken = min(free, self.waiting[i][key])
                         self.waiting[i][key] -= taken
-                        room -= taken
+                        free -= taken
         ended = [i for i in self.order if not any(self.waiting[i].values())]
         for i in ended:
             self.order.remove(i)
@@ -153,7 +153,7 @@ class _Queues:
 def _assign(
     jobs: Sequence[tuple[int, Sequence[int]]], groups: Groups, slots: Sequence[int], policy: str
 ) -> list[int]:
-    """Responses of jobs (arrival, tasks per group) with unit tasks under a policy of chapter 3."""
+    """Return the responses of jobs (arrival, tasks per group) with unit tasks under a policy of chapter 3."""
     queues = _Queues(groups, slots)
     response = [0] * len(jobs)
     clock = done = 0
@@ -202,7 +202,7 @@ def _check_table_3_1(run: Run) -> Finding:
 
 
 def _placements(tasks: Sequence[int], groups: Groups, sites: int) -> set[tuple[int, ...]]:
-    """All ways to place a job, as tasks per site."""
+    """Return all placements of a job, as tasks per site."""
     found = {(0,) * sites}
     for count, group in zip(tasks, groups, strict=True):
         splits = [
@@ -214,7 +214,7 @@ def _placements(tasks: Sequence[int], groups: Groups, sites: int) -> set[tuple[i
 
 
 def _least_level(tasks: Sequence[int], groups: Groups, slots: Sequence[int], load: Sequence[int]) -> Fraction:
-    """Brute force: the least possible largest number of tasks per slot of a site that the job uses."""
+    """Return, by brute force, the least maximum of tasks per slot over the sites that the job uses."""
     return min(
         max(Fraction(r + q, u) for q, r, u in zip(counts, load, slots, strict=True) if q)
         for counts in _placements(tasks, groups, len(slots))
@@ -222,7 +222,7 @@ def _least_level(tasks: Sequence[int], groups: Groups, slots: Sequence[int], loa
 
 
 def _levels(case: Shown) -> tuple[Fraction, Fraction, Fraction]:
-    """C, the largest number of tasks per slot that the flow gives, and the least possible."""
+    """Return C, the largest number of tasks per slot that the flow gives, and the least possible one."""
     slots, load, tasks = case["slots"], case["load"], case["tasks"]
     groups = tuple(map(tuple, case["groups"]))
     level = balance(tasks, pad(groups), slots, load)[0]
@@ -232,7 +232,7 @@ def _levels(case: Shown) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def _small_jobs(slots: int, most: int, load: int) -> Iterator[dict[str, Any]]:
-    """All jobs on up to two sites: up to so many slots in all, tasks in all, tasks already at a site."""
+    """Yield all jobs on up to two sites, up to given totals of slots and tasks and a load per site."""
     for sites in (1, 2):
         for total, kinds in itertools.product(range(sites, slots + 1), range(1, 2**sites)):
             for groups, amounts in settings(sites, kinds, total):
@@ -347,7 +347,7 @@ def _check_completion_estimate(run: Run) -> Finding:
 
 
 def _greedy_levels(loads: Sequence[int], tasks: int, strict: bool) -> list[tuple[int, int]]:
-    """The (h, p) of section 3.2.4 for loads in ascending order: all that its conditions allow."""
+    """Return all pairs (h, p) that the conditions of section 3.2.4 allow, for loads in ascending order."""
     found = []
     for h in range(1, len(loads) + 1):
         after = loads[h] if h < len(loads) else 10**6
@@ -406,9 +406,10 @@ def _check_greedy_level(run: Run) -> Finding:
 
 
 def _optimum(rows: Sequence[Sequence[int]], groups: Groups, slots: Sequence[int]) -> int:
-    """Brute force: the least sum of completions of jobs with unit tasks, over all placements and orders.
+    """Return, by brute force, the least sum of completions of jobs with unit tasks.
 
-    One order for all sites is no loss: the job that ends last may as well be last at every site.
+    All placements and orders are tried. One order for all sites suffices: the job that ends last may as well
+    be last at every site.
     """
     sites = len(slots)
     placements = [_placements(row, groups, sites) for row in rows]
@@ -430,7 +431,7 @@ def _optimum(rows: Sequence[Sequence[int]], groups: Groups, slots: Sequence[int]
 
 
 def _arrivals(history: Sequence[Sequence[Any]], groups: Groups, slots: Sequence[int]) -> tuple[int, int]:
-    """SCTA at the last of some arrivals: its sum of completions from then on, and the optimum."""
+    """Return the sum of completions of SCTA from the last of some arrivals on, and the optimum."""
     queues = _Queues(groups, slots)
     clock, total = 0, 0
     for i, (arrival, tasks) in enumerate(history):
@@ -493,10 +494,10 @@ def _check_m_approximation(run: Run) -> Finding:
 
 
 def _beyond_m() -> dict[str, Any] | None:
-    """SCTA above m times the optimum with several slots: the smallest of a family of arrivals.
+    """Find the smallest of a family of arrivals with which SCTA exceeds m optima with several slots.
 
-    A job fills two sites for C instants exactly (so its flow is the only one), one with c tasks of the first
-    site overtakes it there, and when the second site is done a task arrives that is for the first site only.
+    One job fills two sites for exactly C instants, so its flow is unique. A job with c tasks at the first
+    site overtakes it there. When the second site is done, a task arrives that can run at the first site only.
     """
     groups = ((0,), (0, 1))
     for fast in range(2, 7):
@@ -516,7 +517,7 @@ def _beyond_m() -> dict[str, Any] | None:
 
 
 def _worst_ata(run: Run) -> Fraction:
-    """ATA with up to four slots a site, two or three sites, at random: the largest ratio to m optima."""
+    """Return the largest ratio of ATA to m times the optimum: random, 2 or 3 sites, up to 4 slots a site."""
     worst = Fraction(0)
     for _ in range(60 if run.small else 1500):
         sites = int(run.rng.integers(2, 4))
@@ -537,7 +538,7 @@ Placed = list[dict[tuple[int, int], int]]
 
 
 def _outstanding(run: Run) -> Iterator[tuple[list[list[int]], Groups, int, list[Placed]]]:
-    """Outstanding jobs and a new one (the last), and placements of the former: enumerated, then random."""
+    """Yield outstanding jobs, then a new one, and placements of the former: enumerated, then random."""
     groups: Groups
     for sites, jobs, top in (
         ((1, 3, 3), (2, 2, 3), (2, 3, 2)) if run.small else ((1, 4, 4), (2, 2, 5), (2, 3, 3))
@@ -561,7 +562,7 @@ def _outstanding(run: Run) -> Iterator[tuple[list[list[int]], Groups, int, list[
 
 
 def _splits(row: Sequence[int], groups: Groups) -> Iterator[dict[tuple[int, int], int]]:
-    """All placements of a job, by (group, site)."""
+    """Yield all placements of a job, by (group, site)."""
     options = [itertools.combinations_with_replacement(g, n) for n, g in zip(row, groups, strict=True)]
     for chosen in itertools.product(*options):
         yield {(k, j): part.count(j) for k, part in enumerate(chosen) for j in groups[k] if j in part}

@@ -3,7 +3,7 @@
 Chapter 3 assigns tasks to sites, chapters 4 and 5 share the sites' slots. Both run two traces: an hour of
 Google's, which the thesis does not publish (a synthetic workload with its numbers stands in for it), and
 Facebook's of 2010, which ``schedgym trace fetch facebook-2010`` fetches. Policies of chapter 4 leave tasks
-at their associated sites; so both chapters share one run, in which each task has two sites.
+at their associated sites; so both chapters share runs in which each task has two sites.
 """
 
 from __future__ import annotations
@@ -95,13 +95,13 @@ LEVELS = np.arange(1, 100)  # percentiles of responses that are compared
 RESPONSES = np.geomspace(0.1, 1e6, 211)  # places of the distributions of responses, in mean durations
 SPREADS = np.linspace(0.0, 100.0, 201)  # of those of deviations [slots]
 
-# what the rules behind the verdicts make of the thesis's words
+# how the rules behind the verdicts quantify the thesis's words
 LEVEL = 0.02  # "the same": means differ by 2% at most
 CLOSE = 0.05  # "little difference": distributions lie 5 points apart at most, "a little worse": by 5% at most
 MUCH = 0.10  # "much more balanced": by 10% at least
 ALMOST_ALL = 0.9  # of the percentiles
 
-TRACE_DAYS = 29  # the 2011 Google trace covers, so that no task in it can be seen to last longer
+TRACE_DAYS = 29  # length of the 2011 Google trace, and so of its longest observable task
 DAY = 86400.0  # s
 GOOGLE_MEAN = 1374.7  # s, of the durations
 GOOGLE_JOBS, GOOGLE_TASKS = 2944, 48504
@@ -131,7 +131,7 @@ SHARED_BOUND = "the lower bound is that of tasks with two available sites, as in
 
 
 class Jobs(NamedTuple):
-    """What a trace's figures run, one line on sizes, and what deviates from the thesis."""
+    """Settings of the figures of one trace, a line on sizes, and the deviations from the thesis."""
 
     name: str
     parameters: dict[str, Any]
@@ -143,7 +143,7 @@ class Jobs(NamedTuple):
 
 
 def _mean_before_cap(mean: float, cap: float) -> float:
-    """The mean of the Pareto durations [s] that have the given mean [s] once they are cut at ``cap`` [s]."""
+    """Return the mean [s] of Pareto durations that have mean ``mean`` [s] when cut at ``cap`` [s]."""
 
     def surplus(uncut: float) -> float:
         least = PARETO_LEAST * uncut
@@ -177,10 +177,10 @@ def _google(run: Run) -> Jobs:
 
 
 def _facebook_trace() -> str:
-    """Path of the trace.
+    """Return the path of the trace.
 
     Raises:
-        FileNotFoundError: it is not there and cannot be fetched; says how to get it.
+        FileNotFoundError: the trace is missing and cannot be fetched; the message says how to get it.
     """
     try:
         return str(fetch("facebook-2010"))
@@ -215,7 +215,7 @@ Trace = Callable[[Run], Jobs]
 
 
 def _shares(values: F8, weights: F8, places: F8) -> F8:
-    """The share of the weight at values up to each place."""
+    """Return the share of the weight that belongs to values up to each place."""
     order = np.argsort(values, kind="stable")
     summed = np.concatenate([[0.0], np.cumsum(weights[order])])
     at = np.searchsorted(values[order], places, side="right")
@@ -224,7 +224,7 @@ def _shares(values: F8, weights: F8, places: F8) -> F8:
 
 
 def response_curve(env: SchedulingEnv) -> dict[str, F8]:
-    """The distribution of an episode's response times.
+    """Return the distribution of an episode's response times.
 
     Returns:
         shares: of the jobs with a response up to RESPONSES times the mean duration [len(RESPONSES)];
@@ -240,7 +240,7 @@ def response_curve(env: SchedulingEnv) -> dict[str, F8]:
 
 
 def deviations(record: Any) -> tuple[F8, F8]:
-    """The standard deviation of the active jobs' occupied slots over time, up to the last arrival.
+    """Return the standard deviation over active jobs of their occupied slots, until the last arrival.
 
     Args:
         record: of a complete episode.
@@ -275,12 +275,12 @@ def deviations(record: Any) -> tuple[F8, F8]:
 
 
 def deviation_curve(env: SchedulingEnv) -> F8:
-    """The share of the time up to the last arrival with a deviation up to each of SPREADS [len(SPREADS)]."""
+    """Return the share of time until the last arrival with a deviation up to each entry of SPREADS."""
     return _shares(*deviations(env.record()), SPREADS)
 
 
 def worked_example(env: SchedulingEnv) -> dict[str, Any]:
-    """Completion times [s] by job, and tasks that had not started before 2 s by site."""
+    """Return completion times [s] by job, and by site the number of tasks that had not started before 2 s."""
     record = env.record()
     waiting = np.bincount(record.server[record.start >= 2.0], minlength=len(record.workload.cluster["slots"]))
     return {"completions": fates(record)["completion"], "outstanding": waiting.tolist()}
@@ -290,7 +290,7 @@ def worked_example(env: SchedulingEnv) -> dict[str, Any]:
 
 
 def _assigned(run: Run, jobs: Jobs) -> Played:
-    """Chapter 3 by utilisation and skew."""
+    """Run the algorithms of chapter 3 at all utilisations and skews."""
     grid = {"utilization": jobs.utilizations, "zipf": jobs.skews}
     return run.play(
         ASSIGN, ASSIGNERS, jobs.episodes, grid, parameters=jobs.parameters, observe=response_curve
@@ -298,14 +298,14 @@ def _assigned(run: Run, jobs: Jobs) -> Played:
 
 
 def _shared(run: Run, jobs: Jobs) -> Played:
-    """Chapters 4 and 5 by utilisation and skew."""
+    """Run the policies of chapters 4 and 5 at all utilisations and skews."""
     grid = {"utilization": jobs.utilizations, "zipf": jobs.skews}
     parameters = {**jobs.parameters, "objective": "response"}
     return run.play(FAIR, SHARERS, jobs.episodes, grid, parameters=parameters, observe=deviation_curve)
 
 
 def _only(played: Played, policies: Iterable[str]) -> Played:
-    """The runs of some of the policies."""
+    """Return the runs of some of the policies."""
     labels = list(policies)
     frame = played.frame[played.frame["policy"].isin(labels)]
     return Played(frame, [entry for entry in played.observed if entry.policy in labels])
@@ -315,7 +315,7 @@ def _only(played: Played, policies: Iterable[str]) -> Played:
 
 
 def _settings(played: Played, without: str = "") -> list[dict[str, Any]]:
-    """The settings in ascending order, but for one swept parameter."""
+    """Return the settings in ascending order, without one swept parameter."""
     found: list[dict[str, Any]] = []
     for setting, _ in split_settings(played.frame):
         setting.pop(without, None)
@@ -325,24 +325,24 @@ def _settings(played: Played, without: str = "") -> list[dict[str, Any]]:
 
 
 def _swept(played: Played) -> list[list[Any]]:
-    """The values of each swept parameter, in ascending order."""
+    """Return the values of each swept parameter in ascending order."""
     settings = _settings(played)
     return [sorted({setting[name] for setting in settings}) for name in played.frame.attrs["swept"]]
 
 
 def _response(played: Played, policy: str, *values: Any) -> F8:
-    """The response of each episode at values of the swept parameters [s]."""
+    """Return the response [s] of each episode at given values of the swept parameters."""
     setting = dict(zip(played.frame.attrs["swept"], values, strict=True))
     return played.metric(policy, RESPONSE, **setting)
 
 
 def _first(played: Played, value: Any) -> str:
-    """Where the first swept parameter has a value."""
+    """Describe the place at which the first swept parameter has a value."""
     return where({played.frame.attrs["swept"][0]: value})
 
 
 def _compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Comparison]:
-    """The responses of the first of each pair against those of the second, in all settings."""
+    """Compare the responses of the first of each pair with those of the second in all settings."""
     return [
         compare(
             f"{own} against {other}",
@@ -356,13 +356,13 @@ def _compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Comparis
 
 
 def _same(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Reading:
-    """Whether responses are level, in all settings."""
+    """Judge that mean responses are about equal in all settings."""
     here = f"(here: the means differ by {100 * LEVEL:.0f}% at most)"
     return reading(f"{claim} {here}", _compared(played, pairs), level(LEVEL))
 
 
 def _trend(claim: str, played: Played, policies: Iterable[str], falls: bool = False) -> Reading:
-    """Whether the response grows (or falls) with the last swept parameter, at every value of the first."""
+    """Judge that the response grows (or falls) with the last swept parameter at every value of the first."""
     levels, places = _swept(played)
     cases = []
     for policy in policies:
@@ -373,7 +373,7 @@ def _trend(claim: str, played: Played, policies: Iterable[str], falls: bool = Fa
 
 
 def _gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Reading:
-    """Whether a policy's gain over another grows with the last swept parameter, at all of the first."""
+    """Judge that one policy's gain over another grows with the last swept parameter, at all of the first."""
     levels, places = _swept(played)
     cases = []
     for policy, rival in pairs:
@@ -387,7 +387,7 @@ def _gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) ->
 def _better(
     claim: str, played: Played, pairs: Iterable[tuple[str, str]], metric: str = RESPONSE, by: float = 0.0
 ) -> Reading:
-    """Whether the first of each pair is better than the second in all settings."""
+    """Judge that the first policy of each pair is better than the second in all settings."""
     rivals: dict[str, list[str]] = {}
     for policy, rival in pairs:
         rivals.setdefault(policy, []).append(rival)
@@ -456,7 +456,7 @@ def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[f
 
 
 def _means(played: Played) -> list[Series]:
-    """Mean responses over the only swept parameter; intervals without what is common to an episode."""
+    """Mean responses over the only swept parameter; intervals leave out what an episode's policies share."""
     (places,) = _swept(played)
     values = {p: np.array([_response(played, p, place) for place in places]) for p in played.policies}
     common = np.mean(list(values.values()), axis=(0, 1))
@@ -517,7 +517,7 @@ def _little_worse(played: Played) -> Reading:
 
 
 def _sometimes_worse(played: Played) -> Reading:
-    """BTAwJ against SWAG: where it is worse, and where it is better."""
+    """Judge BTAwJ against SWAG: in which settings it is worse, and in which better."""
     found = _compared(played, [("BTAwJ", "SWAG")])
     worse, better = sum(case.above for case in found), sum(case.below for case in found)
     values = [case.value for case in found]
@@ -530,7 +530,7 @@ def _sometimes_worse(played: Played) -> Reading:
 
 
 def _consistent(played: Played) -> Reading:
-    """Whether each comparison comes out the same way, means over the skews, at every utilisation."""
+    """Judge that each comparison, averaged over the skews, has the same sign at every utilisation."""
     levels, skews = _swept(played)
     pairs = [("ATA", "SCTA"), ("ATA", "ATA-Greedy"), ("SCTA", "BTAaJ"), ("SCTA", "BTAwJ"), ("BTAaJ", "SWAG")]
     texts, same = [], []
@@ -574,7 +574,7 @@ def _response_distribution(run: Run, trace: Trace) -> Outcome:
 
 
 def _visible(curves: Sequence[F8]) -> slice:
-    """The places at which curves of shares are neither all 0 nor all 1, and one more at each end."""
+    """Return the places at which curves of shares are neither all 0 nor all 1, and one more at each end."""
     table = np.array(curves)
     inside = np.flatnonzero((table.max(axis=0) > 0.002) & (table.min(axis=0) < 0.998))
     if not len(inside):
@@ -583,7 +583,7 @@ def _visible(curves: Sequence[F8]) -> slice:
 
 
 def _percentiles(played: Played, policy: str, rivals: Sequence[str]) -> Reading:
-    """Whether a policy has the lower response at almost all percentiles."""
+    """Judge that a policy has the lower response at almost all percentiles."""
     texts, verdicts = [], []
     for rival in rivals:
         lower = higher = count = 0
@@ -637,7 +637,7 @@ def _by_sites(run: Run, trace: Trace) -> Outcome:
 
 
 def _same_ranking(played: Played, policies: Sequence[str]) -> Reading:
-    """Whether every two algorithms compare alike for all numbers of sites from 2."""
+    """Judge that no two algorithms change their order between 2 sites and the largest number of sites."""
     levels, numbers = _swept(played)
     pairs = [(a, b) for i, a in enumerate(policies) for b in policies[i + 1 :]]
     changed = []
@@ -725,7 +725,7 @@ def _curve(title: str, x: str, y: str, series: Series) -> Panel:
 def _around(
     claim: str, episodes: Sequence[F8], statistic: Callable[[F8], Any], printed: float, unit: str
 ) -> Reading:
-    """Whether the interval of the draws' mean holds a printed number."""
+    """Judge that the 95% interval of the mean over the draws contains a printed number."""
     values = np.array([float(statistic(own)) for own in episodes])
     low, high = bootstrap_interval(values)
     verdict = judge(low <= printed <= high)
@@ -733,7 +733,7 @@ def _around(
 
 
 def _heavy(durations: Sequence[F8]) -> Reading:
-    """Whether the longest hundredth of the tasks has more of the work than if durations were exponential."""
+    """Judge that the longest 1% of the tasks have more of the work than with exponential durations."""
     parts = np.array([np.sort(own)[-max(len(own) // 100, 1) :].sum() / own.sum() for own in durations])
     low, high = bootstrap_interval(parts)
     light = 0.01 * (1.0 + math.log(100.0))
@@ -746,7 +746,7 @@ def _heavy(durations: Sequence[F8]) -> Reading:
 
 
 def _deviation_panel(title: str, curves: Mapping[str, Sequence[F8]]) -> Panel:
-    """Distributions of the deviation over time; label -> the shares that each episode has at SPREADS."""
+    """Draw distributions of the deviation over time, from the shares of each episode at SPREADS, by label."""
     seen = _visible([np.mean(own, axis=0) for own in curves.values()])
     series = [band(label, SPREADS[seen], [own[seen] for own in shares]) for label, shares in curves.items()]
     x = "standard deviation of the jobs' allocations [slots]"
@@ -754,7 +754,7 @@ def _deviation_panel(title: str, curves: Mapping[str, Sequence[F8]]) -> Panel:
 
 
 def _distance(name: str, one: Sequence[F8], other: Sequence[F8], place: str = "") -> Comparison:
-    """The largest distance of two distributions, as a share of the time, of each episode."""
+    """Compare two distributions by their largest distance, a share of the time, in each episode."""
     return average(name, [float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True)], place=place)
 
 
@@ -764,7 +764,7 @@ CLOSE_CURVES = f"(here: the distributions lie {100 * CLOSE:.0f} points apart at 
 def _aggressive(
     run: Run, jobs: Jobs, policies: Mapping[str, str], grid: Mapping[str, Sequence[Any]]
 ) -> Played:
-    """With and without shares that are decided anew at every end of a task, the last swept parameter."""
+    """Run policies that decide shares anew at every end of a task, or not; this is swept last."""
     return run.play(
         FAIR,
         policies,
@@ -776,7 +776,7 @@ def _aggressive(
 
 
 def _little_difference(claim: str, played: Played) -> Reading:
-    """Whether deciding at every end of a task leaves the distributions of the deviation as they are."""
+    """Judge that deciding again whenever a task ends leaves the distributions of the deviation unchanged."""
     cases = []
     for policy in played.policies:
         for setting in _settings(played, "aggressive"):
@@ -818,7 +818,7 @@ def _recomputation(run: Run) -> Outcome:
 
 
 def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, list[Panel]]:
-    """Runs at a utilisation of 60%, and the distributions of the deviation, a panel for each skew."""
+    """Return the runs at a utilisation of 60%, and a panel with the deviations for each skew."""
     played = _only(_shared(run, jobs), policies).where(utilization=0.6)
     panels = [
         _deviation_panel(
@@ -830,7 +830,7 @@ def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, li
 
 
 def _close_together(claim: str, played: Played, pairs: Iterable[tuple[str, str]]) -> Reading:
-    """Whether the distributions of the deviation of two policies are close, in all settings."""
+    """Judge that two policies have close distributions of the deviation in all settings."""
     cases = []
     for one, other in pairs:
         for setting in _settings(played):
@@ -840,7 +840,7 @@ def _close_together(claim: str, played: Played, pairs: Iterable[tuple[str, str]]
 
 
 def _sharing_incentive(run: Run, jobs: Jobs, label: str) -> Reading:
-    """In how many decisions the aggregates of AMF or GAMF can be had together with the sharing incentive."""
+    """Judge in how many decisions the aggregates of AMF or GAMF are compatible with the sharing incentive."""
 
     def make() -> list[tuple[int, int]]:
         most = run.size(200, 2000, 20)
@@ -861,15 +861,15 @@ def _sharing_incentive(run: Run, jobs: Jobs, label: str) -> Reading:
 
 
 def _count_incentives(env: SchedulingEnv, policy: str, seed: int, most: int) -> tuple[int, int]:
-    """Decisions of an episode whose aggregates the sharing incentive leaves as they are, and those examined.
+    """Count the decisions of an episode whose aggregates allow the sharing incentive, and all those examined.
 
-    As aggregates are unique, that is whether any allocation with the policy's aggregates has the incentive.
+    As aggregates are unique, they allow it if and only if the floors of the incentive do not change them.
 
     Args:
         env: of :func:`~schedgym.evaluation.runner.make_env`.
         policy: "amf" (floors at every site) or "gamf" (floors of the aggregates).
         seed: of the episode.
-        most: how many decisions are examined at least, if there are so many, evenly spread.
+        most: at least so many decisions are examined, evenly spread, if the episode has so many.
     """
     acting = make_policy(f"geo/{policy}")
     seen: list[tuple[Any, ...]] = []
@@ -892,7 +892,7 @@ def _count_incentives(env: SchedulingEnv, policy: str, seed: int, most: int) -> 
 
 
 def _has_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> bool:
-    """Whether the max-min fair aggregates stay as they are with the floors of the sharing incentive."""
+    """Return True if the floors of the sharing incentive leave the max-min fair aggregates unchanged."""
     if policy == "gamf":
         floors = isolated_share(tasks, sites, slots)
         demand = tasks
@@ -1015,7 +1015,7 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
 
 
 def _two_groups(played: Played) -> Reading:
-    """Whether any curve of AMF is farther from any of GAMF than the curves of a group are from each other."""
+    """Judge that AMF and GAMF curves are farther apart than any two curves of the same group."""
     texts, verdicts = [], []
     for setting in _settings(played):
         curves = {label: played.values(label, **setting) for label in played.policies}

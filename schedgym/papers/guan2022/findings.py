@@ -27,24 +27,24 @@ LEVELS = 1e-6  # levels of up to six jobs are multiples of 1/360 slots
 
 
 def read_instance(instance: Shown) -> tuple[list[list[int]], list[int], list[list[int]], str]:
-    """Demand, slots, groups and policy of an instance that a finding shows."""
+    """Return demand, slots, groups and policy of an instance that a finding shows."""
     return instance["demand"], instance["slots"], instance["groups"], instance["policy"]
 
 
 def states(instance: Shown, name: str, values: Iterable[Fraction]) -> bool:
-    """Whether an instance says these values, if it says any."""
+    """Return True if an instance states these values under ``name``, or has no such entry."""
     return name not in instance or instance[name] == [str(x) for x in values]
 
 
 def found_flaw(found: Search, verdict: Verdict = REFUTED, more: str = "", **figures: Any) -> Finding:
-    """The finding of a search that has a counterexample."""
+    """Return the finding of a search that has found a counterexample."""
     text = f"the smallest in {found.looked()}" + (f"; {more}" if more else "")
     counted = {"enumerated": found.enumerated, "complete": found.complete()} | figures
     return Finding(verdict, text, counterexample=found.found, figures=counted)
 
 
 def found_nothing(found: Search, more: str = "", **figures: Any) -> Finding:
-    """The finding of a search that has none."""
+    """Return the finding of a search that has found no counterexample."""
     text = f"none against it: {found.looked()}" + (f"; {more}" if more else "")
     counted = {"enumerated": found.enumerated, "random": found.drawn, "complete": found.complete()}
     return Finding(HOLDS, text, figures=counted | figures)

@@ -95,12 +95,12 @@ def _confirm_lie(instance: Shown) -> bool:
 
 
 def register_properties(policy: str, sources: Sequence[str], refuted: Sequence[str] = ()) -> None:
-    """Register: a policy is Pareto efficient, envy-free and strategy-proof.
+    """Register the claims that a policy is Pareto efficient, envy-free and strategy-proof.
 
     Args:
-        policy: its name.
-        sources: of the three claims.
-        refuted: which of them are: "envy", "strategy".
+        policy: name of the policy.
+        sources: sources of the three claims.
+        refuted: those of the claims that are refuted: "envy", "strategy".
     """
     name = NAMES[policy]
 
@@ -156,7 +156,7 @@ def register_properties(policy: str, sources: Sequence[str], refuted: Sequence[s
 
 
 def register_fairness(policy: str, name: str, text: str, source: str) -> None:
-    """Register: the shares of a policy are max-min fair, and the shipped solver finds them."""
+    """Register the claim that a policy's shares are max-min fair, and that the shipped solver finds them."""
 
     @claim(PAPER, name, text=text, source=source, recorded=HOLDS, confirm=_confirm_unfair)
     def check(run: Run) -> Finding:
@@ -184,7 +184,7 @@ def _confirm_unfair(instance: Shown) -> bool:
 
 
 def _compare_solver(run: Run, policy: str, count: int) -> tuple[int, int, int]:
-    """The shipped solver on random instances: how many, with the right aggregates, with floors met."""
+    """Count random instances, and those where the shipped solver has right aggregates, and meets floors."""
     compared = right = kept = 0
     for demand, slots, groups in draw_instances(run.rng, policy in SINGLE, count // 20, 20):
         jobs = demand.shape[1]
@@ -203,7 +203,7 @@ def _compare_solver(run: Run, policy: str, count: int) -> tuple[int, int, int]:
 
 
 def floors_of(demand: Integers, slots: Integers, groups: Groups, policy: str) -> Floats | None:
-    """The floors of a policy as the solvers take them."""
+    """Return the floors of a policy in the form that the solvers expect."""
     if policy == "sig-gamf":
         return isolated_share(demand, pad(groups), slots)
     if policy == "sig-amf":
@@ -212,10 +212,12 @@ def floors_of(demand: Integers, slots: Integers, groups: Groups, policy: str) ->
 
 
 def _brute_force() -> tuple[int, int]:
-    """AMF of two jobs on two sites as the lexicographic maximum over all matrices in half slots.
+    """Compare AMF of two jobs on two sites with the lexicographic maximum over all matrices in half slots.
+
+    Half slots suffice, as all levels of two jobs are multiples of 1/2.
 
     Returns:
-        how many are equal, and how many were compared. All levels of two jobs are multiples of 1/2.
+        the number of instances with equal results, and the number compared.
     """
     equal = compared = 0
     for slots in ((1, 1), (1, 2), (2, 2), (1, 3)):
@@ -235,7 +237,7 @@ def _brute_force() -> tuple[int, int]:
 
 
 def confirm_below_floors(instance: Shown) -> bool:
-    """Whether a policy without floors gives other aggregates than the one with floors, or less than them."""
+    """Return True if AMF's aggregates differ from SIG-AMF's, or GAMF's fall below its floors, as stated."""
     demand, slots, groups, policy = read_instance(instance)
     own = prove(demand, slots, groups, policy).aggregates
     if policy == "amf":
@@ -250,7 +252,7 @@ def confirm_below_floors(instance: Shown) -> bool:
 
 
 def spread_of(aggregates: Integers) -> Integers:
-    """[B]: J^2 times the variance of the aggregates."""
+    """Return J^2 times the variance of the aggregates [B]."""
     jobs = aggregates.shape[1]
     return np.asarray(jobs * (aggregates**2).sum(axis=1) - aggregates.sum(axis=1) ** 2)
 
@@ -261,7 +263,7 @@ def _variance(values: Sequence[Fraction]) -> Fraction:
 
 
 def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
-    """Demand [..., M] if every task must run at the first site of its group."""
+    """Return the demand [..., M] if every task must run at the first site of its group."""
     result = np.zeros((*demand.shape[:-1], sites), dtype=np.int64)
     for k, group in enumerate(groups):
         result[..., group[0]] += demand[..., k]
@@ -269,7 +271,7 @@ def at_associated(demand: Integers, groups: Groups, sites: int) -> Integers:
 
 
 def confirm_balance(instance: Shown) -> bool:
-    """Whether the aggregates vary more than those of the policy compared."""
+    """Return True if the aggregates vary more than those of the policy they are compared with."""
     demand, slots, groups, policy = read_instance(instance)
     own = prove(demand, slots, groups, policy).aggregates
     tasks = at_associated(np.array(demand), tuple(map(tuple, groups)), len(slots)).tolist()

@@ -1,16 +1,16 @@
 """Max-min shares of many small instances at once, in whole numbers, and proofs of single ones in fractions.
 
 What the thesis says of its fair policies is checked here from the definitions, not through the solvers of
-``schedgym.baselines``: all amounts are multiples of 1 / :func:`unit` slots, which every level of up to six
-jobs is, so that nothing is rounded. Everything rests on one fact (maximum flow and minimum cut): jobs can
-have the aggregates A together if and only if, for every set T of sites, sum_i max(A_i - D_i(T), 0) <= u(T),
-where D_i(T) is what job i can run outside T and u(T) are the slots in T. All sets T are enumerated.
+``schedgym.baselines``. All amounts are multiples of 1 / :func:`unit` slots, as every level of up to six jobs
+is, so nothing is rounded. Everything rests on one fact (maximum flow and minimum cut): jobs can have the
+aggregates A together if and only if sum_i max(A_i - D_i(T), 0) <= u(T) for every set T of sites, where
+D_i(T) is what job i can run outside T and u(T) are the slots in T. All sets T are enumerated.
 
-Batches. B instances with the same J jobs, K groups and M sites; the 2^M sets of sites stand in one axis, S.
+Batches consist of B instances with the same J jobs, K groups and M sites; axis S is the 2^M sets of sites.
 Policies are "amf", "sig-amf" (groups of one site each), "gamf" and "sig-gamf".
 
-Matrices. Only aggregates are unique. What a property says of "the" allocation is decided for all matrices
-with these aggregates: :func:`most_useful` and :func:`least_useful` are the extremes over them.
+Only aggregates are unique, not the matrix of allocations. A property of "the" allocation is therefore
+checked for all matrices with these aggregates; :func:`most_useful` and :func:`least_useful` give extremes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ __all__ = [
     "Integers",
     "Proof",
     "capacities",
+    "capacity_left",
     "demand_rows",
     "fair_shares",
     "isolated",
@@ -46,7 +47,6 @@ __all__ = [
     "outside_sets",
     "pad",
     "prove",
-    "room_beside",
     "satisfies_definition",
     "settings",
     "single_sites",
@@ -64,30 +64,30 @@ FAR = 1 << 60
 
 
 def unit(jobs: int) -> int:
-    """Units in a slot: with J jobs all levels, also with floors, are multiples of 1 / (J lcm(1..J)) slots."""
+    """Return the units in a slot, J lcm(1..J): with J jobs all levels, also with floors, are whole units."""
     return jobs * math.lcm(*range(1, jobs + 1)) ** 2
 
 
 def single_sites(sites: int) -> Groups:
-    """One group per site."""
+    """Return one group for each site."""
     return tuple((j,) for j in range(sites))
 
 
 def pad(groups: Groups) -> list[list[int]]:
-    """Groups as the solvers take them: lists of one length, padded with -1."""
+    """Return groups in the form that the solvers expect: lists of equal length, padded with -1."""
     width = max(map(len, groups))
     return [list(group) + [-1] * (width - len(group)) for group in groups]
 
 
 def outside_sets(groups: Groups, sites: int) -> Integers:
-    """[K, S]: 1 where a group can run outside a set of sites, else 0."""
+    """Return an array [K, S] that is 1 where a group can run outside a set of sites, else 0."""
     sets = range(1 << sites)
     rows = [[int(any(not inside >> j & 1 for j in group)) for inside in sets] for group in groups]
     return np.array(rows, dtype=np.int64).reshape(len(groups), 1 << sites)
 
 
 def capacities(slots: Integers) -> Integers:
-    """Slots [B, M] -> slots in every set of sites [B, S]."""
+    """Return the slots in every set of sites [B, S], given the slots of each site [B, M]."""
     sites = slots.shape[1]
     inside = np.array([[s >> j & 1 for s in range(1 << sites)] for j in range(sites)], dtype=np.int64)
     return np.asarray(slots @ inside)
@@ -111,7 +111,7 @@ class FairShares(NamedTuple):
 
 
 def isolated(demand: Integers, slots: Integers, groups: Groups) -> Integers:
-    """X_i [B, J] in units: the most that job i can use alone of u_j / n slots at each site."""
+    """Return X_i [B, J] in units, the most that job i can use alone of u_j / n slots at each site."""
     jobs = demand.shape[1]
     one = unit(jobs)
     need = demand @ outside_sets(groups, slots.shape[1]) * one
@@ -120,7 +120,7 @@ def isolated(demand: Integers, slots: Integers, groups: Groups) -> Integers:
 
 
 def fair_shares(demand: Integers, slots: Integers, groups: Groups, policy: str) -> FairShares:
-    """Lexicographic max-min aggregates of a batch.
+    """Compute the lexicographic max-min aggregates of a batch.
 
     Args:
         demand: [B, J, K] tasks, J <= 6.
@@ -148,7 +148,7 @@ def fair_shares(demand: Integers, slots: Integers, groups: Groups, policy: str) 
 
 
 def _raise(need: Integers, capacity: Integers, base: Integers, least: Integers) -> Integers:
-    """Raise all jobs together from their floors; the jobs of a set stop when the set has all it can get."""
+    """Raise all jobs together from their floors; the jobs of a set stop when the set can get no more."""
     batch, jobs, _ = need.shape
     common = math.lcm(*range(1, jobs + 1))
     sets = [s for size in range(1, jobs + 1) for s in itertools.combinations(range(jobs), size)]
@@ -187,8 +187,8 @@ def _raise(need: Integers, capacity: Integers, base: Integers, least: Integers) 
     return result
 
 
-def room_beside(shares: FairShares, without: Sequence[int]) -> Integers:
-    """[B, S]: what every set of sites has left when all jobs except ``without`` have their aggregates."""
+def capacity_left(shares: FairShares, without: Sequence[int]) -> Integers:
+    """Return the capacity [B, S] that all jobs but ``without`` leave in every set of sites."""
     others = [i for i in range(shares.demand.shape[1]) if i not in without]
     own = shares.aggregate[:, others] - shares.held[:, others].sum(axis=2)
     return np.asarray(
@@ -197,9 +197,10 @@ def room_beside(shares: FairShares, without: Sequence[int]) -> Integers:
 
 
 def satisfies_definition(shares: FairShares) -> Flags:
-    """[B]: whether the aggregates are max-min fair by Definition 4.1, over the allocations with the floors.
+    """Return by instance [B] whether the aggregates are max-min fair among allocations with the floors.
 
-    They are feasible, and no job can have more while all jobs with no more than it keep what they have.
+    By Definition 4.1 they must be feasible, and no job may be able to have more while all jobs that have no
+    more than it keep their aggregates.
     """
     jobs = shares.demand.shape[1]
     own = shares.aggregate - shares.held.sum(axis=2)
@@ -210,48 +211,50 @@ def satisfies_definition(shares: FairShares) -> Flags:
         lower = np.where(keeps, shares.aggregate, shares.least)
         lower[:, i] = 0
         beside = shares._replace(aggregate=lower)
-        best = (room_beside(beside, (i,)) + shares.need[:, i]).min(axis=1) + shares.held[:, i].sum(axis=1)
+        best = (capacity_left(beside, (i,)) + shares.need[:, i]).min(axis=1) + shares.held[:, i].sum(axis=1)
         fair &= best == shares.aggregate[:, i]
     return fair
 
 
 def most_useful(shares: FairShares, job: int, tasks: Integers) -> Integers:
-    """[B]: the most that tasks [B, K] could use of a job's allocation, group by group, over all matrices.
+    """Return the most [B] that ``tasks`` [B, K] could use of a job's allocation by group, over all matrices.
 
-    sum_k min(a_k, tasks_k): the job is split into the part of its tasks that would be useful and the rest; a
-    flow with the most of the former can be completed without loss, the aggregates being Pareto efficient.
+    The tasks use sum_k min(a_k, tasks_k). The job is split into the part of its tasks that would be useful
+    and the rest; as the aggregates are Pareto efficient, a flow with the most of the useful part can be
+    completed without reducing that part.
     """
     one = unit(shares.demand.shape[1])
     held = shares.held[:, job]
     fixed = np.minimum(held, tasks * one)
     rest = np.minimum(shares.demand[:, job], tasks) * one - fixed
     return np.asarray(
-        (rest @ shares.outside + room_beside(shares, (job,))).min(axis=1) + fixed.sum(axis=1), dtype=np.int64
+        (rest @ shares.outside + capacity_left(shares, (job,))).min(axis=1) + fixed.sum(axis=1),
+        dtype=np.int64,
     )
 
 
 def least_useful(shares: FairShares, job: int, tasks: Integers) -> Integers:
-    """[B]: the least that tasks [B, K] could use of a job's allocation, group by group, over all matrices.
+    """Return the least [B] that ``tasks`` [B, K] could use of a job's allocation by group, over all matrices.
 
-    The minimum over matrices and over which groups count with their allocation, the others with the tasks.
-    Without floors per group (not for "sig-amf").
+    This is the minimum over the matrices and over the sets of groups that count with their allocation, while
+    the other groups count with the tasks. There must be no floors per group (so not for "sig-amf").
     """
     jobs, kinds = shares.demand.shape[1:]
     one = unit(jobs)
     useful = np.minimum(shares.demand[:, job], tasks) * one
-    room = room_beside(shares, (job,))
+    left = capacity_left(shares, (job,))
     least = useful.sum(axis=1)
     for chosen in itertools.product((0, 1), repeat=kinds):
         counted = np.array(chosen, dtype=np.int64)
         rest = 1 - counted
         # the allocation of the groups counted is what the others leave of the aggregate
-        others = (shares.demand[:, job] * rest * one @ shares.outside + room).min(axis=1)
+        others = (shares.demand[:, job] * rest * one @ shares.outside + left).min(axis=1)
         least = np.minimum(least, useful @ rest + shares.aggregate[:, job] - others)
     return least
 
 
 def water_shares(demand: Integers, slots: Integers) -> Integers:
-    """IMF: max-min fair shares of each site by itself, [B, J, M] in units, of demand [B, J, M]."""
+    """Return IMF shares [B, J, M] in units: max-min fair at each site alone, for demand [B, J, M]."""
     jobs = demand.shape[1]
     one = unit(jobs)
     result = np.zeros_like(demand)
@@ -267,13 +270,13 @@ def water_shares(demand: Integers, slots: Integers) -> Integers:
 
 
 def settings(sites: int, kinds: int, slots: int, single: bool = False) -> Iterator[tuple[Groups, list[int]]]:
-    """Every way to have so many groups on so many sites with so many slots in all, up to renaming sites.
+    """Yield all settings with given numbers of groups, sites and total slots, up to renaming sites.
 
     Args:
-        sites: M; every site is in a group.
-        kinds: K distinct groups.
-        slots: in all, at least 1 a site.
-        single: groups of one site only (then M = K).
+        sites: number M of sites; every site is in a group.
+        kinds: number K of distinct groups.
+        slots: total number of slots; every site has at least 1.
+        single: True for groups of one site only (then M = K).
 
     Yields:
         groups, and slots [M].
@@ -301,18 +304,18 @@ def settings(sites: int, kinds: int, slots: int, single: bool = False) -> Iterat
 
 
 def demand_rows(groups: Groups, slots: Sequence[int], beyond: int = 0) -> Integers:
-    """All demands [N, K] of a job with tasks: up to the slots of each group; more would change nothing."""
+    """Return all demands [N, K] of a job, not all 0, up to the slots of each group; more change nothing."""
     ranges = [range(sum(slots[j] for j in group) + beyond + 1) for group in groups]
     return np.array(list(itertools.product(*ranges))[1:], dtype=np.int64)
 
 
 def job_multisets(rows: int, jobs: int) -> Integers:
-    """[P, jobs]: indices of rows, all ways to choose with repetition, whatever the order."""
+    """Return indices of rows [P, jobs]: all choices with repetition, regardless of order."""
     return np.array(list(itertools.combinations_with_replacement(range(rows), jobs)), dtype=np.int64)
 
 
 def merged_sites(groups: Groups, sites: int) -> list[int]:
-    """[M]: for each site the least site that a chain of groups connects it to."""
+    """Return for each site [M] the site of least number that a chain of groups connects it to."""
     name = list(range(sites))
     for _ in range(sites):
         for group in groups:
@@ -326,7 +329,7 @@ def merged_sites(groups: Groups, sites: int) -> list[int]:
 
 
 class Proof(NamedTuple):
-    """The fair aggregates of one instance in fractions, proved by Definition 4.1, and what proved them."""
+    """Fair aggregates of one instance in fractions, and the quantities that prove them by Definition 4.1."""
 
     aggregates: list[Fraction]
     floors: list[Fraction]  # of the aggregates
@@ -338,7 +341,7 @@ class Proof(NamedTuple):
 def prove(
     demand: Sequence[Sequence[int]], slots: Sequence[int], groups: Sequence[Sequence[int]], policy: str
 ) -> Proof:
-    """The aggregates that the shipped solver finds, as fractions, proved to be max-min fair.
+    """Prove that the aggregates of the shipped solver, as fractions, are max-min fair.
 
     Args:
         demand: [J][K] tasks.
@@ -381,26 +384,26 @@ def prove(
     proof = Proof(aggregates, floors, held, need, inside)
     for i, own in enumerate(aggregates):
         kept = [x if x <= own else floor for x, floor in zip(aggregates, floors, strict=True)]
-        best = min(r + d for r, d in zip(_room(proof, kept, i), need[i], strict=True)) + sum(held[i])
+        best = min(r + d for r, d in zip(_capacity_left(proof, kept, i), need[i], strict=True)) + sum(held[i])
         if best != own or own < floors[i]:
             raise SchedgymError(f"{policy}: the aggregates {aggregates} are not max-min fair")
     return proof
 
 
-def _room(proof: Proof, aggregates: Sequence[Fraction], job: int) -> list[Fraction]:
-    """[S]: what every set of sites has left when all other jobs have these aggregates."""
-    room = list(proof.capacity)
+def _capacity_left(proof: Proof, aggregates: Sequence[Fraction], job: int) -> list[Fraction]:
+    """Return the capacity [S] that all other jobs, with these aggregates, leave in every set of sites."""
+    left = list(proof.capacity)
     for i, own in enumerate(aggregates):
         if i != job:
             rest = own - sum(proof.held[i])
-            room = [r - max(rest - d, Fraction(0)) for r, d in zip(room, proof.need[i], strict=True)]
-    return room
+            left = [r - max(rest - d, Fraction(0)) for r, d in zip(left, proof.need[i], strict=True)]
+    return left
 
 
 def most_beside(proof: Proof, aggregates: Sequence[Fraction], job: int) -> Fraction:
-    """The most that a job can have when all others have the given aggregates (feasible, floors included)."""
-    room = _room(proof, aggregates, job)
-    return min(r + d for r, d in zip(room, proof.need[job], strict=True)) + sum(proof.held[job])
+    """Return the most that a job can have beside given feasible aggregates of the others, floors included."""
+    left = _capacity_left(proof, aggregates, job)
+    return min(r + d for r, d in zip(left, proof.need[job], strict=True)) + sum(proof.held[job])
 
 
 def useful_range(
@@ -411,19 +414,19 @@ def useful_range(
     job: int,
     tasks: Sequence[int],
 ) -> tuple[Fraction, Fraction]:
-    """What some tasks [K] could use of a job's fair allocation: the least and the most over all matrices.
+    """Return the least and the most of a job's fair allocation that ``tasks`` [K] could use, of all matrices.
 
     The tasks are those of another job (envy) or the job's true ones, ``demand`` being reported (strategy).
-    For "sig-gamf" and "gamf", "amf".
+    ``policy`` is "sig-gamf", "gamf" or "amf".
     """
     proof = prove(demand, slots, groups, policy)
-    room = _room(proof, proof.aggregates, job)
+    left = _capacity_left(proof, proof.aggregates, job)
     sets = range(1 << len(slots))
     useful = [min(d, t) for d, t in zip(demand[job], tasks, strict=True)]
 
     def flow(row: Sequence[int]) -> Fraction:
         return min(
-            room[s]
+            left[s]
             + sum(d for d, group in zip(row, groups, strict=True) if any(not s >> j & 1 for j in group))
             for s in sets
         )

@@ -2,12 +2,12 @@
 
 Instances are enumerated by jobs, sites, groups, slots in all, and tasks in all, in this order. Within a step
 (jobs, sites, groups, slots) the enumeration is complete up to names, since tasks of a group beyond the slots
-of its sites change nothing: an instance found is the smallest of the steps gone through. Random instances of
-up to 5 jobs and 4 sites follow.
+of its sites change nothing. So an instance that is found is the smallest of all steps searched. Random
+instances of up to 5 jobs and 4 sites follow.
 
-A *flaw* is a function of a batch, demand [B, J, K], slots [B, M] and groups, that yields masks [B] with what
-to say of the instances in them (values, or functions of the index in the batch). Only instances count in
-which every job has tasks and every group is used.
+A *flaw* is a function of a batch (demand [B, J, K], slots [B, M] and groups). It yields masks [B] of the
+instances that have the flaw, each with entries that describe them (values, or functions of the index in the
+batch). Only instances in which every job has tasks and every group is used are counted.
 
 An instance is a dict of plain values: ``policy``, ``slots`` per site, ``groups`` (lists of sites, numbered
 from 0), ``demand`` (tasks of each job in each group), and more by name; exact fractions are texts ("5/2").
@@ -27,6 +27,7 @@ from schedgym.papers.guan2022.reference import (
     Groups,
     Integers,
     capacities,
+    capacity_left,
     demand_rows,
     fair_shares,
     isolated,
@@ -35,7 +36,6 @@ from schedgym.papers.guan2022.reference import (
     most_useful,
     outside_sets,
     prove,
-    room_beside,
     satisfies_definition,
     settings,
     single_sites,
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 SINGLE = ("imf", "amf", "sig-amf")  # policies for tasks with a single site
-GENEROUS = ("amf", "gamf")  # nothing is found even where a slot counts whatever task of the job could use it
+GENEROUS = ("amf", "gamf")  # no flaw is found even if a slot counts for any task of the job that could use it
 
 Flaw = Callable[[Integers, Integers, Groups], Iterator[tuple[Flags, Mapping[str, Any]]]]
 
@@ -99,7 +99,7 @@ ONE_SITE = {
 
 
 class Step(NamedTuple):
-    """Instances of one size: so many jobs, sites, groups and slots in all; groups of one site, or any."""
+    """Instances of one size: numbers of jobs, sites, groups and total slots; groups of one site, or any."""
 
     jobs: int
     sites: int
@@ -109,7 +109,7 @@ class Step(NamedTuple):
 
 
 def steps_of(policy: str, small: bool) -> list[Step]:
-    """The sizes that are enumerated for a policy, smallest first; the last ones with single sites only."""
+    """Return the sizes enumerated for a policy, smallest first; the last ones have groups of one site."""
     sizes = ONE_SITE if policy in SINGLE else GENERAL
     steps = []
     for (jobs, sites, kinds), tops in sizes.items():
@@ -122,7 +122,7 @@ def steps_of(policy: str, small: bool) -> list[Step]:
 
 
 def enumerate_instances(step: Step, beyond: int = 0) -> Iterator[tuple[Integers, Integers, Groups]]:
-    """All instances of a step, batch by batch: demand [B, J, K], slots [B, M], groups."""
+    """Yield all instances of a step in batches: demand [B, J, K], slots [B, M], groups."""
     for groups, slots in settings(step.sites, step.kinds, step.slots, step.single):
         rows = demand_rows(groups, slots, beyond)
         demand = rows[job_multisets(len(rows), step.jobs)]
@@ -132,7 +132,7 @@ def enumerate_instances(step: Step, beyond: int = 0) -> Iterator[tuple[Integers,
 def draw_instances(
     rng: np.random.Generator, single: bool, chunks: int, size: int
 ) -> Iterator[tuple[Integers, Integers, Groups]]:
-    """Random instances beyond the enumeration: 2 to 5 jobs, up to 4 sites of 1 to 9 slots, up to 5 groups."""
+    """Yield larger random instances: 2 to 5 jobs, up to 4 sites of 1 to 9 slots, up to 5 groups."""
     for _ in range(chunks):
         jobs, sites = int(rng.integers(2, 6)), int(rng.integers(1, 5))
         groups = single_sites(sites)
@@ -150,12 +150,12 @@ def _repeat(slots: Sequence[int], times: int) -> Integers:
 
 
 def _amount(small: bool) -> tuple[int, int]:
-    """Chunks of random instances, and instances in each."""
+    """Return the number of chunks of random instances, and the number of instances in each."""
     return (20, 500) if small else (150, 5000)
 
 
 def texts(units: Iterable[int], jobs: int) -> list[str]:
-    """Amounts in units as fractions of slots."""
+    """Write amounts, given in units, as fractions of slots."""
     return [str(Fraction(int(x), unit(jobs))) for x in units]
 
 
@@ -169,7 +169,7 @@ def _instance(policy: str, demand: Integers, slots: Sequence[int], groups: Group
 
 
 class Search(NamedTuple):
-    """What a search found: the smallest instance with a flaw (or None), and what it looked at."""
+    """Result of a search: the smallest instance with a flaw (or None), and which instances were examined."""
 
     found: dict[str, Any] | None
     enumerated: int
@@ -177,7 +177,7 @@ class Search(NamedTuple):
     steps: list[Step]
 
     def looked(self, what: str = "instances") -> str:
-        """What was searched, in words; :meth:`complete` is exact."""
+        """Describe in words which instances were examined; :meth:`complete` says it exactly."""
         jobs = sorted({step.jobs for step in self.steps})
         sites, slots = max(s.sites for s in self.steps), max(s.slots for s in self.steps)
         span = "1 job" if jobs == [1] else f"{' to '.join(map(str, sorted({jobs[0], jobs[-1]})))} jobs"
@@ -185,7 +185,7 @@ class Search(NamedTuple):
         return text + (f" and {self.drawn:,} random ones (up to 5 jobs, 4 sites)" if self.drawn else "")
 
     def complete(self) -> dict[str, int]:
-        """Jobs, sites and groups in words: up to how many slots in all every instance was enumerated."""
+        """Return, by jobs, sites and groups in words, the total slots up to which all were enumerated."""
         return {
             f"{s.jobs} jobs, {s.sites} sites, {s.kinds} groups{' of one site' if s.single else ''}": s.slots
             for s in self.steps
@@ -200,14 +200,14 @@ def search(
     small: bool = True,
     beyond: int = 0,
 ) -> Search:
-    """The smallest instance with a flaw among some steps, else a random one.
+    """Find the smallest instance with a flaw among some steps, or else a random one.
 
     Args:
-        policy: of the instances.
-        flaw: what is looked for.
-        steps: what is enumerated, smallest first.
-        rng: of the random instances; None for none.
-        small: fewer random instances.
+        policy: policy of the instances.
+        flaw: the flaw that is searched for.
+        steps: sizes that are enumerated, smallest first.
+        rng: generator of the random instances; None: no random instances.
+        small: True for fewer random instances.
         beyond: by how many tasks the demands of a group may exceed the slots of its sites.
     """
     enumerated = 0
@@ -237,7 +237,7 @@ def _tasks(instance: Mapping[str, Any]) -> int:
 def _first(
     policy: str, demand: Integers, slots: Integers, groups: Groups, flaw: Flaw
 ) -> tuple[dict[str, Any] | None, int]:
-    """The instance of a batch that has the flaw and the fewest tasks, and how many instances count."""
+    """Return the instance of a batch with the flaw and the fewest tasks, and the number of instances."""
     counts: Flags = (demand.max(axis=1) > 0).all(axis=1) & (demand.max(axis=2) > 0).all(axis=1)
     demand, slots = demand[counts], slots[counts]
     best: dict[str, Any] | None = None
@@ -257,20 +257,20 @@ def _first(
 
 
 def aggregates_of(demand: Integers, slots: Integers, groups: Groups, policy: str) -> Integers:
-    """A [B, J] in units, of any policy."""
+    """Return the aggregates A [B, J] of any policy, in units."""
     if policy == "imf":
         return np.asarray(water_shares(demand, slots).sum(axis=2))
     return fair_shares(demand, slots, groups, policy).aggregate
 
 
 def total_flow(demand: Integers, slots: Integers, groups: Groups) -> Integers:
-    """[B]: the most that all jobs together can have, in slots."""
+    """Return the most [B] that all jobs together can have, in slots."""
     need = (demand @ outside_sets(groups, slots.shape[1])).sum(axis=1)
     return np.asarray((capacities(slots) + need).min(axis=1))
 
 
 def pareto(policy: str) -> Flaw:
-    """Aggregates that sum to less than the maximum flow; otherwise none can grow at nobody's expense."""
+    """Flaw: aggregates sum to less than the maximum flow; if not, none can grow unless another shrinks."""
 
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         total = aggregates_of(demand, slots, groups, policy).sum(axis=1)
@@ -280,10 +280,10 @@ def pareto(policy: str) -> Flaw:
 
 
 def envy(policy: str) -> Flaw:
-    """Job ``job`` could use more of the allocation of job ``envies`` than it has.
+    """Flaw: job ``job`` could use more of the allocation of job ``envies`` than it has.
 
-    SIG-GAMF: in every matrix with these aggregates. SIG-AMF: in some. AMF and GAMF: even if it could use the
-    other's slots for any of its tasks, in some matrix.
+    For SIG-GAMF this must be so in every matrix with these aggregates, for SIG-AMF in some matrix. For AMF
+    and GAMF it must be so in some matrix if the job could use the other's slots for any of its tasks.
     """
 
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
@@ -299,7 +299,7 @@ def envy(policy: str) -> Flaw:
         for i, other in pairs:
             own = shares.aggregate[:, i]
             if policy in GENEROUS:
-                mask = (room_beside(shares, (other,)) + shares.need[:, i]).min(axis=1) > own
+                mask = (capacity_left(shares, (other,)) + shares.need[:, i]).min(axis=1) > own
                 mask &= shares.aggregate[:, other] > own
             elif policy == "sig-amf":
                 mask = most_useful(shares, other, demand[:, i]) > own
@@ -330,7 +330,7 @@ def envy(policy: str) -> Flaw:
 
 
 def below_floors(policy: str) -> Flaw:
-    """AMF: no matrix meets (4.3) and (4.4), else SIG-AMF had the same aggregates. GAMF: A_i < X_i."""
+    """Flaw: with AMF no matrix meets (4.3) and (4.4) (SIG-AMF's aggregates differ); with GAMF A_i < X_i."""
 
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         jobs = demand.shape[1]
@@ -350,7 +350,7 @@ def below_floors(policy: str) -> Flaw:
 
 
 def unfair(policy: str) -> Flaw:
-    """Aggregates that Definition 4.1 does not call max-min fair, over the allocations with the floors."""
+    """Flaw: the aggregates are not max-min fair (Definition 4.1) among allocations with the floors."""
 
     def flaw(demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[Flags, Mapping[str, Any]]]:
         yield ~satisfies_definition(fair_shares(demand, slots, groups, policy)), {}
@@ -362,11 +362,17 @@ def unfair(policy: str) -> Flaw:
 
 
 def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> Iterator[tuple[int, Flags]]:
-    """Lies of the first job. ``demand`` [N, P, J, K]: its rows N with every choice P of the others' rows.
+    """Examine all lies of the first job.
+
+    Args:
+        policy: policy of the instances.
+        demand: [N, P, J, K], the N rows of the first job with each of P choices of the others' rows.
+        slots: [N P, M].
+        groups: available sites of each group.
 
     Yields:
-        the true row r, and [N, P]: whether the job can use more of what it gets if it reports row n
-        (as in :func:`envy`: in every matrix, in some, or with any of its tasks).
+        the true row r, and a mask [N, P] of the reports n with which the job can use more of what it gets (in
+        every matrix, in some, or with any of its tasks, as in :func:`envy`).
     """
     rows, choices, jobs, kinds = demand.shape
     one = unit(jobs)
@@ -378,17 +384,17 @@ def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> It
             yield r, np.minimum(share, own[r] * one).sum(axis=2) > share[r].sum(axis=1)
         return
     shares = fair_shares(flat, slots, groups, policy)
-    room = room_beside(shares, (0,)).reshape(rows, choices, -1)
+    left = capacity_left(shares, (0,)).reshape(rows, choices, -1)
     aggregate = shares.aggregate[:, 0].reshape(rows, choices)
     held = shares.held[:, 0].reshape(rows, choices, kinds)[:, 0]
     for r in range(rows):
         if policy in GENEROUS:
-            mask = (room + own[r] @ shares.outside * one).min(axis=2) > aggregate[r]
+            mask = (left + own[r] @ shares.outside * one).min(axis=2) > aggregate[r]
             yield r, mask & (aggregate > aggregate[r])
             continue
         fixed = np.minimum(held, own[r] * one)
         rest = (np.minimum(own, own[r]) * one - fixed) @ shares.outside
-        mask = (rest[:, None] + room).min(axis=2) + fixed.sum(axis=1)[:, None] > aggregate[r]
+        mask = (rest[:, None] + left).min(axis=2) + fixed.sum(axis=1)[:, None] > aggregate[r]
         hits = np.argwhere(mask)
         if policy == "sig-gamf" and len(hits):
             lie, choice = hits.T
@@ -400,7 +406,7 @@ def _gains(policy: str, demand: Integers, slots: Integers, groups: Groups) -> It
 
 
 def enumerate_lies(policy: str, steps: Sequence[Step]) -> Search:
-    """The smallest instance in which a job gains by misreporting its demand, among some steps.
+    """Find the smallest instance among some steps in which a job gains by misreporting its demand.
 
     Misreports are all demands up to the slots of each group's sites, upward and downward, also in groups
     without tasks. Ties go to the lie that differs least from the truth.
@@ -429,7 +435,7 @@ def enumerate_lies(policy: str, steps: Sequence[Step]) -> Search:
 
 
 def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[str, Any] | None, int]:
-    """A random instance in which a random lie gains something, or None, and how many lies were tried."""
+    """Return a random instance in which a random lie gains, or None, and the number of lies tried."""
     tried = 0
     for demand, slots, groups in draw_instances(rng, policy in SINGLE, *_amount(small)):
         counts: Flags = (demand.max(axis=2) > 0).all(axis=1)
@@ -448,7 +454,7 @@ def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[
             honest = fair_shares(demand, slots, groups, policy).aggregate[:, 0]
             lied = fair_shares(lies, slots, groups, policy)
             if policy in GENEROUS:
-                mask = (room_beside(lied, (0,)) + own @ lied.outside * one).min(axis=1) > honest
+                mask = (capacity_left(lied, (0,)) + own @ lied.outside * one).min(axis=1) > honest
                 mask &= lied.aggregate[:, 0] > honest
             else:
                 mask = most_useful(lied, 0, own) > honest
@@ -461,7 +467,7 @@ def draw_lies(policy: str, rng: np.random.Generator, small: bool) -> tuple[dict[
 
 
 def _with_gain(found: dict[str, Any]) -> dict[str, Any]:
-    """A lie with the aggregates with and without it, and what the liar can use then."""
+    """Add to a lie the aggregates with and without it, and how much the liar can use with it."""
     demand, slots, groups, policy, i = (found[key] for key in ("demand", "slots", "groups", "policy", "job"))
     if policy == "imf":
         return found

@@ -155,7 +155,7 @@ register_properties("amf", ["Theorem 4.3", "Theorem 4.4", "Theorem 4.5"])
 
 
 def _lying_matrices(run: Run) -> Iterator[tuple[Integers, Floats, Floats]]:
-    """Random AMF instances: demand [J, M], an AMF matrix, and one for the case that job 0 lies."""
+    """Yield random AMF instances: demand [J, M], an AMF matrix, and one for a lie of job 0."""
     for demand, slots, groups in draw_instances(run.rng, True, 40 if run.small else 1500, 20):
         for tasks, capacity in zip(demand, slots, strict=True):
             lie = tasks.copy()

@@ -118,7 +118,7 @@ ALONE = [
 
 
 def _printed_domain(demand: Integers, slots: Integers, groups: Groups) -> tuple[Integers, Integers, Groups]:
-    """The instance that (5.2) to (5.4) describe without a_ijk >= 0: sites in a chain of groups are one."""
+    """Return the instance that (5.2) to (5.4) allow without a_ijk >= 0: connected sites are one site."""
     names = merged_sites(groups, slots.shape[1])
     kept = sorted(set(names))
     merged = np.stack(
@@ -128,7 +128,7 @@ def _printed_domain(demand: Integers, slots: Integers, groups: Groups) -> tuple[
 
 
 def _with_matrix(found: Search) -> Search:
-    """Add a matrix [J][K][M] with the printed aggregates that satisfies (5.1) to (5.3)."""
+    """Add to a search result a matrix [J][K][M] of the printed aggregates that meets (5.1) to (5.3)."""
     instance = dict(found.found or {})
     demand, slots, groups, _ = read_instance(instance)
     keys = [(i, k, j) for i in range(len(demand)) for k, group in enumerate(groups) for j in group]

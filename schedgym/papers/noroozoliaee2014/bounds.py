@@ -64,10 +64,10 @@ class _Reading(NamedTuple):
     """A form of the theorems: W <= (or >=) mu - beta k / lambda.
 
     Attributes:
-        response: mu is the mean response time, else the mean execution time.
-        pick: of what the two resources allow.
-        every: k is the sum over the servers, else that of one server of size 1.
-        beta: there is the factor beta.
+        response: True if mu is the mean response time, False if it is the mean execution time.
+        pick: combines the numbers of tasks that the two resources allow: min or max.
+        every: True if k is the sum over all servers, False if it is that of one server of size 1.
+        beta: True if the form has the factor beta.
     """
 
     response: bool
@@ -97,7 +97,7 @@ def _lower(instance: Instance, found: Measured, reading: _Reading = LOWER) -> Fr
 
 
 def _confirm_bound(side: str, reading: _Reading) -> Callable[[Shown], bool]:
-    """The bound in floating point, from the environment's own metrics of the registered BF-EXEC."""
+    """Recompute the bound in floating point from the environment's metrics of the registered BF-EXEC."""
 
     def confirm(shown: Shown) -> bool:
         instance = read_instance(shown)
@@ -125,7 +125,7 @@ def _confirm_bound(side: str, reading: _Reading) -> Callable[[Shown], bool]:
 
 
 def _violation(side: str, reading: _Reading) -> Callable[[Instance], dict[str, Any] | None]:
-    """Whether BF-EXEC's schedule violates a form of a theorem."""
+    """Return a search criterion: BF-EXEC's schedule violates this form of a theorem."""
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
         found = measure(instance, simulate(instance, "bf-exec").start)
@@ -143,7 +143,7 @@ def _violation(side: str, reading: _Reading) -> Callable[[Instance], dict[str, A
 
 
 class _Violations(NamedTuple):
-    """Random instances in which some schedule violates a form of a theorem."""
+    """Numbers of random instances in which some schedule violates a form of a theorem."""
 
     instances: int
     schedules: int
@@ -153,7 +153,7 @@ class _Violations(NamedTuple):
 
 
 def _violations(run: Run, side: str) -> _Violations:
-    """Both forms of a theorem under all schemes; the lower bound also under random schedules."""
+    """Check both forms of a theorem under all schemes, the lower bound also for random schedules."""
     bound = _upper if side == "upper" else _lower
     printed = PRINTED_UPPER if side == "upper" else PRINTED_LOWER
     forms = (printed, printed._replace(response=True), UPPER if side == "upper" else LOWER)
@@ -178,7 +178,7 @@ def _violations(run: Run, side: str) -> _Violations:
 
 
 def _theorem(run: Run, side: str, reading: _Reading, text: str) -> Finding:
-    """A theorem as printed: the smallest violation, and the corrected form on random instances."""
+    """Check a theorem: find the smallest violation as printed; try the corrected form on random instances."""
     searched = find_flaw(tiny_instances(run), _violation(side, reading))
     found = _violations(run, side)
     evidence = f"and, under some scheme, {found.printed:,} of {found.instances:,} random ones"
@@ -239,7 +239,7 @@ def _check_one_server(run: Run) -> Finding:
 
 
 def _same_demands() -> Iterator[Instance]:
-    """Three tasks of the same demands that are there at once, on two servers."""
+    """Yield instances of three tasks with equal demands that arrive together, on two servers."""
     for unit in (2, 3, 4):
         for servers in clusters(2, unit):
             for c, m in pairs(unit):
@@ -249,7 +249,7 @@ def _same_demands() -> Iterator[Instance]:
 
 
 def _ingredient(name: str, text: str, side: str, reading: _Reading, why: str) -> None:
-    """Register a theorem that is corrected but for one ingredient."""
+    """Register the claim that a theorem holds with all corrections except one."""
     number = "5.1" if side == "upper" else "5.2"
 
     @claim(
@@ -305,7 +305,7 @@ _ingredient(
 
 
 def _confirm_idle(shown: Shown) -> bool:
-    """By areas: W of the starts, 1 / lambda of the makespan, beta of the union of waiting times."""
+    """Recompute W from the starts, 1 / lambda from the makespan, and beta from the union of waiting times."""
     instance = read_instance(shown)
     start = shown["start"]
     if not feasible(instance, Schedule(tuple(start), tuple(shown["server"]))):
@@ -347,7 +347,7 @@ def _check_any_scheduler(run: Run) -> Finding:
                         return shown | {"W": str(found.delay), "bound": str(bound)}
         return None
 
-    text = "a scheduler may leave a task waiting beside a server that has room"
+    text = "a scheduler may leave a task waiting although it fits a server"
     return found_against(REFUTED, find_flaw(tiny_instances(run, 1), flaw), text)
 
 
@@ -356,7 +356,7 @@ def _check_any_scheduler(run: Run) -> Finding:
 
 def _confirm_running(side: str) -> Callable[[Shown], bool]:
     def confirm(shown: Shown) -> bool:
-        """Tasks at work, from the environment's schedule; the printed number from the shares."""
+        """Count running tasks in the environment's schedule; recompute the printed number from the shares."""
         instance = read_instance(shown)
         played = play_instance(instance, "bf-exec")
         begins = [s for s in played.start if s is not None]
@@ -377,13 +377,13 @@ def _confirm_running(side: str) -> Callable[[Shown], bool]:
 
 
 def _corrected(searched: Searched, text: str, schedules: int, broken: int) -> Finding:
-    """What is printed has a counterexample; what is meant fails in ``broken`` of some schedules."""
+    """Judge a corrected form that fails in ``broken`` of several schedules; the printed form is refuted."""
     figures = {"schedules": schedules, "corrected": broken}
     return found_against(CORRECTED if not broken else REFUTED, searched, text, figures=figures)
 
 
 def _running(run: Run, side: str) -> tuple[int, int]:
-    """The corrected numbers of running tasks, on random instances: schedules, violations."""
+    """Check the corrected numbers of running tasks on random instances; count schedules and violations."""
     schedules = broken = 0
     for _ in range(500 if run.small else 10_000):
         instance = draw(run.rng)
@@ -442,7 +442,7 @@ def _check_running_most(run: Run) -> Finding:
 
 def _confirm_little(name: str) -> Callable[[Shown], bool]:
     def confirm(shown: Shown) -> bool:
-        """The environment's own averages of the registered BF-EXEC."""
+        """Compare with the environment's own averages for the registered BF-EXEC."""
         measured = play_instance(read_instance(shown), "bf-exec").metrics
         count = len(shown["execution"])
         rate, service = count / measured["makespan"], sum(shown["execution"]) / count
@@ -464,7 +464,7 @@ def _little(
     meant: Callable[[Measured], Fraction],
     text: str,
 ) -> Finding:
-    """A form of Little's law as printed, and as it holds exactly."""
+    """Check a form of Little's law as printed, and the form that holds exactly."""
     schedules = broken = 0
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
@@ -541,7 +541,7 @@ def _confirm_identical(extreme: Callable[[Instance], Server]) -> Callable[[Shown
 
 
 def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Finding:
-    """Whether delays are the longest (shortest) if all tasks have the largest (least) demands."""
+    """Check that delays are longest (shortest) if all tasks have the largest (least) demands."""
 
     def flaw(instance: Instance) -> dict[str, Any] | None:
         demand = extreme(instance)
@@ -579,7 +579,7 @@ def _identical(run: Run, extreme: Callable[[Instance], Server], text: str) -> Fi
     confirm=_confirm_identical(_largest),
 )
 def _check_identical_largest(run: Run) -> Finding:
-    text = "a long task that is short of room waits until the short ones are done"
+    text = "a long task that does not fit beside short ones waits until they are done"
     return _identical(run, _largest, text)
 
 
@@ -597,7 +597,7 @@ def _check_identical_least(run: Run) -> Finding:
 
 
 def _confirm_cancel(shown: Shown) -> bool:
-    """Two feasible schedules, equal in all that the inequalities know, unequal in W."""
+    """Confirm two feasible schedules that agree in all terms of the inequalities, but differ in W."""
     instance = read_instance(shown)
     if not feasible(instance, Schedule(tuple(shown["start"]), tuple(shown["server"]))):
         return False
@@ -657,7 +657,7 @@ def _check_cancel(run: Run) -> Finding:
 def _check_lower_bounds(run: Run) -> Finding:
     count = 500 if run.small else 10_000
     beaten = 0
-    share = {"pooled": Fraction(0), "batch": Fraction(0)}  # of the optimum, the largest
+    share = {"pooled": Fraction(0), "batch": Fraction(0)}  # largest share of the optimum
     for n in range(count):
         instance = draw(run.rng, tasks=4, servers=2, longest=4)
         if n % 2:

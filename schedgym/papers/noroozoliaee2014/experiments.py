@@ -29,7 +29,7 @@ WINDOWS = {
 
 
 class _Compared(NamedTuple):
-    """A rival against a reference: by number of servers, its mean relative to the reference's."""
+    """Means of a rival relative to those of a reference, by number of servers."""
 
     servers: list[int]
     relative: list[float]
@@ -37,7 +37,7 @@ class _Compared(NamedTuple):
     high: list[float]
 
     def shown(self) -> str:
-        """Percentages, with their intervals."""
+        """Write the percentages with their intervals."""
         rows = zip(self.servers, self.relative, self.low, self.high, strict=True)
         return ", ".join(f"{n}: {r:+.0%} [{low:+.0%}, {high:+.0%}]" for n, r, low, high in rows)
 
@@ -63,7 +63,7 @@ def _rounded(numbers: Iterable[float], digits: int = 3) -> list[float]:
 
 
 def _lowest_delay(rival: str, recorded: Verdict) -> None:
-    """Register: BF-EXEC's delay is the shorter one at every number of servers."""
+    """Register the claim that BF-EXEC's delay is shorter than a rival's at every number of servers."""
 
     @claim(
         PAPER,
@@ -122,7 +122,7 @@ def _check_execution_times(run: Run) -> Finding:
 
 
 def _highest_utilisation(name: str, suffix: str) -> None:
-    """Register: in a window BF-EXEC uses more of both resources than each rival."""
+    """Register the claim that in a window of time BF-EXEC uses more of both resources than each rival."""
 
     @claim(
         PAPER,
@@ -213,7 +213,7 @@ def _check_utilisation_fcfs(run: Run) -> Finding:
 
 
 def _busy_while_waiting(instance: Instance, start: Sequence[int | None]) -> Fraction:
-    """The part of the cpu that is used while tasks wait; 0 if none ever does."""
+    """Return the share of the cpu that is used while tasks wait; 0 if no task ever waits."""
     tasks = instance.tasks
     spans = [(s, s + task.execution) for s, task in zip(start, tasks, strict=True) if s is not None]
     times = [
@@ -228,7 +228,7 @@ def _busy_while_waiting(instance: Instance, start: Sequence[int | None]) -> Frac
 
 
 def _confirm_utilisation(shown: Shown) -> bool:
-    """The environment's metrics of both registered policies."""
+    """Compare with the environment's metrics of both registered policies."""
     instance = read_instance(shown)
     delays, shares = [], []
     for name in ("bf-exec", "ffd-nb"):

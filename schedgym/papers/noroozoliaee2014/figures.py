@@ -1,7 +1,7 @@
 """Figures of "Online Multi-Resource Scheduling for Minimum Task Completion Time" (noroozoliaee2014).
 
-The paper's trace is a part of Google's of 2011, of which it names neither the window nor the machines; the
-generator's tasks and machines stand in for it.
+The paper uses a part of Google's trace of 2011, but names neither the window nor the machines. The tasks and
+machines of the generator stand in for them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _utilization(run: Run) -> Outcome:
 
 
 def _busy(played: Played) -> Reading:
-    """The level that the paper names: 85 to 90% of both resources."""
+    """Judge the level that the paper gives: 85 to 90% of both resources."""
     means = []
     for short in ("cpu", "memory"):
         table = summarize(played.frame, f"utilization_{short}_backlog")

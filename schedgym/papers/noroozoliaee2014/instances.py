@@ -25,12 +25,12 @@ PAPER = get_paper("noroozoliaee2014")
 
 
 def show_share(units: int, unit: int) -> str:
-    """A demand or capacity as a share of the largest server."""
+    """Write a demand or capacity as a share of the largest server."""
     return str(Fraction(units, unit))
 
 
 def show_instance(instance: Instance) -> dict[str, Any]:
-    """An instance as a finding shows it."""
+    """Return an instance as a finding shows it."""
     tasks, servers, unit = instance
     return {
         "arrival": [task.arrival for task in tasks],
@@ -42,7 +42,7 @@ def show_instance(instance: Instance) -> dict[str, Any]:
 
 
 def read_instance(shown: Shown) -> Instance:
-    """The instance that a finding shows."""
+    """Return the instance that a finding shows."""
     servers = [(Fraction(c), Fraction(m)) for c, m in shown["servers"]]
     demands = [(Fraction(c), Fraction(m)) for c, m in zip(shown["cpu"], shown["memory"], strict=True)]
     unit = math.lcm(*(number.denominator for pair in servers + demands for number in pair))
@@ -54,17 +54,17 @@ def read_instance(shown: Shown) -> Instance:
 
 
 def total_delay(instance: Instance, start: Sequence[int | None]) -> int:
-    """The sum of the queuing delays."""
+    """Return the sum of the queuing delays."""
     return sum(s - task.arrival for s, task in zip(start, instance.tasks, strict=True) if s is not None)
 
 
 def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], dict[str, Any] | None]) -> Searched:
-    """The smallest instance with a flaw, with its details."""
+    """Find the smallest instance with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=size, show=show_instance)
 
 
 def tiny_instances(run: Run, most: int = 3) -> Iterator[Instance]:
-    """Instances with up to three tasks on up to two servers, by number of tasks."""
+    """Yield instances with up to three tasks on up to two servers, by number of tasks."""
     sizes = [
         (1, 2, 0, 1, 2),
         (1, 2, 0, 1, 4),

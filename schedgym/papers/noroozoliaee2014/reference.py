@@ -1,7 +1,7 @@
 """Tiny instances of queues on servers with two resources, in exact numbers.
 
-Plain lists and loops: what is checked here has a handful of tasks. Times are whole numbers; demands and
-capacities are whole numbers, too, and mean shares of ``unit``, the largest capacity of each resource.
+Plain lists and loops suffice, as instances have a handful of tasks. Times are whole numbers. Demands and
+capacities are whole numbers, too: multiples of 1 / ``unit`` of the largest capacity of each resource.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Server = tuple[int, int]
 
 
 class Task(NamedTuple):
-    """What a task needs, and when."""
+    """Arrival, execution time and demands of a task, in the units of the module."""
 
     arrival: int
     execution: int
@@ -49,7 +49,7 @@ class Task(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """Tasks in order of submission; servers as (cpu, memory); unit: what a share of 1 is."""
+    """Tasks in order of submission, servers as (cpu, memory), and the largest capacity of each resource."""
 
     tasks: tuple[Task, ...]
     servers: tuple[Server, ...]
@@ -65,7 +65,7 @@ class Schedule(NamedTuple):
 
 # the schemes -------------------------------------------------------------------------------------------
 
-#: rule -> what the chosen server has the least of; demand (c, m), remaining (x, y)
+#: rule -> score of a server, of which the least is chosen; demand (c, m), remaining (x, y)
 SERVER_RULES: dict[str, Callable[[int, int, int, int], int]] = {
     "first": lambda c, m, x, y: 0,
     "best": lambda c, m, x, y: (x - c) ** 2 + (y - m) ** 2,
@@ -73,7 +73,7 @@ SERVER_RULES: dict[str, Callable[[int, int, int, int], int]] = {
     "worst": lambda c, m, x, y: -((x - c) ** 2 + (y - m) ** 2),
     "dot": lambda c, m, x, y: -(c * x + m * y),
 }
-#: order of the queue -> what the task that comes first has the least of; "dot": see simulate
+#: order of the queue -> key of a task, of which the least comes first; "dot": see simulate
 ORDERS: dict[str, Callable[[Task], int]] = {
     "submission": lambda task: 0,
     "execution": lambda task: task.execution,
@@ -83,7 +83,7 @@ ORDERS: dict[str, Callable[[Task], int]] = {
 
 
 class _Scheme(NamedTuple):
-    """An arrival joins the queue, whose heads go first, or bypasses it; then what a completion may start."""
+    """Rules of a scheme: does an arrival join the queue or bypass it, and what may a completion start?"""
 
     joins: bool
     rule: str
@@ -108,7 +108,7 @@ SCHEMES: dict[str, _Scheme] = {
 
 
 def select(rule: str, task: Task, remaining: Sequence[Server]) -> int:
-    """The server that a rule gives a task, -1 if it fits none; of equal ones the lowest."""
+    """Return the server that a rule selects for a task (the lowest of equals), -1 if it fits none."""
     c, m = task.cpu, task.memory
     score = SERVER_RULES[rule]
     fitting = [(score(c, m, x, y), j) for j, (x, y) in enumerate(remaining) if c <= x and m <= y]
@@ -116,10 +116,10 @@ def select(rule: str, task: Task, remaining: Sequence[Server]) -> int:
 
 
 def simulate(instance: Instance, name: str) -> Schedule:
-    """What a scheme does, until nothing can happen any more.
+    """Simulate a scheme until no event is left.
 
-    At one instant: all completions are released; each server that released something is offered tasks, by
-    index; each arriving task is placed or queued, in order of submission.
+    At each instant, first all completed tasks release their resources; then each server that released some is
+    offered waiting tasks, servers by index; then arriving tasks are placed or queued in order of submission.
     """
     tasks, servers, _ = instance
     joins, rule, completion, order = SCHEMES[name]
@@ -146,7 +146,7 @@ def simulate(instance: Instance, name: str) -> Schedule:
             put(i, j, now)
 
     def offer(j: int, now: int) -> None:
-        """The released server's turn."""
+        """Offer the released server to waiting tasks."""
         if completion == "heads":
             heads(now)
         elif completion == "head":
@@ -199,7 +199,7 @@ def simulate(instance: Instance, name: str) -> Schedule:
 
 
 def feasible(instance: Instance, schedule: Schedule) -> bool:
-    """Whether all tasks run, not before they arrive, and no server is ever overloaded."""
+    """Return True if every task runs, none before its arrival, and no server is ever overloaded."""
     tasks, servers, _ = instance
     spans = []
     for task, start, j in zip(tasks, schedule.start, schedule.server, strict=True):
@@ -216,7 +216,7 @@ def feasible(instance: Instance, schedule: Schedule) -> bool:
 
 
 class Measured(NamedTuple):
-    """What a schedule comes to; averages over the time from the first arrival to the last completion.
+    """Metrics of a schedule; averages are over the time from the first arrival to the last completion.
 
     Attributes:
         delay: W, the mean queuing delay.
@@ -242,7 +242,7 @@ class Measured(NamedTuple):
 
 
 def measure(instance: Instance, start: Sequence[int | None]) -> Measured:
-    """Delays from the starts; numbers of tasks by counting them in every unit of time."""
+    """Compute delays from the starts, and numbers of tasks by counting them in every unit of time."""
     tasks = instance.tasks
     begins = [s for s in start if s is not None]
     if len(begins) != len(tasks):
@@ -273,21 +273,21 @@ def measure(instance: Instance, start: Sequence[int | None]) -> Measured:
 
 
 def at_once(instance: Instance, demand: Server, pick: Callable[[int, int], int] = min) -> int:
-    """Tasks of one demand that run at once: sum over servers of floor(pick(C / c, M / m))."""
+    """Return how many tasks of one demand run at once: sum over servers of floor(pick(C / c, M / m))."""
     return sum(pick(x // demand[0], y // demand[1]) for x, y in instance.servers)
 
 
 def on_one(instance: Instance, demand: Server, pick: Callable[[int, int], int] = min) -> int:
-    """The same on one server of unit size, as the paper has it: floor(pick(1 / c, 1 / m))."""
+    """Return the same for one server of size 1, as the paper prints it: floor(pick(1 / c, 1 / m))."""
     return pick(instance.unit // demand[0], instance.unit // demand[1])
 
 
 def _earliest(
     instance: Instance, placed: Sequence[tuple[int, int, int]], i: int, j: int, late: int = 0
 ) -> int:
-    """The first instant at which task i can run on server j beside what is placed: (task, start, server).
+    """Return the first instant at which task i can run on server j beside the tasks that are placed.
 
-    With ``late``, not before so long after its arrival.
+    ``placed`` has (task, start, server). The task starts no earlier than ``late`` after its arrival.
     """
     tasks, servers, _ = instance
     task = tasks[i]
@@ -309,14 +309,14 @@ def _earliest(
 
 
 def optimum(instance: Instance, placed: Sequence[tuple[int, int, int]] = ()) -> tuple[int, Schedule]:
-    """The least sum of queuing delays, and a schedule that reaches it.
+    """Return the least sum of queuing delays, and a schedule that reaches it.
 
-    All orders of the tasks, each put at its earliest instant on all servers: one of these schedules is
-    optimal, as the sum never falls when a task is delayed.
+    All orders of the tasks are tried, each task at its earliest instant on each server. One of these
+    schedules is optimal, as delaying a task never reduces the sum.
 
     Args:
-        instance: up to five tasks or so.
-        placed: what is decided already: (task, start, server).
+        instance: an instance with up to about five tasks.
+        placed: tasks that are placed already: (task, start, server).
     """
     tasks, servers, _ = instance
     count = len(tasks)
@@ -344,11 +344,11 @@ def optimum(instance: Instance, placed: Sequence[tuple[int, int, int]] = ()) -> 
 
 
 def lower_bounds(instance: Instance) -> dict[str, Fraction]:
-    """Lower bounds on the mean delay of any schedule, by the workload alone.
+    """Return lower bounds on the mean delay of any schedule, from the workload alone.
 
-    pooled: the larger one of both resources; volumes run preemptively, the smallest first, on one machine.
-    batch: only where all tasks arrive at once; the shortest first on as many machines as tasks of the least
-    demands run at once.
+    "pooled" runs volumes preemptively, the smallest first, on one machine; it is the larger bound of the two
+    resources. "batch", only if all tasks arrive at once, runs the shortest task first on as many machines as
+    tasks of the least demands can run at once.
     """
     tasks = instance.tasks
     count = len(tasks)
@@ -374,7 +374,7 @@ def lower_bounds(instance: Instance) -> dict[str, Fraction]:
 
 
 def _busy(arrivals: Sequence[int], volumes: Sequence[int], rate: int) -> list[Fraction]:
-    """Mean busy times, the smallest original volume first."""
+    """Return mean busy times when the smallest original volume runs first."""
     left = [Fraction(volume) for volume in volumes]
     moment = [Fraction(0)] * len(left)
     clock = Fraction(0)
@@ -394,12 +394,12 @@ def _busy(arrivals: Sequence[int], volumes: Sequence[int], rate: int) -> list[Fr
 
 
 def pairs(unit: int, least: int = 1) -> list[Server]:
-    """All pairs of cpu and memory between so many units."""
+    """Return all pairs of cpu and memory from ``least`` to ``unit`` units."""
     return [(c, m) for c in range(least, unit + 1) for m in range(least, unit + 1)]
 
 
 def clusters(count: int, unit: int) -> list[tuple[Server, ...]]:
-    """All lists of so many servers in which the largest capacity of each resource is the unit."""
+    """Return all lists of ``count`` servers in which the largest capacity of each resource is the unit."""
     return [
         servers
         for servers in itertools.product(pairs(unit), repeat=count)
@@ -408,14 +408,14 @@ def clusters(count: int, unit: int) -> list[tuple[Server, ...]]:
 
 
 def instances(count: int, longest: int, latest: int, servers: int, unit: int) -> Iterator[Instance]:
-    """All instances of so many tasks and servers; every task fits some server, the first arrives at 0.
+    """Yield all instances of a size; every task fits some server, and the first arrives at 0.
 
     Args:
-        count: tasks.
-        longest: execution time.
-        latest: arrival.
-        servers: number of them.
-        unit: demands and capacities are at most this.
+        count: number of tasks.
+        longest: longest execution time.
+        latest: latest arrival.
+        servers: number of servers.
+        unit: largest demand and capacity.
     """
     for cluster in clusters(servers, unit):
         own = [(c, m) for c, m in pairs(unit) if any(c <= x and m <= y for x, y in cluster)]
@@ -428,7 +428,7 @@ def instances(count: int, longest: int, latest: int, servers: int, unit: int) ->
 
 
 def size(instance: Instance) -> tuple[int, ...]:
-    """How large an instance is: tasks, servers, execution times, unit, arrivals, demands."""
+    """Return the size of an instance: tasks, servers, execution times, unit, arrivals, demands."""
     tasks, servers, unit = instance
     return (
         len(tasks),
@@ -445,9 +445,9 @@ def size(instance: Instance) -> tuple[int, ...]:
 def draw(
     rng: np.random.Generator, *, tasks: int = 12, servers: int = 4, unit: int = 8, longest: int = 10
 ) -> Instance:
-    """A random instance up to these sizes, with many equal instants, which each task can run in.
+    """Draw a random instance up to these sizes, with many simultaneous events, in which every task can run.
 
-    Servers differ in shape; a task is drawn to fit one of them, and half of the time fills most of it.
+    Servers differ in shape. A task is drawn to fit one of them; in half of the instances it fills most of it.
     """
 
     def whole(least: int, most: int) -> int:
@@ -473,7 +473,7 @@ def draw(
 
 
 def random_schedule(rng: np.random.Generator, instance: Instance) -> Schedule:
-    """Tasks in a random order on random servers, each as early as it can run or later."""
+    """Place tasks in a random order on random servers, each as early as it can run or later."""
     placed: list[tuple[int, int, int]] = []
     for i in rng.permutation(len(instance.tasks)).tolist():
         task = instance.tasks[i]

@@ -19,7 +19,7 @@ ID = "schedgym/QueueDelay-v0"
 
 
 class _Played(NamedTuple):
-    """What a registered policy does in the environment: starts, servers, metrics."""
+    """Schedule and metrics of a registered policy in the environment."""
 
     start: list[float | None]
     server: list[int]
@@ -27,14 +27,14 @@ class _Played(NamedTuple):
 
 
 def play_instance(instance: Instance, name: str) -> _Played:
-    """A registered policy on an instance."""
+    """Run a registered policy on an instance."""
     tasks, servers, unit = instance
     rows = [(task.arrival, task.execution, task.cpu / unit, task.memory / unit) for task in tasks]
     return play_rows(rows, [(c / unit, m / unit) for c, m in servers], name)
 
 
 def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float]], name: str) -> _Played:
-    """A registered policy on tasks (arrival, execution, cpu, memory) and servers (cpu, memory)."""
+    """Run a registered policy on tasks (arrival, execution, cpu, memory) and servers (cpu, memory)."""
     from schedgym.core.policy import make_policy
     from schedgym.evaluation.runner import make_env
     from schedgym.problems.queue_delay.metrics import fates, metrics, validate
@@ -55,7 +55,7 @@ def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float
 
 
 def sweep_policies(run: Run, policies: Sequence[str]) -> pd.DataFrame:
-    """Policies on 2000 tasks and 10 to 80 servers; the claims of a check share runs of the same policies."""
+    """Run policies on 2000 tasks and 10 to 80 servers; claims share the runs of the same policies."""
     return run.play(
         ID,
         policies,

@@ -107,7 +107,7 @@ def _check_unserved(run: Run) -> Finding:
 
 
 def _nearest(task: Server, servers: Sequence[Server], scale: Server) -> list[int]:
-    """The servers with the least L2 norm of what is left, each resource normalised by ``scale``."""
+    """Return the servers with the least L2 norm of remaining resources, each divided by its ``scale``."""
     norms = {
         j: Fraction(x - task[0], scale[0]) ** 2 + Fraction(y - task[1], scale[1]) ** 2
         for j, (x, y) in enumerate(servers)
@@ -117,7 +117,7 @@ def _nearest(task: Server, servers: Sequence[Server], scale: Server) -> list[int
 
 
 def _confirm_normalisation(shown: Shown) -> bool:
-    """The registered policy, with the shares of the largest of two and of three servers."""
+    """Confirm by the registered policy, with shares of the largest of two and of three servers."""
     task, servers = shown["task"], shown["servers"]
     if task[0] <= servers[2][0] and task[1] <= servers[2][1]:
         return False
@@ -171,7 +171,7 @@ def _check_normalisation(run: Run) -> Finding:
 
 
 def _by_servers(instance: Instance) -> dict[int, tuple[int, Schedule]]:
-    """The least delays if all tasks that arrive at 0 start at once, by the number of servers these use."""
+    """Return the least delays if all tasks that arrive at 0 start then, by the number of servers they use."""
     first = tuple(task for task in instance.tasks if task.arrival == 0)
     found: dict[int, tuple[int, Schedule]] = {}
     for hosts in itertools.product(range(len(instance.servers)), repeat=len(first)):
@@ -185,7 +185,7 @@ def _by_servers(instance: Instance) -> dict[int, tuple[int, Schedule]]:
 
 
 def _confirm_fewer(shown: Shown) -> bool:
-    """All starts of the later tasks on all servers: no delay below the one stated, with one server first."""
+    """Try all starts of the later tasks on all servers: none has less delay, with one server used first."""
     instance = read_instance(shown)
     tasks = instance.tasks
     first = sum(task.arrival == 0 for task in tasks)
@@ -274,7 +274,7 @@ LITERAL = ("ff", "bf", "wf")
 
 
 def _confirm_stranded(shown: Shown) -> bool:
-    """In the environment all four strand the same tasks, and their repaired versions none."""
+    """Confirm in the environment that all four strand the same tasks, and their repaired versions none."""
     instance = read_instance(shown)
     stranded = [
         [i for i, start in enumerate(play_instance(instance, name).start) if start is None]
@@ -322,7 +322,7 @@ def _check_literal_queue(run: Run) -> Finding:
 
 
 def _passed_over(instance: Instance, schedule: Schedule) -> bool:
-    """Whether at some time a task waits that fits a server."""
+    """Return True if at some time a task waits although it fits a server."""
     tasks = instance.tasks
     spans = [
         (start, start + task.execution, j)
@@ -363,9 +363,9 @@ def _check_every_task(run: Run) -> Finding:
 def _shorter(
     run: Run, policies: Sequence[str], reference: str, rivals: Sequence[str]
 ) -> dict[str, tuple[float, float, float]]:
-    """The share of the runs in which the reference's mean delay is the shorter one, with its interval.
+    """Return the share of runs in which the reference has the shorter mean delay, with its interval.
 
-    Runs of an episode on several numbers of servers share their tasks, so episodes are resampled.
+    The runs of an episode on several numbers of servers have the same tasks, so episodes are resampled.
     """
     from schedgym.evaluation.statistics import bootstrap_interval
 
@@ -419,7 +419,7 @@ def _check_best_fit(run: Run) -> Finding:
 
 
 def _most_cases(name: str, metric: str, scheme: str, recorded: Verdict) -> None:
-    """Register: a size outperforms those that are not named, in most runs."""
+    """Register the claim that one measure of size outperforms the other measures in most runs."""
 
     @claim(
         PAPER,
@@ -444,7 +444,7 @@ _most_cases("l2-norm", "the L2 norm", "ffd-nb", NOT_REPRODUCED)
 
 
 def _shortest_first(instance: Instance) -> int:
-    """The sum of delays if tasks that are there at once are offered in order of their execution times."""
+    """Return the sum of delays if tasks that arrive together are offered by increasing execution time."""
     tasks = sorted(instance.tasks, key=lambda task: task.execution)
     ordered = instance._replace(tasks=tuple(tasks))
     return total_delay(ordered, simulate(ordered, "bf-exec").start)
@@ -473,7 +473,7 @@ def _check_same_size(run: Run) -> Finding:
 
 
 def _confirm_not_optimal(shown: Shown) -> bool:
-    """BF-EXEC by the registered policy; tasks are in order of execution, so that it is the greedy one."""
+    """Confirm by the registered BF-EXEC, which is the greedy rule if tasks are sorted by execution time."""
     instance = read_instance(shown)
     better = Schedule(tuple(shown["start"]), tuple(shown["server"]))
     own = round(len(instance.tasks) * play_instance(instance, "bf-exec").metrics["mean_delay"])

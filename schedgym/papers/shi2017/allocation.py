@@ -28,7 +28,7 @@ class _Allocation(NamedTuple):
 
 
 def _draw_allocation(rng: np.random.Generator, tasks: int = 4, constraints: int = 4) -> _Allocation:
-    """A random one, with coefficients 0 to 2, every task in a constraint and no constraint empty."""
+    """Draw an instance with coefficients 0 to 2, every task in a constraint and no constraint empty."""
     n, r = int(rng.integers(1, tasks + 1)), int(rng.integers(1, constraints + 1))
     weights = rng.integers(0, 3, (r, n))
     weights[int(rng.integers(r)), weights.sum(axis=0) == 0] = 1
@@ -106,7 +106,7 @@ def _check_equation_9(run: Run) -> Finding:
 
 
 def _confirm_convexity(shown: Shown) -> bool:
-    """By second differences, for which no derivative is needed."""
+    """Confirm by second differences, for which no derivative is needed."""
     load, step = Fraction(shown["load"]), HALF
 
     def second(c: int) -> Fraction:
@@ -148,7 +148,7 @@ def _check_convexity(run: Run) -> Finding:
 
 
 def _ratios(found: _Allocation) -> list[Fraction]:
-    """(sum P L) / B of each constraint: the time of the tasks in it if only it counted."""
+    """Return (sum P L) / B of each constraint: the time of its tasks if there were no other constraint."""
     return [
         sum((Fraction(p * x) for p, x in zip(row, found.loads, strict=True)), Fraction(0)) / b
         for row, b in zip(found.weights, found.limits, strict=True)
@@ -220,7 +220,7 @@ def _check_theorem_1(run: Run) -> Finding:
 
 
 def _confirm_coefficients(shown: Shown) -> bool:
-    """One task, one constraint A c <= B: Eq. 16 gives B / A, and any c >= 0 is feasible if A <= 0 <= B."""
+    """Confirm for one task and a constraint A c <= B: Eq. 16 gives B / A; if A <= 0 <= B any c >= 0 fits."""
     (a,), (load,), (b,) = shown["coefficient"], shown["load"], shown["limit"]
     return (
         Fraction(load) / (a * load) * b == Fraction(shown["vcpu"]) < 0

@@ -4,8 +4,8 @@ Two things that the paper leaves open decide its numbers, and each is shown both
 GSA size tasks (as TaPRA does, by Eq. 16, or by equal shares of every limit), and whether the rivals of
 OnTaPRA make its MAR test.
 
-Running times are those of compiled code on whatever else the machine is doing. They are told as medians with
-intervals from order statistics, and compared within the episodes.
+Running times are those of compiled code on a machine that may do other work. They are given as medians with
+intervals from order statistics, and compared within episodes.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ DRC = {True: "DRC", False: "NDRC"}
 ANY = 1.0  # factor of claims without a number
 ALMOST = 0.05  # "almost the same", to which the paper puts this number elsewhere
 SIMILAR = 0.10  # "similar", to which it puts none
-FAR = 2.0  # a mean this many times as large as stated is something else than what the paper saw
+FAR = 2.0  # a mean this many times as large as stated contradicts the paper
 
 JCT = "average JCT [s]"
-LONGEST = 1e7  # s after which an episode is cut off: none is
+LONGEST = 1e7  # s after which an episode is truncated: later than any ends
 
 _SIZING = (
     "the paper does not say how Min-Min, MM-GA and GSA size tasks: once by Eq. 16, once by equal shares of "
@@ -87,11 +87,11 @@ MANY_JOBS: tuple[str, ...] = (
 
 
 def median_interval(values: Sequence[float] | F8, confidence: float = 0.95) -> tuple[float, float]:
-    """Confidence interval of the median between two order statistics, free of any distribution.
+    """Return a distribution-free confidence interval of the median between two order statistics.
 
     Args:
         values: one number per episode.
-        confidence: at least, between 0 and 1.
+        confidence: least confidence, between 0 and 1.
 
     Returns:
         (low, high) in the unit of the values; (nan, nan) for too few values (of 95%: fewer than six).
@@ -112,13 +112,13 @@ def _metric(played: Played, metric: str, **setting: Any) -> Read:
 
 
 def _seconds(played: Played, **setting: Any) -> Read:
-    """Time that policies took for all their decisions [s]."""
+    """Read the time [s] that policies took for all their decisions."""
     observed = played.where(**setting).observed
     return lambda label: np.array([entry.seconds for entry in observed if entry.policy == label])
 
 
 def _medians_of(name: str, own: F8, other: F8) -> Comparison:
-    """Median of the episodes' ratios, less 1, with its interval: what times are compared by."""
+    """Compare times by the median of the ratios of the episodes, minus 1, with its interval."""
     ratios = own / other - 1.0
     return Comparison(name, float(np.median(ratios)), *median_interval(ratios))
 
@@ -130,14 +130,14 @@ def _against(
     stated: Mapping[str, float] | float = ANY,
     make: Callable[[str, F8, F8], Comparison] = compare,
 ) -> list[Comparison]:
-    """Each of some policies against each of others: is it larger by the factor that the paper states?
+    """Judge for each pair of policies if one is larger than the other by the factor that the paper states.
 
     Args:
         read: values by label.
-        more: labels of those policies.
-        less: labels of the others.
-        stated: the factor, or factors by the name of either.
-        make: compares.
+        more: labels of the policies with the larger values.
+        less: labels of the policies with the smaller values.
+        stated: the factor, or factors by the name of either policy.
+        make: makes a comparison.
     """
     found = []
     for low in less:
@@ -152,7 +152,7 @@ def _against(
 
 
 def _larger(found: Comparison, stated: float, exactly: bool = True) -> Comparison:
-    """Judged by the factor stated; only times, which take so much longer at least, may be FAR from it."""
+    """Judge by the stated factor; only times, for which it is the least factor, may be FAR from it."""
     rule = larger(stated - 1.0, FAR * stated - 1.0 if exactly and stated != ANY else math.inf)
     return dataclasses.replace(found, verdict=rule(found))
 
@@ -166,7 +166,7 @@ def _add(labels: Iterable[str], suffix: str) -> list[str]:
 
 
 def _told(stated: Mapping[str, float]) -> str:
-    """Stated factors in a claim."""
+    """Write the stated factors of a claim."""
     return ", ".join(f"{name} {factor:.3g}" for name, factor in stated.items()) + " times"
 
 
@@ -174,7 +174,7 @@ def _told(stated: Mapping[str, float]) -> str:
 
 
 class _Sizes(NamedTuple):
-    """One job, of growing size or on growing data centres."""
+    """Runs with one job, of growing size or on growing data centres."""
 
     played: Played
     x: str
@@ -196,7 +196,7 @@ def _sizes(run: Run, x: str, places: list[int], **parameters: int) -> _Sizes:
 
 
 def _on_servers(found: _Sizes) -> _Sizes:
-    """What was swept over the arity of fat trees, by their number of servers."""
+    """Replace the swept arity of fat trees by their number of servers."""
     frame = found.played.frame.rename(columns={"arity": "servers"})
     frame["servers"] = frame["servers"] ** 3 // 4
     frame.attrs = {**found.played.frame.attrs, "swept": ["servers"]}
@@ -209,7 +209,7 @@ def _on_servers(found: _Sizes) -> _Sizes:
 
 
 def _panels(found: _Sizes, x_label: str) -> list[Panel]:
-    """JCT, vCPU and running time, in two columns: the rivals by Eq. 16, and by equal shares."""
+    """Panels of JCT, vCPU and running time in two columns: rivals with Eq. 16, and with equal shares."""
     panels = []
     for letter, y_label in (("a", "JCT [s]"), ("b", "allocated vCPU"), ("c", "running time [s]")):
         for way, suffix in SHARES.items():
@@ -230,7 +230,7 @@ def _panels(found: _Sizes, x_label: str) -> list[Panel]:
 
 
 def _medians(label: str, x: Sequence[Any], episodes: Sequence[F8]) -> Series:
-    """Medians with intervals; a place for each array of episodes."""
+    """Return a series of medians with intervals, one place for each array of episodes."""
     low, high = zip(*(median_interval(values) for values in episodes), strict=True)
     return Series(label, x, [float(np.median(values)) for values in episodes], low, high)
 
@@ -328,7 +328,7 @@ def _servers(run: Run) -> Outcome:
 
 
 class _EqualShares(LaunchPolicy):
-    """A scheduler whose planner sizes tasks by equal shares; the registered ones size them by Eq. 16."""
+    """A scheduler whose planner sizes tasks by equal shares; registered ones size them by Eq. 16."""
 
     def __init__(self, rule: str, planner: str) -> None:
         super().__init__(rule, planner, True, 0.3)
@@ -342,7 +342,7 @@ class _EqualShares(LaunchPolicy):
 
 
 def _by_planner(run: Run) -> Played:
-    """Every scheduler with every planner, all with the MAR test."""
+    """Run every scheduler with every planner, all with the MAR test."""
     named = {f"{scheduler} TaPRA": f"{rule}-tapra" for scheduler, rule in SCHEDULERS.items()}
     named |= {f"{scheduler} TaPRA-fast": rule for scheduler, rule in SCHEDULERS.items()}
     equal = {}
@@ -370,7 +370,7 @@ def _by_planner(run: Run) -> Played:
 
 
 def _by_scheduler(run: Run) -> Played:
-    """Every scheduler with TaPRA-fast on the paper's number of jobs, with the MAR test and without."""
+    """Run every scheduler with TaPRA-fast on the paper's number of jobs, with and without the MAR test."""
     return run.play(
         ONLINE,
         {**SCHEDULERS, **{label + WITHOUT_MAR: SCHEDULERS[label] for label in OTHERS}},
@@ -382,20 +382,20 @@ def _by_scheduler(run: Run) -> Played:
 
 
 def _means(label: str, x: Sequence[str], episodes: Sequence[F8]) -> Series:
-    """Means with intervals; a place for each array of episodes."""
+    """Return a series of means with intervals, one place for each array of episodes."""
     low, high = zip(*(bootstrap_interval(values) for values in episodes), strict=True)
     return Series(label, x, [float(values.mean()) for values in episodes], low, high)
 
 
 def _limit(played: Played, drc: bool) -> Series:
-    """The bound on the average JCT, which is the same for all schedulers."""
+    """Return the bound on the average JCT, which is the same for all schedulers."""
     values = _metric(played, "bound", drc=drc)(played.policies[0])
     made = _means("lower bound", list(SCHEDULERS), [values] * len(SCHEDULERS))
     return dataclasses.replace(made, bound=True)
 
 
 def _bars(planners: Played, schedulers: Played) -> list[Panel]:
-    """Average JCT and running time, in two columns: with DRC and without."""
+    """Panels of average JCT and running time in two columns: with DRC and without."""
     panels = []
     fewer, jobs = (played.frame.attrs["parameters"]["jobs"] for played in (planners, schedulers))
     for letter, suffix, y_label in (("a", "", JCT), ("b", "", "running time [s]"), ("a", EQUAL, JCT)):
@@ -427,7 +427,7 @@ def _bars(planners: Played, schedulers: Played) -> list[Panel]:
 
 
 def _of_schedulers(played: Played) -> list[Reading]:
-    """What the paper says of the schedulers, with TaPRA-fast."""
+    """Judge the paper's statements on the schedulers with TaPRA-fast."""
     said = []
     jct = {drc: _metric(played, "average_jct", drc=drc) for drc in DRC}
     over_ontapra = {
@@ -467,7 +467,7 @@ def _of_schedulers(played: Played) -> list[Reading]:
 
 
 def _of_planners(played: Played) -> list[Reading]:
-    """What the paper says of the planners."""
+    """Judge the paper's statements on the planners."""
     jct = {drc: _metric(played, "average_jct", drc=drc) for drc in DRC}
     fast = []
     for label in SCHEDULERS:
@@ -508,7 +508,7 @@ def _of_planners(played: Played) -> list[Reading]:
 
 
 def _of_times(planners: Played, schedulers: Played) -> list[Reading]:
-    """What the paper says of running times."""
+    """Judge the paper's statements on running times."""
     genetic, tapra, fast = [], [], []
     for drc in DRC:
         read, alone = _seconds(planners, drc=drc), _seconds(schedulers, drc=drc)

@@ -40,7 +40,7 @@ def _number(text: int | str) -> Number:
 
 
 def show_job(job: Job) -> dict[str, Any]:
-    """A job as a finding shows it."""
+    """Return a job as a finding shows it."""
     return {
         "load": as_texts(job.load),
         "efficiency": [as_texts(row) for row in job.efficiency],
@@ -51,7 +51,7 @@ def show_job(job: Job) -> dict[str, Any]:
 
 
 def read_job(shown: Shown) -> Job:
-    """The job that a finding shows."""
+    """Return the job that a finding shows."""
     return Job(
         tuple(_number(x) for x in shown["load"]),
         tuple(tuple(_number(x) for x in row) for row in shown["efficiency"]),
@@ -62,27 +62,27 @@ def read_job(shown: Shown) -> Job:
 
 
 def _size(job: Job) -> tuple[Number, ...]:
-    """How large a job is: tasks, servers, groups, loads, limits, how inefficient, how loose its cap."""
+    """Return the size of a job: tasks, servers, groups, loads, limits, inefficiency, looseness of the cap."""
     slow = sum(1 / Fraction(x) for row in job.efficiency for x in row)
     sums = (sum(job.load), sum(job.limits), slow, job.energy_cap)
     return (len(job.load), job.servers, len(job.groups), *sums, *job.load, *job.limits)
 
 
 def find_flaw(cases: Iterable[Job], flaw: Callable[[Job], dict[str, Any] | None]) -> Searched:
-    """The smallest job with a flaw, with its details."""
+    """Find the smallest job with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=_size, show=show_job)
 
 
 def found_correction(searched: Searched, text: str, **figures: Any) -> Finding:
-    """A finding from a search against the printed form of a claim whose correction holds."""
+    """Return the finding of a search against the printed form of a claim whose correction holds."""
     return found_against(CORRECTED, searched, text, "jobs", figures=figures)
 
 
 def enumerate_jobs(tasks: int, servers: int, loads: Sequence[int] = (1, 2)) -> Iterator[Job]:
-    """Jobs on servers with 1 or 2 vCPU and no other limits, up to the order of tasks and of equal servers.
+    """Yield jobs on servers with 1 or 2 vCPU and no other limits, up to the order of tasks and equal servers.
 
-    Every task has efficiency 1 on one server at least, 1 or 1/2 on the others; the energy caps are all those
-    that make a difference.
+    Every task has efficiency 1 on at least one server, and 1 or 1/2 on the others; the energy caps are all
+    those that make a difference.
     """
     groups = tuple((j,) for j in range(servers))
     rows = [row for row in itertools.product(FACTORS, repeat=servers) if 1 in row]
@@ -95,7 +95,7 @@ def enumerate_jobs(tasks: int, servers: int, loads: Sequence[int] = (1, 2)) -> I
 
 
 def draw_job(rng: np.random.Generator, tasks: int = 3, servers: int = 3) -> Job:
-    """A random job with whole numbers on servers, racks and all of them, whose cap can be kept."""
+    """Draw a job in whole numbers, with limits of servers, racks and the whole, whose cap can be kept."""
 
     def whole(most: int) -> int:
         return int(rng.integers(1, most + 1))
@@ -114,7 +114,7 @@ def draw_job(rng: np.random.Generator, tasks: int = 3, servers: int = 3) -> Job:
 
 
 def jobs_to_place(run: Run) -> Iterator[Job]:
-    """Jobs for searches of placements, all of whose caps can be kept."""
+    """Yield jobs for searches of placements; all their caps can be kept."""
     yield from enumerate_jobs(1, 2)
     yield from enumerate_jobs(2, 2)
     yield from (draw_job(run.rng) for _ in range(60 if run.small else 1_000))

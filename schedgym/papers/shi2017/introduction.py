@@ -31,13 +31,13 @@ FIGURE_2 = Job(
 
 
 def _confirm_figure_2(shown: Shown) -> bool:
-    """By sums over the racks and Eq. 1."""
+    """Confirm by sums over the racks and Eq. 1."""
     job, placement = read_job(shown), shown["placement"]
     found = []
     for name in ("schedule_a", "schedule_b"):
         vcpu = [Fraction(x) for x in shown[name]]
-        for servers, room in (((0,), 35), ((1,), 10), ((2,), 30), ((0, 1), 30)):
-            if sum(c for j, c in zip(placement, vcpu, strict=True) if j in servers) > room:
+        for servers, limit in (((0,), 35), ((1,), 10), ((2,), 30), ((0, 1), 30)):
+            if sum(c for j, c in zip(placement, vcpu, strict=True) if j in servers) > limit:
                 return False
         found.append(max(Fraction(x) / c for x, c in zip(job.load, vcpu, strict=True)))
     return as_texts(found) == [shown["jct_a"], shown["jct_b"]] == ["100/3", 20]

@@ -34,12 +34,12 @@ READINGS = {"scale-half": (1, 0.5, 0.8), "shape-half": (1, 0.8, 0.5), "x70": (70
 
 
 def _mean_tasks(factor: float, scale: float, shape: float, most: int) -> float:
-    """The mean of ceil(factor W), at most ``most``: the sum over k >= 0 of P(more than k tasks)."""
+    """Return the mean of min(ceil(factor W), most): the sum over k >= 0 of P(more than k tasks)."""
     return math.fsum(math.exp(-((k / (factor * scale)) ** shape)) for k in range(most))
 
 
 def _confirm_weibull(shown: Shown) -> bool:
-    """By the means of W, which the tasks of a job exceed by less than one: scale Gamma(1 + 1 / shape)."""
+    """Confirm by the means of W, scale Gamma(1 + 1 / shape), which numbers of tasks exceed by less than 1."""
     means = []
     for factor, scale, shape in shown["readings"]:
         mean = factor * scale * math.gamma(1 + 1 / shape)
@@ -187,7 +187,7 @@ SCHEDULERS = ("slf", "fcfs", "llf")
 
 
 class _Scheduled(NamedTuple):
-    """Average JCTs of the rivals over OnTaPRA's [%], without and with the MAR test for all."""
+    """Excess of the rivals' average JCTs over OnTaPRA's [%], without and with the MAR test for all."""
 
     plain: dict[str, tuple[float, float, float]]
     tested: dict[str, tuple[float, float, float]]
@@ -224,7 +224,7 @@ def _check_best(run: Run) -> Finding:
 
 
 def _reached(stated: Mapping[str, int], found: Mapping[str, tuple[float, float, float]]) -> bool:
-    """Whether every number stated lies in its interval."""
+    """Return True if every stated number lies in the interval of the measured one."""
     return all(low <= stated[name] <= high for name, (_, low, high) in found.items())
 
 
@@ -351,7 +351,7 @@ def _check_drc_impact(run: Run) -> Finding:
 
 
 def _without_drc(run: Run) -> dict[str, tuple[float, float, float]]:
-    """By how much each scheduler's average JCT is longer without DRC [%]; also with the MAR test."""
+    """Return by how much each scheduler's average JCT is longer without DRC [%], also with the MAR test."""
     episodes, jobs = (4, 50) if run.small else (10, 540)
     names = ("ontapra", *SCHEDULERS, *(f"{name}-mar" for name in SCHEDULERS))
     state = run.rng.bit_generator.state

@@ -53,24 +53,24 @@ def _check_fat_tree(run: Run) -> Finding:
 
 
 def _tree_job(capacity: Sequence[int], arity: int, server_caps: bool) -> Job:
-    """One task that only the first server runs at full efficiency, as its energy cap demands."""
+    """Return a job of one task that only the first server runs as efficiently as the energy cap demands."""
     groups, limits = fat_tree(capacity, arity, SHARES, server_caps)
     row = (1,) + (HALF,) * (len(capacity) - 1)
     return Job((1,), (row,), groups, limits, 1)
 
 
 def _confirm_server_capacity(shown: Shown) -> bool:
-    """By the paper's shares of the first server's rack, pod and data centre."""
+    """Confirm by the paper's shares of the first server's rack, pod and data centre."""
     capacity, arity = shown["capacity"], shown["arity"]
     rack, pod = arity // 2, arity**2 // 4
-    room = min(
+    limit = min(
         share * sum(capacity[:size]) for share, size in zip(SHARES, (rack, pod, len(capacity)), strict=True)
     )
     return (
         len(capacity) * 4 == arity**3
         and min(capacity) > 0
-        and as_text(room) == shown["vcpu"]
-        and room > capacity[0]
+        and as_text(limit) == shown["vcpu"]
+        and limit > capacity[0]
     )
 
 
@@ -115,7 +115,7 @@ def _check_server_capacity(run: Run) -> Finding:
 
 
 def _confirm_data_centre(shown: Shown) -> bool:
-    """The rows of the pods add up to that of the data centre, which so follows from them."""
+    """Confirm that the constraints of the pods add up to that of the data centre, and so imply it."""
     capacity, arity = shown["capacity"], shown["arity"]
     size = arity**2 // 4
     pods = [SHARES[1] * sum(capacity[p * size : (p + 1) * size]) for p in range(arity)]
@@ -251,7 +251,7 @@ def _check_smallest(run: Run) -> Finding:
 
 
 def _shared_least(record: ScheduleRecord) -> float:
-    """No algorithm is faster with equal shares: a task has at most B_DC / N, and works at least its load."""
+    """Return a lower bound with equal shares: a task has at most B_DC / N, and works at least its load."""
     load, cpu = (np.asarray(record.workload.jobs["load"]), np.asarray(record.workload.cluster["cpu"]))
     return float(len(load) * load.max() / (float(SHARES[2]) * cpu.sum()))
 

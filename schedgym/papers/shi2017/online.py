@@ -28,7 +28,7 @@ __all__: list[str] = []
 
 
 def _confirm_none_planned(shown: Shown) -> bool:
-    """Every placement of the one job that waits exceeds the cap, or loads a server without resources."""
+    """Confirm that every placement of the waiting job exceeds the cap or uses a server without resources."""
     job = read_job(shown)
     possible = itertools.product(range(job.servers), repeat=len(job.load))
     return all(not affords(job, p) or completion(job, p) == math.inf for p in possible)
@@ -73,7 +73,7 @@ class _Alone(NamedTuple):
 
 
 def _alone(load: int, capacity: int, arity: int) -> _Alone:
-    """By Eq. 16 on the whole data centre, and DRC on its server."""
+    """Compute base vCPU and time by Eq. 16 on the whole data centre, the rest by DRC on the server."""
     groups, limits = fat_tree((capacity,) * (arity**3 // 4), arity, SHARES)
     job = Job((load,), ((1,) * (arity**3 // 4),), groups, limits)
     (base,) = proportional(job, (0,))
@@ -81,7 +81,7 @@ def _alone(load: int, capacity: int, arity: int) -> _Alone:
 
 
 def _confirm_equation_59(shown: Shown) -> bool:
-    """By the environment: base vCPU and completion, with DRC and without."""
+    """Confirm by the environment: base vCPU and completion, with and without DRC."""
     task = shown["arity"], float(shown["capacity"]), float(shown["load"])
     with_drc, without = (run_alone(*task, energy_cap_ratio=[1.0], drc=drc) for drc in (True, False))
     planned, online = task[2] / with_drc.amount[0, 0], with_drc.end[-1]
@@ -140,17 +140,17 @@ def _check_equation_59(run: Run) -> Finding:
 
 
 def _confirm_drc_limits(shown: Shown) -> bool:
-    """By the environment: what the task has, against its rack, its pod and the data centre."""
+    """Confirm by the environment: the vCPU of the task, against its rack, its pod and the data centre."""
     arity, capacity = shown["arity"], float(shown["capacity"])
     record = run_alone(arity, capacity, float(shown["load"]), energy_cap_ratio=[1.0])
     base, extra = record.amount[0].tolist()
     sizes = (arity // 2, arity**2 // 4, arity**3 // 4)
-    room = [float(share) * size * capacity for share, size in zip(SHARES, sizes, strict=True)]
+    limits = [float(share) * size * capacity for share, size in zip(SHARES, sizes, strict=True)]
     stated = [float(Fraction(shown[name])) for name in ("base", "extra")]
     return (
         bool(np.allclose([base, extra], stated, rtol=1e-12))
-        and base <= min(room) * (1 + 1e-12)
-        and base + extra > max(room)
+        and base <= min(limits) * (1 + 1e-12)
+        and base + extra > max(limits)
     )
 
 
@@ -206,7 +206,7 @@ def _check_conserving(run: Run) -> Finding:
         base = [Fraction(int(x), 8) for x in run.rng.integers(1, 9, n)]
         capacity = sum(base, Fraction(int(run.rng.integers(0, 9)), 4))
         held, here = list(base), list(range(n))
-        while here:  # Algorithm 5 after every completion, on top of what it gave before
+        while here:  # Algorithm 5 after every completion, in addition to what it gave before
             rest = capacity - sum((held[i] for i in here), Fraction(0))
             whole = sum((loads[i] for i in here), Fraction(0))
             for i in here:

@@ -79,7 +79,7 @@ def _check_relaxation(run: Run) -> Finding:
 
 
 def _literal(job: Job, horizon: float | None = None) -> Any:
-    """HiGHS on (49) to (54) as printed, p of any sign; or on the constraints alone with T = ``horizon``."""
+    """Solve (49) to (54) as printed by HiGHS, p of any sign; or only the constraints with T = ``horizon``."""
     from scipy.optimize import linprog
 
     n, m = len(job.load), job.servers
@@ -171,7 +171,7 @@ def _check_equivalent(run: Run) -> Finding:
 
 
 def _confirm_quotients(shown: Shown) -> bool:
-    """One task that has to be on the first of two pooled servers: vCPU for the second only cost time."""
+    """Confirm that a task bound to the first of two pooled servers only loses time by vCPU on the second."""
     job = read_job(shown)
     (load,), ((first, other),), (limit,) = job.load, job.efficiency, job.limits
     spent = [(load - part) / first + part / other for part in (Fraction(0), Fraction(1, 1000))]
@@ -251,7 +251,7 @@ def _check_equation_54(run: Run) -> Finding:
 
 
 def _confirm_rounding(shown: Shown) -> bool:
-    """One task on two servers: T is convex in the part f on the first, and larger on both sides."""
+    """Confirm for a task on two servers: T is convex in the part f on the first, and larger on both sides."""
     job = read_job(shown)
     ((first, other),), (a, b), load = job.efficiency, job.limits, Fraction(job.load[0])
 
@@ -301,7 +301,7 @@ def _check_rounding(run: Run) -> Finding:
 
 
 def _confirm_rec(shown: Shown) -> bool:
-    """No server is more efficient than where the tasks are, and still the cap is exceeded."""
+    """Confirm that no server is more efficient than those of the tasks, and still the cap is exceeded."""
     job, placement = read_job(shown), tuple(shown["placement"])
     none = all(max(row) == row[j] for row, j in zip(job.efficiency, placement, strict=True))
     return none and energy(job, placement) > job.energy_cap
@@ -423,7 +423,7 @@ def _check_ends(run: Run) -> Finding:
 
 
 def _confirm_local_optimum(shown: Shown) -> bool:
-    """No single move helps, and the better placement is within the cap: all by sums over servers."""
+    """Confirm by sums over servers that no single move helps, and that the better placement keeps the cap."""
     job = read_job(shown)
     if any(len(group) > 1 for group in job.groups):
         return False
@@ -523,7 +523,7 @@ def _check_fast_start(run: Run) -> Finding:
 
 
 def _two_tasks(n: int) -> Job:
-    """A small and a large task that share the first server; the cap lets only one of them move.
+    """Return a small and a large task that share the first server; the cap lets only one of them move.
 
     The search moves the small one, which comes first; the relaxation moves the large one.
     """

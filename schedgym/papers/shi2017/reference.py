@@ -1,7 +1,7 @@
 """Tiny jobs of independent tasks, placed and sized in exact numbers.
 
-Plain lists and loops: what is checked here has a handful of tasks and servers. A placement is the server of
-each task. Times are fractions, or infinite where a group without resources is loaded.
+Plain lists and loops suffice, as instances have a handful of tasks and servers. A placement is the server of
+each task. Times are fractions, or infinite if a task uses a group without resources.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Vcpu = Sequence[Number]
 
 
 class Job(NamedTuple):
-    """A job and what it may use.
+    """A job and the resources that it may use.
 
     ``efficiency`` has a row per task with a value per server; a group is a tuple of servers, of whose vCPU
     the job may use ``limits``; ``energy_cap`` is E_MAX.
@@ -66,20 +66,20 @@ class Job(NamedTuple):
 
     @property
     def servers(self) -> int:
-        """How many there are."""
+        """Number of servers."""
         return len(self.efficiency[0])
 
 
 def fat_tree(
     capacity: Sequence[Number], arity: int, shares: Sequence[Number], server_caps: bool = True
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[Number, ...]]:
-    """Groups and limits of a fat tree: the servers themselves, then racks, pods and the data centre.
+    """Return groups and limits of a fat tree: the servers themselves, then racks, pods and the data centre.
 
     Args:
-        capacity: of each of the arity^3 / 4 servers.
-        arity: even.
-        shares: of racks, pods and the data centre.
-        server_caps: whether servers are groups, too.
+        capacity: capacity of each of the arity^3 / 4 servers.
+        arity: arity of the tree; even.
+        shares: shares of racks, pods and the data centre.
+        server_caps: True if servers are groups, too.
     """
     sizes = (arity // 2, arity * arity // 4, len(capacity))
     levels = [(1, 1), *zip(sizes, shares, strict=True)] if server_caps else zip(sizes, shares, strict=True)
@@ -96,22 +96,22 @@ def fat_tree(
 
 
 def work(job: Job, i: int, j: int) -> Number:
-    """L: the equivalent load of a task on a server, which is its energy, too."""
+    """Return L, the equivalent load of a task on a server, which is also its energy."""
     return Fraction(job.load[i]) / Fraction(job.efficiency[i][j])
 
 
 def energy(job: Job, placement: Placement) -> Number:
-    """The energy of all tasks."""
+    """Return the energy of all tasks."""
     return sum(work(job, i, j) for i, j in enumerate(placement))
 
 
 def affords(job: Job, placement: Placement) -> bool:
-    """Whether the energy cap is kept."""
+    """Return True if the placement keeps the energy cap."""
     return energy(job, placement) <= job.energy_cap
 
 
 def group_times(job: Job, placement: Placement) -> list[Number]:
-    """The sum of L in each group over its limit: 0 without tasks, infinite without resources."""
+    """Return the sum of L in each group over its limit: 0 without tasks, infinite without resources."""
     found: list[Number] = []
     for group, limit in zip(job.groups, job.limits, strict=True):
         held = sum(work(job, i, j) for i, j in enumerate(placement) if j in group)
@@ -120,20 +120,20 @@ def group_times(job: Job, placement: Placement) -> list[Number]:
 
 
 def task_times(job: Job, placement: Placement) -> list[Number]:
-    """Execution times by Eq. 16: the longest of the groups of each task's server."""
+    """Return execution times by Eq. 16: the longest time of the groups of each task's server."""
     own = group_times(job, placement)
     return [max(time for group, time in zip(job.groups, own, strict=True) if j in group) for j in placement]
 
 
 def completion(job: Job, placement: Placement) -> Number:
-    """The completion time by Eq. 16."""
+    """Return the completion time by Eq. 16."""
     return max(group_times(job, placement))
 
 
 def closed_form(
     weights: Sequence[Sequence[Number]], loads: Sequence[Number], limits: Sequence[Number]
 ) -> list[Fraction]:
-    """Eq. 16 word for word; ``weights`` are P, [constraint][task]."""
+    """Return the vCPU of each task by Eq. 16 as printed; ``weights`` are P, [constraint][task]."""
     sums = [
         sum((Fraction(p) * Fraction(x) for p, x in zip(row, loads, strict=True)), Fraction(0))
         for row in weights
@@ -153,13 +153,13 @@ def _weights(job: Job, placement: Placement) -> list[list[int]]:
 
 
 def proportional(job: Job, placement: Placement) -> list[Fraction]:
-    """The vCPU of each task by Eq. 16."""
+    """Return the vCPU of each task by Eq. 16."""
     loads = [work(job, i, j) for i, j in enumerate(placement)]
     return closed_form(_weights(job, placement), loads, job.limits)
 
 
 def equal_shares(job: Job, placement: Placement) -> list[Fraction]:
-    """The vCPU of each task if every limit is split equally among the tasks in its group."""
+    """Return the vCPU of each task if every limit is split equally among the tasks in its group."""
     return [
         min(
             Fraction(limit) / sum(other in group for other in placement)
@@ -171,12 +171,12 @@ def equal_shares(job: Job, placement: Placement) -> list[Fraction]:
 
 
 def vcpu_times(job: Job, placement: Placement, vcpu: Vcpu) -> list[Number]:
-    """Execution times by Eq. 1."""
+    """Return execution times by Eq. 1."""
     return [work(job, i, j) / Fraction(c) for i, (j, c) in enumerate(zip(placement, vcpu, strict=True))]
 
 
 def fits(job: Job, placement: Placement, vcpu: Vcpu) -> bool:
-    """Whether an allocation keeps all limits."""
+    """Return True if an allocation keeps all limits."""
     return all(c >= 0 for c in vcpu) and all(
         sum(c for j, c in zip(placement, vcpu, strict=True) if j in group) <= limit
         for group, limit in zip(job.groups, job.limits, strict=True)
@@ -186,7 +186,7 @@ def fits(job: Job, placement: Placement, vcpu: Vcpu) -> bool:
 def allocation_best(
     weights: Sequence[Sequence[Number]], loads: Sequence[Number], limits: Sequence[Number]
 ) -> Fraction:
-    """The optimum of OptRA for weights >= 0 and limits > 0, by the simplex method: the largest 1 / JCT."""
+    """Return the optimum of OptRA, the largest 1 / JCT, by the simplex method; weights >= 0, limits > 0."""
     n = len(loads)
     rows: list[list[Fraction]] = [[Fraction(p) for p in row] + [Fraction(0)] for row in weights]
     rows += [[Fraction(-int(i == k)) for k in range(n)] + [Fraction(loads[i])] for i in range(n)]
@@ -198,34 +198,34 @@ def allocation_best(
 
 
 def placements(job: Job) -> Iterator[Placement]:
-    """All placements that keep the energy cap."""
+    """Yield all placements that keep the energy cap."""
     for placement in itertools.product(range(job.servers), repeat=len(job.load)):
         if affords(job, placement):
             yield placement
 
 
 def best(job: Job) -> tuple[Number, Placement]:
-    """The least completion time, and the first placement that has it."""
+    """Return the least completion time, and the first placement that reaches it."""
     return min((completion(job, placement), placement) for placement in placements(job))
 
 
 def most_efficient(job: Job) -> Placement:
-    """Every task on its most efficient server, ties the first."""
+    """Place every task on its most efficient server, the first one if several are."""
     return tuple(max(range(job.servers), key=lambda j: (row[j], -j)) for row in job.efficiency)
 
 
 def least_energy(job: Job) -> Number:
-    """The energy of :func:`most_efficient`."""
+    """Return the energy of :func:`most_efficient`."""
     return energy(job, most_efficient(job))
 
 
 def moved(placement: Placement, i: int, j: int) -> Placement:
-    """The placement with task i on server j."""
+    """Return the placement with task i moved to server j."""
     return (*placement[:i], j, *placement[i + 1 :])
 
 
 def moves(job: Job, placement: Placement) -> Iterator[Placement]:
-    """All placements in which one task is elsewhere and the energy cap is kept."""
+    """Yield all placements that keep the energy cap and differ in the server of one task."""
     for i, j in itertools.product(range(len(job.load)), range(job.servers)):
         after = moved(placement, i, j)
         if j != placement[i] and affords(job, after):
@@ -233,13 +233,13 @@ def moves(job: Job, placement: Placement) -> Iterator[Placement]:
 
 
 def longest(job: Job, placement: Placement) -> list[int]:
-    """T_max: the tasks that take as long as the job."""
+    """Return T_max, the tasks that take as long as the job."""
     times = task_times(job, placement)
     return [i for i, time in enumerate(times) if time == max(times)]
 
 
 def local_search(job: Job, placement: Placement) -> list[Placement]:
-    """Phase III of Algorithm 1: all placements from this one on."""
+    """Run phase III of Algorithm 1; return all placements from this one on."""
     path = [placement]
     while True:
         here = path[-1]
@@ -259,7 +259,7 @@ def local_search(job: Job, placement: Placement) -> list[Placement]:
 
 
 def lesser_energy(job: Job, placement: Placement) -> Placement | None:
-    """REC (Algorithm 2), by the new completion time; None where its argmin is empty."""
+    """Return the move of REC (Algorithm 2) by the new completion time; None if its argmin is empty."""
     while not affords(job, placement):
         options = [
             (completion(job, after), i, j, after)
@@ -274,14 +274,14 @@ def lesser_energy(job: Job, placement: Placement) -> Placement | None:
 
 
 def finish(job: Job, parts: Sequence[Sequence[Number]]) -> Placement | None:
-    """Phases II and III of TaPRA from the parts of each task on each server; ties the first server."""
+    """Run phases II and III of TaPRA from the parts of tasks on servers; ties go to the first server."""
     start = tuple(max(range(job.servers), key=lambda j: (row[j], -j)) for row in parts)
     kept = lesser_energy(job, start)
     return None if kept is None else local_search(job, kept)[-1]
 
 
 def fast(job: Job) -> Placement | None:
-    """TaPRA-fast; None if the least energy is above the cap."""
+    """Run TaPRA-fast; None if the least energy is above the cap."""
     start = most_efficient(job)
     return local_search(job, start)[-1] if affords(job, start) else None
 
@@ -290,7 +290,7 @@ def fast(job: Job) -> Placement | None:
 
 
 class Relaxed(NamedTuple):
-    """An optimum of SJS-Relax-LP: the completion time, and the parts [task][server] of each task."""
+    """Optimum of SJS-Relax-LP: the completion time, and the parts [task][server] of the tasks on servers."""
 
     bound: Fraction
     parts: list[list[Fraction]]
@@ -299,7 +299,7 @@ class Relaxed(NamedTuple):
 def relaxation(job: Job) -> Relaxed:
     """Solve SJS-Relax-LP for limits > 0 and a cap that can be kept, by the simplex method on its dual.
 
-    The dual has a price u of each task, y of each limit and w of energy: maximise sum u - w E_MAX subject to
+    The dual has prices u of tasks, y of limits and w of energy: maximise sum u - w E_MAX subject to
     u_i <= L_ij (w + sum of y over the groups of j) and sum B y <= 1. The parts are the prices of its rows.
     """
     n, m, capped = len(job.load), job.servers, job.energy_cap < math.inf

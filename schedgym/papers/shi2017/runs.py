@@ -1,4 +1,4 @@
-"""Runs of the registered policies, and what the paper states of its own."""
+"""Runs of the registered policies, and the results that the paper states."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Runs(NamedTuple):
     seconds: dict[str, float]
 
     def values(self, policy: str, metric: str) -> Floats:
-        """One metric of a policy, by episode."""
+        """Return one metric of a policy, by episode."""
         return np.array(self.metrics[policy][metric])
 
     def excess(self, rival: str, own: str, metric: str = "average_jct") -> tuple[float, float, float]:
-        """By how much a rival's mean is above another's [%], and its interval."""
+        """Return by how much a rival's mean is above another's [%], and the interval."""
         a, b = self.values(rival, metric), self.values(own, metric)
         low, high = ratio_interval(a, b)
         return 100 * (float(a.mean() / b.mean()) - 1), 100 * (low - 1), 100 * (high - 1)
@@ -67,13 +67,13 @@ def play_policies(
     """Run policies on the same workloads, without their bounds (which take longer than the policies).
 
     Args:
-        run: gives the seed.
-        id: of the environment.
+        run: run that gives the seed.
+        id: id of the environment.
         policies: names, after which a label may stand in brackets: "ontapra (without MAR)".
-        episodes: of each.
-        options: of a policy, by the name given.
-        visit: is told of each schedule.
-        parameters: of the environment.
+        episodes: episodes of each policy.
+        options: options of policies, by the names given.
+        visit: called with each schedule.
+        parameters: parameters of the environment.
     """
     from schedgym.core.policy import make_policy
     from schedgym.evaluation.runner import make_env, play
@@ -96,21 +96,21 @@ def play_policies(
 
 
 def percent(excess: tuple[float, float, float]) -> str:
-    """An excess with its interval, in whole percent."""
+    """Write an excess with its interval in whole percent."""
     return "{:+.0f}% [{:.0f}, {:.0f}]".format(*excess)
 
 
 def run_alone(
     arity: int, capacity: float, load: float, *, policy: str = "ontapra", efficiency: float = 1.0, **more: Any
 ) -> ScheduleRecord:
-    """What the environment makes of one task alone on equal servers.
+    """Run one task alone on equal servers in the environment, and return its schedule.
 
     Args:
-        arity: of the fat tree.
-        capacity: of its servers.
-        load: of the task.
-        policy: of parallel-jct.
-        efficiency: of the task, on all servers.
+        arity: arity of the fat tree.
+        capacity: capacity of its servers.
+        load: load of the task.
+        policy: policy of parallel-jct.
+        efficiency: efficiency of the task on all servers.
         more: ``energy_cap_ratio`` or ``energy_seed`` of the workload; parameters of the environment.
     """
     from schedgym.core.policy import make_policy

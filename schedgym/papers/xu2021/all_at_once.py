@@ -110,22 +110,22 @@ def _check_equation_37(run: Run) -> Finding:
 
 
 def _equation_39(jobs: Sequence[Job], left: Sequence[int], cores: int, literal: bool) -> list[Fraction]:
-    """Eq. 39 by rising volume, as printed (max) or with min; left: core-slots."""
+    """Return rates by Eq. 39 in order of volume, as printed (max) or with min; ``left`` is in core-slots."""
     pick = max if literal else min
     rates = [Fraction(0)] * len(jobs)
-    room = Fraction(cores)
+    free = Fraction(cores)
     for j in sorted(range(len(jobs)), key=lambda j: (jobs[j][1] * jobs[j][2], j)):
         d, slots = jobs[j][2], Fraction(left[j], jobs[j][2])
-        if room >= d:
+        if free >= d:
             rates[j] = pick(Fraction(1), slots)
-        elif room > 0:
-            rates[j] = pick(room / d, slots)
-        room -= d * rates[j]
+        elif free > 0:
+            rates[j] = pick(free / d, slots)
+        free -= d * rates[j]
     return rates
 
 
 def _local_best(jobs: Sequence[Job], left: Sequence[int], cores: int) -> Fraction:
-    """The optimum of problem (38), over all whole cores."""
+    """Return the optimum of problem (38) over all whole numbers of cores."""
     caps = [min(job[2], work) for job, work in zip(jobs, left, strict=True)]
     best = Fraction(0)
     for given in itertools.product(*(range(cap + 1) for cap in caps)):
@@ -219,7 +219,7 @@ def _check_transient(run: Run) -> Finding:
 
 
 def _orders(jobs: Sequence[Job]) -> Iterator[tuple[Job, ...]]:
-    """The jobs in all orders that smallest volume first can take them in."""
+    """Yield the jobs in all orders that smallest volume first allows."""
     for order in itertools.permutations(jobs):
         volumes = [p * d for _, p, d in order]
         if volumes == sorted(volumes):
@@ -227,7 +227,7 @@ def _orders(jobs: Sequence[Job]) -> Iterator[tuple[Job, ...]]:
 
 
 def _least_svf(jobs: Sequence[Job], cores: int, k: int) -> Fraction:
-    """The least sum of fractional flowtimes of smallest volume first, over all orders of equal volumes."""
+    """Return the least sum of fractional flowtimes of smallest volume first, over orders of equal volumes."""
     return min(fractional(order, rule("svf", order, cores), k) for order in _orders(jobs))
 
 
@@ -295,7 +295,7 @@ def _confirm_ratio_of_svf(instance: Shown) -> bool:
 
 
 class _Ratios(NamedTuple):
-    """Smallest volume first against the optimum, all jobs at once."""
+    """Ratios of smallest volume first to the optimum when all jobs arrive at once."""
 
     checked: int
     worst: Fraction

@@ -1,4 +1,4 @@
-"""How a FlowtimePacking schedule goes on over time, and by size of jobs: what the paper's figures show.
+"""Curves of a FlowtimePacking schedule over time, and values by size of jobs, as in the paper's figures.
 
 A curve has one value per slot 1, 2, ..., final; slot t is at index t - 1. Jobs have arrived in slot t if
 a < t.
@@ -47,7 +47,7 @@ class Sizes(NamedTuple):
 
 
 def regret_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
-    """Eq. 23 up to each slot: as the benchmark of Eq. 25 is y* = 0, the fractional flowtime (Eq. 5) so far.
+    """Return Eq. 23 up to each slot: the fractional flowtime (Eq. 5) so far, as y* = 0 in Eq. 25.
 
     Its last value is the sum of fractional flowtimes of a schedule that finishes all jobs [slots^k].
     """
@@ -72,13 +72,13 @@ def regret_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
 
 
 def fit_curve(record: ScheduleRecord, gamma: float | npt.ArrayLike = 4000.0) -> F8:
-    """Eq. 26 up to each slot: sum over slots and arrived jobs, finished ones too, of p / (gamma - a) - y.
+    """Return Eq. 26 up to each slot: the sum over slots and arrived jobs of p / (gamma - a) - y.
 
-    gamma - a is at least 1, as in the policy.
+    Finished jobs count, too. As in the policy, gamma - a is at least 1.
 
     Args:
-        record: of plain jobs.
-        gamma: one number [slots], or that of each slot (where it grows with the jobs) [final].
+        record: record of a schedule of plain jobs.
+        gamma: one number [slots], or one for each slot (if it grows with the jobs) [final].
 
     Raises:
         ValueError: for jobs of kind mapreduce.
@@ -107,17 +107,17 @@ def fit_curve(record: ScheduleRecord, gamma: float | npt.ArrayLike = 4000.0) -> 
 
 
 def used_curve(record: ScheduleRecord) -> I8:
-    """Work done in each slot [core-slots]."""
+    """Return the work done in each slot [core-slots]."""
     return _per_slot(record, "used")
 
 
 def granted_curve(record: ScheduleRecord) -> I8:
-    """Cores granted in each slot to jobs that are not finished."""
+    """Return the cores granted in each slot to unfinished jobs."""
     return _per_slot(record, "granted")
 
 
 def offered_curve(record: ScheduleRecord) -> I8:
-    """Work of all jobs that have arrived in slot t [core-slots] (Fig. 3)."""
+    """Return the work [core-slots] of all jobs that have arrived in slot t (Fig. 3)."""
     own = tables(record.workload)
     offered = np.zeros(int(record.final_time), dtype=np.int64)
     seen = own.arrival < len(offered)
@@ -127,12 +127,12 @@ def offered_curve(record: ScheduleRecord) -> I8:
 
 
 def unfinished_curve(record: ScheduleRecord) -> I8:
-    """Work of the jobs that have arrived that is left at the end of each slot [core-slots] (Figs. 3, 9)."""
+    """Return the work [core-slots] left of arrived jobs at the end of each slot (Figs. 3, 9)."""
     return offered_curve(record) - np.cumsum(used_curve(record))
 
 
 def flowtime_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
-    """l_k norm of the flowtimes so far, unfinished jobs with their ages [slots] (Figs. 2, 5, 8)."""
+    """Return the l_k norm of flowtimes so far [slots], unfinished jobs with their ages (Figs. 2, 5, 8)."""
     own = tables(record.workload)
     _, completion = pieces(record)
     curve = np.zeros(int(record.final_time))
@@ -144,7 +144,7 @@ def flowtime_curve(record: ScheduleRecord, norm: float = 2.0) -> F8:
 
 
 def switching_curve(record: ScheduleRecord) -> F8:
-    """S(t) of Eq. 31 in each slot, by the true demands (MapReduce: of the phase that a job is in)."""
+    """Return S(t) of Eq. 31 in each slot, with true demands (MapReduce: those of the current phase)."""
     found, _ = pieces(record)
     curve = np.zeros(int(record.final_time))
     np.add.at(curve, found["start"], found["change"])
@@ -152,7 +152,7 @@ def switching_curve(record: ScheduleRecord) -> F8:
 
 
 def service_gaps(record: ScheduleRecord) -> I8:
-    """Longest run of slots without a core of each job, arrival to completion or end [slots] (Corollary 1)."""
+    """Return each job's longest time without a core until completion or end [slots] (Corollary 1)."""
     found, _ = pieces(record)
     job, idle = found["job"], found["granted"] == 0
     # pieces of one gap: each a slot without cores after another one of the same job
@@ -165,9 +165,9 @@ def service_gaps(record: ScheduleRecord) -> I8:
 
 
 def waiting(record: ScheduleRecord) -> F8:
-    """Flowtime minus processing time of each job [slots]; NaN for one that arrives after the end.
+    """Return flowtime minus processing time of each job [slots]; NaN for one that arrives after the end.
 
-    Unfinished jobs count until the end, so that theirs may be negative.
+    Unfinished jobs count until the end, so their values may be negative.
     """
     own = tables(record.workload)
     _, completion = pieces(record)
@@ -178,12 +178,12 @@ def waiting(record: ScheduleRecord) -> F8:
 
 
 def waiting_by_size(record: ScheduleRecord) -> Sizes:
-    """Waiting over the jobs of each size, without those that arrive after the end (Figs. 4, 10)."""
+    """Return the waiting of jobs by size, without jobs that arrive after the end (Figs. 4, 10)."""
     return by_size(record.workload, waiting(record))
 
 
 def by_size(workload: Workload, values: npt.ArrayLike) -> Sizes:
-    """A value of each job [N], e.g. a fate, over jobs of the same size; NaN is left out (Figs. 6, 7)."""
+    """Group a value of each job [N], e.g. its flowtime, by size; NaN is left out (Figs. 6, 7)."""
     array = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(array)
     array = array[known]
@@ -204,7 +204,7 @@ def _per_slot(record: ScheduleRecord, name: str) -> I8:
 
 
 def _add(change: npt.NDArray[Any], found: npt.NDArray[Any], value: npt.NDArray[Any]) -> None:
-    """Add to the changes from slot to slot a value that each piece has in its slots."""
+    """Add a value that each piece has in its slots to the array of changes between slots."""
     np.add.at(change, found["start"], value)
     inside = found["end"] < len(change)
     np.subtract.at(change, found["end"][inside], value[inside])

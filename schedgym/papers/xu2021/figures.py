@@ -1,8 +1,9 @@
 """Figures of "Optimal Job Scheduling With Resource Packing for Heterogeneous Servers" (xu2021).
 
-The paper runs one window of ten hours of Google's 2011 trace, which it does not name. The preset "kw" stands
-in for it: as many jobs in as many slots, on servers of the paper's three types. Ten of its jobs carry most of
-the l2 norm, so every figure is a mean over draws. Times are slots in the environment and seconds here.
+The paper runs one window of ten hours of Google's 2011 trace, but does not say which. The preset "kw" stands
+in for it, with as many jobs in as many slots, on servers of the paper's three types. Ten of its jobs carry
+most of the l2 norm, so every figure is a mean over draws. Times are slots in the environment and seconds
+here.
 """
 
 from __future__ import annotations
@@ -74,13 +75,13 @@ GAMMA = 4000  # slots: the paper's, and the default of the policies
 
 OCORP, OCORP_M = "OCORP", "OCORP+M"
 RULES = {"SRPT": "srpt", "SRVF": "srvf", "SVF": "svf", "SRF": "srf"}
-LAMBDA0 = 1e11  # where lambda may start as well: above the weights of all jobs
+LAMBDA0 = 1e11  # another possible start of lambda: above the weights of all jobs
 KEPT = "alpha 0, kept in place"
 STARTED, SEEN = "OCORP from 1e11", "OCORP by Eq. 27"
 NAMES = {"ocorp": OCORP, "ocorp+m": OCORP_M, **{name: label for label, name in RULES.items()}}
 
 ALPHAS = (0.0, 10.0, 100.0)  # the paper's
-BEYOND = (1e4, 1e6)  # lambda moves by some t^2.5 a slot: these still change what is done
+BEYOND = (1e4, 1e6)  # lambda moves by some t^2.5 a slot: these still change the schedule
 ESTIMATION = "under"  # the reading of Fig. 11 that is judged
 ESTIMATIONS = {
     "under": "no job gets more than it declares",
@@ -95,7 +96,7 @@ TINY = {"jobs": 100, "horizon": 200, "servers": "16+8+8"}  # as busy as the othe
 CLASSES = np.array([1, 2, 3, 5, 8, 12, 20, 35, 60, 101, 150, 250, 400, 650, 1000, 1500, 2200, 3400]) - 0.5
 
 # rules of verdicts, where the paper names no number
-CLOSE = 0.1  # share by which two things may differ and still be level
+CLOSE = 0.1  # share by which two values may differ and still count as equal
 LEVEL_BOUND = 0.3  # above sum p^k, what the paper names for OCORP
 MOSTLY = 0.95  # share that is "most"
 SUBSTANTIAL = 0.5  # a decrease
@@ -115,9 +116,9 @@ MEMORY = "memory is drawn around 2 GB per core, servers have 4 GB per core: the 
 
 
 def over_time_and_sizes(env: Any) -> dict[str, Any]:
-    """Curves of an episode, and values by size of jobs: an observer of :meth:`Run.play`.
+    """Return curves of an episode, and values by size of jobs; an observer of :meth:`Run.play`.
 
-    Curves begin in slot 0 and have a value every ``step`` slots; the last one is that of the end.
+    Curves begin in slot 0 and have a value every ``step`` slots; the last value is that at the end.
 
     Returns:
         step [slots]; flowtime and fractional (l2 norms so far, unfinished jobs with their ages, [slots]);
@@ -173,7 +174,7 @@ def over_time_and_sizes(env: Any) -> dict[str, Any]:
 
 
 def _spread(workload: Workload, values: F8) -> float:
-    """Root of the mean square by which a value differs from its mean over the jobs of the same size."""
+    """Return the pooled standard deviation of a value around its means over jobs of the same size."""
     known = ~np.isnan(values)
     mean = by_size(workload, values)
     square = by_size(workload, values**2)
@@ -181,10 +182,10 @@ def _spread(workload: Workload, values: F8) -> float:
 
 
 def declared_error(env: Any) -> dict[str, float]:
-    """Variance of the relative errors of an episode's declared demands: an observer of :meth:`Run.play`.
+    """Return the variance of relative errors of declared demands; an observer of :meth:`Run.play`.
 
     Returns:
-        cpu and, in 2D, memory.
+        the variance for cpu and, in 2D, for memory.
     """
     jobs = env.simulator.workload(0).jobs
     return {
@@ -203,7 +204,7 @@ def _parameters(run: Run, **more: Any) -> dict[str, Any]:
 
 
 def _plain(run: Run) -> Played:
-    """Figs. 2 to 4."""
+    """Run the policies of Figs. 2 to 4."""
     return run.play(
         ID,
         {OCORP: "ocorp", **RULES, STARTED: "ocorp", SEEN: "ocorp"},
@@ -215,7 +216,7 @@ def _plain(run: Run) -> Played:
 
 
 def _switching(run: Run) -> Played:
-    """Figs. 5 to 7."""
+    """Run the policies of Figs. 5 to 7."""
     alphas: dict[str, dict[str, Any]] = {_alpha(alpha): {"alpha": alpha} for alpha in (*ALPHAS, *BEYOND)}
     alphas[KEPT] = {"alpha": 0.0, "packing": "sticky"}
     return run.play(
@@ -233,7 +234,7 @@ def _alpha(value: float) -> str:
 
 
 def _memory(run: Run) -> Played:
-    """Figs. 8 to 10."""
+    """Run the policies of Figs. 8 to 10."""
     return run.play(
         ID,
         {OCORP_M: "ocorp+m", **RULES},
@@ -244,7 +245,7 @@ def _memory(run: Run) -> Played:
 
 
 def _phases(run: Run) -> Played:
-    """Fig. 12."""
+    """Run the policies of Fig. 12."""
     return run.play(
         ID,
         {OCORP: "ocorp", **RULES},
@@ -268,7 +269,7 @@ def _jobs(parameters: Mapping[str, Any]) -> str:
 
 
 def _curve(played: Played, policy: str, name: str, label: str = "", factor: float = 1.0) -> Series:
-    """Mean curve of a policy over time [s]; where an episode has ended, its last value."""
+    """Return the mean curve of a policy over time [s]; after its end, an episode keeps its last value."""
     step = played.values(policy, "step")[0]
     count = max(len(curve) for entry in played.policies for curve in played.values(entry, name))
     padded = [np.pad(curve, (0, count - len(curve)), mode="edge") for curve in played.values(policy, name)]
@@ -276,7 +277,7 @@ def _curve(played: Played, policy: str, name: str, label: str = "", factor: floa
 
 
 def _norms(played: Played, policies: Sequence[str], fractional: str = "") -> list[Series]:
-    """Norms so far [s] of some policies, the fractional one of one of them, and the paper's lower bound."""
+    """Return norms so far [s] of policies, one policy's fractional norm, and the paper's lower bound."""
     series = [_curve(played, policy, "flowtime", factor=SLOT) for policy in policies]
     if fractional:
         series.append(_curve(played, fractional, "fractional", f"{fractional}, fractional", SLOT))
@@ -285,7 +286,7 @@ def _norms(played: Played, policies: Sequence[str], fractional: str = "") -> lis
 
 
 def _work(played: Played, policies: Sequence[str]) -> list[Panel]:
-    """Unfinished work so far, and beside it the offered work [core-h]."""
+    """Return panels of unfinished work over time, with the offered work [core-h]."""
     factor = SLOT / HOUR
     left = [_curve(played, policy, "unfinished", factor=factor) for policy in policies]
     offered = _curve(played, policies[0], "offered", "offered", factor)
@@ -296,13 +297,15 @@ def _work(played: Played, policies: Sequence[str]) -> list[Panel]:
 
 
 def _by_class(label: str, episodes: Sequence[Sizes], value: str, factor: float = 1.0) -> Series:
-    """Least, mean or greatest value over the jobs of each class of sizes, mean over the draws that have some.
+    """Return the least, mean or greatest value over jobs of each class of sizes, averaged over draws.
+
+    Draws without jobs in a class do not count there.
 
     Args:
-        label: of the series.
-        episodes: of each draw.
+        label: label of the series.
+        episodes: values by size of each draw.
         value: "least", "mean" or "greatest".
-        factor: of the values.
+        factor: factor by which values are multiplied.
     """
     found: dict[int, list[float]] = {}
     for sizes in episodes:
@@ -327,18 +330,18 @@ def _by_class(label: str, episodes: Sequence[Sizes], value: str, factor: float =
 
 
 def _middle(place: int) -> float:
-    """Geometric mean of the smallest and the greatest size of a class [slots]."""
+    """Return the geometric mean of the smallest and the greatest size of a class [slots]."""
     return float(np.sqrt((CLASSES[place - 1] + 0.5) * (CLASSES[place] - 0.5)))
 
 
 def _mean_of(sizes: Sizes, low: float, high: float = np.inf) -> float:
-    """Mean over the jobs whose size is from ``low`` to below ``high`` [slots]; nan without such jobs."""
+    """Return the mean over jobs of sizes from ``low`` to below ``high`` [slots]; nan if there are none."""
     here = (sizes.size >= low) & (sizes.size < high)
     return float(np.average(sizes.mean[here], weights=sizes.jobs[here])) if here.any() else float("nan")
 
 
 def _longest(sizes: Sizes) -> float:
-    """Greatest value of the jobs with 60% of the longest processing time or more."""
+    """Return the greatest value of jobs with at least 60% of the longest processing time."""
     return float(sizes.greatest[sizes.size >= LONGEST * sizes.size.max()].max())
 
 
@@ -346,23 +349,23 @@ def _longest(sizes: Sizes) -> float:
 
 
 def _metrics(played: Played, policies: Sequence[str], metric: str) -> dict[str, F8]:
-    """A metric of each draw, by policy."""
+    """Return a metric of each draw, by policy."""
     return {policy: played.metric(policy, metric) for policy in policies}
 
 
 def _rivals(played: Played, policy: str, rivals: Sequence[str], metric: str) -> list[Comparison]:
-    """A policy's metric against that of others."""
+    """Compare a policy's metric with that of others."""
     return against(policy, played.metric(policy, metric), _metrics(played, rivals, metric))
 
 
 def _stated(played: Played, source: str, claim: str, metric: str = "") -> Reading:
-    """The reading of a statement that the problem declares.
+    """Judge a statement that the problem declares.
 
     Args:
         played: the runs.
         source: the figure.
-        claim: in our words.
-        metric: which of the figure's statements, by what it is about.
+        claim: the claim in our words.
+        metric: metric of the statement, which selects one of the figure's statements.
     """
     (found,) = (
         statement
@@ -378,14 +381,14 @@ def _share(values: npt.ArrayLike, digits: int = 0) -> str:
 
 
 def _seconds(values: Sequence[float] | F8) -> str:
-    """Mean [s] of values in slots, with its interval."""
+    """Write the mean [s] of values in slots, with its interval."""
     low, high = bootstrap_interval(values)
     text = f"{SLOT * float(np.mean(values)):,.0f} s"
     return text if np.isnan(low) else f"{text} ({SLOT * low:,.0f} to {SLOT * high:,.0f})"
 
 
 def _surrogate(played: Played, policy: str) -> Reading:
-    """The fractional norm is above the actual one, and close."""
+    """Judge that the fractional norm is above the actual one, and close to it."""
     ages, finished = (np.array(played.values(policy, f"above_{name}")) for name in ("ages", "finished"))
     ends = [entry["fractional"][-1] / entry["flowtime"][-1] - 1.0 for entry in played.values(policy)]
     found = average("fractional norm against the actual one", ends, PERCENT)
@@ -399,7 +402,7 @@ def _surrogate(played: Played, policy: str) -> Reading:
 
 
 def _near_bound(played: Played, policy: str) -> Reading:
-    """Within 30% of the paper's bound."""
+    """Judge that the norm is within 30% of the paper's bound."""
     alone = np.array([entry["alone"][-1] for entry in played.values(policy)])
     norm, bound = played.metric(policy, "l2"), np.sqrt(played.metric(policy, "bound"))
     return reading(
@@ -411,7 +414,7 @@ def _near_bound(played: Played, policy: str) -> Reading:
 
 
 def _least_work(played: Played, policy: str, source: str) -> Reading:
-    """Least unfinished work at all times: the statement on its mean, and the share of the time."""
+    """Judge that a policy always has the least unfinished work, by its mean and by the share of time."""
     stated = _stated(
         played,
         source,
@@ -432,7 +435,7 @@ def _least_work(played: Played, policy: str, source: str) -> Reading:
 
 
 def _done(played: Played, policy: str) -> Reading:
-    """Most jobs have finished by Gamma."""
+    """Judge that most jobs have finished by Gamma."""
     done = played.values(policy, "done")
     verdict = HOLDS if min(done) >= MOSTLY else IN_PART if float(np.mean(done)) >= MOSTLY else NOT_REPRODUCED
     text = f"{_share(done, 1)} of the jobs, at least {_share([min(done)], 1)} in every draw"
@@ -477,7 +480,7 @@ def _demands(run: Run) -> Outcome:
 
 
 def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str, F8]]:
-    """Jobs of each draw."""
+    """Return the jobs of each draw."""
     env = make_env(ID, parameters)
     found = []
     for episode in range(draws):
@@ -494,7 +497,7 @@ def _short(processing: Sequence[F8]) -> Reading:
 
 
 def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Reading:
-    """Jobs with the least cores are long: their mean and their median are above those of the others."""
+    """Judge that jobs with the fewest cores are long, by mean and median compared with the other jobs."""
     above = []
     texts = []
     for name, function in (("mean", np.mean), ("median", np.median)):
@@ -508,7 +511,7 @@ def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Reading:
 
 
 def _small(cpu: Sequence[F8], servers: Sequence[int]) -> Reading:
-    """Demands are far below capacities: most jobs need no more than half of the smallest server."""
+    """Judge that demands are small: most jobs need at most half of the smallest server."""
     half = min(servers) / 2
     share = float(np.mean([(own <= half).mean() for own in cpu]))
     text = (
@@ -542,7 +545,7 @@ def _flowtime(run: Run) -> Outcome:
 
 
 def _by_draw(played: Played) -> str:
-    """How OCORP's norm differs from draw to draw."""
+    """Describe how OCORP's norm differs from draw to draw."""
     own = played.metric(OCORP, "l2")
     best = np.min([played.metric(name, "l2") for name in ("SVF", "SRVF", "SRPT")], axis=0)
     changes = own / best - 1.0
@@ -554,13 +557,13 @@ def _by_draw(played: Played) -> str:
 
 
 def _started(played: Played) -> str:
-    """What the start of lambda, of which the paper says nothing, makes of the norm."""
+    """Describe how the norm depends on the initial lambda, which the paper does not give."""
     found = tell(_rivals(played, STARTED, list(RULES), "l2"))
     return f"lambda starts at 0, the paper does not say where; with a start at 1e11, norm: {found}"
 
 
 def _narrowest(played: Played) -> str:
-    """SRF in this figure."""
+    """Describe the norm of SRF in this figure."""
     found = tell(_rivals(played, "SRF", [OCORP], "l2"))
     return f"the paper does not compare with SRF here, norm: {found}"
 
@@ -603,7 +606,7 @@ def _unfinished(run: Run) -> Outcome:
 
 
 def _plateau(played: Played) -> Reading:
-    """The makespan is where the curves end."""
+    """Judge that the curves end at the makespan."""
     held = []
     for policy in (OCORP, *RULES):
         for span, entry in zip(played.metric(policy, "makespan"), played.values(policy), strict=True):
@@ -618,7 +621,7 @@ def _plateau(played: Played) -> Reading:
 
 
 def _waits(played: Played, policies: Sequence[str]) -> list[Panel]:
-    """Greatest and least waiting by size."""
+    """Return panels of the greatest and the least waiting by size."""
     return [
         Panel(
             "processing time [s]",
@@ -673,7 +676,7 @@ def _waiting(run: Run) -> Outcome:
 
 
 def _short_waits(played: Played) -> Reading:
-    """The shorter half of the jobs waits as long, to one slot."""
+    """Judge that the shorter half of the jobs waits equally long, up to one slot."""
     claim = "small jobs wait (nearly) as little under OCORP as under SVF and SRPT"
     waits = _metrics(played, [OCORP, "SVF", "SRPT"], "waiting_small")
     text = ", ".join(f"{name} {_seconds(values)}" for name, values in waits.items())
@@ -716,7 +719,7 @@ def _beyond() -> str:
 
 
 def _counts(played: Played, name: str, labels: Sequence[str]) -> Panel:
-    """Mean number of preemptions or migrations by size."""
+    """Return a panel of the mean number of preemptions or migrations by size."""
     return Panel(
         "processing time [s]",
         f"{name} per job",
@@ -770,7 +773,7 @@ def _preemptions(run: Run) -> Outcome:
 
 
 def _less_by_class(played: Played, name: str) -> Reading:
-    """In all classes there are far fewer at alpha = 100."""
+    """Judge that all classes of sizes have far fewer at alpha = 100."""
     none, most = (_by_class("", played.values(_alpha(a), name), "mean") for a in (ALPHAS[0], ALPHAS[-1]))
     pairs = [(x, y) for x, y in zip(none.y, most.y, strict=True) if x > 0]
     drops = [1.0 - y / x for x, y in pairs]
@@ -866,7 +869,7 @@ def _memory_waiting(run: Run) -> Outcome:
 
 
 def _misestimated(run: Run, kind: str, estimation: str) -> Played:
-    """Fig. 11."""
+    """Run the policies of Fig. 11."""
     few = [0.2, 0.8]  # those for which the paper names numbers
     some = VARIANCES if estimation == ESTIMATION else few
     own = {OCORP_M: "ocorp+m"} if kind == "2d" else {OCORP: "ocorp"}
@@ -915,7 +918,7 @@ def _declared(run: Run) -> Outcome:
 
 
 def _rounded(played: Played) -> Reading:
-    """Variance of declarations after rounding, by that before."""
+    """Judge the variance of declared demands after rounding against that before."""
     swept = [value for value in VARIANCES if played.values(OCORP_M, variance=value)][:2]
     found = []
     for variance in swept:
@@ -927,7 +930,7 @@ def _rounded(played: Played) -> Reading:
 
 
 def _beats(played: Played, policy: str, most: float, claim: str) -> Reading:
-    """Better than all rules in the settings up to a variance."""
+    """Judge that a policy is better than all rules in the settings up to a variance."""
     frame = played.frame[played.frame["variance"] <= most]
     frame.attrs = played.frame.attrs
     observed = [entry for entry in played.observed if entry.setting["variance"] <= most]
@@ -935,7 +938,7 @@ def _beats(played: Played, policy: str, most: float, claim: str) -> Reading:
 
 
 def _best_rule(played: Played, others: Mapping[tuple[str, str], Played]) -> Reading:
-    """20% below SRVF, the best rule, at a variance of 0.8."""
+    """Judge that the norm is 20% below that of SRVF, the best rule, at a variance of 0.8."""
     at = played.where(variance=0.8)
     means = {name: float(at.metric(name, "l2").mean()) for name in RULES}
     best = min(means, key=lambda name: means[name])
@@ -949,7 +952,7 @@ def _best_rule(played: Played, others: Mapping[tuple[str, str], Played]) -> Read
 def _elsewhere(
     played: Mapping[tuple[str, str], Played], kind: str, variance: float, rivals: Sequence[str]
 ) -> str:
-    """The same in the other modes."""
+    """Describe the same comparison in the other modes."""
     policy = OCORP_M if kind == "2d" else OCORP
     texts = []
     for (mode, own), runs in played.items():
@@ -960,14 +963,14 @@ def _elsewhere(
 
 
 def _stable(played: Played, most: float) -> Reading:
-    """Level from 0.2 to 0.6."""
+    """Judge that the norm is about equal for variances from 0.2 to 0.6."""
     first, last = (played.metric(OCORP, "l2", variance=value) for value in (0.2, most))
     found = compare(f"{most} against 0.2", last, first)
     return reading(f"OCORP is stable up to a variance of {most}", [found], level(CLOSE), what="norm")
 
 
 def _first(played: Played, others: Mapping[tuple[str, str], Played]) -> Reading:
-    """2D: 20% better than all rules at a variance of 0.2."""
+    """Judge for 2D that the norm is 20% better than that of all rules at a variance of 0.2."""
     claim = "in 2D OCORP+M beats the other schemes by 20% at a variance of 0.2"
     at = played.where(variance=0.2)
     found = readings(at, claim, Statement("", OCORP_M, tuple(RULES), "l2", 0.2))
@@ -976,7 +979,7 @@ def _first(played: Played, others: Mapping[tuple[str, str], Played]) -> Reading:
 
 
 def _same(played: Played) -> Reading:
-    """2D: level with the rules at 0.4."""
+    """Judge for 2D that the norm is about equal to that of the rules at a variance of 0.4."""
     claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
     return reading(claim, _rivals(played, OCORP_M, list(RULES), "l2"), level(CLOSE), what="norm")
 
@@ -1013,7 +1016,7 @@ def _mapreduce(run: Run) -> Outcome:
 
 
 def _same_work(played: Played, policy: str) -> Reading:
-    """The work done by any time differs by a tenth at most; what is left may differ by more."""
+    """Judge that the work done by any time differs by at most a tenth; the work left may differ by more."""
     offered = np.array(_curve(played, policy, "offered").y)
     done = {name: offered - np.array(_curve(played, name, "unfinished").y) for name in (policy, *RULES)}
     begun = np.min(list(done.values()), axis=0) > 0

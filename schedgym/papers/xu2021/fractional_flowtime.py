@@ -39,7 +39,7 @@ RATES = {1: ["1/3"] * 3, 2: ["1/3"] * 3 + ["1/2"] * 2, 3: ["1/3"] * 3 + ["1/2"] 
 
 
 def _example(p: int, added: int) -> Fraction:
-    """The fractional flowtime of job p of Table I, with ``added`` for the second part of the weight."""
+    """Return the fractional flowtime of job p of Table I, with ``added`` as second part of the weight."""
     rates = [Fraction(rate) for rate in RATES[p]]
     return sum((Fraction(t, p) * y for t, y in enumerate(rates, start=1)), Fraction(0)) + added
 
@@ -146,7 +146,7 @@ def _check_surrogate(run: Run) -> Finding:
 
 
 def _bounds(jobs: Sequence[Job], cores: int, k: int) -> dict[str, Fraction]:
-    """Lower bounds on the sum of flowtime^k."""
+    """Return lower bounds on the sum of flowtime^k."""
     own, alone = fractional_best(jobs, cores, k)[0], sum(p**k for _, p, _ in jobs)
     bounds = {"sum p^k": Fraction(alone), "OPT_P2 / 2": own / 2, "OPT_P2 - sum p^k": own - alone}
     if k == 1:

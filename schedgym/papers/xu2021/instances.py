@@ -30,7 +30,7 @@ GAMMA = 4000  # of the paper's experiments [slots]
 
 
 def show_instance(jobs: Sequence[Job], cores: int) -> dict[str, Any]:
-    """An instance as a finding shows it."""
+    """Return an instance as a finding shows it."""
     return {
         "arrival": [a for a, _, _ in jobs],
         "processing": [p for _, p, _ in jobs],
@@ -40,13 +40,13 @@ def show_instance(jobs: Sequence[Job], cores: int) -> dict[str, Any]:
 
 
 def read_instance(instance: Shown) -> tuple[tuple[Job, ...], int]:
-    """The opposite of :func:`show_instance`."""
+    """Return the instance that :func:`show_instance` shows."""
     columns = (instance["arrival"], instance["processing"], instance["cpu"])
     return tuple(zip(*columns, strict=True)), instance["cores"]
 
 
 def size_of(jobs: Sequence[Job], cores: int) -> tuple[int, ...]:
-    """How large an instance is: jobs, cores, work, slots, arrivals."""
+    """Return the size of an instance: jobs, cores, work, slots, arrivals."""
     work, length = sum(p * d for _, p, d in jobs), sum(p for _, p, _ in jobs)
     return (len(jobs), cores, work, length, sum(a for a, _, _ in jobs), *itertools.chain(*jobs))
 
@@ -55,7 +55,7 @@ def find_flaw(
     cases: Iterable[tuple[Sequence[Job], int]],
     flaw: Callable[[Sequence[Job], int], dict[str, Any] | None],
 ) -> Searched:
-    """The smallest case with a flaw."""
+    """Find the smallest case with a flaw."""
     return smallest_flaw(
         cases,
         lambda case: flaw(*case),
@@ -65,7 +65,7 @@ def find_flaw(
 
 
 def tiny_instances(run: Run, latest: int = 0) -> Iterator[tuple[tuple[Job, ...], int]]:
-    """Instances with up to three jobs (paper scale: larger ones, and four jobs that are there at once)."""
+    """Yield instances with up to three jobs (paper scale: larger ones, and four jobs that arrive at once)."""
     counts = [(1, 4, 3), (2, 3, 3), (3, 2 if latest else 3, 2)]
     if not run.small:
         counts = [(1, 6, 4), (2, 5, 4), (3, 3 if latest else 4, 3)]
@@ -78,12 +78,12 @@ def tiny_instances(run: Run, latest: int = 0) -> Iterator[tuple[tuple[Job, ...],
 
 
 def as_rows(schedule: Schedule) -> list[list[int]]:
-    """A schedule as a finding shows it: the cores of each job, by slot."""
+    """Return a schedule as a finding shows it: the cores of each job, by slot."""
     return [list(given) for given in schedule]
 
 
 def as_schedule(rows: Sequence[Sequence[int]]) -> Schedule:
-    """The opposite of :func:`as_rows`."""
+    """Return the schedule that :func:`as_rows` shows."""
     return [tuple(row) for row in rows]
 
 
@@ -93,5 +93,5 @@ def _step(t: int) -> float:
 
 
 def printed_run(jobs: Sequence[Job], cores: int, gamma: float, slots: int) -> Schedule:
-    """Literal OCORP as in the experiments: mu = t^(k + 1/2), k = 2."""
+    """Run literal OCORP as in the experiments, with mu = t^(k + 1/2) and k = 2."""
     return literal_ocorp(jobs, cores, K, lambda job: job[1] / max(gamma - job[0], 1), _step, slots)

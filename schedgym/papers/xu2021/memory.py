@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 
 def _draw_slot(run: Run, most_jobs: int = 5) -> tuple[Slot, tuple[int, ...]]:
-    """A random slot, and the demands of its jobs, which are their caps."""
+    """Draw a random slot, and the demands of its jobs, which are their caps."""
     rng = run.rng
 
     def numbers(count: int, least: int, most: int) -> tuple[int, ...]:
@@ -46,15 +46,15 @@ def _slot(instance: Shown) -> Slot:
 
 
 def _small_slots(servers: int, jobs: int, cores: int, memory: int, worth: int) -> Iterator[Slot]:
-    """Slots with so many servers and jobs, up to so many cores and GB a server."""
+    """Yield slots with given numbers of servers and jobs, and up to given cores and GB per server."""
     sizes = list(itertools.product(range(1, cores + 1), range(1, memory + 1)))
     kinds = list(itertools.product(range(worth, 0, -1), range(1, cores + 1), range(1, memory + 1)))
     for machines in itertools.combinations_with_replacement(sizes, servers):
         for chosen in itertools.combinations_with_replacement(kinds, jobs):
             worths, caps, reserve = zip(*chosen, strict=True)
-            cpu, room = zip(*machines, strict=True)
-            if max(reserve) <= max(room):
-                yield Slot(worths, caps, reserve, cpu, room)
+            cpu, server_memory = zip(*machines, strict=True)
+            if max(reserve) <= max(server_memory):
+                yield Slot(worths, caps, reserve, cpu, server_memory)
 
 
 def _slot_size(slot: Slot) -> tuple[int, ...]:
@@ -63,7 +63,7 @@ def _slot_size(slot: Slot) -> tuple[int, ...]:
 
 
 def _fits(rows: Sequence[Sequence[int]], slot: Slot) -> bool:
-    """Whether a placement keeps to all constraints of P3."""
+    """Return True if a placement keeps all constraints of P3."""
     servers = range(len(slot.cpu))
     return (
         all(0 <= sum(row) <= cap and min(row) >= 0 for row, cap in zip(rows, slot.caps, strict=True))
@@ -121,11 +121,11 @@ def _check_theorem_1(run: Run) -> Finding:
 
 
 def _ratio(slot: Slot, demands: Sequence[int]) -> Fraction:
-    """The ratio of Theorem 2."""
+    """Return the ratio of Theorem 2."""
     m, d = max(slot.reserve), min(demands)
     return min(
-        Fraction((room - m) * d, (cores + 2 * d) * m)
-        for room, cores in zip(slot.memory, slot.cpu, strict=True)
+        Fraction((memory - m) * d, (cores + 2 * d) * m)
+        for memory, cores in zip(slot.memory, slot.cpu, strict=True)
     )
 
 
@@ -238,12 +238,12 @@ def _check_alternation(run: Run) -> Finding:
     return Finding(REFUTED, text, counterexample=best[1], figures=figures)
 
 
-def _greedy(values: Sequence[int], weights: Sequence[int], room: int) -> int:
-    """What the proof of Theorem 2 constructs: by falling value, whatever still fits."""
+def _greedy(values: Sequence[int], weights: Sequence[int], capacity: int) -> int:
+    """Return the value that the proof of Theorem 2 constructs: items that still fit, by decreasing value."""
     total = 0
     for j in sorted(range(len(values)), key=lambda j: (-values[j], j)):
-        if weights[j] <= room:
-            room -= weights[j]
+        if weights[j] <= capacity:
+            capacity -= weights[j]
             total += values[j]
     return total
 
@@ -273,20 +273,20 @@ def _check_equation_19(run: Run) -> Finding:
         kinds = list(itertools.product(range(1, 5), range(1, 4)))
         for items in itertools.combinations_with_replacement(kinds, count):
             values, weights = zip(*items, strict=True)
-            for room in range(1, 5):
-                taken = keep(values, weights, room)
-                own, optimum = _greedy(values, weights, room), sum(itertools.compress(values, taken))
+            for memory in range(1, 5):
+                taken = keep(values, weights, memory)
+                own, optimum = _greedy(values, weights, memory), sum(itertools.compress(values, taken))
                 checked += 1
                 less += own < optimum
                 more += own > optimum
-                size = (count, room, sum(weights), sum(values), *values, *weights)
+                size = (count, memory, sum(weights), sum(values), *values, *weights)
                 if own < optimum and (best is None or size < best[0]):
                     best = (
                         size,
                         {
                             "values": list(values),
                             "memory_of_jobs": list(weights),
-                            "memory": room,
+                            "memory": memory,
                             "constructed": own,
                             "optimum": optimum,
                             "better": list(itertools.compress(range(count), taken)),
@@ -332,18 +332,18 @@ def _check_hosts(run: Run) -> Finding:
                 for count in range(1, 5):
                     for demands in itertools.combinations_with_replacement(range(1, most + 2), count):
                         yield cpu, demands
-        for servers, room in itertools.product(range(2, 6), range(2, 13)):  # equal servers and jobs
-            for d in range(2, room + 1):
-                for count in range(1, -(-servers * room // d) + 1):
-                    yield (room,) * servers, (d,) * count
+        for servers, capacity in itertools.product(range(2, 6), range(2, 13)):  # equal servers and jobs
+            for d in range(2, capacity + 1):
+                for count in range(1, -(-servers * capacity // d) + 1):
+                    yield (capacity,) * servers, (d,) * count
 
     for cpu, demands in cases():
         cores = fill(range(len(demands)), demands, sum(cpu))
         rows = pack(cores, cpu)
         checked += 1
-        for i, room in enumerate(cpu):
+        for i, capacity in enumerate(cpu):
             here = sum(1 for row in rows if row[i])
-            if (here - 2) * min(demands) <= room - 2:
+            if (here - 2) * min(demands) <= capacity - 2:
                 continue
             if max(demands) > min(cpu):
                 wide += 1

@@ -41,7 +41,7 @@ __all__: list[str] = []
 
 
 def _equation_22(demands: Sequence[int], cores: int, literal: bool) -> list[Fraction]:
-    """Eq. 22, as printed or with case 2 summing to j - 1."""
+    """Return Eq. 22 as printed, or with case 2 summing to j - 1."""
     rates = []
     before = 0
     for d in demands:
@@ -61,7 +61,7 @@ def _worth_of(rates: Sequence[Fraction], gains: Sequence[int]) -> Fraction:
 
 
 def _slot_optimum(demands: Sequence[int], gains: Sequence[int], cores: int) -> Fraction:
-    """The most of sum gain y, over all whole cores."""
+    """Return the maximum of sum gain y over all whole numbers of cores."""
     tries = itertools.product(*(range(d + 1) for d in demands))
     return max(
         _worth_of([Fraction(u, d) for u, d in zip(given, demands, strict=True)], gains)
@@ -119,7 +119,7 @@ def _check_lemma_1(run: Run) -> Finding:
 
 
 def _line_7(job: Job, literal: bool, slots: int) -> Schedule:
-    """A lone job under literal OCORP, with the denominator of line 7 as printed or Gamma - a."""
+    """Schedule a lone job by literal OCORP, with the denominator of line 7 as printed or Gamma - a."""
     gamma = eq27([job], 1)
     return literal_ocorp(
         [job], 1, 1, lambda j: Fraction(j[1]) / (1 - j[0] if literal else gamma - j[0]), lambda t: t, slots
@@ -239,7 +239,7 @@ def _check_equation_26(run: Run) -> Finding:
 
 
 def _theorem_4(jobs: Sequence[Job], cores: int, k: int) -> tuple[Fraction, Fraction, Schedule]:
-    """The regret of literal OCORP at T = Gamma (Eq. 27), mu = T^k (beta = 0), and the bound of Theorem 4."""
+    """Return literal OCORP's regret at T = Gamma (Eq. 27), mu = T^k (beta = 0), the bound, the schedule."""
     gamma = eq27(jobs, cores)
     horizon = int(gamma)
     schedule = literal_ocorp(
@@ -393,14 +393,14 @@ def _confirm_gamma(instance: Shown) -> bool:
 
 
 def _gamma_of(columns: tuple[list[int], list[int], list[int], int]) -> tuple[int, Fraction]:
-    """The two parts of Eq. 27: by arrivals, by work."""
+    """Return the two parts of Eq. 27: by arrivals, and by work."""
     arrival, processing, cpu, cores = columns
     ends = [max(a + 2 * p, 2 * a) for a, p in zip(arrival, processing, strict=True)]
     return max(ends), Fraction(4 * sum(p * d for p, d in zip(processing, cpu, strict=True)), cores)
 
 
 def _stand_in(seed: int) -> tuple[list[int], list[int], list[int], int]:
-    """Arrivals, processing times and demands of the stand-in for the trace, and its cores."""
+    """Return arrivals, processing times and demands of the stand-in for the trace, and its cores."""
     from schedgym.problems.flowtime.problem import PROBLEM, FlowtimeParameters
     from schedgym.problems.flowtime.workload import generate, make_source, tables
 
@@ -491,17 +491,17 @@ def _check_step(run: Run) -> Finding:
 
 
 def _target(gamma: Any) -> Callable[[Job], Any]:
-    """What lambda aims at per slot."""
+    """Return the function that gives a job's target of lambda per slot: p / (Gamma - a)."""
     return lambda job: job[1] / (gamma - job[0])
 
 
 def _constant(mu: Any) -> Callable[[int], Any]:
-    """A step size that is the same in all slots."""
+    """Return a step size that is the same in all slots."""
     return lambda t: mu
 
 
 def _longest_gap(jobs: Sequence[Job], schedule: Schedule) -> int:
-    """The longest run of slots without a core between arrival and completion (or the end)."""
+    """Return the longest run of slots without a core between arrival and completion (or the end)."""
     longest = 0
     for j, (a, p, d) in enumerate(jobs):
         gap, left = 0, p * d
@@ -584,7 +584,7 @@ def _check_theorem_3(run: Run) -> Finding:
 
 
 def _switching(before: Sequence[int], after: Sequence[int], d: int) -> Fraction:
-    """The part of a job in S(t)."""
+    """Return the part of a job in S(t)."""
     return sum((Fraction(new - old, d) ** 2 for old, new in zip(before, after, strict=True)), Fraction(0))
 
 

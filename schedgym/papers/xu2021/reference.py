@@ -1,8 +1,8 @@
 """Tiny instances of flowtime scheduling on pooled cores, and single slots with memory, in exact numbers.
 
-Plain lists and loops: what is checked here has a handful of jobs. A job is (arrival, processing, cpu), a
-schedule a list over slots 1, 2, ... of the cores of each job. In no slot does a job get more cores than its
-demand and its remaining core-slots; more cores never hurt, so that no search here leaves usable ones free.
+Plain lists and loops suffice, as instances have a handful of jobs. A job is (arrival, processing, cpu). A
+schedule is a list over slots 1, 2, ... of the cores of each job. In no slot does a job get more cores than
+its demand or its remaining core-slots. More cores never hurt, so no search here leaves usable cores free.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Placement = list[list[int]]
 
 @functools.lru_cache(maxsize=200_000)
 def _allocations(caps: tuple[int, ...], cores: int) -> tuple[tuple[int, ...], ...]:
-    """All ways to use as many cores as possible."""
+    """Return all ways to use as many cores as possible."""
     total = min(cores, sum(caps))
     if len(caps) == 1:
         return ((total,),)
@@ -62,7 +62,7 @@ def _allocations(caps: tuple[int, ...], cores: int) -> tuple[tuple[int, ...], ..
 
 
 def fill(order: Sequence[int], caps: Sequence[int], cores: int) -> list[int]:
-    """Cores per job: in this order, each gets its cap or what is left."""
+    """Return the cores of each job: in this order, each gets its cap or the cores left."""
     given = [0] * len(caps)
     for j in order:
         given[j] = min(caps[j], cores)
@@ -80,7 +80,7 @@ RULES: dict[str, Callable[[Job, int], Fraction | int]] = {
 
 
 def rule(name: str, jobs: Sequence[Job], cores: int) -> Schedule:
-    """The schedule of a priority rule; ties: earlier arrival, then lower number."""
+    """Return the schedule of a priority rule; ties go to earlier arrival, then to the lower number."""
     key = RULES[name]
     left = [p * d for _, p, d in jobs]
     schedule: Schedule = []
@@ -95,7 +95,7 @@ def rule(name: str, jobs: Sequence[Job], cores: int) -> Schedule:
 
 
 def completions(jobs: Sequence[Job], schedule: Schedule) -> list[int]:
-    """The slot in which each job ends; ValueError if one does not."""
+    """Return the slot in which each job ends; raise ValueError if one does not end."""
     ends = []
     for j, (_, p, d) in enumerate(jobs):
         done = list(itertools.accumulate(u[j] for u in schedule))
@@ -106,13 +106,13 @@ def completions(jobs: Sequence[Job], schedule: Schedule) -> list[int]:
 
 
 def flowtime(jobs: Sequence[Job], schedule: Schedule, k: int = 1) -> int:
-    """Sum of flowtime^k."""
+    """Return the sum of flowtime^k."""
     ends = completions(jobs, schedule)
     return sum((end - job[0]) ** k for job, end in zip(jobs, ends, strict=True))
 
 
 def feasible(jobs: Sequence[Job], cores: int, schedule: Schedule) -> bool:
-    """Whether all jobs end, and no slot breaks a constraint."""
+    """Return True if all jobs end and no slot violates a constraint."""
     try:
         completions(jobs, schedule)
     except ValueError:
@@ -127,7 +127,7 @@ def feasible(jobs: Sequence[Job], cores: int, schedule: Schedule) -> bool:
 
 
 def fractional(jobs: Sequence[Job], schedule: Schedule, k: int = 1) -> Fraction:
-    """Sum of the fractional flowtimes (Eq. 5) of what is served."""
+    """Return the sum of the fractional flowtimes (Eq. 5) of the work served."""
     total = Fraction(0)
     for t, cores in enumerate(schedule, start=1):
         for (arrival, p, d), u in zip(jobs, cores, strict=True):
@@ -141,7 +141,7 @@ def _cheapest(
     charge: Callable[[int, tuple[int, ...]], int],
     prices: Callable[[int], Sequence[int]],
 ) -> tuple[int, Schedule]:
-    """The schedule with the least sum over slots of charge(t, work left) and prices(t) of the cores used."""
+    """Find the schedule with the least sum over slots of charge(t, work left) and prices(t) of used cores."""
     known: dict[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
 
     def search(t: int, left: tuple[int, ...]) -> int:
@@ -171,7 +171,7 @@ def _cheapest(
 
 
 def flowtime_best(jobs: Sequence[Job], cores: int, k: int = 1) -> tuple[int, Schedule]:
-    """OPT_P1, the least sum of flowtime^k, and a schedule that reaches it."""
+    """Return OPT_P1, the least sum of flowtime^k, and a schedule that reaches it."""
 
     def charge(t: int, left: tuple[int, ...]) -> int:
         ages = [t - job[0] for job, work in zip(jobs, left, strict=True) if work and job[0] < t]
@@ -181,7 +181,7 @@ def flowtime_best(jobs: Sequence[Job], cores: int, k: int = 1) -> tuple[int, Sch
 
 
 def fractional_best(jobs: Sequence[Job], cores: int, k: int = 1) -> tuple[Fraction, Schedule]:
-    """OPT_P2, the least sum of fractional flowtimes, and a schedule that reaches it."""
+    """Return OPT_P2, the least sum of fractional flowtimes, and a schedule that reaches it."""
     scale = math.lcm(*(p * d for _, p, d in jobs))
     # the part p^(k-1) of the weights sums to p^k in all schedules
     units = [scale // (p * d) for _, p, d in jobs]
@@ -195,7 +195,7 @@ def fractional_best(jobs: Sequence[Job], cores: int, k: int = 1) -> tuple[Fracti
 
 
 def transient_least(demands: Sequence[int], cores: int) -> Callable[[tuple[int, ...]], int]:
-    """The least sum of completions as a function of the core-slots of all jobs, which are there at once."""
+    """Return the least sum of completions of jobs that arrive at once, as a function of their core-slots."""
 
     @functools.cache
     def search(left: tuple[int, ...]) -> int:
@@ -212,7 +212,7 @@ def transient_least(demands: Sequence[int], cores: int) -> Callable[[tuple[int, 
 
 
 def multisets(count: int, longest: int, widest: int, latest: int = 0) -> Iterator[tuple[Job, ...]]:
-    """All sets of so many jobs, in order of arrival; the first one arrives at 0."""
+    """Yield all sets of ``count`` jobs in order of arrival; the first one arrives at 0."""
     kinds = itertools.product(range(latest + 1), range(1, longest + 1), range(1, widest + 1))
     for jobs in itertools.combinations_with_replacement(list(kinds), count):
         if jobs[0][0] == 0:
@@ -233,18 +233,18 @@ def literal_ocorp(
     step: Callable[[int], Any],
     slots: int,
 ) -> Schedule:
-    """OCORP as printed, with lambda = 0 at first: a job waits unless its omega is negative.
+    """Run OCORP as printed, with lambda = 0 at first: a job waits unless its omega is negative.
 
-    In fractions or floats, as target and step say. Two corrections: the work left is a cap, and case 2 of
-    Eq. 22 sums to j - 1.
+    Numbers are fractions or floats, like target and step. There are two corrections: a job gets no more cores
+    than it has work left, and case 2 of Eq. 22 sums to j - 1.
 
     Args:
         jobs: in order of arrival.
-        cores: in all.
-        k: of the norm.
-        target: what lambda aims at per slot: p / (Gamma - a).
+        cores: total number of cores.
+        k: exponent of the norm.
+        target: gives the target of lambda per slot for a job: p / (Gamma - a).
         step: mu, by slot.
-        slots: at which to stop at the latest.
+        slots: number of slots after which to stop at the latest.
     """
     left = [p * d for _, p, d in jobs]
     price: list[Any] = [0] * len(jobs)
@@ -272,11 +272,11 @@ class Slot(NamedTuple):
     """A slot of problem P3 with memory.
 
     Attributes:
-        worth: of a core, by job: pi / d.
-        caps: most cores, by job.
-        reserve: memory, by job.
+        worth: worth of a core, pi / d, by job.
+        caps: largest number of cores, by job.
+        reserve: memory that the job reserves, by job.
         cpu: cores, by server.
-        memory: by server.
+        memory: memory, by server.
     """
 
     worth: tuple[int, ...]
@@ -287,7 +287,7 @@ class Slot(NamedTuple):
 
 
 def pack(cores: Sequence[int], cpu: Sequence[int]) -> Placement:
-    """Servers by capacity, on each the jobs by decreasing cores that fit whole; the rest is split."""
+    """Fill servers by capacity with the jobs that fit whole, by decreasing cores; split the other jobs."""
     left, free = list(cores), list(cpu)
     placed = [[0] * len(cpu) for _ in cores]
 
@@ -308,16 +308,16 @@ def pack(cores: Sequence[int], cpu: Sequence[int]) -> Placement:
 
 
 def value(placement: Placement, worth: Sequence[int]) -> int:
-    """What the cores are worth."""
+    """Return the total worth of the cores of a placement."""
     return sum(w * sum(row) for w, row in zip(worth, placement, strict=True))
 
 
-def keep(values: Sequence[int], weights: Sequence[int], room: int) -> tuple[int, ...]:
-    """The most valuable items that fit, by trying all sets; of equal ones that with the lowest items."""
+def keep(values: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[int, ...]:
+    """Return the most valuable items that fit, by trying all sets; of equal sets that of lowest items."""
     best = -1
     chosen: tuple[int, ...] = ()
     for taken in itertools.product((0, 1), repeat=len(values)):
-        if sum(itertools.compress(weights, taken)) <= room:
+        if sum(itertools.compress(weights, taken)) <= capacity:
             total = sum(itertools.compress(values, taken))
             if total > best or (total == best and taken > chosen):
                 best, chosen = total, taken
@@ -325,12 +325,12 @@ def keep(values: Sequence[int], weights: Sequence[int], room: int) -> tuple[int,
 
 
 def _most_on(hosts: Sequence[Sequence[bool]], slot: Slot) -> Placement:
-    """The best cores where each job may use some servers only: by falling worth, along augmenting paths."""
+    """Return the best cores if jobs may use certain servers only: by falling worth, by augmenting paths."""
     u = [[0] * len(slot.cpu) for _ in slot.caps]
     free = list(slot.cpu)
 
     def augment(j: int, seen: set[int]) -> bool:
-        """One more core for job j, moving other jobs' cores if need be."""
+        """Find one more core for job j, moving cores of other jobs if necessary."""
         for i, allowed in enumerate(hosts[j]):
             if not allowed or i in seen:
                 continue
@@ -353,15 +353,15 @@ def _most_on(hosts: Sequence[Sequence[bool]], slot: Slot) -> Placement:
 
 
 def alternate(slot: Slot) -> tuple[list[Placement], list[Placement]]:
-    """Algorithm 1 in one slot: all x and, after each, what z leaves of it. The last pair changes nothing."""
+    """Run Algorithm 1 in one slot; return all x, and what z leaves of each. The last pair changes nothing."""
     order = sorted(range(len(slot.caps)), key=lambda j: (-slot.worth[j], j))
     x = pack(fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
     cores, kept = [x], list[Placement]()
     while True:
         rest = [[0] * len(slot.cpu) for _ in slot.caps]
-        for i, room in enumerate(slot.memory):
+        for i, memory in enumerate(slot.memory):
             there = [j for j, row in enumerate(x) if row[i]]
-            taken = keep([slot.worth[j] * x[j][i] for j in there], [slot.reserve[j] for j in there], room)
+            taken = keep([slot.worth[j] * x[j][i] for j in there], [slot.reserve[j] for j in there], memory)
             for j in itertools.compress(there, taken):
                 rest[j][i] = x[j][i]
         kept.append(rest)
@@ -374,15 +374,15 @@ def alternate(slot: Slot) -> tuple[list[Placement], list[Placement]]:
 
 
 def best_value(slot: Slot) -> int:
-    """The optimum of P3: all choices of hosts, each by the ranks of a polymatroid (no flow is computed)."""
+    """Return the optimum of P3 over all choices of hosts, by the ranks of a polymatroid (without flows)."""
     jobs, servers = range(len(slot.caps)), range(len(slot.cpu))
     sets = []
-    for room in slot.memory:
+    for memory in slot.memory:
         fitting = [
             frozenset(chosen)
             for size in range(len(slot.caps) + 1)
             for chosen in itertools.combinations(jobs, size)
-            if sum(slot.reserve[j] for j in chosen) <= room
+            if sum(slot.reserve[j] for j in chosen) <= memory
         ]
         sets.append([one for one in fitting if not any(one < other for other in fitting)])
     order = sorted(jobs, key=lambda j: -slot.worth[j])
@@ -407,7 +407,7 @@ def best_value(slot: Slot) -> int:
 
 
 def plain_best(slot: Slot) -> int:
-    """The optimum of P3 by trying all cores of all jobs on all servers: for a handful of cores only."""
+    """Return the optimum of P3 by trying all cores of all jobs on all servers; for a handful of cores."""
 
     def tries(i: int) -> Iterator[tuple[int, ...]]:
         for cores in itertools.product(*(range(min(cap, slot.cpu[i]) + 1) for cap in slot.caps)):

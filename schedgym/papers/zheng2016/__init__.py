@@ -1,13 +1,14 @@
 """Claims of "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values" (zheng2016).
 
-Linear utilities and whole tasks are checked in exact numbers (``reference``). For strictly concave
-utilities no optimum is computed: the prices of Algorithm 1's slots give dual solutions as the paper's proofs
-build them, and these bound every schedule. Section V comes from short runs of the registered policies.
+Claims on linear utilities and whole tasks are checked in exact numbers (``reference``). For strictly concave
+utilities no optimum is computed. Instead, the prices of Algorithm 1 in each slot give dual solutions, built
+as in the paper's proofs, and these bound every schedule. Section V is checked by short runs of the registered
+policies.
 
-Jobs are written arrival, deadline, parallelism X, tasks Y, demand R of a task, and value v; one value is a
-linear utility, a list the values of tasks 1, 2, ..., the last one also that of all further tasks. A
-counterexample is the smallest one by number of jobs, slots, capacity, tasks and values, of those enumerated,
-unless the evidence says otherwise.
+Jobs are written as arrival, deadline, parallelism X, tasks Y, demand R of a task, and value v. A single value
+means a linear utility; a list has the values of tasks 1, 2, ..., and its last entry is also the value of all
+further tasks. A counterexample is the smallest one of those enumerated, by number of jobs, slots, capacity,
+tasks and values, unless the evidence says otherwise.
 """
 
 from schedgym.papers.paper import import_in_order

@@ -42,7 +42,7 @@ class Concave(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Algorithm 1 on such jobs: per slot who is active, the tasks of each job, and the slot's prices."""
+    """Result of Algorithm 1: the active jobs, the tasks of each job and the prices, by slot."""
 
     active: list[npt.NDArray[np.bool_]]
     tasks: list[Floats]
@@ -74,7 +74,7 @@ def _draw_concave(
 
 
 def utility_of(jobs: Concave, y: Floats) -> Floats:
-    """What ``y`` tasks of each job are worth."""
+    """Return the value of ``y`` tasks of each job."""
     found = np.where(jobs.utility == POWER, y**jobs.exponent, np.log1p(y))
     return jobs.value * np.where(jobs.utility == LINEAR, y, found)
 
@@ -86,7 +86,7 @@ def _slope(jobs: Concave, y: Floats) -> Floats:
 
 
 def run_concave(jobs: Concave) -> _Run:
-    """Algorithm 1 with the project's solver."""
+    """Run Algorithm 1 with the solver of this package."""
     served = np.zeros(len(jobs.tasks))
     run = _Run([], [], [])
     for slot in range(1, int(jobs.deadline.max()) + 1):
@@ -107,8 +107,8 @@ def run_concave(jobs: Concave) -> _Run:
 class _Fit(NamedTuple):
     """A dual solution of problem (1): the value of a schedule and the bound that it gives.
 
-    ``short`` is the largest share of f'(y_j) by which a job's dual cost falls short of it (Lemma III.1), or
-    by which its alpha is negative (Lemma III.5): it must not be positive.
+    ``short`` is the largest amount, as a share of f'(y_j), by which a job's dual cost is below f'(y_j) (Lemma
+    III.1) or its alpha is negative (Lemma III.5). It must not be positive.
     """
 
     value: float
@@ -117,9 +117,9 @@ class _Fit(NamedTuple):
 
 
 def _fit(jobs: Concave, served: Floats, alpha: Floats, cost: Floats, rest: float) -> _Fit:
-    """The dual of problem (1): each job buys at its least cost; what it would gain is f(y) - f'(y) y.
+    """Evaluate the dual of problem (1): each job buys at its least cost, and its gain is f(y) - f'(y) y.
 
-    Where rounding leaves the cost below f'(y), alpha is raised, so that the bound is one in any case.
+    Where rounding leaves the cost below f'(y), alpha is raised, so that the bound is valid in any case.
     """
     total = float(utility_of(jobs, served).sum())
     slope = _slope(jobs, served)
@@ -131,7 +131,7 @@ def _fit(jobs: Concave, served: Floats, alpha: Floats, cost: Floats, rest: float
 
 
 def fit_theorem_1(jobs: Concave, run: _Run) -> _Fit:
-    """The dual solution in the proof of Theorem III.1."""
+    """Return the dual solution in the proof of Theorem III.1."""
     served = np.sum(run.tasks, axis=0)
     slope = _slope(jobs, served)
     done = served >= jobs.tasks - 1e-9
@@ -146,9 +146,9 @@ def fit_theorem_1(jobs: Concave, run: _Run) -> _Fit:
 
 
 def fit_theorem_2(jobs: Concave, run: _Run) -> _Fit:
-    """One resource, one deadline, no bound on parallelism: the dual solution of Lemma III.6, repaired.
+    """Return the corrected dual solution of Lemma III.6 (one resource and deadline, unbounded parallelism).
 
-    beta_t is the least price of slot t and all later ones, not what stands before Lemma III.5.
+    beta_t is the least price of slot t and all later ones, not the definition printed before Lemma III.5.
     """
     served = np.sum(run.tasks, axis=0)
     slope, r = _slope(jobs, served), jobs.share[:, 0]
@@ -161,7 +161,7 @@ def fit_theorem_2(jobs: Concave, run: _Run) -> _Fit:
 def fit_many(
     run: Run, fit: Callable[[Concave, _Run], _Fit], count: int, **options: Any
 ) -> tuple[int, float, float]:
-    """Instances of all kinds of utilities and mixtures; the largest bound / value, and what is short."""
+    """Check instances of all kinds of utilities; return their number, largest bound / value and ``short``."""
     worst, short = 0.0, -math.inf
     mixtures = [(POWER,), (LOG,), (POWER, LOG), (LINEAR, POWER, LOG)]
     resources = options.pop("resources")

@@ -18,7 +18,7 @@ ID = "schedgym/PartialValue-v0"
 def _values(
     policies: Sequence[str], seed: int, episodes: int, bound: bool, **parameters: Any
 ) -> dict[str, list[float]]:
-    """The total value that each policy gets in the same scenarios, and a bound on any schedule's."""
+    """Return the total values of policies in the same scenarios, and a bound on the value of any schedule."""
     from schedgym.core.policy import make_policy
     from schedgym.evaluation.runner import make_env, play
     from schedgym.problems.partial_value.bounds import upper_bound
@@ -48,14 +48,14 @@ def _listed(numbers: Iterable[float]) -> str:
 
 
 class _Curves(NamedTuple):
-    """Values of policies in settings: means [policy][setting], and scenarios without the order claimed."""
+    """Mean values [policy][setting], and the numbers of scenarios that contradict the claimed order."""
 
     means: dict[str, list[float]]
     scenarios: int
     exceptions: int
 
     def ratio(self, one: str, other: str) -> list[float]:
-        """Mean over mean, by setting."""
+        """Return the ratio of two policies' means, by setting."""
         return [a / b for a, b in zip(self.means[one], self.means[other], strict=True)]
 
 
@@ -70,7 +70,7 @@ def _curves(
     bound: bool = False,
     **parameters: Any,
 ) -> _Curves:
-    """Run policies over the values of a parameter; ``best`` is claimed to be above ``others``."""
+    """Run policies for all values of a parameter; the claim is that ``best`` is above ``others``."""
     means: dict[str, list[float]] = {}
     scenarios = exceptions = 0
     seed, episodes = int(run.rng.integers(2**31)), 4 if run.small else 10

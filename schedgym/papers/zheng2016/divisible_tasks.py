@@ -1,4 +1,4 @@
-"""Section III: tasks that can be cut."""
+"""Section III: divisible tasks."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _check_example_2(run: Run) -> Finding:
 
 
 def _four_thirds(n: int) -> Instance:
-    """Two jobs with two tasks each; the second one's cannot run at once."""
+    """Return two jobs with two tasks each; the tasks of the second cannot run at the same time."""
     return Instance((Job(1, 2, 2, 2, (1,), (n + 1,)), Job(1, 2, 1, 2, (1,), (n,))), (2,))
 
 
@@ -313,7 +313,7 @@ def _check_theorem_3_2(run: Run) -> Finding:
 
 
 class _Dual(NamedTuple):
-    """beta_t and alpha_j of problem (1) without its third constraint, and the bound that they give."""
+    """Dual solution beta_t, alpha_j of problem (1) without its third constraint, and the bound it gives."""
 
     beta: list[Fraction]
     alpha: list[Fraction]
@@ -321,7 +321,7 @@ class _Dual(NamedTuple):
 
 
 def _dual(instance: Instance, repaired: bool) -> _Dual:
-    """As defined before Lemma III.5, or with the least price of slot t and later; linear, one resource."""
+    """Compute it as before Lemma III.5, or repaired (least price from t on); linear, one resource."""
     jobs, schedule = instance.jobs, play(instance, algorithm_1_rule)
     v, r = [Fraction(job.values[0]) for job in jobs], [shares(instance, j)[0] for j in range(len(jobs))]
     total, last = totals(instance, schedule), len(schedule)
@@ -352,7 +352,7 @@ def _dual(instance: Instance, repaired: bool) -> _Dual:
 
 
 def _confirm_lemma_3_6(shown: Shown) -> bool:
-    """By the lemma's words, for one job: f' - alpha - beta_t r in a slot in which it is served."""
+    """Confirm by the wording of the lemma for one job: f' - alpha - beta_t r in a slot that serves it."""
     instance = read_instance(shown)
     (job,), (c,) = instance.jobs, instance.capacity
     r = Fraction(job.demand[0], c)
@@ -416,7 +416,7 @@ def _check_lemma_3_6(run: Run) -> Finding:
 
 
 def _confirm_multipliers(shown: Shown) -> bool:
-    """KKT of problem (2) for one job that gets all it can: two sets of multipliers."""
+    """Confirm two sets of KKT multipliers of problem (2) for a job that gets all it can."""
     (job,) = read_instance(shown).jobs
     (c,) = read_instance(shown).capacity
     x = min(job.parallelism, job.tasks, Fraction(c, job.demand[0]))
@@ -460,7 +460,7 @@ def _check_multipliers(run: Run) -> Finding:
 
 
 def _confirm_lagrangian(shown: Shown) -> bool:
-    """The derivative by x_1 with b = 1 and the other multipliers 0, exactly: L is linear."""
+    """Confirm by the derivative with respect to x_1, for b = 1 and other multipliers 0; L is linear."""
     instance = read_instance(shown)
     r = [shares(instance, j)[0] for j in range(len(instance.jobs))]
 

@@ -1,7 +1,7 @@
 """Figures of "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values" (zheng2016).
 
-The workload is synthetic and the paper gives it in full, so that the small scale has its sizes, too; only the
-points on the x axes are fewer.
+The workload is synthetic, and the paper describes it completely. So the small scale also has the paper's
+sizes, only with fewer points on the x axes.
 """
 
 from __future__ import annotations
@@ -52,23 +52,23 @@ def _windows(run: Run) -> dict[str, list[float]]:
 
 
 def _places(played: Played) -> list[float]:
-    """The swept values."""
+    """Return the swept values."""
     return [float(value) for setting, _ in split_settings(played.frame) for value in setting.values()]
 
 
 def _values(played: Played, policy: str, metric: str = "value") -> F8:
-    """A metric of a policy's runs; [places, episodes]."""
+    """Return a metric of a policy's runs [places, episodes]."""
     return np.array([played.metric(policy, metric, **setting) for setting, _ in split_settings(played.frame)])
 
 
 def _lead(played: Played, policy: str, rival: str) -> F8:
-    """By what part of the rival's value a policy has more; [places, episodes]."""
+    """Return by which share of the rival's value a policy has more [places, episodes]."""
     lead: F8 = _values(played, policy) / _values(played, rival) - 1.0
     return lead
 
 
 def _gap(played: Played, policy: str) -> F8:
-    """By what part of a policy's value the bound is above it; [places, episodes]."""
+    """Return by which share of a policy's value the bound is above it [places, episodes]."""
     gap: F8 = _values(played, policy, "bound") / _values(played, policy) - 1.0
     return gap
 
@@ -77,13 +77,13 @@ def _gap(played: Played, policy: str) -> F8:
 
 
 def _better(played: Played, claim: str, policies: Iterable[str], by: float = NEAR) -> Reading:
-    """Whether policies have more value than both heuristics in every setting."""
+    """Judge that policies have more value than both heuristics in every setting."""
     said = [Statement("", policy, tuple(HEURISTICS), "value", by) for policy in policies]
     return readings(played, claim, *said)
 
 
 def _rising(played: Played, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Reading:
-    """Whether every one of several quantities [places, episodes], by name, rises along the x axis."""
+    """Judge that every one of several quantities [places, episodes], by name, rises along the x axis."""
     places = _places(played)
     what = f"from {places[0]:g} to {places[-1]:g}"
     return reading(claim, [grows(name, values, unit) for name, values in found.items()], what=what)
@@ -95,7 +95,7 @@ def _more_with_window(played: Played) -> Reading:
 
 
 def _level(played: Played, claim: str, name: str, own: F8, other: F8) -> Reading:
-    """Whether the means of two tables [the first places, episodes] are within NEAR of each other at all."""
+    """Judge that the means of two tables [places, episodes] are within NEAR of each other at every place."""
     rows = zip(_places(played), own, other, strict=False)
     return reading(claim, [compare(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))
 
@@ -112,7 +112,7 @@ def _alike(played: Played) -> Reading:
 def _outcome(
     played: Played, x: str, bound: str, said: Sequence[Reading], remarks: Sequence[str], sizes: str = ""
 ) -> Outcome:
-    """One panel with all policies and the bound."""
+    """Return a figure of one panel with all policies and the bound."""
     table = summarize(played.frame, "bound")
     rows = table[table["policy"] == played.policies[0]]
     mean, low, high = (rows[name].tolist() for name in ("mean", "low", "high"))

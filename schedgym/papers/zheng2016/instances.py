@@ -52,7 +52,7 @@ Rule = Callable[[Instance, int, Amounts], Amounts]
 
 
 def show_instance(instance: Instance) -> dict[str, Any]:
-    """An instance as a finding shows it."""
+    """Return an instance as a finding shows it."""
     jobs = instance.jobs
     return {
         "arrival": [job.arrival for job in jobs],
@@ -66,7 +66,7 @@ def show_instance(instance: Instance) -> dict[str, Any]:
 
 
 def read_instance(shown: Shown) -> Instance:
-    """The instance that a finding shows."""
+    """Return the instance that a finding shows."""
     names = ("arrival", "deadline", "parallelism", "tasks", "demand", "value")
     jobs = [
         Job(a, d, Fraction(x), Fraction(y), tuple(r), tuple(Fraction(v) for v in values))
@@ -76,17 +76,17 @@ def read_instance(shown: Shown) -> Instance:
 
 
 def as_rows(schedule: Schedule) -> list[list[int | str]]:
-    """A schedule as a finding shows it: the tasks of each job, by slot."""
+    """Return a schedule as a finding shows it: the tasks of each job, by slot."""
     return [[as_text(a) for a in x] for x in schedule]
 
 
 def as_schedule(rows: Sequence[Sequence[int | str]]) -> Schedule:
-    """The opposite of :func:`as_rows`."""
+    """Return the schedule that :func:`as_rows` shows."""
     return [tuple(Fraction(a) for a in x) for x in rows]
 
 
 def _size(instance: Instance) -> tuple[Number, ...]:
-    """How large an instance is: jobs, slots, capacity, tasks, parallelism, demands, values."""
+    """Return the size of an instance: jobs, slots, capacity, tasks, parallelism, demands, values."""
     jobs = instance.jobs
     return (
         len(jobs),
@@ -101,7 +101,7 @@ def _size(instance: Instance) -> tuple[Number, ...]:
 
 
 def find_flaw(cases: Iterable[Instance], flaw: Callable[[Instance], dict[str, Any] | None]) -> Searched:
-    """The smallest instance with a flaw, with its details."""
+    """Find the smallest instance with a flaw, and its details."""
     return smallest_flaw(cases, flaw, size=_size, show=show_instance)
 
 
@@ -116,17 +116,17 @@ def enumerate_instances(
     common: bool = False,
     unit: bool = False,
 ) -> Iterator[Instance]:
-    """All instances with so many linear jobs on one resource, up to the order of the jobs.
+    """Yield all instances with ``count`` linear jobs on one resource, up to the order of the jobs.
 
     Args:
-        count: jobs.
-        slots: the last deadline.
-        capacities: to be tried.
-        tasks: most of a job.
-        values: 1 to this.
-        parallelism: most of a job; None: no bound.
-        common: one deadline.
-        unit: every task needs one unit; else up to the capacity.
+        count: number of jobs.
+        slots: latest deadline.
+        capacities: capacities to be tried.
+        tasks: largest number of tasks of a job.
+        values: largest value; the least is 1.
+        parallelism: largest parallelism of a job; None: no bound.
+        common: True if all jobs have one deadline.
+        unit: True if every task needs one unit; else tasks need up to the capacity.
     """
     for capacity in capacities:
         kinds = [
@@ -154,32 +154,32 @@ def draw_instance(
     values: int = 6,
     linear: bool = False,
 ) -> Instance:
-    """A random instance with whole numbers, up to the sizes given."""
+    """Draw a random instance with whole numbers, up to the sizes given."""
 
     def whole(most: int, least: int = 1) -> int:
         return int(rng.integers(least, most + 1))
 
-    room = tuple(whole(capacity) for _ in range(resources))
+    capacities = tuple(whole(capacity) for _ in range(resources))
     last = whole(slots)
     found = []
     for _ in range(whole(jobs)):
         arrival = whole(last)
-        demand = [whole(c, 0) for c in room]
+        demand = [whole(c, 0) for c in capacities]
         if not any(demand):
             demand[whole(resources) - 1] = 1
         y = whole(tasks)
         worth = sorted((whole(values) for _ in range(1 if linear else y)), reverse=True)
         found.append(Job(arrival, whole(last, arrival), whole(tasks), y, tuple(demand), tuple(worth)))
-    return Instance(tuple(found), room)
+    return Instance(tuple(found), capacities)
 
 
 def algorithm_1_rule(instance: Instance, slot: int, served: Amounts) -> Amounts:
-    """Algorithm 1 as a rule: the tasks of each job in a slot."""
+    """Return the tasks of each job in a slot by Algorithm 1."""
     return tuple(algorithm_1(instance, slot, served).x)
 
 
 def is_only(instance: Instance) -> bool:
-    """Whether every slot of Algorithm 1 has no other solution."""
+    """Return True if the solution of Algorithm 1 is unique in every slot."""
     sole = True
 
     def choose(instance: Instance, slot: int, served: Amounts) -> Amounts:
@@ -193,9 +193,10 @@ def is_only(instance: Instance) -> bool:
 
 
 def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
-    """Whether a schedule gains in each slot what its capacity, at the prices of one resource, is worth.
+    """Return True if a schedule gains in each slot as much as Algorithm 1.
 
-    By sorting, for one resource; by weak duality with the prices of the simplex method for more.
+    This is checked by sorting for one resource, and by weak duality, with the prices of the simplex method,
+    for several.
     """
     if not feasible(instance, schedule, False):
         return False
@@ -224,13 +225,13 @@ def is_algorithm_1(instance: Instance, schedule: Schedule) -> bool:
 
 
 def first_fit_instance(capacity: int, n: int) -> Instance:
-    """A job that could wait is worth (n + 1) / n of one that cannot."""
+    """Return an instance in which a job that could wait is worth (n + 1) / n of one that cannot."""
     late = Job(1, 2, capacity, capacity, (1,), (n + 1,))
     return Instance((late, late._replace(deadline=1, values=(n,))), (capacity,))
 
 
 def confirm_ratio(rule: Rule, shown: Shown) -> bool:
-    """Whether a rule gets what is stated, and the schedule beside it so much more."""
+    """Return True if a rule gets the stated value, and the stated schedule gets the stated ratio more."""
     instance, better = read_instance(shown), as_schedule(shown["schedule"])
     whole = rule is not algorithm_1_rule
     own = play(instance, rule)
@@ -245,7 +246,7 @@ def confirm_ratio(rule: Rule, shown: Shown) -> bool:
 
 
 def show_ratio(instance: Instance, rule: Rule, best: Number, schedule: Schedule) -> dict[str, Any]:
-    """What a rule gets beside a better schedule, as a finding shows it."""
+    """Return values and ratio of a rule and a better schedule, as a finding shows them."""
     own = value(instance, play(instance, rule))
     return {
         "got": as_text(own),
@@ -256,5 +257,5 @@ def show_ratio(instance: Instance, rule: Rule, best: Number, schedule: Schedule)
 
 
 def confirm_tight(shown: Shown, rule: Rule) -> bool:
-    """Whether the schedule beside a rule is worth almost twice as much."""
+    """Return True if the stated schedule is worth almost twice as much as that of the rule."""
     return confirm_ratio(rule, shown) and Fraction(shown["ratio"]) > 2 - Fraction(1, 100)

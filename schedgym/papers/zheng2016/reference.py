@@ -1,6 +1,6 @@
 """Tiny instances of jobs with partial values, in exact numbers.
 
-Plain lists and loops: what is checked here has a handful of jobs. Demands and capacities are whole numbers,
+Plain lists and loops suffice, as instances have a handful of jobs. Demands and capacities are whole numbers,
 values whole numbers or fractions; a schedule is a list over slots 1, 2, ... of the tasks of each job.
 """
 
@@ -44,10 +44,10 @@ Schedule = list[Amounts]
 
 
 class Job(NamedTuple):
-    """Served in slots arrival..deadline, at most ``parallelism`` tasks a slot, ``tasks`` in all.
+    """Job served in slots arrival..deadline, at most ``parallelism`` tasks per slot and ``tasks`` in total.
 
-    ``values`` are those of tasks 1, 2, ..., never rising; the last one is also that of all further tasks, so
-    that a single value makes f linear. ``demand`` is what a task needs of each resource.
+    ``values`` are the values of tasks 1, 2, ... and never rise. The last one is also the value of all further
+    tasks, so a single value makes f linear. ``demand`` is the amount of each resource that a task needs.
     """
 
     arrival: int
@@ -66,22 +66,22 @@ class Instance(NamedTuple):
 
 
 def shares(instance: Instance, j: int) -> list[Fraction]:
-    """r: what a task of job j takes of each resource."""
+    """Return r, the share of each resource that a task of job j takes."""
     return [Fraction(d, c) for d, c in zip(instance.jobs[j].demand, instance.capacity, strict=True)]
 
 
 def horizon(instance: Instance) -> int:
-    """The last deadline."""
+    """Return the last deadline."""
     return max(job.deadline for job in instance.jobs)
 
 
 def worth(job: Job, k: int) -> Number:
-    """The value of task k = 1, 2, ..."""
+    """Return the value of task k = 1, 2, ..."""
     return job.values[min(k, len(job.values)) - 1]
 
 
 def _gain(job: Job, before: Number, after: Number) -> Number:
-    """f(after) - f(before); task k is worth as much per part of it."""
+    """Return f(after) - f(before); a part of task k has that part of its value."""
     if len(job.values) == 1:
         return job.values[0] * (after - before)
     total: Number = 0
@@ -91,22 +91,22 @@ def _gain(job: Job, before: Number, after: Number) -> Number:
 
 
 def slot_gain(instance: Instance, served: Amounts, x: Amounts) -> Number:
-    """The value of x tasks on top of those served before."""
+    """Return the value of x tasks in addition to those served before."""
     return sum(_gain(job, y, y + a) for job, y, a in zip(instance.jobs, served, x, strict=True))
 
 
 def totals(instance: Instance, schedule: Schedule) -> Amounts:
-    """The tasks of each job."""
+    """Return the total tasks of each job."""
     return tuple(sum(x[j] for x in schedule) for j in range(len(instance.jobs)))
 
 
 def value(instance: Instance, schedule: Schedule) -> Number:
-    """The value of a whole schedule."""
+    """Return the value of a whole schedule."""
     return slot_gain(instance, (0,) * len(instance.jobs), totals(instance, schedule))
 
 
 def most_tasks(instance: Instance, slot: int, served: Amounts) -> Amounts:
-    """How many tasks each job may get in a slot: 0 when it is not active."""
+    """Return how many tasks each job may get in a slot: 0 if it is not active."""
     return tuple(
         min(job.parallelism, job.tasks - y) if job.arrival <= slot <= job.deadline else 0
         for job, y in zip(instance.jobs, served, strict=True)
@@ -121,7 +121,7 @@ def _fits(instance: Instance, x: Amounts) -> bool:
 
 
 def feasible(instance: Instance, schedule: Schedule, whole: bool) -> bool:
-    """Whether a schedule keeps all constraints."""
+    """Return True if a schedule keeps all constraints."""
     served: Amounts = (0,) * len(instance.jobs)
     for slot, x in enumerate(schedule, start=1):
         if len(x) != len(served) or not _fits(instance, x):
@@ -135,7 +135,7 @@ def feasible(instance: Instance, schedule: Schedule, whole: bool) -> bool:
 
 
 def play(instance: Instance, choose: Callable[[Instance, int, Amounts], Amounts]) -> Schedule:
-    """What a rule, which is told the slot and the tasks served before, does slot by slot."""
+    """Return the schedule of a rule, which is given the slot and the tasks served before."""
     served: Amounts = (0,) * len(instance.jobs)
     schedule = []
     for slot in range(1, horizon(instance) + 1):
@@ -149,7 +149,7 @@ def play(instance: Instance, choose: Callable[[Instance, int, Amounts], Amounts]
 
 
 def algorithm_1(instance: Instance, slot: int, served: Amounts) -> Optimum:
-    """The best that this slot can gain: problem (2), linear utilities; the first rows are the resources."""
+    """Solve problem (2) of one slot for linear utilities; the first rows are the resources."""
     caps = most_tasks(instance, slot, served)
     rows: list[list[Number]] = [
         [job.demand[i] for job in instance.jobs] for i in range(len(instance.capacity))
@@ -159,7 +159,7 @@ def algorithm_1(instance: Instance, slot: int, served: Amounts) -> Optimum:
 
 
 def linear_best(instance: Instance) -> tuple[Fraction, Schedule]:
-    """The offline optimum of problem (1) for linear utilities."""
+    """Return the offline optimum of problem (1) for linear utilities."""
     jobs, last = instance.jobs, horizon(instance)
     columns = [(j, t) for j, job in enumerate(jobs) for t in range(job.arrival, job.deadline + 1)]
     rows: list[list[Number]] = []
@@ -186,7 +186,7 @@ def linear_best(instance: Instance) -> tuple[Fraction, Schedule]:
 
 
 def _usable(instance: Instance, slot: int, served: Amounts) -> list[int]:
-    """Like :func:`most_tasks`, without jobs of which no task fits."""
+    """Return :func:`most_tasks`, but 0 for jobs of which no task fits."""
     return [
         int(u) if all(d <= c for d, c in zip(job.demand, instance.capacity, strict=True)) else 0
         for job, u in zip(instance.jobs, most_tasks(instance, slot, served), strict=True)
@@ -194,7 +194,7 @@ def _usable(instance: Instance, slot: int, served: Amounts) -> list[int]:
 
 
 def allocations(instance: Instance, slot: int, served: Amounts) -> Iterator[Amounts]:
-    """All whole allocations of a slot that leave room for no further task."""
+    """Yield every allocation of whole tasks in a slot to which no further task can be added."""
     caps = _usable(instance, slot, served)
     demands = [job.demand for job in instance.jobs]
 
@@ -216,12 +216,12 @@ def allocations(instance: Instance, slot: int, served: Amounts) -> Iterator[Amou
 
 
 def best_slot(instance: Instance, slot: int, served: Amounts) -> Amounts:
-    """The whole allocation of the largest gain: problem (5)."""
+    """Return the allocation of whole tasks with the largest gain: problem (5)."""
     return max(allocations(instance, slot, served), key=lambda x: slot_gain(instance, served, x))
 
 
 def whole_best(instance: Instance) -> tuple[Number, Schedule]:
-    """The offline optimum of problem (4): every way through the slots (a task is never worth less early)."""
+    """Return the offline optimum of problem (4) over all schedules (a task is never worth less early)."""
     last = horizon(instance)
 
     @functools.cache
@@ -264,7 +264,7 @@ def _counts(instance: Instance, tasks: Sequence[Task]) -> Amounts:
 
 
 def _prefix(instance: Instance, order: Sequence[Task]) -> tuple[list[Task], Task | None]:
-    """The tasks up to the first that does not fit, and that one."""
+    """Return the tasks up to the first that does not fit, and that task."""
     left = list(instance.capacity)
     for count, task in enumerate(order):
         for i, d in enumerate(instance.jobs[task.j].demand):
@@ -275,7 +275,7 @@ def _prefix(instance: Instance, order: Sequence[Task]) -> tuple[list[Task], Task
 
 
 def m_greedy(instance: Instance, slot: int, served: Amounts) -> Amounts:
-    """The local greedy algorithm: by v / max r up to the first misfit, or that one if it is worth more."""
+    """Run local greedy: tasks by v / max r up to the first misfit, or that task if it is worth more."""
     dominant = [max(shares(instance, j)) for j in range(len(instance.jobs))]
 
     def key(task: Task) -> tuple[int, Number, Number, int, int]:
@@ -289,15 +289,15 @@ def m_greedy(instance: Instance, slot: int, served: Amounts) -> Amounts:
 
 
 def s_greedy(instance: Instance, slot: int, served: Amounts) -> Amounts:
-    """The most valuable tasks up to the first misfit."""
+    """Return the most valuable tasks up to the first that does not fit."""
     order = sorted(_candidates(instance, slot, served), key=lambda s: (-s.worth, s.j, s.k))
     return _counts(instance, _prefix(instance, order)[0])
 
 
 def primal_dual(instance: Instance, slot: int, served: Amounts, power: int = 1) -> Amounts:
-    """The local primal-dual algorithm; a task raises log b_i by limit r_is^power / (1 - max_s' r_is').
+    """Run local primal-dual; a task raises log b_i by limit r_is^power / (1 - max_s' r_is').
 
-    ``power`` 1 is that of Briest, Krysta and Voecking, 0 the formula that the paper prints.
+    ``power`` 1 gives the rule of Briest, Krysta and Voecking, 0 the formula that the paper prints.
     """
     m = len(instance.capacity)
     left = _candidates(instance, slot, served)
@@ -323,7 +323,7 @@ def primal_dual(instance: Instance, slot: int, served: Amounts, power: int = 1) 
 
 
 def _log_sum(logs: Sequence[float]) -> float:
-    """Log of the sum of the numbers with these logarithms."""
+    """Return the logarithm of the sum of the numbers with these logarithms."""
     top = max(logs, default=-math.inf)
     if math.isinf(top):
         return top
@@ -333,7 +333,7 @@ def _log_sum(logs: Sequence[float]) -> float:
 def deadline_aware(
     instance: Instance, slot: int, served: Amounts, p: int | None = None, rho: Fraction | None = None
 ) -> Amounts:
-    """Algorithm 3; without parameters p = ceil(C / 2), rho = C / (2 C - p), as for even C in the paper."""
+    """Run Algorithm 3; by default p = ceil(C / 2), rho = C / (2 C - p), as in the paper for even C."""
     (c,) = instance.capacity
     p = -(-c // 2) if p is None else p
     rho = Fraction(c, 2 * c - p) if rho is None else rho

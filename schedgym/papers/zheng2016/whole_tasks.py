@@ -53,7 +53,7 @@ __all__: list[str] = []
 
 
 class _Local(NamedTuple):
-    """A rule on an instance: its value, and how far its worst slot is from the best (None: infinitely)."""
+    """Value of a rule on an instance, and theta, its worst ratio to the best in a slot (None: infinite)."""
 
     value: Number
     theta: Fraction | None
@@ -75,7 +75,7 @@ def _local(instance: Instance, rule: Rule) -> _Local:
 
 
 def _worst_slot(instance: Instance, slot: int, served: Amounts) -> Amounts:
-    """The allocation of the least gain that leaves no room: some algorithm must have a large theta."""
+    """Return the allocation of least gain to which no task can be added: it gives a large theta."""
     return min(allocations(instance, slot, served), key=lambda x: slot_gain(instance, served, x))
 
 
@@ -155,12 +155,12 @@ def _check_greedy(run: Run) -> Finding:
 
 
 def _largest_share(instance: Instance) -> Fraction:
-    """1 / B."""
+    """Return 1 / B, the largest share that a task takes of a resource."""
     return max(max(shares(instance, j)) for j in range(len(instance.jobs)))
 
 
 class _Factor(NamedTuple):
-    """Single slots: how many, the worst ratio and the worst share of its factor, and infeasible ones."""
+    """Single slots: their number, worst ratio, worst share of the factor, and number of infeasible ones."""
 
     checked: int
     worst: float
@@ -169,7 +169,7 @@ class _Factor(NamedTuple):
 
 
 def _factors(run: Run, rule: Rule, factor: Callable[[float, int], float], count: int) -> _Factor:
-    """A rule in single slots against their optima; the factor is a function of B and m."""
+    """Compare a rule in single slots with their optima; the factor is a function of B and m."""
     worst, part, infeasible, checked = 1.0, 0.0, 0, 0
     for n in range(count):
         instance = draw_instance(run.rng, 1 + n % 3, jobs=4, slots=1, tasks=6, capacity=2 + n % 7, values=8)
@@ -206,7 +206,7 @@ def _primal_dual_factor(b: float, m: int) -> float:
 
 
 def _m_types(m: int, b: int, n: int) -> Instance:
-    """A job that uses all resources is worth (n + 1) / n of each that uses one; b tasks fit."""
+    """Return a job that uses all resources, worth (n + 1) / n of each that uses one; b tasks fit."""
     both = Job(1, 1, b, b, (1,) * m, (n + 1,))
     single = [both._replace(demand=tuple(int(i == k) for k in range(m)), values=(n,)) for i in range(m)]
     return Instance((both, *single), (b,) * m)
@@ -298,15 +298,15 @@ def _check_primal_dual(run: Run) -> Finding:
 
 
 def _aware_bound(c: int) -> Fraction:
-    """What is proven: 9/5 for even C; 1 + 4 C^2 / (5 C^2 - 1) for odd C with p = (C +- 1) / 2."""
+    """Return the proven ratio: 9/5 for even C, 1 + 4 C^2 / (5 C^2 - 1) for odd C with p = (C +- 1) / 2."""
     return Fraction(9, 5) if c % 2 == 0 else 1 + Fraction(4 * c * c, 5 * c * c - 1)
 
 
 def _aware_family(c: int, n: int, p: int | None = None, rho: Fraction | None = None) -> Instance:
-    """Instances whose ratio tends to 1 + rho C / (p + (C - p) rho) as n grows, the bound.
+    """Return an instance whose ratio tends to the bound 1 + rho C / (p + (C - p) rho) as n grows.
 
-    p tasks of value 1 and C - p of value rho (1 + 1 / n) can wait, C of value rho (1 - 1 / n) cannot. Without
-    parameters p = ceil(C / 2), rho = C / (2 C - p).
+    p tasks of value 1 and C - p of value rho (1 + 1 / n) can wait, C of value rho (1 - 1 / n) cannot. By
+    default p = ceil(C / 2), rho = C / (2 C - p).
     """
     p = -(-c // 2) if p is None else p
     rho = Fraction(c, 2 * c - p) if rho is None else rho
@@ -317,7 +317,7 @@ def _aware_family(c: int, n: int, p: int | None = None, rho: Fraction | None = N
 
 
 def _wait(instance: Instance) -> tuple[Number, Schedule]:
-    """The schedule of such an instance that serves what can wait in slot 2."""
+    """Return the value and the schedule of such an instance if all tasks that can wait run in slot 2."""
     first, *others = instance.jobs
     schedule: Schedule = [
         (first.tasks, *(0 for _ in others)),
@@ -327,7 +327,7 @@ def _wait(instance: Instance) -> tuple[Number, Schedule]:
 
 
 def _aware_three(rng: np.random.Generator, c: int) -> Instance:
-    """Three random jobs on one resource with unit demands."""
+    """Draw three random jobs on one resource with unit demands."""
     jobs = []
     for _ in range(3):
         deadline = int(rng.integers(1, 4))

@@ -224,7 +224,7 @@ def test_fewer_servers(results) -> None:
     instance = read_instance(found)
     assert tiny.feasible(instance, tiny.Schedule(tuple(found["start"]), tuple(found["server"])))
     assert found["start"] == found["arrival"] and found["more"] == 0
-    # on server 0 the two leave no room; on server 1 they do not fit, nor does the third task
+    # on server 0 the two leave nothing free; on server 1 they do not fit, nor does the third task
     assert found["servers"] == [["1", "1"], ["1", "1/2"]] and found["memory"] == ["1/2", "1/2", "1"]
 
 
