@@ -36,7 +36,7 @@ MOST_CELLS = 1 << 27  # of the knapsack's table
 def _keep_by_value(
     n: int, i: int, x: Integers, value: Integers, reserve: Integers, memory: Integers, bag: KnapsackScratch
 ) -> None:
-    """Choose which of the jobs with cores on server i in ``x`` get its memory; the others lose these cores."""
+    """Choose which jobs with cores on server i in ``x`` get its memory; the others lose these cores."""
     count = variable(0)
     for r in range(n):
         if x[r, i] > 0:
