@@ -15,7 +15,7 @@ from latex2mathml.converter import convert
 
 __all__ = ["latex", "on_page_content"]
 
-COMMANDS = {"Gamma", "alpha", "delta", "exp", "lambda", "log", "max", "min", "mu", "rho", "sqrt", "sum"}
+COMMANDS = set("Gamma alpha delta exp lambda log max min mu rho sigma sqrt sum".split())
 SIGNS = {"<=": r"\le ", ">=": r"\ge "}
 #: what pymdownx.arithmatex makes of a formula
 FOUND = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', flags=re.DOTALL)
@@ -36,7 +36,7 @@ def latex(formula: str) -> str:
     text = re.sub(rf"([_^]|\bsqrt){inner}", r"\1{\2}", " ".join(formula.split()))
     for sign, command in SIGNS.items():
         text = text.replace(sign, command)
-    return re.sub(r"(?<![A-Za-z\\])([_^]?)([A-Za-z]{2,})", word, text)
+    return re.sub(r"([_^]|(?<![A-Za-z\\]))([A-Za-z]{2,})", word, text)
 
 
 def on_page_content(page: str, **kwargs: Any) -> str:

@@ -24,7 +24,7 @@ MOST_BYTES = 150_000  # of a picture made by the generator
 
 
 class Page(HTMLParser):
-    """What a page points to, and the anchors that it has."""
+    """The links of a page, and the anchors that it has."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

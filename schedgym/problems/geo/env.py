@@ -11,12 +11,16 @@ __all__ = ["GeoAssignEnv", "GeoAssignVectorEnv", "GeoFairEnv", "GeoFairVectorEnv
 class GeoAssignEnv(SchedulingEnv):
     """Decide where the tasks of distributed jobs run, and which job is served first.
 
+    An agent decides at which site each waiting task is to run, and in which order the jobs are served. Use
+    the environment to study data locality: a task runs only where its data lie, and one busy site delays
+    every job that needs it. Response times count, not fairness; for that see GeoFair.
+
     ## Description
     Site j has u_j slots; a slot runs one task at a time. Jobs arrive over time, each with many tasks. A
-    task's data lie at some sites, where alone it may run; the tasks of a job with the same list of sites
-    are a *task group*, and the first site of the list is its *associated* one. Tasks are not preempted, and
-    their durations are not known before they end. A job completes when its last task does; the aim is the
-    least mean response time, completion minus arrival.
+    task's data lie at some sites, where alone it may run; the tasks of a job with the same list of sites are
+    a *task group*, and the first site of the list is its *associated* one. Tasks are not preempted, and their
+    durations are not known before they end. A job completes when its last task does; the aim is the least
+    mean response time $sum_i (c_i - a_i) / N$ of the N jobs, completion c_i minus arrival a_i.
 
     Time moves from instant to instant: all ends of tasks, then the arrivals. At an arrival or the completion
     of a job a decision is due if any task waits: an order of the active jobs, and for each waiting task the
@@ -100,12 +104,12 @@ class GeoAssignEnv(SchedulingEnv):
     leave out the groups' lists of sites, and how running and assigned tasks divide into groups.
 
     ## Rewards
-    By ``objective``: "response": minus (active jobs) x (time passed) / N, which sums to exactly minus the
-    mean response time [s]; "fairness": minus (standard deviation of the slots that active jobs occupy) x
-    (time passed) / span, the span being the time from the first to the last arrival (1 s if there is none);
-    "weighted": (1 - `fairness_weight`) of the first plus `fairness_weight` of the second.
-    `normalize=True` divides by the mean duration of the episode's tasks (a constant that the agent does not
-    see).
+    The reward depends on ``objective``. "response": $-n t / N$, where n jobs were active while the time t
+    passed; an episode sums to exactly minus the mean response time [s]. "fairness": $-sigma t / T$, where
+    sigma is the standard deviation of the slots that active jobs occupy, and T the time from the first to the
+    last arrival (1 s if there is none). "weighted": (1 - `fairness_weight`) times the first plus
+    `fairness_weight` times the second. `normalize=True` divides by the mean duration of the episode's tasks
+    (a constant that the agent does not see).
 
     ## Starting State
     The arrival of the first job; all slots are free. The workload is drawn from (seed, number of the
@@ -124,8 +128,8 @@ class GeoAssignEnv(SchedulingEnv):
     generator fitted to it (see :mod:`~schedgym.problems.geo.workload`).
 
     ## Deviations
-    The thesis is silent on simultaneous events and ties: both are fixed as described above. An event with
-    nothing waiting asks for no decision, as none would change anything.
+    The thesis leaves open simultaneous events and ties; both are resolved as described above. No decision is
+    asked for at an event where no task waits, as it would change nothing.
 
     ## Version History
     * v0: first version.
@@ -143,6 +147,10 @@ class GeoAssignVectorEnv(SchedulingVectorEnv):
 
 class GeoFairEnv(SchedulingEnv):
     """Share the slots of many sites fairly among distributed jobs.
+
+    An agent decides how many slots of each site each job should have. Use the environment to study fairness
+    over several sites, where a job that gets little at one site can be compensated at others. Jobs, sites and
+    time are those of GeoAssign.
 
     ## Description
     Sites, jobs, and task groups are those of :class:`GeoAssignEnv`. Here a decision is a *share*: a_ikj slots
@@ -216,8 +224,8 @@ class GeoFairEnv(SchedulingEnv):
 
     ## Deviations
     The thesis recomputes when a job has finished at a site, which for tasks with a choice of sites is not
-    defined: here when a job's group has finished. Closed entries (negative shares) are ours: they let
-    policies of chapter 4, which know one site per task, act beside those of chapter 5. The rest as
+    defined: here it does so when a job's group has finished. Closed entries (negative shares) are ours: they
+    let policies of chapter 4, which know one site per task, act beside those of chapter 5. All else is as in
     :class:`GeoAssignEnv`.
 
     ## Version History

@@ -11,17 +11,21 @@ __all__ = ["SingleJobEnv", "SingleJobVectorEnv"]
 class SingleJobEnv(SchedulingEnv):
     """Place and size the tasks of one job under an energy cap, so that it completes soon.
 
+    An agent chooses a server for every task of one job, under limits of vCPU for groups of servers and a cap
+    on the energy. Use the environment to study placement by itself, without arrivals: an episode is one job,
+    and good lower bounds exist. ParallelJCT makes the same decision for many jobs over time.
+
     ## Description
     A job has n independent tasks; task i has load_i vCPU seconds of work. On server j of M its equivalent
-    load is Leq_ij = load_i / e_ij with the efficiency e_ij in (0, 1]: with c vCPU it runs for Leq_ij / c
+    load is $Leq_ij = load_i / e_ij$ with the efficiency e_ij in (0, 1]: with c vCPU it runs for $Leq_ij / c$
     seconds, and uses the energy Leq_ij whatever c is. All energy may be at most the cap E_MAX. Groups of
-    servers (each server, the racks, pods and data centre of a fat tree, or any others) limit what the job
-    may have: B_k vCPU in group k. All tasks start at 0; the job completes with its last task, and the aim is
-    the least completion time (JCT).
+    servers (each server, the racks, pods and data centre of a fat tree, or any others) limit what the job may
+    have: B_k vCPU in group k. All tasks start at 0; the job completes with its last task, and the aim is the
+    least completion time (JCT).
 
-    For a given placement the best sizes are known (Eq. 16 of the paper): group k takes T_k = (sum of Leq in
-    it) / B_k, a task as long as the slowest of its server's groups, and the job max T_k. So a decision is
-    where tasks run, but in view `plan`, which can also say with how much.
+    For a given placement the best sizes are known (Eq. 16 of the paper): group k takes the time $T_k = sum_i
+    Leq_i / B_k$ over the tasks i in it, a task as long as the slowest of its server's groups, and the job
+    $max_k T_k$. So a decision says where tasks run; in view `plan` it can also say with how many vCPU.
 
     ```python
     import gymnasium as gym
@@ -97,9 +101,9 @@ class SingleJobEnv(SchedulingEnv):
       placed over that of all; n / (n + 40); the load feature of the next task.
     - `job_mask`, `action_mask`.
 
-    Two of them already make a heuristic in view `place`: the legal server with the least (time + share of the
-    spare energy) is some 15% behind TaPRA-fast (the median at 40 tasks and 54 servers). In view `search` the
-    move of the first longest task to where its time is least is TaPRA-fast.
+    Two of them already make a heuristic in view `place`: to take the legal server with the least (time +
+    share of the spare energy) is some 15% behind TaPRA-fast (the median at 40 tasks and 54 servers). In view
+    `search` the move of the first longest task to where its time is least is TaPRA-fast.
 
     ## Rewards
     "incremental": minus the increase of the completion time of what is placed, which in view `search` is a
@@ -111,9 +115,9 @@ class SingleJobEnv(SchedulingEnv):
     of a group's servers where that is less; the least of these bounds is taken.
 
     ## Starting State
-    Nothing is placed, but in view `search`. The job is drawn from (seed, number of the episode), or given by
-    `reset(options={"workload": ...})`: on as many servers, with at most as many tasks and groups as the
-    observation has rows. A file given as the parameter `workload` decides these numbers.
+    At first nothing is placed, except in view `search`. The job is drawn from (seed, number of the episode),
+    or given by `reset(options={"workload": ...})`: on as many servers, with at most as many tasks and groups
+    as the observation has rows. A file given as the parameter `workload` decides these numbers.
 
     ## Episode End
     Terminated when all tasks are placed; view `search`: when the agent stops, no move is legal any more, or
