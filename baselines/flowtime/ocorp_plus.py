@@ -258,10 +258,10 @@ class OCORPPlus(PricingPolicy):
     rare. It needs what ocorp needs, and costs much more: every slot solves a transportation problem exactly.
 
     1. Update the prices lambda and the weights w as ocorp does.
-    2. The objective of the slot is the least sum over jobs and servers of $(w - lambda) y + alpha (y -
-       y_0)^2$, where y is the job's cores there over its demand d, and y_0 the same in the slot before. So
-       each further core of a job on a server costs more than the last one. A job in its first slot pays no
-       square.
+    2. The objective of the slot is the least sum over jobs and servers of
+       $(w - lambda) y + alpha (y - y_0)^2$, where y is the job's cores there over its demand d, and y_0 the
+       same in the slot before. So each further core of a job on a server costs more than the last one. A job
+       in its first slot pays no square.
     3. Place core after core along the cheapest path: it goes to a server with a free core, or to a full
        server, from which a core of some job moves on, and so forth. Stop when all cores or all caps are used;
        literal: when a core costs 0 or more.

@@ -85,11 +85,11 @@ class PrimalDual(ValuePolicy):
     m-greedy, which is cheaper, where several resources are scarce; it needs the utilities, and ignores
     deadlines.
 
-    1. All resources have price 1. Let R be the largest share that a task needs of any resource, and $B = 1 /
-       R$; jobs of which no task fits are left out.
+    1. All resources have price 1. Let R be the largest share that a task needs of any resource, and
+       $B = 1 / R$; jobs of which no task fits are left out.
     2. Stop when the prices of the m resources sum to more than $m e^(B - 1)$.
-    3. Of every job's next task, serve the one with the greatest value over cost, the cost being $sum_i b_i
-       r_i$ for price b_i and share r_i of resource i. Ties: larger value, then earlier arrival.
+    3. Of every job's next task, serve the one with the greatest value over cost, the cost being
+       $sum_i b_i r_i$ for price b_i and share r_i of resource i. Ties: larger value, then earlier arrival.
     4. Every resource that it uses gets dearer by the factor $(m e^(B - 1))^(r_i / (1 - r_max))$, r_max being
        the largest share of i that any task needs; go to 2.
 

@@ -20,9 +20,9 @@ class BFExec(SchemePolicy):
     where execution times are known, which it needs: short tasks first keep the mean queuing delay low, though
     long tasks may wait long. It is cheap, and keeps no state between calls.
 
-    1. A task arrives: of the servers on which it fits, it starts on the one with the least L2 norm $sqrt(c^2
-       + m^2)$, where c and m are the cpu and memory left after the placement; if there is none, it joins the
-       queue. Tasks that wait already are not tried.
+    1. A task arrives: of the servers on which it fits, it starts on the one with the least L2 norm
+       $sqrt(c^2 + m^2)$, where c and m are the cpu and memory left after the placement; if there is none, it
+       joins the queue. Tasks that wait already are not tried.
     2. A task ends: its server takes the shortest waiting task that fits, again and again, until none fits.
 
     A task that does not fit is passed over and does not block. Ties go to the lowest server and to the

@@ -16,11 +16,11 @@ class FlowtimePackingEnv(SchedulingEnv):
     long ones should not starve. Memory, MapReduce phases, switching costs and wrong estimates are options.
 
     ## Description
-    Time is slots (of 10 s). Job j arrives at a_j, is served from slot a_j + 1 on, and has p_j d_j core-slots
-    of work: at its demand of d_j cores it takes p_j slots. In each slot it may have any whole number of cores
-    up to d_j, on one server or split over several; cores may be taken away and given back at no loss. Its
-    flowtime is c_j - a_j, where c_j is the slot in which its work ends; the aim is the least l_k norm of the
-    flowtimes, $(sum_j (c_j - a_j)^k)^(1/k)$.
+    Time consists of slots of 10 s. Job j arrives at a_j, is served from slot a_j + 1 on, and has p_j d_j
+    core-slots of work: at its demand of d_j cores it takes p_j slots. In each slot it may have any whole
+    number of cores up to d_j, on one server or split over several; cores may be taken away and given back at
+    no loss. Its flowtime is c_j - a_j, where c_j is the slot in which its work ends; the aim is the least l_k
+    norm of the flowtimes, $(sum_j (c_j - a_j)^k)^(1/k)$.
 
     `kind="2d"` adds memory: each server that hosts a share of a job reserves the job's whole memory.
     `kind="mapreduce"` has jobs of two phases: map tasks, then reduce tasks, which begin in the slot after the

@@ -13,19 +13,20 @@ class GeoAssignEnv(SchedulingEnv):
 
     An agent decides at which site each waiting task is to run, and in which order the jobs are served. Use
     the environment to study data locality: a task runs only where its data lie, and one busy site delays
-    every job that needs it. Response times count, not fairness; for that see GeoFair.
+    every job that needs it. The aim is a short response time; GeoFair is about fairness.
 
     ## Description
     Site j has u_j slots; a slot runs one task at a time. Jobs arrive over time, each with many tasks. A
-    task's data lie at some sites, where alone it may run; the tasks of a job with the same list of sites are
-    a *task group*, and the first site of the list is its *associated* one. Tasks are not preempted, and their
-    durations are not known before they end. A job completes when its last task does; the aim is the least
-    mean response time $sum_i (c_i - a_i) / N$ of the N jobs, completion c_i minus arrival a_i.
+    task's data lie at some sites, and it may run only there; the tasks of a job with the same list of sites
+    are a *task group*, and the first site of the list is its *associated* one. Tasks are not preempted, and
+    their durations are not known before they end. A job completes when its last task does; the aim is the
+    least mean response time $sum_i (c_i - a_i) / N$ of the N jobs, completion c_i minus arrival a_i.
 
-    Time moves from instant to instant: all ends of tasks, then the arrivals. At an arrival or the completion
-    of a job a decision is due if any task waits: an order of the active jobs, and for each waiting task the
-    site where it is to run (it may change until the task starts). A free slot then takes the first job of
-    the order that has a waiting task assigned to it: its lowest group, its first task.
+    Time moves from instant to instant; at each, all tasks that end come first, then the jobs that arrive. At
+    an arrival or the completion of a job a decision is due if any task waits: an order of the active jobs,
+    and for each waiting task the site where it is to run (it may change until the task starts). A free slot
+    then takes the first job of the order that has a waiting task assigned to it: its lowest group, its first
+    task.
 
     ```python
     import gymnasium as gym
@@ -161,8 +162,8 @@ class GeoFairEnv(SchedulingEnv):
     then the earlier arrival (`work_conserving=False`: the slot stays empty for them, unless nothing else
     runs or arrives any more).
 
-    A decision is due, if any task waits, at an arrival and when a job's group has finished;
-    `aggressive=True`: at every end of a task.
+    A decision is due, if any task waits, at an arrival and when a job's group has finished; with
+    `aggressive=True`, at every end of a task.
 
     ```python
     import gymnasium as gym

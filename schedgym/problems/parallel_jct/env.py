@@ -34,12 +34,12 @@ class ParallelJCTEnv(SchedulingEnv):
     completes with its last task; the aim is the least mean time in the system $sum_j (c_j - a_j) / J$ of the
     J jobs, completion c_j minus arrival a_j.
 
-    Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and
-    completions, if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its load,
-    with U uniform on [0, 1) anew; a job that cannot do with it has failed in this round. If a job's least
-    energy, every task on its most efficient server, exceeds all of these (1.1 times its load), it is granted.
-    A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on until it is ended, or all
-    visible waiting jobs were launched or have failed.
+    Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and completions,
+    if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its load, with a new U,
+    uniform on [0, 1); a job that cannot run within it has failed in this round. If a job's least energy, with
+    every task on its most efficient server, exceeds 1.1 times its load, so that no draw suffices, E_MAX is
+    that energy. A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on until it is
+    ended, or all visible waiting jobs were launched or have failed.
 
     ```python
     import gymnasium as gym

@@ -16,15 +16,15 @@ class PartialValueEnv(SchedulingEnv):
     continuous model is smooth; the discrete one is a packing problem in every slot.
 
     ## Description
-    Time is slots 1, 2, ...; job j can be served in the slots from its arrival to its deadline, both included,
-    with at most X_j tasks a slot (`parallelism`) and Y_j in all (`tasks`). A task of job j needs the share
-    r_ij = demand / capacity of resource i, and the x_j tasks of each job that are served in a slot must fit:
-    $sum_j r_ij x_j <= 1$ for each resource. A job that got y tasks is worth $f_j(y)$, which is concave and
-    non-decreasing with $f_j(0) = 0$: $v y$ for `linear`, $v y^q$ for `power` with the exponent q, $v log(1 +
-    y)$ for `log`. The aim is the largest total value $sum_j f_j(y_j)$.
+    Time consists of slots 1, 2, ...; job j can be served in the slots from its arrival to its deadline, both
+    included, with at most X_j tasks a slot (`parallelism`) and Y_j in all (`tasks`). A task of job j needs
+    the share r_ij = demand / capacity of resource i, and the x_j tasks of each job that are served in a slot
+    must fit: $sum_j r_ij x_j <= 1$ for each resource. A job that got y tasks is worth $f_j(y)$, which is
+    concave and non-decreasing with $f_j(0) = 0$: $v y$ for `linear`, $v y^q$ for `power` with the exponent q,
+    $v log(1 + y)$ for `log`. The aim is the largest total value $sum_j f_j(y_j)$.
 
-    `model="continuous"`: tasks can be cut at will. `model="discrete"` (the default with `single=True`): tasks
-    are whole, and task k of a job is worth f(k) - f(k - 1).
+    With `model="continuous"` tasks can be cut at will. With `model="discrete"` (the default with
+    `single=True`) tasks are whole, and task k of a job is worth f(k) - f(k - 1).
 
     ```python
     import gymnasium as gym

@@ -23,9 +23,10 @@ class SingleJobEnv(SchedulingEnv):
     have: B_k vCPU in group k. All tasks start at 0; the job completes with its last task, and the aim is the
     least completion time (JCT).
 
-    For a given placement the best sizes are known (Eq. 16 of the paper): group k takes the time $T_k = sum_i
-    Leq_i / B_k$ over the tasks i in it, a task as long as the slowest of its server's groups, and the job
-    $max_k T_k$. So a decision says where tasks run; in view `plan` it can also say with how many vCPU.
+    For a given placement the best sizes are known (Eq. 16 of the paper): group k takes the time
+    $T_k = sum_i Leq_i / B_k$ over the tasks i in it, a task as long as the slowest of its server's groups,
+    and the job $max_k T_k$. So a decision says where tasks run; in view `plan` it can also say with how many
+    vCPU.
 
     ```python
     import gymnasium as gym
