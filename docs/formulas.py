@@ -39,6 +39,6 @@ def latex(formula: str) -> str:
     return re.sub(r"([_^]|(?<![A-Za-z\\]))([A-Za-z]{2,})", word, text)
 
 
-def on_page_content(page: str, **kwargs: Any) -> str:
+def on_page_content(content: str, **kwargs: Any) -> str:
     """Replace every formula of a page; mkdocs calls this with the page's HTML."""
-    return FOUND.sub(lambda match: convert(latex(html.unescape(match[1]))), page)
+    return FOUND.sub(lambda match: convert(latex(html.unescape(match[1]))), content)

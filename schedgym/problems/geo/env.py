@@ -63,9 +63,9 @@ class GeoAssignEnv(SchedulingEnv):
     view `pick` a job uses the slot for its lowest group that may run there (`dispatch_sites="associated"`:
     that has it as its associated site).
 
-    Jobs beyond the window come last, in order of arrival, and keep to their associated sites until seen
-    (view `pick`: they take only slots that no visible job can use; view `rule` decides on all active jobs).
-    View `priority` holds neither BTAwJ, BTAaJ nor SCTA: these do not place all tasks anew.
+    Jobs beyond the window come last, in order of arrival, and keep to their associated sites until seen (view
+    `pick`: they take only slots that no visible job can use; view `rule` decides on all active jobs). View
+    `priority` cannot express BTAwJ, BTAaJ and SCTA, which do not place all tasks anew.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
     counts are rounded down, a surplus is cut from the last site, missing tasks go to the associated one; a
@@ -93,8 +93,8 @@ class GeoAssignEnv(SchedulingEnv):
     | `open_site` | Discrete(M + 1) | view `pick`: the site of the free slot, M at the end |
     | `action_mask` | (W,) or (rules,) | feasible discrete actions; not with `action_mask=False` |
 
-    A completion is that of a job; in the views of shares also that of a job's group, and with
-    `aggressive=True` that of a task. Nothing of the future is shown, and no duration.
+    The flag of a completion is set when a job has completed; in the views of shares also when a job's group
+    has, and with `aggressive=True` when a task has. Nothing of the future is shown, and no duration.
 
     `observation="features"` gives float32 tokens, with c(n) = n / (n + 8): `jobs` (W, 7 + K + M [+ M]): c
     of unfinished, waiting, running tasks; age / (age + 10 s); new; c of the tasks that may start at the
@@ -225,9 +225,9 @@ class GeoFairEnv(SchedulingEnv):
 
     ## Deviations
     The thesis recomputes when a job has finished at a site, which for tasks with a choice of sites is not
-    defined: here it does so when a job's group has finished. Closed entries (negative shares) are ours: they
-    let policies of chapter 4, which know one site per task, act beside those of chapter 5. All else is as in
-    :class:`GeoAssignEnv`.
+    defined: here it does so when a job's group has finished. Closed entries (negative shares) are not in the
+    thesis: with them policies of chapter 4, which know one site per task, act in the same environment as
+    those of chapter 5. All else is as in :class:`GeoAssignEnv`.
 
     ## Version History
     * v0: first version.

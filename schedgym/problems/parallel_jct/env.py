@@ -98,7 +98,7 @@ class ParallelJCTEnv(SchedulingEnv):
     | `running` | (1,) | running tasks in all |
     | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
     | `run_leq`, `run_remaining` | (S,) | equivalent load: in all, remaining [vCPU s] |
-    | `run_base`, `run_extra` | (S,) | vCPU reserved, and beyond up to now (a round takes it back) |
+    | `run_base`, `run_extra` | (S,) | vCPU reserved, and given beyond that until the next round |
     | `open_job`, `next_task` | Discrete | views `place`, `search`: row being planned (W: none), its task |
     | `placement`, `energy` | (N,), (1,) | the same: servers of its tasks (-1: none yet), their energy |
     | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |

@@ -51,8 +51,8 @@ class QueueDelayEnv(SchedulingEnv):
     | `rule` | `Discrete(19)` | which named scheme decides this epoch (all but the random ones) |
 
     In view `route` a released server scans the queue by `order`, starting what fits. In view `pick` a
-    completion epoch offers the released server only (`scope="released"`, where bf-exec lives) or all
-    (`scope="all"`, where fcfs lives); an arrival epoch offers all servers. `rule` is "first", "best" (least
+    completion epoch offers the released server only (`scope="released"`, which bf-exec needs) or all
+    (`scope="all"`, which fcfs needs); an arrival epoch offers all servers. `rule` is "first", "best" (least
     L2 norm of what is left after the placement), "worst", "dot" (largest inner product of demand and free
     resources), or best by another size.
 

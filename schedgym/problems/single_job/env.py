@@ -83,9 +83,10 @@ class SingleJobEnv(SchedulingEnv):
     | `next_task` | Discrete(N + 1) | view `place`: the task to be placed, N at the end |
     | `action_mask` | (M,) or (N M + 1,) | legal discrete actions; not with `action_mask=False` |
 
-    `observation="features"` gives float32 tokens. Times t are t / (t + u), u being the pooled time (see
-    Rewards), in view `search` the completion time now, which so is 0.5; spare energy is what the cap leaves
-    when tasks that are not placed use the least they can; its shares are cut off at 1.
+    `observation="features"` gives float32 tokens. A time t is shown as $t / (t + u)$, where u is the pooled
+    time (see Rewards), or in view `search` the present completion time, which is thus shown as 0.5. The spare
+    energy is what the cap leaves when the tasks that are not placed use the least they can; shares of it are
+    cut off at 1.
 
     - `jobs` (N, 8), per task: load / (load + mean load); highest and mean efficiency; share of the servers
       with 0.9 of the highest; placed; next (view `search`: as long as the job, within 1e-9); efficiency and
@@ -102,14 +103,14 @@ class SingleJobEnv(SchedulingEnv):
       placed over that of all; n / (n + 40); the load feature of the next task.
     - `job_mask`, `action_mask`.
 
-    Two of them already make a heuristic in view `place`: to take the legal server with the least (time +
+    Two features already make a heuristic in view `place`: to take the legal server with the least (time +
     share of the spare energy) is some 15% behind TaPRA-fast (the median at 40 tasks and 54 servers). In view
     `search` the move of the first longest task to where its time is least is TaPRA-fast.
 
     ## Rewards
-    "incremental": minus the increase of the completion time of what is placed, which in view `search` is a
-    decrease but for the first step, whose reward also holds the time of the placement that the episode began
-    with; "terminal": minus the completion time at the end. Either sums to exactly minus the JCT [s].
+    With "incremental" the reward is minus the increase of the completion time of the tasks placed. In view
+    `search` the first reward also contains minus the completion time with which the episode began. With
+    "terminal" the reward is minus the completion time at the end. Either sums to exactly minus the JCT [s].
     `normalize=True` divides by the pooled time of the episode, a lower bound on the JCT: the least possible
     energy over the largest total vCPU that the limits allow. Each level of a tree (each run of rows of
     `groups` without a server in common) bounds that total, by the sum of its limits, or of the least limits
