@@ -63,6 +63,9 @@ BETTER = {"min": "less", "max": "more", "": ""}
 
 Rows = Iterable[Sequence[str]]
 
+#: code and formulas, or, as a group, a symbol with an index in plain text, such as c_j
+SYMBOL = re.compile(r"(?s)```.*?```|`[^`]*`|\$[^$]*\$|\b((?:[A-Za-z]|Leq|lambda|load)_(?:[a-z]{1,3}|\d))\b")
+
 
 # Markdown ------------------------------------------------------------------------------------------
 
@@ -95,8 +98,8 @@ def slug(name: str) -> str:
 
 
 def docstring(item: Any, scope: str = "") -> str:
-    """Return a docstring with its roles as links; those to classes of environments lead to their pages."""
-    text = inspect.getdoc(item) or ""
+    """Return a docstring with symbols as formulas, and roles as links, for environments to their pages."""
+    text = SYMBOL.sub(lambda match: f"${match[1]}$" if match[1] else match[0], inspect.getdoc(item) or "")
     for match in ROLE.finditer(text):
         id = ENVIRONMENTS.get(match[2].rpartition(".")[2])
         if id is not None:

@@ -36,12 +36,12 @@ class OCORP(PricingPolicy):
        where s is the service that it got in slot t, in slots at full demand. A new job, or a new phase,
        begins with ``lambda0``.
     2. Its weight is $w = age^k / p + p^(k - 1)$ (MapReduce: the counterpart for a task of its phase).
-    3. Sort the jobs by $(w - lambda) / d$, least first, ties by arrival. With literal, jobs where this is not
-       below 0 are left out.
+    3. Sort the jobs by $(w - lambda) / d$, least first, ties by arrival. With ``literal``, jobs where
+       this is not below 0 are left out.
     4. Give each job its cap in that order while cores are left, and pack the cores, the largest server first.
 
-    From slot to slot the policy keeps lambda and the remaining work of the visible jobs, and with gamma
-    "seen" also the sums of Eq. 27 over the jobs that have arrived.
+    From slot to slot the policy keeps lambda and the remaining work of the visible jobs, and with
+    ``gamma="seen"`` also the sums of Eq. 27 over the jobs that have arrived.
 
     Complexity: O(S + M (W + M)) per slot for W visible jobs and M servers, where S is Shell's sort of W
     numbers (about W log W); the prices cost O(W). Sticky packing adds O(M) for each server that a job was on;

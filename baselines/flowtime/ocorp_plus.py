@@ -267,8 +267,8 @@ class OCORPPlus(PricingPolicy):
        literal: when a core costs 0 or more.
     4. Of equal optima take that with the most cores for the earliest job on the lowest server.
 
-    With level "job", in place of 3 and 4, a heap gives the next core to the job for which it is cheapest, and
-    cores are packed; with alpha 0 the policy is ocorp.
+    With ``level="job"``, in place of 3 and 4, a heap gives the next core to the job for which it is cheapest,
+    and cores are packed; with alpha 0 the policy is ocorp.
 
     Complexity: O(C M^2 (W + M)) per slot at worst for the paths, and O(M (C + W M) (H + W)) for ties, for W
     visible jobs, M servers, C cores in all, and H pairs of a job and a server that it is on. A path straight

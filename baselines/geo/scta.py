@@ -32,9 +32,9 @@ class SCTA(AssignmentPolicy):
     In the end SWAG orders all jobs. The environment keeps the placements of earlier jobs.
 
     Complexity: O((N + 1) J^2 M + N J K A) per event and up to N J balances, for J visible jobs, N of them
-    new, and M sites; with together O(J^2 M + J K A) and as many balances. A balance is two or three maximum
-    flows as a rule, each O(K A + M log T) and O(K A + M) more per augmenting path, of which there are no more
-    than tasks, for T tasks in K groups of up to A sites. In view rule the environment does this work.
+    new, and M sites; with ``together`` O(J^2 M + J K A) and as many balances. A balance is two or three
+    maximum flows as a rule, each O(K A + M log T) and O(K A + M) more per augmenting path, of which there are
+    no more than tasks, for T tasks in K groups of up to A sites. In view rule the environment does this work.
 
     Args:
         fine: C of balance in multiples of 1 / gcd(slots) instead of whole tasks per slot.
