@@ -264,7 +264,7 @@ class OCORPPlus(PricingPolicy):
        in its first slot pays no square.
     3. Place core after core along the cheapest path: it goes to a server with a free core, or to a full
        server, from which a core of some job moves on, and so forth. Stop when all cores or all caps are used;
-       literal: when a core costs 0 or more.
+       with ``literal``, when a core costs 0 or more.
     4. Of equal optima take that with the most cores for the earliest job on the lowest server.
 
     With ``level="job"``, in place of 3 and 4, a heap gives the next core to the job for which it is cheapest,

@@ -52,12 +52,12 @@ class FlowtimePackingEnv(SchedulingEnv):
     | `pick` | `Discrete(W + 1)` | the next job gets what it can use, at once; W closes the slot |
     | `rule` | `Discrete(7)` | which rule decides this slot: fifo, srpt, srvf, svf, srf, tetris, drf |
 
-    View `priority`: jobs in order of their scores (ties: the earlier arrival) get their caps until the
-    cores are used up, and are packed: servers by capacity, largest first, each taking the jobs with most
-    cores that fit whole, the rest split (`packing="sticky"` first keeps cores where they were); in 2D job
-    after job takes the servers with most free cores that have its memory; with latencies, tasks go where
-    their sum is least. View `pick`: a job takes the servers with most free cores; a slot closes by itself
-    when nothing fits.
+    In view `priority` the jobs, in order of their scores (ties: the earlier arrival), get their caps until
+    the cores are used up. They are then packed: each server, the largest first, takes the jobs with most
+    cores that fit whole, and the rest is split (`packing="sticky"` first keeps cores where they were). In 2D
+    job after job takes the servers with most free cores that have its memory; with latencies, tasks go where
+    the sum of latencies is least. In view `pick` a job takes the servers with most free cores; a slot closes
+    by itself when nothing fits.
 
     Jobs beyond the window get nothing in views `allocation` and `pick`, and come last in `priority`; view
     `rule` sees all jobs.

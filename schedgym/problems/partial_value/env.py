@@ -24,7 +24,7 @@ class PartialValueEnv(SchedulingEnv):
     $v log(1 + y)$ for `log`. The aim is the largest total value $sum_j f_j(y_j)$.
 
     With `model="continuous"` tasks can be cut at will. With `model="discrete"` (the default with
-    `single=True`) tasks are whole, and task k of a job is worth f(k) - f(k - 1).
+    `single=True`) tasks are whole, and task k of a job is worth $f(k) - f(k - 1)$.
 
     ```python
     import gymnasium as gym
@@ -53,22 +53,23 @@ class PartialValueEnv(SchedulingEnv):
     | `priority` | `Box(W,)` in [-10, 10] | per job a score s; its value counts exp(s) times |
     | `rule` | `Discrete(8)` | which rule decides this slot (RULES) |
 
-    View `prices`: every active job, also beyond the window, buys the tasks whose worth exceeds their cost, x
-    = clip(f'^-1(sum of b_i r_ij) - y, 0, u), where b_i are the prices and u the most it may get now; -50
-    means a price of 0. What does not fit is scaled down as in `allocation`. Algorithm 1 is the point whose
-    prices clear the slot.
+    In view `prices` every active job, also beyond the window, buys the tasks whose worth exceeds their cost,
+    $x = min(max(g(sum_i b_i r_ij) - y, 0), u)$, where g is the inverse of the slope f', b_i are the prices,
+    and u is the most that the job may get now; -50 means a price of 0. What does not fit is scaled down as in
+    `allocation`. Algorithm 1 is the point whose prices clear the slot.
 
-    View `priority`, discrete: tasks are served by exp(s) times value per dominant share, up to the first
-    that does not fit; with `single_task` that one is taken alone if its exp(s) times value is larger than
-    that of the others together. All s = 0: m-greedy. Continuous: exp(s) f' is lowered to a common level until
-    a resource is full; all s = 0: s-greedy. Jobs beyond the window have the score -10.
+    In view `priority` of the discrete model, tasks are served by exp(s) times value per dominant share, up to
+    the first that does not fit; with `single_task` that one is taken alone if its exp(s) times value is
+    larger than that of the others together. With all s = 0 this is m-greedy. In the continuous model exp(s)
+    f' is lowered to a common level until a resource is full; with all s = 0 this is s-greedy. Jobs beyond the
+    window have the score -10.
 
     View `rule` decides on all active jobs; a rule that is not for the model, or needs deadlines that are
     hidden, is masked.
 
-    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
-    tasks are clipped to [0, u] (discrete: rounded down); if they do not fit, x_j is multiplied by the least
-    of min(1, 1 / load_i) over the resources that it uses (discrete: the last task with the lowest value per
+    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: tasks
+    are clipped to [0, u] (discrete: rounded down); if they do not fit, x_j is multiplied by the least of
+    $min(1, 1 / load_i)$ over the resources i that it uses (discrete: the last task with the lowest value per
     dominant share is dropped until all fit); a masked rule becomes fifo. With `strict=True` they raise
     InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise. Scores and prices
     are never infeasible.
