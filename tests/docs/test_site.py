@@ -140,6 +140,14 @@ def test_the_roles_of_docstrings_are_links(pages, site):
     assert "autoref" not in text and "<code>PartialValueParameters</code>" in text
 
 
+def test_formulas_are_typeset(pages, site):
+    """As MathML, which needs no script; none is left as text."""
+    for path in pages:
+        assert "arithmatex" not in path.read_text(encoding="utf-8"), path
+    for name in ("environments/FlowtimePacking-v0", "policies/flowtime/ocorp"):
+        assert "<math " in (site / f"{name}.html").read_text(encoding="utf-8"), name
+
+
 def test_the_committed_claims_are_the_registered_ones():
     """`schedgym claims --json docs/claims.json` must be run again when claims change."""
     entries = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
