@@ -277,7 +277,7 @@ class OCORPPlus(PricingPolicy):
 
     Args:
         alpha: weight of the switching cost; None: that of the environment's objective.
-        level: "server", or "job": the change of a job's cores in all is charged, and they are packed.
+        level: "server" charges changes on every server, "job" those of a job's total, which is then packed.
         gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" or "eq27".
         lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
         literal: take only cores that lower the objective.

@@ -66,8 +66,8 @@ class AggregateMaxMin(SharingPolicy):
     of E variables. In views weights and fair-rule the environment does this work.
 
     Args:
-        sharing: with sharing incentive guaranteed: floors at every site.
-        optimised: rearranged, job by job, so that jobs finish early.
+        sharing: guarantee the sharing incentive by floors at every site.
+        optimised: rearrange the shares, job by job, so that jobs finish early.
         method: "flow" or "lp" (the thesis's linear programs).
     """
 

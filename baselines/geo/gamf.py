@@ -69,8 +69,8 @@ class GeneralAggregateMaxMin(SharingPolicy):
     fair-rule the environment does this work.
 
     Args:
-        sharing: with sharing incentive guaranteed: floors of the aggregates.
-        optimised: rearranged, job by job, so that jobs finish early.
+        sharing: guarantee the sharing incentive by floors of the aggregates.
+        optimised: rearrange the shares, job by job, so that jobs finish early.
         method: "flow" or "lp" (the thesis's linear programs).
     """
 

@@ -36,7 +36,7 @@ class OnTapra(LaunchPolicy):
 
     The paper's online scheduler is shortest job first with planned completion times. Use it for a low mean
     time in the system; it needs the loads and efficiencies of the waiting jobs' tasks, and plans many jobs
-    per tick. ontapra-tapra plans better and takes much longer.
+    per tick. ontapra-tapra plans a little better and takes much longer.
 
     1. MAR test (with ``mar``): end the round unless more than ``max_percent`` of all vCPU is available.
     2. Plan every waiting job alone on what is available now, within its own energy cap. A job that cannot be

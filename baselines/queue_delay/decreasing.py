@@ -108,8 +108,8 @@ class BestFitDecreasing(SchemePolicy):
     """Best fit by a size on arrival; completions scan the queue by decreasing size.
 
     This is best fit decreasing of vector bin packing, made online: a task starts where it leaves least free.
-    Use it as ffd, where execution times are unknown and servers should be filled tightly; it needs demands
-    only. It is cheap, and keeps no state between calls.
+    Use it as the ffd policies, where execution times are unknown and servers should be filled tightly; it
+    needs demands only. It is cheap, and keeps no state between calls.
 
     1. A task arrives: of the servers on which it fits, it starts on the one where the size of what is left is
        least (nb and dp: its L2 norm); if there is none, it joins the queue.

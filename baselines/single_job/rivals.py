@@ -90,7 +90,7 @@ class MinMinGenetic(PlanningPolicy):
 
     Args:
         allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
-        size: of the population.
+        size: number of members of the population.
         generations: number of generations.
     """
 
@@ -124,7 +124,7 @@ class GeneticAnnealing(PlanningPolicy):
 
     Args:
         allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
-        size: of the population.
+        size: number of members of the population.
         generations: number of generations.
     """
 
