@@ -63,40 +63,43 @@ BETTER = {"min": "less", "max": "more", "": ""}
 
 Rows = Iterable[Sequence[str]]
 
+#: code and formulas, or, as a group, a symbol with an index in plain text, such as c_j
+SYMBOL = re.compile(r"(?s)```.*?```|`[^`]*`|\$[^$]*\$|\b((?:[A-Za-z]|Leq|lambda|load)_(?:[a-z]{1,3}|\d))\b")
+
 
 # Markdown ------------------------------------------------------------------------------------------
 
 
 def plain(text: object) -> str:
-    """``text`` so that Markdown shows it letter by letter, also in the cell of a table."""
+    """Return ``text`` escaped so that Markdown shows it letter by letter, also in the cell of a table."""
     safe = str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|])", r"\\\1", safe).replace("\n", " ")
 
 
 def code(text: object) -> str:
-    """``text`` as code; nothing for nothing. A bar within code does not end the cell of a table."""
+    """Return ``text`` as code, or nothing for nothing. A bar within code does not end the cell of a table."""
     return f"`{text}`" if str(text) else ""
 
 
 def table(headings: Sequence[str], rows: Rows) -> str:
-    """A table of cells that are Markdown; the text for "no rows" is the caller's."""
+    """Return a table of cells that are Markdown; the text for an empty table is the caller's."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def values(items: Mapping[str, Any]) -> str:
-    """Names and values as code."""
+    """Return names and values as code."""
     return ", ".join(code(f"{name}={value_text(value)}") for name, value in items.items()) or "the defaults"
 
 
 def slug(name: str) -> str:
-    """A name as the name of a file."""
+    """Return a name as the name of a file."""
     return name.replace("+", "-plus").replace("/", "-").lower()
 
 
 def docstring(item: Any, scope: str = "") -> str:
-    """The docstring with its roles as links; those to classes of environments lead to their pages."""
-    text = inspect.getdoc(item) or ""
+    """Return a docstring with symbols as formulas, and roles as links, for environments to their pages."""
+    text = SYMBOL.sub(lambda match: f"${match[1]}$" if match[1] else match[0], inspect.getdoc(item) or "")
     for match in ROLE.finditer(text):
         id = ENVIRONMENTS.get(match[2].rpartition(".")[2])
         if id is not None:
@@ -157,7 +160,7 @@ def cropped(frame: Any) -> Image.Image:
 
 
 def schedule_picture(record: ScheduleRecord) -> Image.Image:
-    """Who ran where and when: a row per server, as high as its busiest moment, filled by job."""
+    """Draw who ran where and when: a row per server, as high as its busiest moment, filled by job."""
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
@@ -231,22 +234,22 @@ def environment(problem: Problem, id: str) -> tuple[str, str]:
     variant, paper = problem.ids[id], paper_of(id)
     short = id.partition("/")[2]
     env_class = type(gymnasium.make(id, disable_env_checker=True).unwrapped)
-    summary, _, body = docstring(env_class, env_class.__module__).partition("\n")
+    head, _, body = docstring(env_class, env_class.__module__).partition("\n## ")
     image, moment, record, policy = played(problem, id)
     frame = save_picture(f"environments/{slug(short)}.png", image)
     schedule = save_picture(f"environments/{slug(short)}-schedule.png", schedule_picture(record))
     page = write(
         f"environments/{short}.md",
         f"# {short}",
-        summary,
+        head,
         f"![A frame of an episode]({Path(frame).name})",
         f"*{moment} of an episode of the preset `small`, played by {policy_link(policy)}.*",
         f"![The schedule of that episode]({Path(schedule).name})",
         "*The schedule of that episode until nine tenths of it have ended: who held how much of each server, "
         "relative to its busiest moment. Colours are jobs.*",
-        body,
+        f"## {body}",
         "## Paper",
-        f"{plain(paper.citation)} [What of it holds](../errata/{paper.key}.md).",
+        f"{plain(paper.citation)} [Its claims, examined](../errata/{paper.key}.md).",
         "## Parameters",
         f"Keyword arguments of `gym.make`, options of `schedgym compare {id}`. Comparisons of baselines set "
         f"{values(variant.baseline_parameters)} unless told otherwise.",
@@ -306,7 +309,7 @@ def workload_file(problem: Problem, id: str) -> str:
             rows.append([name, plain(shape), plain(field.unit), *field_range(field)])
     folder = Path(problem.module("workload").__file__).parent.relative_to(ROOT)
     text = (
-        f"What `gym.make(..., workload=FILE)` and `schedgym run {id} --workload FILE` read: JSON, whose "
+        f"`gym.make(..., workload=FILE)` and `schedgym run {id} --workload FILE` read JSON, whose "
         f"sections are objects of named arrays, or a numpy archive. `{folder}/example.json` is one, and "
         "`schedgym.save_workload(env.unwrapped.record().workload, FILE)` writes that of any episode."
     )
@@ -352,7 +355,7 @@ def views(problem: Problem, id: str) -> str:
 
 
 def statements(problem: Problem) -> str:
-    """What the paper says about the policies, as comparisons examine it."""
+    """Return a table of what the paper says about the policies, which comparisons examine."""
     if not problem.statements:
         return ""
     rows = [
@@ -371,7 +374,7 @@ def statements(problem: Problem) -> str:
 
 
 def bounds(problem: Problem) -> str:
-    """What the module of bounds says of itself, and its functions."""
+    """Return the docstring of the module of bounds, and a table of its functions."""
     module = problem.module("bounds")
     found = [getattr(module, name) for name in module.__all__ if inspect.isfunction(getattr(module, name))]
     rows = [[code(f.__name__), link_roles((inspect.getdoc(f) or "").partition("\n")[0])] for f in found]
@@ -380,7 +383,7 @@ def bounds(problem: Problem) -> str:
 
 
 def agents(id: str) -> str:
-    """Where the shipped agent is told of."""
+    """Return a section on the shipped agent, or nothing if none is shipped."""
     if id not in list_pretrained():
         return ""
     return (
@@ -535,7 +538,7 @@ def environments_of(ids: Iterable[str]) -> str:
 
 
 def finding(entry: Mapping[str, Any] | None) -> list[str]:
-    """What the committed run found: evidence, and the instance against the claim or for it."""
+    """Return what the committed run found: evidence, and the instance against the claim or for it."""
     if entry is None:
         return []
     parts = [f"**Found**: {plain(entry['evidence'])}"]
@@ -683,7 +686,7 @@ def benchmarks() -> None:
 
 
 def target(row: Mapping[str, Any]) -> tuple[str, str]:
-    """What a benchmark aims at, and whether this run met it."""
+    """Return the target of a benchmark, and a word that says if this run met it."""
     if row["target"] == "-":
         return "", ""
     sign, aim, *relative = row["target"].split()
@@ -770,7 +773,7 @@ def api() -> list[Any]:
         "# API",
         "The public names, from their docstrings.",
         table(["page", "module", ""], rows),
-        "## What `import schedgym` gives",
+        "## Names of the package itself",
         table(["name"], homes),
     )
     return [index, *nav]
@@ -782,7 +785,7 @@ def home(item: Any) -> str:
 
 
 def is_new(item: Any, taken: set[int]) -> bool:
-    """Whether a class or function has not been documented before; others are always shown."""
+    """Return True if an item is no class or function, or one that has not been documented before."""
     if not (inspect.isclass(item) or inspect.isroutine(item)):
         return True
     new = id(item) not in taken

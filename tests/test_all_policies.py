@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 
@@ -72,6 +75,10 @@ def test_a_policy_is_documented(name: str) -> None:
     fullest = {variant.baseline_parameters["view"] for variant in problem.ids.values()}
     assert fullest & set(spec.views)
     assert make(name).name == name
+    summary, about, *_ = inspect.getdoc(spec.factory).split("\n\n")
+    assert "\n" not in summary and "$" not in summary
+    assert len(re.findall(r"[.!?](?=\s|$)", about)) >= 2, "two sentences on what it does, and when to use it"
+    assert not re.match(r"1\. |Args:|Complexity:|(In|At) every ", about)
 
 
 def make(name: str, **options: object):

@@ -150,6 +150,9 @@ def test_stable_baselines3_accepts(id: str, view: dict[str, object]) -> None:
 def test_the_docstring_is_the_page(id: str) -> None:
     env_class = type(gym.make(id, **small(id)).unwrapped)
     page = inspect.getdoc(env_class)
+    summary, about, *_ = page.partition("\n\n## ")[0].split("\n\n")
+    assert "\n" not in summary and "$" not in summary
+    assert len(re.findall(r"[.!?](?=\s|$)", about)) >= 2, "two sentences on what it is, and when to use it"
     sections = re.findall(r"^## (.+)$", page, flags=re.MULTILINE)
     for section in (
         "Description",

@@ -7,44 +7,50 @@ from schedgym.problems.flowtime.problem import KINDS
 __all__ = ["DEVIATIONS", "OCORP"]
 
 DEVIATIONS = (
-    "The cap of a job counts its remaining work (Eq. 22 does not); case 2 of Eq. 22 sums to j - 1; lambda "
-    "grows by p / (Gamma - a) (Algorithm 1, line 7 has 1 - a_j), of at least one slot; mu is t^(k + 1/2) "
-    "with the absolute slot t. Work-conserving unless literal=True. gamma='seen' is Eq. 27 over the jobs "
-    "that have arrived; gamma='eq27', over all jobs, is not online: it reads the observation eq27. "
-    "With mis-estimated demands the key uses the declared one, and the service is the change of the slots "
-    "left."
+    "A job's cap counts its remaining work, which Eq. 22 does not. Case 2 of Eq. 22 sums to j - 1. Lambda "
+    "grows by p / (Gamma - a), where Algorithm 1, line 7, has 1 - a_j; Gamma - a is at least one slot. The "
+    "step mu is t^(k + 1/2) with the absolute slot t. The policy is work-conserving unless literal=True. "
+    "gamma='seen' is Eq. 27 over the jobs that have arrived; gamma='eq27', over all jobs, is not online: it "
+    "reads the observation eq27. With mis-estimated demands the key uses the declared demand, and a job's "
+    "service is the change of its slots_left."
 )
 
 
 @register_policy(
     "flowtime/ocorp",
     source="xu2021, Algorithm 1, Lemma 1 and Eq. 22; MapReduce: section V",
-    deviations=DEVIATIONS + " In 2D the greedy placement of the rules; ocorp+m is the paper's.",
+    deviations=DEVIATIONS + " In 2D jobs are placed greedily, as by srpt; the paper has ocorp+m for 2D.",
     views=("allocation", "priority"),
 )
 class OCORP(PricingPolicy):
-    """The job with the least (weight - lambda) / d first, where lambda grows while it is not served.
+    """Serves the jobs with the least (weight - lambda) / d first; lambda grows while a job is not served.
+
+    The paper's online convex optimisation gives each job a price, lambda, which rises while the job gets less
+    service than it needs to finish by Gamma. Use it to keep the l_k norm of the flowtimes low: it prefers
+    short jobs, but does not let long jobs wait for ever. It needs the declared processing times and demands,
+    and costs little more than a sort per slot.
 
     In every slot, for jobs of p slots with d cores that arrived at a, and the norm's k:
 
-    1. Lambda of a job seen in the slot before, t, grows by t^(k + 1/2) (p / (Gamma - a) - s), s being the
-       slots' worth of service that it got there, and is at least 0. That of a new job, or of a new phase, is
-       ``lambda0``.
-    2. Its weight is age^k / p + p^(k - 1) (MapReduce: the counterpart for a task of its phase).
-    3. Sort by (weight - lambda) / d, least first, ties by arrival; literal leaves out what is not below 0.
-    4. Give each job its cap in that order while cores are left, and pack, the largest server first.
+    1. A job seen in the slot before, t, gets $lambda = max(0, lambda + t^(k + 1/2) (p / (Gamma - a) - s))$,
+       where s is the service that it got in slot t, in slots at full demand. A new job, or a new phase,
+       begins with ``lambda0``.
+    2. Its weight is $w = age^k / p + p^(k - 1)$ (MapReduce: the counterpart for a task of its phase).
+    3. Sort the jobs by $(w - lambda) / d$, least first, ties by arrival. With ``literal``, jobs where
+       this is not below 0 are left out.
+    4. Give each job its cap in that order while cores are left, and pack the cores, the largest server first.
 
-    Remembered are lambda and the remaining work of the jobs of the last slot, and what ``gamma="seen"``
-    needs.
+    From slot to slot the policy keeps lambda and the remaining work of the visible jobs, and with
+    ``gamma="seen"`` also the sums of Eq. 27 over the jobs that have arrived.
 
     Complexity: O(S + M (W + M)) per slot for W visible jobs and M servers, where S is Shell's sort of W
-    numbers (about W log W); prices are O(W). Sticky packing adds O(M) for each server that a job was on; with
-    latencies a transportation problem as in ocorp+ replaces packing. In view priority the environment does
-    step 4.
+    numbers (about W log W); the prices cost O(W). Sticky packing adds O(M) for each server that a job was on;
+    with latencies a transportation problem as in ocorp+ replaces packing. In view priority the environment
+    does step 4.
 
     Args:
-        gamma: Gamma, by which all is hoped to be done [slots]: a number, "seen" or "eq27".
-        lambda0: lambda of a job in its first slot: a number, "p": mu p, or "w": its weight.
+        gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" or "eq27".
+        lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
         literal: serve only jobs with weight < lambda; the others wait even where cores are free.
         packing: "fresh" or "sticky"; None: as the environment's parameter says.
     """

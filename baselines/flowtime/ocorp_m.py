@@ -1,4 +1,4 @@
-"""OCORP+M: OCORP with memory, cores and placement in turn."""
+"""OCORP+M: OCORP for jobs with memory; cores and placements are optimised in turn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_CELLS = 1 << 27  # of the knapsack's table
 def _keep_by_value(
     n: int, i: int, x: Integers, value: Integers, reserve: Integers, memory: Integers, bag: KnapsackScratch
 ) -> None:
-    """Choose which jobs with cores on server i in ``x`` get its memory."""
+    """Choose which jobs with cores on server i in ``x`` get its memory; the others lose these cores."""
     count = variable(0)
     for r in range(n):
         if x[r, i] > 0:
@@ -60,9 +60,10 @@ def _move_cores(
     net: TransportScratch,
     before: Integers,
 ) -> bool:
-    """The most valuable cores on the servers that each job has in ``x``: False if ``x`` is as good.
+    """Replace ``x`` by the most valuable cores on the servers that each job has in ``x``, if they are better.
 
-    Else they take the place of ``x``, which goes to ``before``.
+    Returns:
+        True if ``x`` was replaced; the old ``x`` is then in ``before``.
     """
     servers = cpu.shape[0]
     count = variable(0)
@@ -112,17 +113,18 @@ def memory_allocation(
     bag: KnapsackScratch,
     granted: Integers,
 ) -> int:
-    """The slot of ocorp+m: cores x and servers z in turn, until nothing changes.
+    """Allocate one slot by ocorp+m: cores x and servers z in turn, until nothing changes.
 
-    The first x is fill and pack in order of omega; z is per server a knapsack on memory with the value of
-    the cores there; later x are the exact optimum on the servers that z left a job (cores of value v: a
-    transportation problem), unless that is no better. A core is worth -omega, plus what lifts all visible
-    jobs to 1 at least. Then the jobs get what is free, as in :func:`place`.
+    The first x comes from fill and pack in order of omega. On each server z is a knapsack on memory, in which
+    a job is worth the value of its cores there. Each later x is the exact optimum on the servers that z left
+    to the jobs, a transportation problem, unless it is no better than the present x. A core is worth -omega,
+    plus a bonus that lifts all visible jobs to 1 at least. In the end the jobs get what is free, as in
+    :func:`place`.
 
     Args:
-        literal: only jobs with omega < 0, and without the bonus.
-        backfill: whether they get what is free.
-        sticky: of the first packing.
+        literal: serve only jobs with omega < 0, and without the bonus.
+        backfill: give the jobs what is free in the end.
+        sticky: use sticky packing for the first x.
         n: jobs.
         omega: [>= n] of :func:`set_coefficients`.
         rows: plain jobs with memory.
@@ -135,8 +137,8 @@ def memory_allocation(
     Returns:
         The number of rounds, each an x and the z after it; the last one changes nothing.
 
-    Source: xu2021, Algorithm 1. Deviations: the bonus, without which it idles; the old x is kept unless
-    the new one is better; backfill.
+    Source: xu2021, Algorithm 1. Deviations: the bonus, without which the policy leaves servers idle; the old
+    x is kept unless the new one is better; backfill.
     """
     cpu = servers.server_cpu
     memory = servers.server_memory
@@ -190,7 +192,7 @@ def memory_allocation(
 
 @pure_kernel
 def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
-    """The slot of ocorp+m, for the first n jobs of an observation."""
+    """Allocate one slot by ocorp+m among the first n jobs of an observation."""
     env, rows = access(table, table, 0), seen_rows(seen)
     choices, decision = env.options.choices, env.decision
     set_prices(n, slot, eq27, rows, env)
@@ -216,15 +218,19 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     deviations=DEVIATIONS
     + " The value of a core is lifted so that all jobs have at least 1, unless literal=True. The alternation "
     "keeps the old placement unless the new one is strictly better, and takes three rounds now and then "
-    "(Theorem 1 says two). What it leaves free is filled in order of value (backfill), which is not in the "
-    "paper.",
+    "(Theorem 1 says two). The cores that it leaves free are filled in order of value (backfill), which is "
+    "not in the paper.",
     views=("allocation",),
 )
 class OCORPM(PricingPolicy):
-    """Cores by value (lambda - weight) / d, and per server the jobs whose memory fits by a knapsack, in turn.
+    """Allocates cores by value (lambda - weight) / d, and the memory of each server by a knapsack, in turn.
 
-    1. Prices lambda and weights are those of ocorp, with what it remembers.
-    2. First cores: jobs by value, each up to its cap, packed as if there were no memory.
+    The paper's OCORP for jobs with memory (kind 2d) improves cores for given placements, and placements for
+    given cores, until neither changes. Use it where memory limits how many jobs a server can host. It needs
+    what ocorp needs and is expensive: every slot solves knapsacks and a transportation problem.
+
+    1. Update the prices lambda and the weights as ocorp does.
+    2. Give the first cores: jobs by value, each up to its cap, packed as if there were no memory.
     3. On every server keep, of the jobs with cores there, those with the greatest value whose memory fits (a
        0/1 knapsack; ties: the lowest rows). The others lose their cores there.
     4. Find the most valuable cores on the servers that every job has been left, a transportation problem. If
@@ -238,11 +244,11 @@ class OCORPM(PricingPolicy):
     M)) at worst with C cores in all, plus O(M (C + W M) (H + W)) for ties.
 
     Args:
-        gamma: Gamma, by which all is hoped to be done [slots]: a number, "seen" or "eq27".
-        lambda0: lambda of a job in its first slot: a number, "p": mu p, or "w": its weight.
+        gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" or "eq27".
+        lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
         literal: serve only jobs with weight < lambda.
         backfill: give cores that are left to jobs whose memory fits.
-        packing: "fresh" or "sticky": of the first round; None: as the environment's parameter says.
+        packing: "fresh" or "sticky", for the first cores; None: as the environment's parameter says.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ def _plus_scale(
     rows: Rows,
     multiple: int,
 ) -> float:
-    """The scale of the costs of ocorp+, which are multiplied by ``multiple``."""
+    """Return the scale of the costs of ocorp+, which are multiplied by ``multiple``."""
     largest = 0.0
     for r in range(n):
         d = float(rows.demand[r])
@@ -50,7 +50,7 @@ def _plus_scale(
 
 @helper
 def _plus_multiple(n: int, rows: Rows) -> int:
-    """A common denominator of the costs of ocorp+, or 0 if there is none that is small."""
+    """Return a common denominator of the costs of ocorp+, or 0 if there is no small one."""
     multiple = 1
     for r in range(n):
         d = rows.demand[r]
@@ -60,14 +60,14 @@ def _plus_multiple(n: int, rows: Rows) -> int:
 
 @helper
 def _plus_base(r: int, scale: float, multiple: int, coefficient: Floats, rows: Rows) -> int:
-    """The cost coef / d as a whole number."""
+    """Return the cost coef / d as a whole number."""
     d = rows.demand[r]
     return fixed(coefficient[r] * (multiple // d) if multiple > 0 else coefficient[r] / d, scale)
 
 
 @helper
 def _plus_weight(r: int, scale: float, multiple: int, alpha: float, rows: Rows) -> int:
-    """The cost alpha / d^2 as a whole number; 0 in a job's first slot."""
+    """Return the cost alpha / d^2 as a whole number; 0 in a job's first slot."""
     if rows.age[r] <= 1:
         return 0
     d = rows.demand[r]
@@ -85,10 +85,11 @@ def plus_allocation(
     net: TransportScratch,
     granted: Integers,
 ) -> None:
-    """The slot of ocorp+: min sum coef y + alpha sum over servers ((u - u_prev) / d)^2, exactly.
+    """Allocate one slot by ocorp+: min sum coef y + alpha sum over servers ((u - u_prev) / d)^2, exactly.
 
-    The cost of a core is coef/d + alpha (2q + 1 - 2 u_prev) / d^2, which grows with q: a transportation
-    problem with convex unit costs. Of the optima it is the lexicographically greatest, by row, then server.
+    The (q + 1)-th core of a job on a server costs coef/d + alpha (2q + 1 - 2 u_prev) / d^2, which grows with
+    q, so the slot is a transportation problem with convex unit costs. Of several optima the lexicographically
+    greatest is taken, by row, then server.
 
     Args:
         literal: serve only what lowers the objective, else as much as fits.
@@ -96,7 +97,7 @@ def plus_allocation(
         alpha: weight of the switching cost, above 0.
         coefficient: [>= n] weight - lambda.
         rows: plain jobs; those of age 1 have no switching cost.
-        cpu: [M].
+        cpu: [M] cores of the servers.
         net: of make_transport_scratch (rows, M).
         granted: [>= n, M] written, n rows.
 
@@ -130,7 +131,7 @@ def plus_allocation(
 
 @helper
 def _sift(root: int, count: int, heap: Integers, cost: Integers) -> None:
-    """Let a row sink in the heap of the least cost, ties: the lower row first."""
+    """Let a row sink in the heap, whose top is the row with the least cost; ties: the lower row."""
     row = heap[root]
     while True:
         child = 2 * root + 1
@@ -160,10 +161,11 @@ def cheapest_cores(
     scratch: Scratch,
     cores: Integers,
 ) -> None:
-    """The variant of ocorp+ that charges the change of a job's cores in all: take the cheapest cores.
+    """Allocate one slot by the variant of ocorp+ that charges the change of a job's cores in all.
 
-    Arguments as in :func:`plus_allocation`, but for ``scratch``, whose ``cores`` may be those [>= n] written.
-    Ties: lower row.
+    The cheapest cores are taken one after another; ties go to the lower row. Arguments as in
+    :func:`plus_allocation`, but for ``scratch``, whose ``cores`` may be the array ``cores`` [>= n] that is
+    written.
     """
     multiple = _plus_multiple(n, rows)
     scale = _plus_scale(n, 4, alpha, coefficient, rows, max(multiple, 1))
@@ -202,7 +204,7 @@ def cheapest_cores(
 
 @pure_kernel
 def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
-    """The slot with a charge on every server, for the first n jobs of an observation."""
+    """Allocate one slot with a charge on every server, among an observation's first n jobs."""
     env, rows = access(table, table, 0), seen_rows(seen)
     choices, decision = env.options.choices, env.decision
     set_prices(n, slot, eq27, rows, env)
@@ -221,7 +223,7 @@ def decide_by_server(table: Any, seen: Any, n: int, slot: int, eq27: float) -> N
 
 @pure_kernel
 def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
-    """The slot with a charge on each job's cores in all, for the first n jobs of an observation."""
+    """Allocate one slot with a charge on each job's cores in all, among an observation's first n jobs."""
     env, rows = access(table, table, 0), seen_rows(seen)
     choices, decision = env.options.choices, env.decision
     set_prices(n, slot, eq27, rows, env)
@@ -243,37 +245,43 @@ def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None
     "flowtime/ocorp+",
     source="xu2021, section IV-B, Eq. 31 and 32",
     deviations=DEVIATIONS
-    + " Whole cores: the slot is a transportation problem with convex costs, solved exactly; of several "
-    "optima the one with the most cores for the first job on the first server. With alpha = 0 it is "
-    "ocorp's fill and pack.",
+    + " Cores are whole: the slot is a transportation problem with convex costs, solved exactly; of several "
+    "optima the one with the most cores for the first job on the first server is taken. With alpha = 0 the "
+    "policy is ocorp.",
     views=("allocation",),
 )
 class OCORPPlus(PricingPolicy):
-    """Least sum of (weight - lambda) y + alpha ((u - u before) / d)^2 over jobs and servers, in every slot.
+    """Allocates cores as ocorp does, but every change of a job's cores on a server has a cost.
 
-    1. Prices lambda and weights are those of ocorp, with what it remembers.
-    2. The next core of a job on a server costs (weight - lambda) / d, and what it adds to the square; the
-       more cores, the dearer. A job in its first slot pays no square.
-    3. Place core after core along the cheapest path: a core for a server with room, or one for a full server,
-       from which a core of some job moves on, and so on. Stop when all cores or all caps are used; literal:
-       when a core costs 0 or more.
+    The paper's extension of ocorp to a switching cost keeps jobs where they are unless moving them pays off.
+    Use it with an ``alpha`` above 0 in the environment's objective, where preemption and migration should be
+    rare. It needs what ocorp needs, and costs much more: every slot solves a transportation problem exactly.
+
+    1. Update the prices lambda and the weights w as ocorp does.
+    2. The objective of the slot is the least sum over jobs and servers of
+       $(w - lambda) y + alpha (y - y_0)^2$, where y is the job's cores there over its demand d, and y_0 the
+       same in the slot before. So each further core of a job on a server costs more than the last one. A job
+       in its first slot pays no square.
+    3. Place core after core along the cheapest path: it goes to a server with a free core, or to a full
+       server, from which a core of some job moves on, and so forth. Stop when all cores or all caps are used;
+       with ``literal``, when a core costs 0 or more.
     4. Of equal optima take that with the most cores for the earliest job on the lowest server.
 
-    With level "job", in place of 3 and 4, a heap gives the next core to the job for which it is cheapest, and
-    cores are packed; with alpha 0 it is ocorp.
+    With ``level="job"``, in place of 3 and 4, a heap gives the next core to the job for which it is cheapest,
+    and cores are packed; with alpha 0 the policy is ocorp.
 
-    Complexity: O(C M^2 (W + M)) at worst for the paths, and O(M (C + W M) (H + W)) for ties, with H pairs of
-    a job and a server that it is on, for W visible jobs, M servers and C cores in all. A path straight to a
-    server with room costs O(W + M), or O(W M) if it uses up a cap. Level "job": O(W M + C log W), and
-    packing, O(S + M (W + M)) with Shell's sort S of W numbers (about W log W).
+    Complexity: O(C M^2 (W + M)) per slot at worst for the paths, and O(M (C + W M) (H + W)) for ties, for W
+    visible jobs, M servers, C cores in all, and H pairs of a job and a server that it is on. A path straight
+    to a server with a free core costs O(W + M), or O(W M) if it uses up a cap. Level "job" costs O(W M + C
+    log W), and packing O(S + M (W + M)) with Shell's sort S of W numbers (about W log W).
 
     Args:
         alpha: weight of the switching cost; None: that of the environment's objective.
-        level: "server", or "job": the change of a job's cores in all is charged, and they are packed.
-        gamma: Gamma, by which all is hoped to be done [slots]: a number, "seen" or "eq27".
-        lambda0: lambda of a job in its first slot: a number, "p": mu p, or "w": its weight.
+        level: "server" charges changes on every server, "job" those of a job's total, which is then packed.
+        gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" or "eq27".
+        lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
         literal: take only cores that lower the objective.
-        packing: "fresh" or "sticky"; None: as the environment's parameter says. For level "job" or alpha 0.
+        packing: "fresh" or "sticky", for level "job" or alpha 0; None: as the environment's parameter says.
     """
 
     def __init__(
@@ -300,7 +308,7 @@ class OCORPPlus(PricingPolicy):
 
     @property
     def by_server(self) -> bool:
-        """Whether the slot is a transportation problem."""
+        """Return True if the slot is a transportation problem."""
         return self.alpha > 0.0 and self.level == "server"
 
     def work_space(

@@ -45,21 +45,25 @@ def _enter(policy: Any) -> Any:
 
 @_enter
 class InOrder(RulePolicy):
-    """Jobs in an order that the name says, each with its cap.
+    """Serves jobs one after another in an order that the name says, each up to its cap of cores.
+
+    These classical rules differ only by the key that sorts the jobs. fifo and random need to know no
+    processing times; srpt, srvf and svf favour short jobs, which lowers the mean flowtime but can let long
+    jobs wait; srf favours jobs with few cores. All are cheap, and good points of reference.
 
     In every slot:
 
-    1. Sort the visible jobs, the least key first, ties by arrival. The key of fifo is the arrival, of srpt
-       the remaining slots at full demand (MapReduce: the sum over the phases of the longest remaining task),
-       of srvf the remaining core-slots, of svf the core-slots in all, of srf the declared cores; random draws
-       an order, all orders alike.
-    2. Give each job its cap while cores are left; the last one gets what is left.
-    3. Pack: the largest server first, each takes the jobs that fit whole, most cores first; the others are
-       split over the servers with most free cores. Sticky packing lets jobs keep their places before that.
+    1. Sort the visible jobs by the key, least first, ties by arrival. The key of fifo is the arrival; of srpt
+       the remaining slots at full demand (MapReduce: the sum over the phases of the longest remaining task);
+       of srvf the remaining core-slots; of svf the core-slots in all; of srf the declared cores. random draws
+       an order; all orders are equally likely.
+    2. Give each job its cap in that order while cores are left; the last one gets what is left.
+    3. Pack the cores: the largest server first, each takes the jobs that fit whole, most cores first; the
+       other jobs are split over the servers with the most free cores. Sticky packing first leaves jobs where
+       they are.
 
-    With memory, in place of 2 and 3, each job in turn takes its cap on the servers with most free cores that
-    host it or have its memory free. With latencies step 3 makes their sum least. Nothing is remembered but,
-    by random, the state of the generator.
+    With memory, in place of 2 and 3, each job in turn takes its cap on the servers with the most free cores
+    that host it or have its memory free. With latencies, step 3 makes their sum least.
 
     Complexity: O(S + M (W + M)) per slot for W visible jobs and M servers, where S is Shell's sort of W
     numbers (about W log W). Sticky packing adds O(M) for each server that a job was on; with latencies step 3

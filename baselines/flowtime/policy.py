@@ -1,4 +1,4 @@
-"""FlowtimePolicy: what all policies of flowtime share, whatever they decide."""
+"""FlowtimePolicy: the base of all flowtime policies."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["PACKINGS", "FlowtimePolicy", "seen_rows"]
 
 PACKINGS = ("fresh", "sticky")
 NOTHING = allocate(Rows, dict.fromkeys(("row", "server", "phase", "phase_task", "phase_task_server"), 0))
-#: what an observation of MapReduce jobs calls a field, if not by its own name
+#: names in an observation of MapReduce jobs that differ from those of the fields
 PHASED = {"phase_demand": "demand", "phase_processing": "processing"}
 COMMON = ("slots_left", "remaining", "volume", "cap", "held", "job", "arrival", "age")
 
 
 class Seen(NamedTuple):
-    """What a policy sees."""
+    """The visible jobs, as kernels read them."""
 
     rows: Annotated[Rows, SHARED]
 
@@ -35,27 +35,27 @@ access = accessor(Seen)
 
 @helper
 def seen_rows(seen: Any) -> Any:
-    """The visible jobs of a packed :class:`Seen`, for kernels."""
+    """Return the visible jobs of a packed :class:`Seen`, for kernels."""
     return access(seen, seen, 0).rows
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two arrays differ by their numbers only."""
+    """Return True if two arrays have the same shape, type and layout."""
     return bool(a.shape == b.shape and a.dtype == b.dtype and a.flags.c_contiguous)
 
 
 class FlowtimePolicy:
     """Base of the flowtime policies.
 
-    With a window smaller than the number of visible jobs a policy sees, and decides on, the first ones only:
+    With a window smaller than the number of visible jobs, a policy sees and serves only the first ones:
     evaluate with ``window="all"``.
 
     Args:
-        label: what to call it in an error.
+        label: name of the policy in errors.
         views: the action views that can express it.
         kinds: the kinds of jobs that it can schedule.
-        packing: "fresh" or "sticky" (1D and MapReduce without latencies): whether the cores are packed anew
-            in every slot, or around those in place; None: as the environment's parameter says.
+        packing: "fresh" packs the cores anew in every slot, "sticky" (1D and MapReduce without latencies)
+            packs them around those in place; None: as the environment's parameter says.
     """
 
     def __init__(
@@ -92,24 +92,24 @@ class FlowtimePolicy:
         self.choose(fields)
 
     def choose(self, fields: list[str]) -> None:
-        """Set which fields a policy sees, and what an observation calls them."""
+        """Set the fields that the policy sees, and their names in an observation."""
         self.fields = fields
         self.names = [PHASED.get(field, field) for field in fields]
         self.places = [Rows._fields.index(field) for field in fields]
         self.seen: Any = None
 
     def needs(self, interface: Interface) -> dict[str, Any]:
-        """The parameters of the environment that the policy needs in the view."""
+        """Return the parameters of the environment that the policy needs in the view."""
         if interface.view in ("priority", "rule") and self.packing is not None:
             return {"packing": self.packing}
         return {}
 
     def prepare(self, observation: dict[str, Any], rows: int) -> Any:
-        """The work space for up to ``rows`` jobs of this episode."""
+        """Make the work space for up to ``rows`` jobs of this episode."""
         raise NotImplementedError
 
     def ready(self, observation: dict[str, Any], count: int) -> Any:
-        """The work space, made or enlarged if ``count`` jobs need it."""
+        """Return the work space, made or enlarged if ``count`` jobs need it."""
         if count > self.rows:
             self.rows = min(max(count, 2 * self.rows, 64), self.window)
             self.work = None
@@ -120,7 +120,7 @@ class FlowtimePolicy:
         return self.work[0]
 
     def how(self, observation: dict[str, Any]) -> int:
-        """How cores come to servers."""
+        """Return the code of the method that places cores on servers."""
         if self.kind == "2d":
             return PLACE
         if "latency" in observation:
@@ -128,7 +128,7 @@ class FlowtimePolicy:
         return STICKY if self.sticky else FRESH
 
     def network(self, observation: dict[str, Any], rows: int) -> TransportScratch:
-        """The work space of LOCALITY, with no rows where it is not needed."""
+        """Make the work space of LOCALITY, with no rows where it is not needed."""
         count = 0
         if "latency" in observation:
             half = observation["task_remaining"].shape[2]
@@ -136,24 +136,24 @@ class FlowtimePolicy:
         return make_transport_scratch(count, self.servers)
 
     def capacities(self, observation: dict[str, Any]) -> Servers:
-        """Cores and memory of the servers: both stay as they are in an episode."""
+        """Return the cores and memory of the servers, which do not change in an episode."""
         cpu = np.array(observation["server_cpu"], dtype=np.int64)
         return Servers(cpu, np.array(observation.get("server_memory", np.zeros_like(cpu)), dtype=np.int64))
 
     def visible(self, observation: dict[str, Any]) -> Rows:
-        """The visible jobs of an observation."""
+        """Return the visible jobs of an observation."""
         arrays = zip(self.fields, self.arrays(observation), strict=True)
         seen = {field: array.reshape(self.window, -1) if array.ndim > 2 else array for field, array in arrays}
         return NOTHING._replace(**seen)
 
     def arrays(self, observation: dict[str, Any]) -> list[Any]:
-        """The arrays of an observation that a policy reads, in the order of ``fields``."""
+        """Return the arrays of an observation that the policy reads, in the order of ``fields``."""
         return [observation[name] for name in self.names]
 
     def look(self, observation: dict[str, Any]) -> Any:
-        """The visible jobs of an observation, packed for a kernel; zero-copy arrays are packed once.
+        """Return the visible jobs of an observation, packed for a kernel; zero-copy arrays are packed once.
 
-        Packed, arrays that must not be written are of the same type to a kernel as those that may.
+        After packing, read-only arrays have the same type for a kernel as writable ones.
         """
         arrays = self.arrays(observation)
         seen = self.seen

@@ -1,7 +1,7 @@
 """PricingPolicy: the OCORP family, which charges each job a price (lambda) that it learns from its service.
 
-The price is per job and phase and is learned from observations alone: what a job was served in a slot is
-the change of its remaining work.
+Each job has a price in each phase. The prices are learned from observations alone: the service of a job in a
+slot is the change of its remaining work.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ CHOICES = record_dtype(
 
 
 class Options(NamedTuple):
-    """What stays the same in an episode."""
+    """The options of the policy, constant in an episode."""
 
     choices: Annotated[Any, CHOICES]
 
 
 class Learned(NamedTuple):
-    """What a policy remembers of the jobs that it saw in the slot before, in their order."""
+    """State of the policy: prices and work of the jobs that it saw in the slot before, in their order."""
 
     state: Annotated[Integers, 2]  # how many jobs, the slot
     numbers: Annotated[Floats, 3]  # gamma of the slot; of the jobs seen: max(a + 2p, 2a), work [core-slots]
@@ -76,7 +76,10 @@ class Learned(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What has been decided; of ``granted`` and ``scores`` one has no rows."""
+    """Result of a decision.
+
+    Of ``granted`` and ``scores``, the one that the view does not use has no rows.
+    """
 
     coefficient: Annotated[Floats, "row"]  # weight - lambda
     omega: Annotated[Floats, "row"]  # the same per core of the job's demand
@@ -86,7 +89,7 @@ class Decision(NamedTuple):
 
 
 class Pricing(NamedTuple):
-    """What a decision works on."""
+    """Arrays and scratch space of one decision."""
 
     scratch: Annotated[Scratch, SHARED]
     net: Annotated[TransportScratch, SHARED]
@@ -102,9 +105,9 @@ access = accessor(Pricing)
 
 @helper
 def simplest_fraction(x: float, error: float) -> float:
-    """The fraction with the least denominator within an error of x >= 0, as a float.
+    """Return the fraction with the least denominator within an error of x >= 0, as a float.
 
-    A job's service u/d is the difference of two rounded numbers of slots: this undoes the rounding.
+    A job's service u/d is the difference of two rounded numbers of slots; this function undoes the rounding.
     """
     top = 1.0
     bottom = 0.0
@@ -123,7 +126,7 @@ def simplest_fraction(x: float, error: float) -> float:
 
 @helper
 def _length(rows: Rows, r: int) -> int:
-    """Slots that a job takes at least."""
+    """Return the least number of slots that a job takes."""
     if not has_phases(rows):
         return rows.processing[r]
     length = rows.phase_processing[r, 0]
@@ -134,7 +137,7 @@ def _length(rows: Rows, r: int) -> int:
 
 @pure_kernel
 def learn(n: int, slot: int, eq27: float, rows: Rows, env: Pricing) -> None:
-    """Update the prices of the last slot's jobs by their service; those of new jobs and phases begin."""
+    """Update the prices of the last slot's jobs by their service, and set those of new jobs and phases."""
     choices, learned, servers = env.options.choices, env.learned, env.servers
     phases = has_phases(rows)
     norm = choices.norm
@@ -207,15 +210,16 @@ def set_coefficients(
     coefficient: Floats,
     omega: Floats,
 ) -> None:
-    """What a slot of service costs each job: the weight of Eq. 5 (MapReduce: of problem P5) minus its price.
+    """Set the cost of a slot of service of each job: its weight minus its price.
 
-    weight = age^k / p + p^(k-1), MapReduce: (2 age^k + (p^m + p^r)^k) / (2 n p) with the tasks of the phase.
+    The weight of Eq. 5 is age^k / p + p^(k-1); of problem P5 (MapReduce) it is (2 age^k + (p^m + p^r)^k) / (2
+    n p), with the n tasks of the phase.
 
     Args:
         n: jobs.
         norm: k, at least 1.
         rows: the visible jobs.
-        prices: [>= n] lambda; a job without one, NaN, gets its weight, "the weight at its first slot".
+        prices: [>= n] lambda; NaN, for a job without a price, is replaced by the weight at its first slot.
         coefficient: [>= n] written: weight - lambda.
         omega: [>= n] written: the same per core.
     """
@@ -245,7 +249,7 @@ def set_prices(n: int, slot: int, eq27: float, rows: Rows, env: Pricing) -> None
 
 @helper
 def clear_rest(n: int, decision: Decision) -> None:
-    """Clear the rows behind the first n that the action before this one set."""
+    """Clear the rows behind the first n that the last action set."""
     for r in range(n, decision.shown[0]):
         for i in range(decision.granted.shape[1] if decision.granted.shape[0] > 0 else 0):
             decision.granted[r, i] = 0
@@ -258,7 +262,7 @@ def clear_rest(n: int, decision: Decision) -> None:
 def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     """Serve the first n jobs of an observation by (weight - price) / demand.
 
-    The slot of ocorp, and of ocorp+ with alpha 0.
+    This allocates a slot of ocorp, and of ocorp+ with alpha 0.
     """
     env, rows = access(table, table, 0), seen_rows(seen)
     choices, decision, scratch = env.options.choices, env.decision, env.scratch
@@ -301,13 +305,14 @@ class PricingPolicy(FlowtimePolicy):
     """Base of the OCORP family.
 
     Args:
-        label: what to call it in an error.
+        label: name of the policy in errors.
         views: the action views that can express it.
         kinds: the kinds of jobs that it can schedule.
         packing: of :class:`FlowtimePolicy`.
-        gamma: Gamma, by which all is hoped to be done [slots]: a number, "seen": Eq. 27 over the jobs that
-            have arrived, or "eq27": over all jobs, which needs an environment with ``clairvoyant=True``.
-        lambda0: the price of a job in its first slot: a number, "p": mu p, or "w": its weight.
+        gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" (Eq. 27 over
+            the jobs that have arrived), or "eq27" (over all jobs, which needs an environment with
+            ``clairvoyant=True``).
+        lambda0: the price of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
         literal: serve only what lowers the objective.
     """
 
@@ -340,7 +345,7 @@ class PricingPolicy(FlowtimePolicy):
         self.learned = self.remember(0)
 
     def remember(self, rows: int, old: Learned | None = None) -> Learned:
-        """Room to remember ``rows`` jobs, with what was remembered before."""
+        """Make the state for ``rows`` jobs, and copy the old state into it."""
         made = Learned(
             state=np.zeros(2, dtype=np.int64),
             numbers=np.zeros(3),
@@ -383,16 +388,16 @@ class PricingPolicy(FlowtimePolicy):
     def work_space(
         self, observation: dict[str, Any], rows: int
     ) -> tuple[Scratch, TransportScratch, KnapsackScratch]:
-        """What the kernel of the policy works in, for up to ``rows`` jobs."""
+        """Make the scratch space of the policy's kernel, for up to ``rows`` jobs."""
         scratch = make_scratch(rows, self.servers)
         return scratch, self.network(observation, rows), make_knapsack_scratch(0, 0)
 
     def decide(self, *slot: Any) -> None:
-        """Set the action: the kernel of the policy, with arguments as :func:`decide`."""
+        """Set the action by the policy's kernel, with arguments as :func:`decide`."""
         decide(*slot)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The decision, in the action of the environment's view."""
+        """Return the decision, in the action of the environment's view."""
         count = int(observation["active"][0] - observation["backlog"][0])
         slot = int(observation["slot"][0])
         eq27 = float(observation["eq27"][0]) if self.gamma == "eq27" else 0.0

@@ -28,7 +28,7 @@ GIVEN = -1  # rule of a policy that brings its own order
 
 
 def carrying_views(rule: str) -> tuple[str, ...]:
-    """The views in which a rule (or "random") can be expressed."""
+    """Return the views in which a rule (or "random") can be expressed."""
     views = ["allocation"]
     if rule not in ("tetris", "drf"):
         views.append("priority")
@@ -38,7 +38,10 @@ def carrying_views(rule: str) -> tuple[str, ...]:
 
 
 class Decision(NamedTuple):
-    """What a rule decides by, and what it has decided; of ``granted`` and ``scores`` one has no rows."""
+    """Inputs and result of a decision.
+
+    Of ``granted`` and ``scores``, the one that the view does not use has no rows.
+    """
 
     options: Annotated[Integers, 2]  # rule, how
     given: Annotated[Integers, "row"]  # an order
@@ -48,7 +51,7 @@ class Decision(NamedTuple):
 
 
 class Deciding(NamedTuple):
-    """What a decision works on."""
+    """Arrays and scratch space of one decision."""
 
     scratch: Annotated[Scratch, SHARED]
     net: Annotated[TransportScratch, SHARED]
@@ -95,7 +98,7 @@ class RulePolicy(FlowtimePolicy):
     Args:
         rule: a name of :data:`~schedgym.problems.flowtime.rules.RULES`, or "random".
         packing: of :class:`FlowtimePolicy`.
-        label: what to call it in an error, the rule by default.
+        label: name of the policy in errors, by default the rule.
         views: the action views that can express it, by default all that can express the rule.
         kinds: the kinds of jobs that it can schedule, by default all.
     """
@@ -127,7 +130,7 @@ class RulePolicy(FlowtimePolicy):
         return pack(bundles), bundles
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The decision of the rule, in the action of the environment's view."""
+        """Return the decision of the rule, in the action of the environment's view."""
         if self.view == "rule":
             return self.code
         count = int(observation["active"][0] - observation["backlog"][0])

@@ -1,4 +1,4 @@
-"""The paper's transient algorithm: all jobs are there at the start."""
+"""The paper's transient algorithm, for jobs that all arrive at time 0."""
 
 from typing import Any
 
@@ -12,22 +12,25 @@ __all__ = ["TransientSVF"]
 @register_policy(
     "flowtime/svf-transient",
     source="xu2021, section IV-C, Lemma 2, Eq. 38 and 39",
-    deviations="Eq. 39 has max where min is meant. Equal to svf, but for plain jobs without memory only, and "
-    "an error if a job arrives after time 0.",
+    deviations="Eq. 39 has max where min is meant. The decisions are those of svf; only plain jobs without "
+    "memory are allowed, and a job that arrives after time 0 is an error.",
     views=("allocation", "priority"),
 )
 class TransientSVF(RulePolicy):
-    """The job with the fewest core-slots first, where all jobs arrive at time 0.
+    """Serves the job with the fewest core-slots first, where all jobs arrive at time 0.
+
+    This is svf for the paper's transient case, in which nothing arrives later. Use it to reproduce that case;
+    it refuses a workload in which a job arrives after time 0, and knows plain jobs only. It needs the
+    declared work, and costs a sort per slot.
 
     In every slot:
 
-    1. Sort the jobs by core-slots in all, done ones included, fewest first, ties by row.
+    1. Sort the jobs by core-slots in all, done ones included, fewest first, ties by row. The key never
+       changes, so every slot has the same order.
     2. Give each job its cap while cores are left; the last one gets what is left.
-    3. Pack: the largest server first, each takes the jobs that fit whole, most cores first; the others are
-       split over the servers with most free cores. Sticky packing lets jobs keep their places before that.
-
-    Nothing is remembered. As all jobs are there from the start, and the key never changes, every slot has the
-    same order.
+    3. Pack the cores: the largest server first, each takes the jobs that fit whole, most cores first; the
+       other jobs are split over the servers with the most free cores. Sticky packing first leaves jobs where
+       they are.
 
     Complexity: O(S + M (W + M)) per slot for W jobs and M servers, where S is Shell's sort of W numbers
     (about W log W). Sticky packing adds O(M) for each server that a job was on. In view priority the
@@ -43,7 +46,7 @@ class TransientSVF(RulePolicy):
         )
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The decision of svf; InvalidWorkload if a job has arrived after time 0."""
+        """Return the decision of svf; InvalidWorkload if a job has arrived after time 0."""
         count = int(observation["active"][0] - observation["backlog"][0])
         if count and observation["arrival"][count - 1] > 0:  # they are in order
             job, arrival = int(observation["job"][count - 1]), int(observation["arrival"][count - 1])

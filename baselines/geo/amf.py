@@ -1,4 +1,4 @@
-"""AMF: max-min fair aggregates over all sites, tasks at their associated sites."""
+"""AMF: max-min fair aggregates over all sites; tasks run at their associated sites."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from schedgym.core.policy import register_policy
 __all__ = ["AggregateMaxMin"]
 
 _METHOD = (
-    "Flows instead of linear programs, unless method='lp', in which Algorithm 5 tries a candidate with the "
+    "Flows replace the linear programs, unless method='lp', where Algorithm 5 tries a candidate with the "
     'others at T or more ("= T_max" is wrong with floors above it). Only the aggregates are unique.'
 )
 _FLOORS = " Every job keeps min(d_ij, u_j / n) at every site, n being the number of active jobs."
@@ -38,31 +38,36 @@ def _aggregate(sharing: bool, optimised: bool) -> Any:
 class AggregateMaxMin(SharingPolicy):
     """Aggregate max-min fairness: the jobs' slots, summed over the sites, are max-min fair.
 
-    A job's demand at a site is its unfinished tasks there, all at their associated sites. At every decision:
+    A job that gets little at one site is compensated at others, unlike with imf. Use it as the fair policy
+    where each task has one site, its associated one; gamf also uses the others. It needs the numbers of
+    unfinished tasks only; opt- finishes jobs earlier with the same aggregates, and sig- gives no job less
+    than an equal part of every site would.
+
+    A job's demand at a site is its unfinished tasks there. At every decision:
 
     1. Fill the sites one by one so as to level what jobs have so far, and enlarge that to a maximum flow. All
-       jobs are one part.
-    2. The level of a part is what its jobs have in sum over their number; those below a floor of their own
-       keep the floor.
+       jobs form one part.
+    2. The level of a part is the sum of its jobs' slots over the number of these jobs; a job whose floor is
+       above the level keeps the floor.
     3. Move slots along augmenting paths from jobs above the level to jobs below it (Dinic's method). If all
-       reach it, the part is done. Else the minimum cut separates the jobs and sites above the level from
+       jobs reach it, the part is done. Else the minimum cut separates the jobs and sites above the level from
        those below: go to 2 with each.
 
-    Rearranged, the jobs by unfinished tasks, fewest first, in turn get the largest common share of their
-    groups' demands that the aggregates of all admit, and are frozen. Nothing is remembered.
+    With ``optimised`` the shares are then rearranged: the jobs by unfinished tasks, fewest first, in turn get
+    the largest common share of their groups' demands that the aggregates of all admit, and are frozen.
 
     The names amf, sig-amf, opt-amf and opt-sig-amf differ by both options: sig- sets ``sharing``, by which a
     job first gets the least of its demand and an equal part at every site; opt- sets ``optimised``.
 
     Complexity: at most 2 J flows per decision for J visible jobs, each O((J + M)^2 E) at worst on M sites
-    with E pairs of a job and a site where it has tasks. The flows of a depth of the cuts are of separate
-    parts, and cost one flow of the whole together. Sharing adds O(J M). Rearranging adds some flows of the
-    whole for each job with several sites that has not all it wants. With method "lp" O(J^2) linear programs
-    of E variables. In views weights and fair-rule the environment does it.
+    with E pairs of a job and a site where it has tasks. The flows of one depth of the cuts are of separate
+    parts, and together cost one flow of the whole. Sharing adds O(J M). Rearranging adds some flows of the
+    whole for each job with several sites that has not all it wants. Method "lp" solves O(J^2) linear programs
+    of E variables. In views weights and fair-rule the environment does this work.
 
     Args:
-        sharing: with sharing incentive guaranteed: floors at every site.
-        optimised: rearranged, job by job, so that jobs finish early.
+        sharing: guarantee the sharing incentive by floors at every site.
+        optimised: rearrange the shares, job by job, so that jobs finish early.
         method: "flow" or "lp" (the thesis's linear programs).
     """
 

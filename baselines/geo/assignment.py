@@ -31,7 +31,7 @@ PLACEMENTS = ("greedy", "associated")
 
 
 def carrying_views(rule: str) -> tuple[str, ...]:
-    """The views in which a rule (or "random") can be expressed."""
+    """Return the views in which a rule (or "random") can be expressed."""
     views = ["assignment"]
     if rule in ("fcfs", "srpt", "swag", "ata-greedy", "random"):
         views.append("priority")
@@ -43,7 +43,7 @@ def carrying_views(rule: str) -> tuple[str, ...]:
 
 
 class Decision(NamedTuple):
-    """What a policy has decided."""
+    """Result of a decision."""
 
     order: Annotated[Integers, "job"]
     counts: Annotated[Integers32, "job", "entry"]
@@ -52,7 +52,7 @@ class Decision(NamedTuple):
 
 
 class Deciding(NamedTuple):
-    """What a decision works on."""
+    """Arrays and scratch space of one decision."""
 
     cluster: Annotated[Cluster, SHARED]
     decision: Annotated[Decision, SHARED]
@@ -65,7 +65,7 @@ access = accessor(Deciding)
 
 @pure_kernel
 def decide(table: Any, tools: Any, options: Options, n: int, rows: Rows) -> None:
-    """Decide on the first n jobs of an observation; into the action, if there is one."""
+    """Decide on the first n jobs of an observation, and write the action if there is one."""
     env = access(table, tools, 0)
     order, counts = env.decision.order, env.decision.counts
     if options.rule == GIVEN:
@@ -94,7 +94,7 @@ def first_in_order(
     sites: npt.NDArray[np.int64],
     site: int,
 ) -> int:
-    """The first row of the order with a waiting task that has ``site`` as its associated site; 0 if none."""
+    """Return the order's first row with a waiting task whose associated site is ``site``; 0 if none has."""
     for x in range(n):
         i = order[x]
         for k in range(sites.shape[0]):
@@ -108,10 +108,10 @@ class AssignmentPolicy(GeoPolicy):
 
     Args:
         rule: a name of :data:`~schedgym.problems.geo.rules.ASSIGN_RULES`, or "random".
-        fine: of balance: levels in multiples of 1 / gcd(slots).
-        literal: of the greedy placement: the thesis's formula.
-        placement: of fcfs, srpt and random: "greedy" or "associated"; None: what the environment places by
-            in views priority and rule, greedy in view assignment.
+        fine: balance in levels that are multiples of 1 / gcd(slots).
+        literal: place greedily by the thesis's formula.
+        placement: of fcfs, srpt and random: "greedy" or "associated"; None: the environment's placement in
+            views priority and rule, greedy in view assignment.
         together: of scta: jobs of one instant are placed in one pass.
     """
 
@@ -185,7 +185,7 @@ class AssignmentPolicy(GeoPolicy):
         decide(*table, self.options, count, rows)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The decision of the rule, in the action of the environment's view."""
+        """Return the decision of the rule, in the action of the environment's view."""
         if self.view == "rule":
             return self.code
         count = int(observation["active"][0] - observation["backlog"][0])
@@ -201,7 +201,7 @@ class AssignmentPolicy(GeoPolicy):
         return self.scores
 
     def pick(self, observation: dict[str, Any], count: int) -> int:
-        """The job that takes the open slot: the first in the order that has kept since the last event."""
+        """Return the job that takes the open slot, the first in the order made after the last event."""
         self.ready(observation, count)
         event = observation["event"]
         if event[0] or event[1]:

@@ -38,24 +38,28 @@ def _balanced(algorithm: str, order: str) -> Any:
 class BalancedTaskAllocation(AssignmentPolicy):
     """Places a job as it arrives, with the least C tasks per slot at any site, and never again.
 
+    The thesis's two simplest algorithms balance each job once, by itself or on the load of the others. Use
+    them where tasks cannot be moved after their job has arrived, and little time may go into a decision. They
+    need the numbers of tasks and their sites, no durations.
+
     At every event, for each new job by arrival:
 
-    1. r_j is 0 at all sites (within jobs), or the waiting tasks assigned to site j, of new jobs before it,
-       too (across jobs).
+    1. r_j is 0 at all sites (within jobs), or the waiting tasks assigned to site j, also of new jobs before
+       it (across jobs).
     2. Find the least C for which a flow brings all tasks of the job from groups to their sites, of which site
-       j takes max(C u_j - r_j, 0): begin with a C that sites could bear in sum, and raise it by the cut that
-       a flow violates, until none does.
+       j, with u_j slots, takes $max(C u_j - r_j, 0)$: begin with a C that the sites could bear in sum, and
+       raise it by the cut that a flow violates, until none does.
     3. Assign the tasks as the flow goes.
 
-    Then order the jobs by arrival, or as swag does: again and again the one with the least max (r_j + q_ij) /
-    u_j. The environment remembers the placement.
+    Then order the jobs by arrival, or as swag does. The environment keeps the placement.
 
-    The names say which: btawj within jobs, btaaj across jobs; -fcfs by arrival, -swag in SWAG's order.
+    The names differ by both options: btawj places within jobs, btaaj across jobs; -fcfs orders by arrival,
+    -swag in SWAG's order.
 
     Complexity: O(J K A) per event and a balance for each new job; in SWAG's order O(J^2 M) more; J visible
     jobs and M sites. A balance is two or three maximum flows as a rule, each O(K A + M log T) and O(K A + M)
     more per augmenting path, of which there are no more than tasks, for T tasks in K groups of up to A sites.
-    In view rule the environment does it.
+    In view rule the environment does this work.
 
     Args:
         algorithm: "btawj" (within jobs: r = 0) or "btaaj" (across jobs: r = what is assigned, not started).

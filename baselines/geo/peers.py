@@ -1,4 +1,4 @@
-"""What the thesis's algorithms are compared with: first come first served, shortest remaining, random."""
+"""Classical rivals of the thesis's algorithms: first come first served, shortest remaining, random."""
 
 from schedgym.baselines.geo.assignment import AssignmentPolicy, carrying_views
 from schedgym.core.policy import register_policy
@@ -6,7 +6,7 @@ from schedgym.core.policy import register_policy
 __all__ = ["FirstComeFirstServed", "Random", "ShortestRemaining"]
 
 _PLACEMENT = (
-    "The thesis compares with none of its own: tasks are placed anew at every event, in the order of the "
+    "The thesis gives no placement for this order: tasks are placed anew at every event, in the order of the "
     "jobs, by ATA-Greedy's rule (placement='greedy') or at their associated sites ('associated')."
 )
 
@@ -18,17 +18,20 @@ _PLACEMENT = (
     views=carrying_views("fcfs"),
 )
 class FirstComeFirstServed(AssignmentPolicy):
-    """Jobs in order of arrival.
+    """Serves jobs in order of arrival.
+
+    No job overtakes another, so that long jobs delay all later ones. Use it as the baseline without any
+    knowledge of the jobs' sizes; it is cheap.
 
     1. Order the jobs as they arrived.
     2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
        the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
 
-    A free slot takes a task of the first job in the order that has one for its site. Nothing is remembered.
+    A free slot takes a task of the first job in the order that has one for its site.
 
     Complexity: O(S + J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites, where S is
     Shell's sort of J numbers (about J log J); O(S + J K A) at associated sites. In view pick the order holds
-    until the next event, and a slot offered costs O(J K). In view rule the environment does it.
+    until the next event, and a slot offered costs O(J K). In view rule the environment does this work.
 
     Args:
         placement: "greedy" or "associated"; None: as the environment does, greedy in view assignment.
@@ -43,12 +46,16 @@ class FirstComeFirstServed(AssignmentPolicy):
     "geo/srpt",
     source="guan2022, section 2.2.1 (shortest remaining processing time), by tasks",
     deviations=_PLACEMENT
-    + " Durations are unknown, so that remaining tasks count, running ones too. In view pick the jobs are "
-    "ordered when the first slot after an event is offered, by what has remained until then.",
+    + " As durations are unknown, remaining tasks are counted, running ones included. In view pick the jobs "
+    "are ordered when the first slot after an event is offered, by the tasks that remain then.",
     views=carrying_views("srpt"),
 )
 class ShortestRemaining(AssignmentPolicy):
-    """Jobs with the fewest unfinished tasks first, ties by arrival.
+    """Serves the jobs with the fewest unfinished tasks first, ties by arrival.
+
+    This is shortest remaining processing time where durations are unknown: tasks are counted instead. Use it
+    as the simplest rule that favours short jobs; it ignores how loaded the sites of a job are, which swag and
+    ata take into account. It is cheap.
 
     At every event:
 
@@ -56,11 +63,11 @@ class ShortestRemaining(AssignmentPolicy):
     2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
        the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
 
-    A free slot takes a task of the first job in the order that has one for its site. Nothing is remembered.
+    A free slot takes a task of the first job in the order that has one for its site.
 
     Complexity: O(S + J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites, where S is
     Shell's sort of J numbers (about J log J); O(S + J K A) at associated sites. In view pick the order holds
-    until the next event, and a slot offered costs O(J K). In view rule the environment does it.
+    until the next event, and a slot offered costs O(J K). In view rule the environment does this work.
 
     Args:
         placement: "greedy" or "associated"; None: as the environment does, greedy in view assignment.
@@ -77,14 +84,16 @@ class ShortestRemaining(AssignmentPolicy):
     views=carrying_views("random"),
 )
 class Random(AssignmentPolicy):
-    """Jobs in random order, drawn anew at every event.
+    """Serves jobs in random order, drawn anew at every event.
 
-    1. Draw an order of the jobs, all orders alike.
+    Use it as the baseline that any rule should beat. It needs to know nothing of the jobs but where their
+    tasks may run, and is cheap.
+
+    1. Draw an order of the jobs; all orders are equally likely.
     2. Job by job, place all waiting tasks anew: the largest group first, each task at the available site with
        the least (load + 1) / slots, counting the jobs before it, or all at their associated sites.
 
-    A free slot takes a task of the first job in the order that has one for its site. Nothing is remembered
-    but the state of the generator.
+    A free slot takes a task of the first job in the order that has one for its site.
 
     Complexity: O(J (K^2 + K A^2)) per event for J visible jobs, K groups of up to A sites; O(J K A) at
     associated sites.

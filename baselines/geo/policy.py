@@ -1,4 +1,4 @@
-"""GeoPolicy: what all policies of geo share, whatever they decide."""
+"""GeoPolicy: the base of all geo policies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GeoPolicy"]
 class GeoPolicy:
     """Base of the geo policies.
 
-    With a window smaller than the number of active jobs a policy sees, and decides on, the first ones only:
+    With a window smaller than the number of active jobs, a policy sees and serves only the first ones:
     evaluate with ``window="all"``.
 
     Args:
@@ -44,19 +44,19 @@ class GeoPolicy:
         self.rows = 0
 
     def beyond(self, interface: Interface) -> dict[str, Any]:
-        """Options, with their values, that the view cannot express."""
+        """Return the options, with their values, that the view cannot express."""
         return {}
 
     def needs(self, interface: Interface) -> dict[str, Any]:
-        """The parameters of the environment that the policy needs in the view."""
+        """Return the parameters of the environment that the policy needs in the view."""
         return {}
 
     def prepare(self, observation: dict[str, Any], rows: int) -> tuple[Any, Any]:
-        """What decisions on up to ``rows`` jobs of this episode work on."""
+        """Make the packed arrays for decisions on up to ``rows`` jobs of this episode."""
         raise NotImplementedError
 
     def ready(self, observation: dict[str, Any], count: int) -> tuple[Any, Any]:
-        """What :meth:`prepare` makes, made or enlarged if ``count`` jobs need it."""
+        """Return the result of :meth:`prepare`, made or enlarged if ``count`` jobs need it."""
         if count > self.rows:
             self.rows = min(max(count, 2 * self.rows, 64), self.window)
             self.work = None
@@ -65,12 +65,12 @@ class GeoPolicy:
         return self.work
 
     def cluster(self, observation: dict[str, Any]) -> Cluster:
-        """The groups' sites, and the sites' slots: both stay as they are in an episode."""
+        """Return the groups' sites and the sites' slots, which do not change in an episode."""
         slots = np.array(observation["slots"], dtype=np.int64)
         return Cluster(slots, *make_site_lists(observation["sites"], len(slots)))
 
     def sizes(self, rows: int) -> dict[str, int]:
-        """Lengths of the dimensions of what decisions on up to ``rows`` jobs work on."""
+        """Return the lengths of the dimensions for decisions on up to ``rows`` jobs."""
         work = work_sizes(rows, self.groups, self.choices, self.sites)
         return work | {"entry": self.groups * self.choices}
 

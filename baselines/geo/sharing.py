@@ -33,12 +33,12 @@ EQUAL_WEIGHTS = {"amf": "associated", "gamf": "all"}
 
 
 def carrying_views(rule: str) -> tuple[str, ...]:
-    """The views in which a rule can be expressed."""
+    """Return the views in which a rule can be expressed."""
     return ("shares", "weights", "fair-rule") if rule in EQUAL_WEIGHTS else ("shares", "fair-rule")
 
 
 class Decision(NamedTuple):
-    """What a policy decides by, and what it has decided."""
+    """Inputs and result of a decision."""
 
     unfinished: Annotated[Integers32, "job", "group"]
     action: Annotated[Floats, "window", "entry"]
@@ -46,7 +46,7 @@ class Decision(NamedTuple):
 
 
 class Deciding(NamedTuple):
-    """What a decision works on."""
+    """Arrays and scratch space of one decision."""
 
     cluster: Annotated[Cluster, SHARED]
     decision: Annotated[Decision, SHARED]
@@ -82,8 +82,8 @@ class SharingPolicy(GeoPolicy):
 
     Args:
         rule: a name of :data:`~schedgym.problems.geo.rules.FAIR_RULES`.
-        method: "flow", or "lp": the thesis's linear programs, solved by HiGHS; the same aggregates, up to
-            1e-7 slots, and thousands of times slower.
+        method: "flow", or "lp": the thesis's linear programs, solved by HiGHS, which give the same aggregates
+            up to 1e-7 slots and take thousands of times longer.
     """
 
     def __init__(self, rule: str, *, method: str = "flow") -> None:
@@ -119,7 +119,7 @@ class SharingPolicy(GeoPolicy):
         return tabled(Deciding(cluster, decision, MADE_HERE, MADE_HERE, MADE_HERE), sizes)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The shares of the rule, in the action of the environment's view."""
+        """Return the shares of the rule, in the action of the environment's view."""
         if self.view == "fair-rule":
             return self.code
         if self.view == "weights":
@@ -132,7 +132,7 @@ class SharingPolicy(GeoPolicy):
         return self.action
 
     def solve(self, observation: dict[str, Any], count: int) -> npt.NDArray[np.float64]:
-        """The shares by linear programs."""
+        """Return the shares by linear programs."""
         cluster = self.cluster(observation)
         sites, slots = cluster.sites, cluster.slots
         unfinished = observation["waiting"][:count] + observation["running"][:count].sum(axis=2)

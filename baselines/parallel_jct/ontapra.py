@@ -7,8 +7,8 @@ __all__ = ["OnTapra"]
 
 _DEVIATIONS = (
     "A job that cannot be planned leaves the round; if none can be, the round ends (Algorithm 4 takes the "
-    "minimum of nothing then). The paper leaves the MAR test's threshold open (max_percent). DRC is the "
-    "environment's (drc=False turns it off)."
+    "minimum of an empty set then). The paper leaves the MAR test's threshold open (max_percent). DRC is "
+    "done by the environment (drc=False turns it off)."
 )
 NEEDS = {"rounds": ("all", "ticks")}
 
@@ -32,9 +32,13 @@ NEEDS = {"rounds": ("all", "ticks")}
     planner="tapra",
 )
 class OnTapra(LaunchPolicy):
-    """At each tick, of all waiting jobs planned anew, launch the one that would complete first, and so on.
+    """Plans all waiting jobs at each tick, launches the one that would complete first, and repeats that.
 
-    1. MAR test: end the round unless more than ``max_percent`` of all vCPU is available (with ``mar``).
+    The paper's online scheduler is shortest job first with planned completion times. Use it for a low mean
+    time in the system; it needs the loads and efficiencies of the waiting jobs' tasks, and plans many jobs
+    per tick. ontapra-tapra plans a little better and takes much longer.
+
+    1. MAR test (with ``mar``): end the round unless more than ``max_percent`` of all vCPU is available.
     2. Plan every waiting job alone on what is available now, within its own energy cap. A job that cannot be
        planned leaves the round.
     3. Launch the job with the least completion time, ties by arrival, as planned; go to 1. End the round if
@@ -42,8 +46,8 @@ class OnTapra(LaunchPolicy):
 
     Each call is one iteration. Plans that cannot matter are spared: a job takes at least its least energy
     over the most vCPU that its number of tasks can have, and is not planned if a better one is known. Within
-    a round it is remembered who has left, and what was available in each iteration, so that a job that was
-    spared leaves as it would have done.
+    a round the policy keeps which jobs have left it, and what was available in each iteration, so that a job
+    that was spared leaves as it would have done.
 
     The name ontapra-tapra sets ``planner="tapra"``; ontapra plans by TaPRA-fast.
 

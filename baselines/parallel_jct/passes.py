@@ -19,7 +19,7 @@ _PASS = (
 )
 _FCFS = _PASS + (
     " It decides at arrivals and at completions of tasks (the paper: at arrivals, after which the last jobs "
-    "would never start), and takes back what DRC lent then."
+    "would never start), and then takes back the vCPU that DRC has added to running tasks."
 )
 _FIRST = "Waiting jobs with the {} total load first, at ticks."
 #: order -> what it does, its source, deviations, the rounds that it needs
@@ -62,17 +62,21 @@ def _enter(policy: Any) -> Any:
 
 @_enter
 class OnePass(LaunchPolicy):
-    """Waiting jobs in an order that the name says, each in its turn launched if it can be planned.
+    """Launches waiting jobs in an order that the name says, each in its turn if it can be planned.
 
-    1. At a tick (fcfs: when a job arrives or tasks complete), sort the waiting jobs, least key first, ties
-       by arrival. The key of fcfs is the arrival, of slf the sum of the tasks' loads, of llf that sum, the
-       largest first; random draws an order, all alike, and again after every launch.
+    The paper's rivals of OnTaPRA plan each job once, in the order of one key. Use slf, shortest load first,
+    to keep the mean time in the system low at little cost, best with the MAR test (slf-mar); fcfs, llf and
+    random are points of reference. All need the loads and efficiencies of the waiting jobs' tasks.
+
+    1. At a tick (fcfs: when a job arrives or tasks complete), sort the waiting jobs, least key first, ties by
+       arrival. The key of fcfs is the arrival, of slf the sum of the tasks' loads, of llf that sum, the
+       largest first; random draws an order, all equally likely, and again after every launch.
     2. Job by job: with ``mar`` the pass ends unless more than ``max_percent`` of all vCPU is available. Plan
        the job alone on what is available now, within its own energy cap; launch it as planned, or pass over
        it if it cannot be planned.
     3. The pass ends after the last job. Every job has one turn in it.
 
-    Each call launches one job, or ends the pass; within a pass it is remembered who has had a turn.
+    Each call launches one job, or ends the pass; within a pass the policy keeps which jobs have had a turn.
 
     The names of an order differ by options: slf plans by TaPRA-fast; slf-tapra, slf-min-min, slf-mm-ga and
     slf-gsa set ``planner``; slf-mar sets ``mar``.

@@ -1,14 +1,14 @@
-"""LaunchPolicy: which waiting job is launched next, and how it is planned.
+"""LaunchPolicy: decides which waiting job is launched next, and plans it.
 
-A policy is asked again after every launch, so that each call is one iteration of the paper's loops. What it
-must keep between the calls of a round is which jobs have failed.
+A policy is asked again after every launch, so that each call is one iteration of the paper's loops. Between
+the calls of a round it must keep which jobs have failed.
 
 OnTaPRA plans all waiting jobs in every iteration, and launches the one that would complete first. Most of
-this work is not done here: a job takes at least its least energy over the vCPU that a job of so many tasks
-may have, and if that is more than the best completion time so far, its plan does not matter. It matters only
-whether the job would have failed, and so have left the round: if a later iteration of the round has to plan
-the job after all, it is planned on what was available in the earlier ones first. So every decision is that of
-the full loop.
+these plans are left out here: a job takes at least its least energy over the vCPU that a job of so many tasks
+may have, and if that is more than the best completion time so far, its plan does not matter. It only matters
+whether planning the job would have failed, so that it would have left the round: if a later iteration of the
+round has to plan the job after all, it is first planned on what was available in the earlier ones. So every
+decision is that of the full loop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SLACK = 1e-9  # by which a bound must exceed a completion time, for rounding
 
 
 class Memory(NamedTuple):
-    """What is known of jobs in this round, by their number, and of its iterations."""
+    """State of a round: what is known of each job, by its number, and of each iteration."""
 
     stamp: Annotated[Integers, "job"]  # the round that the next two are about
     passed: Annotated[Integers, "job"]  # earlier iterations under which it is known not to have failed
@@ -53,7 +53,7 @@ class Memory(NamedTuple):
 
 
 class Planning(NamedTuple):
-    """What a decision works on."""
+    """Arrays and scratch space of one decision."""
 
     membership: Annotated[Membership, SHARED]
     scratch: Annotated[PlanScratch, SHARED]
@@ -67,7 +67,7 @@ access = accessor(Planning)
 def measure_capacity(membership: Membership, scratch: PlanScratch, memory: Memory, limits: Floats) -> float:
     """Set the memory's capacities, and return the largest.
 
-    A task has at most the least limit of its server's groups, n tasks the n largest of these.
+    A task can have the least limit of its server's groups at most, and n tasks the n largest of these.
     """
     whole = largest_capacity(membership, limits, scratch)
     most = memory.capacity
@@ -96,7 +96,7 @@ def set_capacity(table: Any, limits: Floats) -> float:
 
 @helper
 def is_out(memory: Memory, round: int, iteration: int, job: int) -> Any:
-    """Whether a job has left the round; when it is seen first, it has not."""
+    """Return a true value if a job has left the round; a job that is seen for the first time has not."""
     if memory.stamp[job] != round:
         memory.stamp[job] = round
         memory.passed[job] = iteration
@@ -105,7 +105,7 @@ def is_out(memory: Memory, round: int, iteration: int, job: int) -> Any:
 
 
 class Waiting(NamedTuple):
-    """The waiting jobs as an observation shows them; W rows, T tasks. Fields have the observation's names."""
+    """The waiting jobs, in fields named as in the observation, which shows them so; W rows, T tasks."""
 
     job: Integers  # [W] number of each job
     first_task: Integers  # [W] row of its first task
@@ -120,7 +120,7 @@ class Waiting(NamedTuple):
 
 @helper
 def job_of(waiting: Waiting, r: int, membership: Membership, limits: Floats) -> Job:
-    """The job in a row as the planners take it."""
+    """Return the job in a row as the planners take it."""
     return Job(
         waiting.first_task[r],
         waiting.tasks[r],
@@ -134,18 +134,18 @@ def job_of(waiting: Waiting, r: int, membership: Membership, limits: Floats) -> 
 
 @pure_kernel
 def shortest_job(table: Any, round: int, iteration: int, count: int, waiting: Waiting) -> int:
-    """One iteration of OnTaPRA with TaPRA-fast.
+    """Do one iteration of OnTaPRA with TaPRA-fast.
 
     Args:
         table: packs Membership, PlanScratch and Memory.
         round: number of the round.
         iteration: number of the iteration in it; the memory holds the limits of the earlier ones.
         count: visible waiting jobs.
-        waiting: they.
+        waiting: these jobs.
 
     Returns:
         The row of the job with the smallest completion time (ties: the first), whose placement is in the
-        memory; -1 if all have failed.
+            memory; -1 if all have failed.
     """
     env = access(table, table, 0)
     membership, scratch, memory = env.membership, env.scratch, env.memory
@@ -198,7 +198,7 @@ def shortest_job(table: Any, round: int, iteration: int, count: int, waiting: Wa
 
 @pure_kernel
 def first_job(table: Any, round: int, count: int, waiting: Waiting) -> int:
-    """The next job of a pass with TaPRA-fast: the row of the first in the memory's order that can be planned.
+    """Return the row of the first job in the memory's order that TaPRA-fast can plan; -1 if there is none.
 
     Every job has one turn in a round. Arguments as in :func:`shortest_job`.
     """
@@ -216,21 +216,21 @@ def first_job(table: Any, round: int, count: int, waiting: Waiting) -> int:
 
 
 def show(observation: dict[str, Any]) -> Waiting:
-    """The waiting jobs of an observation."""
+    """Return the waiting jobs of an observation."""
     return Waiting(*(observation[name] for name in Waiting._fields))
 
 
 class LaunchPolicy:
     """Base of the parallel-jct policies.
 
-    With a window smaller than the number of waiting jobs a policy sees, and decides on, the first ones only:
+    With a window smaller than the number of waiting jobs, a policy sees and launches only the first ones:
     evaluate with ``window="all"``.
 
     Args:
         rule: "ontapra" (in every iteration the job that would complete first), or the order of one pass:
             "fcfs", "slf", "llf" or "random".
         planner: of single jobs, one of :data:`~schedgym.solvers.planning.PLANNERS`.
-        mar: whether jobs are launched only while more than max_percent of all vCPU is available.
+        mar: launch jobs only while more than max_percent of all vCPU is available.
         max_percent: threshold of the MAR test, in [0, 1].
     """
 
@@ -286,7 +286,7 @@ class LaunchPolicy:
         self.ready = True
 
     def reserve(self, jobs: int) -> None:
-        """Make room for that many jobs and one iteration more."""
+        """Grow the memory to hold that many jobs and one iteration more."""
         memory = self.memory
         more: dict[str, Any] = {}
         if jobs > len(memory.stamp):
@@ -300,14 +300,14 @@ class LaunchPolicy:
             self.table = pack(Planning(self.planner.membership, self.planner.scratch, self.memory))
 
     def acts(self, observation: dict[str, Any]) -> bool:
-        """Whether this is an instant at which the policy decides, and the MAR test is passed."""
+        """Return True if the policy decides at this instant and the MAR test is passed."""
         arrival, completion, tick = observation["event"].tolist()
         if not (arrival or completion if self.rule == "fcfs" else tick):
             return False
         return not self.mar or float(observation["available"].sum()) > self.max_percent * self.total
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The job to launch, planned, or the end of the round."""
+        """Return the job to launch, planned, or the end of the round."""
         if not self.ready:
             self.prepare(observation)
         clock = float(observation["clock"][0])
@@ -334,7 +334,7 @@ class LaunchPolicy:
         return self.action
 
     def choose(self, observation: dict[str, Any], count: int) -> int:
-        """The row of the job to launch, with its placement in the memory; -1 if there is none."""
+        """Return the row of the job to launch, with its placement in the memory; -1 if there is none."""
         if self.rule == "ontapra":
             return self.choose_shortest(observation, count)
         order = self.memory.order[:count]
@@ -355,7 +355,7 @@ class LaunchPolicy:
         return -1
 
     def choose_shortest(self, observation: dict[str, Any], count: int) -> int:
-        """One iteration of OnTaPRA."""
+        """Do one iteration of OnTaPRA; returns as :meth:`choose`."""
         if self.fast:
             return shortest_job(self.table, self.round, self.iteration, count, show(observation))
         memory, iteration = self.memory, self.iteration
@@ -389,7 +389,7 @@ class LaunchPolicy:
         return chosen
 
     def has_failed(self, observation: dict[str, Any], row: int) -> bool:
-        """Whether the job in a row has left the round."""
+        """Return True if the job in a row has left the round."""
         memory, job = self.memory, int(observation["job"][row])
         if memory.stamp[job] != self.round:
             memory.stamp[job], memory.passed[job], memory.out[job] = self.round, self.iteration, 0
@@ -398,7 +398,7 @@ class LaunchPolicy:
     def plan(
         self, observation: dict[str, Any], row: int, limits: Floats, iteration: int, keep: bool = True
     ) -> float:
-        """Plan the job in a row, into the memory if ``keep``; its completion time, or inf."""
+        """Plan the job in a row, into the memory if ``keep``; return its completion time, or inf."""
         tasks = int(observation["tasks"][row])
         seed = 0
         if self.planner.genetic:  # the same whenever the same plan is asked for

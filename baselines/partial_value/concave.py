@@ -1,4 +1,4 @@
-"""Algorithm 1: the best allocation of each slot by itself."""
+"""Algorithm 1 of the paper: the best allocation of each slot by itself."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Concave"]
 @register_policy(
     "partial-value/concave",
     source="zheng2016, Algorithm 1",
-    deviations="None; solved through its dual to a relative gap of 1e-8 or less. View prices: a linear job "
-    "whose value equals its cost takes nothing there, though Algorithm 1 may give it a part.",
+    deviations="None; the program is solved through its dual to a relative gap of 1e-8 or less. In view "
+    "prices a linear job whose value equals its cost takes nothing, though Algorithm 1 may give it a part.",
     knows=("value",),
     views=("allocation", "rule", "prices"),
     needs={"model": "continuous"},
@@ -26,29 +26,34 @@ __all__ = ["Concave"]
 class Concave(ValuePolicy):
     """Serves what is worth most in this slot, deadlines unknown (continuous model).
 
-    The largest sum of f_j(y_j + x_j) under the resources' capacities and the jobs' parallelism, by prices of
-    the resources at which jobs buy until f' falls to their cost.
+    The paper's algorithm solves the concave program of each slot exactly, but ignores the deadlines. Use it
+    as the main baseline of the continuous model; it needs the jobs' utilities. It costs more than s-greedy
+    and edf, as it searches for prices of the resources.
+
+    It maximises $sum_j f_j(y_j + x_j)$ under the resources' capacities and the jobs' parallelism, where job j
+    with y_j tasks done gets x_j more. At given prices of the resources, jobs buy tasks until the slope f'
+    falls to their cost.
 
     1. If all jobs can have their caps together, they get them.
     2. Else start with one price for all resources that could be full, found by Newton's method.
     3. At the prices every job buys at most its cap. One minus the loads is the gradient of a convex function
-       of the prices: take Newton steps, shortened until they go down, or search for one price alone where
-       they do not help.
+       of the prices: take Newton steps, shortened until the function decreases, or search for one price alone
+       where they do not help.
     4. Linear jobs buy all or nothing: they get a little curvature, which falls in up to 16 rounds of 3.
     5. Scale to what fits, and keep the round with the smallest duality gap.
 
-    View prices gets the prices' logarithms instead of amounts. Nothing is remembered.
+    In view prices the action is the logarithms of the prices instead of amounts.
 
     Complexity: O(E (N m^2 + m^4)) per slot for N visible jobs and m resources, where E counts how often the
     jobs' responses to prices are computed: some 5 to 10 times for 60 jobs with square roots, tens of times if
-    some are linear. In view rule the environment does it.
+    some are linear. In view rule the environment does this work.
     """
 
     def __init__(self) -> None:
         super().__init__("concave", ("allocation", "rule", "prices"), "continuous")
 
     def price(self, observation: dict[str, Any], count: int, rows: Rows, dual: DualScratch) -> Floats:
-        """Logarithms of the dual prices of the slot."""
+        """Return the logarithms of the dual prices of the slot."""
         prices = np.zeros(self.resources)
         solve_slot(count, rows, dual, prices, self.x)
         with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""Algorithm 3: the most valuable tasks, and of nearly as valuable ones the urgent."""
+"""Algorithm 3 of the paper: the most valuable tasks, and of nearly as valuable ones the urgent."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ __all__ = ["DeadlineAware"]
 @register_policy(
     "partial-value/deadline-aware",
     source="zheng2016, Algorithm 3",
-    deviations="Odd capacities C, for which the paper's p = C / 2 is no whole number: p = (C + 1) / 2 and "
+    deviations="For odd capacities C the paper's p = C / 2 is no whole number; here p = (C + 1) / 2 and "
     "rho = C / (2 C - p). Ties: larger value, earlier arrival, lower task.",
     knows=("value", "deadline"),
     views=("allocation", "rule"),
     needs={"model": "discrete", "single": True, "deadlines": "shown"},
 )
 class DeadlineAware(ValuePolicy):
-    """The p most valuable tasks, then of those worth rho times their mean the most urgent.
+    """Serves the p most valuable tasks, then of those worth rho times their mean the most urgent.
 
-    For one resource of whole capacity C of which every task needs one unit (discrete model).
+    The paper's algorithm reserves a part of each slot for value and gives the rest to tasks that would soon
+    be too late. Use it with one resource of whole capacity C of which every task needs one unit (discrete
+    model); it refuses all others. It needs utilities and deadlines, and is cheap.
 
     1. Serve tasks by value from a heap, ties by arrival: first p, then up to C.
-    2. If the next one is worth no more than rho times the mean value of the first p, or there is none, these
+    2. If the next task is worth no more than rho times the mean value of the first p, or there is none, these
        are served.
-    3. Else keep only the first p. Jobs by deadline, jobs of one deadline together: within these serve tasks
-       by value, as long as they are worth rho times that mean, until C are served.
+    3. Else keep only the first p. Take the jobs by deadline, jobs of one deadline together: among these serve
+       tasks by value, as long as they are worth rho times that mean, until C are served.
 
-    Nothing is remembered.
+    By default $p = C / 2$, rounded up, and $rho = C / (2 C - p)$.
 
     Complexity: O(N + S + C log N) per slot for N visible jobs and capacity C, where S is Shell's sort of N
-    deadlines (about N log N). In view rule the environment does it.
+    deadlines (about N log N). In view rule the environment does this work.
 
     Args:
         p: tasks that are served for their value; None: C / 2, rounded up.
@@ -68,7 +70,7 @@ class DeadlineAware(ValuePolicy):
     def allocate(
         self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
     ) -> None:
-        """The tasks of this slot; InvalidParameter if a task needs more or less than one unit."""
+        """Allocate the tasks of this slot; InvalidParameter if a task needs other than one unit."""
         capacity = float(observation["capacity"][0])
         if capacity != round(capacity) or (observation["demand"][:count] != 1.0).any():
             raise InvalidParameter("deadline-aware needs a whole capacity, and one unit of it per task")

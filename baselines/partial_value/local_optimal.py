@@ -1,4 +1,4 @@
-"""Algorithm 2 with an exact local problem: the most valuable whole tasks that fit in a slot."""
+"""Algorithm 2 of the paper with an exact local problem: the most valuable tasks that fit in a slot."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ __all__ = ["LocalOptimal"]
     needs={"model": "discrete"},
 )
 class LocalOptimal(ValuePolicy):
-    """The most valuable tasks of this slot, by integer programming: slow, for small instances.
+    """Serves the most valuable tasks of this slot, by integer programming: slow, for small instances.
 
-    One variable, 0 or 1, for every task that could be served now (up to its job's cap, and only of jobs of
-    which a task fits alone); the sum of their values is maximised under one constraint per resource, by the
-    solver HiGHS without a gap. As tasks of a job are alike but for falling values, only their number counts.
-    Nothing is remembered.
+    The slot's problem is solved exactly, so that it shows how much m-greedy and primal-dual lose within a
+    slot. Use it for instances of a few jobs; it needs the utilities, and ignores deadlines.
+
+    Every task that could be served now (up to its job's cap, and only of jobs of which a task fits alone) has
+    a variable, 0 or 1. The solver HiGHS maximises the sum of their values under one constraint per resource,
+    without a gap. As tasks of a job differ only in their falling values, only their number counts.
 
     Complexity: exponential in the number of variables, the sum of the caps, at worst; O(V m) to build the
     program for V of them and m resources.
@@ -41,7 +43,7 @@ class LocalOptimal(ValuePolicy):
     def allocate(
         self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
     ) -> None:
-        """The tasks of this slot; ArithmeticError if the solver does not end with an optimum."""
+        """Allocate the tasks of this slot; ArithmeticError if the solver does not end with an optimum."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         self.x[:count] = 0.0
@@ -66,7 +68,7 @@ class LocalOptimal(ValuePolicy):
 
 
 def _task_values(rows: Rows, job: Any, k: Any) -> Any:
-    """Value of whole task k of each job."""
+    """Return the value of whole task k of each job."""
     value, exponent = rows.value[job], rows.exponent[job]
     kind = rows.utility[job]
     power = k**exponent - (k - 1.0) ** exponent

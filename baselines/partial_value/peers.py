@@ -1,4 +1,4 @@
-"""Peers that need no values: equal opportunity, earliest deadline, first in first out, random order."""
+"""Rivals that need no utilities: equal opportunity, earliest deadline, first in first out, random order."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ __all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Rand
 @register_policy(
     "partial-value/equal-opp",
     source="zheng2016, section V",
-    deviations="Discrete, where the paper says no more: one task per job and round, in a round the job "
+    deviations="The paper leaves the discrete model open. There each round serves one task per job, the job "
     "served least first, up to the first task that does not fit.",
     views=("allocation", "rule"),
 )
 class EqualOpportunity(ValuePolicy):
-    """The same number of tasks for every job, as far as it may, until a resource is full.
+    """Gives every job the same number of tasks, as far as its cap allows, until a resource is full.
 
-    Continuous: one amount for all jobs, cut off at their caps, as large as fits; it grows in steps, each at
-    least to the next cap. Discrete: by bisection the largest whole number that fits for all; then one task
-    more for jobs below their caps, those served least so far first, ties by arrival, until one does not fit.
-    Jobs of which no task fits are out there. Nothing is remembered.
+    The paper's fair rival treats all jobs alike. Use it as the baseline without knowledge of utilities and
+    deadlines; it suits concave utilities, of which the first tasks are worth most. It is cheap.
+
+    Continuous model: one amount for all jobs, cut off at their caps, as large as fits; it grows in steps,
+    each at least to the next cap. Discrete model: by bisection the largest whole number that fits for all;
+    then one task more for jobs below their caps, those served least so far first, ties by arrival, until one
+    does not fit. There, jobs of which no task fits are left out.
 
     Complexity: continuous O(D N m) per slot for D different caps at worst (few steps as a rule), N visible
     jobs and m resources; discrete O(N m log U + S) for caps up to U, where S is Shell's sort of N numbers
-    (about N log N). In view rule the environment does it.
+    (about N log N). In view rule the environment does this work.
     """
 
     def __init__(self) -> None:
@@ -44,14 +47,16 @@ class EqualOpportunity(ValuePolicy):
     needs={"deadlines": "shown"},
 )
 class EarliestDeadlineFirst(ValuePolicy):
-    """Jobs in order of deadline, each as much as fits.
+    """Serves jobs in order of deadline, each as much as fits.
+
+    The classical rule for deadlines ignores what jobs are worth. Use it as the baseline that needs deadlines
+    only; where not all jobs can be served, it wastes capacity on urgent jobs of little value. It is cheap.
 
     In every slot the visible jobs are sorted by deadline, ties by arrival. Each in turn takes the most that
     its cap and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others.
-    Values play no part, and nothing is remembered.
 
     Complexity: O(N m + S) per slot for N visible jobs and m resources, where S is Shell's sort of N numbers
-    (about N log N). In view rule the environment does it.
+    (about N log N). In view rule the environment does this work.
     """
 
     def __init__(self) -> None:
@@ -62,13 +67,16 @@ class EarliestDeadlineFirst(ValuePolicy):
     "partial-value/fifo", source="not in the paper: first in, first out", views=("allocation", "rule")
 )
 class FirstInFirstOut(ValuePolicy):
-    """Jobs in order of arrival, each as much as fits.
+    """Serves jobs in order of arrival, each as much as fits.
+
+    Use it as the baseline without any knowledge: neither utilities nor deadlines play a part. It is the
+    cheapest policy, and early jobs can use up the capacity that later ones need more.
 
     In every slot the visible jobs have their turns as they arrived. Each in turn takes the most that its cap
-    and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others. Values
-    play no part, and nothing is remembered.
+    and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others.
 
-    Complexity: O(N m) per slot for N visible jobs and m resources. In view rule the environment does it.
+    Complexity: O(N m) per slot for N visible jobs and m resources. In view rule the environment does this
+    work.
     """
 
     def __init__(self) -> None:
@@ -77,11 +85,14 @@ class FirstInFirstOut(ValuePolicy):
 
 @register_policy("partial-value/random", source="not in the paper: random order", views=("allocation",))
 class Random(ValuePolicy):
-    """Jobs in an order drawn for each slot, each as much as fits.
+    """Serves jobs in an order drawn for each slot, each as much as fits.
 
-    In every slot an order of the visible jobs is drawn, all orders alike. Each in turn takes the most that
-    its cap and all resources admit (discrete: whole tasks); one that does not fit blocks none of the others.
-    Values play no part, and nothing is remembered.
+    Use it as the baseline that any rule should beat: neither utilities nor deadlines play a part. It is
+    cheap.
+
+    In every slot an order of the visible jobs is drawn; all orders are equally likely. Each in turn takes the
+    most that its cap and all resources admit (discrete: whole tasks); one that does not fit blocks none of
+    the others.
 
     Complexity: O(N m) per slot for N visible jobs and m resources.
     """
@@ -92,5 +103,5 @@ class Random(ValuePolicy):
     def allocate(
         self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
     ) -> None:
-        """The tasks of this slot."""
+        """Allocate the tasks of this slot."""
         allocate_in_order(self.discrete, count, self.rng.permutation(count), rows, scratch, self.x)

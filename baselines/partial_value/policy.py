@@ -1,4 +1,4 @@
-"""ValuePolicy: what all policies of PartialValue share, whatever they decide."""
+"""ValuePolicy: the base of all partial-value policies."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Floats = npt.NDArray[np.float64]
 class ValuePolicy:
     """Base of the partial-value policies.
 
-    With a window smaller than the number of active jobs a policy sees, and decides on, the first ones only:
+    With a window smaller than the number of active jobs, a policy sees and serves only the first ones:
     evaluate with ``window="all"``.
 
     Args:
-        label: what to call it in an error; the name of a rule, if it is one.
+        label: name of the policy in errors; the name of a rule, if it is one.
         views: the action views that can express it.
         model: the model that it is for; None: both.
-        urgent: whether it must know deadlines.
+        urgent: True if it must know deadlines.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class ValuePolicy:
         self.work: tuple[Scratch, DualScratch] | None = None
 
     def needs(self, interface: Interface) -> dict[str, Any]:
-        """Parameters of the environment that the policy needs in this view."""
+        """Return the parameters of the environment that the policy needs in this view."""
         return {}
 
     def see(self, observation: dict[str, Any]) -> tuple[int, Rows, Scratch, DualScratch]:
-        """How many jobs are visible, these jobs as rules take them, and work space for them."""
+        """Return the number of visible jobs, these jobs as rules take them, and work space for them."""
         count = int(observation["active"][0]) - int(observation["backlog"][0])
         if count > self.rows or self.work is None:
             self.rows = min(max(count, 2 * self.rows, 64), self.window)
@@ -83,7 +83,7 @@ class ValuePolicy:
         return count, self.seen, *self.work
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The action of one slot."""
+        """Return the action of one slot."""
         if self.view == "rule":
             return self.rule
         count, rows, scratch, dual = self.see(observation)
@@ -106,11 +106,11 @@ class ValuePolicy:
         allocate_by_rule(self.rule, self.discrete, count, rows, self.capacity, scratch, dual, self.x)
 
     def price(self, observation: dict[str, Any], count: int, rows: Rows, dual: DualScratch) -> Floats:
-        """Logarithms of the resources' prices [m] (view prices)."""
+        """Return the logarithms of the resources' prices [m] (view prices)."""
         raise NotImplementedError
 
     def score(self, count: int) -> Floats | float:
-        """Scores of the first ``count`` jobs (view priority); ``self.seen`` is what they are."""
+        """Return the scores of the first ``count`` jobs of ``self.seen`` (view priority)."""
         return 0.0
 
     def __getstate__(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _BLOCKING = (
 
 
 def _enter_first_fit(policy: Any) -> Any:
-    """Register the class for each size, and for all but dp, which depends on the server, a blocking queue."""
+    """Register the class for each size, and for each but dp, which depends on the server, with blocking."""
     for size, words in _SIZES.items():
         start = "Largest dot product" if size == "dp" else "First fit"
         register_policy(
@@ -58,7 +58,7 @@ def _enter_best_fit(policy: Any) -> Any:
         register_policy(
             f"queue-delay/bfd-{size}",
             source=_SOURCE,
-            deviations=_ONLINE + " Best: least size of what is left, in the same size (L2 for nb and dp).",
+            deviations=_ONLINE + " Best: where the size of what is left is least (nb and dp: its L2 norm).",
             views=carrying_views(f"bfd-{size}"),
             summary=f"Best fit on arrival; completions scan by decreasing {words}.",
             size=size,
@@ -70,26 +70,32 @@ def _enter_best_fit(policy: Any) -> Any:
 class FirstFitDecreasing(SchemePolicy):
     """First fit on arrival (dp: largest dot product); completions scan the queue by decreasing size.
 
+    This is first fit decreasing of vector bin packing, made online: large tasks go first, as small ones still
+    fit later. Use it where execution times are unknown; it needs demands only, and so does not favour short
+    tasks as bf-exec does. It is cheap, and keeps no state between calls.
+
     1. A task arrives: it starts on the lowest server on which it fits (dp: the one with the largest inner
        product of demand and free resources), or joins the queue.
     2. A task ends: its server takes the largest waiting task that fits, again and again, until none fits.
 
-    With blocking, at both: the largest waiting task starts on the lowest server on which it fits, again and
-    again, until one fits nowhere. Ties go to the earliest submission. Sizes are computed anew at every
-    decision, as those of dp and avgsum change; nothing is remembered.
+    With ``blocking``, at both: the largest waiting task starts on the lowest server on which it fits, again
+    and again, until one fits nowhere. Ties go to the earliest submission. Sizes are computed anew at every
+    decision, as those of dp and avgsum change.
 
-    The names ffd-nb, ffd-dp, ffd-product, ffd-sum and ffd-avgsum differ by the size; names that end in
-    -blocking set ``blocking``.
+    The size of a demand of c cpu and m memory is $sqrt(c^2 + m^2)$ for nb, $c m$ for product, $w_c c + w_m m$
+    for sum (``weights``) and avgsum (the mean demands so far), and for dp the dot product with what is free
+    on the server. The names ffd-nb, ffd-dp, ffd-product, ffd-sum and ffd-avgsum set ``size``; names that end
+    in -blocking set ``blocking``.
 
     Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; with
-    blocking O(Q + M) for each start and for the head that blocks; M servers, Q waiting tasks that are
-    visible. Counting the visible tasks of a window of W adds O(log W). In view rule the environment does it.
+    blocking O(Q + M) for each start and for the head that blocks; M servers, Q visible waiting tasks.
+    Counting the visible tasks of a window of W adds O(log W). In view rule the environment does this work.
 
     Args:
-        size: nb (L2 norm), dp (dot product with what is free), product, sum, or avgsum (weighted by the
-            mean demands so far).
-        blocking: an arrival joins the queue, and heads in the order of size go to the first fitting
-            server until one fits nowhere, also at completions (not for dp).
+        size: nb (L2 norm), dp (dot product with what is free), product, sum, or avgsum (weighted by the mean
+            demands so far).
+        blocking: an arrival joins the queue, and heads in the order of size go to the first fitting server
+            until one fits nowhere, also at completions (not for dp).
         weights: of cpu and memory in the size "sum".
     """
 
@@ -101,17 +107,24 @@ class FirstFitDecreasing(SchemePolicy):
 class BestFitDecreasing(SchemePolicy):
     """Best fit by a size on arrival; completions scan the queue by decreasing size.
 
+    This is best fit decreasing of vector bin packing, made online: a task starts where it leaves least free.
+    Use it as the ffd policies, where execution times are unknown and servers should be filled tightly; it
+    needs demands only. It is cheap, and keeps no state between calls.
+
     1. A task arrives: of the servers on which it fits, it starts on the one where the size of what is left is
        least (nb and dp: its L2 norm); if there is none, it joins the queue.
     2. A task ends: its server takes the largest waiting task that fits, again and again, until none fits.
 
     Ties go to the lowest server and to the earliest submission. Sizes are computed anew at every decision, as
-    those of dp and avgsum change; nothing is remembered. The names bfd-nb, bfd-dp, bfd-product, bfd-sum and
-    bfd-avgsum differ by the size.
+    those of dp and avgsum change.
+
+    The size of a demand of c cpu and m memory is $sqrt(c^2 + m^2)$ for nb, $c m$ for product, $w_c c + w_m m$
+    for sum (``weights``) and avgsum (the mean demands so far), and for dp the dot product with what is free
+    on the server. The names bfd-nb, bfd-dp, bfd-product, bfd-sum and bfd-avgsum set ``size``.
 
     Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; M servers,
-    Q waiting tasks that are visible. Counting the visible tasks of a window of W adds O(log W). In view rule
-    the environment does it.
+    Q visible waiting tasks. Counting the visible tasks of a window of W adds O(log W). In view rule the
+    environment does this work.
 
     Args:
         size: nb (L2 norm), dp (dot product with what is free), product, sum, or avgsum.

@@ -1,4 +1,4 @@
-"""First, best, worst and random fit, literally and repaired, and first come first served."""
+"""First, best, worst and random fit, as printed and repaired, and first come first served."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from schedgym.core.policy import register_policy
 __all__ = ["FirstComeFirstServed", "Fit"]
 
 _LITERAL = (
-    "None: the literal reading. It can strand tasks for ever: a head that does not fit the released server "
-    "although it fits another is not tried there."
+    "None. As printed, a task can wait for ever: a head of the queue that does not fit the released server "
+    "is not tried on others, even where it fits."
 )
-_REPAIRED = "On a completion the head is tried on all servers, so that no task is stranded."
+_REPAIRED = "On a completion the head is tried on all servers, so that no task waits for ever."
 
 
 _NAMES = {"ff": "First", "bf": "Best", "wf": "Worst", "rf": "Random"}
@@ -40,22 +40,27 @@ def _fit(code: str, everywhere: bool) -> Any:
 @_fit("wf", True)
 @_fit("rf", True)
 class Fit(SchemePolicy):
-    """An arriving task bypasses the queue; on a completion only the head of the queue is tried.
+    """Arriving tasks bypass the queue; on a completion only the head of the queue is tried.
+
+    First, best, worst and random fit are the paper's simplest schemes: they need demands only, and cost next
+    to nothing. Use them as plain baselines. A head of the queue that does not fit holds back all tasks behind
+    it; without ``everywhere``, a task can even wait for ever.
 
     1. A task arrives: it starts on the server that the rule chooses among those on which it fits, or joins
        the queue.
     2. A task ends: the task that has waited longest starts on that server if it fits there, else the epoch
-       ends; after a start the next one is tried. With everywhere it starts where the rule says, among all
-       servers.
+       ends; after a start the next one is tried. With ``everywhere`` the rule chooses among all servers on
+       which it fits.
 
     Best and worst fit compare the L2 norm of what is left after the placement; ties go to the lowest server.
-    Random fit draws evenly among those that fit. Nothing is remembered.
+    Random fit draws evenly among the servers on which the task fits.
 
     The names ff, bf, wf and rf differ by the rule (first, best, worst, random); those that end in -all set
     ``everywhere``.
 
     Complexity: O(M) at an arrival, for M servers; O(1) for each head tried at a completion, with everywhere
-    O(M). Counting the visible tasks of a window of W adds O(log W). In view rule the environment does it.
+    O(M). Counting the visible tasks of a window of W adds O(log W). In view rule the environment does this
+    work.
 
     Args:
         code: ff (first), bf (least L2 norm of what is left), wf (largest), rf (random) fitting server.
@@ -74,12 +79,14 @@ class Fit(SchemePolicy):
 class FirstComeFirstServed(SchemePolicy):
     """Tasks start in order of submission, each on the first fitting server; the head blocks the rest.
 
+    This is the classical queue: no task overtakes another. Use it as the baseline without any knowledge or
+    choice; it needs demands only and costs little, but servers idle while the head of the queue fits nowhere.
+
     At arrivals and completions alike, the task that has waited longest starts on the lowest server on which
-    it fits; then the next one is tried. The epoch ends when one fits nowhere, or none is left. Nothing is
-    remembered.
+    it fits; then the next one is tried. The epoch ends when one fits nowhere, or none is left.
 
     Complexity: O(M) for each head tried, M servers, whatever the length of the queue. Counting the visible
-    tasks of a window of W adds O(log W). In view rule the environment does it.
+    tasks of a window of W adds O(log W). In view rule the environment does this work.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,9 @@
-"""Offline vector bin packing: all tasks known, as few servers as possible.
+"""Offline vector bin packing: all tasks are known, and as few servers as possible hold them.
+
+This is a function of its own, not a policy: nothing arrives and nothing ends. The paper's online schemes
+descend from it, and it tells how many servers a set of tasks needs at once.
 
 Source: noroozoliaee2014, section III-A.
-
-A function of its own, not a policy: nothing arrives and nothing ends. It is what the paper's online
-schemes descend from, and a way to see how many servers a set of tasks needs at once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SIZES = ("norm", "product", "sum", "avgsum", "dot")
 
 @dataclasses.dataclass(frozen=True)
 class Packing:
-    """A packing.
+    """The bins of a set of items.
 
     Attributes:
         bin: the bin of each item, int64 [items]; bins are numbered in the order in which they are opened.
-        bins: how many bins hold something.
-        free: what is left in each of them [bins, resources].
+        bins: number of bins that hold something.
+        free: free capacity of each of them [bins, resources].
     """
 
     bin: npt.NDArray[np.int64]

@@ -28,7 +28,7 @@ __all__ = ["SchemePolicy", "carrying_views"]
 
 
 def carrying_views(scheme: str) -> tuple[str, ...]:
-    """The views in which a scheme (without blocking) can be expressed."""
+    """Return the views in which a scheme (without blocking) can be expressed."""
     return _views_of(SCHEMES[scheme])
 
 
@@ -54,7 +54,7 @@ def decide(
     mean_demand: npt.NDArray[np.float64],
     draw: float,
 ) -> tuple[int, int]:
-    """:func:`choose` on an observation's arrays: the next placement (slot, server), or (-1, -1)."""
+    """Apply :func:`choose` to an observation's arrays: the next placement (slot, server), or (-1, -1)."""
     low, high = 0, task_mask.shape[0]
     while low < high:  # visible tasks stand first
         middle = (low + high) >> 1
@@ -71,12 +71,12 @@ def decide(
 class SchemePolicy:
     """Base of the queue-delay policies.
 
-    With a window smaller than the queue a policy sees only the first tasks (and the arriving one) and
-    does worse than the paper's scheme, which scans the whole queue: evaluate with ``window="all"``.
+    With a window smaller than the queue, a policy sees only the first tasks (and the arriving one), and does
+    worse than the paper's scheme, which scans the whole queue: evaluate with ``window="all"``.
 
     Args:
         scheme: a name of :data:`~schedgym.problems.queue_delay.rules.SCHEMES`.
-        blocking: the head-of-line blocking variant (ffd schemes with a fixed size).
+        blocking: use the variant in which the head of the queue blocks (ffd schemes with a fixed size).
         weights: of cpu and memory in the size "sum".
     """
 
@@ -107,13 +107,13 @@ class SchemePolicy:
         interface.check_needs(f"{self.scheme} in view {self.view!r}", needs)
 
     def carrying_views(self) -> tuple[str, ...]:
-        """The views in which the scheme, with its options, can be expressed."""
+        """Return the views in which the scheme, with its options, can be expressed."""
         views = _views_of(self.row.tolist())
         plain = not self.blocking and bool((self.weights == 1.0).all())
         return views if plain else tuple(view for view in views if view != "rule")
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The next placement of the scheme, in the action of the environment's view."""
+        """Return the next placement of the scheme, in the action of the environment's view."""
         if self.view == "rule":
             return RULE_SCHEMES.index(self.scheme)
         slot, server = decide(

@@ -1,4 +1,4 @@
-"""What costs nothing to think of: the most efficient servers, and random ones."""
+"""Planners without a search: every task on its most efficient server, or on a random one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ __all__ = ["MostEfficient", "Random"]
     views=("plan", "place"),
 )
 class MostEfficient(SingleJobPolicy):
-    """Every task on its most efficient server, sized by Eq. 16: the least energy.
+    """Puts every task on its most efficient server, sized by Eq. 16: the least energy.
 
-    Ties go to the lowest server. How many tasks share a server, or how little vCPU its groups have, plays no
-    part. In view place the plan is made at the first task and then carried out.
+    The plan uses as little energy as any can, and tapra-fast starts from it. Use it as the cheapest baseline
+    that always keeps to a feasible cap; it needs the efficiencies, but ignores how many tasks share a server
+    and how little vCPU its groups have.
+
+    Ties go to the lowest server. In view place the plan is made at the first task and then carried out.
 
     Complexity: O(n M) per plan for n tasks and M servers.
     """
@@ -40,7 +43,10 @@ class MostEfficient(SingleJobPolicy):
     "single-job/random", source="schedgym (not in the paper)", knows=KNOWS, views=("plan", "place")
 )
 class Random(SingleJobPolicy):
-    """Every task, in order, on a random server with which the energy cap can still be kept.
+    """Puts every task, in order, on a random server with which the energy cap can still be kept.
+
+    Use it as the baseline that any planner should beat. It needs the loads and efficiencies, only to keep to
+    the energy cap, and is cheap.
 
     1. Find the least energy of every task.
     2. Task by task: draw evenly among the servers with which the energy so far, its own, and the least of all

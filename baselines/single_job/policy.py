@@ -1,4 +1,4 @@
-"""SingleJobPolicy: what all policies of single-job share, and PlanningPolicy, a planner as a policy."""
+"""SingleJobPolicy: the base of all single-job policies, and PlanningPolicy, a planner as a policy."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Places = npt.NDArray[np.int32]
 
 
 class SingleJobPolicy:
-    """Base of the single-job policies: a whole plan, in the action of the view.
+    """Base of the single-job policies, which make a whole plan and give it in the action of the view.
 
     In view place the plan is made at the first decision, and carried out task by task.
 
     Args:
-        label: what to call it in an error.
+        label: name of the policy in errors.
         views: the action views that can express it.
     """
 
@@ -44,11 +44,11 @@ class SingleJobPolicy:
         self.planned: Places | None = None
 
     def plan(self, observation: dict[str, Any], count: int) -> tuple[Places, Any]:
-        """Servers [count] of the job's tasks; their vCPU, or 0 to leave these to Eq. 16."""
+        """Return the servers [count] of the job's tasks and their vCPU [count], or 0: sized by Eq. 16."""
         raise NotImplementedError
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The plan, or the server of the next task."""
+        """Return the plan, or the server of the next task."""
         if self.view == "place":
             task = int(observation["next_task"])
             if task == 0 or self.planned is None:
@@ -62,7 +62,7 @@ class SingleJobPolicy:
 
 @pure_kernel
 def next_move(job: Job, placement: Places, scratch: PlanScratch) -> int:
-    """The next move of the local search from a placement, as task * M + server; -1 if there is none."""
+    """Return the local search's next move from a placement, as task * M + server; -1 if there is none."""
     _, energy = evaluate(job, placement, scratch)
     return local_search_step(job, energy, placement, scratch)
 
@@ -73,7 +73,7 @@ class PlanningPolicy(SingleJobPolicy):
     In view search (TaPRA-fast only, whose start is the environment's) it makes the moves of the local search.
 
     Args:
-        planner: how jobs are planned.
+        planner: the planner of the job.
         views: the action views that can express it.
     """
 
@@ -92,13 +92,13 @@ class PlanningPolicy(SingleJobPolicy):
         self.ready = False
 
     def prepare(self, observation: dict[str, Any]) -> None:
-        """Make the work space of an episode: groups differ between workloads."""
+        """Make the work space of an episode, as the groups differ between workloads."""
         if not self.ready:
             self.planner.prepare(observation["groups"], self.tasks)
             self.ready = True
 
     def plan(self, observation: dict[str, Any], count: int) -> tuple[Places, Any]:
-        """See :meth:`SingleJobPolicy.plan`; the most efficient servers if the planner fails."""
+        """Return the planner's plan, as :meth:`SingleJobPolicy.plan`; most efficient servers if it fails."""
         self.prepare(observation)
         planner = self.planner
         seed = int(self.rng.integers(2**63)) if planner.genetic else 0
@@ -110,7 +110,7 @@ class PlanningPolicy(SingleJobPolicy):
         return planner.placement[:count], planner.vcpu[:count] if planner.equal else 0.0
 
     def __call__(self, observation: dict[str, Any]) -> Any:
-        """The plan, the server of the next task, or the next move."""
+        """Return the plan, the server of the next task, or the next move."""
         if self.view != "search":
             return super().__call__(observation)
         self.prepare(observation)

@@ -1,4 +1,4 @@
-"""Min-Min, MM-GA and GSA: what the paper compares TaPRA with."""
+"""Min-Min, MM-GA and GSA: the planners with which the paper compares TaPRA."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ _SHARES = (
     "(allocation='equal-share'), not Eq. 16 ('optra')."
 )
 _GENETIC = _SHARES + (
-    " Of the genetic algorithm the paper cites the idea only: a population of 30, 60 generations, "
-    "tournaments of 2, one-point crossover with probability 0.8, every task reset with probability 0.02, the "
-    "best 2 kept, REC on every placement."
+    " The paper cites only the idea of the genetic algorithm; here it has a population of 30, 60 "
+    "generations, tournaments of 2, one-point crossover with probability 0.8, every task reset with "
+    "probability 0.02, the best 2 kept, REC on every placement."
 )
 
 
@@ -37,7 +37,11 @@ def _rival(name: str, title: str, deviations: str) -> Any:
 
 @_rival("min-min", "Min-Min", _SHARES)
 class MinMin(PlanningPolicy):
-    """Task by task the placement after which the job so far ends first, then less energy.
+    """Places task by task where the tasks placed so far complete first, then reduces the energy to the cap.
+
+    Min-Min is the classical greedy heuristic for independent tasks. Use it as a baseline, or as a start for
+    other searches: it is cheap, but looks at the energy cap only at the end. It needs the loads and
+    efficiencies of all tasks.
 
     1. Of all tasks not yet placed and all servers, take the pair after which the tasks placed so far complete
        first; ties: the time of the task itself, then the lowest task, then server. Repeat until all are
@@ -47,8 +51,8 @@ class MinMin(PlanningPolicy):
     3. Size the tasks.
 
     With "optra" times are those of Eq. 16; a task whose least time of an earlier round is too long already is
-    not looked at again. Where this fails, every task goes to its most efficient server. The name
-    min-min-equal sets ``allocation="equal-share"``.
+    not looked at again. If no plan is found in this way, every task goes to its most efficient server. The
+    name min-min-equal sets ``allocation="equal-share"``.
 
     Complexity: O(n^2 M D) per plan, by equal shares O(n^2 M + n M D), then O(n (R + M D)) for each move of
     REC; n tasks, M servers, R groups of servers, D of them around a server.
@@ -63,17 +67,22 @@ class MinMin(PlanningPolicy):
 
 @_rival("mm-ga", "MM-GA", _GENETIC)
 class MinMinGenetic(PlanningPolicy):
-    """A genetic algorithm with Min-Min in its first generation.
+    """Improves Min-Min's placement by a genetic algorithm.
+
+    The search keeps a population of placements, of which Min-Min's is one, and recombines the better ones.
+    Use it where a plan may cost much time: thousands of placements are evaluated, and its result is never
+    worse than that of min-min. It needs the loads and efficiencies of all tasks.
 
     1. The first generation is Min-Min's placement and random ones.
-    2. Order by completion time and keep the best two. Make the other children of two parents each, the better
-       of two random members: cross them at one point, mostly, and send a few tasks to random servers.
+    2. Order the members by completion time and keep the best two. Make each other child from two parents,
+       each the better of two random members: cross them at one point, mostly, and send a few tasks to random
+       servers.
     3. Repair the child by REC and evaluate it.
     4. After all generations the best member is the plan.
 
     REC follows every change of a placement: while the energy cap is exceeded, a task moves to a server where
-    it is more efficient, such that the job takes least. Where this fails, every task goes to its most
-    efficient server. The name mm-ga-equal sets ``allocation="equal-share"``.
+    it is more efficient, such that the job takes least. If no plan is found in this way, every task goes to
+    its most efficient server. The name mm-ga-equal sets ``allocation="equal-share"``.
 
     Complexity: Min-Min's (see there), and O(G P (P + R + n D + V n (R + M D))) per plan for G generations of
     P members and V moves of REC per placement, of which random placements need many; n tasks, M servers, R
@@ -81,7 +90,7 @@ class MinMinGenetic(PlanningPolicy):
 
     Args:
         allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
-        size: of the population.
+        size: number of members of the population.
         generations: number of generations.
     """
 
@@ -91,29 +100,31 @@ class MinMinGenetic(PlanningPolicy):
 
 @_rival("gsa", "GSA", _GENETIC)
 class GeneticAnnealing(PlanningPolicy):
-    """A genetic algorithm whose children are improved by simulated annealing.
+    """Searches by a genetic algorithm whose children are improved by simulated annealing.
 
-    Five steps per child; the temperature starts at a tenth of the best completion time and falls by 5% in
-    each generation.
+    The annealing steps let a child leave a local optimum before it competes. Use it where a plan may cost
+    much time: it evaluates six placements per child where mm-ga evaluates one. It needs the loads and
+    efficiencies of all tasks.
 
     1. The first generation is random.
-    2. Order by completion time and keep the best two. Make the other children of two parents each, the better
-       of two random members: cross them at one point, mostly, and send a few tasks to random servers.
+    2. Order the members by completion time and keep the best two. Make each other child from two parents,
+       each the better of two random members: cross them at one point, mostly, and send a few tasks to random
+       servers.
     3. Repair the child by REC. Five times move a random task to a random server, repair, and accept that if
-       it is no worse, or with probability exp(-difference / temperature).
+       the completion time grows by $delta <= 0$, or else with probability $exp(-delta / T)$. The temperature
+       T starts at a tenth of the best completion time and falls by 5% in each generation.
     4. After all generations the best member is the plan.
 
     REC: while the energy cap is exceeded, a task moves to a server where it is more efficient, such that the
-    job takes least. Where this fails, every task goes to its most efficient server. The name gsa-equal sets
-    ``allocation="equal-share"``.
+    job takes least. If no plan is found in this way, every task goes to its most efficient server. The name
+    gsa-equal sets ``allocation="equal-share"``.
 
     Complexity: O(G P (P + 6 (R + n D + V n (R + M D)))) per plan for G generations of P members and V moves
-    of REC per placement: six placements per child, where mm-ga has one; n tasks, M servers, R groups of
-    servers, D of them around a server.
+    of REC per placement; n tasks, M servers, R groups of servers, D of them around a server.
 
     Args:
         allocation: "optra" or "equal-share": how candidates are evaluated and tasks sized.
-        size: of the population.
+        size: number of members of the population.
         generations: number of generations.
     """
 

@@ -110,7 +110,8 @@ def _describe_id(problem: Problem, id: str) -> None:
 def _describe_policy(spec: Any) -> None:
     console = make_console()
     console.print(f"[bold]{spec.name}[/bold]")
-    console.print(escape(inspect.getdoc(spec.factory) or ""))
+    text = inspect.getdoc(spec.factory) or ""
+    console.print(escape(text.replace("$", "")))  # dollars mark formulas, which the site typesets
     console.print(f"\nSource: {escape(spec.source)}")
     console.print(f"Deviations: {escape(spec.deviations or 'none')}")
     console.print(f"Knows beyond sizes and clock: {', '.join(spec.knows) or 'nothing'}")

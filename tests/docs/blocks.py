@@ -169,7 +169,7 @@ def _without_comment(line: str) -> str:
 
 
 def needs_trace(command: str) -> bool:
-    """Whether a command reads a public trace."""
+    """Return True if a command reads a public trace."""
     return "trace fetch" in command
 
 

@@ -24,7 +24,7 @@ MOST_BYTES = 150_000  # of a picture made by the generator
 
 
 class Page(HTMLParser):
-    """What a page points to, and the anchors that it has."""
+    """The links of a page, and the anchors that it has."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -138,6 +138,14 @@ def test_the_roles_of_docstrings_are_links(pages, site):
         assert not re.search(r":(class|func|meth|mod):`?<code>", path.read_text(encoding="utf-8")), path
     text = (site / "environments" / "PartialValue-v0.html").read_text(encoding="utf-8")
     assert "autoref" not in text and "<code>PartialValueParameters</code>" in text
+
+
+def test_formulas_are_typeset(pages, site):
+    """As MathML, which needs no script; none is left as text."""
+    for path in pages:
+        assert "arithmatex" not in path.read_text(encoding="utf-8"), path
+    for name in ("environments/FlowtimePacking-v0", "policies/flowtime/ocorp"):
+        assert "<math " in (site / f"{name}.html").read_text(encoding="utf-8"), name
 
 
 def test_the_committed_claims_are_the_registered_ones():

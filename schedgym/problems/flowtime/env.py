@@ -11,12 +11,16 @@ __all__ = ["FlowtimePackingEnv", "FlowtimePackingVectorEnv"]
 class FlowtimePackingEnv(SchedulingEnv):
     """Give the cores of heterogeneous servers to preemptible jobs, slot by slot, so that they finish soon.
 
+    An agent decides how many cores each job gets on each server in every slot. Use the environment to study
+    preemptive scheduling of parallel jobs on servers of different sizes, where short jobs should not wait and
+    long ones should not starve. Memory, MapReduce phases, switching costs and wrong estimates are options.
+
     ## Description
-    Time is slots (of 10 s). Job j arrives at a_j, is served from slot a_j + 1 on, and has p_j d_j
+    Time consists of slots of 10 s. Job j arrives at a_j, is served from slot a_j + 1 on, and has p_j d_j
     core-slots of work: at its demand of d_j cores it takes p_j slots. In each slot it may have any whole
-    number of cores up to d_j, on one server or split over several; cores may be taken away and given back
-    at no loss. Its flowtime is c_j - a_j, c_j being the slot in which its work ends; the aim is the least
-    l_k norm of the flowtimes.
+    number of cores up to d_j, on one server or split over several; cores may be taken away and given back at
+    no loss. Its flowtime is c_j - a_j, where c_j is the slot in which its work ends; the aim is the least l_k
+    norm of the flowtimes, $(sum_j (c_j - a_j)^k)^(1/k)$.
 
     `kind="2d"` adds memory: each server that hosts a share of a job reserves the job's whole memory.
     `kind="mapreduce"` has jobs of two phases: map tasks, then reduce tasks, which begin in the slot after the
@@ -48,12 +52,12 @@ class FlowtimePackingEnv(SchedulingEnv):
     | `pick` | `Discrete(W + 1)` | the next job gets what it can use, at once; W closes the slot |
     | `rule` | `Discrete(7)` | which rule decides this slot: fifo, srpt, srvf, svf, srf, tetris, drf |
 
-    View `priority`: jobs in order of their scores (ties: the earlier arrival) get their caps until the
-    cores are used up, and are packed: servers by capacity, largest first, each taking the jobs with most
-    cores that fit whole, the rest split (`packing="sticky"` first keeps cores where they were); in 2D job
-    after job takes the servers with most free cores that have its memory; with latencies, tasks go where
-    their sum is least. View `pick`: a job takes the servers with most free cores; a slot closes by itself
-    when nothing fits.
+    In view `priority` the jobs, in order of their scores (ties: the earlier arrival), get their caps until
+    the cores are used up. They are then packed: each server, the largest first, takes the jobs with most
+    cores that fit whole, and the rest is split (`packing="sticky"` first keeps cores where they were). In 2D
+    job after job takes the servers with most free cores that have its memory; with latencies, tasks go where
+    the sum of latencies is least. In view `pick` a job takes the servers with most free cores; a slot closes
+    by itself when nothing fits.
 
     Jobs beyond the window get nothing in views `allocation` and `pick`, and come last in `priority`; view
     `rule` sees all jobs.
@@ -93,11 +97,11 @@ class FlowtimePackingEnv(SchedulingEnv):
     work left; `job_mask`, `action_mask`.
 
     ## Rewards
-    For each slot minus the sum over visible jobs of age^k - (age - 1)^k, minus `alpha` times the switching
-    cost S(t) (the sum over jobs and servers of the squared change of cores over d; jobs in their first slot
-    are free), so that an episode sums to exactly minus (the sum of flowtime^k plus `alpha` times that of
-    S). `normalize=True` divides by the sum of p^k of the episode's jobs. Slots without a visible job are
-    skipped.
+    The reward of slot t is minus the sum of $age^k - (age - 1)^k$ over the visible jobs, minus `alpha` times
+    the switching cost $S(t) = sum_j sum_i ((u_ij - u'_ij) / d_j)^2$, where job j has u_ij cores on server i,
+    and had u'_ij in the slot before; jobs in their first slot cost nothing. So an episode sums to exactly
+    $-sum_j (c_j - a_j)^k - alpha sum_t S(t)$. `normalize=True` divides by the sum of p^k of the episode's
+    jobs. Slots without a visible job are skipped.
 
     ## Starting State
     The first slot with a visible job. The workload is drawn from (seed, number of the episode), or given by
@@ -109,18 +113,18 @@ class FlowtimePackingEnv(SchedulingEnv):
     metrics.
 
     ## Arguments
-    The fields of :class:`~schedgym.problems.flowtime.problem.FlowtimeParameters`, and `render_mode`
-    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`. `estimation` makes
-    declared demands wrong: "waste" grants by them (a job uses at most its true d), "under" also caps by the
-    true d, "order" shows them to the sorting only.
+    The fields of :class:`~schedgym.problems.flowtime.problem.FlowtimeParameters`, and `render_mode` ("ansi",
+    "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`. `estimation` makes declared
+    demands wrong: with "waste" cores are granted by them, of which a job uses at most its true d; with
+    "under" grants are also capped by the true d; with "order" only the sorting sees them.
 
     ## Source
     xu2021 (OCORP): sections II, VI and VII. Workload: a stand-in for its ten hours of a Google cluster
     (see :mod:`~schedgym.problems.flowtime.workload`), or a real trace.
 
     ## Deviations
-    Demands are whole cores and work is kept exactly. `cap` tells how many cores a job may get, also where its
-    true demand is hidden otherwise.
+    Demands are whole cores and work is kept exactly. `cap` tells how many cores a job may get, even where its
+    true demand is not shown.
 
     ## Version History
     * v0: first version.

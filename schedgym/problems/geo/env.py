@@ -11,17 +11,22 @@ __all__ = ["GeoAssignEnv", "GeoAssignVectorEnv", "GeoFairEnv", "GeoFairVectorEnv
 class GeoAssignEnv(SchedulingEnv):
     """Decide where the tasks of distributed jobs run, and which job is served first.
 
+    An agent decides at which site each waiting task is to run, and in which order the jobs are served. Use
+    the environment to study data locality: a task runs only where its data lie, and one busy site delays
+    every job that needs it. The aim is a short response time; GeoFair is about fairness.
+
     ## Description
     Site j has u_j slots; a slot runs one task at a time. Jobs arrive over time, each with many tasks. A
-    task's data lie at some sites, where alone it may run; the tasks of a job with the same list of sites
+    task's data lie at some sites, and it may run only there; the tasks of a job with the same list of sites
     are a *task group*, and the first site of the list is its *associated* one. Tasks are not preempted, and
     their durations are not known before they end. A job completes when its last task does; the aim is the
-    least mean response time, completion minus arrival.
+    least mean response time $sum_i (c_i - a_i) / N$ of the N jobs, completion c_i minus arrival a_i.
 
-    Time moves from instant to instant: all ends of tasks, then the arrivals. At an arrival or the completion
-    of a job a decision is due if any task waits: an order of the active jobs, and for each waiting task the
-    site where it is to run (it may change until the task starts). A free slot then takes the first job of
-    the order that has a waiting task assigned to it: its lowest group, its first task.
+    Time moves from instant to instant; at each, all tasks that end come first, then the jobs that arrive. At
+    an arrival or the completion of a job a decision is due if any task waits: an order of the active jobs,
+    and for each waiting task the site where it is to run (it may change until the task starts). A free slot
+    then takes the first job of the order that has a waiting task assigned to it: its lowest group, its first
+    task.
 
     ```python
     import gymnasium as gym
@@ -58,9 +63,9 @@ class GeoAssignEnv(SchedulingEnv):
     view `pick` a job uses the slot for its lowest group that may run there (`dispatch_sites="associated"`:
     that has it as its associated site).
 
-    Jobs beyond the window come last, in order of arrival, and keep to their associated sites until seen
-    (view `pick`: they take only slots that no visible job can use; view `rule` decides on all active jobs).
-    View `priority` holds neither BTAwJ, BTAaJ nor SCTA: these do not place all tasks anew.
+    Jobs beyond the window come last, in order of arrival, and keep to their associated sites until seen (view
+    `pick`: they take only slots that no visible job can use; view `rule` decides on all active jobs). View
+    `priority` cannot express BTAwJ, BTAaJ and SCTA, which do not place all tasks anew.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
     counts are rounded down, a surplus is cut from the last site, missing tasks go to the associated one; a
@@ -88,8 +93,8 @@ class GeoAssignEnv(SchedulingEnv):
     | `open_site` | Discrete(M + 1) | view `pick`: the site of the free slot, M at the end |
     | `action_mask` | (W,) or (rules,) | feasible discrete actions; not with `action_mask=False` |
 
-    A completion is that of a job; in the views of shares also that of a job's group, and with
-    `aggressive=True` that of a task. Nothing of the future is shown, and no duration.
+    The flag of a completion is set when a job has completed; in the views of shares also when a job's group
+    has, and with `aggressive=True` when a task has. Nothing of the future is shown, and no duration.
 
     `observation="features"` gives float32 tokens, with c(n) = n / (n + 8): `jobs` (W, 7 + K + M [+ M]): c
     of unfinished, waiting, running tasks; age / (age + 10 s); new; c of the tasks that may start at the
@@ -100,12 +105,12 @@ class GeoAssignEnv(SchedulingEnv):
     leave out the groups' lists of sites, and how running and assigned tasks divide into groups.
 
     ## Rewards
-    By ``objective``: "response": minus (active jobs) x (time passed) / N, which sums to exactly minus the
-    mean response time [s]; "fairness": minus (standard deviation of the slots that active jobs occupy) x
-    (time passed) / span, the span being the time from the first to the last arrival (1 s if there is none);
-    "weighted": (1 - `fairness_weight`) of the first plus `fairness_weight` of the second.
-    `normalize=True` divides by the mean duration of the episode's tasks (a constant that the agent does not
-    see).
+    The reward depends on ``objective``. "response": $-n t / N$, where n jobs were active while the time t
+    passed; an episode sums to exactly minus the mean response time [s]. "fairness": $-sigma t / T$, where
+    sigma is the standard deviation of the slots that active jobs occupy, and T the time from the first to the
+    last arrival (1 s if there is none). "weighted": (1 - `fairness_weight`) times the first plus
+    `fairness_weight` times the second. `normalize=True` divides by the mean duration of the episode's tasks
+    (a constant that the agent does not see).
 
     ## Starting State
     The arrival of the first job; all slots are free. The workload is drawn from (seed, number of the
@@ -124,8 +129,8 @@ class GeoAssignEnv(SchedulingEnv):
     generator fitted to it (see :mod:`~schedgym.problems.geo.workload`).
 
     ## Deviations
-    The thesis is silent on simultaneous events and ties: both are fixed as described above. An event with
-    nothing waiting asks for no decision, as none would change anything.
+    The thesis leaves open simultaneous events and ties; both are resolved as described above. No decision is
+    asked for at an event where no task waits, as it would change nothing.
 
     ## Version History
     * v0: first version.
@@ -144,6 +149,10 @@ class GeoAssignVectorEnv(SchedulingVectorEnv):
 class GeoFairEnv(SchedulingEnv):
     """Share the slots of many sites fairly among distributed jobs.
 
+    An agent decides how many slots of each site each job should have. Use the environment to study fairness
+    over several sites, where a job that gets little at one site can be compensated at others. Jobs, sites and
+    time are those of GeoAssign.
+
     ## Description
     Sites, jobs, and task groups are those of :class:`GeoAssignEnv`. Here a decision is a *share*: a_ikj slots
     of site j for the tasks of job i's group k. Shares are targets: as tasks are not preempted, a free slot
@@ -153,8 +162,8 @@ class GeoFairEnv(SchedulingEnv):
     then the earlier arrival (`work_conserving=False`: the slot stays empty for them, unless nothing else
     runs or arrives any more).
 
-    A decision is due, if any task waits, at an arrival and when a job's group has finished;
-    `aggressive=True`: at every end of a task.
+    A decision is due, if any task waits, at an arrival and when a job's group has finished; with
+    `aggressive=True`, at every end of a task.
 
     ```python
     import gymnasium as gym
@@ -216,9 +225,9 @@ class GeoFairEnv(SchedulingEnv):
 
     ## Deviations
     The thesis recomputes when a job has finished at a site, which for tasks with a choice of sites is not
-    defined: here when a job's group has finished. Closed entries (negative shares) are ours: they let
-    policies of chapter 4, which know one site per task, act beside those of chapter 5. The rest as
-    :class:`GeoAssignEnv`.
+    defined: here it does so when a job's group has finished. Closed entries (negative shares) are not in the
+    thesis: with them policies of chapter 4, which know one site per task, act in the same environment as
+    those of chapter 5. All else is as in :class:`GeoAssignEnv`.
 
     ## Version History
     * v0: first version.

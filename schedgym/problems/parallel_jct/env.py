@@ -11,30 +11,35 @@ __all__ = ["ParallelJCTEnv", "ParallelJCTVectorEnv"]
 class ParallelJCTEnv(SchedulingEnv):
     """Launch jobs of independent tasks: when, on which servers, with how many vCPU.
 
+    An agent decides which waiting job starts now, and where and with how many vCPU its tasks run. Use the
+    environment to study online scheduling of whole jobs, where order and placement matter together. In view
+    `pick` only the job is chosen, and TaPRA-fast plans it.
+
     ## Description
     Jobs arrive over time, each with tasks that can run at once. Task i has a load [vCPU s]; on server j,
-    whose efficiency for it is lambda_ij in (0, 1], it takes the equivalent load load_i / lambda_ij, which is
-    also the energy that it uses. With c vCPU it runs for equivalent load / c seconds. A job is launched as a
-    whole: every task gets a server and reserves vCPU there until it completes. Three things limit a launch:
+    whose efficiency for it is lambda_ij in (0, 1], its equivalent load is $Leq_ij = load_i / lambda_ij$,
+    which is also the energy that it uses. With c vCPU it runs for $Leq_ij / c$ seconds. A job is launched as
+    a whole: every task gets a server and reserves vCPU there until it completes. Three things limit a launch:
 
     * a server's vCPU that nobody has reserved;
     * of what is available in a rack, a pod, and the data centre (*groups* of servers), a job may reserve the
       shares `rack_share`, `pod_share` and `data_centre_share`: limit B_k = share times available;
     * the job's energy: at most E_MAX.
 
-    For a placement the best vCPU are known in closed form (Eq. 16): with T_k = equivalent load in group k
-    over B_k, a task runs for the largest T_k of its server's groups.
+    For a placement the best vCPU are known in closed form (Eq. 16): with $T_k = sum_i Leq_i / B_k$ over the
+    tasks i in group k, a task runs for the largest T_k of its server's groups.
 
-    What nobody has reserved on a server goes to the tasks there in proportion to their equivalent loads,
-    and is taken back whenever jobs are planned (DRC; `drc=False`: it idles). A job completes with its last
-    task; the aim is the least mean time in the system, completion minus arrival.
+    The vCPU of a server that nobody has reserved go to the tasks there in proportion to their equivalent
+    loads, and are taken back whenever jobs are planned (DRC; with `drc=False` they stay idle). A job
+    completes with its last task; the aim is the least mean time in the system $sum_j (c_j - a_j) / J$ of the
+    J jobs, completion c_j minus arrival a_j.
 
-    Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and
-    completions, if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its load,
-    with U uniform on [0, 1) anew; a job that cannot do with it has failed in this round. If a job's least
-    energy, every task on its most efficient server, exceeds all of these (1.1 times its load), it is granted.
-    A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on until it is ended, or all
-    visible waiting jobs were launched or have failed.
+    Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and completions,
+    if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its load, with a new U,
+    uniform on [0, 1); a job that cannot run within it has failed in this round. If a job's least energy, with
+    every task on its most efficient server, exceeds 1.1 times its load, so that no draw suffices, E_MAX is
+    that energy. A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on until it is
+    ended, or all visible waiting jobs were launched or have failed.
 
     ```python
     import gymnasium as gym
@@ -93,7 +98,7 @@ class ParallelJCTEnv(SchedulingEnv):
     | `running` | (1,) | running tasks in all |
     | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
     | `run_leq`, `run_remaining` | (S,) | equivalent load: in all, remaining [vCPU s] |
-    | `run_base`, `run_extra` | (S,) | vCPU reserved, and beyond up to now (a round takes it back) |
+    | `run_base`, `run_extra` | (S,) | vCPU reserved, and given beyond that until the next round |
     | `open_job`, `next_task` | Discrete | views `place`, `search`: row being planned (W: none), its task |
     | `placement`, `energy` | (N,), (1,) | the same: servers of its tasks (-1: none yet), their energy |
     | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |
@@ -111,14 +116,15 @@ class ParallelJCTEnv(SchedulingEnv):
     `action_mask`. They leave out which servers form a group, and the waiting jobs' single tasks.
 
     ## Rewards
-    Minus (jobs in the system) x (time passed) / (jobs of the episode), which sums to exactly minus the
-    average time in the system [s]; jobs that never complete are charged up to `max_time`. `normalize=True`
-    divides by the mean time that each job alone would need on all servers (least energy over all vCPU).
+    When n jobs are in the system while the time t passes, the reward is $-n t / J$, which sums to exactly
+    minus the average time in the system [s]; jobs that never complete are charged up to `max_time`.
+    `normalize=True` divides by the mean time that each job alone would need on all servers (least energy over
+    all vCPU).
 
     ## Starting State
     The first round; all servers are free. The workload is drawn from (seed, number of the episode), or given
     by `reset(options={"workload": ...})`: on as many servers in the same groups, no job with more tasks than
-    there is room for.
+    an action can hold.
 
     ## Episode End
     Terminated when all jobs have completed; truncated at `max_time`. `info["metrics"]` holds the metrics.
@@ -133,11 +139,11 @@ class ParallelJCTEnv(SchedulingEnv):
 
     ## Deviations
     Servers' own vCPU are limits (the paper's list forgets them; `server_caps=False` follows it, and then a
-    server can be given more than it has, as long as its rack has something available). An episode
-    has a fixed number of jobs in place of an hour of arrivals. The paper is silent on ticks, and on the order
-    of simultaneous events: here arrivals, then completions, then decisions; events within 1e-9 (relative) are
-    one. What is left of a server below 1e-9 of its vCPU is nothing. A draw of E_MAX counts for every job that
-    waits when a round opens, whether a policy plans it or not.
+    server can be given more than it has, as long as its rack has something available). An episode has a fixed
+    number of jobs in place of an hour of arrivals. The paper leaves open the ticks and the order of
+    simultaneous events: here arrivals come first, then completions, then decisions; events within 1e-9
+    (relative) count as simultaneous. Less than 1e-9 of a server's vCPU counts as nothing. A draw of E_MAX
+    counts for every job that waits when a round opens, whether a policy plans it or not.
 
     ## Version History
     * v0: first version.

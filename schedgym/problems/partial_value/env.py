@@ -11,15 +11,20 @@ __all__ = ["PartialValueEnv", "PartialValueVectorEnv"]
 class PartialValueEnv(SchedulingEnv):
     """Serve jobs that are worth something when partly done, before their deadlines.
 
-    ## Description
-    Time is slots 1, 2, ...; job j can be served in the slots from its arrival to its deadline, both
-    included, with at most X_j tasks a slot (`parallelism`) and Y_j in all (`tasks`). A task needs the share
-    r_ij = demand / capacity of resource i, and all that is served in a slot must fit: the sum of r_ij x_j is
-    at most 1 for each resource. A job that got y tasks is worth f_j(y), concave, non-decreasing, f_j(0) = 0:
-    `linear` v y, `power` v y^exponent, `log` v log(1 + y). The aim is the largest total value.
+    An agent decides how many tasks of each job are served in every slot. Use the environment to study
+    overload: not all jobs can be completed before their deadlines, and a part of a job has a value, too. The
+    continuous model is smooth; the discrete one is a packing problem in every slot.
 
-    `model="continuous"`: tasks can be cut at will. `model="discrete"` (the default with `single=True`): tasks
-    are whole, and task k of a job is worth f(k) - f(k - 1).
+    ## Description
+    Time consists of slots 1, 2, ...; job j can be served in the slots from its arrival to its deadline, both
+    included, with at most X_j tasks a slot (`parallelism`) and Y_j in all (`tasks`). A task of job j needs
+    the share r_ij = demand / capacity of resource i, and the x_j tasks of each job that are served in a slot
+    must fit: $sum_j r_ij x_j <= 1$ for each resource. A job that got y tasks is worth $f_j(y)$, which is
+    concave and non-decreasing with $f_j(0) = 0$: $v y$ for `linear`, $v y^q$ for `power` with the exponent q,
+    $v log(1 + y)$ for `log`. The aim is the largest total value $sum_j f_j(y_j)$.
+
+    With `model="continuous"` tasks can be cut at will. With `model="discrete"` (the default with
+    `single=True`) tasks are whole, and task k of a job is worth $f(k) - f(k - 1)$.
 
     ```python
     import gymnasium as gym
@@ -48,21 +53,23 @@ class PartialValueEnv(SchedulingEnv):
     | `priority` | `Box(W,)` in [-10, 10] | per job a score s; its value counts exp(s) times |
     | `rule` | `Discrete(8)` | which rule decides this slot (RULES) |
 
-    View `prices`: every active job, also beyond the window, buys the tasks whose worth exceeds their cost,
-    x = clip(f'^-1(sum of b_i r_ij) - y, 0, u), u being the most it may get now; -50 means a price of 0. What
-    does not fit is scaled down as in `allocation`. Algorithm 1 is the point whose prices clear the slot.
+    In view `prices` every active job, also beyond the window, buys the tasks whose worth exceeds their cost,
+    $x = min(max(g(sum_i b_i r_ij) - y, 0), u)$, where g is the inverse of the slope f', b_i are the prices,
+    and u is the most that the job may get now; -50 means a price of 0. What does not fit is scaled down as in
+    `allocation`. Algorithm 1 is the point whose prices clear the slot.
 
-    View `priority`, discrete: tasks are served by exp(s) times value per dominant share, up to the first
-    that does not fit; with `single_task` that one is taken alone if its exp(s) times value is larger than
-    that of the others together. All s = 0: m-greedy. Continuous: exp(s) f' is lowered to a common level until
-    a resource is full; all s = 0: s-greedy. Jobs beyond the window have the score -10.
+    In view `priority` of the discrete model, tasks are served by exp(s) times value per dominant share, up to
+    the first that does not fit; with `single_task` that one is taken alone if its exp(s) times value is
+    larger than that of the others together. With all s = 0 this is m-greedy. In the continuous model exp(s)
+    f' is lowered to a common level until a resource is full; with all s = 0 this is s-greedy. Jobs beyond the
+    window have the score -10.
 
     View `rule` decides on all active jobs; a rule that is not for the model, or needs deadlines that are
     hidden, is masked.
 
-    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
-    tasks are clipped to [0, u] (discrete: rounded down); if they do not fit, x_j is multiplied by the least
-    of min(1, 1 / load_i) over the resources that it uses (discrete: the last task with the lowest value per
+    Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`: tasks
+    are clipped to [0, u] (discrete: rounded down); if they do not fit, x_j is multiplied by the least of
+    $min(1, 1 / load_i)$ over the resources i that it uses (discrete: the last task with the lowest value per
     dominant share is dropped until all fit); a masked rule becomes fifo. With `strict=True` they raise
     InvalidAction and nothing changes. Malformed actions (shape, type, NaN) always raise. Scores and prices
     are never infeasible.
@@ -94,12 +101,12 @@ class PartialValueEnv(SchedulingEnv):
     `globals` (3,): q(slot, 32), q(active, 32), q(beyond the window, 32); `job_mask`, `action_mask`.
 
     ## Rewards
-    The value gained in the slot, sum of f(y + x) - f(y); undiscounted they sum to the total value.
-    `normalize=True` divides by the value of all jobs of the episode served in full (a constant that the
-    agent does not see).
+    The reward is the value gained in the slot, $sum_j (f_j(y_j + x_j) - f_j(y_j))$; undiscounted, rewards sum
+    to the total value. `normalize=True` divides by the value of all jobs of the episode served in full (a
+    constant that the agent does not see).
 
     ## Starting State
-    Slot 1, nothing served. The workload is drawn from (seed, number of the episode), or given by
+    Slot 1; nothing has been served. The workload is drawn from (seed, number of the episode), or given by
     `reset(options={"workload": ...})` with as many resources.
 
     ## Episode End
@@ -114,7 +121,7 @@ class PartialValueEnv(SchedulingEnv):
     zheng2016. Workloads: its own generator, or the jobs of a trace with deadlines by a slack factor.
 
     ## Deviations
-    A load fits if it is at most 1 + 1e-9; a job is done at Y - 1e-9 tasks. The paper is silent on ties: they
+    A load fits if it is at most 1 + 1e-9; a job is done at Y - 1e-9 tasks. The paper leaves ties open; they
     go to the larger value, then the earlier arrival.
 
     ## Version History

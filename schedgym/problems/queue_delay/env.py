@@ -11,11 +11,15 @@ __all__ = ["QueueDelayEnv", "QueueDelayVectorEnv"]
 class QueueDelayEnv(SchedulingEnv):
     """Start tasks on heterogeneous servers so that they wait as little as possible.
 
+    An agent decides on which server each waiting task starts, and whether it should rather wait. Use the
+    environment to study online packing of two resources, where a task stays on its server once it has
+    started. Episodes consist of many small decisions; views `route` and `rule` have fewer.
+
     ## Description
     Tasks arrive over time, each with an execution time [s] and a demand of cpu and memory (shares of the
-    largest machine). A server runs any number of tasks at once as long as their demands sum to at most
-    its capacity in both resources. Tasks are neither preempted nor moved. The aim is the least mean
-    queuing delay, start minus arrival.
+    largest machine). A server runs any number of tasks at once as long as their demands sum to at most its
+    capacity in both resources. Tasks are neither preempted nor moved. The aim is the least mean queuing delay
+    $sum_i (s_i - a_i) / K$ of the K tasks, start s_i minus arrival a_i.
 
     Time moves from epoch to epoch: at one instant first all completions are released, then each server
     that released something has a *completion epoch* (ascending index), then each arriving task has an
@@ -47,8 +51,8 @@ class QueueDelayEnv(SchedulingEnv):
     | `rule` | `Discrete(19)` | which named scheme decides this epoch (all but the random ones) |
 
     In view `route` a released server scans the queue by `order`, starting what fits. In view `pick` a
-    completion epoch offers the released server only (`scope="released"`, where bf-exec lives) or all
-    (`scope="all"`, where fcfs lives); an arrival epoch offers all servers. `rule` is "first", "best" (least
+    completion epoch offers the released server only (`scope="released"`, which bf-exec needs) or all
+    (`scope="all"`, which fcfs needs); an arrival epoch offers all servers. `rule` is "first", "best" (least
     L2 norm of what is left after the placement), "worst", "dot" (largest inner product of demand and free
     resources), or best by another size.
 
@@ -84,8 +88,8 @@ class QueueDelayEnv(SchedulingEnv):
     `task_mask`, `action_mask`.
 
     ## Rewards
-    When time passes, minus (tasks waiting) x (time passed) / K, else 0. Undiscounted, an episode sums to
-    exactly minus the mean queuing delay [s]. `normalize=True` divides by the mean execution time of the
+    When n tasks wait while the time t passes, the reward is $-n t / K$, else 0. Undiscounted, an episode sums
+    to exactly minus the mean queuing delay [s]. `normalize=True` divides by the mean execution time of the
     episode's tasks instead (a constant per episode that the agent does not see).
 
     ## Starting State
@@ -106,8 +110,8 @@ class QueueDelayEnv(SchedulingEnv):
     :mod:`~schedgym.problems.queue_delay.workload`), or windows of a real trace.
 
     ## Deviations
-    The paper does not say in which order simultaneous events are handled, nor what becomes of tasks that
-    its literal first-fit family strands: both are fixed as described above.
+    The paper does not say in which order simultaneous events are handled, nor what becomes of tasks that wait
+    for ever under its first fit schemes as printed; both are resolved as described above.
 
     ## Version History
     * v0: first version.

@@ -11,17 +11,22 @@ __all__ = ["SingleJobEnv", "SingleJobVectorEnv"]
 class SingleJobEnv(SchedulingEnv):
     """Place and size the tasks of one job under an energy cap, so that it completes soon.
 
+    An agent chooses a server for every task of one job, under limits of vCPU for groups of servers and a cap
+    on the energy. Use the environment to study placement by itself, without arrivals: an episode is one job,
+    and good lower bounds exist. ParallelJCT makes the same decision for many jobs over time.
+
     ## Description
     A job has n independent tasks; task i has load_i vCPU seconds of work. On server j of M its equivalent
-    load is Leq_ij = load_i / e_ij with the efficiency e_ij in (0, 1]: with c vCPU it runs for Leq_ij / c
+    load is $Leq_ij = load_i / e_ij$ with the efficiency e_ij in (0, 1]: with c vCPU it runs for $Leq_ij / c$
     seconds, and uses the energy Leq_ij whatever c is. All energy may be at most the cap E_MAX. Groups of
-    servers (each server, the racks, pods and data centre of a fat tree, or any others) limit what the job
-    may have: B_k vCPU in group k. All tasks start at 0; the job completes with its last task, and the aim is
-    the least completion time (JCT).
+    servers (each server, the racks, pods and data centre of a fat tree, or any others) limit what the job may
+    have: B_k vCPU in group k. All tasks start at 0; the job completes with its last task, and the aim is the
+    least completion time (JCT).
 
-    For a given placement the best sizes are known (Eq. 16 of the paper): group k takes T_k = (sum of Leq in
-    it) / B_k, a task as long as the slowest of its server's groups, and the job max T_k. So a decision is
-    where tasks run, but in view `plan`, which can also say with how much.
+    For a given placement the best sizes are known (Eq. 16 of the paper): group k takes the time
+    $T_k = sum_i Leq_i / B_k$ over the tasks i in it, a task as long as the slowest of its server's groups,
+    and the job $max_k T_k$. So a decision says where tasks run; in view `plan` it can also say with how many
+    vCPU.
 
     ```python
     import gymnasium as gym
@@ -78,9 +83,10 @@ class SingleJobEnv(SchedulingEnv):
     | `next_task` | Discrete(N + 1) | view `place`: the task to be placed, N at the end |
     | `action_mask` | (M,) or (N M + 1,) | legal discrete actions; not with `action_mask=False` |
 
-    `observation="features"` gives float32 tokens. Times t are t / (t + u), u being the pooled time (see
-    Rewards), in view `search` the completion time now, which so is 0.5; spare energy is what the cap leaves
-    when tasks that are not placed use the least they can; its shares are cut off at 1.
+    `observation="features"` gives float32 tokens. A time t is shown as $t / (t + u)$, where u is the pooled
+    time (see Rewards), or in view `search` the present completion time, which is thus shown as 0.5. The spare
+    energy is what the cap leaves when the tasks that are not placed use the least they can; shares of it are
+    cut off at 1.
 
     - `jobs` (N, 8), per task: load / (load + mean load); highest and mean efficiency; share of the servers
       with 0.9 of the highest; placed; next (view `search`: as long as the job, within 1e-9); efficiency and
@@ -97,23 +103,23 @@ class SingleJobEnv(SchedulingEnv):
       placed over that of all; n / (n + 40); the load feature of the next task.
     - `job_mask`, `action_mask`.
 
-    Two of them already make a heuristic in view `place`: the legal server with the least (time + share of the
-    spare energy) is some 15% behind TaPRA-fast (the median at 40 tasks and 54 servers). In view `search` the
-    move of the first longest task to where its time is least is TaPRA-fast.
+    Two features already make a heuristic in view `place`: to take the legal server with the least (time +
+    share of the spare energy) is some 15% behind TaPRA-fast (the median at 40 tasks and 54 servers). In view
+    `search` the move of the first longest task to where its time is least is TaPRA-fast.
 
     ## Rewards
-    "incremental": minus the increase of the completion time of what is placed, which in view `search` is a
-    decrease but for the first step, whose reward also holds the time of the placement that the episode began
-    with; "terminal": minus the completion time at the end. Either sums to exactly minus the JCT [s].
+    With "incremental" the reward is minus the increase of the completion time of the tasks placed. In view
+    `search` the first reward also contains minus the completion time with which the episode began. With
+    "terminal" the reward is minus the completion time at the end. Either sums to exactly minus the JCT [s].
     `normalize=True` divides by the pooled time of the episode, a lower bound on the JCT: the least possible
     energy over the largest total vCPU that the limits allow. Each level of a tree (each run of rows of
     `groups` without a server in common) bounds that total, by the sum of its limits, or of the least limits
     of a group's servers where that is less; the least of these bounds is taken.
 
     ## Starting State
-    Nothing is placed, but in view `search`. The job is drawn from (seed, number of the episode), or given by
-    `reset(options={"workload": ...})`: on as many servers, with at most as many tasks and groups as the
-    observation has rows. A file given as the parameter `workload` decides these numbers.
+    At first nothing is placed, except in view `search`. The job is drawn from (seed, number of the episode),
+    or given by `reset(options={"workload": ...})`: on as many servers, with at most as many tasks and groups
+    as the observation has rows. A file given as the parameter `workload` decides these numbers.
 
     ## Episode End
     Terminated when all tasks are placed; view `search`: when the agent stops, no move is legal any more, or

@@ -1,0 +1,44 @@
+"""A hook of mkdocs: typesets the formulas of docstrings as MathML, which browsers show without a script.
+
+A formula stands between single dollars and reads as text in a terminal: ``$sum_j (c_j - a_j)^k <= lambda``.
+It is LaTeX with three liberties: commands have no backslash, other words of several letters are upright, and
+_ and ^ take a whole word or what stands in round brackets.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+from latex2mathml.converter import convert
+
+__all__ = ["latex", "on_page_content"]
+
+COMMANDS = set("Gamma alpha delta exp lambda log max min mu rho sigma sqrt sum".split())
+SIGNS = {"<=": r"\le ", ">=": r"\ge "}
+#: what pymdownx.arithmatex makes of a formula
+FOUND = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', flags=re.DOTALL)
+
+
+def latex(formula: str) -> str:
+    """Return a formula of a docstring as LaTeX."""
+
+    def word(match: re.Match[str]) -> str:
+        before, name = match.groups()
+        if name in COMMANDS:
+            shown = f"\\{name} "
+        else:
+            shown = name if before == "_" and len(name) < 4 else f"\\text{{{name}}}"  # indices are not a word
+        return f"{before}{{{shown}}}" if before else shown
+
+    inner = r"\(((?:[^()]|\([^()]*\))*)\)"  # brackets within brackets, once
+    text = re.sub(rf"([_^]|\bsqrt){inner}", r"\1{\2}", " ".join(formula.split()))
+    for sign, command in SIGNS.items():
+        text = text.replace(sign, command)
+    return re.sub(r"([_^]|(?<![A-Za-z\\]))([A-Za-z]{2,})", word, text)
+
+
+def on_page_content(content: str, **kwargs: Any) -> str:
+    """Replace every formula of a page; mkdocs calls this with the page's HTML."""
+    return FOUND.sub(lambda match: convert(latex(html.unescape(match[1]))), content)
