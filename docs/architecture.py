@@ -1,6 +1,6 @@
-"""Draw the floors of the house from its imports, and measure it: ``python docs/architecture.py``.
+"""Draw the layers of the package from its imports, and measure it: ``python docs/architecture.py``.
 
-Writes docs/pictures/floors.svg and the table of docs/architecture.md. The tests hold the rules.
+Writes docs/pictures/layers.svg and the table of docs/architecture.md. The tests hold the rules.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import networkx
 from matplotlib import pyplot
 
 matplotlib.use("Agg")
-matplotlib.rcParams["svg.hashsalt"] = "floors"
+matplotlib.rcParams["svg.hashsalt"] = "layers"
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
-PICTURE = ROOT / "docs" / "pictures" / "floors.svg"
+PICTURE = ROOT / "docs" / "pictures" / "layers.svg"
 
 #: top-level folder -> dotted name of the package
 FOLDERS = {"schedgym": "schedgym", "baselines": "schedgym.baselines", "agents": "schedgym.agents"}
 
-#: from the ground up; a module imports modules of its own floor and of those below. A problem's ``env`` is on
-#: the floor of the environments; the root package registers ids, users and upper floors import it
-FLOORS: tuple[tuple[str, ...], ...] = (
+#: from the bottom up; a module imports modules of its own layer and of those below. A problem's ``env`` is in
+#: the layer of the environments; the root package registers ids, users and upper layers import it
+LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("core",),
     ("solvers", "traces", "drawing", "spaces", "extras", "documents"),
@@ -58,7 +58,7 @@ WHAT = {
     "cli": "the command line",
 }
 SAME = {"_version": "errors", "__main__": "cli"}
-#: packages are found by these calls at run time: not an import of a higher floor's code
+#: packages are found by these calls at run time: not an import of a higher layer's code
 DISCOVERY = {
     ("schedgym.core.problem", "schedgym.problems"),
     ("schedgym.core.policy", "schedgym.baselines"),
@@ -99,7 +99,7 @@ def imports(name: str) -> set[str]:
 
 
 def place(name: str) -> str:
-    """The part of the house that a module belongs to; "" for the root package."""
+    """The part of the package that a module belongs to; "" for the root package."""
     parts = name.split(".")
     if len(parts) == 1:
         return ""
@@ -108,13 +108,13 @@ def place(name: str) -> str:
     return SAME.get(parts[1], parts[1])
 
 
-def floor(name: str) -> int:
-    """Which floor a module is on."""
+def layer(name: str) -> int:
+    """Return the number of the layer that a module is in, from the bottom."""
     part = place(name) or "envs"
-    for number, parts in enumerate(FLOORS):
+    for number, parts in enumerate(LAYERS):
         if part in parts:
             return number
-    raise AssertionError(f"{name} is on no floor of the house")
+    raise AssertionError(f"{name} is in no layer of the package")
 
 
 def import_graph() -> networkx.DiGraph[str]:
@@ -128,27 +128,27 @@ def import_graph() -> networkx.DiGraph[str]:
 
 
 def parts_graph(graph: networkx.DiGraph[str]) -> networkx.DiGraph[str]:
-    """The same between the parts of the house, with the number of imports as ``count``."""
+    """The same between the parts of the package, with the number of imports as ``count``."""
     counts = Counter((place(a), place(b)) for a, b in graph.edges if place(a) != place(b))
     result: networkx.DiGraph[str] = networkx.DiGraph()
     result.add_edges_from((a, b, {"count": count}) for (a, b), count in counts.items() if a and b)
     return result
 
 
-def circles(graph: networkx.DiGraph[str]) -> list[list[str]]:
+def cycles(graph: networkx.DiGraph[str]) -> list[list[str]]:
     """Modules, or parts, that import each other, directly or not."""
     return [sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1]
 
 
 def draw(path: Path) -> None:
-    """Floors from the ground up, a row a part: what it is for, and how many imports of which parts it has."""
+    """Draw the layers, a row for each part: its purpose, and the number of its imports of each other part."""
     graph = parts_graph(import_graph())
-    parts = [part for parts in FLOORS for part in parts]
+    parts = [part for parts in LAYERS for part in parts]
     figure, axes = pyplot.subplots(figsize=(11.5, 6))
-    for number, floor_parts in enumerate(FLOORS):
-        first = parts.index(floor_parts[0])
+    for number, layer_parts in enumerate(LAYERS):
+        first = parts.index(layer_parts[0])
         shade = "#eef3fa" if number % 2 else "#dfe8f4"
-        axes.axhspan(first - 0.5, first + len(floor_parts) - 0.5, color=shade, linewidth=0)
+        axes.axhspan(first - 0.5, first + len(layer_parts) - 0.5, color=shade, linewidth=0)
     for row, part in enumerate(parts):
         axes.text(-23.7, row, part, weight="bold", va="center", fontsize=9)
         axes.text(-19.8, row, WHAT[part], va="center", fontsize=9)
@@ -182,7 +182,7 @@ def lines_of(paths: Iterator[Path]) -> int:
 
 
 def measured() -> dict[str, int]:
-    """The house in numbers."""
+    """Measure the package: name of a figure -> its value."""
     every = list(functions())
     graph = import_graph()
     problems = sorted(p for p in (ROOT / "schedgym/problems").iterdir() if (p / "__init__.py").exists())
@@ -197,9 +197,9 @@ def measured() -> dict[str, int]:
         ),
         "longest kernel": max(lines for _, lines, _, compiled in every if compiled),
         "kernels over 80 lines": sum(lines > 80 for _, lines, _, compiled in every if compiled),
-        "imports that run up": sum(floor(a) < floor(b) for a, b in graph.edges if "schedgym" not in (a, b)),
-        "circles of modules": len(circles(graph)),
-        "circles of parts": len(circles(parts_graph(graph))),
+        "imports that run up": sum(layer(a) < layer(b) for a, b in graph.edges if "schedgym" not in (a, b)),
+        "cycles of modules": len(cycles(graph)),
+        "cycles of parts": len(cycles(parts_graph(graph))),
         "lines of source without the papers": lines_of(
             path for path in MODULES.values() if not str(path.relative_to(ROOT)).startswith(papers)
         ),

@@ -1,4 +1,4 @@
-"""The house: who imports whom, which modules a problem has, what an import costs, names and docstrings."""
+"""Who imports whom, which modules a problem has, what an import costs, names and docstrings."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import schedgym
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def load_house() -> ModuleType:
-    """docs/architecture.py: what reads the imports and measures the house."""
+def load_architecture() -> ModuleType:
+    """docs/architecture.py: what reads the imports and measures the package."""
     spec = importlib.util.spec_from_file_location("architecture", ROOT / "docs" / "architecture.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -25,15 +25,15 @@ def load_house() -> ModuleType:
     return module
 
 
-HOUSE = load_house()
-MODULES: dict[str, Path] = HOUSE.MODULES
-IMPORTS: dict[str, set[str]] = {name: HOUSE.imports(name) for name in MODULES}
+ARCHITECTURE = load_architecture()
+MODULES: dict[str, Path] = ARCHITECTURE.MODULES
+IMPORTS: dict[str, set[str]] = {name: ARCHITECTURE.imports(name) for name in MODULES}
 
 #: modules that every problem has
 PARTS = ("problem", "workload", "dynamics", "views", "tokens", "metrics", "bounds", "render", "env")
 #: all Python files and folders with Python files at the top, and the modules directly below schedgym
 TOP = {"schedgym", "baselines", "agents", "tests", "notebooks", "docs", "setup.py"}
-PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in HOUSE.FLOORS for part in parts}
+PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in ARCHITECTURE.LAYERS for part in parts}
 #: problem -> the one that it is made of: the online scheduler launches single jobs
 BUILDS_ON = {"parallel_jct": "single_job"}
 #: named in full because everything else of the root package is below it
@@ -51,24 +51,24 @@ def test_imports_go_down() -> None:
         f"{name} imports {imported}"
         for name in MODULES
         for imported in ours(IMPORTS[name])
-        if (name, imported) not in HOUSE.DISCOVERY
+        if (name, imported) not in ARCHITECTURE.DISCOVERY
         and not (name == "schedgym" and imported in LAZY_ROOT)
         and imported != "schedgym.problems"  # the package of the problems itself is empty
-        and HOUSE.floor(imported) > HOUSE.floor(name)
+        and ARCHITECTURE.layer(imported) > ARCHITECTURE.layer(name)
     ]
     assert not upward
 
 
-def test_nobody_imports_in_a_circle() -> None:
-    graph = HOUSE.import_graph()
-    assert HOUSE.circles(graph) == []
-    assert HOUSE.circles(HOUSE.parts_graph(graph)) == []
+def test_nobody_imports_in_a_cycle() -> None:
+    graph = ARCHITECTURE.import_graph()
+    assert ARCHITECTURE.cycles(graph) == []
+    assert ARCHITECTURE.cycles(ARCHITECTURE.parts_graph(graph)) == []
 
 
-def test_a_circle_would_be_seen() -> None:
-    graph = HOUSE.import_graph()
+def test_a_cycle_would_be_seen() -> None:
+    graph = ARCHITECTURE.import_graph()
     graph.add_edge("schedgym.core.arrays", "schedgym.envs")
-    assert [part for group in HOUSE.circles(HOUSE.parts_graph(graph)) for part in group][:2] == [
+    assert [part for group in ARCHITECTURE.cycles(ARCHITECTURE.parts_graph(graph)) for part in group][:2] == [
         "core",
         "envs",
     ]
@@ -77,7 +77,7 @@ def test_a_circle_would_be_seen() -> None:
 def test_functions_are_short_and_take_few_parameters() -> None:
     long = [
         f"{place}: {lines} lines, {given} parameters"
-        for place, lines, given, compiled in HOUSE.functions()
+        for place, lines, given, compiled in ARCHITECTURE.functions()
         if not compiled and (lines > 80 or given > 8)
     ]
     assert not long
@@ -115,12 +115,12 @@ def test_kernels_reach_no_gymnasium_through_others() -> None:
         reached, left = set(), [start]
         while left:
             name = left.pop()
-            if name in reached or name not in MODULES or (start, name) in HOUSE.DISCOVERY:
+            if name in reached or name not in MODULES or (start, name) in ARCHITECTURE.DISCOVERY:
                 continue
             reached.add(name)
             found = IMPORTS[name]
             assert not any(i.split(".")[0] == "gymnasium" for i in found), f"{start} reaches {name}"
-            left += [i for i in ours(found) if (name, i) not in HOUSE.DISCOVERY and i != "schedgym"]
+            left += [i for i in ours(found) if (name, i) not in ARCHITECTURE.DISCOVERY and i != "schedgym"]
 
 
 def test_every_problem_has_the_same_modules() -> None:
@@ -164,7 +164,7 @@ def test_agents_name_no_problem() -> None:
                 assert not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text), f"{path.name} names {name}"
 
 
-def test_nothing_stands_beside_the_house() -> None:
+def test_nothing_stands_beside_the_package() -> None:
     def holds_python(path: Path) -> bool:
         return path.suffix == ".py" or (path.is_dir() and any(path.rglob("*.py")))
 
@@ -259,7 +259,7 @@ def test_every_module_is_found_and_imports() -> None:
 def test_no_file_names_a_path_of_one_machine() -> None:
     """Absolute paths of homes and work places have no business in a repository."""
     patterns = ("/home/", "/root/", "/Users/", "/work" + "/")
-    for folder in (*HOUSE.FOLDERS, "tests", "notebooks"):
+    for folder in (*ARCHITECTURE.FOLDERS, "tests", "notebooks"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".py", ".json", ".yaml", ".md", ".ipynb") and path != Path(__file__):
                 text = path.read_text(encoding="utf-8")
