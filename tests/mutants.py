@@ -166,6 +166,8 @@ def main() -> None:
             if row["result"] == "out of time" and not 0.0 < unmutated < limit / 2:
                 row["result"] = "no verdict"
             rows.append(row)
+            if given.json:
+                given.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
             who = f"{row['stage']:8} {row['test']}" if row["stage"] else ""
             print(f"{problem:14} {number:2} {row['result']:11} {row['seconds']:6.0f} s  {who}", flush=True)
             print(f"{'':18}{mutant['file']}: {mutant['breaks']}", flush=True)
@@ -176,8 +178,6 @@ def main() -> None:
         f"only), {counts['out of time']} by time out, {counts['passed']} not caught, "
         f"{counts['no verdict']} without a verdict"
     )
-    if given.json:
-        given.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
