@@ -98,8 +98,11 @@ def run(tree: Path, arguments: list[str], limit: float) -> tuple[int | None, str
     try:
         output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return None, process.communicate()[0]
+        return None, ""
+    finally:  # whatever ends it, its own subprocesses end, too
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     return process.returncode, output
 
 
@@ -138,6 +141,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=15.0, help="limit of a mutant's tests")
     parser.add_argument("--json", type=Path, help="file for the results")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     table = tomllib.loads((Path(__file__).with_suffix(".toml")).read_text(encoding="utf-8"))
     assert set(given.problems) <= set(table) == set(PROBLEMS), f"problems: {', '.join(PROBLEMS)}"
     make_clean()
