@@ -83,6 +83,26 @@ def test_functions_are_short_and_take_few_parameters() -> None:
     assert not long
 
 
+#: files of more than LONGEST lines, and why they are not cut
+LONGEST = 900
+LONG_FILES = {
+    "schedgym/problems/parallel_jct/dynamics.py": "the phases of one step, which share their arrays",
+    "schedgym/problems/geo/dynamics.py": "the phases of one step, which share their arrays",
+    "schedgym/problems/flowtime/workload.py": "three kinds of jobs over one schema: generator, trace, checks",
+    "schedgym/problems/partial_value/rules.py": "the paper's algorithms, compiled against one another",
+    "schedgym/solvers/max_min.py": "one flow network, and the fair shares that are computed on it",
+    "schedgym/solvers/placement.py": "one search over placements, and the moves that it is made of",
+    "schedgym/testing.py": "a public module: all checks that others import",
+    "schedgym/papers/guan2022/figures.py": "17 figures, one after another",
+    "schedgym/papers/xu2021/figures.py": "12 figures, one after another",
+}
+
+
+def test_files_are_short_or_say_why_not() -> None:
+    lines = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in MODULES.values()}
+    assert {name for name, count in lines.items() if count > LONGEST} == set(LONG_FILES)
+
+
 def test_imports_that_never_happen() -> None:
     learning = {"torch", "stable_baselines3", "sb3_contrib", "tensorboard"}
     for name in MODULES:
