@@ -42,6 +42,34 @@ def test_worst_fit_spreads_and_best_fit_fills():
     assert pack(items, bins, "wf").bin.tolist() == [0, 1, 0]
 
 
+def literal(items, rule):
+    """Section III-A word by word: bins of free capacities; best fit leaves least, worst fit most."""
+
+    def size(vector):
+        return sum(x * x for x in vector)
+
+    free, chosen = [], {}
+    order = sorted(range(len(items)), key=lambda i: -size(items[i])) if rule[-1] == "d" else range(len(items))
+    for i in order:
+        left = {j: [f - d for f, d in zip(bin, items[i], strict=True)] for j, bin in enumerate(free)}
+        left = {j: rest for j, rest in left.items() if min(rest) >= -1e-9}
+        if not left:
+            left = {len(free): [1.0 - d for d in items[i]]}
+            free.append(None)
+        sign = {"f": 0, "b": 1, "w": -1}[rule[0]]
+        chosen[i] = min(left, key=lambda j: (sign * size(left[j]), j))
+        free[chosen[i]] = left[chosen[i]]
+    return [chosen[i] for i in range(len(items))]
+
+
+@pytest.mark.parametrize("rule", ["ff", "bf", "wf", "ffd", "bfd"])
+def test_packings_are_those_of_the_rule_word_by_word(rule):
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        items = rng.integers(0, 65, (rng.integers(1, 25), 2)) / 128  # exact: sums and squares, too
+        assert pack(items, rule=rule).bin.tolist() == literal(items.tolist(), rule)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=25),
