@@ -14,10 +14,9 @@ search: {population: 16, episodes: 16}
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib.resources
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from schedgym.agents.options import EvaluationOptions, ImitationOptions, Network
 from schedgym.agents.scorer import ScorerOptions
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.core.tokens import tokens_of
-from schedgym.documents import parse_yaml, placed, read_yaml
+from schedgym.documents import check_whole, mapping, parse_yaml, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 
 __all__ = [
@@ -137,17 +136,12 @@ class Config:
         for name in ("view", "observation", "action_mask"):
             if name in self.parameters:
                 raise InvalidParameter(f"parameters: {name} is not one of a configuration's")
-        with _named("parameters"):
+        with placed("parameters", "."):
             problem.build(self.id, self.environment)
         for name, least, most in (("seed", 0, 2**32 - 1), ("steps", 1, 10**12), ("num_envs", 1, 10**6)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise InvalidParameter(
-                    f"{name}: must be a whole number from {least} to {most}, got {value!r}"
-                )
-        every = self.checkpoint
-        if every is not None and (not isinstance(every, int) or isinstance(every, bool) or every < 1):
-            raise InvalidParameter(f"checkpoint: must be a whole number from 1, got {every!r}")
+            check_whole(getattr(self, name), name, least, most)
+        if self.checkpoint is not None:
+            check_whole(self.checkpoint, "checkpoint", 1)
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -169,17 +163,6 @@ class Config:
         return data
 
 
-@contextlib.contextmanager
-def _named(section: str) -> Iterator[None]:
-    """Let errors about a field name its section, too."""
-    try:
-        yield
-    except UnknownName as error:
-        raise UnknownName(f"{error.kind} of {section}", error.name, error.known) from None
-    except InvalidParameter as error:
-        raise InvalidParameter(f"{section}.{error}") from None
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
@@ -189,11 +172,7 @@ def _plain(value: Any) -> Any:
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise InvalidParameter(f"{where}: must be a mapping of names to values, got {value!r}")
-    return dict(value)
+    return {} if value is None else mapping(value, where)
 
 
 def make_config(data: Mapping[str, Any]) -> Config:
@@ -202,11 +181,7 @@ def make_config(data: Mapping[str, Any]) -> Config:
     Raises:
         UnknownName, InvalidParameter: naming the field, as "section.field" in a section.
     """
-    given = _mapping(data, "configuration")
-    known = [field.name for field in dataclasses.fields(Config)]
-    for name in given:
-        if name not in known:
-            raise UnknownName("field of a configuration", name, known)
+    given = mapping(data, "a configuration", Config)
     for name in ("id", "algorithm", "view"):
         if not isinstance(given.get(name), str):
             raise InvalidParameter(f"{name}: a configuration must name it, got {given.get(name)!r}")
@@ -224,7 +199,7 @@ def make_config(data: Mapping[str, Any]) -> Config:
         if given[name] is None and name == "imitation":
             continue
         section = _mapping(given[name], name)
-        with _named(name):
+        with placed(name, "."):
             given[name] = kind.build(**section)
     return Config(**given)
 
@@ -237,7 +212,7 @@ def _change(given: dict[str, Any], name: str, text: str) -> None:
         return
     target = given[section] = _mapping(given.get(section), section)
     if section == "parameters" and isinstance(given.get("id"), str):
-        with _named(section):
+        with placed(section, "."):
             target[field] = get_problem(given["id"]).parameters.parse(field, text)
     else:
         target[field] = parse_yaml(text, name)

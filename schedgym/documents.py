@@ -1,18 +1,19 @@
-"""YAML as data: a safe subset, in which nothing is executed and no key occurs twice."""
+"""YAML as data: a safe subset, in which nothing is executed and no key occurs twice; and checks of data."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.extras import require
 
-__all__ = ["parse_yaml", "placed", "read_yaml"]
+__all__ = ["check_whole", "mapping", "parse_yaml", "placed", "read_yaml"]
 
 LARGEST = 2**18  # bytes: the parser reads some 100 kB in a second
 
@@ -96,11 +97,34 @@ def read_yaml(path: str | Path) -> Any:
 
 
 @contextlib.contextmanager
-def placed(place: str) -> Iterator[None]:
-    """Let errors about a value name its place: the file, or the part of it."""
+def placed(place: str, joint: str = ": ") -> Iterator[None]:
+    """Let errors about a value name its place: the file, or the part of it ("section.field": joint ".")."""
     try:
         yield
     except UnknownName as error:
         raise UnknownName(f"{error.kind} in {place}", error.name, error.known) from None
     except InvalidParameter as error:
-        raise InvalidParameter(f"{place}: {error}") from None
+        raise InvalidParameter(f"{place}{joint}{error}") from None
+
+
+def mapping(value: Any, where: str, kind: type[Any] | None = None) -> dict[str, Any]:
+    """The mapping of names to values at a place; its names are fields of the dataclass ``kind`` (None: any).
+
+    Raises:
+        InvalidParameter, UnknownName: naming the place.
+    """
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise InvalidParameter(f"{where}: must be a mapping of names to values, got {value!r}")
+    known = value if kind is None else [field.name for field in dataclasses.fields(kind)]
+    for name in value:
+        if name not in known:
+            raise UnknownName(f"field of {where}", name, known)
+    return dict(value)
+
+
+def check_whole(value: Any, where: str, least: int, most: int | None = None) -> None:
+    """Raise InvalidParameter unless a value is a whole number from ``least`` to ``most``."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        to = "" if most is None else f" to {most}"
+        raise InvalidParameter(f"{where}: must be a whole number from {least}{to}, got {value!r}")

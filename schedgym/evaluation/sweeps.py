@@ -42,7 +42,7 @@ from schedgym._version import __version__
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS
-from schedgym.documents import placed, read_yaml
+from schedgym.documents import check_whole, mapping, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import runner
 from schedgym.evaluation.engines import Failure, make_engine
@@ -82,24 +82,25 @@ class Experiment:
         if not isinstance(self.id, str):
             raise InvalidParameter(f"id: an experiment must name it, got {self.id!r}")
         get_problem(self.id)
-        for name in ("parameters", "options", "agents"):
-            _check_mapping(getattr(self, name), name)
-        for label, values in self.options.items():
-            _check_mapping(values, f"options of {label}")
+        mapping(self.parameters, "parameters")
+        for label, values in mapping(self.options, "options").items():
+            mapping(values, f"options of {label}")
         if self.preset is not None and not isinstance(self.preset, str):
             raise InvalidParameter(f"preset: must be a name, got {self.preset!r}")
-        if self.policies is not None:
-            if not isinstance(self.policies, (list, tuple, Mapping)):
-                raise InvalidParameter(f"policies: must be a list of names, got {self.policies!r}")
-            named = self.policies.values() if isinstance(self.policies, Mapping) else ()
-            if not all(isinstance(name, str) for name in (*self.policies, *named)):
-                raise InvalidParameter(f"policies: must be names, got {self.policies!r}")
-        for label, source in self.agents.items():
+        given: Any = () if self.policies is None else self.policies
+        if not isinstance(given, (list, tuple, Mapping)):
+            raise InvalidParameter(f"policies: must be a list of names, got {given!r}")
+        named = mapping(given, "policies").items() if isinstance(given, Mapping) else enumerate(given)
+        for place, name in named:
+            if not isinstance(name, str):
+                raise InvalidParameter(f"policies[{place!r}]: must be a name, got {name!r}")
+        for label, source in mapping(self.agents, "agents").items():
             sources = [source] if isinstance(source, str) else source
             if not isinstance(sources, (list, tuple)) or not sources:
                 raise InvalidParameter(f"agents: {label}: must be a path or a list of paths, got {source!r}")
-            if not all(isinstance(path, str) for path in sources):
-                raise InvalidParameter(f"agents: {label}: must be paths, got {source!r}")
+            for i, path in enumerate(sources):
+                if not isinstance(path, str):
+                    raise InvalidParameter(f"agents: {label}[{i}]: must be a path, got {path!r}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,14 +133,11 @@ class SweepSpec:
             raise InvalidParameter(f"seeds: must be a list of one at least, got {self.seeds!r}")
         if len(set(map(repr, self.seeds))) < len(self.seeds):
             raise InvalidParameter("seeds: one is there twice")
-        numbers = [("seeds", seed, 0) for seed in self.seeds]
-        numbers += [("episodes", self.episodes, 1)]
-        numbers += [("chunk", self.chunk, 1)] if self.chunk is not None else []
-        for name, value, least in numbers:
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if not whole or not least <= value < EVALUATION_SEEDS:
-                most = EVALUATION_SEEDS - 1
-                raise InvalidParameter(f"{name}: whole numbers from {least} to {most}, got {value!r}")
+        for i, seed in enumerate(self.seeds):
+            check_whole(seed, f"seeds[{i}]", 0, EVALUATION_SEEDS - 1)
+        check_whole(self.episodes, "episodes", 1, EVALUATION_SEEDS - 1)
+        if self.chunk is not None:
+            check_whole(self.chunk, "chunk", 1, EVALUATION_SEEDS - 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,22 +168,13 @@ class _Contender:
     policy: Any
 
 
-def _check_mapping(value: Any, where: str) -> None:
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise InvalidParameter(f"{where}: must be a mapping of names to values, got {value!r}")
-
-
 def _fields(kind: type[Any], data: Any, where: str) -> dict[str, Any]:
-    _check_mapping(data, where)
-    known = [field.name for field in dataclasses.fields(kind)]
-    for name in data:
-        if name not in known:
-            raise UnknownName(f"field of {where}", name, known)
+    given = mapping(data, where, kind)
     for field in dataclasses.fields(kind):
         needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if needed and data.get(field.name) is None:
+        if needed and given.get(field.name) is None:
             raise InvalidParameter(f"{where}: {field.name} is missing")
-    return {name: value for name, value in data.items() if value is not None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def make_spec(data: Any) -> SweepSpec:

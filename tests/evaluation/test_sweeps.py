@@ -194,7 +194,7 @@ def test_a_specification_in_python_may_hold_numbers_of_numpy(path):
     assert (result.done, result.failed) == (8, [])
     assert ResultsStore(path).settings()[0].parameters == {"tasks": 20, "load": 0.5}
     for seeds in ([0.5], [True], [2**40], [np.int64(3)]):
-        with pytest.raises(InvalidParameter, match="seeds: whole numbers from"):
+        with pytest.raises(InvalidParameter, match=r"seeds\[0\]: must be a whole number from"):
             SweepSpec("bad", [experiment], seeds)
     with pytest.raises(InvalidParameter, match="of class Experiment"):
         SweepSpec("bad", [{"id": ID}])
@@ -284,18 +284,18 @@ def test_a_specification_in_yaml_is_the_one_in_python(tmp_path):
         ("name: a\nexperiments: [{id: geo, parameters: [1]}]", "parameters: must be a mapping"),
         ("name: a\nexperiments: [{id: geo, parameters: {1: 2}}]", "parameters: must be a mapping"),
         ("name: a\nexperiments: [{id: geo, policies: swag}]", "policies: must be a list"),
-        ("name: a\nexperiments: [{id: geo, policies: [1]}]", "policies: must be names"),
+        ("name: a\nexperiments: [{id: geo, policies: [swag, 1]}]", r"policies\[1\]: must be a name, got 1"),
         ("name: a\nexperiments: [{id: geo, options: {swag: 1}}]", "options of swag: must be a mapping"),
         ("name: a\nexperiments: [{id: geo, agents: {a: []}}]", "agents: a: must be a path"),
-        ("name: a\nexperiments: [{id: geo, agents: {a: [1]}}]", "agents: a: must be paths"),
+        ("name: a\nexperiments: [{id: geo, agents: {a: [b, 1]}}]", r"agents: a\[1\]: must be a path, got 1"),
         ("name: a\nexperiments: [{id: geo, preset: 1}]", "preset: must be a name"),
         ("name: a\nexperiments: [{id: geo}]\nseeds: 3", "seeds: must be a list"),
-        ("name: a\nexperiments: [{id: geo}]\nseeds: [-1]", "seeds: whole numbers from"),
+        ("name: a\nexperiments: [{id: geo}]\nseeds: [4, -1]", r"seeds\[1\]: must be a whole number from"),
         ("name: a\nexperiments: [{id: geo}]\nseeds: [1, 1]", "seeds: one is there twice"),
-        ("name: a\nexperiments: [{id: geo}]\nseeds: [1.5]", "seeds: whole numbers from"),
-        ("name: a\nexperiments: [{id: geo}]\nepisodes: 0", "episodes: whole numbers from"),
-        ("name: a\nexperiments: [{id: geo}]\nepisodes: true", "episodes: whole numbers from"),
-        ("name: a\nexperiments: [{id: geo}]\nchunk: 0", "chunk: whole numbers from"),
+        ("name: a\nexperiments: [{id: geo}]\nseeds: [1.5]", r"seeds\[0\]: must be a whole number from"),
+        ("name: a\nexperiments: [{id: geo}]\nepisodes: 0", "episodes: must be a whole number from 1 to"),
+        ("name: a\nexperiments: [{id: geo}]\nepisodes: true", "episodes: must be a whole number from 1 to"),
+        ("name: a\nexperiments: [{id: geo}]\nchunk: 0", "chunk: must be a whole number from 1 to"),
         ("name: a\nexperiments: [{id: geo}]\nepisode: 3", "did you mean 'episodes'"),
         ("name: " + "a" * 2**18, "longer than"),
     ],
