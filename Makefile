@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help compare test lint format bench docs clean
+.PHONY: help compare test test-all lint format bench docs clean
 
 help:
 	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
-	@echo "make test      run the tests"
+	@echo "make test      run the tests, but for the long ones: minutes"
+	@echo "make test-all  run all tests"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     measure the speed of environments and policies"
 	@echo "make docs      build the documentation into .cache/site"
@@ -17,6 +18,10 @@ compare: $(VENV)/.eval
 	$(BIN)/schedgym compare schedgym/QueueDelay-v0 --preset small $(ARGS)
 
 test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long" $(ARGS)
+
+test-all: export SCHEDGYM_FUZZ ?= 2000
+test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev

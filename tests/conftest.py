@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from tests.long import long
 
 # compiling a kernel takes seconds, so no example has a deadline; on a build server a failure must repeat
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the notebooks to ``make test-all``: they take minutes."""
+    for item in items:
+        if Path(item.path).suffix == ".ipynb":
+            item.add_marker(long)

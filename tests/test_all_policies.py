@@ -15,9 +15,10 @@ from schedgym.core.problem import get_problem
 from schedgym.core.workload_files import save_workload
 from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
 from schedgym.testing import check_policy, policy_parameters
+from tests.long import some
 from tests.test_all_problems import busy, known
 
-CASES = [(spec.name, view) for spec in list_policies() for view in spec.views]
+CASES = [case for spec in list_policies() for case in some((spec.name, view) for view in spec.views)]
 
 
 def sizes(name: str, **parameters: object) -> dict[str, object]:
@@ -56,7 +57,7 @@ def test_check_policy(name: str, view: str, given) -> None:
     check_policy(name, **policy_parameters(name, view) | given(name))
 
 
-@pytest.mark.parametrize("name", [spec.name for spec in list_policies()])
+@pytest.mark.parametrize("name", some([spec.name for spec in list_policies()], of=3))
 def test_check_policy_with_a_small_window(name: str, given) -> None:
     spec = registry.get_policy_spec(name)
     problem = get_problem(spec.problem)

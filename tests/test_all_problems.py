@@ -20,6 +20,7 @@ from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.testing import all_views, check_problem
+from tests.long import some
 
 #: what :mod:`tests.<problem>.sizes` may say of the instances on which a problem is checked
 TABLES = ("SMALL", "SHORT", "BUSY", "OTHER")
@@ -106,13 +107,13 @@ def test_check_problem(id: str, view: dict[str, object]) -> None:
     check_problem(id, **small(id, **view))
 
 
-@pytest.mark.parametrize(("id", "view"), CASES)
+@pytest.mark.parametrize(("id", "view"), some(CASES, of=3))
 def test_check_problem_with_the_whole_queue_visible(id: str, view: dict[str, object]) -> None:
     check_problem(id, episodes=2, seed=40, **small(id, window="all", **view))
 
 
 @pytest.mark.parametrize(
-    ("id", "extra"), [(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]]
+    ("id", "extra"), some([(id, extra) for id in IDS for extra in SIZES[get_problem(id).name]["OTHER"]], of=3)
 )
 def test_check_problem_with_other_parameters(id: str, extra: dict[str, object]) -> None:
     for view in get_problem(id).views:

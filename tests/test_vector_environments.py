@@ -9,6 +9,7 @@ import pickle
 import threading
 import time
 import warnings
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -26,6 +27,7 @@ from schedgym.testing import (
     infeasible_action,
     sample_action,
 )
+from tests.long import some
 from tests.test_all_problems import CASES, IDS, short
 
 ID = "schedgym/QueueDelay-v0"
@@ -41,21 +43,34 @@ def steps(id: str) -> int:
     return STEPS.get(get_problem(id).name, 120)
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
-@pytest.mark.parametrize(("id", "view"), CASES)
+def every_mode(cases: list[Any]) -> list[Any]:
+    """Return each case in each mode; make test has a third of them, in which the modes take turns."""
+    given = [
+        pytest.param(
+            *getattr(case, "values", case), mode, id=f"{getattr(case, 'id', None) or i}-{mode.value}"
+        )
+        for i, case in enumerate(cases)
+        for mode in (*MODES[i % 3 :], *MODES[: i % 3])
+    ]
+    return some(given, of=len(MODES))
+
+
+@pytest.mark.parametrize(("id", "view", "mode"), every_mode(CASES))
 def test_parity(id: str, view: dict[str, object], mode: AutoresetMode) -> None:
     parameters = short(id, **view)
     check_vector_parity(id, steps=steps(id), autoreset_mode=mode, threads=THREADS[mode], **parameters)
 
 
-@pytest.mark.parametrize("id", IDS)
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
-@pytest.mark.parametrize(
-    "extra",
-    [{"window": "all"}, {"strict": True}, {"normalize": True}, {"window": "all", "observation": "features"}],
-    ids=str,
+OTHER = (
+    {"window": "all"},
+    {"strict": True},
+    {"normalize": True},
+    {"window": "all", "observation": "features"},
 )
-def test_parity_with_other_parameters(id: str, mode: AutoresetMode, extra: dict[str, object]) -> None:
+
+
+@pytest.mark.parametrize(("id", "extra", "mode"), every_mode([(id, extra) for extra in OTHER for id in IDS]))
+def test_parity_with_other_parameters(id: str, extra: dict[str, object], mode: AutoresetMode) -> None:
     parameters = short(id, **extra)
     check_vector_parity(
         id, steps=steps(id), seed=11, autoreset_mode=mode.value, threads=THREADS[mode], **parameters

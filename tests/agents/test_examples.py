@@ -17,6 +17,7 @@ import torch
 
 from schedgym.agents.examples import cleanrl_ppo, rllib_ppo
 from schedgym.agents.rollout import held_out
+from tests.long import long
 
 HELD_OUT = 2**20  # seed of episodes that are not trained on
 
@@ -31,6 +32,7 @@ def mean_delay(act) -> float:
     return float(np.mean([row["mean_delay"] for row in rows]))
 
 
+@long
 def test_cleanrl_learns() -> None:
     """Its tasks wait less than at random; that nothing infeasible is done, the strict environments see to."""
     told: list[str] = []

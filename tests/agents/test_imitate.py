@@ -19,6 +19,7 @@ from schedgym.agents.imitate import clone, demonstrate
 from schedgym.agents.networks import TokenPolicy
 from schedgym.agents.options import ImitationOptions
 from schedgym.agents.rollout import held_out
+from tests.long import long
 
 QUEUE = {"tasks": 40, "servers": 3, "window": 12}
 FLOWTIME = {"jobs": 16, "servers": "8+4+4+2", "window": 12}
@@ -54,6 +55,7 @@ def mean(id: str, parameters: dict[str, object], rows: list[dict[str, float]]) -
     return float(np.mean([row[name] for row in rows]))
 
 
+@long
 @pytest.mark.parametrize("name", CLONES)
 def test_the_clone_reaches_the_score_of_its_policy(name: str) -> None:
     id, parameters, policy, episodes, epochs = CLONES[name]

@@ -20,6 +20,7 @@ from schedgym.agents import tokens
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.agents.views import make_layout
+from tests.long import some
 
 #: of each problem the first id: those of one problem have the same views
 CASES = [
@@ -88,7 +89,7 @@ def exact(policy):
 
 
 @pytest.mark.parametrize(("id", "view"), CASES)
-@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize("rounds", some([1, 2]))
 def test_permuted_tokens_have_permuted_scores(id: str, view: str, rounds: int) -> None:
     env, layout = make(id, view)
     policy = exact(make_policy(env, layout, rounds=rounds))

@@ -33,6 +33,7 @@ from schedgym.agents.train import learn, load_torch_policy
 from schedgym.agents.training import train
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.agents.views import make_layout
+from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"
 ENVIRONMENT = {"tasks": 30, "servers": 3, "window": 8}
@@ -174,6 +175,7 @@ def steps_of(checkpoint: Path) -> int:
         return json.loads(archive["text"].tobytes().decode())["steps"]
 
 
+@long
 def test_a_killed_run_resumes_from_its_last_checkpoint(uninterrupted, tmp_path) -> None:
     config, path = configuration(), tmp_path / "agent.npz"
     checkpoint = tmp_path / "agent.checkpoint"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import COMMANDS, ROOT, Block, commands, elsewhere, needs_trace, read_blocks, shorten
+from tests.long import long
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LIMIT = 600.0  # s that a document may take: a minute at most, but for cold kernels on a busy machine
@@ -22,11 +23,11 @@ def cases():
         lines = [line for block in blocks if block.language in COMMANDS for _, line in commands(block)]
         name = document.relative_to(ROOT).as_posix()
         if blocks:
-            yield pytest.param(document, False, id=name)
+            yield pytest.param(document, False, id=name, marks=() if name == "README.md" else long)
         if any(needs_trace(line) for line in lines):
             without = "SCHEDGYM_DATA" not in os.environ
             skip = pytest.mark.skipif(without, reason="needs the traces (SCHEDGYM_DATA)")
-            yield pytest.param(document, True, id=f"{name}, traces", marks=skip)
+            yield pytest.param(document, True, id=f"{name}, traces", marks=(skip, long))
 
 
 @pytest.mark.parametrize(("document", "traces"), list(cases()))

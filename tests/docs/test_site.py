@@ -17,10 +17,13 @@ from schedgym.core.policy import list_policies
 from schedgym.core.problem import list_problems
 from schedgym.papers import list_claims, list_figures
 from schedgym.papers.paper import PAPERS
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 MOST_BYTES = 150_000  # of a picture made by the generator
+
+pytestmark = long
 
 
 class Page(HTMLParser):

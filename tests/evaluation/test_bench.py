@@ -9,6 +9,7 @@ from schedgym.core.benchmark import Benchmark
 from schedgym.core.problem import list_problems
 from schedgym.errors import UnknownName
 from schedgym.evaluation import bench
+from tests.long import long, some
 from tests.test_all_problems import IDS
 
 CASES = [
@@ -20,7 +21,7 @@ CASES = [
 ID = "schedgym/QueueDelay-v0"
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", some(CASES, of=4))
 def test_every_case_runs(case: Benchmark) -> None:
     if case.policy:
         if not case.slow:
@@ -108,6 +109,7 @@ def test_names_are_checked() -> None:
     assert cli.main(["bench", "queue-delai"]) == 2
 
 
+@long
 def test_the_cold_start_is_measured_in_a_process_of_its_own() -> None:
     times = bench.cold_start(ID)
     assert sorted(times) == ["first step, cached", "first step, cold", "import"]

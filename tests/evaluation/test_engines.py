@@ -12,6 +12,7 @@ from gymnasium.error import DependencyNotInstalled
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import engines
 from schedgym.evaluation.engines import Failure, make_engine
+from tests.long import long
 
 
 def work(unit):
@@ -48,6 +49,7 @@ def test_two_processes_and_one_that_dies(tmp_path):
     check_results(make_engine("local", 2), tmp_path)
 
 
+@long
 def test_a_worker_that_waited_too_long_is_replaced(monkeypatch):
     """A worker that ended by itself, and one that was killed while it had nothing to do."""
     monkeypatch.setattr(engines, "IDLE", 0.2)
@@ -130,6 +132,7 @@ def cluster():
     assert not ray.is_initialized()
 
 
+@long
 def test_a_ray_cluster(cluster, tmp_path):
     check_results(make_engine("ray"), tmp_path)
     assert cluster.is_initialized()  # not ours to stop
@@ -138,6 +141,7 @@ def test_a_ray_cluster(cluster, tmp_path):
     check_results(make_engine("ray", 1), tmp_path / "..")
 
 
+@long
 def test_a_sweep_on_a_ray_cluster(cluster, tmp_path):
     from schedgym.evaluation.store import ResultsStore
     from schedgym.evaluation.sweeps import make_spec, run_sweep

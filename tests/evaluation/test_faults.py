@@ -18,6 +18,7 @@ from schedgym.errors import InvalidStore
 from schedgym.evaluation import sweeps
 from schedgym.evaluation.store import SCHEMA, Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.sweeps import make_spec, run_sweep
+from tests.long import long
 
 KILLS = 20
 
@@ -122,6 +123,7 @@ run_sweep(spec(episodes=400), sys.argv[1], n_jobs=2)
 """
 
 
+@long
 def test_killed_with_its_workers_at_work(tmp_path):
     path = tmp_path / "killed.db"
     sweep = subprocess.Popen([sys.executable, "-c", PARALLEL, str(path)], cwd=Path(__file__).parents[2])

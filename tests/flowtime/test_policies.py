@@ -29,6 +29,7 @@ from tests.flowtime import oracle
 from tests.flowtime.oracle import Instance, Job
 from tests.flowtime.test_dynamics import ID, instances, make
 from tests.flowtime.test_oracle import VECTOR_1, VECTOR_8
+from tests.long import long, some
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -269,7 +270,7 @@ VIEWS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("packing", ["fresh", "sticky"])
+@pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
 @pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
 @pytest.mark.parametrize(("name", "options", "view"), VIEWS)
 def test_other_views_contain_the_policies(
@@ -588,6 +589,7 @@ def play(**environment: str) -> list[Any]:
     return list(json.loads(result.stdout))
 
 
+@long
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
     """Freshly compiled: of code from a cache inspect_llvm says nothing."""
     compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))

@@ -38,6 +38,7 @@ from schedgym.problems.flowtime.rules import (
 from schedgym.solvers.knapsack import make_knapsack_scratch
 from schedgym.solvers.transport import make_transport_scratch
 from tests.flowtime import oracle
+from tests.long import long, some
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARE = 2  # rows behind those that count
@@ -201,7 +202,7 @@ def test_scores_are_the_oracles_order(how: int) -> None:
     assert held_back > 100
 
 
-@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("exact", some([True, False]))
 @pytest.mark.parametrize("how", [FRESH, STICKY, PLACE])
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_are_the_oracles(rule: str, how: int, exact: bool) -> None:
@@ -647,6 +648,7 @@ def play(**environment: str) -> list[Any]:
     return list(json.loads(result.stdout))
 
 
+@long
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
     """Freshly compiled: of code from a cache inspect_llvm says nothing."""
     compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))

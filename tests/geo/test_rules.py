@@ -36,6 +36,7 @@ from schedgym.problems.geo.rules import (
     work_sizes,
 )
 from schedgym.solvers.balance import SiteLists, make_site_lists
+from tests.long import long
 
 from . import oracle
 from .oracle import Counts, Instance, Job, View
@@ -497,6 +498,7 @@ def play(**environment: str) -> list[Any]:
     return list(json.loads(result.stdout))
 
 
+@long
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path: Path) -> None:
     """Freshly compiled: of code from a cache inspect_llvm says nothing."""
     compiled, counts = play(NUMBA_CACHE_DIR=str(tmp_path))

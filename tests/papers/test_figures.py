@@ -34,6 +34,9 @@ from schedgym.papers import (
 )
 from schedgym.papers.drawing import draw
 from schedgym.papers.judging import HOLDS, IN_PART, NO_CLAIM, NOT_REPRODUCED, readings
+from tests.long import long
+
+pytestmark = long
 
 PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
 ID = "schedgym/QueueDelay-v0"

@@ -41,6 +41,7 @@ from schedgym.problems.parallel_jct.metrics import (
 )
 from schedgym.problems.parallel_jct.problem import METRICS
 from schedgym.problems.parallel_jct.workload import Jobs, tables
+from tests.long import long
 from tests.parallel_jct import oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -390,6 +391,7 @@ def repeated(record: ScheduleRecord, times: int) -> ScheduleRecord:
     )
 
 
+@long
 def test_many_rows() -> None:
     for instance, outcome in runs(4, 12):
         one = record_of(instance, outcome)
@@ -446,6 +448,7 @@ def numbers_of_some_schedules() -> list[list[float]]:
     return rows
 
 
+@long
 def test_compiled_and_interpreted_agree() -> None:
     name = numbers_of_some_schedules.__name__
     code = f"import json; from {__name__} import {name}; print(json.dumps({name}()))"

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.balance import balance, greedy_balance, make_site_lists
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -358,6 +359,7 @@ print(json.dumps(results))
 """
 
 
+@long
 def test_compiled_and_interpreted_agree() -> None:
     def play(**environment: str) -> list:
         variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}

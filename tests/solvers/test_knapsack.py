@@ -18,6 +18,7 @@ from scipy.optimize import LinearConstraint, milp
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.knapsack import knapsack
 from tests.flowtime import oracle
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,6 +131,7 @@ print(json.dumps([knapsack(*draw(rng, 90, x % 2 == 0)).tolist() for x in range(4
 """
 
 
+@long
 def test_compiled_and_interpreted_agree() -> None:
     def play(**environment: str) -> list[Any]:
         variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}

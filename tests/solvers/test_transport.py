@@ -21,6 +21,7 @@ from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import transport
 from tests.flowtime import oracle
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -252,6 +253,7 @@ print(json.dumps(results))
 """
 
 
+@long
 def test_compiled_and_interpreted_agree() -> None:
     def play(**environment: str) -> list[Any]:
         variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment}

@@ -14,8 +14,11 @@ from schedgym.papers import Verdict, list_claims
 from schedgym.papers.guan2022.assignment import _assign, _optimum
 from schedgym.papers.guan2022.reference import settings
 from tests.geo import oracle
+from tests.long import long
 from tests.papers.guan2022.test_reference import extreme, oracle_aggregates
 from tests.papers.readings import check_recorded, instance_of
+
+pytestmark = long
 
 PAPER = "guan2022"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]

@@ -15,6 +15,9 @@ from schedgym.papers import Played, Run, list_figures, make_figure
 from schedgym.papers.guan2022 import figures
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
+from tests.long import long
+
+pytestmark = long
 
 GOOGLE = ["fig3.11", "fig3.13", "fig3.15", "fig4.3", "fig4.4", "fig4.6", "fig5.1", "fig5.3"]
 FACEBOOK = ["fig3.12", "fig3.14", "fig3.16", "fig4.2", "fig4.5", "fig4.7", "fig5.2", "fig5.4"]

@@ -31,6 +31,9 @@ from schedgym.papers.guan2022.reference import (
     water_shares,
 )
 from tests.geo import oracle
+from tests.long import long
+
+pytestmark = long
 
 POLICIES = ("amf", "sig-amf", "gamf", "sig-gamf")
 

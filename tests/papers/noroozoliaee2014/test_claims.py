@@ -14,8 +14,11 @@ from schedgym.papers import Verdict, check_claims, list_claims
 from schedgym.papers.noroozoliaee2014 import reference as tiny
 from schedgym.papers.noroozoliaee2014.bounds import _lower, _upper
 from schedgym.papers.noroozoliaee2014.instances import read_instance, show_instance
+from tests.long import long
 from tests.papers.readings import by_verdict, check_recorded, instance_of
 from tests.queue_delay import oracle
+
+pytestmark = long
 
 PAPER = "noroozoliaee2014"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]

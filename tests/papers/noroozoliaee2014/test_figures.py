@@ -10,6 +10,9 @@ from schedgym.papers import Run, list_figures, make_figure
 from schedgym.papers.judging import HOLDS, NOT_REPRODUCED
 from schedgym.papers.noroozoliaee2014.figures import _busy
 from schedgym.papers.run import Played
+from tests.long import long
+
+pytestmark = long
 
 ID = "schedgym/QueueDelay-v0"
 

@@ -15,6 +15,9 @@ from schedgym.papers import Run, list_figures, make_figure
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
 from schedgym.papers.shi2017 import figures
 from schedgym.papers.shi2017.figures import median_interval
+from tests.long import long
+
+pytestmark = long
 
 NAMES = ["shi2017/fig4", "shi2017/fig5", "shi2017/fig6"]
 

@@ -11,7 +11,10 @@ import pytest
 from schedgym.papers import Verdict, list_claims
 from schedgym.papers.xu2021 import reference as tiny
 from tests.flowtime import oracle
+from tests.long import long
 from tests.papers.readings import check_recorded, instance_of
+
+pytestmark = long
 
 PAPER = "xu2021"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]

@@ -14,6 +14,9 @@ from schedgym.problems.flowtime.workload import make_workload
 from tests.flowtime import oracle
 from tests.flowtime.oracle import Instance, Job
 from tests.flowtime.test_metrics import KINDS, record_of, runs
+from tests.long import long
+
+pytestmark = long
 
 
 @pytest.mark.parametrize("kind", KINDS)

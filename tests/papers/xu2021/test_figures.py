@@ -15,6 +15,9 @@ from schedgym.papers import Run, list_figures
 from schedgym.papers.figures import make_figure
 from schedgym.papers.xu2021 import figures as module
 from schedgym.papers.xu2021.curves import Sizes
+from tests.long import long
+
+pytestmark = long
 
 NAMES = [f"xu2021/fig{number}" for number in range(1, 13)]
 ENTRIES = list_figures("xu2021")

@@ -12,8 +12,11 @@ from schedgym.papers import Verdict, list_claims
 from schedgym.papers.zheng2016 import reference as tiny
 from schedgym.papers.zheng2016.instances import read_instance
 from schedgym.papers.zheng2016.whole_tasks import _aware_bound, _aware_family, _wait
+from tests.long import long
 from tests.papers.readings import by_verdict, check_recorded, instance_of
 from tests.partial_value import oracle
+
+pytestmark = long
 
 PAPER = "zheng2016"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]

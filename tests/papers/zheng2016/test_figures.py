@@ -13,6 +13,9 @@ from schedgym.papers import Run, list_figures, make_figure
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
 from schedgym.papers.zheng2016 import figures
 from schedgym.problems.partial_value.bounds import offline_optimum
+from tests.long import long
+
+pytestmark = long
 
 ID = "schedgym/PartialValue-v0"
 SERIES = {
