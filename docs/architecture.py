@@ -6,6 +6,7 @@ Writes docs/pictures/layers.svg and the table of docs/architecture.md. The tests
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -76,6 +77,7 @@ def modules() -> Iterator[tuple[str, Path]]:
 MODULES = dict(modules())
 
 
+@functools.cache
 def imports(name: str) -> set[str]:
     """Every module that a module imports, anywhere in it, also for type checking; submodules resolved."""
     found: set[str] = set()

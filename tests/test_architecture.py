@@ -27,7 +27,6 @@ def load_architecture() -> ModuleType:
 
 ARCHITECTURE = load_architecture()
 MODULES: dict[str, Path] = ARCHITECTURE.MODULES
-IMPORTS: dict[str, set[str]] = {name: ARCHITECTURE.imports(name) for name in MODULES}
 
 #: modules that every problem has
 PARTS = ("problem", "workload", "dynamics", "views", "tokens", "metrics", "bounds", "render", "env")
@@ -50,7 +49,7 @@ def test_imports_go_down() -> None:
     upward = [
         f"{name} imports {imported}"
         for name in MODULES
-        for imported in ours(IMPORTS[name])
+        for imported in ours(ARCHITECTURE.imports(name))
         if (name, imported) not in ARCHITECTURE.DISCOVERY
         and not (name == "schedgym" and imported in LAZY_ROOT)
         and imported != "schedgym.problems"  # the package of the problems itself is empty
@@ -106,13 +105,13 @@ def test_files_are_short_or_say_why_not() -> None:
 def test_imports_that_never_happen() -> None:
     learning = {"torch", "stable_baselines3", "sb3_contrib", "tensorboard"}
     for name in MODULES:
-        heads = {imported.split(".")[0] for imported in IMPORTS[name]}
+        heads = {imported.split(".")[0] for imported in ARCHITECTURE.imports(name)}
         parts = name.split(".")
         if parts[1:2] != ["agents"]:
             assert not heads & learning, f"{name} imports {heads & learning}"
         if parts[1:2] == ["core"] or parts[-1] in (*COMPILED, "simulator"):
             assert "gymnasium" not in heads, f"{name} imports gymnasium"
-        for imported in ours(IMPORTS[name]):
+        for imported in ours(ARCHITECTURE.imports(name)):
             if parts[1:2] == ["baselines"]:
                 assert imported.split(".")[-1] not in ("env", "envs", "simulator", "dynamics"), (
                     f"{name} imports {imported}: a policy acts from the observation alone"
@@ -138,7 +137,7 @@ def test_kernels_reach_no_gymnasium_through_others() -> None:
             if name in reached or name not in MODULES or (start, name) in ARCHITECTURE.DISCOVERY:
                 continue
             reached.add(name)
-            found = IMPORTS[name]
+            found = ARCHITECTURE.imports(name)
             assert not any(i.split(".")[0] == "gymnasium" for i in found), f"{start} reaches {name}"
             left += [i for i in ours(found) if (name, i) not in ARCHITECTURE.DISCOVERY and i != "schedgym"]
 
