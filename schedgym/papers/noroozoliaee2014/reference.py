@@ -98,6 +98,7 @@ SCHEMES: dict[str, _Scheme] = {
     "ffd-nb": _Scheme(False, "first", "scan", "norm"),
     "ffd-dp": _Scheme(False, "dot", "scan", "dot"),
     "ffd-nb-blocking": _Scheme(True, "first", "heads", "norm"),
+    "ffd-dp-blocking": _Scheme(True, "dot", "heads", "dot"),
     "fcfs": _Scheme(True, "first", "heads", "submission"),
     **{
         name + end: _Scheme(False, rule, completion, "submission")
@@ -137,9 +138,12 @@ def simulate(instance: Instance, name: str) -> Schedule:
         if i in queue:
             queue.remove(i)
 
+    def largest_dot(i: int) -> int:
+        return max(tasks[i].cpu * x + tasks[i].memory * y for x, y in remaining)
+
     def heads(now: int) -> None:
         while queue:
-            i = min(queue, key=lambda i: (key(tasks[i]), i))
+            i = min(queue, key=lambda i: (-largest_dot(i) if order == "dot" else key(tasks[i]), i))
             j = select(rule, tasks[i], remaining)
             if j < 0:
                 return
