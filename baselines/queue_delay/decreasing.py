@@ -22,10 +22,10 @@ _SIZES = {
     "avgsum": "sum weighted by the mean demands",
 }
 _BLOCKING = (
-    "First fit of section III-A1 tries only the front of the queue, and section III-A2 assigns by it: here the "
-    "queue is in the order of size, an arriving task joins it instead of bypassing it, and its front is tried "
-    "on all servers, so that no task waits for ever. The order of the schemes in the paper's Fig. 2 is only "
-    "plausible if the queue blocks."
+    "First fit of section III-A1 tries only the front of the queue, and section III-A2 assigns by it: here "
+    "the queue is in the order of size, an arriving task joins it instead of bypassing it, and its front is "
+    "tried on all servers, so that no task waits for ever. The order of the schemes in the paper's Fig. 2 is "
+    "only plausible if the queue blocks."
 )
 _BLOCKING_DOT = (
     " The paper does not say how large a waiting task is, as it has a value for each server: here it is the "
@@ -136,7 +136,8 @@ class BestFitDecreasing(SchemePolicy):
 
     The size of a demand of c cpu and m memory is $(c^p + m^p)^(1/p)$ for nb, which is $sqrt(c^2 + m^2)$
     unless ``p`` is set, $c m$ for product, $w_c c + w_m m$ for sum (``weights``) and avgsum (the mean demands
-    so far), and for dp the dot product with what is free on the server. The names bfd-nb, bfd-dp, bfd-product, bfd-sum and bfd-avgsum set ``size``.
+    so far), and for dp the dot product with what is free on the server. The names bfd-nb, bfd-dp,
+    bfd-product, bfd-sum and bfd-avgsum set ``size``.
 
     Complexity: O(M) at an arrival, O(Q) for each start at a completion and once more for its end; M servers,
     Q visible waiting tasks. Counting the visible tasks of a window of W adds O(log W). In view rule the

@@ -116,6 +116,11 @@ def select(rule: str, task: Task, remaining: Sequence[Server]) -> int:
     return min(fitting)[1] if fitting else -1
 
 
+def _largest_dot(task: Task, remaining: Sequence[Server]) -> int:
+    """Return the largest dot product with what a server has left, whether the task fits there or not."""
+    return max(task.cpu * x + task.memory * y for x, y in remaining)
+
+
 def simulate(instance: Instance, name: str) -> Schedule:
     """Simulate a scheme until no event is left.
 
@@ -138,12 +143,12 @@ def simulate(instance: Instance, name: str) -> Schedule:
         if i in queue:
             queue.remove(i)
 
-    def largest_dot(i: int) -> int:
-        return max(tasks[i].cpu * x + tasks[i].memory * y for x, y in remaining)
-
     def heads(now: int) -> None:
         while queue:
-            i = min(queue, key=lambda i: (-largest_dot(i) if order == "dot" else key(tasks[i]), i))
+            i = min(
+                queue,
+                key=lambda i: (-_largest_dot(tasks[i], remaining) if order == "dot" else key(tasks[i]), i),
+            )
             j = select(rule, tasks[i], remaining)
             if j < 0:
                 return

@@ -39,7 +39,9 @@ FIRST, BEST, WORST, DOT, BEST_PRODUCT, BEST_SUM, BEST_AVGSUM = range(len(SERVER_
 RANDOM = len(SERVER_RULES)  # only for policies: it needs a random number per choice
 
 BY_SUBMISSION, BY_EXECUTION, BY_NORM, BY_PRODUCT, BY_SUM, BY_AVGSUM, BY_DOT = range(len(ORDERS))
-BY_LARGEST_DOT = len(ORDERS)  # only for policies: a head has no server yet, and its size is the largest of all
+BY_LARGEST_DOT = len(
+    ORDERS
+)  # only for policies: a head has no server yet, and its size is the largest of all
 
 ARRIVING_ONLY, HEADS = 0, 1  # at an arrival: the arriving task bypasses the queue, or heads go first
 SCAN_RELEASED, HEADS_RELEASED, HEADS_ALL = 0, 1, 2  # at a completion
