@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,7 +104,7 @@ class SchemePolicy:
         self.weights = np.asarray(weights, dtype=float)
         if self.weights.shape != (2,) or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
             raise InvalidParameter(f"weights: must be two numbers >= 0, got {weights!r}")
-        if isinstance(p, bool) or not isinstance(p, numbers.Real) or not p > 1.0:
+        if isinstance(p, bool) or not isinstance(p, (int, float)) or not p > 1.0:
             raise InvalidParameter(f"p: must be a number above 1, got {p!r}")
         if p != 2.0 and scheme not in NORMED:
             raise InvalidParameter(f"p: {scheme} compares no norms, except the L2 norm; got {p!r}")
