@@ -43,6 +43,7 @@ from schedgym.evaluation.runner import acting_parameters, make_env, policy_rng  
 from schedgym.evaluation.wording import describe_range, describe_space, four_digits, value_text  # noqa: E402
 from schedgym.papers import (  # noqa: E402
     PAPERS,
+    Claim,
     Figure,
     Paper,
     Verdict,
@@ -491,44 +492,58 @@ def errata() -> list[Any]:
     evidence = {entry["claim"]: entry for entry in json.loads((DOCS / "claims.json").read_text())["claims"]}
     rows, pages = [], []
     for paper in PAPERS:
-        own = list_claims(paper.key)
+        registered = list_claims(paper.key)
+        own, ours = ([claim for claim in registered if claim.ours == mark] for mark in (False, True))
         counts = collections.Counter(claim.recorded for claim in own)
         rows.append(
             [
                 f"[{paper.key}]({paper.key}.md)",
                 plain(paper.title),
                 *(str(counts[verdict]) for verdict in CLAIM_VERDICTS),
+                str(len(ours)),
             ]
         )
         parts = [f"# {paper.title}", plain(paper.citation), environments_of(paper.problems)]
-        if own:
-            parts.append(
-                table(
-                    ["claim", "source", "what is claimed", "verdict"],
-                    [
-                        [
-                            f"[{claim.short}](#{slug(claim.short)})",
-                            plain(claim.source),
-                            plain(claim.text),
-                            str(claim.recorded),
-                        ]
-                        for claim in own
-                    ],
-                )
-            )
-        else:
-            parts.append("No claim of this paper is registered.")
+        parts.append(claim_table(own) if own else "No claim of this paper is registered.")
         for claim in own:
+            parts += claim_parts(claim, evidence.get(claim.name))
+        if ours:
             parts += [
-                f"## {claim.short} {{ #{slug(claim.short)} }}",
-                f"**{plain(claim.source)}**: {plain(claim.text)}",
-                f"**Verdict**: {claim.recorded}.",
-                *finding(evidence.get(claim.name)),
-                f"```bash\nschedgym claims {claim.name}\n```",
+                "## Statements that the paper does not make",
+                "They tell how far a claim above holds, or what one might conclude from the paper, and do "
+                "not count among its claims.",
+                claim_table(ours),
             ]
+        for claim in ours:
+            parts += claim_parts(claim, evidence.get(claim.name), level=3)
         pages.append({f"{paper.key}: {paper.topic}": write(f"errata/{paper.key}.md", *parts)})
-    index = write("errata/index.md", table(["paper", "title", *map(str, CLAIM_VERDICTS)], rows))
-    return [index, *pages]
+    heads = ["paper", "title", *map(str, CLAIM_VERDICTS), "statements that the paper does not make"]
+    return [write("errata/index.md", table(heads, rows)), *pages]
+
+
+def claim_table(claims: Iterable[Claim]) -> str:
+    """Claims with links to their evidence, and their verdicts."""
+    rows = [
+        [
+            f"[{claim.short}](#{slug(claim.short)})",
+            plain(claim.source),
+            plain(claim.text),
+            str(claim.recorded),
+        ]
+        for claim in claims
+    ]
+    return table(["claim", "source", "what is claimed", "verdict"], rows)
+
+
+def claim_parts(claim: Claim, entry: Mapping[str, Any] | None, level: int = 2) -> list[str]:
+    """A claim: its verdict, what the committed run found, and the command that checks it."""
+    return [
+        f"{'#' * level} {claim.short} {{ #{slug(claim.short)} }}",
+        f"**{plain(claim.source)}**: {plain(claim.text)}",
+        f"**Verdict**: {claim.recorded}.",
+        *finding(entry),
+        f"```bash\nschedgym claims {claim.name}\n```",
+    ]
 
 
 def environments_of(ids: Iterable[str]) -> str:

@@ -89,21 +89,24 @@ def ratio(row: pandas.Series[float]) -> str:
 
 
 def verdicts() -> str:
-    """How many claims and figures of each paper hold."""
+    """How many claims and figures of each paper hold, and how many statements are checked besides."""
     claims = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
     figures = [
         json.loads(path.read_text(encoding="utf-8")) for path in sorted(DOCS.glob("reproduced/*.json"))
     ]
     rows = []
     for paper in PAPERS:
-        of_claims = collections.Counter(c["found"] for c in claims if c["claim"].startswith(f"{paper.key}/"))
+        checked = [c for c in claims if c["claim"].startswith(f"{paper.key}/")]
+        of_claims = collections.Counter(c["found"] for c in checked if not c["ours"])
+        ours = sum(c["ours"] for c in checked)
         said = [claim for f in figures if f["figure"].startswith(f"{paper.key}/") for claim in f["claims"]]
         of_figures = collections.Counter(claim["verdict"] for claim in said)
         own = [of_claims[v] for v in ("holds", "holds with a correction", "refuted", "not reproduced")]
         drawn = [of_figures[v] for v in ("holds", "in part", "not reproduced")]
-        rows.append([f"{paper.key} ({paper.topic})", *map(str, own), *map(str, drawn)])
+        rows.append([f"{paper.key} ({paper.topic})", *map(str, own), *map(str, drawn), str(ours)])
     heads = ["paper", "claims that hold", "hold with a correction", "refuted", "not reproduced"]
-    return table([*heads, "statements on figures that hold", "in part", "not reproduced"], rows)
+    heads += ["statements on figures that hold", "in part", "not reproduced"]
+    return table([*heads, "checked besides: statements that the paper does not make"], rows)
 
 
 def citations() -> str:

@@ -52,8 +52,9 @@ class Fit(SchemePolicy):
        ends; after a start the next one is tried. With ``everywhere`` the rule chooses among all servers on
        which it fits.
 
-    Best and worst fit compare the L2 norm of what is left after the placement; ties go to the lowest server.
-    Random fit draws evenly among the servers on which the task fits.
+    Best and worst fit compare the L_p norm $(c^p + m^p)^(1/p)$ of the cpu c and the memory m that are left
+    after the placement, the L2 norm unless ``p`` is set; ties go to the lowest server. Random fit draws
+    evenly among the servers on which the task fits.
 
     The names ff, bf, wf and rf differ by the rule (first, best, worst, random); those that end in -all set
     ``everywhere``.
@@ -63,12 +64,14 @@ class Fit(SchemePolicy):
     work.
 
     Args:
-        code: ff (first), bf (least L2 norm of what is left), wf (largest), rf (random) fitting server.
+        code: ff (first), bf (least norm of what is left), wf (largest), rf (random) fitting server.
         everywhere: try the head on all servers, not only on the released one.
+        p: of the norm of best and worst fit, above 1; infinity compares the larger of cpu and memory. With a
+            p other than 2 only the view placement can carry the policy.
     """
 
-    def __init__(self, code: str, everywhere: bool) -> None:
-        super().__init__(f"{code}-all" if everywhere else code)
+    def __init__(self, code: str, everywhere: bool, p: float = 2.0) -> None:
+        super().__init__(f"{code}-all" if everywhere else code, p=p)
 
 
 @register_policy(

@@ -45,6 +45,7 @@ def pack(
     size: str = "norm",
     *,
     weights: Any = None,
+    p: float = 2.0,
     rng: np.random.Generator | None = None,
 ) -> Packing:
     """Pack items into bins, opening a bin only when an item fits no open one.
@@ -56,10 +57,11 @@ def pack(
         rule: "ff", "bf", "wf", "rf": items in the given order into the first, the best (least size of what
             is left), the worst or a random open bin that fits; "ffd", "bfd": the same after sorting the
             items by decreasing size; "bin-centric": fill one bin after another, each time with the item
-            of the largest dot product with what is free (size "dot"), or the least L2 norm of free minus
+            of the largest dot product with what is free (size "dot"), or the least norm of free minus
             demand (size "norm").
-        size: "norm" (L2), "product", "sum", "avgsum" (weights: the mean demands), or "dot" (bin-centric).
+        size: "norm" (L_p), "product", "sum", "avgsum" (weights: the mean demands), or "dot" (bin-centric).
         weights: of the resources in the size "sum"; ones by default.
+        p: of the size "norm", above 1, infinity included; the L2 norm by default.
         rng: for the rule "rf".
 
     Returns:
@@ -73,7 +75,7 @@ def pack(
         noroozoliaee2014, section III-A; the bin-centric greedy rules are those of Panigrahy, Talwar,
         Uyeda, Wieder, "Heuristics for vector bin packing" (2011).
     """
-    items, bins, endless = _check(demands, capacities, rule, size, rng)
+    items, bins, endless = _check(demands, capacities, rule, size, p, rng)
     if size == "sum" and weights is not None:
         scale = np.asarray(weights, dtype=float)
         if scale.shape != (items.shape[1],) or not (np.isfinite(scale) & (scale >= 0)).all():
@@ -86,7 +88,7 @@ def pack(
             return vectors.prod(axis=-1)
         if size in ("sum", "avgsum"):
             return (vectors * scale).sum(axis=-1)
-        return (vectors * vectors).sum(axis=-1)
+        return (vectors * vectors).sum(axis=-1) if p == 2.0 else np.linalg.norm(vectors, p, axis=-1)
 
     free: list[npt.NDArray[np.float64]] = []
     chosen = np.full(len(items), -1, dtype=np.int64)
@@ -109,7 +111,7 @@ def pack(
                 if size == "dot":
                     scores = [-float(items[i] @ free[-1]) for i in candidates]
                 else:
-                    scores = [float(((free[-1] - items[i]) ** 2).sum()) for i in candidates]
+                    scores = [float(measure(free[-1] - items[i])) for i in candidates]
                 item = candidates[int(np.argmin(scores))]
                 free[-1] -= items[item]
                 chosen[item] = len(free) - 1
@@ -143,7 +145,7 @@ def pack(
 
 
 def _check(
-    demands: Any, capacities: Any, rule: str, size: str, rng: np.random.Generator | None
+    demands: Any, capacities: Any, rule: str, size: str, p: float, rng: np.random.Generator | None
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], bool]:
     if rule not in PACKING_RULES:
         raise UnknownName("packing rule", rule, PACKING_RULES)
@@ -153,6 +155,10 @@ def _check(
         raise InvalidParameter("size: the bin-centric rule knows 'dot' and 'norm'")
     if rule != "bin-centric" and size == "dot":
         raise InvalidParameter("size: 'dot' depends on the bin: only for the bin-centric rule")
+    if not p > 1.0:
+        raise InvalidParameter(f"p: must be a number above 1, got {p!r}")
+    if p != 2.0 and size != "norm":
+        raise InvalidParameter(f"p: only for the size 'norm', not {size!r}")
     if rule == "rf" and rng is None:
         raise InvalidParameter("rng: the random rule needs one")
     items = np.asarray(demands, dtype=float)

@@ -14,6 +14,8 @@ from schedgym.errors import InvalidParameter
 from schedgym.problems.queue_delay.problem import ORDERS, SERVER_RULES
 from schedgym.problems.queue_delay.rules import (
     ARRIVING_ONLY,
+    DOT,
+    FIRST,
     HEADS_ALL,
     RANDOM,
     RULE_SCHEMES,
@@ -25,6 +27,9 @@ from schedgym.problems.queue_delay.rules import (
 )
 
 __all__ = ["SchemePolicy", "carrying_views"]
+
+#: the schemes that compare L_p norms (bf-exec does, too, but the paper gives it the L2 norm)
+NORMED = ("ffd-nb", "bfd-nb", "bf", "wf", "bf-all", "wf-all")
 
 
 def carrying_views(scheme: str) -> tuple[str, ...]:
@@ -52,6 +57,7 @@ def decide(
     demand: npt.NDArray[np.float64],
     remaining: npt.NDArray[np.float64],
     mean_demand: npt.NDArray[np.float64],
+    p: float,
     draw: float,
 ) -> tuple[int, int]:
     """Apply :func:`choose` to an observation's arrays: the next placement (slot, server), or (-1, -1)."""
@@ -64,7 +70,9 @@ def decide(
             high = middle
     return choose(
         scheme,
-        Situation(epoch, arriving, released, low, execution, demand, remaining, weights, mean_demand, draw),
+        Situation(
+            epoch, arriving, released, low, execution, demand, remaining, weights, p, mean_demand, draw
+        ),
     )
 
 
@@ -76,12 +84,18 @@ class SchemePolicy:
 
     Args:
         scheme: a name of :data:`~schedgym.problems.queue_delay.rules.SCHEMES`.
-        blocking: use the variant in which the head of the queue blocks (ffd schemes with a fixed size).
+        blocking: use the variant in which the head of the queue blocks (ffd schemes).
         weights: of cpu and memory in the size "sum".
+        p: of the L_p norm, above 1, infinity included (schemes that compare norms: :data:`NORMED`).
     """
 
     def __init__(
-        self, scheme: str, *, blocking: bool = False, weights: tuple[float, float] = (1.0, 1.0)
+        self,
+        scheme: str,
+        *,
+        blocking: bool = False,
+        weights: tuple[float, float] = (1.0, 1.0),
+        p: float = 2.0,
     ) -> None:
         if not isinstance(blocking, bool):
             raise InvalidParameter(f"blocking: must be True or False, got {blocking!r}")
@@ -90,6 +104,11 @@ class SchemePolicy:
         self.weights = np.asarray(weights, dtype=float)
         if self.weights.shape != (2,) or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
             raise InvalidParameter(f"weights: must be two numbers >= 0, got {weights!r}")
+        if isinstance(p, bool) or not isinstance(p, (int, float)) or not p > 1.0:
+            raise InvalidParameter(f"p: must be a number above 1, got {p!r}")
+        if p != 2.0 and scheme not in NORMED:
+            raise InvalidParameter(f"p: {scheme} compares no norms, except the L2 norm; got {p!r}")
+        self.p = float(p)
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the scheme."""
@@ -108,9 +127,14 @@ class SchemePolicy:
 
     def carrying_views(self) -> tuple[str, ...]:
         """Return the views in which the scheme, with its options, can be expressed."""
-        views = _views_of(self.row.tolist())
-        plain = not self.blocking and bool((self.weights == 1.0).all())
-        return views if plain else tuple(view for view in views if view != "rule")
+        views = set(_views_of(self.row.tolist()))
+        if self.blocking:
+            views -= {"rule"}
+        if self.p != 2.0 or (self.weights != 1.0).any():  # sizes that the environment does not know
+            views -= {"rule", "route"}
+            if self.row[1] not in (FIRST, DOT):
+                views -= {"pick"}
+        return tuple(view for view in ("placement", "pick", "route", "rule") if view in views)
 
     def __call__(self, observation: dict[str, Any]) -> Any:
         """Return the next placement of the scheme, in the action of the environment's view."""
@@ -127,6 +151,7 @@ class SchemePolicy:
             observation["demand"],
             observation["remaining"],
             observation["mean_demand"],
+            self.p,
             self.rng.random() if self.row[1] == RANDOM else 0.0,
         )
         if self.view == "placement":

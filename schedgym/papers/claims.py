@@ -31,6 +31,7 @@ class Result:
         """Return all fields as a dict that is JSON-serialisable."""
         return {
             "claim": self.claim.name,
+            "ours": self.claim.ours,
             "text": self.claim.text,
             "source": self.claim.source,
             "recorded": str(self.claim.recorded),

@@ -59,8 +59,10 @@ def print_claims(
         text = f"{result.claim.name}: recorded {result.claim.recorded}, found {result.finding.verdict}"
         console.print(escape(text), style="bold red", soft_wrap=True)
     seconds = time.perf_counter() - began
+    ours = sum(result.claim.ours for result in results)
+    counted = f"{len(results) - ours} claims" + (f" and {ours} besides that no paper makes" if ours else "")
     console.print(
-        f"{len(results)} claims, scale {scale}, seed {seed}, {seconds:.1f} s; "
+        f"{counted}, scale {scale}, seed {seed}, {seconds:.1f} s; "
         + (f"{len(differing)} not as recorded" if differing else "all verdicts as recorded")
     )
     if path is not None:
@@ -75,9 +77,27 @@ def print_claims(
 
 
 def _print_paper(console: Any, paper: Paper, results: Sequence[Result]) -> None:
+    """Print the claims of a paper, then the statements that it does not make, and all instances."""
+    escape = require("rich.markup").escape
+    titles = {False: f"{paper.key}: {paper.title}", True: f"{paper.key}: statements that it does not make"}
+    for ours, title in titles.items():
+        if own := [result for result in results if result.claim.ours == ours]:
+            _print_verdicts(console, title, own)
+    for kind in ("counterexample", "witness"):
+        shown = [(r, getattr(r.finding, kind)) for r in results if getattr(r.finding, kind) is not None]
+        if shown:
+            console.print("Counterexamples" if kind == "counterexample" else "Witnesses", style="bold")
+        for result, instance in shown:
+            console.print(f"[bold]{escape(result.claim.short)}[/bold]: ", end="")
+            console.print(escape(result.claim.text), soft_wrap=True)
+            console.print("  " + escape(show(instance)), soft_wrap=True)
+    console.print()
+
+
+def _print_verdicts(console: Any, title: str, results: Sequence[Result]) -> None:
     escape = require("rich.markup").escape
     table = require("rich.table").Table(
-        title=escape(f"{paper.key}: {paper.title}"),
+        title=escape(title),
         title_justify="left",
         title_style="bold",
         box=require("rich.box").SIMPLE_HEAD,
@@ -100,15 +120,6 @@ def _print_paper(console: Any, paper: Paper, results: Sequence[Result]) -> None:
             f"{result.seconds:.1f}",
         )
     console.print(table)
-    for kind in ("counterexample", "witness"):
-        shown = [(r, getattr(r.finding, kind)) for r in results if getattr(r.finding, kind) is not None]
-        if shown:
-            console.print("Counterexamples" if kind == "counterexample" else "Witnesses", style="bold")
-        for result, instance in shown:
-            console.print(f"[bold]{escape(result.claim.short)}[/bold]: ", end="")
-            console.print(escape(result.claim.text), soft_wrap=True)
-            console.print("  " + escape(show(instance)), soft_wrap=True)
-    console.print()
 
 
 def print_figures(

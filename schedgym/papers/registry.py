@@ -74,12 +74,15 @@ class Claim(Entry):
         check: function that checks the claim.
         confirm: recomputes an instance (counterexample or witness) exactly, by another method than the
             search, and returns True if the instance shows what it is meant to show.
+        ours: True for a statement that the paper does not make. It is checked beside the paper's, as it tells
+            how far one of these holds, but it is shown apart and does not count for or against the paper.
     """
 
     text: str
     recorded: Verdict
     check: Check = dataclasses.field(compare=False)
     confirm: Confirm | None = dataclasses.field(default=None, compare=False)
+    ours: bool = False
 
     @property
     def stream(self) -> str:
@@ -120,16 +123,23 @@ def _register(entry: Entry) -> None:
 
 
 def claim(
-    paper: Paper, name: str, *, text: str, source: str, recorded: Verdict, confirm: Confirm | None = None
+    paper: Paper,
+    name: str,
+    *,
+    text: str,
+    source: str,
+    recorded: Verdict,
+    confirm: Confirm | None = None,
+    ours: bool = False,
 ) -> Callable[[Check], Check]:
-    """Decorate a check to register the claim ``paper.key/name``.
+    """Decorate a check to register the claim ``paper.key/name``; the arguments are those of :class:`Claim`.
 
     Raises:
         ValueError: if the name is taken by another claim or figure.
     """
 
     def enter(check: Check) -> Check:
-        _register(Claim(f"{paper.key}/{name}", paper, source, text, recorded, check, confirm))
+        _register(Claim(f"{paper.key}/{name}", paper, source, text, recorded, check, confirm, ours))
         return check
 
     return enter

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import schedgym
+from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import (
     Interface,
@@ -36,7 +37,7 @@ def test_names_are_resolved() -> None:
     assert schedgym.make_policy is make_policy
     spec = get_policy_spec("ffd-nb", "queue-delay")
     assert (spec.problem, spec.fixed) == ("queue-delay", {"size": "nb"})
-    assert spec.options() == {"blocking": False, "weights": (1.0, 1.0)}
+    assert spec.options() == {"blocking": False, "weights": (1.0, 1.0), "p": 2.0}
     assert isinstance(make_policy("queue-delay/fcfs"), Policy)
 
 
@@ -51,7 +52,7 @@ def test_names_are_resolved() -> None:
         ),
         ("queue-dely/fcfs", None, "did you mean 'queue-delay/fcfs'?"),
         ("bf-exec", None, "unknown policy 'bf-exec'"),
-        ("zzzzzz", "queue-delay", "unknown policy 'zzzzzz'; all 25: schedgym list"),
+        ("zzzzzz", "queue-delay", "unknown policy 'zzzzzz'; all 26: schedgym list"),
     ],
 )
 def test_unknown_names_are_answered_with_the_nearest(name, problem, message) -> None:
@@ -78,9 +79,15 @@ def test_options_are_checked() -> None:
     ):
         with pytest.raises(InvalidParameter, match=next(iter(options))):
             make_policy("queue-delay/ffd-sum", **options)
-    for name in ("ffd-dp", "ffd-dp"):
-        with pytest.raises(InvalidParameter, match="no blocking variant"):
-            make_policy(name, "queue-delay", blocking=True)
+    with pytest.raises(InvalidParameter, match="bfd-nb has no blocking variant"):
+        SchemePolicy("bfd-nb", blocking=True)
+    assert make_policy("queue-delay/bfd-nb", p=3).p == 3.0
+    for p in (1, 0.5, float("nan"), "3", True):
+        with pytest.raises(InvalidParameter, match="p: must be a number above 1"):
+            make_policy("queue-delay/ffd-nb", p=p)
+    for name in ("ffd-dp", "bfd-sum", "ff", "rf-all"):
+        with pytest.raises(InvalidParameter, match=f"p: {name} compares no norms"):
+            make_policy(name, "queue-delay", p=3.0)
 
 
 def interface(view: str = "placement", observation: str = "dict", **parameters: object) -> Interface:
@@ -107,12 +114,26 @@ def test_a_view_that_cannot_carry_a_policy_is_refused(name, interface, message) 
         policy.reset(interface, np.random.default_rng(0))
 
 
-def test_options_that_a_view_cannot_carry_are_refused() -> None:
-    for options in ({"blocking": True}, {"weights": (1.0, 2.0)}):
-        policy = make_policy("queue-delay/ffd-sum", **options)
-        with pytest.raises(InvalidParameter, match="cannot be expressed in view 'rule'"):
-            policy.reset(interface("rule"), np.random.default_rng(0))
-        policy.reset(interface("placement"), np.random.default_rng(0))
+@pytest.mark.parametrize(
+    ("name", "options", "refused"),
+    [
+        ("ffd-sum", {"blocking": True}, {"route", "rule"}),
+        ("ffd-dp", {"blocking": True}, {"route", "rule"}),
+        ("ffd-sum", {"weights": (1.0, 2.0)}, {"route", "rule"}),
+        ("bfd-sum", {"weights": (1.0, 2.0)}, {"pick", "route", "rule"}),
+        ("ffd-nb", {"p": 3.0}, {"route", "rule"}),
+        ("bfd-nb", {"p": 3.0}, {"pick", "route", "rule"}),
+        ("wf-all", {"p": 3.0}, {"pick", "route", "rule"}),
+    ],
+)
+def test_options_that_a_view_cannot_carry_are_refused(name, options, refused) -> None:
+    """The environment's own rules and orders know no weights, and the L2 norm only."""
+    policy = make_policy(name, "queue-delay", **options)
+    assert set(policy.carrying_views()) == {"placement", "pick", "route", "rule"} - refused
+    for view in refused:
+        with pytest.raises(InvalidParameter, match=f"cannot be expressed in view '{view}'"):
+            policy.reset(interface(view), np.random.default_rng(0))
+    policy.reset(interface("placement"), np.random.default_rng(0))
 
 
 def test_registering() -> None:

@@ -46,6 +46,15 @@ def test_every_id_is_in_the_table_with_its_best_policy(tables) -> None:
             assert f"{extreme / best.bound:.3f}" in rows[id]
 
 
+def test_verdicts_count_only_what_the_papers_say(tables) -> None:
+    rows = {row.split(" ")[1]: row.split(" | ") for row in tables.verdicts().splitlines()[2:]}
+    for paper in PAPERS:
+        claims = list_claims(paper.key)
+        counts = [int(cell.strip(" |")) for cell in rows[paper.key][1:]]
+        ours = sum(claim.ours for claim in claims)
+        assert sum(counts[:4]) == len(claims) - ours and counts[-1] == ours > 0
+
+
 def test_pictures_and_papers_are_there() -> None:
     pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", README)
     assert len(pictures) == 2

@@ -154,9 +154,29 @@ def test_formulas_are_typeset(pages, site):
 def test_the_committed_claims_are_the_registered_ones():
     """`schedgym claims --json docs/claims.json` must be run again when claims change."""
     entries = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
-    committed = {entry["claim"]: (entry["found"], entry["text"], entry["source"]) for entry in entries}
-    registered = {claim.name: (str(claim.recorded), claim.text, claim.source) for claim in list_claims()}
+    names = ("found", "text", "source", "ours")
+    committed = {entry["claim"]: tuple(entry[name] for name in names) for entry in entries}
+    registered = {c.name: (str(c.recorded), c.text, c.source, c.ours) for c in list_claims()}
     assert committed == registered
+
+
+def test_errata_show_apart_what_a_paper_does_not_say(site):
+    """On a paper's page below its own claims; in the summary in a column of their own."""
+    summary = re.sub(r"\s+", " ", (site / "errata" / "index.html").read_text(encoding="utf-8"))
+    for paper in PAPERS:
+        claims = list_claims(paper.key)
+        page = (site / "errata" / f"{paper.key}.html").read_text(encoding="utf-8")
+        above, found, below = page.partition('<h2 id="statements-that-the-paper-does-not-make"')
+        assert bool(found) == any(claim.ours for claim in claims)
+        for claim in claims:
+            assert (f">{claim.name}\n</code>" in below) == claim.ours, claim.name
+            assert (f">{claim.name}\n</code>" in above) != claim.ours, claim.name
+        own = [str(claim.recorded) for claim in claims if not claim.ours]
+        verdicts = ("holds", "holds with a correction", "refuted", "not reproduced")
+        counts = [own.count(verdict) for verdict in verdicts] + [len(claims) - len(own)]
+        cells = " ".join(f"<td>{count}</td>" for count in counts)
+        row = rf'<td><a href="{paper.key}\.html">{paper.key}</a></td> <td>[^<]*</td> {cells} </tr>'
+        assert re.search(row, summary), paper.key
 
 
 def test_the_committed_benchmarks_are_of_every_id():

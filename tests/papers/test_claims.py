@@ -26,11 +26,12 @@ def empty(monkeypatch):
     monkeypatch.setattr(registry, "_discover", lambda: None)
 
 
-def register(name, finding, recorded=Verdict.HOLDS, confirm=None):
+def register(name, finding, recorded=Verdict.HOLDS, confirm=None, ours=False):
     def check(run):
         return finding(run) if callable(finding) else finding
 
-    claim(PAPER, name, text=f"text of {name}", source="section 1", recorded=recorded, confirm=confirm)(check)
+    words = {"text": f"text of {name}", "source": "section 1", "recorded": recorded}
+    claim(PAPER, name, **words, confirm=confirm, ours=ours)(check)
 
 
 def test_papers_are_found() -> None:
@@ -121,6 +122,48 @@ def test_the_command(empty, tmp_path, capsys) -> None:
     assert print_claims() == 1
     text = capsys.readouterr().out
     assert "nn2000/c: recorded holds, found not reproduced" in text and "1 not as recorded" in text
+
+
+def test_statements_that_the_paper_does_not_make_stand_apart(empty, tmp_path, capsys) -> None:
+    register("a", Finding(Verdict.HOLDS, "first"))
+    register("b", Finding(Verdict.HOLDS, "second"), ours=True)
+    register("c", Finding(Verdict.HOLDS, "third"))
+    path = tmp_path / "claims.json"
+    assert print_claims(path=path) == 0
+    text = capsys.readouterr().out
+    places = [text.index(words) for words in ("first", "third", "statements that it does not make", "second")]
+    assert places == sorted(places)
+    assert "2 claims and 1 besides that no paper makes, scale small" in text
+    entries = json.loads(path.read_text())["claims"]
+    assert [(entry["claim"], entry["ours"]) for entry in entries] == [
+        ("nn2000/a", False),
+        ("nn2000/b", True),
+        ("nn2000/c", False),
+    ]
+
+
+def test_which_statements_the_papers_do_not_make() -> None:
+    ours = {entry.name for entry in list_claims() if entry.ours}
+    assert ours >= {entry.name for entry in list_claims() if re.search(r"\bnot said\b|\bours\b", entry.text)}
+    ablations = {"5.1-max", "5.1-one-server", "5.1-beta", "5.1-execution", "5.2-one-server"}
+    assert ours == {
+        "xu2021/alternation",
+        "xu2021/pooled-srpt-is-no-bound",
+        "xu2021/surrogate-is-no-bound",
+        "xu2021/switching-cost",
+        "shi2017/data-centre-row",
+        "shi2017/fast-start",
+        "zheng2016/m-greedy-dominates",
+        "noroozoliaee2014/bf-exec-same-size",
+        "noroozoliaee2014/every-task-runs",
+        "noroozoliaee2014/lower-bounds",
+        "noroozoliaee2014/more-servers-always",
+        "noroozoliaee2014/normalised-demands",
+        "noroozoliaee2014/theorem-5.1-any-scheduler",
+        "noroozoliaee2014/theorem-5.2-single",
+        *(f"noroozoliaee2014/theorem-{name}" for name in ablations),
+        "guan2022/sig-gamf-is-sig-amf",
+    }
 
 
 def test_claims_are_in_the_order_of_the_papers() -> None:

@@ -10,7 +10,8 @@ Arithmetic is spelled out so that starts can be compared bit for bit:
 * used = ((0 + d1) + d2) + ... over the tasks running on the server, in order of start;
   remaining = capacity - used; a task fits if demand <= remaining + 1e-9 in both resources.
 * sizes of a pair (x, y): L2 is x*x + y*y, product x*y, weighted sum a1*x + a2*y; the dot
-  product of a demand (c, m) with the remaining (rc, rm) is c*rc + m*rm.
+  product of a demand (c, m) with the remaining (rc, rm) is c*rc + m*rm. A norm with another p
+  is what the caller gives.
 * the running mean demand is (((0 + d1) + d2) + ...) / count in order of submission.
 * finish = start + execution; two instants are one only if the floats are equal.
 
@@ -29,6 +30,7 @@ Task = tuple[float, float, float, float]
 Server = tuple[float, float]
 """(cpu, memory)"""
 ChooseRandom = Callable[[list[int]], int]
+Norm = Callable[[float, float], float]
 
 TOLERANCE = 1e-9
 
@@ -45,7 +47,8 @@ SCHEMES = (
     "dot-exec",
 )
 RANDOM_SCHEMES = ("rf", "rf-all")
-BLOCKING_SCHEMES = ("ffd-nb", "ffd-product", "ffd-sum", "ffd-avgsum")
+BLOCKING_SCHEMES = tuple(f"ffd-{size}" for size in SIZES)
+NORM_SCHEMES = ("ffd-nb", "bfd-nb", "bf", "wf", "bf-all", "wf-all")
 
 
 class Outcome(NamedTuple):
@@ -77,11 +80,13 @@ class _Cluster:
         servers: Sequence[Server],
         weights: tuple[float, float],
         choose_random: ChooseRandom | None,
+        norm: Norm,
     ) -> None:
         self.tasks = tasks
         self.servers = servers
         self.weights = weights
         self.choose_random = choose_random
+        self.norm = norm
         self.clock = 0.0
         self.running: list[list[int]] = [[] for _ in servers]  # in order of start
         self.queue: list[int] = []  # in order of submission
@@ -125,7 +130,7 @@ class _Cluster:
     def size(self, metric: str, x: float, y: float) -> float:
         """Size of a pair of amounts; 'dp' has no size of its own and measures by L2."""
         if metric in ("nb", "dp"):
-            return x * x + y * y
+            return self.norm(x, y)
         if metric == "product":
             return x * y
         a1, a2 = self.weights if metric == "sum" else self.mean_demand()
@@ -205,17 +210,33 @@ class _Cluster:
         while self.queue and self.fits(self.queue[0], j):
             self.place(self.queue[0], j)
 
+    def largest(self, metric: str) -> int:
+        """The largest waiting task; by 'dp' the one with the largest dot product on any server."""
+        if metric != "dp":
+            return self.by_size(metric)[0]
+        best, most = -1, -math.inf
+        for i in self.queue:
+            for j in range(len(self.servers)):
+                if self.dot(i, j) > most:
+                    best, most = i, self.dot(i, j)
+        return best
+
     def heads_anywhere(self, rule: str, size_order: str | None = None) -> None:
         """Start heads on any server until one fits nowhere.
 
         The head is the earliest submitted, or the largest where a size metric is given.
         """
         while self.queue:
-            head = self.queue[0] if size_order is None else self.by_size(size_order)[0]
+            head = self.queue[0] if size_order is None else self.largest(size_order)
             j = self.pick_server(head, rule)
             if j < 0:
                 return
             self.place(head, j)
+
+
+def squares(x: float, y: float) -> float:
+    """The L2 norm, squared."""
+    return x * x + y * y
 
 
 _PLAIN_RULES = {"ff": "first", "bf": "best", "wf": "worst", "rf": "random"}
@@ -223,16 +244,16 @@ _PLAIN_RULES = {"ff": "first", "bf": "best", "wf": "worst", "rf": "random"}
 
 def _arrival_epoch(cluster: _Cluster, scheme: str, blocking: bool, i: int) -> None:
     family, _, variant = scheme.partition("-")
-    if scheme == "bf-exec":
+    if blocking:
+        cluster.queue.append(i)
+        cluster.heads_anywhere("dot" if variant == "dp" else "first", size_order=variant)
+    elif scheme == "bf-exec":
         cluster.place_or_queue(i, "best")
     elif scheme in ("dot-exec", "ffd-dp"):
         cluster.place_or_queue(i, "dot")
     elif scheme == "fcfs":
         cluster.queue.append(i)
         cluster.heads_anywhere("first")
-    elif family == "ffd" and blocking:
-        cluster.queue.append(i)
-        cluster.heads_anywhere("first", size_order=variant)
     elif family == "ffd":
         cluster.place_or_queue(i, "first")
     elif family == "bfd":
@@ -243,15 +264,15 @@ def _arrival_epoch(cluster: _Cluster, scheme: str, blocking: bool, i: int) -> No
 
 def _completion_epoch(cluster: _Cluster, scheme: str, blocking: bool, j: int) -> None:
     family, _, variant = scheme.partition("-")
-    if scheme in ("bf-exec", "dot-exec"):
+    if blocking:
+        cluster.heads_anywhere("dot" if variant == "dp" else "first", size_order=variant)
+    elif scheme in ("bf-exec", "dot-exec"):
         order = sorted(cluster.queue, key=lambda i: (cluster.tasks[i][1], i))
         cluster.scan(j, order)
     elif scheme == "fcfs":
         cluster.heads_anywhere("first")
     elif variant == "dp":
         cluster.scan_by_dot(j)
-    elif family == "ffd" and blocking:
-        cluster.heads_anywhere("first", size_order=variant)
     elif family in ("ffd", "bfd"):
         cluster.scan(j, cluster.by_size(variant))
     elif variant == "all":
@@ -282,6 +303,7 @@ def simulate(
     blocking: bool = False,
     weights: tuple[float, float] = (1.0, 1.0),
     choose_random: ChooseRandom | None = None,
+    norm: Norm | None = None,
 ) -> Outcome:
     """Run one scheme on one workload until nothing can happen any more.
 
@@ -293,6 +315,7 @@ def simulate(
     choose_random: maps the ascending list of fitting servers to one of them; needed by rf
         (called at arrivals) and rf-all (called at arrivals and completions), and called even
         if only one server fits.
+    norm: of a pair of amounts, for NORM_SCHEMES only; the L2 norm if it is not given.
 
     At one instant: all completions are released; one completion epoch per server that released
     something, by index; one arrival epoch per arriving task, in submission order. A task whose
@@ -305,9 +328,11 @@ def simulate(
         raise ValueError(f"{scheme} has no blocking variant")
     if scheme in RANDOM_SCHEMES and choose_random is None:
         raise ValueError(f"{scheme} needs choose_random")
+    if norm is not None and scheme not in NORM_SCHEMES:
+        raise ValueError(f"{scheme} compares no norms")
     _check(tasks, servers)
 
-    cluster = _Cluster(tasks, servers, weights, choose_random)
+    cluster = _Cluster(tasks, servers, weights, choose_random, norm or squares)
     while True:
         instants = [cluster.finish[i] for on_one in cluster.running for i in on_one]
         if cluster.submitted < len(tasks):

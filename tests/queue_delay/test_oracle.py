@@ -204,6 +204,28 @@ def test_blocking_head_is_the_largest_and_goes_anywhere() -> None:
     assert outcome.server == [0, 1, 1, 0, 1]
 
 
+def test_a_head_by_dot_products_is_the_largest_on_any_server() -> None:
+    """At 3 the larger dot product is that of task 2 on server 0 (.285), although it does not fit there."""
+    tasks = [
+        (0.0, 10.0, 0.9, 0.1),
+        (1.0, 5.0, 0.2, 0.95),
+        (2.0, 3.0, 0.15, 0.3),
+        (3.0, 3.0, 0.05, 0.2),
+    ]
+    outcome = oracle.simulate(tasks, UNIT * 2, "ffd-dp", blocking=True)
+    assert outcome.start == [0, 1, 6, 6]
+    assert outcome.server == [0, 1, 1, 0]  # at 6 task 3 has .185 on server 0 and .1825 on server 1
+    assert starts(tasks, UNIT * 2, "ffd-dp") == [0, 1, 6, 3]
+
+
+@pytest.mark.parametrize("scheme", ["bfd-nb", "bf", "bf-all"])
+def test_other_norms_measure_what_is_left(scheme: str) -> None:
+    """What is left is (.8, .1) or (.6, .55)."""
+    tasks, servers = [(0.0, 1.0, 0.2, 0.2)], [(1.0, 0.3), (0.8, 0.75)]
+    assert oracle.simulate(tasks, servers, scheme).server == [0]
+    assert oracle.simulate(tasks, servers, scheme, norm=max).server == [1]
+
+
 def test_bfd_measures_what_is_left_in_its_own_metric() -> None:
     """What is left is (.8, .1) or (.3, .3)."""
     tasks = [(0.0, 1.0, 0.2, 0.2)]
@@ -257,6 +279,9 @@ def test_bad_input() -> None:
         if scheme not in oracle.BLOCKING_SCHEMES:
             with pytest.raises(ValueError):
                 oracle.simulate(tasks, UNIT, scheme, blocking=True, choose_random=lambda fitting: fitting[0])
+        if scheme not in oracle.NORM_SCHEMES:
+            with pytest.raises(ValueError):
+                oracle.simulate(tasks, UNIT, scheme, norm=max, choose_random=lambda fitting: fitting[0])
     for scheme in (*oracle.RANDOM_SCHEMES, "best"):
         with pytest.raises(ValueError):
             oracle.simulate(tasks, UNIT, scheme)

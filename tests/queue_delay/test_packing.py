@@ -1,5 +1,7 @@
 """Offline packing: small cases by hand, and properties."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -42,11 +44,11 @@ def test_worst_fit_spreads_and_best_fit_fills():
     assert pack(items, bins, "wf").bin.tolist() == [0, 1, 0]
 
 
-def literal(items, rule):
+def literal(items, rule, p):
     """Section III-A word by word: bins of free capacities; best fit leaves least, worst fit most."""
 
     def size(vector):
-        return sum(x * x for x in vector)
+        return max(vector) if p == math.inf else sum(x**p for x in vector)
 
     free, chosen = [], {}
     order = sorted(range(len(items)), key=lambda i: -size(items[i])) if rule[-1] == "d" else range(len(items))
@@ -62,12 +64,20 @@ def literal(items, rule):
     return [chosen[i] for i in range(len(items))]
 
 
+@pytest.mark.parametrize("p", [2, 3, math.inf])
 @pytest.mark.parametrize("rule", ["ff", "bf", "wf", "ffd", "bfd"])
-def test_packings_are_those_of_the_rule_word_by_word(rule):
+def test_packings_are_those_of_the_rule_word_by_word(rule, p):
     rng = np.random.default_rng(7)
     for _ in range(60):
-        items = rng.integers(0, 65, (rng.integers(1, 25), 2)) / 128  # exact: sums and squares, too
-        assert pack(items, rule=rule).bin.tolist() == literal(items.tolist(), rule)
+        items = rng.integers(0, 65, (rng.integers(1, 25), 2)) / 128  # exact: sums, squares and cubes, too
+        assert pack(items, rule=rule, p=p).bin.tolist() == literal(items.tolist(), rule, p)
+
+
+def test_the_bin_centric_rule_takes_other_norms():
+    """The first item would leave (.8, .1), the second (.6, .55); they do not fit together."""
+    items = [(0.2, 0.9), (0.4, 0.45)]
+    assert pack(items, rule="bin-centric").bin.tolist() == [0, 1]
+    assert pack(items, rule="bin-centric", p=math.inf).bin.tolist() == [1, 0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -105,6 +115,8 @@ def test_properties(items, rule, seed):
         (dict(demands=[(1, 1)], size="dot"), InvalidParameter, "bin-centric"),
         (dict(demands=[(1, float("nan"))]), InvalidParameter, "finite"),
         (dict(demands=[(1, 1)], rule="rf"), InvalidParameter, "rng"),
+        (dict(demands=[(1, 1)], p=1), InvalidParameter, "p: must be a number above 1"),
+        (dict(demands=[(1, 1)], size="sum", p=3), InvalidParameter, "p: only for the size 'norm'"),
     ],
 )
 def test_errors(arguments, error, match):

@@ -1,5 +1,6 @@
 """Every scheme through the environment against the plain-Python oracle: equal starts, bit for bit."""
 
+import math
 import random
 
 import gymnasium as gym
@@ -37,10 +38,10 @@ def make(workload, **parameters):
     )
 
 
-BLOCKING = ("ffd-nb", "ffd-product", "ffd-sum", "ffd-avgsum")
 VARIANTS = [(name, {}) for name in SCHEMES if not name.startswith("rf")] + [
-    (name, {"blocking": True}) for name in BLOCKING
+    (name, {"blocking": True}) for name in oracle.BLOCKING_SCHEMES
 ]
+NORMED = [(name, False) for name in oracle.NORM_SCHEMES] + [("ffd-nb", True)]
 
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
@@ -63,3 +64,40 @@ def test_starts_equal_the_oracle(name, options, adversarial):
         assert total == pytest.approx(-reference["mean_delay"], rel=1e-12, abs=1e-9)
         assert info["metrics"]["repaired"] == 0
         assert len(record.workload.jobs["arrival"]) - len(record.job) == len(expected.stranded)
+
+
+def factored(p):
+    """The L_p norm in the order of operations of the policies, so that ties are the same."""
+
+    def norm(x, y):
+        large, small = max(abs(x), abs(y)), min(abs(x), abs(y))
+        return large * (1.0 + (small / large) ** p) ** (1.0 / p) if large else 0.0
+
+    return norm
+
+
+def literal(p):
+    """Noroozoliaee2014, section III-A3: the p-th root of the sum of p-th powers."""
+    return lambda x, y: float(np.linalg.norm([x, y], p))
+
+
+@pytest.mark.parametrize(("name", "blocking"), NORMED)
+@pytest.mark.parametrize(("adversarial", "norm"), [(True, factored), (False, literal)])
+def test_starts_equal_the_oracle_in_other_norms(name, blocking, adversarial, norm):
+    """On instances without ties also by the formula as the paper writes it."""
+    source = random.Random(f"{name}{blocking}{adversarial}")
+    options = {"blocking": True} if blocking else {}
+    differs = 0
+    for p in (1.1, 3.0, 7, math.inf):
+        policy = schedgym.make_policy(name, "queue-delay", p=p, **options)
+        for _ in range(30):
+            tasks, servers = oracle.random_instance(source, adversarial=adversarial)
+            workload = make_workload(tasks, servers)
+            record, total, _ = run(make(workload), policy, workload)
+            expected = oracle.simulate(tasks, servers, name, **options, norm=norm(p))
+            assert fates(record)["start"] == expected.start
+            assert fates(record)["server"] == expected.server
+            delays = oracle.delays(tasks, expected)
+            assert total == pytest.approx(-sum(delays) / len(delays), rel=1e-12, abs=1e-9)
+            differs += expected != oracle.simulate(tasks, servers, name, **options)
+    assert differs > 0

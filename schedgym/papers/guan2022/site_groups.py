@@ -94,6 +94,7 @@ def _confirm_differs(instance: Shown) -> bool:
     text="as AMF is GAMF with one available site per task, SIG-AMF is SIG-GAMF with one",
     source="section 5.3.4",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_differs,
 )
 def _check_sig_gamf_is_sig_amf(run: Run) -> Finding:

@@ -221,6 +221,7 @@ def _check_theorem_5_2(run: Run) -> Finding:
     text="Theorem 5.2 holds as printed if there is one server, of size 1 (not said)",
     source="Theorem 5.2",
     recorded=HOLDS,
+    ours=True,
 )
 def _check_one_server(run: Run) -> Finding:
     checked = broken = 0
@@ -258,6 +259,7 @@ def _ingredient(name: str, text: str, side: str, reading: _Reading, why: str) ->
         text=f"Theorem {number} as corrected, but {text}",
         source=f"Theorem {number}",
         recorded=REFUTED,
+        ours=True,
         confirm=_confirm_bound(side, reading),
     )
     def _check(run: Run) -> Finding:
@@ -332,6 +334,7 @@ def _confirm_idle(shown: Shown) -> bool:
     text="Theorem 5.1 as corrected, but for any scheduler",
     source="Theorem 5.1",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_idle,
 )
 def _check_any_scheduler(run: Run) -> Finding:
@@ -653,6 +656,7 @@ def _check_cancel(run: Run) -> Finding:
     text="pooled busy times, and shortest first on k_high machines, are lower bounds (ours, not the paper's)",
     source="section V (in place of Theorem 5.2)",
     recorded=HOLDS,
+    ours=True,
 )
 def _check_lower_bounds(run: Run) -> Finding:
     count = 500 if run.small else 10_000

@@ -98,6 +98,7 @@ SCHEMES: dict[str, _Scheme] = {
     "ffd-nb": _Scheme(False, "first", "scan", "norm"),
     "ffd-dp": _Scheme(False, "dot", "scan", "dot"),
     "ffd-nb-blocking": _Scheme(True, "first", "heads", "norm"),
+    "ffd-dp-blocking": _Scheme(True, "dot", "heads", "dot"),
     "fcfs": _Scheme(True, "first", "heads", "submission"),
     **{
         name + end: _Scheme(False, rule, completion, "submission")
@@ -113,6 +114,11 @@ def select(rule: str, task: Task, remaining: Sequence[Server]) -> int:
     score = SERVER_RULES[rule]
     fitting = [(score(c, m, x, y), j) for j, (x, y) in enumerate(remaining) if c <= x and m <= y]
     return min(fitting)[1] if fitting else -1
+
+
+def _largest_dot(task: Task, remaining: Sequence[Server]) -> int:
+    """Return the largest dot product with what a server has left, whether the task fits there or not."""
+    return max(task.cpu * x + task.memory * y for x, y in remaining)
 
 
 def simulate(instance: Instance, name: str) -> Schedule:
@@ -139,7 +145,10 @@ def simulate(instance: Instance, name: str) -> Schedule:
 
     def heads(now: int) -> None:
         while queue:
-            i = min(queue, key=lambda i: (key(tasks[i]), i))
+            i = min(
+                queue,
+                key=lambda i: (-_largest_dot(tasks[i], remaining) if order == "dot" else key(tasks[i]), i),
+            )
             j = select(rule, tasks[i], remaining)
             if j < 0:
                 return

@@ -73,6 +73,7 @@ def _confirm_unserved(instance: Shown) -> bool:
     text="demands 0 <= c, m <= 1, normalised by the largest server, can be served (not said, but assumed)",
     source="section II",
     recorded=CORRECTED,
+    ours=True,
     confirm=_confirm_unserved,
 )
 def _check_unserved(run: Run) -> Finding:
@@ -250,6 +251,7 @@ def _confirm_more_servers(shown: Shown) -> bool:
     text="an additional server never adds to the queuing delay under BF-EXEC (not said: 'the chances' rise)",
     source="section III-A",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_more_servers,
 )
 def _check_more_servers_always(run: Run) -> Finding:
@@ -346,6 +348,7 @@ def _passed_over(instance: Instance, schedule: Schedule) -> bool:
     text="under BF-EXEC every task runs, and no task waits that fits a server",
     source="section IV",
     recorded=HOLDS,
+    ours=True,
 )
 def _check_every_task(run: Run) -> Finding:
     checked = failed = 0
@@ -531,6 +534,7 @@ def _confirm_same_size(shown: Shown) -> bool:
     text="BF-EXEC does so, too: if all tasks have the same size and are there at once, optimal (not said)",
     source="sections III-B and IV",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_same_size,
 )
 def _check_bf_exec_same_size(run: Run) -> Finding:

@@ -130,6 +130,7 @@ def _confirm_data_centre(shown: Shown) -> bool:
     text="of the 1 + y + y^2 / 2 constraints the data centre's (0.2) limits a job besides the pods' (0.2)",
     source="section 6.1.1",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_data_centre,
 )
 def _check_data_centre(run: Run) -> Finding:

@@ -506,6 +506,7 @@ def _check_local_optimum(run: Run) -> Finding:
     text="TaPRA-fast needs no REC: it starts within the energy cap",
     source="section 4.3.1",
     recorded=HOLDS,
+    ours=True,
 )
 def _check_fast_start(run: Run) -> Finding:
     checked = wrong = 0

@@ -131,6 +131,7 @@ def _confirm_surrogate_above(instance: Shown) -> bool:
     text="the optimum of the surrogate P2 is a lower bound of P1 (not said; Eq. 6 has a factor of 2)",
     source="Eq. 6",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_surrogate_above,
 )
 def _check_surrogate(run: Run) -> Finding:
@@ -195,6 +196,7 @@ def _confirm_pooled(instance: Shown) -> bool:
     text="SRPT on the pooled cores, with each job's cap, is a lower bound (not said)",
     source="section VII, on SRPT",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_pooled,
 )
 def _check_pooled(run: Run) -> Finding:

@@ -210,6 +210,7 @@ def _confirm_alternation(instance: Shown) -> bool:
     text="optimising x and z in turn solves the slot's problem P3 (said to be approximate in Theorem 2)",
     source="section III-A, Algorithm 1",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_alternation,
 )
 def _check_alternation(run: Run) -> Finding:

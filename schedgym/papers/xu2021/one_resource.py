@@ -606,6 +606,7 @@ def _confirm_switching(instance: Shown) -> bool:
     text="the switching cost S(t) keeps a job together: on fewer servers it costs no more",
     source="section IV-B, Eq. 31",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_switching,
 )
 def _check_switching(run: Run) -> Finding:

@@ -423,6 +423,7 @@ def _confirm_heuristic(shown: Shown) -> bool:
     text="m-greedy is never worse than s-greedy (not said: Figs. 2b and 2c show means)",
     source="section V",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_heuristic,
 )
 def _check_dominance(run: Run) -> Finding:

@@ -404,6 +404,7 @@ def situation(env: Environment) -> Situation:
         demand=env.queue.demand,
         remaining=env.state.remaining,
         weights=env.constants.weights,
+        p=2.0,
         mean_demand=(s.demand_cpu / s.submitted, s.demand_memory / s.submitted),
         draw=0.0,
     )

@@ -4,7 +4,7 @@ A scheme is a row of four codes: which tasks an arrival may start, the rule that
 which tasks a completion may start, and the order of the queue. The baseline policies (on an observation) and
 the ``rule`` view (on the whole queue) use the same compiled ``choose``.
 
-Source: noroozoliaee2014, sections III-A and IV. Fitting is up to ``TOLERANCE``. Sizes are compared
+Source: noroozoliaee2014, sections III-A and IV. Fitting is up to ``TOLERANCE``. L2 norms are compared
 without square roots (the order is the same). Ties go to the lowest server index and the earliest submission.
 """
 
@@ -39,6 +39,9 @@ FIRST, BEST, WORST, DOT, BEST_PRODUCT, BEST_SUM, BEST_AVGSUM = range(len(SERVER_
 RANDOM = len(SERVER_RULES)  # only for policies: it needs a random number per choice
 
 BY_SUBMISSION, BY_EXECUTION, BY_NORM, BY_PRODUCT, BY_SUM, BY_AVGSUM, BY_DOT = range(len(ORDERS))
+BY_LARGEST_DOT = len(
+    ORDERS
+)  # only for policies: a head has no server yet, and its size is the largest of all
 
 ARRIVING_ONLY, HEADS = 0, 1  # at an arrival: the arriving task bypasses the queue, or heads go first
 SCAN_RELEASED, HEADS_RELEASED, HEADS_ALL = 0, 1, 2  # at a completion
@@ -78,13 +81,19 @@ def scheme_row(name: str, blocking: bool = False) -> npt.NDArray[np.int64]:
     Args:
         name: a key of ``SCHEMES``.
         blocking: an arrival joins the queue, and heads in the scheme's order go to any server until one
-            fits nowhere, also at completions (the ffd schemes with a fixed size only).
+            fits nowhere, also at completions (the ffd schemes only). By dot products, the head is the task of
+            the largest dot product with what is free on any server, whether it fits there or not.
+
+    Raises:
+        InvalidParameter: a scheme without a blocking variant.
     """
     row = np.array(SCHEMES[name], dtype=np.int64)
     if blocking:
-        if not name.startswith("ffd-") or row[3] == BY_DOT:
+        if not name.startswith("ffd-"):
             raise InvalidParameter(f"blocking: {name} has no blocking variant")
         row[0], row[2] = HEADS, HEADS_ALL
+        if row[3] == BY_DOT:
+            row[3] = BY_LARGEST_DOT
     return row
 
 
@@ -105,16 +114,31 @@ class Situation(NamedTuple):
     demand: npt.NDArray[np.float64]  # [>= queued, 2] cpu and memory
     remaining: npt.NDArray[np.float64]  # [servers, 2] free cpu and memory
     weights: npt.NDArray[np.float64]  # [2] of cpu and memory in the size "sum"
+    p: float  # of the norm of best and worst fit, and of the order by norm
     mean_demand: Any  # [2] of the tasks submitted so far
     draw: float  # in [0, 1), for the random rule
+
+
+@helper
+def norm_key(x: float, y: float, p: float) -> float:
+    """Return a number that grows with the L_p norm of (x, y), p > 1 or infinite; for p = 2 its square.
+
+    The larger number is factored out, so that powers neither overflow nor vanish.
+    """
+    if p == 2.0:
+        return x * x + y * y
+    large, small = max(abs(x), abs(y)), min(abs(x), abs(y))
+    if large == 0.0:
+        return 0.0
+    return large * (1.0 + (small / large) ** p) ** (1.0 / p)
 
 
 @helper
 def select_server(rule: int, at: Situation, cpu: float, memory: float) -> int:
     """Return the server that ``rule`` gives to a demand, -1 if it fits nowhere.
 
-    Best and worst refer to the capacity left after the placement (noroozoliaee2014, section III-A1); dot is
-    the largest inner product of the demand with the capacity free before it.
+    Best and worst refer to the L_p norm of the capacity left after the placement (noroozoliaee2014, section
+    III-A1); dot is the largest inner product of the demand with the capacity free before it.
     """
     remaining, weights, mean_demand = at.remaining, at.weights, at.mean_demand
     servers = remaining.shape[0]
@@ -150,7 +174,7 @@ def select_server(rule: int, at: Situation, cpu: float, memory: float) -> int:
             elif rule == BEST_AVGSUM:
                 value = mean_demand[0] * x + mean_demand[1] * y
             else:
-                value = x * x + y * y
+                value = norm_key(x, y, at.p)
                 if rule == WORST:
                     value = -value
         if value < least or chosen < 0:
@@ -166,7 +190,7 @@ def queue_key(order: int, at: Situation, i: int, free_cpu: float, free_memory: f
     if order == BY_EXECUTION:
         return at.execution[i]
     if order == BY_NORM:
-        return -(cpu * cpu + memory * memory)
+        return -norm_key(cpu, memory, at.p)
     if order == BY_PRODUCT:
         return -(cpu * memory)
     if order == BY_SUM:
@@ -175,6 +199,11 @@ def queue_key(order: int, at: Situation, i: int, free_cpu: float, free_memory: f
         return -(mean_demand[0] * cpu + mean_demand[1] * memory)
     if order == BY_DOT:
         return -(cpu * free_cpu + memory * free_memory)
+    if order == BY_LARGEST_DOT:
+        largest = -math.inf
+        for j in range(at.remaining.shape[0]):
+            largest = max(largest, cpu * at.remaining[j, 0] + memory * at.remaining[j, 1])
+        return -largest
     return 0.0
 
 
