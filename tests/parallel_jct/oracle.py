@@ -17,9 +17,10 @@ What is settled here, in one place:
 * Online, a server whose unreserved capacity is at most 1e-9 of its capacity has none left (else
   rounding would leave crumbs of capacity, and plans with absurd but finite completion times).
 * Online, a task that would complete within 1e-9 * max(1, t) of another event at t completes at t.
-* A planning round counts for a job (its E_MAX draw is used up) when the job is planned in it; with
-  `count_all_rounds` also when it waits while the MAR test stops the round before it is planned.
-  Rounds are counted from 0. The hash that makes the draws is the caller's (`draw(job, round)`).
+* A planning round has a number for every job that waits then. At a tick it is the number of earlier
+  ticks at which the job waited (0, 1, ...); between ticks it counts down over the job's rounds
+  between ticks (-1, -2, ...). Ticks count whether or not the scheduler acts at them. The hash that
+  makes the draws is the caller's (`draw(job, number)`).
 * FCFS, SLF and LLF with MAR: the test is made before each job and its failure ends the pass.
 
 The genetic planners use random numbers in an order that the specification does not fix, so their
@@ -417,7 +418,7 @@ def local_search(instance: SingleJob, placement: Placement) -> Placement:
 
 
 class Plan(NamedTuple):
-    """A placement with its allocation; `evaluation` is always that of Eq. 16."""
+    """A placement with its allocation: that of Eq. 16, or by equal shares for a planner by these."""
 
     placement: Placement
     evaluation: Evaluation
@@ -426,11 +427,11 @@ class Plan(NamedTuple):
 Planner = Callable[[SingleJob], Plan | None]
 
 
-def _finish(instance: SingleJob, placement: Placement | None) -> Plan | None:
+def _finish(instance: SingleJob, placement: Placement | None, evaluate: Evaluate = optra) -> Plan | None:
     """A plan, unless its completion time is infinite or the energy cap could not be met."""
     if placement is None:
         return None
-    evaluation = optra(instance, placement)
+    evaluation = evaluate(instance, placement)
     if evaluation.jct == math.inf or not instance.affords(evaluation.energy):
         return None
     return Plan(placement, evaluation)
@@ -480,7 +481,7 @@ def min_min_placement(instance: SingleJob, evaluate: Evaluate = optra) -> Placem
 
 def min_min(instance: SingleJob, evaluate: Evaluate = optra) -> Plan | None:
     """Min-Min, then REC."""
-    return _finish(instance, rec(instance, min_min_placement(instance, evaluate), evaluate))
+    return _finish(instance, rec(instance, min_min_placement(instance, evaluate), evaluate), evaluate)
 
 
 def _fitness(instance: SingleJob, placement: Placement | None, evaluate: Evaluate) -> Number:
@@ -539,7 +540,7 @@ def _genetic(
             children.append((score, repaired))
         scored = children
         temperature *= 0.95
-    return _finish(instance, min(scored, key=lambda pair: pair[0])[1])
+    return _finish(instance, min(scored, key=lambda pair: pair[0])[1], evaluate)
 
 
 def random_placement(instance: SingleJob, rng: random.Random) -> Placement:
@@ -745,8 +746,8 @@ class _Simulation:
         drc: bool,
         mar: bool,
         max_percent: Number,
+        delta_t: Number,
         draw: Callable[[int, int], float],
-        count_all_rounds: bool,
     ) -> None:
         self.workload = workload
         self.scheduler = scheduler
@@ -754,13 +755,13 @@ class _Simulation:
         self.drc = drc
         self.mar = mar
         self.max_percent = max_percent
+        self.delta_t = delta_t
         self.draw = draw
-        self.count_all_rounds = count_all_rounds
         n = len(workload.jobs)
         self.clock: Number = 0
         self.waiting: list[int] = []
         self.running: list[Running] = []
-        self.rounds = [0] * n
+        self.between = [0] * n  # rounds between ticks in which each job has waited, this one included
         self.outcome = Outcome([None] * n, [None] * n, [[None] * len(job.load) for job in workload.jobs])
         self.outcome.committed = [0] * n
         self.outcome.consumed = [0] * n
@@ -776,6 +777,18 @@ class _Simulation:
     def passes_mar(self) -> bool:
         return not self.mar or total(self.available()) > self.max_percent * total(self.workload.capacity)
 
+    def tick(self) -> int | None:
+        """The number of the tick that is now, or None between ticks."""
+        nearest = round(self.clock / self.delta_t)
+        return nearest if _same_instant(self.clock, nearest * self.delta_t) else None
+
+    def round_number(self, job: int) -> int:
+        """The number of the present round for a waiting job."""
+        now = self.tick()
+        if now is None:
+            return -self.between[job]
+        return sum(1 for n in range(now) if n * self.delta_t >= self.workload.jobs[job].arrival)
+
     def energy_cap(self, job: int) -> Number:
         """E_MAX of the job in its present round."""
         load, least = self.workload.jobs[job].total_load, self.workload.jobs[job].least_energy
@@ -784,7 +797,7 @@ class _Simulation:
             if least > (1 + TENTH) * load:
                 self.outcome.granted.add(job)
                 return least
-            return (1 + TENTH * self.draw(job, self.rounds[job])) * load
+            return (1 + TENTH * self.draw(job, self.round_number(job))) * load
         if least > ratio * load:
             self.outcome.granted.add(job)
             return least
@@ -819,22 +832,20 @@ class _Simulation:
 
     def schedule(self) -> None:
         """One planning round over the waiting jobs."""
-        present = list(self.waiting)
+        if self.tick() is None:
+            for job in self.waiting:
+                self.between[job] += 1
         if self.scheduler == "ontapra":
-            planned = self.shortest_first()
+            self.shortest_first()
         else:
-            planned = self.one_pass()
-        for job in present if self.count_all_rounds else planned:
-            self.rounds[job] += 1
+            self.one_pass()
 
-    def shortest_first(self) -> set[int]:
+    def shortest_first(self) -> None:
         """Algorithm 4: launch the job of smallest completion time, again and again."""
         candidates = sorted(self.waiting)
-        planned: set[int] = set()
         while candidates and self.passes_mar():
             plans: list[Launch] = []
             for job in list(candidates):
-                planned.add(job)
                 launch = self.plan(job)
                 if launch is None:
                     candidates.remove(job)
@@ -846,9 +857,8 @@ class _Simulation:
             shortest = min(plans, key=lambda launch: (launch.plan.evaluation.jct, launch.job))
             self.start(shortest)
             candidates.remove(shortest.job)
-        return planned
 
-    def one_pass(self) -> set[int]:
+    def one_pass(self) -> None:
         """FCFS, SLF and LLF: each waiting job once, in order."""
         jobs = self.workload.jobs
         keys: dict[str, Callable[[int], tuple[Number, int]]] = {
@@ -856,17 +866,14 @@ class _Simulation:
             "slf": lambda job: (jobs[job].total_load, job),
             "llf": lambda job: (-jobs[job].total_load, job),
         }
-        planned: set[int] = set()
         for job in sorted(self.waiting, key=keys[self.scheduler]):
             if not self.passes_mar():
                 break
-            planned.add(job)
             launch = self.plan(job)
             if launch is None:
                 self.outcome.failures += 1
             else:
                 self.start(launch)
-        return planned
 
     def distribute(self) -> None:
         """DRC on every server, from base allocations alone (which comes to the same)."""
@@ -911,22 +918,20 @@ def simulate(
     delta_t: Number = 10,
     draw: Callable[[int, int], float] = no_extra,
     max_time: Number = 100_000,
-    count_all_rounds: bool = False,
 ) -> Outcome:
     """Run the jobs online.
 
     Args:
         workload: Jobs, servers, limits.
         scheduler: "ontapra", "slf", "llf" (these act at ticks 0, delta_t, ...) or "fcfs" (acts
-            at arrivals and task completions).
+            at arrivals and task completions; ticks only number its draws).
         planner: The planner of single jobs, by name or itself.
         drc: Whether residual capacity is distributed.
         mar: Whether the MAR test is made (default: for "ontapra" only).
         max_percent: Its threshold.
         delta_t: Time between ticks.
-        draw: U(job, round) in [0, 1), from which E_MAX = (1 + 0.1 U) * total load.
+        draw: U(job, number of the round) in [0, 1), from which E_MAX = (1 + 0.1 U) * total load.
         max_time: The run ends here at the latest, with completions at this instant but no launch.
-        count_all_rounds: See the module's text.
 
     At an instant: arrivals, completions, scheduling, distribution of residual capacity.
     """
@@ -939,8 +944,8 @@ def simulate(
         drc,
         scheduler == "ontapra" if mar is None else mar,
         max_percent,
+        delta_t,
         draw,
-        count_all_rounds,
     )
     jobs = workload.jobs
     outcome = state.outcome

@@ -220,7 +220,12 @@ def _sums(values: npt.NDArray[np.float64], first: npt.NDArray[np.int64]) -> npt.
 
 @helper
 def energy_draw(seed: int, job: int, round: int) -> float:
-    """Return U in [0, 1) of a job's ``round`` (counted from 0), a function of its arguments without state."""
+    """Return U in [0, 1) of a job's ``round``, a function of its arguments without state.
+
+    A round at a tick is numbered by the ticks at which the job has waited before: 0, 1, ... A round between
+    ticks is numbered by the earlier ones of its kind: -1, -2, ... So the two kinds have draws of their own,
+    and whether the other kind of round is opened changes none of them.
+    """
     _, u = uniform(stream(np.uint64(seed), job, round))
     return u
 
@@ -236,9 +241,10 @@ def is_granted(jobs: Jobs, job: int) -> Any:
 
 @helper
 def cap_of_round(jobs: Jobs, job: int, round: int) -> float:
-    """Return the energy cap [vCPU s] of a job in ``round``, counted from 0 over the rounds in which it waits.
+    """Return the energy cap [vCPU s] of a job in ``round``, numbered as in :func:`energy_draw`.
 
-    With a ratio the cap is ratio * load; else it is drawn, U[1, 1.1] * load in each round.
+    With a ratio the cap is ratio * load; else it is drawn, U[1, 1.1] * load in each round: the paper
+    generates the constraint "whenever the scheduler is to schedule that job" (section 6.2.1).
     """
     if is_granted(jobs, job):
         return jobs.least_energy[job]
