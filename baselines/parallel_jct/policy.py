@@ -232,11 +232,15 @@ class LaunchPolicy:
         planner: of single jobs, one of :data:`~schedgym.solvers.planning.PLANNERS`.
         mar: launch jobs only while more than max_percent of all vCPU is available.
         max_percent: threshold of the MAR test, in [0, 1].
+        allocation: how the planner sizes tasks, one of :data:`~schedgym.solvers.planning.ALLOCATIONS`; with
+            "equal-share" an action carries their vCPU, which only the orders of one pass can.
     """
 
-    def __init__(self, rule: str, planner: str, mar: bool, max_percent: float) -> None:
+    def __init__(
+        self, rule: str, planner: str, mar: bool, max_percent: float, allocation: str = "optra"
+    ) -> None:
         self.rule = rule
-        self.planner = Planner(planner)
+        self.planner = Planner(planner, allocation)
         if not isinstance(mar, bool):
             raise InvalidParameter(f"mar: must be True or False, got {mar!r}")
         if isinstance(max_percent, bool) or not isinstance(max_percent, (int, float)):
@@ -310,14 +314,14 @@ class LaunchPolicy:
         """Return the job to launch, planned, or the end of the round."""
         if not self.ready:
             self.prepare(observation)
-        clock = float(observation["clock"][0])
-        if self.ended or clock != self.clock:
-            self.clock = clock
-            self.round += 1
-            self.iteration = 0
         row = -1
         count = int(observation["waiting"][0] - observation["backlog"][0])
         if count and self.acts(observation):
+            clock = float(observation["clock"][0])
+            if self.ended or clock != self.clock:  # rounds that are not the policy's own do not count
+                self.clock = clock
+                self.round += 1
+                self.iteration = 0
             self.reserve(1 + int(observation["job"][count - 1]))
             row = self.choose(observation, count)
             self.iteration += 1
@@ -328,6 +332,8 @@ class LaunchPolicy:
         if row >= 0:
             used = int(observation["tasks"][row])
             self.action[1 : 1 + used, 0] = self.memory.placement[0, :used]
+            if self.planner.equal:  # the job of the last plan; without vCPU Eq. 16 sizes the tasks
+                self.action[1 : 1 + used, 1] = self.planner.vcpu[:used]
         self.action[0, 0] = row if row >= 0 else self.window
         self.action[1 + used : 1 + self.shown] = 0.0
         self.shown = used

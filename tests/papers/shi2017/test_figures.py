@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 import pytest
 
+from schedgym.core.policy import make_policy
 from schedgym.evaluation.runner import evaluate, make_env, play
 from schedgym.papers import Run, list_figures, make_figure
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
@@ -119,7 +120,7 @@ def test_schedulers_that_share_equally() -> None:
     """A task has its server's, rack's, pod's or data centre's limit over the number of tasks there."""
     env = make_env("parallel-jct", {"jobs": 1, "arity": 4, "drc": False})
     for episode, planner in itertools.product(range(3), ("mm-ga", "gsa")):
-        play(env, figures._EqualShares("slf", planner), episode=episode)
+        play(env, make_policy(f"parallel-jct/slf-{planner}-equal"), episode=episode)
         record = env.record()
         assert len(np.unique(record.job)) == len(record.job)  # one piece per task
         for server, amount in zip(record.server, record.amount.sum(axis=1), strict=True):
