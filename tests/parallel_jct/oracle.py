@@ -125,6 +125,7 @@ class SingleJob:
     groups: servers of each constraint group (each server's own capacity is a group like the others).
     bounds: B_k, the vCPU that the job may use in group k.
     energy_cap: E_MAX.
+    power: alpha_VM of each task (Eq. 7); without it 1.
     """
 
     load: tuple[Number, ...]
@@ -132,6 +133,7 @@ class SingleJob:
     groups: tuple[Group, ...]
     bounds: tuple[Number, ...]
     energy_cap: Number = math.inf
+    power: tuple[Number, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what the model does not cover."""
@@ -139,6 +141,8 @@ class SingleJob:
             raise ValueError("loads must be positive, and at least one")
         if len(self.efficiency) != len(self.load) or len({len(row) for row in self.efficiency}) != 1:
             raise ValueError("one efficiency row per task, all equally long")
+        if self.power and (len(self.power) != len(self.load) or any(not p > 0 for p in self.power)):
+            raise ValueError("one power > 0 per task, or none")
         if any(not 0 < value <= 1 for row in self.efficiency for value in row):
             raise ValueError("efficiencies must lie in (0, 1]")
         if len(self.groups) != len(self.bounds) or any(bound < 0 for bound in self.bounds):
@@ -157,8 +161,16 @@ class SingleJob:
         return len(self.efficiency[0])
 
     def leq(self, i: int, j: int) -> Number:
-        """Equivalent load of task i on server j, which is its energy too (alpha = 1)."""
+        """Equivalent load of task i on server j."""
         return self.load[i] / self.efficiency[i][j]
+
+    def alpha(self, i: int) -> Number:
+        """Power of task i per vCPU."""
+        return self.power[i] if self.power else 1
+
+    def own_energy(self, i: int, j: int) -> Number:
+        """Energy of task i on server j (Eq. 8)."""
+        return self.alpha(i) * self.leq(i, j)
 
     def groups_of(self, j: int) -> list[int]:
         """Indices of the groups that server j is in."""
@@ -166,11 +178,11 @@ class SingleJob:
 
     def energy(self, placement: Placement) -> Number:
         """Energy of the tasks placed."""
-        return total(self.leq(i, j) for i, j in enumerate(placement) if j >= 0)
+        return total(self.own_energy(i, j) for i, j in enumerate(placement) if j >= 0)
 
     def least_energy(self) -> Number:
         """E_min: every task on its most efficient server."""
-        return least_energy(self.load, self.efficiency)
+        return total(self.alpha(i) * (self.load[i] / max(self.efficiency[i])) for i in range(len(self.load)))
 
     def affords(self, energy: Number) -> bool:
         """Whether an energy is within the cap."""
@@ -301,7 +313,8 @@ def relaxation(instance: SingleJob) -> Relaxation | None:
         rows.append(np.append(row.ravel() / scale, -float(bound) / scale))
         right.append(0.0)
     if instance.energy_cap < math.inf:
-        rows.append(np.append(leq.ravel() / float(instance.energy_cap), 0.0))
+        alpha = np.array([[float(instance.alpha(i))] for i in range(n)])
+        rows.append(np.append((alpha * leq).ravel() / float(instance.energy_cap), 0.0))
         right.append(1.0)
     whole = np.zeros((n, n * m + 1))
     for i in range(n):
@@ -583,11 +596,11 @@ PLANNERS: dict[str, Planner] = {"tapra": tapra, "tapra-fast": tapra_fast, "min-m
 def place_mask(instance: SingleJob, placement: Placement, i: int) -> list[bool]:
     """Servers legal for task i: no group without resources, and the rest stays affordable."""
     rest = [t for t in range(instance.tasks) if placement[t] < 0 and t != i]
-    least = total(instance.load[t] / max(instance.efficiency[t]) for t in rest)
+    least = total(instance.alpha(t) * (instance.load[t] / max(instance.efficiency[t])) for t in rest)
     placed = instance.energy(placement)
     return [
         all(instance.bounds[k] > 0 for k in instance.groups_of(j))
-        and instance.affords(placed + instance.leq(i, j) + least)
+        and instance.affords(placed + instance.own_energy(i, j) + least)
         for j in range(instance.servers)
     ]
 
@@ -1051,6 +1064,7 @@ def random_instance(
     tree: bool | None = None,
     exhausted: float = 0.1,
     feasible: bool = False,
+    power: bool = False,
 ) -> SingleJob:
     """A small random job.
 
@@ -1063,6 +1077,7 @@ def random_instance(
             either.
         exhausted: Probability that a server (or group) has nothing available.
         feasible: Whether E_MAX is at least E_min; else it is in three cases out of four.
+        power: Whether the tasks differ in their power per vCPU.
     """
     n, m = rng.randint(1, tasks), rng.randint(1, servers)
     load = tuple(_positive(rng, 16, dyadic) for _ in range(n))
@@ -1075,13 +1090,16 @@ def random_instance(
     else:
         groups = random_groups(rng, m)
         bounds = tuple(0.0 if rng.random() < exhausted else _positive(rng, 8, dyadic) for _ in groups)
-    least = least_energy(load, efficiency)
+    alpha: tuple[Number, ...] = ()
+    if power:
+        alpha = tuple(rng.choice((0.25, 0.5, 1.0, 2.0)) if dyadic else rng.uniform(0.2, 3.0) for _ in load)
+    least = SingleJob(load, efficiency, groups, bounds, power=alpha).least_energy()
     cap: Number
     if not feasible and rng.random() < 0.25:
         cap = least * (0.75 if dyadic else rng.uniform(0.5, 1.0))
     else:
         cap = least * rng.choice((1.0, 1.25, 1.5, 2.0, math.inf))
-    return SingleJob(load, efficiency, groups, bounds, cap)
+    return SingleJob(load, efficiency, groups, bounds, cap, alpha)
 
 
 def random_tree(rng: random.Random, servers: int) -> tuple[Limit, ...]:
@@ -1149,4 +1167,5 @@ def as_exact_instance(instance: SingleJob) -> SingleJob:
         instance.groups,
         tuple(map(Fraction, instance.bounds)),
         Fraction(cap) if cap < math.inf else cap,
+        tuple(map(Fraction, instance.power)),
     )

@@ -80,6 +80,7 @@ def test_alone_times() -> None:
         np.array([[1, 0], [0, 1], [1, 1]], dtype=np.int8),
         np.array([2.0, 6.0, 3.0]),
         13.0,
+        np.ones(2),
     )
     assert time.tolist() == [[3.0, math.inf], [3.0, 1.0]]  # 6 + 3 at least; 6 more for task 0, 3 for task 1
 

@@ -151,6 +151,7 @@ class State(NamedTuple):
     failed: Annotated[Bytes, "job"]  # by job: 1 if its planning failed in this round
     between: Annotated[Integers32, "job"]  # by job: rounds between ticks that it has waited in
     energy_cap: Annotated[Floats, "job"]  # by job: E_MAX in this round
+    power: Annotated[Floats, "task"]  # of every task per vCPU, as planners take it: 1
     unfinished: Annotated[Integers32, "job"]  # by job: number of tasks
     reserved: Annotated[Floats, "server"]  # sum of the tasks' base vCPU
     weight: Annotated[Floats, "server"]  # sum of the tasks' leq
@@ -268,6 +269,7 @@ def job_of(env: Environment, job: int) -> Job:
         env.membership,
         state.limits,
         state.energy_cap[job],
+        state.power,
     )
 
 
@@ -607,6 +609,7 @@ def begin(env: Environment) -> None:
         alone += env.jobs.least_energy[job]
     for task in range(env.jobs.first_task[env.jobs.size.jobs]):
         schedule.completed[task] = False
+        state.power[task] = 1.0
     s.reward_scale = 1.0 / env.jobs.size.jobs
     if env.constants.config.normalize:
         s.reward_scale = s.capacity / alone  # per job, over their mean time if each had all servers
@@ -843,7 +846,7 @@ def take_search(env: Environment, feasible: bool) -> None:
         s.open_row = choice
         s.moves = 0
         job = env.state.queue[choice]
-        most_efficient(jobs.first_task[job], tasks_of(env, job), jobs.load, jobs.efficiency, placement)
+        most_efficient(jobs.first_task[job], tasks_of(env, job), jobs.efficiency, placement)
     elif feasible and move < config.most_tasks * servers:
         placement[move // servers] = move % servers
         s.moves += 1
