@@ -80,6 +80,9 @@ WEIBULL = {"x70": (70.0, 0.5, 0.8), "scale-half": (1.0, 0.5, 0.8), "shape-half":
 #: reaches 200: one in 10^52 (scale-half), one in 7 million (shape-half)
 DEFAULT_MOST_TASKS = {"x70": 70, "scale-half": 200, "shape-half": 200}
 
+#: number of the first stream of a job's rounds between ticks
+BETWEEN = 2**62
+
 ARRIVALS, SIZES, LOADS, EFFICIENCIES, CAPS, WINDOWS = range(6)  # random streams
 
 
@@ -226,6 +229,8 @@ def energy_draw(seed: int, job: int, round: int) -> float:
     ticks is numbered by the earlier ones of its kind: -1, -2, ... So the two kinds have draws of their own,
     and whether the other kind of round is opened changes none of them.
     """
+    if round < 0:
+        round = BETWEEN - round
     _, u = uniform(stream(np.uint64(seed), job, round))
     return u
 
