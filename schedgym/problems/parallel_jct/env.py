@@ -146,7 +146,8 @@ class ParallelJCTEnv(SchedulingEnv):
     paper draws E_MAX whenever the scheduler is to schedule the job. Here the r-th tick at which a job waits
     has its r-th draw, and rounds between ticks have draws of their own: so a policy that decides at ticks
     finds the same E_MAX with `rounds` "ticks" and "all", as one that decides at arrivals and completions does
-    with "events" and "all". A round that the MAR test stops has its draw, too.
+    with "events" and "all". A round that the MAR test stops has its draw, too. A task's
+    power per vCPU (the paper's alpha) is 1, as in its experiments; in SingleJob a workload may give others.
 
     ## Version History
     * v0: first version.
