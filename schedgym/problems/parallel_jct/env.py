@@ -142,12 +142,12 @@ class ParallelJCTEnv(SchedulingEnv):
     server can be given more than it has, as long as its rack has something available). An episode has a fixed
     number of jobs in place of an hour of arrivals. The paper leaves open the ticks and the order of
     simultaneous events: here arrivals come first, then completions, then decisions; events within 1e-9
-    (relative) count as simultaneous. Less than 1e-9 of a server's vCPU counts as nothing. The
-    paper draws E_MAX whenever the scheduler is to schedule the job. Here the r-th tick at which a job waits
-    has its r-th draw, and rounds between ticks have draws of their own: so a policy that decides at ticks
-    finds the same E_MAX with `rounds` "ticks" and "all", as one that decides at arrivals and completions does
-    with "events" and "all". A round that the MAR test stops has its draw, too. A task's
-    power per vCPU (the paper's alpha) is 1, as in its experiments; in SingleJob a workload may give others.
+    (relative) count as simultaneous. Less than 1e-9 of a server's vCPU counts as nothing. The paper draws
+    E_MAX whenever the scheduler is to schedule the job. Here the r-th tick at which a job waits has its r-th
+    draw, and rounds between ticks have draws of their own: so a policy that decides at ticks finds the same
+    E_MAX with `rounds` "ticks" and "all", as one that decides at arrivals and completions does with "events"
+    and "all". A round that the MAR test stops has its draw, too. A task's power per vCPU (the paper's alpha)
+    is 1, as in its experiments; in SingleJob a workload may give others.
 
     ## Version History
     * v0: first version.
