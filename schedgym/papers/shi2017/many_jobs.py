@@ -419,7 +419,7 @@ def _check_algorithms(run: Run) -> Finding:
         )
         reached = any(
             all(
-                each[2] >= stated.get(rival, stated.get(name))
+                each[2] >= stated.get(rival, stated.get(name, 0))
                 for name in SCHEDULERS[:2]
                 for rival, each in excess[name].items()
             )
