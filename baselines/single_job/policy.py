@@ -104,8 +104,8 @@ class PlanningPolicy(SingleJobPolicy):
         seed = int(self.rng.integers(2**63)) if planner.genetic else 0
         cap = float(observation["energy_cap"][0])
         efficiency = observation["efficiency"]
-        limits, power = observation["limits"], observation["power"]
-        jct = planner(0, count, observation["load"], efficiency, limits, cap, seed, power)
+        planner.power = observation["power"]
+        jct = planner(0, count, observation["load"], efficiency, observation["limits"], cap, seed)
         if jct == math.inf:
             return efficiency[:count].argmax(axis=1).astype(np.int32), 0.0
         return planner.placement[:count], planner.vcpu[:count] if planner.equal else 0.0

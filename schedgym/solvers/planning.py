@@ -69,6 +69,9 @@ class Planner:
         size: size of the population of mm-ga and gsa.
         generations: number of generations of mm-ga and gsa.
 
+    Attributes:
+        power: [rows] power of the tasks per vCPU (alpha), which the caller sets; None: 1.
+
     Raises:
         InvalidParameter: a name that is unknown, or a number that is out of range.
     """
@@ -90,6 +93,7 @@ class Planner:
         self.genetic = name in ("mm-ga", "gsa")
         self.size, self.generations = size, generations
         self.prepared = False
+        self.power: Floats | None = None
         self.unit: Floats = np.ones(0)
 
     def prepare(self, groups: npt.ArrayLike, tasks: int) -> None:
@@ -114,7 +118,6 @@ class Planner:
         limits: Floats,
         energy_cap: float,
         seed: int = 0,
-        power: Floats | None = None,
     ) -> float:
         """Plan a job into ``placement`` and ``vcpu`` [tasks].
 
@@ -126,15 +129,13 @@ class Planner:
             limits: [R] B_k, in vCPU.
             energy_cap: E_MAX, in the unit of power * vCPU seconds.
             seed: seed of the genetic planners.
-            power: [rows] power per vCPU (alpha); None: 1.
 
         Returns:
             The completion time [s]; inf if there is no plan.
         """
-        if power is None:
-            if len(self.unit) < len(load):
-                self.unit = np.ones(len(load))
-            power = self.unit
+        if len(self.unit) < len(load):
+            self.unit = np.ones(len(load))
+        power = self.unit if self.power is None else self.power
         job = Job(first, tasks, load, efficiency, self.membership, limits, energy_cap, power)
         out = (self.placement, self.vcpu, self.scratch)
         if self.name == "tapra-fast":
@@ -195,7 +196,8 @@ def plan(
     )
     alpha = np.ones(amount.size) if power is None else np.ascontiguousarray(power, dtype=np.float64)
     chosen.prepare(groups, amount.size)
-    jct = chosen(0, amount.size, amount, factor, bounds, float(energy_cap), seed, alpha)
+    chosen.power = alpha
+    jct = chosen(0, amount.size, amount, factor, bounds, float(energy_cap), seed)
     if jct == math.inf:
         return None
     job = Job(0, amount.size, amount, factor, chosen.membership, bounds, float(energy_cap), alpha)
