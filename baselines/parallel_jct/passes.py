@@ -1,6 +1,7 @@
 """FCFS, SLF, LLF and random: one pass over the waiting jobs, in orders that differ by one key.
 
-The first three are the paper's rivals of OnTaPRA, with each planner of its Fig. 6.
+The first three are the paper's rivals of OnTaPRA, with each planner of its Fig. 6, whose tasks are sized by
+Eq. 16 or by equal shares.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Any
 
 from schedgym.baselines.parallel_jct.policy import KNOWS, LaunchPolicy
 from schedgym.core.policy import register_policy
+from schedgym.solvers.planning import RIVALS
 
 __all__ = ["OnePass"]
 
@@ -16,6 +18,10 @@ _PAPER = "shi2017, section 6.2"
 _PASS = (
     "One pass over the waiting jobs; those that cannot be planned are skipped. With mar=True the MAR test is "
     "made before each job, and ends the pass."
+)
+_SHARES = (
+    " The paper does not say how its rivals size tasks; its numbers of one job fit equal shares of every "
+    "limit (allocation='equal-share'), not Eq. 16 ('optra')."
 )
 _FCFS = _PASS + (
     " It decides at arrivals and at completions of tasks (the paper: at arrivals, after which the last jobs "
@@ -37,6 +43,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "-mm-ga": ("that plans by MM-GA.", {"planner": "mm-ga"}),
     "-gsa": ("that plans by GSA.", {"planner": "gsa"}),
 }
+for _planner, _title in (("min-min", "Min-Min"), ("mm-ga", "MM-GA"), ("gsa", "GSA")):
+    VARIANTS[f"-{_planner}-equal"] = (
+        f"that plans by {_title} and splits every limit equally among the tasks.",
+        {"planner": _planner, "allocation": "equal-share"},
+    )
 
 
 def _enter(policy: Any) -> Any:
@@ -49,7 +60,7 @@ def _enter(policy: Any) -> Any:
             register_policy(
                 f"parallel-jct/{order}{end}",
                 source=source,
-                deviations=deviations,
+                deviations=deviations + (_SHARES if fixed.get("planner") in RIVALS else ""),
                 knows=KNOWS,
                 views=("plan",) if "planner" in fixed else ("plan", "pick"),
                 needs={"rounds": ("all", rounds)},
@@ -79,7 +90,9 @@ class OnePass(LaunchPolicy):
     Each call launches one job, or ends the pass; within a pass the policy keeps which jobs have had a turn.
 
     The names of an order differ by options: slf plans by TaPRA-fast; slf-tapra, slf-min-min, slf-mm-ga and
-    slf-gsa set ``planner``; slf-mar sets ``mar``.
+    slf-gsa set ``planner``; slf-mar sets ``mar``. slf-min-min-equal, slf-mm-ga-equal and slf-gsa-equal set
+    ``planner``, and ``allocation="equal-share"``: every limit is split equally among the tasks in its group,
+    so that a task on server j gets $min_k B_k / n_k$ of its groups k, which hold n_k of the job's tasks.
 
     Complexity: O(W log W) per launch for W visible waiting jobs (fcfs and random: O(W)), O(M) for the test
     with M servers, and at most W plans in a pass, each as costly as for a single job.
@@ -89,9 +102,15 @@ class OnePass(LaunchPolicy):
         planner: of single jobs: "tapra-fast", "tapra", "min-min", "mm-ga" or "gsa".
         mar: launch only while more than max_percent of all vCPU is available.
         max_percent: threshold of that test, in [0, 1].
+        allocation: "optra" or "equal-share": how min-min, mm-ga and gsa evaluate candidates and size tasks.
     """
 
     def __init__(
-        self, order: str, planner: str = "tapra-fast", mar: bool = False, max_percent: float = 0.3
+        self,
+        order: str,
+        planner: str = "tapra-fast",
+        mar: bool = False,
+        max_percent: float = 0.3,
+        allocation: str = "optra",
     ) -> None:
-        super().__init__(order, planner, mar, max_percent)
+        super().__init__(order, planner, mar, max_percent, allocation)

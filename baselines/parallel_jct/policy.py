@@ -49,6 +49,7 @@ class Memory(NamedTuple):
     history: Annotated[Floats, "iteration", "group"]  # the limits in each iteration
     capacity: Annotated[Floats, "server+1"]  # most vCPU of a job with so many tasks (or M and more)
     order: Annotated[Integers, "row"]  # rows in the order of the policy
+    power: Annotated[Floats, "shown"]  # of each visible task per vCPU: 1 in this problem
     placement: Annotated[Integers32, 2, "task"]  # of the job chosen, of the one being planned
 
 
@@ -119,16 +120,17 @@ class Waiting(NamedTuple):
 
 
 @helper
-def job_of(waiting: Waiting, r: int, membership: Membership, limits: Floats) -> Job:
+def job_of(waiting: Waiting, r: int, env: Planning, limits: Floats) -> Job:
     """Return the job in a row as the planners take it."""
     return Job(
         waiting.first_task[r],
         waiting.tasks[r],
         waiting.load,
         waiting.efficiency,
-        membership,
+        env.membership,
         limits,
         waiting.energy_cap[r],
+        env.memory.power,
     )
 
 
@@ -178,13 +180,11 @@ def shortest_job(table: Any, round: int, iteration: int, count: int, waiting: Wa
         now = memory.placement[1]
         lasts = True
         while lasts and memory.passed[job] < iteration:
-            lasts = plan_is_finite(
-                job_of(waiting, r, membership, memory.history[memory.passed[job]]), now, scratch
-            )
+            lasts = plan_is_finite(job_of(waiting, r, env, memory.history[memory.passed[job]]), now, scratch)
             memory.passed[job] += 1
         jct = math.inf
         if lasts:
-            jct = tapra_fast(job_of(waiting, r, membership, waiting.limits), now, scratch)
+            jct = tapra_fast(job_of(waiting, r, env, waiting.limits), now, scratch)
             memory.passed[job] = iteration + 1
         if jct == math.inf:
             memory.out[job] = 1
@@ -203,13 +203,13 @@ def first_job(table: Any, round: int, count: int, waiting: Waiting) -> int:
     Every job has one turn in a round. Arguments as in :func:`shortest_job`.
     """
     env = access(table, table, 0)
-    membership, scratch, memory = env.membership, env.scratch, env.memory
+    scratch, memory = env.scratch, env.memory
     for x in range(count):
         r = memory.order[x]
         if waiting.failed[r] or is_out(memory, round, 0, waiting.job[r]):
             continue
         memory.out[waiting.job[r]] = 1
-        planned = job_of(waiting, r, membership, waiting.limits)
+        planned = job_of(waiting, r, env, waiting.limits)
         if tapra_fast(planned, memory.placement[0], scratch) < math.inf:
             return r
     return -1
@@ -232,11 +232,15 @@ class LaunchPolicy:
         planner: of single jobs, one of :data:`~schedgym.solvers.planning.PLANNERS`.
         mar: launch jobs only while more than max_percent of all vCPU is available.
         max_percent: threshold of the MAR test, in [0, 1].
+        allocation: how the planner sizes tasks, one of :data:`~schedgym.solvers.planning.ALLOCATIONS`; with
+            "equal-share" an action carries their vCPU, which only the orders of one pass can.
     """
 
-    def __init__(self, rule: str, planner: str, mar: bool, max_percent: float) -> None:
+    def __init__(
+        self, rule: str, planner: str, mar: bool, max_percent: float, allocation: str = "optra"
+    ) -> None:
         self.rule = rule
-        self.planner = Planner(planner)
+        self.planner = Planner(planner, allocation)
         if not isinstance(mar, bool):
             raise InvalidParameter(f"mar: must be True or False, got {mar!r}")
         if isinstance(max_percent, bool) or not isinstance(max_percent, (int, float)):
@@ -280,6 +284,7 @@ class LaunchPolicy:
             history=np.zeros((8, len(observation["limits"]))),
             capacity=np.zeros(1 + observation["groups"].shape[1]),
             order=np.zeros(self.window, dtype=np.int64),
+            power=np.ones(len(observation["load"])),
             placement=np.zeros((2, self.tasks), dtype=np.int32),
         )
         self.total = float(observation["capacity"].sum())
@@ -310,14 +315,14 @@ class LaunchPolicy:
         """Return the job to launch, planned, or the end of the round."""
         if not self.ready:
             self.prepare(observation)
-        clock = float(observation["clock"][0])
-        if self.ended or clock != self.clock:
-            self.clock = clock
-            self.round += 1
-            self.iteration = 0
         row = -1
         count = int(observation["waiting"][0] - observation["backlog"][0])
         if count and self.acts(observation):
+            clock = float(observation["clock"][0])
+            if self.ended or clock != self.clock:  # rounds that are not the policy's own do not count
+                self.clock = clock
+                self.round += 1
+                self.iteration = 0
             self.reserve(1 + int(observation["job"][count - 1]))
             row = self.choose(observation, count)
             self.iteration += 1
@@ -328,6 +333,8 @@ class LaunchPolicy:
         if row >= 0:
             used = int(observation["tasks"][row])
             self.action[1 : 1 + used, 0] = self.memory.placement[0, :used]
+            if self.planner.equal:  # the job of the last plan; without vCPU Eq. 16 sizes the tasks
+                self.action[1 : 1 + used, 1] = self.planner.vcpu[:used]
         self.action[0, 0] = row if row >= 0 else self.window
         self.action[1 + used : 1 + self.shown] = 0.0
         self.shown = used

@@ -64,14 +64,15 @@ class Random(SingleJobPolicy):
     def plan(self, observation: dict[str, Any], count: int) -> tuple[Places, Any]:
         """See :meth:`SingleJobPolicy.plan`."""
         leq = observation["load"][:count, np.newaxis] / observation["efficiency"][:count]
-        least = leq.min(axis=1)
+        energy_on = observation["power"][:count, np.newaxis] * leq
+        least = energy_on.min(axis=1)
         rest = least.sum()
         cap = float(observation["energy_cap"][0]) * (1.0 + ENERGY_SLACK / 2)
         placement = np.zeros(count, dtype=np.int32)
         energy = 0.0
         for task in range(count):
             rest -= least[task]
-            fits = np.flatnonzero((energy + leq[task] + rest <= cap) | (leq[task] == least[task]))
+            fits = np.flatnonzero((energy + energy_on[task] + rest <= cap) | (energy_on[task] == least[task]))
             placement[task] = fits[self.rng.integers(len(fits))]
-            energy += leq[task, placement[task]]
+            energy += energy_on[task, placement[task]]
         return placement, 0.0

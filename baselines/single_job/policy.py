@@ -16,7 +16,7 @@ from schedgym.solvers.planning import Planner
 
 __all__ = ["KNOWS", "PlanningPolicy", "SingleJobPolicy"]
 
-KNOWS = ("load", "efficiency")
+KNOWS = ("load", "efficiency", "power")
 
 Places = npt.NDArray[np.int32]
 
@@ -104,6 +104,7 @@ class PlanningPolicy(SingleJobPolicy):
         seed = int(self.rng.integers(2**63)) if planner.genetic else 0
         cap = float(observation["energy_cap"][0])
         efficiency = observation["efficiency"]
+        planner.power = observation["power"]
         jct = planner(0, count, observation["load"], efficiency, observation["limits"], cap, seed)
         if jct == math.inf:
             return efficiency[:count].argmax(axis=1).astype(np.int32), 0.0
@@ -122,6 +123,7 @@ class PlanningPolicy(SingleJobPolicy):
             self.planner.membership,
             observation["limits"],
             float(observation["energy_cap"][0]),
+            observation["power"],
         )
         move = next_move(job, observation["placement"], self.planner.scratch)
         return move if move >= 0 else self.tasks * self.servers

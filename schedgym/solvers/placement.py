@@ -1,11 +1,12 @@
 """Planning one job of independent tasks: where each task runs, and with how much vCPU.
 
 A job has tasks with loads [vCPU s at efficiency 1]; on server j task i takes Leq = load / efficiency vCPU
-seconds and as much energy. Groups of servers limit what the job may use: B_k vCPU in group k. With the
-allocation of Eq. 16 a group takes T_k = (sum of Leq in it) / B_k, a task as long as the slowest of its
-server's groups, and the job max T_k. With equal shares (by which the paper seems to evaluate the rivals) a
-task gets min_k B_k / (tasks in k), and the job's time is again the largest of one number per group,
-(largest Leq in k) / (B_k / tasks in k). So a move changes the numbers of two servers' groups only.
+seconds, and the energy alpha Leq, where alpha is the task's power per vCPU. Groups of servers limit what the
+job may use: B_k vCPU in group k. With the allocation of Eq. 16 a group takes T_k = (sum of Leq in it) / B_k,
+a task as long as the slowest of its server's groups, and the job max T_k. With equal shares (by which the
+paper seems to evaluate the rivals) a task gets min_k B_k / (tasks in k), and the job's time is again the
+largest of one number per group, (largest Leq in k) / (B_k / tasks in k). So a move changes the numbers of two
+servers' groups only.
 
 The helpers are inlined into kernels and take a job as rows ``first`` to ``first + tasks`` of ``load`` and
 ``efficiency``; ``placement`` is indexed from 0. Sums run over the tasks in index order and are made anew
@@ -111,7 +112,8 @@ class Job(NamedTuple):
     efficiency: Floats  # [rows, M]
     membership: Membership  # of servers in groups
     limits: Floats  # [R] B_k, in vCPU
-    energy_cap: float  # E_MAX, in vCPU seconds
+    energy_cap: float  # E_MAX, in the unit of power * vCPU seconds
+    power: Floats  # [rows] alpha, power per vCPU
 
 
 class Population(NamedTuple):
@@ -244,21 +246,20 @@ def server_time(server: int, membership: Membership, scratch: PlanScratch) -> fl
 
 
 @helper
-def least_energy(first: int, tasks: int, load: Floats, efficiency: Floats) -> float:
+def least_energy(first: int, tasks: int, load: Floats, efficiency: Floats, power: Floats) -> float:
     """Energy of the job with every task on its most efficient server."""
     energy = 0.0
     for i in range(first, first + tasks):
         best = 0.0
         for j in range(efficiency.shape[1]):
             best = max(best, efficiency[i, j])
-        energy += load[i] / best
+        energy += power[i] * (load[i] / best)
     return energy
 
 
 @helper
-def most_efficient(first: int, tasks: int, load: Floats, efficiency: Floats, placement: Places) -> float:
-    """Place every task on its most efficient server, ties the lowest; return the energy."""
-    energy = 0.0
+def most_efficient(first: int, tasks: int, efficiency: Floats, placement: Places) -> None:
+    """Place every task on its most efficient server, ties the lowest: the least energy."""
     for t in range(tasks):
         i = first + t
         best = 0
@@ -266,8 +267,6 @@ def most_efficient(first: int, tasks: int, load: Floats, efficiency: Floats, pla
             if efficiency[i, j] > efficiency[i, best]:
                 best = j
         placement[t] = best
-        energy += load[i] / efficiency[i, best]
-    return energy
 
 
 @helper
@@ -292,7 +291,7 @@ def _evaluate_by(job: Job, equal: bool, placement: Places, scratch: PlanScratch)
         leq = 0.0
         if j >= 0:
             leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
-            energy += leq
+            energy += job.power[job.first + t] * leq
             for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
                 k = job.membership.server_group[e]
                 scratch.count[k] += 1
@@ -416,11 +415,12 @@ def search_mask(job: Job, energy: float, placement: Places, scratch: PlanScratch
     found = 0
     for t in range(job.tasks):
         now = server_time(placement[t], job.membership, scratch) * (1.0 - STRICT)
-        others = energy - scratch.leq[t]
+        power = job.power[job.first + t]
+        others = energy - power * scratch.leq[t]
         _lift(job, t, placement, False, scratch)
         for j in range(servers):
             leq = job.load[job.first + t] / job.efficiency[job.first + t, j]
-            legal = affords(others + leq, job.energy_cap)
+            legal = affords(others + power * leq, job.energy_cap)
             if legal:
                 time = time_on(j, leq, job.membership, job.limits, scratch.group_load)
                 legal = time < math.inf and time < now
@@ -436,18 +436,18 @@ def _best_move(job: Job, task: int, energy: float, placement: Places, scratch: P
     """The server on which a task has the smallest new time, ties the lowest; -1 if no move is valid."""
     best = server_time(placement[task], job.membership, scratch) * (1.0 - STRICT)
     found = -1
-    amount = job.load[job.first + task]
-    others = energy - scratch.leq[task]
+    amount, power = job.load[job.first + task], job.power[job.first + task]
+    others = energy - power * scratch.leq[task]
     energy_limit = job.energy_cap * (1.0 + ENERGY_SLACK)
-    # spares most divisions: beyond this Leq the cap is exceeded, whatever the rounding
+    # spares most divisions: beyond this energy the cap is exceeded, whatever the rounding
     reach = (energy_limit - others) * (1.0 + STRICT) + STRICT * energy_limit
     _lift(job, task, placement, False, scratch)
     for j in range(job.efficiency.shape[1]):
         factor = job.efficiency[job.first + task, j]
-        if amount > factor * reach:
+        if power * amount > factor * reach:
             continue
         leq = amount / factor
-        if not others + leq <= energy_limit:
+        if not others + power * leq <= energy_limit:
             continue
         time = 0.0
         for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
@@ -644,9 +644,9 @@ def _rescue(job: Job, placement: Places, scratch: PlanScratch) -> bool:
     longest. A task that cannot move now cannot move later: moves away from the most efficient servers leave
     less energy.
     """
-    energy = most_efficient(job.first, job.tasks, job.load, job.efficiency, placement)
-    if not affords(energy, job.energy_cap):
+    if not affords(least_energy(job.first, job.tasks, job.load, job.efficiency, job.power), job.energy_cap):
         return False
+    most_efficient(job.first, job.tasks, job.efficiency, placement)
     jct, energy = evaluate(job, placement, scratch)
     t = 0
     while jct == math.inf and t < job.tasks:
@@ -898,7 +898,7 @@ def _evolve(
     Generations ``now`` and ``after`` take turns in the two halves of the population. Every placement is the
     result of REC, and its score the completion time, inf where REC has failed.
     """
-    if not affords(least_energy(job.first, job.tasks, job.load, job.efficiency), job.energy_cap):
+    if not affords(least_energy(job.first, job.tasks, job.load, job.efficiency, job.power), job.energy_cap):
         return False
     state = seed
     now = 0

@@ -26,7 +26,7 @@ from schedgym.solvers.placement import (
 )
 from schedgym.solvers.relaxation import relax
 
-__all__ = ["ALLOCATIONS", "PLANNERS", "Plan", "Planner", "largest_parts", "plan"]
+__all__ = ["ALLOCATIONS", "PLANNERS", "RIVALS", "Plan", "Planner", "largest_parts", "plan"]
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int32]
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
         placement: [tasks] server of each task.
         vcpu: [tasks] vCPU of each task.
         jct: completion time [s].
-        energy: energy in vCPU seconds.
+        energy: energy, power * vCPU seconds.
     """
 
     placement: Places
@@ -69,6 +69,9 @@ class Planner:
         size: size of the population of mm-ga and gsa.
         generations: number of generations of mm-ga and gsa.
 
+    Attributes:
+        power: [rows] power of the tasks per vCPU (alpha), which the caller sets; None: 1.
+
     Raises:
         InvalidParameter: a name that is unknown, or a number that is out of range.
     """
@@ -90,6 +93,8 @@ class Planner:
         self.genetic = name in ("mm-ga", "gsa")
         self.size, self.generations = size, generations
         self.prepared = False
+        self.power: Floats | None = None
+        self.unit: Floats = np.ones(0)
 
     def prepare(self, groups: npt.ArrayLike, tasks: int) -> None:
         """Make work space for up to ``tasks`` tasks on servers in ``groups`` [R, M]; keep it if it fits."""
@@ -122,19 +127,22 @@ class Planner:
             load: [rows] vCPU seconds.
             efficiency: [rows, M].
             limits: [R] B_k, in vCPU.
-            energy_cap: E_MAX, in vCPU seconds.
+            energy_cap: E_MAX, in the unit of power * vCPU seconds.
             seed: seed of the genetic planners.
 
         Returns:
             The completion time [s]; inf if there is no plan.
         """
-        job = Job(first, tasks, load, efficiency, self.membership, limits, energy_cap)
+        if len(self.unit) < len(load):
+            self.unit = np.ones(len(load))
+        power = self.unit if self.power is None else self.power
+        job = Job(first, tasks, load, efficiency, self.membership, limits, energy_cap, power)
         out = (self.placement, self.vcpu, self.scratch)
         if self.name == "tapra-fast":
             return plan_tapra_fast(job, *out)
         if self.name == "tapra":
             rows = slice(first, first + tasks)
-            relaxed = relax(load[rows], efficiency[rows], self.groups, limits, energy_cap)
+            relaxed = relax(load[rows], efficiency[rows], self.groups, limits, energy_cap, power[rows])
             if relaxed.bound == math.inf:
                 return math.inf
             self.placement[:tasks] = largest_parts(relaxed.fractions)
@@ -159,10 +167,10 @@ def plan(
     groups: npt.ArrayLike,
     limits: npt.ArrayLike,
     energy_cap: float,
-    planner: str = "tapra-fast",
+    planner: str | Planner = "tapra-fast",
     *,
-    allocation: str = "optra",
     seed: int = 0,
+    power: npt.ArrayLike | None = None,
 ) -> Plan | None:
     """Plan one job.
 
@@ -171,25 +179,27 @@ def plan(
         efficiency: [tasks, servers] in (0, 1].
         groups: [groups, servers] 0 or 1.
         limits: [groups] B_k, in vCPU, at least 0.
-        energy_cap: E_MAX, in vCPU seconds.
-        planner: one of :data:`PLANNERS`.
-        allocation: "optra", or "equal-share" of min-min, mm-ga and gsa.
+        energy_cap: E_MAX, in the unit of power * vCPU seconds.
+        planner: one of :data:`PLANNERS`, which sizes tasks by Eq. 16, or a planner.
         seed: seed of mm-ga and gsa.
+        power: [tasks] power per vCPU (alpha), more than 0; None: 1.
 
     Returns:
         The plan; None if the planner finds none within the energy cap with a finite completion time.
 
     Raises:
-        InvalidParameter: an unknown planner or allocation, or a server in no group.
+        InvalidParameter: an unknown planner, or a server in no group.
     """
-    chosen = Planner(planner, allocation)
+    chosen = planner if isinstance(planner, Planner) else Planner(planner)
     amount, factor, bounds = (
         np.ascontiguousarray(array, dtype=np.float64) for array in (load, efficiency, limits)
     )
+    alpha = np.ones(amount.size) if power is None else np.ascontiguousarray(power, dtype=np.float64)
     chosen.prepare(groups, amount.size)
+    chosen.power = alpha
     jct = chosen(0, amount.size, amount, factor, bounds, float(energy_cap), seed)
     if jct == math.inf:
         return None
-    job = Job(0, amount.size, amount, factor, chosen.membership, bounds, float(energy_cap))
+    job = Job(0, amount.size, amount, factor, chosen.membership, bounds, float(energy_cap), alpha)
     _, energy = evaluate_plan(job, chosen.equal, chosen.placement, chosen.vcpu, chosen.scratch)
     return Plan(chosen.placement, chosen.vcpu, float(jct), float(energy))

@@ -2,15 +2,16 @@
 
     minimise T   subject to   sum_j f_ij = 1 for each task i,
                               sum_{j in k} sum_i Leq_ij f_ij <= B_k T for each group k,
-                              sum_ij Leq_ij f_ij <= E_MAX,   f >= 0
+                              sum_ij alpha_i Leq_ij f_ij <= E_MAX,   f >= 0
 
-(f_ij = l_ij / load_i in the paper's symbols). Its optimum is a lower bound on the job's completion time.
+with alpha_i the power of task i per vCPU (f_ij = l_ij / load_i in the paper's symbols). Its optimum is a
+lower bound on the job's completion time.
 
 Only a few of the tasks x servers columns matter: those of a task's most efficient servers, as the energy
 cap is tight. So the program is solved over these, and columns are added as long as one of them would lower T
 at the present prices. For any prices y_k >= 0 of the groups with sum y_k = 1, and w >= 0 of energy,
 
-    T >= sum_i min_j Leq_ij (w + sum_{k of j} y_k / B_k) - w E_MAX
+    T >= sum_i min_j Leq_ij (alpha_i w + sum_{k of j} y_k / B_k) - w E_MAX
 
 with the minimum over all servers: that is the proof of the bound, whatever the solver did.
 
@@ -58,6 +59,7 @@ def relax(
     groups: npt.ArrayLike,
     limits: npt.ArrayLike,
     energy_cap: float,
+    power: npt.ArrayLike | None = None,
 ) -> Relaxation:
     """Solve SJS-Relax-LP.
 
@@ -66,27 +68,30 @@ def relax(
         efficiency: [tasks, servers] in (0, 1].
         groups: [groups, servers] 0 or 1.
         limits: [groups] B_k, in vCPU, at least 0.
-        energy_cap: E_MAX, in vCPU seconds; may be infinite.
+        energy_cap: E_MAX, in the unit of power * vCPU seconds; may be infinite.
+        power: [tasks] power per vCPU (alpha), more than 0; None: 1.
 
     Raises:
         InvalidParameter: shapes that do not fit.
         SchedgymError: HiGHS has failed.
     """
     amount, factor, bounds = (np.asarray(a, dtype=np.float64) for a in (load, efficiency, limits))
+    alpha = np.ones(amount.shape) if power is None else np.asarray(power, dtype=np.float64)
     matrix = np.asarray(groups, dtype=np.bool_)
-    if factor.ndim != 2 or amount.shape != factor.shape[:1] or matrix.shape != (bounds.size, factor.shape[1]):
+    fits = factor.ndim == 2 and amount.shape == alpha.shape == factor.shape[:1]
+    if not fits or matrix.shape != (bounds.size, factor.shape[1]):
         raise InvalidParameter(
-            f"relaxation: the shapes of load {amount.shape}, efficiency {factor.shape}, "
+            f"relaxation: the shapes of load {amount.shape}, power {alpha.shape}, efficiency {factor.shape}, "
             f"groups {matrix.shape} and limits {bounds.shape} do not fit"
         )
     tasks, servers = factor.shape
     usable = np.flatnonzero(~matrix[bounds <= 0].any(axis=0))
     energy_limit = energy_cap * (1.0 + ENERGY_SLACK)
     leq = amount[:, None] / factor[:, usable]
-    if not usable.size or float(leq.min(axis=1).sum()) > energy_limit:
+    if not usable.size or float((alpha * leq.min(axis=1)).sum()) > energy_limit:
         return Relaxation(math.inf, np.zeros((tasks, servers)), math.inf)
     rows = _binding_rows(matrix[:, usable], bounds)
-    program = _Program(leq, matrix[rows][:, usable], bounds[rows], energy_limit)
+    program = _Program(leq, alpha, matrix[rows][:, usable], bounds[rows], energy_limit)
     bound, part, certified = program.solve()
     fractions = np.zeros((tasks, servers))
     fractions[:, usable] = part
@@ -99,9 +104,10 @@ def relax_bound(
     groups: npt.ArrayLike,
     limits: npt.ArrayLike,
     energy_cap: float,
+    power: npt.ArrayLike | None = None,
 ) -> float:
     """A proven lower bound on the completion time [s]; inf if no plan keeps the energy cap."""
-    return relax(load, efficiency, groups, limits, energy_cap).certified
+    return relax(load, efficiency, groups, limits, energy_cap, power).certified
 
 
 def _binding_rows(matrix: npt.NDArray[np.bool_], bounds: Floats) -> npt.NDArray[np.intp]:
@@ -119,15 +125,16 @@ class _Program:
 
     Args:
         leq: [tasks, servers].
+        power: [tasks].
         matrix: [groups, servers].
         bounds: [groups], more than 0.
-        energy_limit: largest energy, in vCPU seconds.
+        energy_limit: largest energy, in the unit of power * vCPU seconds.
     """
 
     def __init__(
-        self, leq: Floats, matrix: npt.NDArray[np.bool_], bounds: Floats, energy_limit: float
+        self, leq: Floats, power: Floats, matrix: npt.NDArray[np.bool_], bounds: Floats, energy_limit: float
     ) -> None:
-        self.leq, self.bounds, self.energy_limit = leq, bounds, energy_limit
+        self.leq, self.power, self.bounds, self.energy_limit = leq, power, bounds, energy_limit
         self.tasks, self.servers = leq.shape
         self.groups = bounds.size
         self.scale = float(leq.min(axis=1).sum()) / float(bounds.sum())  # of T, a guess at its size
@@ -165,7 +172,7 @@ class _Program:
             energy_price = 0.0
             if self.energy_limit < math.inf:
                 energy_price = float(prices[self.groups]) / self.energy_limit * self.scale / total
-            cost = self.leq * (energy_price + (group_price / total) @ self.matrix)
+            cost = self.leq * (energy_price * self.power[:, None] + (group_price / total) @ self.matrix)
             proven = float(cost.min(axis=1).sum())
             if energy_price > 0.0:
                 proven -= energy_price * self.energy_limit
@@ -197,7 +204,7 @@ class _Program:
         if self.energy_limit < math.inf:
             rows.append(np.full(columns, self.groups))
             places.append(np.arange(columns))
-            amounts.append(leq / self.energy_limit)
+            amounts.append(self.power[task] * leq / self.energy_limit)
             right = np.append(right, 1.0)
         entries = (np.concatenate(amounts), (np.concatenate(rows), np.concatenate(places)))
         upper = csc_matrix(entries, shape=(right.size, columns + 1))

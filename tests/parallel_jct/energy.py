@@ -16,7 +16,9 @@ def mixed(word: int) -> int:
 
 
 def energy_draw(seed: int, job: int, round: int) -> float:
-    state = mixed(mixed(mixed(seed + GOLDEN) + job) + GOLDEN * (round + 1))
+    """Of a round at a tick (0, 1, ...), or between ticks (-1, -2, ...)."""
+    number = round if round >= 0 else 2**62 - round
+    state = mixed(mixed(mixed(seed + GOLDEN) + job) + GOLDEN * (number + 1))
     return (mixed(state + GOLDEN) >> 11) * 2.0**-53
 
 

@@ -17,9 +17,10 @@ What is settled here, in one place:
 * Online, a server whose unreserved capacity is at most 1e-9 of its capacity has none left (else
   rounding would leave crumbs of capacity, and plans with absurd but finite completion times).
 * Online, a task that would complete within 1e-9 * max(1, t) of another event at t completes at t.
-* A planning round counts for a job (its E_MAX draw is used up) when the job is planned in it; with
-  `count_all_rounds` also when it waits while the MAR test stops the round before it is planned.
-  Rounds are counted from 0. The hash that makes the draws is the caller's (`draw(job, round)`).
+* A planning round has a number for every job that waits then. At a tick it is the number of earlier
+  ticks at which the job waited (0, 1, ...); between ticks it counts down over the job's rounds
+  between ticks (-1, -2, ...). Ticks count whether or not the scheduler acts at them. The hash that
+  makes the draws is the caller's (`draw(job, number)`).
 * FCFS, SLF and LLF with MAR: the test is made before each job and its failure ends the pass.
 
 The genetic planners use random numbers in an order that the specification does not fix, so their
@@ -124,6 +125,7 @@ class SingleJob:
     groups: servers of each constraint group (each server's own capacity is a group like the others).
     bounds: B_k, the vCPU that the job may use in group k.
     energy_cap: E_MAX.
+    power: alpha_VM of each task (Eq. 7); without it 1.
     """
 
     load: tuple[Number, ...]
@@ -131,6 +133,7 @@ class SingleJob:
     groups: tuple[Group, ...]
     bounds: tuple[Number, ...]
     energy_cap: Number = math.inf
+    power: tuple[Number, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what the model does not cover."""
@@ -138,6 +141,8 @@ class SingleJob:
             raise ValueError("loads must be positive, and at least one")
         if len(self.efficiency) != len(self.load) or len({len(row) for row in self.efficiency}) != 1:
             raise ValueError("one efficiency row per task, all equally long")
+        if self.power and (len(self.power) != len(self.load) or any(not p > 0 for p in self.power)):
+            raise ValueError("one power > 0 per task, or none")
         if any(not 0 < value <= 1 for row in self.efficiency for value in row):
             raise ValueError("efficiencies must lie in (0, 1]")
         if len(self.groups) != len(self.bounds) or any(bound < 0 for bound in self.bounds):
@@ -156,8 +161,16 @@ class SingleJob:
         return len(self.efficiency[0])
 
     def leq(self, i: int, j: int) -> Number:
-        """Equivalent load of task i on server j, which is its energy too (alpha = 1)."""
+        """Equivalent load of task i on server j."""
         return self.load[i] / self.efficiency[i][j]
+
+    def alpha(self, i: int) -> Number:
+        """Power of task i per vCPU."""
+        return self.power[i] if self.power else 1
+
+    def own_energy(self, i: int, j: int) -> Number:
+        """Energy of task i on server j (Eq. 8)."""
+        return self.alpha(i) * self.leq(i, j)
 
     def groups_of(self, j: int) -> list[int]:
         """Indices of the groups that server j is in."""
@@ -165,11 +178,11 @@ class SingleJob:
 
     def energy(self, placement: Placement) -> Number:
         """Energy of the tasks placed."""
-        return total(self.leq(i, j) for i, j in enumerate(placement) if j >= 0)
+        return total(self.own_energy(i, j) for i, j in enumerate(placement) if j >= 0)
 
     def least_energy(self) -> Number:
         """E_min: every task on its most efficient server."""
-        return least_energy(self.load, self.efficiency)
+        return total(self.alpha(i) * (self.load[i] / max(self.efficiency[i])) for i in range(len(self.load)))
 
     def affords(self, energy: Number) -> bool:
         """Whether an energy is within the cap."""
@@ -300,7 +313,8 @@ def relaxation(instance: SingleJob) -> Relaxation | None:
         rows.append(np.append(row.ravel() / scale, -float(bound) / scale))
         right.append(0.0)
     if instance.energy_cap < math.inf:
-        rows.append(np.append(leq.ravel() / float(instance.energy_cap), 0.0))
+        alpha = np.array([[float(instance.alpha(i))] for i in range(n)])
+        rows.append(np.append((alpha * leq).ravel() / float(instance.energy_cap), 0.0))
         right.append(1.0)
     whole = np.zeros((n, n * m + 1))
     for i in range(n):
@@ -417,7 +431,7 @@ def local_search(instance: SingleJob, placement: Placement) -> Placement:
 
 
 class Plan(NamedTuple):
-    """A placement with its allocation; `evaluation` is always that of Eq. 16."""
+    """A placement with its allocation: that of Eq. 16, or by equal shares for a planner by these."""
 
     placement: Placement
     evaluation: Evaluation
@@ -426,11 +440,11 @@ class Plan(NamedTuple):
 Planner = Callable[[SingleJob], Plan | None]
 
 
-def _finish(instance: SingleJob, placement: Placement | None) -> Plan | None:
+def _finish(instance: SingleJob, placement: Placement | None, evaluate: Evaluate = optra) -> Plan | None:
     """A plan, unless its completion time is infinite or the energy cap could not be met."""
     if placement is None:
         return None
-    evaluation = optra(instance, placement)
+    evaluation = evaluate(instance, placement)
     if evaluation.jct == math.inf or not instance.affords(evaluation.energy):
         return None
     return Plan(placement, evaluation)
@@ -480,7 +494,7 @@ def min_min_placement(instance: SingleJob, evaluate: Evaluate = optra) -> Placem
 
 def min_min(instance: SingleJob, evaluate: Evaluate = optra) -> Plan | None:
     """Min-Min, then REC."""
-    return _finish(instance, rec(instance, min_min_placement(instance, evaluate), evaluate))
+    return _finish(instance, rec(instance, min_min_placement(instance, evaluate), evaluate), evaluate)
 
 
 def _fitness(instance: SingleJob, placement: Placement | None, evaluate: Evaluate) -> Number:
@@ -539,7 +553,7 @@ def _genetic(
             children.append((score, repaired))
         scored = children
         temperature *= 0.95
-    return _finish(instance, min(scored, key=lambda pair: pair[0])[1])
+    return _finish(instance, min(scored, key=lambda pair: pair[0])[1], evaluate)
 
 
 def random_placement(instance: SingleJob, rng: random.Random) -> Placement:
@@ -582,11 +596,11 @@ PLANNERS: dict[str, Planner] = {"tapra": tapra, "tapra-fast": tapra_fast, "min-m
 def place_mask(instance: SingleJob, placement: Placement, i: int) -> list[bool]:
     """Servers legal for task i: no group without resources, and the rest stays affordable."""
     rest = [t for t in range(instance.tasks) if placement[t] < 0 and t != i]
-    least = total(instance.load[t] / max(instance.efficiency[t]) for t in rest)
+    least = total(instance.alpha(t) * (instance.load[t] / max(instance.efficiency[t])) for t in rest)
     placed = instance.energy(placement)
     return [
         all(instance.bounds[k] > 0 for k in instance.groups_of(j))
-        and instance.affords(placed + instance.leq(i, j) + least)
+        and instance.affords(placed + instance.own_energy(i, j) + least)
         for j in range(instance.servers)
     ]
 
@@ -745,8 +759,8 @@ class _Simulation:
         drc: bool,
         mar: bool,
         max_percent: Number,
+        delta_t: Number,
         draw: Callable[[int, int], float],
-        count_all_rounds: bool,
     ) -> None:
         self.workload = workload
         self.scheduler = scheduler
@@ -754,13 +768,13 @@ class _Simulation:
         self.drc = drc
         self.mar = mar
         self.max_percent = max_percent
+        self.delta_t = delta_t
         self.draw = draw
-        self.count_all_rounds = count_all_rounds
         n = len(workload.jobs)
         self.clock: Number = 0
         self.waiting: list[int] = []
         self.running: list[Running] = []
-        self.rounds = [0] * n
+        self.between = [0] * n  # rounds between ticks in which each job has waited, this one included
         self.outcome = Outcome([None] * n, [None] * n, [[None] * len(job.load) for job in workload.jobs])
         self.outcome.committed = [0] * n
         self.outcome.consumed = [0] * n
@@ -776,6 +790,18 @@ class _Simulation:
     def passes_mar(self) -> bool:
         return not self.mar or total(self.available()) > self.max_percent * total(self.workload.capacity)
 
+    def tick(self) -> int | None:
+        """The number of the tick that is now, or None between ticks."""
+        nearest = round(self.clock / self.delta_t)
+        return nearest if _same_instant(self.clock, nearest * self.delta_t) else None
+
+    def round_number(self, job: int) -> int:
+        """The number of the present round for a waiting job."""
+        now = self.tick()
+        if now is None:
+            return -self.between[job]
+        return sum(1 for n in range(now) if n * self.delta_t >= self.workload.jobs[job].arrival)
+
     def energy_cap(self, job: int) -> Number:
         """E_MAX of the job in its present round."""
         load, least = self.workload.jobs[job].total_load, self.workload.jobs[job].least_energy
@@ -784,7 +810,7 @@ class _Simulation:
             if least > (1 + TENTH) * load:
                 self.outcome.granted.add(job)
                 return least
-            return (1 + TENTH * self.draw(job, self.rounds[job])) * load
+            return (1 + TENTH * self.draw(job, self.round_number(job))) * load
         if least > ratio * load:
             self.outcome.granted.add(job)
             return least
@@ -819,22 +845,20 @@ class _Simulation:
 
     def schedule(self) -> None:
         """One planning round over the waiting jobs."""
-        present = list(self.waiting)
+        if self.tick() is None:
+            for job in self.waiting:
+                self.between[job] += 1
         if self.scheduler == "ontapra":
-            planned = self.shortest_first()
+            self.shortest_first()
         else:
-            planned = self.one_pass()
-        for job in present if self.count_all_rounds else planned:
-            self.rounds[job] += 1
+            self.one_pass()
 
-    def shortest_first(self) -> set[int]:
+    def shortest_first(self) -> None:
         """Algorithm 4: launch the job of smallest completion time, again and again."""
         candidates = sorted(self.waiting)
-        planned: set[int] = set()
         while candidates and self.passes_mar():
             plans: list[Launch] = []
             for job in list(candidates):
-                planned.add(job)
                 launch = self.plan(job)
                 if launch is None:
                     candidates.remove(job)
@@ -846,9 +870,8 @@ class _Simulation:
             shortest = min(plans, key=lambda launch: (launch.plan.evaluation.jct, launch.job))
             self.start(shortest)
             candidates.remove(shortest.job)
-        return planned
 
-    def one_pass(self) -> set[int]:
+    def one_pass(self) -> None:
         """FCFS, SLF and LLF: each waiting job once, in order."""
         jobs = self.workload.jobs
         keys: dict[str, Callable[[int], tuple[Number, int]]] = {
@@ -856,17 +879,14 @@ class _Simulation:
             "slf": lambda job: (jobs[job].total_load, job),
             "llf": lambda job: (-jobs[job].total_load, job),
         }
-        planned: set[int] = set()
         for job in sorted(self.waiting, key=keys[self.scheduler]):
             if not self.passes_mar():
                 break
-            planned.add(job)
             launch = self.plan(job)
             if launch is None:
                 self.outcome.failures += 1
             else:
                 self.start(launch)
-        return planned
 
     def distribute(self) -> None:
         """DRC on every server, from base allocations alone (which comes to the same)."""
@@ -911,22 +931,20 @@ def simulate(
     delta_t: Number = 10,
     draw: Callable[[int, int], float] = no_extra,
     max_time: Number = 100_000,
-    count_all_rounds: bool = False,
 ) -> Outcome:
     """Run the jobs online.
 
     Args:
         workload: Jobs, servers, limits.
         scheduler: "ontapra", "slf", "llf" (these act at ticks 0, delta_t, ...) or "fcfs" (acts
-            at arrivals and task completions).
+            at arrivals and task completions; ticks only number its draws).
         planner: The planner of single jobs, by name or itself.
         drc: Whether residual capacity is distributed.
         mar: Whether the MAR test is made (default: for "ontapra" only).
         max_percent: Its threshold.
         delta_t: Time between ticks.
-        draw: U(job, round) in [0, 1), from which E_MAX = (1 + 0.1 U) * total load.
+        draw: U(job, number of the round) in [0, 1), from which E_MAX = (1 + 0.1 U) * total load.
         max_time: The run ends here at the latest, with completions at this instant but no launch.
-        count_all_rounds: See the module's text.
 
     At an instant: arrivals, completions, scheduling, distribution of residual capacity.
     """
@@ -939,8 +957,8 @@ def simulate(
         drc,
         scheduler == "ontapra" if mar is None else mar,
         max_percent,
+        delta_t,
         draw,
-        count_all_rounds,
     )
     jobs = workload.jobs
     outcome = state.outcome
@@ -1046,6 +1064,7 @@ def random_instance(
     tree: bool | None = None,
     exhausted: float = 0.1,
     feasible: bool = False,
+    power: bool = False,
 ) -> SingleJob:
     """A small random job.
 
@@ -1058,6 +1077,7 @@ def random_instance(
             either.
         exhausted: Probability that a server (or group) has nothing available.
         feasible: Whether E_MAX is at least E_min; else it is in three cases out of four.
+        power: Whether the tasks differ in their power per vCPU.
     """
     n, m = rng.randint(1, tasks), rng.randint(1, servers)
     load = tuple(_positive(rng, 16, dyadic) for _ in range(n))
@@ -1070,13 +1090,16 @@ def random_instance(
     else:
         groups = random_groups(rng, m)
         bounds = tuple(0.0 if rng.random() < exhausted else _positive(rng, 8, dyadic) for _ in groups)
-    least = least_energy(load, efficiency)
+    alpha: tuple[Number, ...] = ()
+    if power:
+        alpha = tuple(rng.choice((0.25, 0.5, 1.0, 2.0)) if dyadic else rng.uniform(0.2, 3.0) for _ in load)
+    least = SingleJob(load, efficiency, groups, bounds, power=alpha).least_energy()
     cap: Number
     if not feasible and rng.random() < 0.25:
         cap = least * (0.75 if dyadic else rng.uniform(0.5, 1.0))
     else:
         cap = least * rng.choice((1.0, 1.25, 1.5, 2.0, math.inf))
-    return SingleJob(load, efficiency, groups, bounds, cap)
+    return SingleJob(load, efficiency, groups, bounds, cap, alpha)
 
 
 def random_tree(rng: random.Random, servers: int) -> tuple[Limit, ...]:
@@ -1144,4 +1167,5 @@ def as_exact_instance(instance: SingleJob) -> SingleJob:
         instance.groups,
         tuple(map(Fraction, instance.bounds)),
         Fraction(cap) if cap < math.inf else cap,
+        tuple(map(Fraction, instance.power)),
     )

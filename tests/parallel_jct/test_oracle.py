@@ -478,7 +478,7 @@ def test_fcfs_starves_a_job_that_fails_last() -> None:
     workload = Workload((Job(0.0, (10.0,), ((0.95,),)),), (8.0,), (oracle.Limit("server", (0,), 1),))
 
     def draw(job: int, number: int) -> float:
-        return 0.9 if number == 2 else 0.1  # 10 / 0.95 = 10.53 needs U >= 0.53
+        return 0.9 if number == 2 else 0.1  # at 20, the third tick: 10 / 0.95 = 10.53 needs U >= 0.53
 
     got = oracle.simulate(workload, "fcfs", draw=draw, max_time=1000)
     assert (got.launch, got.charged, got.failures) == ([None], [1000], 1)
@@ -502,7 +502,7 @@ def test_fixed_ratio() -> None:
         assert got.launches[0].plan.placement == (server,)
 
 
-def test_draws_are_counted_per_planning_round() -> None:
+def test_draws_are_numbered_by_ticks() -> None:
     seen: list[tuple[int, int]] = []
 
     def draw(job: int, number: int) -> float:
@@ -514,6 +514,26 @@ def test_draws_are_counted_per_planning_round() -> None:
     # at 0 both are planned, 1 runs (4 of 8 left: MAR fails); the same draw would serve again at 0;
     # at 10 it ends, 0 and 2 are planned for the second and the first time
     assert seen == [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)]
+
+
+def test_draws_between_ticks_are_numbered_apart() -> None:
+    """On 8 vCPU, of which a job may have half: 0 ends at 8; 2, which never fits, is asked at 3, 8 and 10."""
+    seen: list[tuple[int, int]] = []
+
+    def draw(job: int, number: int) -> float:
+        seen.append((job, number))
+        return 0.0
+
+    jobs = (
+        Job(0.0, (32.0,), ((1.0,),)),
+        Job(3.0, (16.0,), ((1.0,),)),
+        Job(3.0, (1.0,), ((0.95,),)),
+        Job(10.0, (1.0,), ((1.0,),)),
+    )
+    limits = (oracle.Limit("server", (0,), 1), oracle.Limit("rack", (0,), 0.5))
+    oracle.simulate(Workload(jobs, (8.0,), limits), "fcfs", draw=draw, drc=False, max_time=10.2)
+    # 0 at tick 0; 1 and 2 at 3; 2 at 8, when 0 ends; at 10 (tick 1) 3 arrives: 2 has waited at no tick
+    assert seen == [(0, 0), (1, -1), (2, -1), (2, -2), (2, 0), (3, 0)]
 
 
 def test_truncation_charges_unfinished_jobs() -> None:

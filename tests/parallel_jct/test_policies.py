@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import pickle
 import random
@@ -21,7 +22,7 @@ from schedgym.problems.parallel_jct.workload import toy
 from schedgym.solvers.planning import Planner
 from tests.parallel_jct import oracle
 from tests.parallel_jct.energy import energy_draw
-from tests.parallel_jct.test_dynamics import ALL, ID, environment, ours
+from tests.parallel_jct.test_dynamics import ALL, ID, environment, instance, ours
 
 PLAN = {"view": "plan", "strict": True, "action_mask": False, **ALL}
 BUSY = {"jobs": 14, "arity": 4, "most_tasks": 12, "rate": 0.5, "load_max": 300.0}
@@ -53,6 +54,7 @@ def test_the_names_are_there() -> None:
     expected = {"ontapra", "ontapra-tapra", "random"}
     for order in ("fcfs", "slf", "llf"):
         expected |= {order, f"{order}-mar", *(f"{order}-{planner}" for planner in PLANNERS)}
+        expected |= {f"{order}-{planner}-equal" for planner in PLANNERS[1:]}
     specs = {spec.name.partition("/")[2]: spec for spec in list_policies("parallel-jct")}
     assert set(specs) == expected
     for name, spec in specs.items():
@@ -64,6 +66,9 @@ def test_the_names_are_there() -> None:
             assert fixed == {"mar": True}
         elif name in ("ontapra", "random", "fcfs", "slf", "llf"):
             assert not fixed
+        elif name.endswith("-equal"):
+            planner = name.removesuffix("-equal").partition("-")[2]
+            assert fixed == {"planner": planner, "allocation": "equal-share"}
         else:
             assert fixed == {"planner": name.partition("-")[2]}
         policy = schedgym.make_policy(spec.name)
@@ -76,28 +81,30 @@ def test_the_names_are_there() -> None:
 
 @pytest.mark.parametrize("scheduler", oracle.SCHEDULERS)
 def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
-    launched = 0
+    launched = shared = 0
     for seed in range(16):
         rng = random.Random(77 * seed + len(scheduler))
         plain = oracle.random_workload(rng, 7, 4, dyadic=seed % 2 == 0, fixed_ratio=seed % 4 >= 2)
         mar, most = bool(rng.getrandbits(1)), rng.choice([0.3, 0.6])
-        planner = rng.choice(["tapra-fast", "tapra-fast", "min-min"])
+        planner, _, way = rng.choice(["tapra-fast", "tapra-fast", "min-min", "min-min/equal"]).partition("/")
+        equal = bool(way) and scheduler != "ontapra"
+        own: dict[str, Any] = {"planner": planner, "mar": mar, "max_percent": most}
         outcome = oracle.simulate(
             plain,
             scheduler,
-            planner,
+            functools.partial(oracle.min_min, evaluate=oracle.equal_share) if equal else planner,
             mar=mar,
             max_percent=most,
             draw=lambda job, number, seed=seed: energy_draw(seed, job, number),
-            count_all_rounds=True,
         )
-        policy = schedgym.make_policy(f"parallel-jct/{scheduler}", planner=planner, mar=mar, max_percent=most)
+        if equal:
+            own["allocation"] = "equal-share"
+            shared += 1
+        policy = schedgym.make_policy(f"parallel-jct/{scheduler}", **own)
         rounds = "events" if scheduler == "fcfs" else "ticks"
-        cases = [{**PLAN, "rounds": rounds}]
+        cases = [{**PLAN, "rounds": rounds}, {**PLAN, "rounds": "all"}]
         if planner == "tapra-fast":
             cases.append({**PLAN, "rounds": rounds, "view": "pick"})
-        if plain.energy_cap_ratio is not None:  # the number of rounds does not matter then
-            cases.append({**PLAN, "rounds": "all"})
         for parameters in cases:
             env = environment(ours(plain, seed), tmp_path, **parameters)
             measured = play(env, policy)
@@ -112,7 +119,48 @@ def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
                 assert schedule.energy[0, job] == pytest.approx(outcome.committed[job], rel=1e-9)
             assert measured["average_jct"] == pytest.approx(outcome.average_jct, rel=1e-9)
         launched += len(outcome.launches)
-    assert launched > 40
+    assert launched > 40 and (shared > 0 or scheduler == "ontapra")
+
+
+@pytest.mark.parametrize("planner", PLANNERS[1:])
+@pytest.mark.parametrize("order", ["fcfs", "slf", "llf"])
+def test_equal_shares_are_sent_and_kept(order: str, planner: str) -> None:
+    """Every launch is the planner's, with the vCPU of equal shares, the same whatever rounds there are."""
+    policy = schedgym.make_policy(f"parallel-jct/{order}-{planner}-equal")
+    own = Planner(planner, "equal-share")
+    differ = 0
+
+    def note(observation: dict[str, Any], action: Any) -> None:
+        nonlocal differ
+        row = int(action[0, 0])
+        if row == policy.window:
+            return
+        one = instance(observation, row)
+        key = (policy.seed, policy.round, policy.iteration - 1, int(observation["job"][row]))
+        own.prepare(observation["groups"], env.interface.sizes["tasks"])
+        own(
+            int(observation["first_task"][row]),
+            one.tasks,
+            *(observation[name] for name in ("load", "efficiency", "limits")),
+            float(observation["energy_cap"][row]),
+            int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0]) if own.genetic else 0,
+        )
+        placement = tuple(action[1 : 1 + one.tasks, 0].astype(int).tolist())
+        assert placement == tuple(own.placement[: one.tasks].tolist())
+        if planner == "min-min":
+            assert placement == oracle.min_min(one, oracle.equal_share).placement
+        shares = oracle.equal_share(one, placement).vcpus
+        assert action[1 : 1 + one.tasks, 1].tolist() == pytest.approx(shares, rel=1e-12)
+        assert not action[1 + one.tasks :].any()
+        differ += shares != pytest.approx(oracle.optra(one, placement).vcpus, rel=1e-6)
+
+    metrics = []
+    for rounds in ("events" if order == "fcfs" else "ticks", "all"):
+        env = make(**{**PLAN, **BUSY, "jobs": 6, "most_tasks": 5, "rounds": rounds})
+        metrics.append(play(env, policy, 4, note))
+    for name in ("average_jct", "finished", "energy"):
+        assert metrics[1][name] == pytest.approx(metrics[0][name], rel=1e-9)
+    assert differ > 4
 
 
 def test_vector_5_of_the_specification(tmp_path: Path) -> None:
@@ -292,8 +340,9 @@ def test_jobs_are_launched_when_the_rule_says(name: str) -> None:
         if "mar" in name or name == "ontapra":
             assert available > 0.3
 
-    play(env, policy, 1, note)
-    assert len(launches) == 14
+    for seed in (1, 2, 3):
+        play(env, policy, seed, note)
+    assert len(launches) == 3 * 14
     if name in ("slf", "llf"):
         assert min(launches) < 0.3
 
@@ -382,6 +431,7 @@ def test_what_cannot_be_expressed_is_refused(
     ("options", "message"),
     [
         ({"planner": "best"}, "planner: must be one of"),
+        ({"order": "slf", "allocation": "equal-share"}, "allocation: tapra-fast is built on 'optra'"),
         ({"mar": 1}, "mar: must be True or False"),
         ({"max_percent": 1.5}, r"max_percent: must be in \[0, 1\]"),
         ({"max_percent": math.nan}, r"max_percent: must be in \[0, 1\]"),
@@ -389,5 +439,7 @@ def test_what_cannot_be_expressed_is_refused(
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    own = dict(options)
+    name = own.pop("order", "ontapra")
     with pytest.raises(InvalidParameter, match=message):
-        schedgym.make_policy("parallel-jct/ontapra", **options)
+        schedgym.make_policy(f"parallel-jct/{name}", **own)

@@ -271,10 +271,10 @@ def test_the_example_in_the_package(tmp_path: Path) -> None:
 
 
 @numba.njit
-def compiled_draws(seed: int, job: int, rounds: int) -> Any:
+def compiled_draws(seed: int, job: int, rounds: int, first: int = 0) -> Any:
     draws = np.empty(rounds)
     for i in range(rounds):
-        draws[i] = energy_draw(seed, job, i)
+        draws[i] = energy_draw(seed, job, first + i)
     return draws
 
 
@@ -300,14 +300,14 @@ def compiled_cap(total: float, least: float, ratio: float, seed: int, job: int, 
 @given(seed=st.integers(0, 2**53), job=st.integers(0, 10**6), rounds=st.integers(1, 20))
 def test_the_draws_of_caps_are_a_function(seed: int, job: int, rounds: int) -> None:
     with np.errstate(over="ignore"):
-        draws = compiled_draws(seed, job, rounds)
-    assert draws.tolist() == [energy.energy_draw(seed, job, i) for i in range(rounds)]
+        draws = compiled_draws(seed, job, 2 * rounds, -rounds)
+    assert draws.tolist() == [energy.energy_draw(seed, job, i) for i in range(-rounds, rounds)]
     assert (draws >= 0).all() and (draws < 1).all()
 
 
 def test_the_draws_of_caps_look_random() -> None:
     with np.errstate(over="ignore"):
-        table = np.array([[compiled_draws(seed, job, 40) for job in range(25)] for seed in range(10)])
+        table = np.array([[compiled_draws(seed, job, 40, -20) for job in range(25)] for seed in range(10)])
     assert stats.kstest(table.ravel(), "uniform").pvalue > 1e-3
     assert len(np.unique(table)) == table.size
     flat = table.reshape(-1, 40)
@@ -323,7 +323,7 @@ def test_the_draws_of_caps_look_random() -> None:
     ratio=st.sampled_from([math.nan, 0.5, 1.0, 1.25]),
     seed=st.integers(0, 2**53),
     job=st.integers(0, 100),
-    number=st.integers(0, 100),
+    number=st.integers(-100, 100),
 )
 def test_the_cap_of_a_round(
     load: float, factor: float, ratio: float, seed: int, job: int, number: int
@@ -350,10 +350,13 @@ def test_the_cap_of_a_round(
         True,
         False,
         0.3,
+        10,
         lambda _, i: energy.energy_draw(seed, job, i),
-        False,
     )
-    state.rounds[0] = number
+    if number >= 0:
+        state.clock = 10 * number
+    else:
+        state.clock, state.between[0] = 5, -number
     assert float(state.energy_cap(0)) == cap
     assert bool(state.outcome.granted) == granted
     assert cap >= least if granted else cap <= max(1.1, ratio) * load * (1 + 1e-12)

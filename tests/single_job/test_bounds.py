@@ -21,7 +21,8 @@ BOUNDS = (bounds.relaxed_bound, bounds.task_bound, bounds.whole_task_bound, boun
 def test_relaxed_bound_equals_the_oracle() -> None:
     rng = random.Random(1)
     for x in range(100):
-        instance = oracle.random_instance(rng, dyadic=x % 2 == 0, exhausted=0.0, feasible=True)
+        own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 3 == 0}
+        instance = oracle.random_instance(rng, **own)
         relaxed = oracle.relaxation(instance)
         assert relaxed is not None
         assert bounds.relaxed_bound(make_workload(instance)) == pytest.approx(relaxed.bound, rel=1e-6)
@@ -31,9 +32,8 @@ def test_no_plan_is_better() -> None:
     rng = random.Random(2)
     stronger = exact = 0
     for x in range(150):
-        instance = oracle.random_instance(
-            rng, tasks=4, servers=4, dyadic=x % 2 == 0, exhausted=0.0, feasible=True
-        )
+        own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 3 == 0}
+        instance = oracle.random_instance(rng, tasks=4, servers=4, **own)
         best = oracle.brute_force(instance)
         assert best is not None
         optimum = float(best[1].jct)
@@ -80,6 +80,7 @@ def test_alone_times() -> None:
         np.array([[1, 0], [0, 1], [1, 1]], dtype=np.int8),
         np.array([2.0, 6.0, 3.0]),
         13.0,
+        np.ones(2),
     )
     assert time.tolist() == [[3.0, math.inf], [3.0, 1.0]]  # 6 + 3 at least; 6 more for task 0, 3 for task 1
 

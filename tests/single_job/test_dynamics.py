@@ -26,10 +26,13 @@ ID = "schedgym/SingleJob-v0"
 def instances(count: int, seed: int, dyadic: bool, **options: Any) -> Iterator[oracle.SingleJob]:
     """Random feasible jobs; dyadic ones have exact sums, and many ties."""
     rng = random.Random(seed)
-    for _ in range(count):
-        one = oracle.random_instance(rng, dyadic=dyadic, exhausted=0.0, feasible=True, **options)
+    for x in range(count):
+        own = {"dyadic": dyadic, "exhausted": 0.0, "feasible": True, "power": x % 2 == 0, **options}
+        one = oracle.random_instance(rng, **own)
         if one.energy_cap == math.inf:
-            most = oracle.total(max(one.leq(i, j) for j in range(one.servers)) for i in range(one.tasks))
+            most = oracle.total(
+                max(one.own_energy(i, j) for j in range(one.servers)) for i in range(one.tasks)
+            )
             one = dataclasses.replace(one, energy_cap=most)
         yield one
 
@@ -44,6 +47,7 @@ def workload_of(one: oracle.SingleJob) -> Workload:
         groups=matrix,
         limit=one.bounds,
         server_caps=False,
+        power=one.power or None,
     )
 
 

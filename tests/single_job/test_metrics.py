@@ -41,9 +41,11 @@ def make_workload(instance: oracle.SingleJob, capacity: list[float] | None = Non
     """The instance with absolute limits; the servers' own only among its groups."""
     servers = range(instance.servers)
     cap = float(instance.energy_cap)
+    power = {"power": np.array([float(x) for x in instance.power])} if instance.power else {}
     return Workload(
         "single-job",
-        jobs={
+        jobs=power
+        | {
             "load": np.array([float(x) for x in instance.load]),
             "efficiency": np.array([[float(x) for x in row] for row in instance.efficiency]),
             "energy_cap": np.array(cap if cap < math.inf else 1e9),
@@ -78,7 +80,8 @@ def plans(count: int, seed: int) -> Iterator[tuple[oracle.SingleJob, tuple[int, 
     """Random placements within the cap, by Eq. 16 or equal shares; nothing is exhausted."""
     rng = random.Random(seed)
     while count:
-        instance = oracle.random_instance(rng, dyadic=count % 2 == 0, exhausted=0.0, feasible=True)
+        own = {"dyadic": count % 2 == 0, "exhausted": 0.0, "feasible": True, "power": count % 4 < 2}
+        instance = oracle.random_instance(rng, **own)
         placement = oracle.rec(instance, oracle.random_placement(instance, rng))
         assert placement is not None
         yield instance, placement, (oracle.optra if count % 3 else oracle.equal_share)(instance, placement)
@@ -242,7 +245,7 @@ def is_valid(record: ScheduleRecord) -> bool:
         if j not in range(servers) or start != 0 or not vcpu > 0 or end > record.final_time:
             return False
         leq = jobs["load"][i] / jobs["efficiency"][i, j]
-        energy += leq
+        energy += leq * (jobs["power"][i] if "power" in jobs else 1.0)
         if abs(vcpu * end - leq) > 1e-6 * leq:
             return False
     for group, limit in zip(cluster["groups"], cluster["limit"], strict=True):

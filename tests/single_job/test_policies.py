@@ -40,7 +40,7 @@ def test_the_names_are_there() -> None:
     expected = {"tapra", "tapra-fast", "random", "most-efficient", *rivals, *(f"{r}-equal" for r in rivals)}
     assert set(NAMES) == expected
     for spec in list_policies("single-job"):
-        assert set(spec.knows) == {"load", "efficiency"}
+        assert set(spec.knows) == {"load", "efficiency", "power"}
 
 
 @pytest.mark.parametrize("dyadic", [True, False])

@@ -211,6 +211,11 @@ LIMIT = {"arity": None, "groups": [[1, 1], [1, 0]], "limit": [4.0, 2.0]}
         ({"energy_cap": -1.0}, "jobs.energy_cap: must be > 0 (vCPU s), got -1"),
         ({"energy_cap": math.inf}, "jobs.energy_cap: must be finite, got inf"),
         ({"energy_cap": [8.0]}, "jobs.energy_cap: must have 0 dimensions (a single number), got 1"),
+        ({"power": [1.0]}, "jobs.power: must have one value per task: 2 as in jobs.load, got 1"),
+        ({"power": [1.0, 0.0]}, "jobs.power[1]: must be >= 1e-09 (per vCPU), got 0"),
+        ({"power": [-1.0, 1.0]}, "jobs.power[0]: must be >= 1e-09 (per vCPU), got -1"),
+        ({"power": [1.0, math.nan]}, "jobs.power[1]: must be finite, got nan"),
+        ({"power": [1.0, 2e9]}, "jobs.power[1]: must be <= 1e+09 (per vCPU), got 2e+09"),
         ({"cpu": [2.0, 0.0]}, "cluster.cpu[1]: must be > 0 (vCPU), got 0"),
         ({"cpu": [2.0, 2e9]}, "cluster.cpu[1]: must be <= 1e+09 (vCPU), got 2e+09"),
         ({"arity": 3}, "cluster.arity: must be even, got 3"),
@@ -270,6 +275,10 @@ def test_a_cap_that_cannot_be_met() -> None:
     make_workload(**(SOUND | {"energy_cap": 8.0 * (1 - 1e-13)}))  # up to rounding
     with pytest.raises(InfeasibleInstance, match=r"7\.99999999 vCPU s is below .*, 8\.0 vCPU s$"):
         make_workload(**(SOUND | {"energy_cap": 7.99999999}))
+    # 4 on server 0 and 4 on server 1, with the powers of their tasks
+    assert tables(make_workload(**(SOUND | {"power": [1.5, 0.25], "energy_cap": 7.0}))).least_energy == 7.0
+    with pytest.raises(InfeasibleInstance, match=r"6\.9 vCPU s is below .*, 7\.0 vCPU s$"):
+        make_workload(**(SOUND | {"power": [1.5, 0.25], "energy_cap": 6.9}))
 
 
 def test_a_fat_tree_by_its_arity() -> None:
@@ -311,6 +320,7 @@ def as_workload(instance: oracle.SingleJob) -> Workload:
         groups=groups,
         limit=instance.bounds,
         server_caps=False,
+        power=instance.power or None,
     )
 
 
@@ -339,13 +349,16 @@ def as_instance(workload: Workload) -> oracle.SingleJob:
         groups,
         bounds,
         float(jobs["energy_cap"]),
+        tuple(jobs["power"].tolist()) if "power" in jobs else (),
     )
 
 
 @given(seed=seeds, suffix=st.sampled_from([".json", ".npz"]))
 def test_files_give_back_the_same_instance(seed: int, suffix: str, tmp_path_factory) -> None:
-    instance = oracle.random_instance(random.Random(seed), exhausted=0.0, feasible=True)
+    own = {"exhausted": 0.0, "feasible": True, "power": seed % 2 == 0}
+    instance = oracle.random_instance(random.Random(seed), **own)
     workload = as_workload(instance)
+    assert ("power" in workload.jobs) == (seed % 2 == 0)
     path = tmp_path_factory.mktemp("files") / f"w{suffix}"
     save_workload(workload, path)
     again = load_workload(path)

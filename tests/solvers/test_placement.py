@@ -32,11 +32,9 @@ def reduce_kernel(job, equal, placement, scratch):
 
 
 @pure_kernel
-def least_kernel(first, tasks, load, efficiency, placement):
-    return (
-        solver.least_energy(first, tasks, load, efficiency),
-        solver.most_efficient(first, tasks, load, efficiency, placement),
-    )
+def least_kernel(first, tasks, load, efficiency, power, placement):
+    solver.most_efficient(first, tasks, efficiency, placement)
+    return solver.least_energy(first, tasks, load, efficiency, power)
 
 
 @pure_kernel
@@ -82,13 +80,15 @@ class Case:
         self.members: Membership = solver.make_membership(self.matrix)
         self.limits = np.array([float(bound) for bound in instance.bounds])
         self.cap = float(instance.energy_cap)
+        self.power = np.array([5.0, 5.0, 5.0, *(float(instance.alpha(i)) for i in range(self.n))])
         self.scratch: PlanScratch = solver.make_scratch(self.n, self.m, len(self.limits))
         self.placement = np.zeros(self.n, dtype=np.int32)
         self.vcpu = np.zeros(self.n)
 
     @property
     def job(self) -> Job:
-        return Job(self.first, self.n, self.load, self.efficiency, self.members, self.limits, self.cap)
+        own = (self.first, self.n, self.load, self.efficiency, self.members, self.limits)
+        return Job(*own, self.cap, self.power)
 
     def put(self, placement: oracle.Placement) -> None:
         self.placement[:] = placement
@@ -96,16 +96,19 @@ class Case:
     def got(self) -> oracle.Placement:
         return tuple(self.placement.tolist())
 
-    def plan(self, planner: str, **options: Any) -> Plan | None:
+    def plan(self, planner: str, allocation: str = "optra", **options: Any) -> Plan | None:
         i = self.instance
-        return plan(i.load, i.efficiency, self.matrix, i.bounds, self.cap, planner, **options)
+        own = {"power": i.power} if i.power else {}
+        made = Planner(planner, allocation)
+        return plan(i.load, i.efficiency, self.matrix, i.bounds, self.cap, made, **own, **options)
 
 
 def cases(count: int, seed: int, tasks: int = 6, servers: int = 6, **options: Any) -> Iterator[Case]:
-    """Random instances; every second one with exact sums and many ties."""
+    """Random instances; every second one with exact sums and many ties, every third one with powers."""
     rng = random.Random(seed)
     for x in range(count):
-        yield Case(oracle.random_instance(rng, tasks, servers, dyadic=x % 2 == 0, **options))
+        own = {"dyadic": x % 2 == 0, "power": x % 3 == 0, **options}
+        yield Case(oracle.random_instance(rng, tasks, servers, **own))
 
 
 def some_placement(rng: random.Random, instance: SingleJob) -> oracle.Placement:
@@ -175,9 +178,11 @@ def test_evaluations_are_the_oracles() -> None:
             if case.load[3] == int(case.load[3]):  # exact sums
                 assert (jct, energy) == (expected.jct, expected.energy)
         infinite += expected.jct == math.inf
-        least, energy = least_kernel(*case.job[:4], case.placement)
-        assert least == energy == pytest.approx(case.instance.least_energy(), rel=1e-14)
+        least = least_kernel(*case.job[:4], case.power, case.placement)
+        assert least == pytest.approx(case.instance.least_energy(), rel=1e-14)
         assert case.got() == oracle.most_efficient(case.instance)
+        _, energy = solver.evaluate_plan(case.job, False, case.placement, case.vcpu, case.scratch)
+        assert energy == least
     assert infinite > 20
 
 
@@ -358,7 +363,7 @@ def fat_tree_instance(rng: random.Random, tasks: int, arity: int) -> SingleJob:
 def check_plan(case: Case, got: Plan) -> None:
     """Within the cap and every limit, and no task takes longer than the job."""
     leq = np.array([case.instance.leq(t, j) for t, j in enumerate(got.placement.tolist())], dtype=float)
-    assert got.energy == pytest.approx(leq.sum(), rel=1e-13)
+    assert got.energy == pytest.approx(case.instance.energy(tuple(got.placement.tolist())), rel=1e-13)
     assert got.energy <= case.cap * (1 + 2e-12)
     assert (leq / got.vcpu).max() == pytest.approx(got.jct, rel=1e-12)
     for group, bound in zip(case.matrix, case.limits, strict=True):

@@ -20,12 +20,21 @@ from tests.solvers.test_placement import Case, fat_tree_instance
 
 def arguments(instance: SingleJob) -> tuple[Any, ...]:
     case = Case(instance)
-    return instance.load, instance.efficiency, case.matrix, instance.bounds, case.cap
+    power = instance.power or None
+    return instance.load, instance.efficiency, case.matrix, instance.bounds, case.cap, power
+
+
+def plan_of(instance: SingleJob, planner: str) -> Any:
+    *own, power = arguments(instance)
+    return plan(*own, planner, power=power)
 
 
 def random_instances(count: int, seed: int, **options: Any) -> list[SingleJob]:
     rng = random.Random(seed)
-    return [oracle.random_instance(rng, 7, 7, dyadic=x % 2 == 0, **options) for x in range(count)]
+    return [
+        oracle.random_instance(rng, 7, 7, dyadic=x % 2 == 0, power=x % 3 == 0, **options)
+        for x in range(count)
+    ]
 
 
 def check_solution(instance: SingleJob, relaxed: solver.Relaxation) -> None:
@@ -35,7 +44,8 @@ def check_solution(instance: SingleJob, relaxed: solver.Relaxation) -> None:
     assert fractions.sum(axis=1) == pytest.approx(np.ones(instance.tasks), rel=1e-8)
     leq = np.array([[instance.leq(i, j) for j in range(instance.servers)] for i in range(instance.tasks)])
     work = (leq * fractions).sum(axis=0)
-    assert work.sum() <= instance.energy_cap * (1 + 1e-8)
+    alpha = np.array([float(instance.alpha(i)) for i in range(instance.tasks)])
+    assert (alpha @ (leq * fractions)).sum() <= instance.energy_cap * (1 + 1e-8)
     for group, bound in zip(instance.groups, instance.bounds, strict=True):
         assert work[list(group)].sum() <= bound * relaxed.bound * (1 + 1e-8)
 
@@ -80,7 +90,7 @@ def test_bounds_are_never_above_plans() -> None:
     for instance in random_instances(120, 4, exhausted=0.1):
         bound = relax_bound(*arguments(instance))
         for planner in PLANNERS:
-            got = plan(*arguments(instance), planner)
+            got = plan_of(instance, planner)
             if bound == math.inf:
                 assert got is None
             elif got is not None:
@@ -96,7 +106,7 @@ def test_tapra_goes_on_from_the_largest_parts() -> None:
     planned = 0
     for instance in random_instances(120, 5, exhausted=0.1):
         relaxed = relax(*arguments(instance))
-        got = plan(*arguments(instance), "tapra")
+        got = plan_of(instance, "tapra")
         if relaxed.bound == math.inf:
             assert got is None
             continue
@@ -120,7 +130,7 @@ def test_paper_size_is_certified_and_tapra_is_within_the_claimed_distance() -> N
         relaxed = relax(*arguments(instance))
         check_solution(instance, relaxed)
         assert relaxed.bound * (1 - 1e-9) <= relaxed.certified <= relaxed.bound
-        got = plan(*arguments(instance), "tapra")
+        got = plan_of(instance, "tapra")
         assert got is not None
         assert got.energy <= instance.energy_cap * (1 + 2e-12)
         ratios.append(got.jct / relaxed.certified)

@@ -430,17 +430,3 @@ def _check_running_time(run: Run) -> Finding:
     text += f". Min-Min tries {moves_tried:,} placements, each costs nanoseconds if evaluated by its change"
     good = all(each["gsa"] >= 30 and min(each["min-min"], each["mm-ga"]) >= 200 for each in ratios.values())
     return Finding(judge(good), text, figures=figures)
-
-
-@claim(
-    PAPER,
-    "fast-10-times",
-    text="TaPRA-fast is 10 times faster than TaPRA",
-    source="abstract, sections 6.2.4 and 7 (33 s against 15 s in Fig. 5(c))",
-    recorded=HOLDS,
-)
-def _check_ten_times(run: Run) -> Finding:
-    found = play_policies(run, SINGLE, ("tapra", "tapra-fast"), 9 if run.small else 50, tasks=100, arity=8)
-    ratio = found.seconds["tapra"] / found.seconds["tapra-fast"]
-    text = f"and more: {ratio:.0f} times with 100 tasks and 128 servers, as it solves no linear programme"
-    return Finding(judge(ratio >= 10), text, figures={"ratio": ratio})

@@ -555,7 +555,7 @@ def _confirm_fast(shown: Shown) -> bool:
     "fast-within-5-percent",
     text="TaPRA-fast loses around 5% against TaPRA, and has almost the same completion time",
     source="abstract, section 6.1.4, Figs. 4(a) and 5(a)",
-    recorded=CORRECTED,
+    recorded=NOT_REPRODUCED,
     confirm=_confirm_fast,
 )
 def _check_fast(run: Run) -> Finding:
@@ -566,17 +566,14 @@ def _check_fast(run: Run) -> Finding:
     n = 40
     job = _two_tasks(n)
     placement = fast(job)
-    if placement is None or median > 1.05:
-        return Finding(
-            NOT_REPRODUCED, f"the median ratio is {median:.3f}", figures={"median": median, "mean": mean}
-        )
-    ratio = Fraction(completion(job, placement)) / best(job)[0]
-    shown = show_job(job) | {"fast": as_text(completion(job, placement)), "tapra": 2}
     worse = float(np.mean(other > 1.05 * own))
     figures = {"episodes": episodes, "median": median, "mean": mean, "more_than_5": worse}
-    text = f"in the median of {episodes} jobs with 100 tasks: {median:.3f} times as long; the mean is"
-    text += (
-        f" {mean:.3f} ({worse:.0%} are more than 5% longer, where the energy cap is tight). In a family it"
-    )
-    text += f" is n / 2 times as long (n = {n}: {ratio}): no factor holds"
-    return Finding(CORRECTED, text, counterexample=shown, figures=figures)
+    # the paper's points are means of 50 jobs
+    text = f"the mean of {episodes} jobs with 100 tasks is {mean:.3f} times TaPRA's, the median {median:.3f}:"
+    text += f" {worse:.0%} are more than 5% longer, where the energy cap is tight"
+    shown = None
+    if placement is not None:
+        ratio = Fraction(completion(job, placement)) / best(job)[0]
+        shown = show_job(job) | {"fast": as_text(completion(job, placement)), "tapra": 2}
+        text += f". In a family it is n / 2 times as long (n = {n}: {ratio}): no factor bounds it"
+    return Finding(judge(mean <= 1.05), text, witness=shown, figures=figures)

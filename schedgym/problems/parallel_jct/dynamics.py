@@ -149,8 +149,9 @@ class State(NamedTuple):
     queue: Annotated[Integers32, "job"]  # waiting jobs
     first_row: Annotated[Integers32, "job"]  # of each waiting row: first row of its tasks in the observation
     failed: Annotated[Bytes, "job"]  # by job: 1 if its planning failed in this round
-    round: Annotated[Integers32, "job"]  # by job: rounds it has waited in
+    between: Annotated[Integers32, "job"]  # by job: rounds between ticks that it has waited in
     energy_cap: Annotated[Floats, "job"]  # by job: E_MAX in this round
+    power: Annotated[Floats, "task"]  # of every task per vCPU, as planners take it: 1
     unfinished: Annotated[Integers32, "job"]  # by job: number of tasks
     reserved: Annotated[Floats, "server"]  # sum of the tasks' base vCPU
     weight: Annotated[Floats, "server"]  # sum of the tasks' leq
@@ -268,6 +269,7 @@ def job_of(env: Environment, job: int) -> Job:
         env.membership,
         state.limits,
         state.energy_cap[job],
+        state.power,
     )
 
 
@@ -411,14 +413,37 @@ def has_candidate(env: Environment) -> Any:
 
 
 @helper
+def first_tick(tick: float, time: float) -> int:
+    """Return the number of the first tick at or after a time [s]."""
+    number = max(int(math.floor(time / tick)) - 1, 0)
+    while number * tick < time:
+        number += 1
+    return number
+
+
+@helper
+def number_of_round(env: Environment, job: int) -> int:
+    """Return the number of a job's round that opens now, as :func:`energy_draw` takes it, and count it.
+
+    The number does not depend on which rounds the parameter ``rounds`` opens: at a tick it follows from the
+    arrival and the clock, and rounds between ticks are opened at all events or at none.
+    """
+    s, tick = env.state.scalars, env.constants.config.tick
+    now = int(math.floor(s.clock / tick + 0.5))
+    if same_instant(s.clock, now * tick):
+        return max(now - first_tick(tick, env.jobs.arrival[job]), 0)
+    env.state.between[job] += 1
+    return -env.state.between[job]
+
+
+@helper
 def open_round(env: Environment) -> Any:
     """Draw the energy caps of a round; return True if there is a decision to make."""
     s, state = env.state.scalars, env.state
     s.rounds += 1
     for r in range(s.waiting):
         job = state.queue[r]
-        state.energy_cap[job] = cap_of_round(env.jobs, job, state.round[job])
-        state.round[job] += 1
+        state.energy_cap[job] = cap_of_round(env.jobs, job, number_of_round(env, job))
         fails = not affords(env.jobs.least_energy[job], state.energy_cap[job])
         state.failed[job] = fails
         s.failures += fails
@@ -430,9 +455,7 @@ def skip_ticks(env: Environment) -> None:
     """Skip the ticks before the clock, at which no job was waiting."""
     s, tick = env.state.scalars, env.constants.config.tick
     if s.ticks * tick < s.clock:
-        s.ticks = int(math.floor(s.clock / tick)) - 1
-        while s.ticks * tick < s.clock:
-            s.ticks += 1
+        s.ticks = first_tick(tick, s.clock)
 
 
 @helper
@@ -459,7 +482,7 @@ def process_events(env: Environment, now: float) -> None:
     s.was_arrival = False
     while s.arrived < env.jobs.size.jobs and env.jobs.arrival[s.arrived] <= now:
         state.queue[s.waiting] = s.arrived
-        state.round[s.arrived] = 0
+        state.between[s.arrived] = 0
         s.waiting += 1
         s.arrived += 1
         s.was_arrival = True
@@ -586,6 +609,7 @@ def begin(env: Environment) -> None:
         alone += env.jobs.least_energy[job]
     for task in range(env.jobs.first_task[env.jobs.size.jobs]):
         schedule.completed[task] = False
+        state.power[task] = 1.0
     s.reward_scale = 1.0 / env.jobs.size.jobs
     if env.constants.config.normalize:
         s.reward_scale = s.capacity / alone  # per job, over their mean time if each had all servers
@@ -822,7 +846,7 @@ def take_search(env: Environment, feasible: bool) -> None:
         s.open_row = choice
         s.moves = 0
         job = env.state.queue[choice]
-        most_efficient(jobs.first_task[job], tasks_of(env, job), jobs.load, jobs.efficiency, placement)
+        most_efficient(jobs.first_task[job], tasks_of(env, job), jobs.efficiency, placement)
     elif feasible and move < config.most_tasks * servers:
         placement[move // servers] = move % servers
         s.moves += 1

@@ -36,10 +36,10 @@ class ParallelJCTEnv(SchedulingEnv):
 
     Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and completions,
     if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its load, with a new U,
-    uniform on [0, 1); a job that cannot run within it has failed in this round. If a job's least energy, with
-    every task on its most efficient server, exceeds 1.1 times its load, so that no draw suffices, E_MAX is
-    that energy. A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on until it is
-    ended, or all visible waiting jobs were launched or have failed.
+    uniform on [0, 1) and the same whatever other rounds there are; a job that cannot run within it has failed
+    in this round. If a job's least energy, with every task on its most efficient server, exceeds 1.1 times
+    its load, so that no draw suffices, E_MAX is that energy. A workload's `energy_cap_ratio` takes the place
+    of 1 + 0.1 U. A round goes on until it is ended, or all visible waiting jobs were launched or have failed.
 
     ```python
     import gymnasium as gym
@@ -142,8 +142,12 @@ class ParallelJCTEnv(SchedulingEnv):
     server can be given more than it has, as long as its rack has something available). An episode has a fixed
     number of jobs in place of an hour of arrivals. The paper leaves open the ticks and the order of
     simultaneous events: here arrivals come first, then completions, then decisions; events within 1e-9
-    (relative) count as simultaneous. Less than 1e-9 of a server's vCPU counts as nothing. A draw of E_MAX
-    counts for every job that waits when a round opens, whether a policy plans it or not.
+    (relative) count as simultaneous. Less than 1e-9 of a server's vCPU counts as nothing. The paper draws
+    E_MAX whenever the scheduler is to schedule the job. Here the r-th tick at which a job waits has its r-th
+    draw, and rounds between ticks have draws of their own: so a policy that decides at ticks finds the same
+    E_MAX with `rounds` "ticks" and "all", as one that decides at arrivals and completions does with "events"
+    and "all". A round that the MAR test stops has its draw, too. A task's power per vCPU (the paper's alpha)
+    is 1, as in its experiments; in SingleJob a workload may give others.
 
     ## Version History
     * v0: first version.

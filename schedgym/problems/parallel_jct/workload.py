@@ -80,6 +80,9 @@ WEIBULL = {"x70": (70.0, 0.5, 0.8), "scale-half": (1.0, 0.5, 0.8), "shape-half":
 #: reaches 200: one in 10^52 (scale-half), one in 7 million (shape-half)
 DEFAULT_MOST_TASKS = {"x70": 70, "scale-half": 200, "shape-half": 200}
 
+#: number of the first stream of a job's rounds between ticks
+BETWEEN = 2**62
+
 ARRIVALS, SIZES, LOADS, EFFICIENCIES, CAPS, WINDOWS = range(6)  # random streams
 
 
@@ -220,7 +223,14 @@ def _sums(values: npt.NDArray[np.float64], first: npt.NDArray[np.int64]) -> npt.
 
 @helper
 def energy_draw(seed: int, job: int, round: int) -> float:
-    """Return U in [0, 1) of a job's ``round`` (counted from 0), a function of its arguments without state."""
+    """Return U in [0, 1) of a job's ``round``, a function of its arguments without state.
+
+    A round at a tick is numbered by the ticks at which the job has waited before: 0, 1, ... A round between
+    ticks is numbered by the earlier ones of its kind: -1, -2, ... So the two kinds have draws of their own,
+    and whether the other kind of round is opened changes none of them.
+    """
+    if round < 0:
+        round = BETWEEN - round
     _, u = uniform(stream(np.uint64(seed), job, round))
     return u
 
@@ -236,9 +246,10 @@ def is_granted(jobs: Jobs, job: int) -> Any:
 
 @helper
 def cap_of_round(jobs: Jobs, job: int, round: int) -> float:
-    """Return the energy cap [vCPU s] of a job in ``round``, counted from 0 over the rounds in which it waits.
+    """Return the energy cap [vCPU s] of a job in ``round``, numbered as in :func:`energy_draw`.
 
-    With a ratio the cap is ratio * load; else it is drawn, U[1, 1.1] * load in each round.
+    With a ratio the cap is ratio * load; else it is drawn, U[1, 1.1] * load in each round: the paper
+    generates the constraint "whenever the scheduler is to schedule that job" (section 6.2.1).
     """
     if is_granted(jobs, job):
         return jobs.least_energy[job]

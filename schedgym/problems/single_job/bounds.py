@@ -72,7 +72,9 @@ def whole_task_bound(workload: Workload) -> float:
     return min(high, float(steps[b]) * (1.0 - ROUNDING))
 
 
-def alone_times(load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: F8, energy_cap: float) -> F8:
+def alone_times(
+    load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: F8, energy_cap: float, power: F8
+) -> F8:
     """Return the least execution time [s] of each task on each server, [N, M], alone in all its groups.
 
     It is the equivalent load over the least limit of the server's groups, or inf where the energy cap does
@@ -83,25 +85,29 @@ def alone_times(load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: 
         efficiency: [N, M].
         matrix: groups [R, M] 0 or 1.
         limits: [R] vCPU.
-        energy_cap: vCPU s.
+        energy_cap: power * vCPU s.
+        power: [N] per vCPU.
     """
     leq = load[:, None] / efficiency
     least_limit = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
-    least = leq.min(axis=1, keepdims=True)
-    affordable = leq - least + least.sum() <= energy_cap * (1.0 + 2.0 * ENERGY_SLACK)
+    energy = power[:, None] * leq
+    least = energy.min(axis=1, keepdims=True)
+    affordable = energy - least + least.sum() <= energy_cap * (1.0 + 2.0 * ENERGY_SLACK)
     return np.where(affordable, leq / least_limit, math.inf)
 
 
 def _times(own: Jobs) -> F8:
-    return alone_times(own.load, own.efficiency, own.groups, own.limits, float(own.energy_cap[0]))
+    cap = float(own.energy_cap[0])
+    return alone_times(own.load, own.efficiency, own.groups, own.limits, cap, own.power)
 
 
 def _relaxed(own: Jobs) -> float:
-    return relax_bound(own.load, own.efficiency, own.groups, own.limits, float(own.energy_cap[0]))
+    cap = float(own.energy_cap[0])
+    return relax_bound(own.load, own.efficiency, own.groups, own.limits, cap, own.power)
 
 
 def _without(own: Jobs, time: F8, most: float) -> float:
     """Return R(most) of :func:`whole_task_bound`."""
     best = own.efficiency.max(axis=1, keepdims=True)
     efficiency = np.where(time <= most * (1.0 + 2.0 * ROUNDING), own.efficiency, NEVER * best)
-    return relax_bound(own.load, efficiency, own.groups, own.limits, float(own.energy_cap[0]))
+    return relax_bound(own.load, efficiency, own.groups, own.limits, float(own.energy_cap[0]), own.power)

@@ -54,7 +54,7 @@ LIMIT_SLACK = 1e-9
 SCALARS = record_dtype(
     ("jct", np.float64),  # of the plan so far
     ("charged", np.float64),  # part of it that is in the rewards so far
-    ("pooled", np.float64),  # least energy over the total vCPU that the limits allow [s]
+    ("pooled", np.float64),  # least work over the total vCPU that the limits allow [s]
     ("mean_load", np.float64),
     ("choice", np.int64),  # views place and search: the decision
     ("sized", np.int64),  # view plan: whether the action's vCPU are the plan's
@@ -87,11 +87,11 @@ class State(NamedTuple):
     energy: Annotated[Floats, 1]  # of the tasks placed
     best: Annotated[Integers32, "task"]  # most efficient server, ties the lowest
     least: Annotated[Floats, "task"]  # equivalent load there
-    rest: Annotated[Floats, "task+1"]  # their sum from a task on
+    rest: Annotated[Floats, "task+1"]  # the sum of the energies there, from a task on
     count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in a group
     group_load: Annotated[Floats, "group"]  # their equivalent load
     inverse: Annotated[Floats, "token_group"]  # 1 / B_k
-    pull: Annotated[Floats, "token_server"]  # least energy of the unplaced tasks most efficient there
+    pull: Annotated[Floats, "token_server"]  # least work of the unplaced tasks most efficient there
     narrow: Annotated[Floats, "token_server"]  # least limit of a server's groups
 
 
@@ -148,13 +148,20 @@ def job_of(jobs: Jobs) -> Job:
         groups_of(jobs),
         jobs.limits,
         jobs.energy_cap[0],
+        jobs.power,
     )
 
 
 @helper
 def leq_on(jobs: Jobs, i: int, j: int) -> float:
-    """Return the equivalent load [vCPU s] of a task on a server, which is also its energy."""
+    """Return the equivalent load [vCPU s] of a task on a server."""
     return jobs.load[i] / jobs.efficiency[i, j]
+
+
+@helper
+def energy_on(jobs: Jobs, i: int, j: int) -> float:
+    """Return the energy of a task on a server, whatever its vCPU."""
+    return jobs.power[i] * leq_on(jobs, i, j)
 
 
 @helper
@@ -176,15 +183,15 @@ def size_tasks(env: Environment) -> tuple[float, float]:
 @helper
 def allowance(env: Environment, i: int) -> tuple[float, float, float, float]:
     """View place: return energy placed so far, least energy after task i, the cap, least of task i."""
-    state = env.state
-    return state.energy[0], state.rest[i + 1], env.jobs.energy_cap[0], state.least[i]
+    state, jobs = env.state, env.jobs
+    return state.energy[0], state.rest[i + 1], jobs.energy_cap[0], jobs.power[i] * state.least[i]
 
 
 @helper
-def affordable(allowed: tuple[float, float, float, float], leq: float) -> Any:
-    """View place: return True if the cap can still be kept when the next task has this equivalent load."""
+def affordable(allowed: tuple[float, float, float, float], own: float) -> Any:
+    """View place: return True if the cap can still be kept when the next task uses this energy."""
     energy, rest, cap, least = allowed
-    return affords(energy + leq + rest, cap) or leq <= least
+    return affords(energy + own + rest, cap) or own <= least
 
 
 # Actions, view by view: the test of feasibility, and the decision (of an infeasible action the repaired one).
@@ -208,11 +215,11 @@ def fits_plan(env: Environment) -> Any:
         feasible &= nearest == numbers[i, 0]
         given |= numbers[i, 1] != 0.0
         draft[i] = int(nearest)
-        energy += leq_on(jobs, i, draft[i])
+        energy += energy_on(jobs, i, draft[i])
     if not affords(energy, cap):
         feasible = False
         if not reduce_energy(job_of(jobs), False, draft, env.planning):
-            most_efficient(0, n, jobs.load, jobs.efficiency, draft)  # the only plan that rounding can leave
+            most_efficient(0, n, jobs.efficiency, draft)  # the only plan that rounding can leave
     env.state.scalars.sized = given and vcpu_fit(env)
     return feasible and (not given or env.state.scalars.sized != 0)
 
@@ -246,7 +253,7 @@ def take_plan(env: Environment, feasible: bool) -> None:
 def fits_place(env: Environment) -> Any:
     """View place: return True if the energy cap allows the next task on the chosen server."""
     i = env.state.next_task[0]
-    return affordable(allowance(env, i), leq_on(env.jobs, i, env.exchange.choices[0]))
+    return affordable(allowance(env, i), energy_on(env.jobs, i, env.exchange.choices[0]))
 
 
 @helper
@@ -283,7 +290,7 @@ def place_next(env: Environment) -> None:
         k = jobs.server_group[e]
         s.jct = max(s.jct, state.group_load[k] / jobs.limits[k])
     env.schedule.placement[i] = j
-    state.energy[0] += leq
+    state.energy[0] += energy_on(jobs, i, j)
     if state.pull.shape[0] > 0:
         best = state.best[i]
         state.pull[best] = max(state.pull[best] - state.least[i], 0.0)
@@ -374,7 +381,7 @@ def begin(env: Environment) -> None:
     view = env.constants.config.action_view
     n, rows = jobs.size.tasks, jobs.load.shape[0]
     reset(s)
-    most_efficient(0, n, jobs.load, jobs.efficiency, state.best)
+    most_efficient(0, n, jobs.efficiency, state.best)
     mean = 0.0
     for i in range(n):
         state.least[i] = leq_on(jobs, i, state.best[i])
@@ -382,11 +389,11 @@ def begin(env: Environment) -> None:
     s.mean_load = mean
     state.rest[n] = 0.0
     for i in range(n - 1, -1, -1):
-        state.rest[i] = state.rest[i + 1] + state.least[i]
+        state.rest[i] = state.rest[i + 1] + energy_on(jobs, i, state.best[i])
     for k in range(jobs.limits.shape[0]):
         state.count[k] = 0
         state.group_load[k] = 0.0
-    s.pooled = jobs.least_energy[0] / largest_capacity(groups_of(jobs), jobs.limits, env.planning)
+    s.pooled = jobs.least_work[0] / largest_capacity(groups_of(jobs), jobs.limits, env.planning)
     state.energy[0] = 0.0
     state.next_task[0] = 0 if view == PLACE else rows
     for i in range(rows):
@@ -497,8 +504,8 @@ def observe_servers(env: Environment) -> None:
     allowed = (0.0, 0.0, 0.0, 0.0)
     if open_task:
         spare = jobs.energy_cap[0] - state.energy[0] - state.rest[i]
-        least = state.least[i]
         allowed = allowance(env, i)
+        least = allowed[3]
     for j in range(jobs.capacity.shape[0]):
         leq = leq_on(jobs, i, j) if open_task else 0.0
         before = 0.0
@@ -513,8 +520,9 @@ def observe_servers(env: Environment) -> None:
         if open_task:
             tokens[j, 3] = jobs.efficiency[i, j]
             tokens[j, 4] = scaled(after, unit)
-            tokens[j, 5] = part(max(leq - least, 0.0), spare)
-            tokens[j, 6] = affordable(allowed, leq)
+            energy = jobs.power[i] * leq
+            tokens[j, 5] = part(max(energy - least, 0.0), spare)
+            tokens[j, 6] = affordable(allowed, energy)
         elif place:
             clear(tokens[j, 3:])
 
@@ -548,7 +556,7 @@ def observe_pairs(env: Environment) -> None:
                 k = jobs.server_group[e]
                 time = max(time, (lifted[k] + leq) * state.inverse[k])
             tokens[i, j * PAIR_FEATURES + 1] = scaled(time, unit)
-            tokens[i, j * PAIR_FEATURES + 2] = part(leq - own, spare)
+            tokens[i, j * PAIR_FEATURES + 2] = part(jobs.power[i] * (leq - own), spare)
         for e in range(first, last):
             k = jobs.server_group[e]
             lifted[k] = state.group_load[k]
@@ -607,7 +615,7 @@ def observe(env: Environment) -> None:
         if i < jobs.load.shape[0]:
             allowed = allowance(env, i)
             for j in range(jobs.capacity.shape[0]):
-                mask[j] = affordable(allowed, leq_on(jobs, i, j))
+                mask[j] = affordable(allowed, energy_on(jobs, i, j))
         else:  # after the last task every choice is marked feasible
             for j in range(jobs.capacity.shape[0]):
                 mask[j] = 1

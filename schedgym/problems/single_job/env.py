@@ -18,10 +18,10 @@ class SingleJobEnv(SchedulingEnv):
     ## Description
     A job has n independent tasks; task i has load_i vCPU seconds of work. On server j of M its equivalent
     load is $Leq_ij = load_i / e_ij$ with the efficiency e_ij in (0, 1]: with c vCPU it runs for $Leq_ij / c$
-    seconds, and uses the energy Leq_ij whatever c is. All energy may be at most the cap E_MAX. Groups of
-    servers (each server, the racks, pods and data centre of a fat tree, or any others) limit what the job may
-    have: B_k vCPU in group k. All tasks start at 0; the job completes with its last task, and the aim is the
-    least completion time (JCT).
+    seconds, and uses the energy $a_i Leq_ij$ whatever c is, where a_i is its power per vCPU: 1, unless a
+    workload gives others. All energy may be at most the cap E_MAX. Groups of servers (each server, the racks,
+    pods and data centre of a fat tree, or any others) limit what the job may have: B_k vCPU in group k. All
+    tasks start at 0; the job completes with its last task, and the aim is the least completion time (JCT).
 
     For a given placement the best sizes are known (Eq. 16 of the paper): group k takes the time
     $T_k = sum_i Leq_i / B_k$ over the tasks i in it, a task as long as the slowest of its server's groups,
@@ -74,6 +74,7 @@ class SingleJobEnv(SchedulingEnv):
     |---|---|---|
     | `load` | (N,) | of each task [vCPU s]; 0 behind the last |
     | `efficiency` | (N, M) | e_ij |
+    | `power` | (N,) | a_i |
     | `task_mask` | (N,) | which rows hold a task |
     | `capacity` | (M,) | vCPU of each server |
     | `groups` | (R, M) | whether a server is in a group |

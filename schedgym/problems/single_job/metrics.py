@@ -86,7 +86,7 @@ def measure_one(episode: Episode) -> None:
             continue
         jct = max(jct, schedule.time[i])
         total_time += schedule.time[i]
-        energy += jobs.load[i] / jobs.efficiency[i, j]
+        energy += jobs.power[i] * (jobs.load[i] / jobs.efficiency[i, j])
         allocated += schedule.vcpu[i]
         for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
             scratch.count[jobs.server_group[e]] += 1
@@ -228,7 +228,8 @@ def validate(record: ScheduleRecord) -> None:
     if over.any():
         k = int(np.argmax(over))
         raise InvalidSchedule(f"{own.name[k]}: {used[k]:.12g} of {own.absolute[k]:.12g} vCPU")
-    energy, cap = float(leq.sum()), float(workload.jobs["energy_cap"])
+    power = np.asarray(workload.jobs.get("power", 1.0))  # per vCPU, of each task
+    energy, cap = float((power * leq).sum()), float(workload.jobs["energy_cap"])
     if energy > cap * (1.0 + ENERGY_ROUNDING):
         raise InvalidSchedule(f"energy: {energy:.12g} of {cap:.12g} vCPU s")
     if record.final_time != end.max():

@@ -17,7 +17,7 @@ VIEWS = (
 
 METRICS = (
     Metric("jct", "s", "completion time of the job", "min"),
-    Metric("energy", "vCPU s", "sum of load / efficiency, the energy used", "min"),
+    Metric("energy", "vCPU s", "sum of power * load / efficiency, the energy used", "min"),
     Metric("energy_share", "", "energy over the energy cap", ""),
     Metric("allocated", "vCPU", "vCPU of all tasks", ""),
     Metric("utilization", "", "vCPU of all tasks over the capacity of all servers", ""),

@@ -68,7 +68,7 @@ class SingleJobSimulator(Simulator):
         return shown
 
     def _units(self) -> dict[str, npt.NDArray[Any]]:
-        names = ("load", "efficiency", "capacity", "groups", "limits", "energy_cap")
+        names = ("load", "efficiency", "power", "capacity", "groups", "limits", "energy_cap")
         shown = {name: getattr(self.jobs, name) for name in names}
         shown |= {"energy": self.state.energy, "placement": self.arrays.schedule.placement}
         if self.parameters.view == "place":

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from schedgym.problems.single_job.workload import MOST_CPU, MOST_ENERGY, MOST_LIMIT, MOST_LOAD
+from schedgym.problems.single_job.workload import MOST_CPU, MOST_ENERGY, MOST_LIMIT, MOST_LOAD, MOST_POWER
 from schedgym.spaces import observation_space
 
 __all__ = ["PAIR_VIEWS", "action_space", "make_spaces"]
@@ -29,6 +29,7 @@ def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discre
     tasks, servers = simulator.tasks, simulator.servers
     limits = {
         "load": MOST_LOAD,
+        "power": MOST_POWER,
         "capacity": MOST_CPU,
         "limits": MOST_LIMIT,
         **dict.fromkeys(("energy_cap", "energy"), MOST_ENERGY),

@@ -1,14 +1,15 @@
 """Workloads of SingleJob: the schema, the paper's generator, toy instances.
 
-Loads are vCPU seconds at efficiency 1, capacities vCPU. On a server a task uses the energy load / efficiency,
-whatever its vCPU. All of an instance is known from its start, with no future to shuffle, and so there is no
-``shuffle_future``.
+Loads are vCPU seconds at efficiency 1, capacities vCPU. On a server a task uses the energy
+power * load / efficiency, whatever its vCPU. All of an instance is known from its start, with no future to
+shuffle, and so there is no ``shuffle_future``.
 
 Source: shi2017, section 6.1.1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -48,6 +49,7 @@ __all__ = [
     "MOST_ENERGY",
     "MOST_LIMIT",
     "MOST_LOAD",
+    "MOST_POWER",
     "SCHEMA",
     "TOYS",
     "Cluster",
@@ -67,6 +69,8 @@ __all__ = [
 LEAST_LOAD = 1e-30
 MOST_LOAD = 1e12
 MOST_ENERGY = 1e18
+#: least and most power of a task per vCPU
+LEAST_POWER, MOST_POWER = 1e-9, 1e9
 #: longest time that a placement may need [s], so that all times and vCPU are finite and more than 0
 LONGEST = 1e30
 #: most draws of an episode; if none admits a placement, the cap is the least energy of the last one
@@ -83,17 +87,20 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
     jobs, cluster = sections["jobs"], sections["cluster"]
     check_cluster(cluster, prefix, limited=True)
     with np.errstate(over="ignore"):
-        least = _least_energy(jobs["load"], jobs["efficiency"])
+        least = float(np.cumsum(_powers(jobs) * (jobs["load"] / jobs["efficiency"].max(axis=1)))[-1])
     cap = float(jobs["energy_cap"])
     if not least <= cap * (1.0 + ENERGY_SLACK):
         raise InfeasibleInstance(
             f"{prefix}jobs.energy_cap: {cap!r} vCPU s is below the least possible energy, {least!r} vCPU s"
         )
     with np.errstate(over="ignore", divide="ignore"):
-        most = float(np.sum(jobs["load"] / jobs["efficiency"].min(axis=1)))
-        if not most <= MOST_ENERGY:
+        work = jobs["load"] / jobs["efficiency"].min(axis=1)
+        most = float(np.sum(work))
+        highest = max(most, float(np.sum(_powers(jobs) * work)))
+        if not highest <= MOST_ENERGY:
             raise InvalidWorkload(
-                f"{prefix}jobs: the largest possible energy must be <= {MOST_ENERGY:g} vCPU s, got {most:g}"
+                f"{prefix}jobs: the largest possible energy must be <= {MOST_ENERGY:g} vCPU s, "
+                f"got {highest:g}"
             )
         longest = float(np.divide(most, _limits(cluster).min()))
         if not longest <= LONGEST:
@@ -102,9 +109,9 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
             )
 
 
-def _least_energy(load: Floats, efficiency: Floats) -> float:
-    """Return the energy with each task on its most efficient server, summed from first to last [vCPU s]."""
-    return float(np.cumsum(load / efficiency.max(axis=1))[-1])
+def _powers(jobs: Mapping[str, npt.NDArray[Any]]) -> Floats:
+    """Return the power of each task per vCPU; [N]."""
+    return jobs["power"] if "power" in jobs else np.ones(len(jobs["load"]))
 
 
 def _limits(cluster: Any) -> Floats:
@@ -122,6 +129,7 @@ SCHEMA = Schema(
         Field("load", "vCPU s", ("task",), minimum=LEAST_LOAD, maximum=MOST_LOAD),
         Field("efficiency", "share of the load", ("task", "server"), exclusive=True, maximum=1.0),
         Field("energy_cap", "vCPU s", (), exclusive=True, maximum=MOST_ENERGY),
+        Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
     ),
     cluster=(*CLUSTER, LIMIT),
     check=_check,
@@ -143,6 +151,8 @@ def make_workload(
     efficiency: npt.ArrayLike,
     energy_cap: float,
     cpu: npt.ArrayLike,
+    *,
+    power: npt.ArrayLike | None = None,
     **cluster: Unpack[Cluster],
 ) -> Workload:
     """Make a checked workload.
@@ -150,15 +160,17 @@ def make_workload(
     Args:
         load: of each task [vCPU s]; [N].
         efficiency: of each task on each server, in (0, 1]; [N, M].
-        energy_cap: most energy of all tasks [vCPU s].
+        energy_cap: most energy of all tasks [power * vCPU s].
         cpu: of each server [vCPU]; [M].
+        power: of each task per vCPU (the constant alpha of the paper's Eq. 7, which its experiments set to
+            1); [N]. None: 1.
         cluster: which servers share a limit, see :class:`Cluster` and :class:`~.topology.Tree`.
 
     Raises:
         InvalidWorkload: naming the field and the first bad index.
         InfeasibleInstance: when the cap is below the least possible energy.
     """
-    jobs = {"load": load, "efficiency": efficiency, "energy_cap": energy_cap}
+    jobs = {"load": load, "efficiency": efficiency, "energy_cap": energy_cap, "power": power}
     return SCHEMA.make(jobs=jobs, cluster={"cpu": cpu, **cluster})
 
 
@@ -178,7 +190,9 @@ class Jobs(NamedTuple):
     capacity: Annotated[Floats, "server"]  # [vCPU]
     limits: Annotated[Floats, "group"]  # B_k [vCPU], all > 0
     energy_cap: Annotated[Floats, 1]  # [vCPU s]
-    least_energy: Annotated[Floats, 1]
+    least_energy: Annotated[Floats, 1]  # every task on its most efficient server
+    least_work: Annotated[Floats, 1]  # their equivalent loads there [vCPU s]
+    power: Annotated[Floats, "task"]  # per vCPU
     groups: Annotated[Bytes, "shown_group", "server"]
     server_start: Annotated[Integers, "server+1"]
     server_group: Annotated[Integers, "pair"]
@@ -190,6 +204,7 @@ def tables(workload: Workload) -> Jobs:
     """Convert a workload to the arrays that kernels take, for one environment."""
     jobs, cluster = workload.jobs, workload.cluster
     groups = cluster_groups(cluster).matrix
+    least, power = jobs["load"] / jobs["efficiency"].max(axis=1), _powers(jobs)
     return Jobs(
         size=np.array((len(jobs["load"]), False), dtype=SIZE),
         load=jobs["load"],
@@ -197,7 +212,9 @@ def tables(workload: Workload) -> Jobs:
         capacity=cluster["cpu"],
         limits=_limits(cluster),
         energy_cap=np.array([jobs["energy_cap"]]),
-        least_energy=np.array([_least_energy(jobs["load"], jobs["efficiency"])]),
+        least_energy=np.cumsum(power * least)[-1:],  # from first to last, as the draw does
+        least_work=np.cumsum(least)[-1:],
+        power=power,
         groups=groups,
         **make_membership(groups)._asdict(),
     )
@@ -331,6 +348,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
             loads, u = uniform(loads)
             load = source.load_max * (1.0 - u)
             jobs.load[i] = load
+            jobs.power[i] = 1.0
             total += load
             best = 0.0
             for j in range(servers):
@@ -343,6 +361,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
             break
     _, u = uniform(stream(seed, episode, CAPS))
     jobs.least_energy[0] = least
+    jobs.least_work[0] = least
     jobs.energy_cap[0] = least + u * max(source.energy_ratio * total - least, 0.0)
     for k in range(jobs.limits.shape[0]):
         held = 0.0
