@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
 from schedgym.baselines.flowtime.policy import seen_rows
-from schedgym.baselines.flowtime.pricing import PricingPolicy, access, clear_rest, set_prices
+from schedgym.baselines.flowtime.pricing import LAMBDA0, PricingPolicy, access, clear_rest, set_prices
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
 from schedgym.core.policy import register_policy
@@ -245,7 +245,8 @@ class OCORPM(PricingPolicy):
 
     Args:
         gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" or "eq27".
-        lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
+        lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight). The default is
+            that of ocorp, whose page says what the start changes.
         literal: serve only jobs with weight < lambda.
         backfill: give cores that are left to jobs whose memory fits.
         packing: "fresh" or "sticky", for the first cores; None: as the environment's parameter says.
@@ -254,7 +255,7 @@ class OCORPM(PricingPolicy):
     def __init__(
         self,
         gamma: float | str = 4000.0,
-        lambda0: float | str = 0.0,
+        lambda0: float | str = LAMBDA0,
         literal: bool = False,
         backfill: bool = True,
         packing: str | None = None,

@@ -32,6 +32,7 @@ from schedgym.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
 from schedgym.solvers.transport import TransportScratch
 
 __all__ = [
+    "LAMBDA0",
     "PricingPolicy",
     "access",
     "check_number",
@@ -41,6 +42,8 @@ __all__ = [
 
 NUMBER, SEEN, EQ27 = range(3)  # where gamma comes from
 PROCESSING, WEIGHT = 1, 2  # how lambda starts, other than at a NUMBER
+#: where lambda starts by default: far above all weights at the paper's size (k = 2, some 1e7 at most)
+LAMBDA0 = 1e11
 
 CHOICES = record_dtype(
     ("norm", np.float64),  # k
@@ -312,7 +315,8 @@ class PricingPolicy(FlowtimePolicy):
         gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" (Eq. 27 over
             the jobs that have arrived), or "eq27" (over all jobs, which needs an environment with
             ``clairvoyant=True``).
-        lambda0: the price of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
+        lambda0: the price of a job in its first slot: a number, "p" (mu p), or "w" (its weight). The paper
+            does not give it; :class:`~schedgym.baselines.flowtime.ocorp.OCORP` says what it changes.
         literal: serve only what lowers the objective.
     """
 

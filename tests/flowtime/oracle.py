@@ -819,7 +819,7 @@ def simulate(
     k: float = 2,
     packing: str = "fresh",
     gamma: float | str = 4000.0,
-    lambda0: float | str = 0.0,
+    lambda0: float | str = 1e11,
     literal: bool = False,
     alpha: float = 0.0,
     level: str = "server",
@@ -833,6 +833,7 @@ def simulate(
         none in 2D but for the first x of ocorp+m: the greedy placement of the others looks at the slot alone.
     gamma: a number, "seen" or "eq27". Choice: of declared demands, in a mode of mis-estimation.
     lambda0: a number, "p" (mu p; MapReduce: mu (p^m + p^r), a Choice) or "w" (the weight at its first slot).
+        Choice: 1e11, a number above all weights; the paper only says that lambda is initialised.
         The lambda of a reduce phase starts in its first slot, by the same rule.
     literal: ocorp, ocorp+ and ocorp+m serve only what lowers their objective.
     alpha: weight of the switching cost in ocorp+. With 0 its optimum is not unique: it is fill and pack.

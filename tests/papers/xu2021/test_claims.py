@@ -109,11 +109,18 @@ def test_infeasible_schedules() -> None:
         assert not tiny.feasible(jobs, 2, rows)
 
 
-def test_gamma_and_literal_ocorp() -> None:
+@pytest.mark.parametrize("start", [0, 20, 10**11])
+@pytest.mark.parametrize("alpha", [0, 1, 30])
+def test_gamma_and_literal_ocorp(start, alpha) -> None:
     for instance, jobs, cores in tiny_instances(40):
         gamma = oracle.eq27(instance)
         assert float(tiny.eq27(jobs, cores)) == gamma
-        outcome = oracle.simulate(instance, "ocorp", gamma=gamma, literal=True, limit=60)
+        options = {"gamma": gamma, "literal": True, "lambda0": float(start), "limit": 60}
+        if alpha:
+            instance = instance._replace(cpu=[cores])  # on one server
+            outcome = oracle.simulate(instance, "ocorp+", alpha=float(alpha), **options)
+        else:
+            outcome = oracle.simulate(instance, "ocorp", **options)
         own = tiny.literal_ocorp(
             jobs,
             cores,
@@ -121,6 +128,8 @@ def test_gamma_and_literal_ocorp() -> None:
             lambda job, g=gamma: job[1] / max(g - job[0], 1),
             lambda t: t**2.5,
             60,
+            start,
+            alpha,
         )
         rows = [tuple(sum(row) for row in u) for u in outcome.allocations]
         assert rows[: len(own)] == own
@@ -179,7 +188,7 @@ def test_what_is_no_bound(results) -> None:
 def test_fractional_flowtime_below_the_actual_one(results) -> None:
     found = instance_of(results, "fractional-above-actual")
     instance = given(found)
-    outcome = oracle.simulate(instance, "ocorp", gamma=found["gamma"], literal=True)
+    outcome = oracle.simulate(instance, "ocorp", gamma=found["gamma"], literal=True, lambda0=0.0)
     assert outcome.completion == found["completions"]
     assert sum(outcome.fractional) == pytest.approx(float(F(found["fractional"])))
     assert flow(instance, outcome, 2) == found["actual"] > sum(outcome.fractional)
@@ -204,7 +213,8 @@ def test_the_future_changes_a_decision(results) -> None:
     assert found["later_job"][0] >= slot  # not visible yet
     cores = []
     for instance in both:
-        outcome = oracle.simulate(instance, "ocorp", gamma=oracle.eq27(instance), literal=True, limit=slot)
+        gamma = oracle.eq27(instance)
+        outcome = oracle.simulate(instance, "ocorp", gamma=gamma, literal=True, lambda0=0.0, limit=slot)
         cores.append(sum(outcome.allocations[slot - 1][0]))
     assert cores == found["cores_in_slot"] and cores[0] != cores[1]
 
