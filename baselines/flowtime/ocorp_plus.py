@@ -13,13 +13,12 @@ from schedgym.baselines.flowtime.pricing import (
     LAMBDA0,
     PricingPolicy,
     access,
-    check_number,
     clear_rest,
     set_prices,
 )
 from schedgym.baselines.flowtime.switching import core_cost, cost_multiple, largest_cost, square_cost
 from schedgym.core.jit import helper, pure_kernel
-from schedgym.core.policy import Interface, register_policy
+from schedgym.core.policy import register_policy
 from schedgym.errors import InvalidParameter
 from schedgym.problems.flowtime.rules import Rows, Scratch, spread
 from schedgym.solvers.arithmetic import scale_for, variable
@@ -255,18 +254,10 @@ class OCORPPlus(PricingPolicy):
         literal: bool = False,
         packing: str | None = None,
     ) -> None:
-        super().__init__("ocorp+", ("allocation",), ("1d",), packing, gamma, lambda0, literal)
-        if alpha is not None:
-            check_number("alpha", alpha, (), 0.0)
+        super().__init__("ocorp+", ("allocation",), ("1d",), packing, gamma, lambda0, literal, alpha)
         if level not in LEVELS:
             raise InvalidParameter(f"level: must be 'server' or 'job', got {level!r}")
-        self.given, self.level = alpha, level
-
-    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
-        """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
-        super().reset(interface, rng)
-        alpha: Any = interface.parameters["alpha"] if self.given is None else self.given
-        self.alpha = float(alpha)
+        self.level = level
 
     @property
     def by_server(self) -> bool:

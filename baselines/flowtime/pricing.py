@@ -318,6 +318,7 @@ class PricingPolicy(FlowtimePolicy):
         lambda0: the price of a job in its first slot: a number, "p" (mu p), or "w" (its weight). The paper
             does not give it; :class:`~schedgym.baselines.flowtime.ocorp.OCORP` says what it changes.
         literal: serve only what lowers the objective.
+        alpha: weight of the switching cost; None: that of the environment's objective.
     """
 
     def __init__(
@@ -329,14 +330,17 @@ class PricingPolicy(FlowtimePolicy):
         gamma: float | str,
         lambda0: float | str,
         literal: bool,
+        alpha: float | None = 0.0,
     ) -> None:
         super().__init__(label, views, kinds, packing)
         check_number("gamma", gamma, ("seen", "eq27"), 0.0)
         check_number("lambda0", lambda0, ("p", "w"), 0.0)
         if not isinstance(literal, bool):
             raise InvalidParameter(f"literal: must be True or False, got {literal!r}")
+        if alpha is not None:
+            check_number("alpha", alpha, (), 0.0)
         self.gamma, self.lambda0, self.literal = gamma, lambda0, literal
-        self.alpha, self.backfill = 0.0, True
+        self.given, self.backfill = alpha, True
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """See :meth:`FlowtimePolicy.needs`."""
@@ -346,6 +350,8 @@ class PricingPolicy(FlowtimePolicy):
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
         super().reset(interface, rng)
         self.norm = float(interface.parameters["norm"])
+        alpha: Any = interface.parameters["alpha"] if self.given is None else self.given
+        self.alpha = float(alpha)
         self.learned = self.remember(0)
 
     def remember(self, rows: int, old: Learned | None = None) -> Learned:

@@ -111,6 +111,11 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
             {"literal": True, "gamma": 25.0, "lambda0": 0.0},
             {"literal": True, "backfill": False, "gamma": "seen", "lambda0": 0.0},
             {"gamma": "eq27", "lambda0": "w"},
+            {"alpha": 1.0},
+            {"alpha": 0.3, "gamma": "seen", "lambda0": 0.0},
+            {"alpha": 40.0, "lambda0": "w"},
+            {"alpha": 2.0, "literal": True, "gamma": 25.0, "lambda0": 0.0},
+            {"alpha": 5.0, "backfill": False, "gamma": 30.0, "lambda0": 0.0},
         )
     ),
 ]
@@ -150,13 +155,25 @@ def test_other_norms(kind: str, name: str, norm: float, tmp_path: Any) -> None:
         check_equal(env, instance, oracle.simulate(instance, name, k=norm, limit=limit, **options))
 
 
-def test_the_environments_alpha_is_the_default(tmp_path: Any) -> None:
-    for instance in instances("1d", 15, 3):
-        env = make(tmp_path, instance, "1d", alpha=3.0, **SHORT)
-        run(env, schedgym.make_policy("flowtime/ocorp+", gamma=50.0, lambda0=0.0))
+@pytest.mark.parametrize(("kind", "name"), [("1d", "ocorp+"), ("2d", "ocorp+m")])
+def test_the_environments_alpha_is_the_default(kind: str, name: str, tmp_path: Any) -> None:
+    for instance in instances(kind, 15, 3):
+        env = make(tmp_path, instance, kind, alpha=3.0, **SHORT)
+        run(env, schedgym.make_policy(f"flowtime/{name}", gamma=50.0, lambda0=0.0))
         limit = int(env.record().final_time)
-        outcome = oracle.simulate(instance, "ocorp+", alpha=3.0, gamma=50.0, lambda0=0.0, limit=limit)
+        outcome = oracle.simulate(instance, name, alpha=3.0, gamma=50.0, lambda0=0.0, limit=limit)
         check_equal(env, instance, outcome)
+
+
+def test_memory_with_a_switching_cost_keeps_jobs_in_place(tmp_path: Any) -> None:
+    """In sum over some workloads fewer cores change place the larger alpha is."""
+    changed = dict.fromkeys((0.0, 3.0, 1e3), 0.0)
+    for instance in instances("2d", 30, 12):
+        for alpha in changed:
+            env = make(tmp_path, instance, "2d", **SHORT)
+            policy = schedgym.make_policy("flowtime/ocorp+m", alpha=alpha, lambda0=0.0)
+            changed[alpha] += run(env, policy)["switching_cost"]
+    assert changed[0.0] > changed[3.0] > changed[1e3] > 0.0
 
 
 def test_the_transient_algorithm(tmp_path: Any) -> None:
@@ -518,6 +535,7 @@ def test_what_an_environment_cannot_carry_is_refused(
         ("ocorp+", {"alpha": -1.0}, "alpha: must be a number from 0, got -1.0"),
         ("ocorp+", {"alpha": "much"}, "alpha: must be a number from 0, got 'much'"),
         ("ocorp+", {"level": "rack"}, "level: must be 'server' or 'job', got 'rack'"),
+        ("ocorp+m", {"alpha": -1.0}, "alpha: must be a number from 0, got -1.0"),
         ("ocorp+m", {"backfill": 0}, "backfill: must be True or False, got 0"),
     ],
 )

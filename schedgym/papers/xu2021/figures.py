@@ -113,8 +113,8 @@ ROUNDING = 0.05  # share by which the variance of rounded declarations may diffe
 BOUND = "the lower bound drawn is the paper's: every job takes its processing time"
 STAND_IN = "a synthetic stand-in for ten hours of Google's 2011 trace: the paper does not say which it takes"
 START = (
-    "lambda starts at 1e11, above all weights, so that the smallest demand comes first and prices break ties; "
-    "the paper does not say where it starts"
+    "lambda starts at 1e11, above all weights, so that the smallest demand comes first and prices break "
+    "ties; the paper does not say where it starts"
 )
 MEMORY = "memory is drawn around 2 GB per core, servers have 4 GB per core: the paper names neither"
 
@@ -753,8 +753,8 @@ def _switched(played: Played, metric: str) -> str:
 def _beyond() -> str:
     values = " and ".join(f"{alpha:,.0f}" for alpha in BEYOND)
     return (
-        f"alpha {values} are ours: prices differ by 1e11 over d between demands and move by about t^2.5 a slot, "
-        "against which 100 is little"
+        f"alpha {values} are ours: prices over demands differ by up to 1e11, and lambda moves by about t^2.5 "
+        "a slot, against which 100 is little"
     )
 
 

@@ -97,5 +97,5 @@ def _step(t: int) -> float:
 
 
 def printed_run(jobs: Sequence[Job], cores: int, gamma: float, slots: int, start: int = 0) -> Schedule:
-    """Run literal OCORP as in the experiments, with mu = t^(k + 1/2) and k = 2; lambda begins at ``start``."""
+    """Run literal OCORP as in the experiments: mu = t^(k + 1/2), k = 2; lambda begins at ``start``."""
     return literal_ocorp(jobs, cores, K, lambda job: job[1] / max(gamma - job[0], 1), _step, slots, start)

@@ -570,7 +570,7 @@ def _check_theorem_3(run: Run) -> Finding:
 
 
 def _fits(run: Run, alphas: Sequence[float]) -> Finding:
-    """Compare the dynamic fit of literal OCORP(+) on random workloads with T^beta sqrt(N) of Eq. 28 and 33."""
+    """Compare the dynamic fit of literal OCORP on random workloads with T^beta sqrt(N) (Eq. 28, 33)."""
     largest: dict[int, float] = {}
     for count in (4, 16, 48) if run.small else (4, 16, 64, 256):
         for trial in range(4):

@@ -160,8 +160,8 @@ PROBLEM = Problem(
     metrics=METRICS,
     presets={
         "small": {"jobs": 60},
-        # section VI: its number of jobs in ten hours, its types of servers, slots of 10 s, k = 2, Gamma = 4000;
-        # how many servers there are, and so the load, it does not say
+        # section VI: jobs in ten hours, types of servers, slots of 10 s, k = 2, Gamma = 4000; the number of
+        # servers of each type, and so the load, is not in the paper
         "paper": {
             **_KW,
             "servers": "64+32+16+16+16",
