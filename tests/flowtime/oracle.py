@@ -871,7 +871,7 @@ def simulate(
         Choice: 1e11, a number above all weights; the paper only says that lambda is initialised.
         The lambda of a reduce phase starts in its first slot, by the same rule.
     literal: ocorp, ocorp+ and ocorp+m serve only what lowers their objective.
-    alpha: weight of the switching cost in ocorp+ and ocorp+m. With 0 the optimum is not unique: fill and pack.
+    alpha: weight of the switching cost in ocorp+ and ocorp+m. With 0 (no unique optimum) fill and pack.
     level: "server" or "job", for ocorp+.
     mode: of mis-estimation, None if the declared demands are to be ignored. Choice: the declared memory is
         reserved in every mode.

@@ -17,6 +17,6 @@ from schedgym.papers.paper import import_in_order
 __all__ = ["MODULES"]
 
 #: in the order of the paper
-MODULES = ("fractional_flowtime", "memory", "one_resource", "all_at_once", "figures")
+MODULES = ("fractional_flowtime", "memory", "one_resource", "all_at_once", "experiments", "figures")
 
 import_in_order(__name__, MODULES)

@@ -646,3 +646,73 @@ def _check_switching(run: Run) -> Finding:
     )
     text += f" 1+1+1+1 cost alpha {four}, as 4 alpha"
     return Finding(REFUTED, text, counterexample=example, figures=figures)
+
+
+@claim(
+    PAPER,
+    "theorem-5-fit",
+    text="with a switching cost, too, the fit grows at most like T^beta sqrt(N) (beta = 0 and 1/2)",
+    source="Theorem 5, Eq. 33",
+    recorded=HOLDS,
+)
+def _check_theorem_5_fit(run: Run) -> Finding:
+    return _fits(run, (1.0, 30.0))
+
+
+def _regrets(run: Run, beta: float, start: int) -> tuple[list[float], float]:
+    """Return regret over OPT^(1 - beta / (k + 1)) for n equal jobs at once on one core, at T = Gamma, by n.
+
+    The largest of jobs of one and of three slots, and of alpha 1 and 30. Of equal jobs one after the other is
+    best, so that OPT is known; as y* = 0 the regret is the fractional flowtime.
+
+    Returns:
+        the ratios, and the share of the work that is done by T for the largest n.
+    """
+    ratios, share = [], 0.0
+    for count in _equal_jobs(run):
+        largest = 0.0
+        for p, alpha in itertools.product((1, 3), (1, 30)):
+            jobs: list[Job] = [(0, p, 1)] * count
+            gamma = int(eq27(jobs, 1))
+            step = _constant(gamma ** (K - beta))
+            schedule = literal_ocorp(jobs, 1, K, _target(gamma), step, gamma, start, alpha)
+            optimum = sum((p * place) ** K for place in range(1, count + 1))
+            ratio = float(fractional(jobs, schedule, K)) / optimum ** (1.0 - beta / (K + 1))
+            largest = max(largest, ratio)
+            share = sum(map(sum, schedule)) / (p * count)
+        ratios.append(largest)
+    return ratios, share
+
+
+def _equal_jobs(run: Run) -> tuple[int, ...]:
+    return (4, 16, 48) if run.small else (4, 16, 64, 256)
+
+
+@claim(
+    PAPER,
+    "theorem-5-regret",
+    text="with a switching cost the regret is O(OPT^(1 - beta / (k + 1))) for T <= Gamma (beta = 0 and 1/2)",
+    source="Theorem 5, Eq. 34",
+    recorded=HOLDS,
+)
+def _check_theorem_5_regret(run: Run) -> Finding:
+    found = {(beta, start): _regrets(run, beta, start) for beta in (0.0, 0.5) for start in STARTS}
+    first, high = STARTS
+    figures = {
+        f"beta_{beta}_from_{start}": {"ratios": ratios, "done": share}
+        for (beta, start), (ratios, share) in found.items()
+    }
+
+    def told(beta: float, start: int) -> str:
+        return ", ".join(f"{ratio:.2f}" for ratio in found[beta, start][0])
+
+    # a constant may be large, but must not grow with n
+    bounded = [found[beta, first][0] for beta in (0.0, 0.5)]
+    verdict = judge(all(max(own) <= 8 and own[-1] <= 2 * max(own[0], 1.0) for own in bounded))
+    text = (
+        f"n = {', '.join(map(str, _equal_jobs(run)))} equal jobs on one core, k = 2, lambda from 0: regret "
+        f"over the bound {told(0.0, first)} for beta = 0; {told(0.5, first)} for beta = 1/2, where "
+        f"{100 * found[0.5, first][1]:.0f}% of the work is done by T: as y* = 0, what is not served has no "
+        f"regret. With lambda from 1e11 all is served: {told(0.0, high)}, and, growing, {told(0.5, high)}"
+    )
+    return Finding(verdict, text, figures=figures)

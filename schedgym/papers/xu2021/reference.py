@@ -266,7 +266,7 @@ def literal_ocorp(
         units = []
         for j in omega:
             a, _, d = jobs[j]
-            change = Fraction(alpha) / d**2 if alpha and t >= a + 2 else 0
+            change = (alpha if isinstance(alpha, float) else Fraction(alpha)) / d**2 if t >= a + 2 else 0
             for q in range(min(d, left[j])):
                 units.append((omega[j] + change * (2 * (q - before[j]) + 1), j, q))
         given = [0] * len(jobs)

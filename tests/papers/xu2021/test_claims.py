@@ -311,6 +311,7 @@ STATED = {
     "pooled-srpt-is-no-bound": ("pooled", 5),
     "fractional-above-actual": ("gamma", 7.0),
     "theorem-1": ("second", [[1], [0]]),
+    "theorem-1-operations": ("cells", 3),
     "theorem-2": ("ratio", "1"),
     "alternation": ("memory", [2]),
     "equation-19": ("memory", 3),
