@@ -24,18 +24,24 @@ CLOSE = 0.1  # share by which a norm may grow and the policy still works well
 VARIANCE = 0.16
 
 
-def _play(run: Run, policy: str, **parameters: Any) -> Played:
+OWN, ZERO = "ocorp+m", "ocorp+m from 0"  # lambda from 1e11, and from 0
+
+
+def _play(run: Run, **parameters: Any) -> Played:
     size = {} if run.scale == "paper" else SMALL
     return run.play(
-        ID, [policy, *RULES], run.size(5, 100, 2), parameters={**PROBLEM.presets["kw"], **size, **parameters}
+        ID,
+        {OWN: OWN, ZERO: OWN, **{rule: rule for rule in RULES}},
+        run.size(5, 100, 2),
+        parameters={**PROBLEM.presets["kw-2d"], **size, **parameters},
+        options={ZERO: {"lambda0": 0.0}},
     )
 
 
 def _norms(played: Played, policy: str, metric: str = "l2") -> list[Comparison]:
     """Compare a policy's norm of the flowtimes with that of each rule."""
-    return against(
-        policy, played.metric(policy, metric), {rule: played.metric(rule, metric) for rule in RULES}
-    )
+    others = {rule: played.metric(rule, metric) for rule in RULES}
+    return against(policy, played.metric(policy, metric), others)
 
 
 @claim(
@@ -46,16 +52,21 @@ def _norms(played: Played, policy: str, metric: str = "l2") -> list[Comparison]:
     recorded=NOT_REPRODUCED,
 )
 def _check_introduction(run: Run) -> Finding:
-    played = _play(run, "ocorp+m", kind="2d")
-    found = {metric: _norms(played, "ocorp+m", metric) for metric in ("l2", "l1")}
-    changes = {
-        metric: {rule: entry.value for rule, entry in zip(RULES, own, strict=True)}
-        for metric, own in found.items()
+    played = _play(run)
+    found = {
+        (policy, metric): _norms(played, policy, metric) for policy in (OWN, ZERO) for metric in ("l2", "l1")
     }
-    reached = [all(change <= -STATED for change in own.values()) for own in changes.values()]
-    text = f"l2 norm: {tell(found['l2'])}; sum: {tell(found['l1'])}. Section VI-A says 34% of OCORP, without"
-    text += " memory, and section VI-C 24% of OCORP+M: the two do not agree"
-    return Finding(judge(any(reached)), text, figures=changes)
+    reached = [all(entry.value <= -STATED for entry in own) for own in found.values()]
+    text = (
+        f"l2 norm: {tell(found[OWN, 'l2'])}; sum: {tell(found[OWN, 'l1'])}; l2 norm: "
+        f"{tell(found[ZERO, 'l2'])}. Section VI-A says 34% of OCORP, without memory, and section VI-C 24% of "
+        "OCORP+M: the two do not agree"
+    )
+    figures = {
+        f"{policy}, {metric}": {rule: entry.value for rule, entry in zip(RULES, own, strict=True)}
+        for (policy, metric), own in found.items()
+    }
+    return Finding(judge(any(reached)), text, figures=figures)
 
 
 @claim(
@@ -66,14 +77,17 @@ def _check_introduction(run: Run) -> Finding:
     recorded=NOT_REPRODUCED,
 )
 def _check_estimates(run: Run) -> Finding:
-    exact = _play(run, "ocorp+m", kind="2d")
-    wrong = _play(run, "ocorp+m", kind="2d", estimation="under", variance=VARIANCE)
-    pairs = {
-        policy: (wrong.metric(policy, "l2"), exact.metric(policy, "l2")) for policy in ("ocorp+m", *RULES)
+    exact, wrong = _play(run), _play(run, estimation="under", variance=VARIANCE)
+    grown = {
+        policy: compare(policy, wrong.metric(policy, "l2"), exact.metric(policy, "l2"))
+        for policy in (OWN, ZERO, *RULES)
     }
-    grown = {policy: compare(policy, *pair) for policy, pair in pairs.items()}
-    ahead = _norms(wrong, "ocorp+m")
-    text = f"l2 norm against exact demands: {tell(list(grown.values()))}; with errors {tell(ahead)}"
+    ahead = {policy: _norms(wrong, policy) for policy in (OWN, ZERO)}
+    text = f"l2 norm against exact demands: {tell(list(grown.values()))}; with errors {tell(ahead[OWN])}; "
+    text += tell(ahead[ZERO])
+    good = (
+        grown[policy].value <= CLOSE or all(entry.value < 0.0 for entry in ahead[policy])
+        for policy in (OWN, ZERO)
+    )
     figures = {policy: entry.value for policy, entry in grown.items()}
-    good = grown["ocorp+m"].value <= CLOSE or all(entry.value < 0.0 for entry in ahead)
-    return Finding(judge(good), text, figures=figures)
+    return Finding(judge(any(good)), text, figures=figures)

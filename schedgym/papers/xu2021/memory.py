@@ -215,8 +215,8 @@ def _check_operations(run: Run) -> Finding:
     text = (
         f"one job of M cores on M servers of one core and 1 GB takes {takes} x n max M_i cells of knapsacks "
         f"for M = {widths}; (n + M - 1) max M_i are enough in all {checked:,} slots. The order of Eq. 21 "
-        f"takes {sorting} comparisons a job for n = {counts}: O(n log n + (n + M) max M_i). Every x after the "
-        "first is a transportation problem, which takes more"
+        f"takes {sorting} comparisons a job for n = {counts}: O(n log n + (n + M) max M_i). Every x after "
+        "the first is a transportation problem, which takes more"
     )
     slot = _wide_job(2)
     found = _operations(slot)

@@ -10,6 +10,7 @@ import pytest
 
 from schedgym.papers import Verdict, list_claims
 from schedgym.papers.xu2021 import reference as tiny
+from schedgym.papers.xu2021.memory import _operations
 from tests.flowtime import oracle
 from tests.papers.readings import check_recorded, instance_of
 
@@ -155,6 +156,27 @@ def test_slots_with_memory() -> None:
         assert len(kept) == rounds
         best = oracle.optimal_placement_value(values, caps, reserve, cpu, memory)
         assert tiny.best_value(slot) == best == tiny.plain_best(slot)
+
+
+def test_operations_of_a_slot() -> None:
+    """Jobs on servers, and cells of knapsacks, as the oracle packs."""
+    rng = random.Random(8)
+    for _ in range(200):
+        servers, count = rng.randint(1, 4), rng.randint(1, 6)
+        cpu = [rng.randint(1, 5) for _ in range(servers)]
+        memory = [rng.randint(1, 6) for _ in range(servers)]
+        worth, caps, reserve = (tuple(rng.randint(1, 6) for _ in range(count)) for _ in range(3))
+        order = sorted(range(count), key=lambda j: (-worth[j], j))
+        rows = oracle.pack(oracle.fill(order, caps, sum(cpu)), cpu)
+        pairs = [(j, i) for j, row in enumerate(rows) for i, cores in enumerate(row) if cores]
+        found = _operations(tiny.Slot(worth, caps, reserve, tuple(cpu), tuple(memory)))
+        assert found == (
+            len(pairs),
+            sum(memory[i] for _, i in pairs),
+            count * max(memory),
+            (count + servers - 1) * max(memory),
+        )
+        assert found.cells <= found.corrected
 
 
 # instances, by the oracle ------------------------------------------------------------------------------
