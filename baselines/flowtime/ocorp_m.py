@@ -328,7 +328,8 @@ class OCORPM(PricingPolicy):
         packing: str | None = None,
         alpha: float | None = None,
     ) -> None:
-        super().__init__("ocorp+m", ("allocation",), ("2d",), packing, gamma, lambda0, literal, alpha)
+        super().__init__("ocorp+m", ("allocation",), ("2d",), packing, gamma, lambda0, literal)
+        self.charge_changes(alpha)
         if not isinstance(backfill, bool):
             raise InvalidParameter(f"backfill: must be True or False, got {backfill!r}")
         self.backfill = backfill

@@ -254,7 +254,8 @@ class OCORPPlus(PricingPolicy):
         literal: bool = False,
         packing: str | None = None,
     ) -> None:
-        super().__init__("ocorp+", ("allocation",), ("1d",), packing, gamma, lambda0, literal, alpha)
+        super().__init__("ocorp+", ("allocation",), ("1d",), packing, gamma, lambda0, literal)
+        self.charge_changes(alpha)
         if level not in LEVELS:
             raise InvalidParameter(f"level: must be 'server' or 'job', got {level!r}")
         self.level = level

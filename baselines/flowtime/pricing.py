@@ -318,7 +318,8 @@ class PricingPolicy(FlowtimePolicy):
         lambda0: the price of a job in its first slot: a number, "p" (mu p), or "w" (its weight). The paper
             does not give it; :class:`~schedgym.baselines.flowtime.ocorp.OCORP` says what it changes.
         literal: serve only what lowers the objective.
-        alpha: weight of the switching cost; None: that of the environment's objective.
+
+    A subclass with a switching cost calls :meth:`charge_changes`.
     """
 
     def __init__(
@@ -330,17 +331,21 @@ class PricingPolicy(FlowtimePolicy):
         gamma: float | str,
         lambda0: float | str,
         literal: bool,
-        alpha: float | None = 0.0,
     ) -> None:
         super().__init__(label, views, kinds, packing)
         check_number("gamma", gamma, ("seen", "eq27"), 0.0)
         check_number("lambda0", lambda0, ("p", "w"), 0.0)
         if not isinstance(literal, bool):
             raise InvalidParameter(f"literal: must be True or False, got {literal!r}")
+        self.gamma, self.lambda0, self.literal = gamma, lambda0, literal
+        self.given: float | None = 0.0
+        self.backfill = True
+
+    def charge_changes(self, alpha: float | None) -> None:
+        """Set the weight of the switching cost; None: that of the environment's objective."""
         if alpha is not None:
             check_number("alpha", alpha, (), 0.0)
-        self.gamma, self.lambda0, self.literal = gamma, lambda0, literal
-        self.given, self.backfill = alpha, True
+        self.given = alpha
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """See :meth:`FlowtimePolicy.needs`."""
