@@ -302,8 +302,7 @@ def _check_theorem_4(run: Run) -> Finding:
             if regret <= bound:
                 return None
             details = {"k": k, "lambda_from": start, "T": int(eq27(jobs, cores))}
-            details["schedule"] = as_rows(schedule)
-            return details | {"regret": str(regret), "bound": str(bound)}
+            return details | {"schedule": as_rows(schedule), "regret": str(regret), "bound": str(bound)}
 
         cases = ((jobs, cores) for jobs, cores in tiny_instances(run) if eq27(jobs, cores).denominator == 1)
         searched[k, start] = find_flaw(cases, flaw)
