@@ -9,12 +9,19 @@ import numpy.typing as npt
 
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
 from schedgym.baselines.flowtime.policy import seen_rows
-from schedgym.baselines.flowtime.pricing import PricingPolicy, access, check_number, clear_rest, set_prices
+from schedgym.baselines.flowtime.pricing import (
+    LAMBDA0,
+    PricingPolicy,
+    access,
+    clear_rest,
+    set_prices,
+)
+from schedgym.baselines.flowtime.switching import core_cost, cost_multiple, largest_cost, square_cost
 from schedgym.core.jit import helper, pure_kernel
-from schedgym.core.policy import Interface, register_policy
+from schedgym.core.policy import register_policy
 from schedgym.errors import InvalidParameter
-from schedgym.problems.flowtime.rules import MOST_MULTIPLE, Rows, Scratch, spread
-from schedgym.solvers.arithmetic import common_multiple, fixed, scale_for, variable
+from schedgym.problems.flowtime.rules import Rows, Scratch, spread
+from schedgym.solvers.arithmetic import scale_for, variable
 from schedgym.solvers.knapsack import KnapsackScratch
 from schedgym.solvers.transport import TransportScratch, break_ties, make_transport_scratch, transport_into
 
@@ -23,55 +30,6 @@ __all__ = ["OCORPPlus", "cheapest_cores", "plus_allocation"]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 LEVELS = ("server", "job")
-
-
-@helper
-def _plus_scale(
-    n: int,
-    terms: int,
-    alpha: float,
-    coefficient: Floats,
-    rows: Rows,
-    multiple: int,
-) -> float:
-    """Return the scale of the costs of ocorp+, which are multiplied by ``multiple``."""
-    largest = 0.0
-    for r in range(n):
-        d = float(rows.demand[r])
-        cost = abs(coefficient[r]) / d
-        if rows.age[r] > 1:
-            old = 0
-            for i in range(rows.held.shape[1]):
-                old += rows.held[r, i]
-            cost += alpha * (2 * rows.cap[r] + 1 + 2 * old) / (d * d)
-        largest = max(largest, cost)
-    return scale_for(largest * multiple, terms)
-
-
-@helper
-def _plus_multiple(n: int, rows: Rows) -> int:
-    """Return a common denominator of the costs of ocorp+, or 0 if there is no small one."""
-    multiple = 1
-    for r in range(n):
-        d = rows.demand[r]
-        multiple = common_multiple(multiple, d * d if rows.age[r] > 1 else d, MOST_MULTIPLE)
-    return multiple
-
-
-@helper
-def _plus_base(r: int, scale: float, multiple: int, coefficient: Floats, rows: Rows) -> int:
-    """Return the cost coef / d as a whole number."""
-    d = rows.demand[r]
-    return fixed(coefficient[r] * (multiple // d) if multiple > 0 else coefficient[r] / d, scale)
-
-
-@helper
-def _plus_weight(r: int, scale: float, multiple: int, alpha: float, rows: Rows) -> int:
-    """Return the cost alpha / d^2 as a whole number; 0 in a job's first slot."""
-    if rows.age[r] <= 1:
-        return 0
-    d = rows.demand[r]
-    return fixed(alpha, scale) * (multiple // (d * d)) if multiple > 0 else fixed(alpha / (d * d), scale)
 
 
 @pure_kernel
@@ -104,14 +62,15 @@ def plus_allocation(
     Source: xu2021, section IV-B (Eq. 31 and 32).
     """
     servers = cpu.shape[0]
-    multiple = _plus_multiple(n, rows)
-    scale = _plus_scale(n, 2 * servers + 4, alpha, coefficient, rows, max(multiple, 1))
+    largest = largest_cost(n, alpha, coefficient, rows)
+    multiple = cost_multiple(n, alpha, largest, 2 * servers + 4, rows)
+    scale = scale_for(largest * max(multiple, 1), 2 * servers + 4)
     wanted = 0
     for r in range(n):
         net.supply[r] = rows.cap[r]
         wanted += rows.cap[r]
-        net.base[r] = _plus_base(r, scale, multiple, coefficient, rows)
-        weight = _plus_weight(r, scale, multiple, alpha, rows)
+        net.base[r] = core_cost(r, scale, multiple, coefficient, rows)
+        weight = square_cost(r, scale, multiple, alpha, rows)
         net.slope[r] = 2 * weight
         for i in range(servers):
             net.linear[r, i] = weight * (1 - 2 * rows.held[r, i])
@@ -167,8 +126,9 @@ def cheapest_cores(
     :func:`plus_allocation`, but for ``scratch``, whose ``cores`` may be the array ``cores`` [>= n] that is
     written.
     """
-    multiple = _plus_multiple(n, rows)
-    scale = _plus_scale(n, 4, alpha, coefficient, rows, max(multiple, 1))
+    largest = largest_cost(n, alpha, coefficient, rows)
+    multiple = cost_multiple(n, alpha, largest, 4, rows)
+    scale = scale_for(largest * max(multiple, 1), 4)
     heap = scratch.waiting
     cost = scratch.left
     count = variable(0)
@@ -177,8 +137,8 @@ def cheapest_cores(
         old = 0
         for i in range(cpu.shape[0]):
             old += rows.held[r, i]
-        weight = _plus_weight(r, scale, multiple, alpha, rows)
-        cost[r] = _plus_base(r, scale, multiple, coefficient, rows) + weight * (1 - 2 * old)
+        weight = square_cost(r, scale, multiple, alpha, rows)
+        cost[r] = core_cost(r, scale, multiple, coefficient, rows) + weight * (1 - 2 * old)
         if rows.cap[r] > 0:
             heap[count] = r
             count += 1
@@ -197,7 +157,7 @@ def cheapest_cores(
             count -= 1
             heap[0] = heap[count]
         else:
-            cost[r] += 2 * _plus_weight(r, scale, multiple, alpha, rows)
+            cost[r] += 2 * square_cost(r, scale, multiple, alpha, rows)
         if count > 0:
             _sift(0, count, heap, cost)
 
@@ -279,7 +239,8 @@ class OCORPPlus(PricingPolicy):
         alpha: weight of the switching cost; None: that of the environment's objective.
         level: "server" charges changes on every server, "job" those of a job's total, which is then packed.
         gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" or "eq27".
-        lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
+        lambda0: lambda of a job in its first slot: a number, "p" (mu p), or "w" (its weight). The default is
+            that of ocorp, whose page says what the start changes.
         literal: take only cores that lower the objective.
         packing: "fresh" or "sticky", for level "job" or alpha 0; None: as the environment's parameter says.
     """
@@ -289,22 +250,15 @@ class OCORPPlus(PricingPolicy):
         alpha: float | None = None,
         level: str = "server",
         gamma: float | str = 4000.0,
-        lambda0: float | str = 0.0,
+        lambda0: float | str = LAMBDA0,
         literal: bool = False,
         packing: str | None = None,
     ) -> None:
         super().__init__("ocorp+", ("allocation",), ("1d",), packing, gamma, lambda0, literal)
-        if alpha is not None:
-            check_number("alpha", alpha, (), 0.0)
+        self.charge_changes(alpha)
         if level not in LEVELS:
             raise InvalidParameter(f"level: must be 'server' or 'job', got {level!r}")
-        self.given, self.level = alpha, level
-
-    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
-        """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
-        super().reset(interface, rng)
-        alpha: Any = interface.parameters["alpha"] if self.given is None else self.given
-        self.alpha = float(alpha)
+        self.level = level
 
     @property
     def by_server(self) -> bool:

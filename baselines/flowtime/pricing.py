@@ -32,6 +32,7 @@ from schedgym.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
 from schedgym.solvers.transport import TransportScratch
 
 __all__ = [
+    "LAMBDA0",
     "PricingPolicy",
     "access",
     "check_number",
@@ -41,6 +42,8 @@ __all__ = [
 
 NUMBER, SEEN, EQ27 = range(3)  # where gamma comes from
 PROCESSING, WEIGHT = 1, 2  # how lambda starts, other than at a NUMBER
+#: where lambda starts by default: far above all weights at the paper's size (k = 2, some 1e7 at most)
+LAMBDA0 = 1e11
 
 CHOICES = record_dtype(
     ("norm", np.float64),  # k
@@ -312,8 +315,11 @@ class PricingPolicy(FlowtimePolicy):
         gamma: Gamma, the slot by which all jobs are assumed to have finished: a number, "seen" (Eq. 27 over
             the jobs that have arrived), or "eq27" (over all jobs, which needs an environment with
             ``clairvoyant=True``).
-        lambda0: the price of a job in its first slot: a number, "p" (mu p), or "w" (its weight).
+        lambda0: the price of a job in its first slot: a number, "p" (mu p), or "w" (its weight). The paper
+            does not give it; :class:`~schedgym.baselines.flowtime.ocorp.OCORP` says what it changes.
         literal: serve only what lowers the objective.
+
+    A subclass with a switching cost calls :meth:`charge_changes`.
     """
 
     def __init__(
@@ -332,7 +338,14 @@ class PricingPolicy(FlowtimePolicy):
         if not isinstance(literal, bool):
             raise InvalidParameter(f"literal: must be True or False, got {literal!r}")
         self.gamma, self.lambda0, self.literal = gamma, lambda0, literal
-        self.alpha, self.backfill = 0.0, True
+        self.given: float | None = 0.0
+        self.backfill = True
+
+    def charge_changes(self, alpha: float | None) -> None:
+        """Set the weight of the switching cost; None: that of the environment's objective."""
+        if alpha is not None:
+            check_number("alpha", alpha, (), 0.0)
+        self.given = alpha
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """See :meth:`FlowtimePolicy.needs`."""
@@ -342,6 +355,8 @@ class PricingPolicy(FlowtimePolicy):
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
         super().reset(interface, rng)
         self.norm = float(interface.parameters["norm"])
+        alpha: Any = interface.parameters["alpha"] if self.given is None else self.given
+        self.alpha = float(alpha)
         self.learned = self.remember(0)
 
     def remember(self, rows: int, old: Learned | None = None) -> Learned:

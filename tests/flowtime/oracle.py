@@ -25,7 +25,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Matrix = list[list[int]]
 """Cores, [job][server]."""
@@ -447,14 +447,26 @@ def memory_allocation(
     *,
     previous: Matrix | None = None,
     backfill: bool = True,
+    first: Matrix | None = None,
+    worth: Callable[[int, int, int], Fraction] | None = None,
 ) -> tuple[Matrix, int]:
     """The slot of ocorp+m, and the number of rounds of its alternation.
 
     order: the jobs that may run, by falling value of a core. A round is an x and the z after it; the last
     one changes nothing, so there are two at least.
+    first: the first x; by default jobs are filled in order and packed.
+    worth: (job, server, q) -> value of the core after the first q; by default that of ``values``.
     """
     servers = range(len(cpu))
-    x = pack(fill(order, caps, sum(cpu)), cpu, previous)
+    each = worth or (lambda j, i, q: values[j])
+
+    def total(j: int, i: int, cores: int) -> Fraction:
+        return sum((each(j, i, q) for q in range(cores)), Fraction(0))
+
+    def reached(u: Matrix) -> Fraction:
+        return sum((total(j, i, u[j][i]) for j in range(len(caps)) for i in servers), Fraction(0))
+
+    x = pack(fill(order, caps, sum(cpu)), cpu, previous) if first is None else first
     placement: Matrix | None = None
     rounds = 0
     while True:
@@ -462,20 +474,43 @@ def memory_allocation(
         kept = [[0] * len(cpu) for _ in caps]
         for i in servers:
             there = [j for j in range(len(caps)) if x[j][i] > 0]
-            taken = knapsack([values[j] * x[j][i] for j in there], [reserve[j] for j in there], memory[i])
+            taken = knapsack([total(j, i, x[j][i]) for j in there], [reserve[j] for j in there], memory[i])
             for j, stays in zip(there, taken, strict=True):
                 kept[j][i] = x[j][i] if stays else 0
         if kept == placement:
             break
         placement = kept
         arcs = [(j, i) for j in range(len(caps)) for i in servers if kept[j][i] > 0]
-        x = transport(lambda j, i, q: -values[j], caps, cpu, arcs=arcs)
-        if placement_value(x, values) <= placement_value(placement, values):
+        x = transport(lambda j, i, q: -each(j, i, q), caps, cpu, arcs=arcs)
+        if reached(x) <= reached(placement):
             x = placement
     assert placement is not None
     if backfill:
         placement = place(order, caps, reserve, cpu, memory, placement)
     return placement, rounds
+
+
+def switching_values(
+    coefficient: Sequence[float],
+    demand: Sequence[int],
+    caps: Sequence[int],
+    previous: Matrix,
+    first: Sequence[bool],
+    alpha: float,
+    *,
+    literal: bool = False,
+) -> Callable[[int, int, int], Fraction]:
+    """What the core after the first q is worth to a job on a server in ocorp+m with a switching cost.
+
+    Choice: less than a marginal cost of ocorp+ by the smallest bonus that lifts to 1 the last core of each
+    job on a server where it had none.
+    """
+    marginal = plus_marginal(coefficient, demand, previous, first, alpha)
+    nowhere = plus_marginal(coefficient, demand, [[0]] * len(caps), first, alpha)
+    bonus = Fraction(0)
+    if not literal:
+        bonus = max([bonus, *(1 + nowhere(j, 0, cap - 1) for j, cap in enumerate(caps))])
+    return lambda j, i, q: bonus - marginal(j, i, q)
 
 
 def optimal_placement_value(
@@ -819,7 +854,7 @@ def simulate(
     k: float = 2,
     packing: str = "fresh",
     gamma: float | str = 4000.0,
-    lambda0: float | str = 0.0,
+    lambda0: float | str = 1e11,
     literal: bool = False,
     alpha: float = 0.0,
     level: str = "server",
@@ -833,9 +868,10 @@ def simulate(
         none in 2D but for the first x of ocorp+m: the greedy placement of the others looks at the slot alone.
     gamma: a number, "seen" or "eq27". Choice: of declared demands, in a mode of mis-estimation.
     lambda0: a number, "p" (mu p; MapReduce: mu (p^m + p^r), a Choice) or "w" (the weight at its first slot).
+        Choice: 1e11, a number above all weights; the paper only says that lambda is initialised.
         The lambda of a reduce phase starts in its first slot, by the same rule.
     literal: ocorp, ocorp+ and ocorp+m serve only what lowers their objective.
-    alpha: weight of the switching cost in ocorp+. With 0 its optimum is not unique: it is fill and pack.
+    alpha: weight of the switching cost in ocorp+ and ocorp+m. With 0 (no unique optimum) fill and pack.
     level: "server" or "job", for ocorp+.
     mode: of mis-estimation, None if the declared demands are to be ignored. Choice: the declared memory is
         reserved in every mode.
@@ -934,8 +970,13 @@ def simulate(
             assert memory is not None
             values = core_values(omega, literal=literal)
             old = previous if packing == "sticky" else None
+            changes: dict[str, Any] = {}
+            if alpha > 0:
+                slot = coefficient, [e.demand for e in entries], caps, previous, [e.age == 1 for e in entries]
+                changes["first"] = plus_allocation(*slot, cpu, alpha, literal=literal)
+                changes["worth"] = switching_values(*slot, alpha, literal=literal)
             rows, number = memory_allocation(
-                order, values, caps, reserve, cpu, memory, previous=old, backfill=backfill
+                order, values, caps, reserve, cpu, memory, previous=old, backfill=backfill, **changes
             )
             rounds.append(number)
             return of_all(entries, rows)

@@ -104,6 +104,7 @@ def runs(count: int, seed: int, kind: str) -> Iterator[tuple[Instance, oracle.Ou
             options["alpha"] = rng.choice([0.5, 40.0])
         if policy.startswith("ocorp"):
             options["literal"] = rng.random() < 0.3
+            options["lambda0"] = rng.choice([0.0, 1e11])
         yield instance, oracle.simulate(instance, policy, **options)
 
 

@@ -26,25 +26,26 @@ RUNS_1D: list[tuple[str, dict[str, object]]] = [
     *((name, {}) for name in (*oracle.PRIORITY_RULES, "tetris", "drf")),
     ("srpt", {"packing": "sticky"}),
     ("ocorp", {}),
+    ("ocorp", {"lambda0": 0.0}),
     ("ocorp", {"packing": "sticky", "gamma": "seen", "lambda0": "w"}),
     ("ocorp", {"gamma": "eq27", "lambda0": "p", "k": 1}),
-    ("ocorp", {"gamma": 30, "literal": True}),
+    ("ocorp", {"gamma": 30, "literal": True, "lambda0": 0.0}),
     ("ocorp+", {"alpha": 0.5, "gamma": 60}),
-    ("ocorp+", {"alpha": 40.0, "gamma": 60}),
-    ("ocorp+", {"alpha": 3.0, "gamma": 30, "literal": True}),
+    ("ocorp+", {"alpha": 40.0, "gamma": 60, "lambda0": 0.0}),
+    ("ocorp+", {"alpha": 3.0, "gamma": 30, "literal": True, "lambda0": 0.0}),
     ("ocorp+", {"alpha": 3.0, "gamma": 60, "level": "job", "packing": "sticky"}),
 ]
 RUNS_2D: list[tuple[str, dict[str, object]]] = [
     *((name, {}) for name in (*oracle.PRIORITY_RULES, "tetris", "drf", "ocorp")),
     ("ocorp+m", {}),
     ("ocorp+m", {"packing": "sticky", "gamma": 60, "lambda0": "w"}),
-    ("ocorp+m", {"literal": True, "gamma": 30}),
+    ("ocorp+m", {"literal": True, "gamma": 30, "lambda0": 0.0}),
 ]
 RUNS_MAPREDUCE: list[tuple[str, dict[str, object]]] = [
     *((name, {}) for name in (*oracle.PRIORITY_RULES, "tetris", "drf")),
     ("ocorp", {"gamma": 50, "packing": "sticky"}),
     ("ocorp", {"gamma": "seen", "lambda0": "p"}),
-    ("ocorp", {"gamma": 30, "literal": True}),
+    ("ocorp", {"gamma": 30, "literal": True, "lambda0": 0.0}),
 ]
 RUNS = {"1d": RUNS_1D, "2d": RUNS_2D, "mapreduce": RUNS_MAPREDUCE}
 
@@ -69,23 +70,24 @@ def cost(instance: Instance, outcome: oracle.Outcome, k: float) -> float:
 @pytest.mark.parametrize(
     ("policy", "options", "completion"),
     [
-        ("ocorp", {}, [6, 2, 5]),
+        ("ocorp", {}, [4, 6, 4]),  # as srf
+        ("ocorp", {"lambda0": 0.0}, [6, 2, 5]),
         ("srpt", {}, [6, 2, 5]),
         ("srvf", {}, [4, 3, 6]),
         ("svf", {}, [4, 3, 6]),
         ("srf", {}, [4, 6, 4]),
-        ("ocorp", {"literal": True}, [21, 30, 21]),
+        ("ocorp", {"literal": True, "lambda0": 0.0}, [21, 30, 21]),
     ],
 )
 def test_v1(policy: str, options: dict[str, object], completion: list[int]) -> None:
     outcome = run(VECTOR_1, policy, gamma=100, **options)
     assert outcome.completion == completion
-    if policy == "ocorp" and not options:
+    if options == {"lambda0": 0.0}:
         assert outcome.fractional == pytest.approx([37.5, 6.5, 56 / 3])
 
 
 def test_v2_waiting_job() -> None:
-    outcome = run(Instance([Job(0, 50, 1)], [1]), "ocorp", literal=True)
+    outcome = run(Instance([Job(0, 50, 1)], [1]), "ocorp", literal=True, lambda0=0.0)
     first = [values[0, 0] for values in outcome.lambdas[:5]]
     assert first == pytest.approx([0.0125, 0.083211, 0.278066, 0.678066, 1.376838], abs=1e-6)
     assert outcome.completion == [121]
@@ -109,7 +111,7 @@ def test_v4_in_a_run() -> None:
     """The job comes to run in its second slot, when job 0 has left the servers."""
     instance = Instance([Job(0, 1, 32), Job(0, 50, 4)], [8] * 4)
     for alpha, row, change in [(1.0, [1, 1, 1, 1], 0.25), (0.0, [4, 0, 0, 0], 1.0)]:
-        outcome = run(instance, "ocorp+", alpha=alpha, gamma=1000)
+        outcome = run(instance, "ocorp+", alpha=alpha, gamma=1000, lambda0=0.0)
         assert outcome.allocations[0][1] == [0, 0, 0, 0]
         assert outcome.allocations[1][1] == row
         assert oracle.switching_cost(instance, outcome)[:3] == [0.0, change, 0.0]
@@ -142,7 +144,7 @@ def test_v7_example_1() -> None:
 
 @pytest.mark.parametrize(("policy", "completion"), [("ocorp", [6, 5]), ("srpt", [5, 6])])
 def test_v8_mapreduce(policy: str, completion: list[int]) -> None:
-    assert run(VECTOR_8, policy, gamma=50).completion == completion
+    assert run(VECTOR_8, policy, gamma=50, lambda0=0.0).completion == completion
 
 
 def test_v9_eq27() -> None:
@@ -325,7 +327,7 @@ def test_truncated_run() -> None:
 
 
 def test_rewards_by_hand() -> None:
-    outcome = run(VECTOR_1, "ocorp", gamma=100)
+    outcome = run(VECTOR_1, "ocorp", gamma=100, lambda0=0.0)
     # ages by slot: job 0 in 1-6, job 1 in 1-2, job 2 (arrival 1) in 2-5
     assert oracle.rewards(VECTOR_1, outcome, 2) == [-2, -3 - 3 - 1, -5 - 3, -7 - 5, -9 - 7, -11]
     assert sum(oracle.rewards(VECTOR_1, outcome, 2, normalize=True)) == pytest.approx(-56 / 29)
@@ -587,9 +589,9 @@ def test_plus_without_switching_cost_is_ocorp() -> None:
 def test_plus_holds_what_runs() -> None:
     """With a large alpha a running job is neither moved nor stopped for a better one."""
     instance = Instance([Job(0, 4, 2), Job(1, 1, 2)], [2])
-    assert run(instance, "ocorp+", alpha=0.0).completion == [5, 2]
+    assert run(instance, "ocorp+", alpha=0.0, lambda0=0.0).completion == [5, 2]
     # it is worth alpha to keep job 0; job 1 is in its first slot and costs nothing
-    assert run(instance, "ocorp+", alpha=100.0).completion == [4, 5]
+    assert run(instance, "ocorp+", alpha=100.0, lambda0=0.0).completion == [4, 5]
 
 
 def test_knapsack_against_dynamic_programming() -> None:
@@ -728,10 +730,10 @@ def test_mapreduce_lambda_by_hand() -> None:
     instance = Instance(
         [MapReduceJob(0, (1, 0), (1, 1), (1, 1)), MapReduceJob(0, (2, 1), (4, 3), (1, 2))], [1]
     )
-    outcome = run(instance, "ocorp", gamma=50)
+    outcome = run(instance, "ocorp", gamma=50, lambda0=0.0)
     assert outcome.used[0] == [1, 0]
     assert outcome.lambdas[0][1, 0] == pytest.approx((2 * 4 + 3) / (2 * 50))
-    one = run(Instance(instance.jobs[1:], [1]), "ocorp", gamma=50)
+    one = run(Instance(instance.jobs[1:], [1]), "ocorp", gamma=50, lambda0=0.0)
     assert one.lambdas[0][0, 0] == 0.0  # max(0, .11 - 1/2)
 
 

@@ -76,10 +76,12 @@ SHORT = {"view": "allocation", "strict": True, "gamma": 60.0}
 
 PRICES: list[dict[str, Any]] = [
     {},
-    {"gamma": 30.0},
-    {"gamma": "seen"},
-    {"gamma": "eq27"},
-    {"gamma": 25.0, "literal": True},
+    {"gamma": 30.0, "literal": True},
+    {"lambda0": 0.0},
+    {"lambda0": 0.0, "gamma": 30.0},
+    {"lambda0": 0.0, "gamma": "seen"},
+    {"lambda0": 0.0, "gamma": "eq27"},
+    {"lambda0": 0.0, "gamma": 25.0, "literal": True},
     {"lambda0": "p", "gamma": "seen"},
     {"lambda0": "w"},
     {"lambda0": "w", "literal": True, "gamma": "seen"},
@@ -93,22 +95,28 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
         for level in ("server", "job")
         for options in (
             {"alpha": 1.0},
-            {"alpha": 0.3, "gamma": "seen"},
+            {"alpha": 0.3, "gamma": "seen", "lambda0": 0.0},
             {"alpha": 40.0, "lambda0": "w"},
-            {"alpha": 2.0, "literal": True, "gamma": 25.0},
-            {"alpha": 0.0, "gamma": 30.0},
-            {"alpha": 1.0, "gamma": "eq27"},
+            {"alpha": 2.0, "literal": True, "gamma": 25.0, "lambda0": 0.0},
+            {"alpha": 0.0, "gamma": 30.0, "lambda0": 0.0},
+            {"alpha": 1.0, "gamma": "eq27", "lambda0": 0.0},
         )
     ),
     *(
         ("2d", "ocorp+m", options)
         for options in (
             {},
+            {"lambda0": 0.0},
             {"gamma": "seen", "lambda0": "p"},
-            {"backfill": False},
-            {"literal": True, "gamma": 25.0},
-            {"literal": True, "backfill": False, "gamma": "seen"},
+            {"backfill": False, "lambda0": 0.0},
+            {"literal": True, "gamma": 25.0, "lambda0": 0.0},
+            {"literal": True, "backfill": False, "gamma": "seen", "lambda0": 0.0},
             {"gamma": "eq27", "lambda0": "w"},
+            {"alpha": 1.0},
+            {"alpha": 0.3, "gamma": "seen", "lambda0": 0.0},
+            {"alpha": 40.0, "lambda0": "w"},
+            {"alpha": 2.0, "literal": True, "gamma": 25.0, "lambda0": 0.0},
+            {"alpha": 5.0, "backfill": False, "gamma": 30.0, "lambda0": 0.0},
         )
     ),
 ]
@@ -139,20 +147,34 @@ def test_schedules_are_the_oracles(
 @pytest.mark.parametrize("norm", [1.0, 1.5, 3.0])
 @pytest.mark.parametrize(("kind", "name"), [("1d", "ocorp"), ("mapreduce", "ocorp"), ("2d", "ocorp+m")])
 def test_other_norms(kind: str, name: str, norm: float, tmp_path: Any) -> None:
-    policy = schedgym.make_policy(f"flowtime/{name}", gamma="seen")
+    options: dict[str, Any] = {"gamma": "seen", "lambda0": 0.0}
+    policy = schedgym.make_policy(f"flowtime/{name}", **options)
     for instance in instances(kind, 15, 2):
         env = make(tmp_path, instance, kind, norm=norm, **SHORT)
         run(env, policy)
         limit = int(env.record().final_time)
-        check_equal(env, instance, oracle.simulate(instance, name, k=norm, gamma="seen", limit=limit))
+        check_equal(env, instance, oracle.simulate(instance, name, k=norm, limit=limit, **options))
 
 
-def test_the_environments_alpha_is_the_default(tmp_path: Any) -> None:
-    for instance in instances("1d", 15, 3):
-        env = make(tmp_path, instance, "1d", alpha=3.0, **SHORT)
-        run(env, schedgym.make_policy("flowtime/ocorp+", gamma=50.0))
+@pytest.mark.parametrize(("kind", "name"), [("1d", "ocorp+"), ("2d", "ocorp+m")])
+def test_the_environments_alpha_is_the_default(kind: str, name: str, tmp_path: Any) -> None:
+    for instance in instances(kind, 15, 3):
+        env = make(tmp_path, instance, kind, alpha=3.0, **SHORT)
+        run(env, schedgym.make_policy(f"flowtime/{name}", gamma=50.0, lambda0=0.0))
         limit = int(env.record().final_time)
-        check_equal(env, instance, oracle.simulate(instance, "ocorp+", alpha=3.0, gamma=50.0, limit=limit))
+        outcome = oracle.simulate(instance, name, alpha=3.0, gamma=50.0, lambda0=0.0, limit=limit)
+        check_equal(env, instance, outcome)
+
+
+def test_memory_with_a_switching_cost_keeps_jobs_in_place(tmp_path: Any) -> None:
+    """In sum over some workloads fewer cores change place the larger alpha is."""
+    changed = dict.fromkeys((0.0, 3.0, 1e3), 0.0)
+    for instance in instances("2d", 30, 12):
+        for alpha in changed:
+            env = make(tmp_path, instance, "2d", **SHORT)
+            policy = schedgym.make_policy("flowtime/ocorp+m", alpha=alpha, lambda0=0.0)
+            changed[alpha] += run(env, policy)["switching_cost"]
+    assert changed[0.0] > changed[3.0] > changed[1e3] > 0.0
 
 
 def test_the_transient_algorithm(tmp_path: Any) -> None:
@@ -211,7 +233,8 @@ def test_prices_are_the_oracles(kind: str, tmp_path: Any) -> None:
     """Equal to the last bit, with wrong declarations, too."""
     for x, given in enumerate(instances(kind, 24, 6)):
         for options in (
-            {"gamma": 40.0},
+            {},
+            {"gamma": 40.0, "lambda0": 0.0},
             {"gamma": "seen", "lambda0": "p"},
             {"lambda0": "w", "literal": True},
         ):
@@ -310,29 +333,33 @@ def completions(tmp_path: Any, instance: Instance, name: str, kind: str = "1d", 
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
-        ("ocorp", {"gamma": 100}, [6, 2, 5]),
+        ("ocorp", {"gamma": 100}, [4, 6, 4]),  # as srf
+        ("ocorp", {"gamma": 100, "lambda0": 0.0}, [6, 2, 5]),
         ("srpt", {}, [6, 2, 5]),
         ("srvf", {}, [4, 3, 6]),
         ("svf", {}, [4, 3, 6]),
         ("srf", {}, [4, 6, 4]),
-        ("ocorp", {"gamma": 100, "literal": True}, [21, 30, 21]),
+        ("ocorp", {"gamma": 100, "literal": True}, [4, 6, 4]),
+        ("ocorp", {"gamma": 100, "literal": True, "lambda0": 0.0}, [21, 30, 21]),
     ],
 )
 def test_vector_1(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
     found, metrics = completions(tmp_path, VECTOR_1, name, **options)
     assert found == expected
-    if name == "ocorp" and "literal" not in options:
+    if options == {"gamma": 100, "lambda0": 0.0}:
         assert metrics["fractional"] == pytest.approx(37.5 + 6.5 + 56 / 3)
 
 
 def test_vector_2(tmp_path: Any) -> None:
-    """A waiting job: its price after slots 1 to 5; alone on the cluster it takes 121 slots."""
-    policy = schedgym.make_policy("flowtime/ocorp", literal=True)
+    """A waiting job: its price after slots 1 to 5; alone on the cluster it takes 121 slots, or 50."""
+    policy = schedgym.make_policy("flowtime/ocorp", literal=True, lambda0=0.0)
     prices = []
     env = make(tmp_path, Instance([Job(0, 50, 1)], [1]), "1d", view="allocation", strict=True)
     run(env, policy, note=lambda o, a: prices.append(float(policy.learned.price[0])))
     assert prices[:6] == pytest.approx([0.0, 0.0125, 0.083211, 0.278066, 0.678066, 1.376838], abs=1e-6)
     assert len(prices) == 121
+    run(env, schedgym.make_policy("flowtime/ocorp", literal=True))
+    assert fates(env.record())["completion"] == [50]
 
 
 def test_vector_4_in_a_run(tmp_path: Any) -> None:
@@ -340,7 +367,8 @@ def test_vector_4_in_a_run(tmp_path: Any) -> None:
     instance = Instance([Job(0, 1, 32), Job(0, 50, 4)], [8] * 4)
     for alpha, row, change in [(1.0, [1, 1, 1, 1], 0.25), (0.0, [4, 0, 0, 0], 1.0)]:
         env = make(tmp_path, instance, "1d", view="allocation", strict=True)
-        metrics = run(env, schedgym.make_policy("flowtime/ocorp+", alpha=alpha, gamma=1000))
+        policy = schedgym.make_policy("flowtime/ocorp+", alpha=alpha, gamma=1000, lambda0=0.0)
+        metrics = run(env, policy)
         u = allocations(env, instance)
         assert u[0][1] == [0, 0, 0, 0]
         assert u[1][1] == row
@@ -354,7 +382,8 @@ def test_vector_6(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "expected"), [("ocorp", {"gamma": 50}, [6, 5]), ("srpt", {}, [5, 6])]
+    ("name", "options", "expected"),
+    [("ocorp", {"gamma": 50, "lambda0": 0.0}, [6, 5]), ("srpt", {}, [5, 6])],
 )
 def test_vector_8(name: str, options: dict[str, Any], expected: list[int], tmp_path: Any) -> None:
     assert completions(tmp_path, VECTOR_8, name, "mapreduce", **options)[0] == expected
@@ -507,6 +536,7 @@ def test_what_an_environment_cannot_carry_is_refused(
         ("ocorp+", {"alpha": -1.0}, "alpha: must be a number from 0, got -1.0"),
         ("ocorp+", {"alpha": "much"}, "alpha: must be a number from 0, got 'much'"),
         ("ocorp+", {"level": "rack"}, "level: must be 'server' or 'job', got 'rack'"),
+        ("ocorp+m", {"alpha": -1.0}, "alpha: must be a number from 0, got -1.0"),
         ("ocorp+m", {"backfill": 0}, "backfill: must be True or False, got 0"),
     ],
 )

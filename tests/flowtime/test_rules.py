@@ -517,7 +517,13 @@ def test_plus_with_demands_without_a_common_denominator() -> None:
 
 
 def run_memory(
-    slot: Slot, omega: list[float], *, literal: bool = False, backfill: bool = True, sticky: bool = False
+    slot: Slot,
+    omega: list[float],
+    *,
+    literal: bool = False,
+    backfill: bool = True,
+    sticky: bool = False,
+    alpha: float = 0.0,
 ) -> tuple[oracle.Matrix, int]:
     n, m = slot.n, len(slot.cpu)
     granted = whole(n + SPARE, m)
@@ -527,6 +533,8 @@ def run_memory(
         backfill,
         sticky,
         n,
+        alpha,
+        np.array([*(w * e.demand for w, e in zip(omega, slot.entries, strict=True)), np.nan, np.nan]),
         np.array([*omega, np.nan, np.nan]),
         slot.rows,
         slot.servers,
@@ -580,6 +588,39 @@ def test_memory_allocation_is_the_oracles(literal: bool, backfill: bool, sticky:
         assert run_memory(slot, omega, literal=literal, backfill=backfill, sticky=sticky) == best, x
         seen.add(best[1])
     assert {2, 3} <= seen
+
+
+@pytest.mark.parametrize("literal", [False, True])
+@pytest.mark.parametrize("backfill", [False, True])
+def test_memory_allocation_with_a_switching_cost_is_the_oracles(literal: bool, backfill: bool) -> None:
+    rng = random.Random(15)
+    rounds = set()
+    for x in range(400):
+        slot = draw(rng, "2d", rng.choice([4, 6]))
+        assert slot.memory is not None
+        whole_cost = rng.choice([1.0, 4.0, 1e11])
+        omega = [whole_cost * float(rng.randint(-4, 1)) for _ in slot.entries]
+        alpha = rng.choice([0.5, 2.0, 8.0, 64.0])
+        coefficient = [w * e.demand for w, e in zip(omega, slot.entries, strict=True)]
+        order = sorted(range(slot.n), key=lambda r: (omega[r], r))
+        if literal:
+            order = [r for r in order if omega[r] < 0]
+        demand, first = [e.demand for e in slot.entries], [e.age == 1 for e in slot.entries]
+        problem = coefficient, demand, slot.caps, slot.previous, first
+        best = oracle.memory_allocation(
+            order,
+            [],
+            slot.caps,
+            slot.reserve,
+            slot.cpu,
+            slot.memory,
+            backfill=backfill,
+            first=oracle.plus_allocation(*problem, slot.cpu, alpha, literal=literal),
+            worth=oracle.switching_values(*problem, alpha, literal=literal),
+        )
+        assert run_memory(slot, omega, literal=literal, backfill=backfill, alpha=alpha) == best, x
+        rounds.add(best[1])
+    assert {2, 3} <= rounds
 
 
 def test_three_rounds() -> None:

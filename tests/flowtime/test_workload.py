@@ -492,7 +492,8 @@ def test_kw_is_the_specification_s_workload() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "expected"), [("kw", 0.95), ("kw-107", 1.07), ("kw-86", 0.855), ("kw-70", 0.7125)]
+    ("preset", "expected"),
+    [("paper", 0.95), ("kw", 0.95), ("kw-107", 1.07), ("kw-86", 0.855), ("kw-70", 0.7125)],
 )
 def test_load_presets_have_the_same_jobs(preset: str, expected: float) -> None:
     source = make_source(PROBLEM.build("schedgym/FlowtimePacking-v0", PROBLEM.presets[preset]))

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from schedgym.baselines.flowtime.pricing import LAMBDA0
 from schedgym.papers import Run, Shown, get_paper
 from schedgym.papers.searches import Searched, smallest_flaw
 from schedgym.papers.xu2021.reference import Job, Schedule, literal_ocorp, multisets
@@ -14,6 +15,7 @@ __all__ = [
     "GAMMA",
     "K",
     "PAPER",
+    "STARTS",
     "as_rows",
     "as_schedule",
     "find_flaw",
@@ -27,6 +29,8 @@ __all__ = [
 PAPER = get_paper("xu2021")
 K = 2  # of the paper's experiments
 GAMMA = 4000  # of the paper's experiments [slots]
+#: readings of lambda(a + 1), which Algorithm 1 only says is initialised: none, or above all weights
+STARTS = (0, int(LAMBDA0))
 
 
 def show_instance(jobs: Sequence[Job], cores: int) -> dict[str, Any]:
@@ -92,6 +96,6 @@ def _step(t: int) -> float:
     return float(t ** (K + 0.5))
 
 
-def printed_run(jobs: Sequence[Job], cores: int, gamma: float, slots: int) -> Schedule:
-    """Run literal OCORP as in the experiments, with mu = t^(k + 1/2) and k = 2."""
-    return literal_ocorp(jobs, cores, K, lambda job: job[1] / max(gamma - job[0], 1), _step, slots)
+def printed_run(jobs: Sequence[Job], cores: int, gamma: float, slots: int, start: int = 0) -> Schedule:
+    """Run literal OCORP as in the experiments: mu = t^(k + 1/2), k = 2; lambda begins at ``start``."""
+    return literal_ocorp(jobs, cores, K, lambda job: job[1] / max(gamma - job[0], 1), _step, slots, start)

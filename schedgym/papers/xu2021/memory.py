@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim
 from schedgym.papers.xu2021.instances import PAPER
@@ -118,6 +119,109 @@ def _check_theorem_1(run: Run) -> Finding:
     )
     text += " first; it changes nothing (the second x fits as it is), so the pair is final after two"
     return Finding(CORRECTED, text, counterexample=best[1], figures=figures)
+
+
+class Operations(NamedTuple):
+    """What one update of x and z takes.
+
+    Attributes:
+        pairs: jobs on servers, over all servers.
+        cells: of the tables of all knapsacks, a job of server i having M_i of them.
+        claimed: n max M_i.
+        corrected: (n + M - 1) max M_i.
+    """
+
+    pairs: int
+    cells: int
+    claimed: int
+    corrected: int
+
+
+def _operations(slot: Slot) -> Operations:
+    """Count what the first x and z of a slot take."""
+    jobs, servers = range(len(slot.caps)), range(len(slot.cpu))
+    order = sorted(jobs, key=lambda j: (-slot.worth[j], j))
+    x = pack(fill(order, slot.caps, sum(slot.cpu)), slot.cpu)
+    hosted = [sum(1 for row in x if row[i]) for i in servers]
+    most = max(slot.memory)
+    return Operations(
+        sum(hosted),
+        sum(count * memory for count, memory in zip(hosted, slot.memory, strict=True)),
+        len(jobs) * most,
+        (len(jobs) + len(servers) - 1) * most,
+    )
+
+
+def _comparisons(values: Sequence[int]) -> int:
+    """Return how many comparisons of two values sorting takes."""
+    count = 0
+
+    def compare(a: int, b: int) -> int:
+        nonlocal count
+        count += 1
+        return a - b
+
+    sorted(values, key=functools.cmp_to_key(compare))
+    return count
+
+
+def _wide_job(servers: int) -> Slot:
+    """Return a slot with one job of as many cores as there are servers, each with one core and 1 GB."""
+    return Slot((1,), (servers,), (1,), (1,) * servers, (1,) * servers)
+
+
+def _confirm_operations(instance: Shown) -> bool:
+    slot = _slot(instance)
+    # one job gets all cores, one on each server: a knapsack with one cell each, M in all, for n max M_i = 1
+    rows = [[1] * len(slot.cpu)]
+    return (
+        slot.caps == (len(slot.cpu),)
+        and set(slot.cpu) == set(slot.memory) == {1}
+        and _fits(rows, slot)
+        and sum(slot.cpu) == sum(rows[0]) == instance["cells"]
+        and instance["cells"] > len(slot.caps) * max(slot.memory) == instance["claimed"]
+    )
+
+
+@claim(
+    PAPER,
+    "theorem-1-operations",
+    text="an update of x and z takes O(n max M_i) operations, for n jobs and servers of M_i GB",
+    source="Theorem 1",
+    recorded=CORRECTED,
+    confirm=_confirm_operations,
+)
+def _check_operations(run: Run) -> Finding:
+    wide = {servers: _operations(_wide_job(servers)) for servers in (2, 8, 32, 128)}
+    checked = more = 0
+    drawn = (_draw_slot(run, 9)[0] for _ in range(3_000 if run.small else 100_000))
+    for slot in itertools.chain(_small_slots(2, 2, 2, 2, 1), drawn, map(_wide_job, wide)):
+        found = _operations(slot)
+        checked += 1
+        more += found.cells > found.corrected or found.pairs > len(slot.caps) + len(slot.cpu) - 1
+    sizes = [2**k for k in (4, 8, 12)]
+    compared = [_comparisons(run.rng.permutation(n).tolist()) / n for n in sizes]
+    figures = {
+        "cells_over_claimed": {servers: one.cells / one.claimed for servers, one in wide.items()},
+        "checked": checked,
+        "above_corrected": more,
+        "comparisons_per_job": dict(zip(sizes, compared, strict=True)),
+    }
+    ratios = [one.cells / one.claimed for one in wide.values()]
+    if more or ratios[-1] < 2 * ratios[0] or compared[-1] < 2 * compared[0]:
+        return Finding(NOT_REPRODUCED, f"cells / (n max M_i) {ratios}, {more} above", figures=figures)
+    takes, widths = (", ".join(map(str, row)) for row in ([int(ratio) for ratio in ratios], wide))
+    sorting, counts = ", ".join(f"{each:.1f}" for each in compared), ", ".join(map(str, sizes))
+    text = (
+        f"one job of M cores on M servers of one core and 1 GB takes {takes} x n max M_i cells of knapsacks "
+        f"for M = {widths}; (n + M - 1) max M_i are enough in all {checked:,} slots. The order of Eq. 21 "
+        f"takes {sorting} comparisons a job for n = {counts}: O(n log n + (n + M) max M_i). Every x after "
+        "the first is a transportation problem, which takes more"
+    )
+    slot = _wide_job(2)
+    found = _operations(slot)
+    example = _show_slot(slot) | {"cells": found.cells, "claimed": found.claimed}
+    return Finding(CORRECTED, text, counterexample=example, figures=figures)
 
 
 def _ratio(slot: Slot, demands: Sequence[int]) -> Fraction:

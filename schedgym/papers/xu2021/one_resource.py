@@ -13,6 +13,7 @@ from schedgym.papers.searches import Searched, found_against
 from schedgym.papers.xu2021.instances import (
     GAMMA,
     PAPER,
+    STARTS,
     K,
     as_rows,
     as_schedule,
@@ -119,7 +120,7 @@ def _check_lemma_1(run: Run) -> Finding:
 
 
 def _line_7(job: Job, literal: bool, slots: int) -> Schedule:
-    """Schedule a lone job by literal OCORP, with the denominator of line 7 as printed or Gamma - a."""
+    """Schedule a lone job by literal OCORP from lambda = 0, with line 7 as printed or with Gamma - a."""
     gamma = eq27([job], 1)
     return literal_ocorp(
         [job], 1, 1, lambda j: Fraction(j[1]) / (1 - j[0] if literal else gamma - j[0]), lambda t: t, slots
@@ -157,8 +158,8 @@ def _check_line_7(run: Run) -> Finding:
     figures = {"checked": checked, "served_as_printed": served, "finished_with_gamma_minus_a": served_right}
     if served or example is None:
         return Finding(NOT_REPRODUCED, f"{served} of {checked} lone jobs are served", figures=figures)
-    text = f"none of {checked} lone jobs that arrive at 2 to 4 is served in {slots:,} slots (k = 1, mu = t);"
-    text += f" a = 1 divides by 0; with Gamma - a, Gamma by Eq. 27, {served_right} finish"
+    text = f"none of {checked} lone jobs that arrive at 2 to 4 is served in {slots:,} slots (k = 1, mu = t,"
+    text += f" lambda from 0); a = 1 divides by 0; with Gamma - a, Gamma by Eq. 27, {served_right} finish"
     return Finding(CORRECTED, text, counterexample=example, figures=figures)
 
 
@@ -238,12 +239,12 @@ def _check_equation_26(run: Run) -> Finding:
     return Finding(CORRECTED if not wrong else REFUTED, text, counterexample=example, figures=figures)
 
 
-def _theorem_4(jobs: Sequence[Job], cores: int, k: int) -> tuple[Fraction, Fraction, Schedule]:
+def _theorem_4(jobs: Sequence[Job], cores: int, k: int, start: int) -> tuple[Fraction, Fraction, Schedule]:
     """Return literal OCORP's regret at T = Gamma (Eq. 27), mu = T^k (beta = 0), the bound, the schedule."""
     gamma = eq27(jobs, cores)
     horizon = int(gamma)
     schedule = literal_ocorp(
-        jobs, cores, k, lambda job: job[1] / (gamma - job[0]), lambda t: horizon**k, horizon
+        jobs, cores, k, lambda job: job[1] / (gamma - job[0]), lambda t: horizon**k, horizon, start
     )
     own = fractional_best(jobs, cores, k)[0]
     optimum = max(own, Fraction(flowtime_best(jobs, cores, k)[0]))
@@ -266,6 +267,7 @@ def _confirm_theorem_4(instance: Shown) -> bool:
         lambda job: job[1] / (float(gamma) - job[0]),
         lambda t: float(instance["T"]) ** instance["k"],
         instance["T"],
+        instance["lambda_from"],
     )
     optimum = max(
         fractional_best(jobs, cores, instance["k"])[0], Fraction(flowtime_best(jobs, cores, instance["k"])[0])
@@ -289,27 +291,31 @@ def _confirm_theorem_4(instance: Shown) -> bool:
     confirm=_confirm_theorem_4,
 )
 def _check_theorem_4(run: Run) -> Finding:
-    searched: dict[int, Searched] = {}
+    searched: dict[tuple[int, int], Searched] = {}
     worst = Fraction(0)
-    for k in (1, 2):
+    for k, start in itertools.product((1, 2), STARTS):
 
-        def flaw(jobs: Sequence[Job], cores: int, k: int = k) -> dict[str, Any] | None:
+        def flaw(jobs: Sequence[Job], cores: int, k: int = k, start: int = start) -> dict[str, Any] | None:
             nonlocal worst
-            regret, bound, schedule = _theorem_4(jobs, cores, k)
+            regret, bound, schedule = _theorem_4(jobs, cores, k, start)
             worst = max(worst, regret / bound)
             if regret <= bound:
                 return None
-            details = {"k": k, "T": int(eq27(jobs, cores)), "schedule": as_rows(schedule)}
-            return details | {"regret": str(regret), "bound": str(bound)}
+            details = {"k": k, "lambda_from": start, "T": int(eq27(jobs, cores))}
+            return details | {"schedule": as_rows(schedule), "regret": str(regret), "bound": str(bound)}
 
         cases = ((jobs, cores) for jobs, cores in tiny_instances(run) if eq27(jobs, cores).denominator == 1)
-        searched[k] = find_flaw(cases, flaw)
-    figures = {"k1_above": searched[1].flawed, "k2_above": searched[2].flawed, "largest_ratio": str(worst)}
+        searched[k, start] = find_flaw(cases, flaw)
+    above = {setting: one.flawed for setting, one in searched.items()}
+    figures: dict[str, Any] = {f"k{k}_from_{start}_above": count for (k, start), count in above.items()}
+    figures["largest_ratio"] = str(worst)
+    first, high = STARTS
     text = (
-        f"k = 1, beta = 0, mu = T^k, T = Gamma; k = 2: {searched[2].flawed:,}; at most {float(worst):.1f} x"
+        f"k = 1, beta = 0, mu = T^k, T = Gamma, lambda from 0; k = 2: {above[2, first]:,}; lambda from 1e11:"
     )
+    text += f" {above[1, high]:,} and {above[2, high]:,}; at most {float(worst):.1f} x"
     text += " the bound. As y* = 0, any algorithm that ends all jobs has a regret of OPT_P2 or more"
-    return found_against(REFUTED, searched[1], text, figures=figures)
+    return found_against(REFUTED, searched[1, first], text, figures=figures)
 
 
 # Gamma, mu, and what follows from them ---------------------------------------------------------------
@@ -322,7 +328,7 @@ def _confirm_online(instance: Shown) -> bool:
     slot, cores = instance["slot"], instance["cores"]
     if [eq27(jobs, cores) for jobs in both] != [Fraction(text) for text in instance["gamma"]]:
         return False
-    # the prices by hand, up to the slot, in which only the first jobs are visible
+    # the prices by hand from 0, up to the slot, in which only the first jobs are visible
     decided = []
     for gamma in gammas:
         price, chosen = 0.0, False
@@ -377,6 +383,7 @@ def _check_online(run: Run) -> Finding:
         return Finding(HOLDS, f"in all {checked} pairs", figures=figures)
     text = (
         f"a job yet to come changes the decisions before it comes in {differ} of {checked} pairs of workloads"
+        " (lambda from 0)"
     )
     return Finding(REFUTED, text, counterexample=best[1], figures=figures)
 
@@ -536,7 +543,7 @@ def _check_corollary_1(run: Run) -> Finding:
     for count in sizes:
         jobs: list[Job] = [(0, 1, 1)] * count
         gamma = int(eq27(jobs, 1))
-        schedule = literal_ocorp(jobs, 1, K, _target(gamma), _constant(gamma**K), gamma)
+        schedule = literal_ocorp(jobs, 1, K, _target(gamma), _constant(gamma**K), gamma)  # lambda from 0
         horizons.append(gamma)
         gaps.append(_longest_gap(jobs, schedule))
     figures = {"gap_over_T": [gap / horizon for gap, horizon in zip(gaps, horizons, strict=True)]}
@@ -558,6 +565,11 @@ def _check_corollary_1(run: Run) -> Finding:
     recorded=HOLDS,
 )
 def _check_theorem_3(run: Run) -> Finding:
+    return _fits(run, (0.0,))
+
+
+def _fits(run: Run, alphas: Sequence[float]) -> Finding:
+    """Compare the dynamic fit of literal OCORP on random workloads with T^beta sqrt(N) (Eq. 28, 33)."""
     largest: dict[int, float] = {}
     for count in (4, 16, 48) if run.small else (4, 16, 64, 256):
         for trial in range(4):
@@ -566,16 +578,18 @@ def _check_theorem_3(run: Run) -> Finding:
             arrivals = sorted(int(x) for x in draw(0, last + 1, size=count))
             jobs = [(a, int(draw(1, 9)), int(draw(1, 5))) for a in arrivals]
             gamma = float(eq27(jobs, 4))
-            for beta, end in itertools.product((0.0, 0.5), (int(gamma) // 2, int(gamma))):
-                schedule = literal_ocorp(jobs, 4, K, _target(gamma), _constant(end ** (K - beta)), end)
+            ends = (int(gamma) // 2, int(gamma))
+            for beta, end, start, alpha in itertools.product((0.0, 0.5), ends, STARTS, alphas):
+                step = _constant(end ** (K - beta))
+                schedule = literal_ocorp(jobs, 4, K, _target(gamma), step, end, start, alpha)
                 fit = sum(max(end - a, 0) * p / (gamma - a) for a, p, _ in jobs)
                 fit -= sum(u / job[2] for given in schedule for u, job in zip(given, jobs, strict=True))
                 arrived = sum(a < end for a in arrivals)
                 largest[count] = max(largest.get(count, 0.0), fit / (end**beta * math.sqrt(arrived)))
     figures = {f"N_{count}": most for count, most in largest.items()}
     values = list(largest.values())
-    text = "largest fit / (T^beta sqrt(N)) of random workloads, at T = Gamma / 2 and Gamma: "
-    text += ", ".join(f"{most:.2f} (N = {count})" for count, most in largest.items())
+    text = "largest fit / (T^beta sqrt(N)) of random workloads, at T = Gamma / 2 and Gamma, lambda from 0 and"
+    text += " 1e11: " + ", ".join(f"{most:.2f} (N = {count})" for count, most in largest.items())
     verdict = judge(max(values) <= 4 and values[-1] <= 2 * max(values[0], 1.0))
     return Finding(verdict, text, figures=figures)
 
@@ -632,3 +646,73 @@ def _check_switching(run: Run) -> Finding:
     )
     text += f" 1+1+1+1 cost alpha {four}, as 4 alpha"
     return Finding(REFUTED, text, counterexample=example, figures=figures)
+
+
+@claim(
+    PAPER,
+    "theorem-5-fit",
+    text="with a switching cost, too, the fit grows at most like T^beta sqrt(N) (beta = 0 and 1/2)",
+    source="Theorem 5, Eq. 33",
+    recorded=HOLDS,
+)
+def _check_theorem_5_fit(run: Run) -> Finding:
+    return _fits(run, (1.0, 30.0))
+
+
+def _regrets(run: Run, beta: float, start: int) -> tuple[list[float], float]:
+    """Return regret over OPT^(1 - beta / (k + 1)) for n equal jobs at once on one core, at T = Gamma, by n.
+
+    The largest of jobs of one and of three slots, and of alpha 1 and 30. Of equal jobs one after the other is
+    best, so that OPT is known; as y* = 0 the regret is the fractional flowtime.
+
+    Returns:
+        the ratios, and the share of the work that is done by T for the largest n.
+    """
+    ratios, share = [], 0.0
+    for count in _equal_jobs(run):
+        largest = 0.0
+        for p, alpha in itertools.product((1, 3), (1, 30)):
+            jobs: list[Job] = [(0, p, 1)] * count
+            gamma = int(eq27(jobs, 1))
+            step = _constant(gamma ** (K - beta))
+            schedule = literal_ocorp(jobs, 1, K, _target(gamma), step, gamma, start, alpha)
+            optimum = sum((p * place) ** K for place in range(1, count + 1))
+            ratio = float(fractional(jobs, schedule, K)) / optimum ** (1.0 - beta / (K + 1))
+            largest = max(largest, ratio)
+            share = sum(map(sum, schedule)) / (p * count)
+        ratios.append(largest)
+    return ratios, share
+
+
+def _equal_jobs(run: Run) -> tuple[int, ...]:
+    return (4, 16, 48) if run.small else (4, 16, 64, 256)
+
+
+@claim(
+    PAPER,
+    "theorem-5-regret",
+    text="with a switching cost the regret is O(OPT^(1 - beta / (k + 1))) for T <= Gamma (beta = 0 and 1/2)",
+    source="Theorem 5, Eq. 34",
+    recorded=HOLDS,
+)
+def _check_theorem_5_regret(run: Run) -> Finding:
+    found = {(beta, start): _regrets(run, beta, start) for beta in (0.0, 0.5) for start in STARTS}
+    first, high = STARTS
+    figures = {
+        f"beta_{beta}_from_{start}": {"ratios": ratios, "done": share}
+        for (beta, start), (ratios, share) in found.items()
+    }
+
+    def told(beta: float, start: int) -> str:
+        return ", ".join(f"{ratio:.2f}" for ratio in found[beta, start][0])
+
+    # a constant may be large, but must not grow with n
+    bounded = [found[beta, first][0] for beta in (0.0, 0.5)]
+    verdict = judge(all(max(own) <= 8 and own[-1] <= 2 * max(own[0], 1.0) for own in bounded))
+    text = (
+        f"n = {', '.join(map(str, _equal_jobs(run)))} equal jobs on one core, k = 2, lambda from 0: regret "
+        f"over the bound {told(0.0, first)} for beta = 0; {told(0.5, first)} for beta = 1/2, where "
+        f"{100 * found[0.5, first][1]:.0f}% of the work is done by T: as y* = 0, what is not served has no "
+        f"regret. With lambda from 1e11 all is served: {told(0.0, high)}, and, growing, {told(0.5, high)}"
+    )
+    return Finding(verdict, text, figures=figures)

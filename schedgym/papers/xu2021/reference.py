@@ -232,11 +232,15 @@ def literal_ocorp(
     target: Callable[[Job], Any],
     step: Callable[[int], Any],
     slots: int,
+    start: Any = 0,
+    alpha: Any = 0,
 ) -> Schedule:
-    """Run OCORP as printed, with lambda = 0 at first: a job waits unless its omega is negative.
+    """Run OCORP, or OCORP+, as printed: a job waits unless its omega is negative.
 
     Numbers are fractions or floats, like target and step. There are two corrections: a job gets no more cores
-    than it has work left, and case 2 of Eq. 22 sums to j - 1.
+    than it has work left, and case 2 of Eq. 22 sums to j - 1. The cores are those of one server: with a
+    switching cost, too, taking the cheapest core after the other minimises Eq. 32, as each further core of a
+    job costs more.
 
     Args:
         jobs: in order of arrival.
@@ -245,9 +249,12 @@ def literal_ocorp(
         target: gives the target of lambda per slot for a job: p / (Gamma - a).
         step: mu, by slot.
         slots: number of slots after which to stop at the latest.
+        start: lambda of a job in its first slot, which the paper does not give.
+        alpha: weight of the switching cost (Eq. 31), of which a job in its first slot has none.
     """
     left = [p * d for _, p, d in jobs]
-    price: list[Any] = [0] * len(jobs)
+    price: list[Any] = [start] * len(jobs)
+    before = [0] * len(jobs)
     targets = [target(job) for job in jobs]
     schedule: Schedule = []
     while any(left) and len(schedule) < slots:
@@ -256,11 +263,19 @@ def literal_ocorp(
         for j, (a, p, d) in enumerate(jobs):
             if a < t and left[j]:
                 omega[j] = (Fraction((t - a) ** k, p) + p ** (k - 1) - price[j]) / d
-        order = sorted((j for j in omega if omega[j] < 0), key=lambda j: (omega[j], j))
-        given = fill(order, [min(job[2], work) for job, work in zip(jobs, left, strict=True)], cores)
+        units = []
+        for j in omega:
+            a, _, d = jobs[j]
+            change = (alpha if isinstance(alpha, float) else Fraction(alpha)) / d**2 if t >= a + 2 else 0
+            for q in range(min(d, left[j])):
+                units.append((omega[j] + change * (2 * (q - before[j]) + 1), j, q))
+        given = [0] * len(jobs)
+        for _, j, _ in sorted(unit for unit in units if unit[0] < 0)[:cores]:
+            given[j] += 1
         for j in omega:
             price[j] = max(0, price[j] + step(t) * (targets[j] - Fraction(given[j], jobs[j][2])))
         left = [work - u for work, u in zip(left, given, strict=True)]
+        before = given
         schedule.append(tuple(given))
     return schedule
 

@@ -160,7 +160,17 @@ PROBLEM = Problem(
     metrics=METRICS,
     presets={
         "small": {"jobs": 60},
-        # the stand-in for the paper's ten hours of a Google cluster, by offered load
+        # section VI: jobs in ten hours, types of servers, slots of 10 s, k = 2, Gamma = 4000; the number of
+        # servers of each type, and so the load, is not in the paper
+        "paper": {
+            **_KW,
+            "servers": "64+32+16+16+16",
+            "load": 0.95,
+            "slot_seconds": 10.0,
+            "norm": 2.0,
+            "gamma": 4000.0,
+        },
+        # the same stand-in for the paper's trace by offered load, and with memory
         "kw": {**_KW, "servers": "64+32+16+16+16"},
         "kw-107": {**_KW, "servers": "64+32+16+16"},
         "kw-86": {**_KW, "servers": "64+32+32+16+16"},
