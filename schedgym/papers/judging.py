@@ -41,7 +41,7 @@ __all__ = [
     "Comparison",
     "Confirm",
     "Finding",
-    "Reading",
+    "Judged",
     "Rule",
     "Shown",
     "Verdict",
@@ -56,8 +56,8 @@ __all__ = [
     "level",
     "lower",
     "number",
-    "reading",
-    "readings",
+    "judge_claim",
+    "judge_better",
     "tell",
     "verdict_of",
     "where",
@@ -95,7 +95,7 @@ class Finding:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class Judged:
     """A claim of the paper about a figure, with the measurement and the verdict of this run.
 
     Attributes:
@@ -279,13 +279,13 @@ def lower(by: float = 0.0) -> Rule:
     return lambda found: rule(-found)
 
 
-# readings --------------------------------------------------------------------------------------------
+# statements ------------------------------------------------------------------------------------------
 
 
-def reading(
+def judge_claim(
     claim: str, found: Iterable[Comparison], rule: Rule | None = None, *, what: str = "", more: str = ""
-) -> Reading:
-    """Judge comparisons, and combine them into the reading of a claim.
+) -> Judged:
+    """Judge comparisons, and combine them into one judged statement.
 
     Args:
         claim: the claim in our words.
@@ -296,11 +296,11 @@ def reading(
     """
     judged = [entry if rule is None else dataclasses.replace(entry, verdict=rule(entry)) for entry in found]
     measured = (f"{what}: " if what else "") + tell(judged) + (f"; {more}" if more else "")
-    return Reading(claim, measured, verdict_of(entry.verdict for entry in judged))
+    return Judged(claim, measured, verdict_of(entry.verdict for entry in judged))
 
 
-def readings(played: Played, claim: str, *statements: Statement) -> Reading:
-    """Judge the claim that a policy is better than others, over all settings and rivals, in one reading.
+def judge_better(played: Played, claim: str, *statements: Statement) -> Judged:
+    """Judge the claim that a policy is better than others, over all settings and rivals, as one statement.
 
     The verdict is "holds" if every statement holds against every rival in every setting, that is, if the
     paired difference is significant (95%) and as large as stated; it is "in part" if only some of them do, or
@@ -324,7 +324,7 @@ def readings(played: Played, claim: str, *statements: Statement) -> Reading:
         gain = Comparison(name, entry.gain, entry.low, entry.high, place, verdict=entry.verdict)
         found.append(-gain if lower_is_better(played.frame, entry.statement.metric) else gain)
     metrics = dict.fromkeys(said.metric.replace("_", " ") for said in statements)
-    return reading(claim, found, what=", ".join(metrics))
+    return judge_claim(claim, found, what=", ".join(metrics))
 
 
 def tell(found: Sequence[Comparison]) -> str:

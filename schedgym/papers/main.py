@@ -164,10 +164,10 @@ def print_figures(
         note = "kept from an earlier run" if kept else f"{content['seconds']:.1f} s"
         console.print(f"[bold]{escape(content['figure'])}[/bold] {escape(content['title'])} ({note})")
         console.print(f"  {escape(content['sizes'])}", soft_wrap=True)
-        for reading in content["claims"]:
-            verdict = reading["verdict"]
-            console.print(f"  [{COLOURS[verdict]}]{verdict}[/]: {escape(reading['claim'])}", soft_wrap=True)
-            console.print(f"    {escape(reading['measured'])}", soft_wrap=True)
+        for judged in content["claims"]:
+            verdict = judged["verdict"]
+            console.print(f"  [{COLOURS[verdict]}]{verdict}[/]: {escape(judged['claim'])}", soft_wrap=True)
+            console.print(f"    {escape(judged['measured'])}", soft_wrap=True)
         for remark in content["remarks"]:
             console.print(f"  {escape(remark)}", soft_wrap=True, style="dim")
 

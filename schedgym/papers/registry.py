@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from schedgym.errors import UnknownName
 from schedgym.papers.drawing import Panel
-from schedgym.papers.judging import Confirm, Finding, Reading, Verdict
+from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
 from schedgym.papers.paper import PAPERS, Paper
 from schedgym.papers.run import Run
 
@@ -29,13 +29,13 @@ class Outcome:
 
     Attributes:
         panels: the series that are drawn, which are also the data.
-        readings: the paper's claims about the figure, judged; empty if it makes none.
+        judged: the paper's claims about the figure, judged; empty if it makes none.
         sizes: one line that gives episodes, jobs, servers, workload or trace.
         remarks: deviations from the paper, and their reasons.
     """
 
     panels: Sequence[Panel]
-    readings: Sequence[Reading]
+    judged: Sequence[Judged]
     sizes: str
     remarks: Sequence[str] = ()
 

@@ -18,10 +18,10 @@ from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import (
     PAPERS,
+    Judged,
     Outcome,
     Panel,
     Paper,
-    Reading,
     Run,
     Series,
     drawing,
@@ -33,7 +33,7 @@ from schedgym.papers import (
     run,
 )
 from schedgym.papers.drawing import draw
-from schedgym.papers.judging import HOLDS, IN_PART, NO_CLAIM, NOT_REPRODUCED, readings
+from schedgym.papers.judging import HOLDS, IN_PART, NO_CLAIM, NOT_REPRODUCED, judge_better
 from tests.long import long
 
 pytestmark = long
@@ -59,7 +59,7 @@ def made(run: Run) -> Outcome:
         "servers", "delay [s]", [*figures.lines(played, "servers"), figures.bound(played, "servers")]
     )
     statement = Statement("", "bf-exec", ("fcfs",), "mean_delay")
-    return Outcome([panel], [readings(played, "bf-exec is better", statement)], "3 draws of 60 tasks")
+    return Outcome([panel], [judge_better(played, "bf-exec is better", statement)], "3 draws of 60 tasks")
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_bad_arguments(three, tmp_path) -> None:
     with pytest.raises(InvalidParameter, match="a: y has 1 values, x 2"):
         Series("a", [1, 2], [1])
     with pytest.raises(UnknownName, match="unknown verdict 'yes'"):
-        Reading("", "", "yes")
+        Judged("", "", "yes")
     with pytest.raises(UnknownName, match="kind of panel"):
         Panel("", "", [], kind="pie")
 

@@ -18,17 +18,17 @@ from schedgym.papers.judging import (
     NOT_REPRODUCED,
     POINTS,
     Comparison,
-    Reading,
+    Judged,
     against,
     average,
     between,
     compare,
     grows,
+    judge_better,
+    judge_claim,
     larger,
     level,
     lower,
-    reading,
-    readings,
     verdict_of,
 )
 
@@ -41,7 +41,7 @@ def test_verdicts_of_several() -> None:
     assert verdict_of([NOT_REPRODUCED]) == NOT_REPRODUCED
     assert verdict_of([]) == NO_CLAIM
     with pytest.raises(UnknownName, match="unknown verdict 'yes'"):
-        Reading("", "", "yes")
+        Judged("", "", "yes")
 
 
 def test_comparisons_of_means() -> None:
@@ -68,7 +68,7 @@ def test_comparisons_of_means() -> None:
 def test_nothing_to_compare_reproduces_nothing(values) -> None:
     found = compare("a", *values)
     for rule in (larger(), lower(), level(1.0), between(-math.inf, math.inf)):
-        said = reading("claim", [found], rule)
+        said = judge_claim("claim", [found], rule)
         assert said.verdict == NOT_REPRODUCED and said.measured == "a none to compare"
 
 
@@ -144,13 +144,13 @@ def test_numbers_are_told_in_percent_points_or_as_factors() -> None:
 def test_few_comparisons_are_told_one_by_one_and_many_as_ranges() -> None:
     def said(names, count: int) -> str:
         found = [Comparison(name, i / 100, place=f"at {i}") for i in range(count) for name in names]
-        return reading("", found, larger(0.02), what="delay", more="more").measured
+        return judge_claim("", found, larger(0.02), what="delay", more="more").measured
 
     assert said("ab", 2) == "delay: a 0.0% at 0, +1.0% at 1; b 0.0% at 0, +1.0% at 1; more"
     ranges = "a 0.0% to +3.0%, as claimed in 2 of 4 cases; b 0.0% to +3.0%, as claimed in 2 of 4 cases"
     assert said("ab", 4) == f"delay: {ranges}; more"
     assert said("abcdefg", 3) == "delay: from a 0.0% at 0 to a +2.0% at 2, as claimed in 7 of 21 cases; more"
-    same = reading("", [Comparison("a", 0.1)] * 7, level(0.1))
+    same = judge_claim("", [Comparison("a", 0.1)] * 7, level(0.1))
     assert same.verdict == HOLDS and same.measured == "a +10.0%, as claimed in 7 of 7 cases"
 
 
@@ -161,11 +161,11 @@ def test_statements_are_read_in_all_settings() -> None:
     )
     for metric in ("mean_delay", "utilization_cpu_backlog"):
         rows = paired_differences(played.frame, "fcfs", metric)
-        found = readings(played, "claim", Statement("", "bf-exec", ("fcfs",), metric))
+        found = judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), metric))
         for servers, value in zip(rows.servers, rows.relative, strict=True):
             assert f"{100 * value:+.1f}% (" in found.measured and f") at servers {servers}" in found.measured
         assert found.measured.startswith(f"{metric.replace('_', ' ')}: bf-exec against fcfs ")
-    much = readings(played, "claim", Statement("", "bf-exec", ("fcfs",), "mean_delay", 0.999))
+    much = judge_better(played, "claim", Statement("", "bf-exec", ("fcfs",), "mean_delay", 0.999))
     assert much.verdict != HOLDS  # far more than there is
     with pytest.raises(UnknownName, match="unknown policy 'ff'"):
-        readings(played, "claim", Statement("", "bf-exec", ("ff",), "mean_delay"))
+        judge_better(played, "claim", Statement("", "bf-exec", ("ff",), "mean_delay"))

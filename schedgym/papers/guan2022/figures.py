@@ -26,10 +26,10 @@ from schedgym.papers import (
     HOLDS,
     IN_PART,
     NOT_REPRODUCED,
+    Judged,
     Outcome,
     Panel,
     Played,
-    Reading,
     Run,
     Series,
     figure,
@@ -43,10 +43,10 @@ from schedgym.papers.judging import (
     average,
     compare,
     grows,
+    judge_better,
+    judge_claim,
     level,
     number,
-    reading,
-    readings,
     verdict_of,
     where,
 )
@@ -355,13 +355,13 @@ def _compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Comparis
     ]
 
 
-def _same(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Reading:
+def _same(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Judged:
     """Judge that mean responses are about equal in all settings."""
     here = f"(here: the means differ by {100 * LEVEL:.0f}% at most)"
-    return reading(f"{claim} {here}", _compared(played, pairs), level(LEVEL))
+    return judge_claim(f"{claim} {here}", _compared(played, pairs), level(LEVEL))
 
 
-def _trend(claim: str, played: Played, policies: Iterable[str], falls: bool = False) -> Reading:
+def _trend(claim: str, played: Played, policies: Iterable[str], falls: bool = False) -> Judged:
     """Judge that the response grows (or falls) with the last swept parameter at every value of the first."""
     levels, places = _swept(played)
     cases = []
@@ -369,10 +369,10 @@ def _trend(claim: str, played: Played, policies: Iterable[str], falls: bool = Fa
         for value in levels:
             responses = [_response(played, policy, value, place) for place in places]
             cases.append(grows(policy, responses, place=_first(played, value), falls=falls))
-    return reading(claim, cases, what=f"from {places[0]:g} to {places[-1]:g}")
+    return judge_claim(claim, cases, what=f"from {places[0]:g} to {places[-1]:g}")
 
 
-def _gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Reading:
+def _gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Judged:
     """Judge that one policy's gain over another grows with the last swept parameter, at all of the first."""
     levels, places = _swept(played)
     cases = []
@@ -381,17 +381,17 @@ def _gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) ->
             at = [(value, place) for place in places]
             gains = [1.0 - _response(played, policy, *x) / _response(played, rival, *x) for x in at]
             cases.append(grows(f"{policy} over {rival}", gains, POINTS, _first(played, value)))
-    return reading(claim, cases, what=f"gain from {places[0]:g} to {places[-1]:g}")
+    return judge_claim(claim, cases, what=f"gain from {places[0]:g} to {places[-1]:g}")
 
 
 def _better(
     claim: str, played: Played, pairs: Iterable[tuple[str, str]], metric: str = RESPONSE, by: float = 0.0
-) -> Reading:
+) -> Judged:
     """Judge that the first policy of each pair is better than the second in all settings."""
     rivals: dict[str, list[str]] = {}
     for policy, rival in pairs:
         rivals.setdefault(policy, []).append(rival)
-    return readings(
+    return judge_better(
         played, claim, *(Statement("", policy, tuple(own), metric, by) for policy, own in rivals.items())
     )
 
@@ -448,11 +448,11 @@ def _example(run: Run) -> Outcome:
     return Outcome(panels, said, "3 jobs with 29 tasks of 1 s on 3 slots", (order,))
 
 
-def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[float]) -> Reading:
+def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[float]) -> Judged:
     right = sum(a == b for a, b in zip(printed, seen, strict=True))
     verdict = HOLDS if right == len(printed) else IN_PART if right else NOT_REPRODUCED
     claim, measured = (", ".join(f"{value:g}" for value in values) for values in (printed, seen))
-    return Reading(f"{head} {claim} {unit}", f"{measured} {unit}", verdict)
+    return Judged(f"{head} {claim} {unit}", f"{measured} {unit}", verdict)
 
 
 def _means(played: Played) -> list[Series]:
@@ -508,15 +508,15 @@ def _responses(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, said, jobs.sizes, (*jobs.remarks, WHOLE, COMMON))
 
 
-def _little_worse(played: Played) -> Reading:
+def _little_worse(played: Played) -> Judged:
     def judge(found: Comparison) -> str:
         return level(CLOSE)(found) if found.above else NOT_REPRODUCED
 
     claim = f"ATA-Greedy is a little (here: by 0 to {100 * CLOSE:.0f}%) worse than ATA"
-    return reading(claim, _compared(played, [("ATA-Greedy", "ATA")]), judge)
+    return judge_claim(claim, _compared(played, [("ATA-Greedy", "ATA")]), judge)
 
 
-def _sometimes_worse(played: Played) -> Reading:
+def _sometimes_worse(played: Played) -> Judged:
     """Judge BTAwJ against SWAG: in which settings it is worse, and in which better."""
     found = _compared(played, [("BTAwJ", "SWAG")])
     worse, better = sum(case.above for case in found), sum(case.below for case in found)
@@ -526,10 +526,10 @@ def _sometimes_worse(played: Played) -> Reading:
         f"of {len(found)} settings, better in {better}"
     )
     verdict = NOT_REPRODUCED if not worse else HOLDS if better else IN_PART
-    return Reading("BTAwJ is worse than SWAG in some settings, and better in others", measured, verdict)
+    return Judged("BTAwJ is worse than SWAG in some settings, and better in others", measured, verdict)
 
 
-def _consistent(played: Played) -> Reading:
+def _consistent(played: Played) -> Judged:
     """Judge that each comparison, averaged over the skews, has the same sign at every utilisation."""
     levels, skews = _swept(played)
     pairs = [("ATA", "SCTA"), ("ATA", "ATA-Greedy"), ("SCTA", "BTAaJ"), ("SCTA", "BTAwJ"), ("BTAaJ", "SWAG")]
@@ -542,7 +542,7 @@ def _consistent(played: Played) -> Reading:
     at = ", ".join(f"{100 * value:.0f}" for value in levels)
     measured = f"means at utilisations of {at}%: {'; '.join(texts)}"
     verdict = HOLDS if all(same) else IN_PART if any(same) else NOT_REPRODUCED
-    return Reading("the order of the algorithms is the same at all utilisations", measured, verdict)
+    return Judged("the order of the algorithms is the same at all utilisations", measured, verdict)
 
 
 @figure(PAPER, "fig3.11", title="mean response by skew, Google", source="Fig. 3.11, section 3.4")
@@ -582,7 +582,7 @@ def _visible(curves: Sequence[F8]) -> slice:
     return slice(max(int(inside[0]) - 1, 0), int(inside[-1]) + 2)
 
 
-def _percentiles(played: Played, policy: str, rivals: Sequence[str]) -> Reading:
+def _percentiles(played: Played, policy: str, rivals: Sequence[str]) -> Judged:
     """Judge that a policy has the lower response at almost all percentiles."""
     texts, verdicts = [], []
     for rival in rivals:
@@ -602,7 +602,7 @@ def _percentiles(played: Played, policy: str, rivals: Sequence[str]) -> Reading:
         verdicts.append(HOLDS if lower >= enough else part)
     claim = f"{policy} has lower responses at almost all (here: {100 * ALMOST_ALL:.0f}%) of the percentiles"
     measured = f"significantly, of 99 percentiles at each utilisation, than {'; '.join(texts)}"
-    return Reading(claim, measured, verdict_of(verdicts))
+    return Judged(claim, measured, verdict_of(verdicts))
 
 
 @figure(PAPER, "fig3.13", title="distribution of responses, Google, skew 1", source="Fig. 3.13, section 3.4")
@@ -629,14 +629,14 @@ def _by_sites(run: Run, trace: Trace) -> Outcome:
     single = _compared(played.where(choices=1), [(policy, "SWAG") for policy in proposed])
     said = [
         _trend("responses of the proposed algorithms fall with more sites", played, proposed, falls=True),
-        reading("with one available site all algorithms have the same responses", single, level(1e-9)),
+        judge_claim("with one available site all algorithms have the same responses", single, level(1e-9)),
         _same_ranking(played, proposed),
     ]
     panels = _by_utilization(played, "choices", "number of available sites")
     return Outcome(panels, said, jobs.sizes, (*jobs.remarks, WHOLE, COMMON))
 
 
-def _same_ranking(played: Played, policies: Sequence[str]) -> Reading:
+def _same_ranking(played: Played, policies: Sequence[str]) -> Judged:
     """Judge that no two algorithms change their order between 2 sites and the largest number of sites."""
     levels, numbers = _swept(played)
     pairs = [(a, b) for i, a in enumerate(policies) for b in policies[i + 1 :]]
@@ -657,7 +657,7 @@ def _same_ranking(played: Played, policies: Sequence[str]) -> Reading:
         "the order of the algorithms is largely "
         f"(here: {100 * ALMOST_ALL:.0f}% of the pairs) the same for all numbers of sites"
     )
-    return Reading(claim, measured, verdict)
+    return Judged(claim, measured, verdict)
 
 
 @figure(PAPER, "fig3.15", title="mean response by available sites, Google", source="Fig. 3.15, section 3.4")
@@ -704,7 +704,7 @@ def _traces(run: Run) -> Outcome:
     total = int(facebook.sum())
     right = (len(facebook) == FACEBOOK_JOBS) + (total == FACEBOOK_TASKS)
     said = [
-        Reading(
+        Judged(
             "the Facebook trace has 24,024 jobs with 1,102,281 tasks of 1 GB",
             f"{len(facebook):,} jobs with {total:,} tasks",
             (NOT_REPRODUCED, IN_PART, HOLDS)[right],
@@ -724,15 +724,15 @@ def _curve(title: str, x: str, y: str, series: Series) -> Panel:
 
 def _around(
     claim: str, episodes: Sequence[F8], statistic: Callable[[F8], Any], printed: float, unit: str
-) -> Reading:
+) -> Judged:
     """Judge that the 95% interval of the mean over the draws contains a printed number."""
     values = np.array([float(statistic(own)) for own in episodes])
     low, high = bootstrap_interval(values)
     verdict = judge(low <= printed <= high)
-    return Reading(claim, f"the stand-in {values.mean():,.0f} {unit} ({low:,.0f} to {high:,.0f})", verdict)
+    return Judged(claim, f"the stand-in {values.mean():,.0f} {unit} ({low:,.0f} to {high:,.0f})", verdict)
 
 
-def _heavy(durations: Sequence[F8]) -> Reading:
+def _heavy(durations: Sequence[F8]) -> Judged:
     """Judge that the longest 1% of the tasks have more of the work than with exponential durations."""
     parts = np.array([np.sort(own)[-max(len(own) // 100, 1) :].sum() / own.sum() for own in durations])
     low, high = bootstrap_interval(parts)
@@ -742,7 +742,7 @@ def _heavy(durations: Sequence[F8]) -> Reading:
         f"({100 * low:.0f} to {100 * high:.0f}); of exponential ones {100 * light:.1f}%"
     )
     claim = "durations in the Google trace have a heavy tail"
-    return Reading(claim, measured, judge(low > light))
+    return Judged(claim, measured, judge(low > light))
 
 
 def _deviation_panel(title: str, curves: Mapping[str, Sequence[F8]]) -> Panel:
@@ -775,14 +775,14 @@ def _aggressive(
     )
 
 
-def _little_difference(claim: str, played: Played) -> Reading:
+def _little_difference(claim: str, played: Played) -> Judged:
     """Judge that deciding again whenever a task ends leaves the distributions of the deviation unchanged."""
     cases = []
     for policy in played.policies:
         for setting in _settings(played, "aggressive"):
             often, seldom = (played.values(policy, aggressive=on, **setting) for on in (True, False))
             cases.append(_distance(policy, often, seldom, where(setting)))
-    return reading(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
+    return judge_claim(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
 
 
 @figure(
@@ -829,17 +829,17 @@ def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, li
     return played, panels
 
 
-def _close_together(claim: str, played: Played, pairs: Iterable[tuple[str, str]]) -> Reading:
+def _close_together(claim: str, played: Played, pairs: Iterable[tuple[str, str]]) -> Judged:
     """Judge that two policies have close distributions of the deviation in all settings."""
     cases = []
     for one, other in pairs:
         for setting in _settings(played):
             own, rival = (played.values(label, **setting) for label in (one, other))
             cases.append(_distance(f"{one} and {other}", own, rival, where(setting)))
-    return reading(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
+    return judge_claim(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
 
 
-def _sharing_incentive(run: Run, jobs: Jobs, label: str) -> Reading:
+def _sharing_incentive(run: Run, jobs: Jobs, label: str) -> Judged:
     """Judge in how many decisions the aggregates of AMF or GAMF are compatible with the sharing incentive."""
 
     def make() -> list[tuple[int, int]]:
@@ -857,7 +857,7 @@ def _sharing_incentive(run: Run, jobs: Jobs, label: str) -> Reading:
     text = ", ".join(f"{100 * share:.0f}" for share in shares)
     measured = f"{text}% of some {counts[0][1]} decisions at skews of {at}"
     verdict = verdict_of(judge(share > 0.5) for share in shares)
-    return Reading(f"most allocations of {label} give every job its sharing incentive", measured, verdict)
+    return Judged(f"most allocations of {label} give every job its sharing incentive", measured, verdict)
 
 
 def _count_incentives(env: SchedulingEnv, policy: str, seed: int, most: int) -> tuple[int, int]:
@@ -913,7 +913,7 @@ SIG_PAIRS = {
 }
 
 
-def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Reading]) -> Outcome:
+def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Judged]) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, ["IMF", *AMF])
     even = played.where(zipf=0.0)
@@ -936,7 +936,7 @@ def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Readi
     return Outcome(panels, said, jobs.sizes, (*jobs.remarks, NO_DRAIN))
 
 
-def _aggressive_facebook(run: Run, jobs: Jobs) -> Reading:
+def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
     part = jobs._replace(parameters={**jobs.parameters, "utilization": 0.6}, episodes=run.size(2, 2, 2))
     grid = {"zipf": run.size([0.0, 2.0], [0.0, 2.0], [1.0])}
     played = _aggressive(run, part, {"Basic AMF": "amf"}, grid)
@@ -1014,7 +1014,7 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
     return Outcome(panels, said, jobs.sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
 
 
-def _two_groups(played: Played) -> Reading:
+def _two_groups(played: Played) -> Judged:
     """Judge that AMF and GAMF curves are farther apart than any two curves of the same group."""
     texts, verdicts = [], []
     for setting in _settings(played):
@@ -1030,7 +1030,7 @@ def _two_groups(played: Played) -> Reading:
         texts.append(f"{100 * within:.1f} and {100 * between:.1f} points at skew {setting['zipf']:g}")
         verdicts.append(judge(between > within))
     measured = f"largest distance within a group, least between the groups: {'; '.join(texts)}"
-    return Reading("the curves form two groups, of AMF and of GAMF", measured, verdict_of(verdicts))
+    return Judged("the curves form two groups, of AMF and of GAMF", measured, verdict_of(verdicts))
 
 
 @figure(

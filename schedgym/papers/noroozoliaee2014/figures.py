@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from schedgym.core.problem import Statement
 from schedgym.evaluation.statistics import summarize
-from schedgym.papers import Outcome, Panel, Played, Reading, Run, figure, get_paper, judge
+from schedgym.papers import Judged, Outcome, Panel, Played, Run, figure, get_paper, judge
 from schedgym.papers.figures import bound, lines
-from schedgym.papers.judging import readings
+from schedgym.papers.judging import judge_better
 
 __all__ = ["PAPER"]
 
@@ -51,7 +51,7 @@ def _utilization(run: Run) -> Outcome:
     ]
     rivals = ("ffd-dp", "ffd-nb", "fcfs")
     said = [
-        readings(
+        judge_better(
             played,
             f"BF-EXEC uses more {resource} than every other scheme",
             Statement("", "bf-exec", rivals, f"utilization_{short}_backlog"),
@@ -63,7 +63,7 @@ def _utilization(run: Run) -> Outcome:
     return Outcome(panels, said, _sizes(played), (STAND_IN, window))
 
 
-def _busy(played: Played) -> Reading:
+def _busy(played: Played) -> Judged:
     """Judge the level that the paper gives: 85 to 90% of both resources."""
     means = []
     for short in ("cpu", "memory"):
@@ -73,7 +73,7 @@ def _busy(played: Played) -> Reading:
     text = ", ".join(f"{short} {100 * low:.0f} to {100 * high:.0f}%" for short, low, high in means)
     held = all(low >= LEAST_BUSY - 0.01 for _, low, _ in means)
     claim = "BF-EXEC keeps 85 to 90% of the CPU, and almost 90% of the memory in use"
-    return Reading(claim, text, judge(held))
+    return Judged(claim, text, judge(held))
 
 
 @figure(PAPER, "fig3", title="mean queuing delay by number of servers", source="Fig. 3, section VI-B")
@@ -82,7 +82,7 @@ def _delay(run: Run) -> Outcome:
     series = [*lines(played, "servers", labels=LABELS), bound(played, "servers")]
     panel = Panel("number of servers", "mean queuing delay [s]", series, y_scale="log")
     said = [
-        readings(
+        judge_better(
             played,
             f"BF-EXEC has a lower mean delay than {LABELS[rival]}",
             Statement("", "bf-exec", (rival,), "mean_delay"),

@@ -21,9 +21,9 @@ from scipy.stats import binom
 
 from schedgym.core.problem import Statement
 from schedgym.evaluation.statistics import bootstrap_interval
-from schedgym.papers import Outcome, Panel, Played, Reading, Run, Series, figure, get_paper
+from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, figure, get_paper
 from schedgym.papers.figures import bound, lines
-from schedgym.papers.judging import Comparison, compare, grows, larger, level, reading, readings
+from schedgym.papers.judging import Comparison, compare, grows, judge_better, judge_claim, larger, level
 
 __all__ = ["PAPER", "median_interval"]
 
@@ -230,16 +230,16 @@ def _medians(label: str, x: Sequence[Any], episodes: Sequence[F8]) -> Series:
     return Series(label, x, [float(np.median(values)) for values in episodes], low, high)
 
 
-def _smallest(found: _Sizes, way: str, suffix: str) -> Reading:
+def _smallest(found: _Sizes, way: str, suffix: str) -> Judged:
     said = Statement("", "TaPRA", tuple(_add(RIVALS, suffix)), "jct")
-    return readings(found.played, f"TaPRA has the smallest JCT ({way})", said)
+    return judge_better(found.played, f"TaPRA has the smallest JCT ({way})", said)
 
 
-def _fast_alike(sizes: _Sizes) -> Reading:
+def _fast_alike(sizes: _Sizes) -> Judged:
     found = []
     for place in sizes.places:
         found += _at(f"{sizes.x} {place}", _against(sizes.metric("jct", place), ["TaPRA-fast"], ["TaPRA"]))
-    return reading("TaPRA-fast has almost the same JCT as TaPRA", found, level(ALMOST))
+    return judge_claim("TaPRA-fast has almost the same JCT as TaPRA", found, level(ALMOST))
 
 
 @figure(PAPER, "fig4", title="one job by number of tasks, on 128 servers", source="Fig. 4, section 6.1")
@@ -251,7 +251,7 @@ def _tasks(run: Run) -> Outcome:
     jct = [found.metric("jct", place) for place in places]
     grown = [grows(label, [read(label) for read in jct]) for label in (*TAPRA, *RIVALS)]
     claim = "JCT grows with the number of tasks"
-    said = [reading(claim, grown, what=f"from {few} to {many}"), _fast_alike(found)]
+    said = [judge_claim(claim, grown, what=f"from {few} to {many}"), _fast_alike(found)]
     longer = {"Min-Min": 2.0, "MM-GA": 1.5, "GSA": 1.3}
     slower = {"Min-Min": 4500 / 6, "MM-GA": 4500 / 6, "GSA": 180 / 6}
     for way, suffix in SHARES.items():
@@ -259,20 +259,20 @@ def _tasks(run: Run) -> Outcome:
         seconds = found.seconds(middle)
         said += [
             _smallest(found, way, suffix),
-            reading(
+            judge_claim(
                 f"at {many} tasks JCT exceeds TaPRA's: {_told(longer)} ({way})",
                 _against(jct[-1], rivals, ["TaPRA"], longer),
             ),
-            reading(
+            judge_claim(
                 f"with few tasks ({few}) TaPRA and TaPRA-fast allocate the most vCPU ({way})",
                 _against(found.metric("allocated", few), TAPRA, rivals),
             ),
-            reading(
+            judge_claim(
                 f"with many tasks ({many}) all allocate similar amounts of vCPU ({way})",
                 _against(found.metric("allocated", many), TAPRA, rivals),
                 level(SIMILAR),
             ),
-            reading(
+            judge_claim(
                 f"at {middle} tasks planning takes longer than TaPRA and TaPRA-fast: {_told(slower)} ({way})",
                 _against(seconds, rivals, TAPRA, slower, _medians_of),
             ),
@@ -295,26 +295,26 @@ def _servers(run: Run) -> Outcome:
         rivals = _add(RIVALS, suffix)
         said += [
             _smallest(found, way, suffix),
-            reading(
+            judge_claim(
                 f"on {many} servers JCT exceeds TaPRA's: {_told(longer)} ({way})",
                 _against(jct, rivals, ["TaPRA"], longer),
             ),
-            reading(
+            judge_claim(
                 f"on {few} servers all allocate similar amounts of vCPU ({way})",
                 _against(found.metric("allocated", few), TAPRA, rivals),
                 level(SIMILAR),
             ),
-            reading(
+            judge_claim(
                 f"on {many} servers TaPRA and TaPRA-fast allocate more: over {_told(more)} ({way})",
                 _against(found.metric("allocated", many), TAPRA, rivals, more),
             ),
-            reading(
+            judge_claim(
                 f"on {many} servers planning takes longer than TaPRA: {_told(slower)} ({way})",
                 _against(seconds, rivals, ["TaPRA"], slower, _medians_of),
             ),
         ]
     claim = f"on {many} servers TaPRA takes 2.2 times as long as TaPRA-fast"
-    said.append(reading(claim, _against(seconds, ["TaPRA"], ["TaPRA-fast"], 33 / 15, _medians_of)))
+    said.append(judge_claim(claim, _against(seconds, ["TaPRA"], ["TaPRA-fast"], 33 / 15, _medians_of)))
     sizes = f"{found.episodes} draws of a job of {tasks} tasks"
     return Outcome(_panels(found, "number of servers"), said, sizes, ONE_JOB)
 
@@ -397,7 +397,7 @@ def _bars(planners: Played, schedulers: Played) -> list[Panel]:
     return panels
 
 
-def _of_schedulers(played: Played) -> list[Reading]:
+def _of_schedulers(played: Played) -> list[Judged]:
     """Judge the paper's statements on the schedulers with TaPRA-fast."""
     said = []
     jct = {drc: _metric(played, "average_jct", drc=drc) for drc in DRC}
@@ -410,34 +410,34 @@ def _of_schedulers(played: Played) -> list[Reading]:
     for way, suffix in TESTS.items():
         slf, fcfs, llf = rivals = _add(OTHERS, suffix)
         claim = f"OnTaPRA has the smallest average JCT ({way})"
-        said.append(readings(played, claim, Statement("", "OnTaPRA", tuple(rivals), "average_jct")))
+        said.append(judge_better(played, claim, Statement("", "OnTaPRA", tuple(rivals), "average_jct")))
         for drc, stated in over_ontapra.items():
             claim = f"{DRC[drc]}: average JCT exceeds OnTaPRA's: {_told(stated)} ({way})"
-            said.append(reading(claim, _against(jct[drc], rivals, ["OnTaPRA"], stated)))
+            said.append(judge_claim(claim, _against(jct[drc], rivals, ["OnTaPRA"], stated)))
         lost = [
             _larger(compare(label, jct[False](own), jct[True](own)), without_drc[label])
             for label, own in zip(SCHEDULERS, ["OnTaPRA", *rivals], strict=True)
         ]
         said += [
-            reading(
+            judge_claim(
                 f"DRC: FCFS performs similarly to SLF ({way})",
                 _against(jct[True], [fcfs], [slf]),
                 level(SIMILAR),
             ),
-            reading(
+            judge_claim(
                 f"DRC: average JCT exceeds SLF's: LLF 1.8 times ({way})",
                 _against(jct[True], [llf], [slf], {"LLF": 1.8}),
             ),
-            reading(
+            judge_claim(
                 f"NDRC: average JCT exceeds SLF's: {_told(over_slf)} ({way})",
                 _against(jct[False], [fcfs, llf], [slf], over_slf),
             ),
-            reading(f"NDRC: average JCT exceeds that with DRC: {_told(without_drc)} ({way})", lost),
+            judge_claim(f"NDRC: average JCT exceeds that with DRC: {_told(without_drc)} ({way})", lost),
         ]
     return said
 
 
-def _of_planners(played: Played) -> list[Reading]:
+def _of_planners(played: Played) -> list[Judged]:
     """Judge the paper's statements on the planners."""
     jct = {drc: _metric(played, "average_jct", drc=drc) for drc in DRC}
     fast = []
@@ -445,7 +445,7 @@ def _of_planners(played: Played) -> list[Reading]:
         for drc in DRC:
             found = _against(jct[drc], [f"{label} TaPRA-fast"], [f"{label} TaPRA"])
             fast += _at(DRC[drc], found)
-    said = [reading("TaPRA-fast comes within about 5% of TaPRA's average JCT", fast, level(ALMOST))]
+    said = [judge_claim("TaPRA-fast comes within about 5% of TaPRA's average JCT", fast, level(ALMOST))]
     above_tapra = {True: {"SLF": 1.8, "FCFS": 2.4}, False: {"SLF": 1.4, "FCFS": 1.4}}
     for way, suffix in SHARES.items():
 
@@ -459,26 +459,26 @@ def _of_planners(played: Played) -> list[Reading]:
         claim = (
             f"DRC: average JCT exceeds OnTaPRA's: other schedulers with MM-GA or GSA 2 to 3.8 times ({way})"
         )
-        said.append(reading(claim, exceeded))
+        said.append(judge_claim(claim, exceeded))
         for drc, stated in above_tapra.items():
             exceeded = []
             for label, factor in stated.items():
                 exceeded += _against(jct[drc], genetic(label), own(label), factor)
             claim = f"{DRC[drc]}: with MM-GA and GSA average JCT exceeds that with TaPRA and TaPRA-fast"
-            said.append(reading(f"{claim}: {_told(stated)} ({way})", exceeded))
+            said.append(judge_claim(f"{claim}: {_told(stated)} ({way})", exceeded))
         worse = []
         for drc in DRC:
             worse += _at(DRC[drc], _against(jct[drc], own("LLF"), genetic("LLF")))
-        said.append(reading(f"in LLF, TaPRA and TaPRA-fast are worse than MM-GA and GSA ({way})", worse))
+        said.append(judge_claim(f"in LLF, TaPRA and TaPRA-fast are worse than MM-GA and GSA ({way})", worse))
         worse = []
         for planner in GENETIC:
             slf, *others = (f"{label} {planner}{suffix}" for label in OTHERS)
             worse += _against(jct[True], [slf], others)
-        said.append(reading(f"DRC: with MM-GA and GSA, SLF is worse than FCFS and LLF ({way})", worse))
+        said.append(judge_claim(f"DRC: with MM-GA and GSA, SLF is worse than FCFS and LLF ({way})", worse))
     return said
 
 
-def _of_times(planners: Played, schedulers: Played) -> list[Reading]:
+def _of_times(planners: Played, schedulers: Played) -> list[Judged]:
     """Judge the paper's statements on running times."""
     genetic, tapra, fast = [], [], []
     for drc in DRC:
@@ -492,9 +492,9 @@ def _of_times(planners: Played, schedulers: Played) -> list[Reading]:
         tapra += _against(read, ["OnTaPRA TaPRA"], [f"{label} TaPRA" for label in OTHERS], make=_medians_of)
         tapra += _against(alone, ["OnTaPRA"], OTHERS, make=_medians_of)
     return [
-        reading("MM-GA and GSA take longer than TaPRA and TaPRA-fast", genetic),
-        reading("with TaPRA and TaPRA-fast OnTaPRA takes longer than the others", tapra),
-        reading("TaPRA takes 10 times as long as TaPRA-fast in all schedulers", fast),
+        judge_claim("MM-GA and GSA take longer than TaPRA and TaPRA-fast", genetic),
+        judge_claim("with TaPRA and TaPRA-fast OnTaPRA takes longer than the others", tapra),
+        judge_claim("TaPRA takes 10 times as long as TaPRA-fast in all schedulers", fast),
     ]
 
 

@@ -26,10 +26,10 @@ from schedgym.papers import (
     HOLDS,
     IN_PART,
     NOT_REPRODUCED,
+    Judged,
     Outcome,
     Panel,
     Played,
-    Reading,
     Run,
     Series,
     figure,
@@ -44,11 +44,11 @@ from schedgym.papers.judging import (
     average,
     between,
     compare,
+    judge_better,
+    judge_claim,
     larger,
     level,
     lower,
-    reading,
-    readings,
     tell,
     verdict_of,
 )
@@ -373,7 +373,7 @@ def _rivals(played: Played, policy: str, rivals: Sequence[str], metric: str) -> 
     return against(policy, played.metric(policy, metric), _metrics(played, rivals, metric))
 
 
-def _stated(played: Played, source: str, claim: str, metric: str = "") -> Reading:
+def _stated(played: Played, source: str, claim: str, metric: str = "") -> Judged:
     """Judge a statement that the problem declares.
 
     Args:
@@ -388,7 +388,7 @@ def _stated(played: Played, source: str, claim: str, metric: str = "") -> Readin
         if statement.source.endswith(source) and statement.metric == (metric or statement.metric)
     )
     rivals = tuple(NAMES[rival] for rival in found.rivals)
-    return readings(played, claim, Statement("", NAMES[found.policy], rivals, found.metric, found.by))
+    return judge_better(played, claim, Statement("", NAMES[found.policy], rivals, found.metric, found.by))
 
 
 def _share(values: npt.ArrayLike, digits: int = 0) -> str:
@@ -402,13 +402,13 @@ def _seconds(values: Sequence[float] | F8) -> str:
     return text if np.isnan(low) else f"{text} ({SLOT * low:,.0f} to {SLOT * high:,.0f})"
 
 
-def _surrogate(played: Played, policy: str) -> Reading:
+def _surrogate(played: Played, policy: str) -> Judged:
     """Judge that the fractional norm is above the actual one, and close to it."""
     ages, finished = (np.array(played.values(policy, f"above_{name}")) for name in ("ages", "finished"))
     ends = [entry["fractional"][-1] / entry["flowtime"][-1] - 1.0 for entry in played.values(policy)]
     found = average("fractional norm against the actual one", ends, PERCENT)
     above = judge(min(float(ages.min()), float(finished.min())) == 1.0)
-    return Reading(
+    return Judged(
         f"{policy}'s fractional norm is always above the actual one, and close to it",
         f"{tell([found])} at the end; not below it in {_share(ages)} of the slots, in {_share(finished)} if "
         "only finished jobs count",
@@ -416,11 +416,11 @@ def _surrogate(played: Played, policy: str) -> Reading:
     )
 
 
-def _near_bound(played: Played, policy: str) -> Reading:
+def _near_bound(played: Played, policy: str) -> Judged:
     """Judge that the norm is within 30% of the paper's bound."""
     alone = np.array([entry["alone"][-1] for entry in played.values(policy)])
     norm, bound = played.metric(policy, "l2"), np.sqrt(played.metric(policy, "bound"))
-    return reading(
+    return judge_claim(
         f"{policy} is only 30% above the lower bound",
         against(policy, norm, {"the norm of the processing times": alone}),
         between(-math.inf, LEVEL_BOUND),
@@ -428,7 +428,7 @@ def _near_bound(played: Played, policy: str) -> Reading:
     )
 
 
-def _least_work(played: Played, policy: str, source: str) -> Reading:
+def _least_work(played: Played, policy: str, source: str) -> Judged:
     """Judge that a policy always has the least unfinished work, by its mean and by the share of time."""
     stated = _stated(
         played,
@@ -446,15 +446,15 @@ def _least_work(played: Played, policy: str, source: str) -> Reading:
         always &= held == 1.0
     verdict = IN_PART if stated.verdict == HOLDS and not always else stated.verdict
     text = f"{stated.measured}; share of the time in which its mean is not above that of {', '.join(texts)}"
-    return Reading(stated.claim, text, verdict)
+    return Judged(stated.claim, text, verdict)
 
 
-def _done(played: Played, policy: str) -> Reading:
+def _done(played: Played, policy: str) -> Judged:
     """Judge that most jobs have finished by Gamma."""
     done = played.values(policy, "done")
     verdict = HOLDS if min(done) >= MOSTLY else IN_PART if float(np.mean(done)) >= MOSTLY else NOT_REPRODUCED
     text = f"{_share(done, 1)} of the jobs, at least {_share([min(done)], 1)} in every draw"
-    return Reading(f"most jobs have finished by Gamma = {GAMMA} slots under {policy}", text, verdict)
+    return Judged(f"most jobs have finished by Gamma = {GAMMA} slots under {policy}", text, verdict)
 
 
 # 1D -----------------------------------------------------------------------------------------------------
@@ -505,13 +505,13 @@ def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str
     return found
 
 
-def _short(processing: Sequence[F8]) -> Reading:
+def _short(processing: Sequence[F8]) -> Judged:
     share = [float((own < SHORT_JOBS).mean()) for own in processing]
     verdict = judge(min(share) > 0.5)
-    return Reading("most jobs take less than 100 s", f"{_share(share)} of the jobs", verdict)
+    return Judged("most jobs take less than 100 s", f"{_share(share)} of the jobs", verdict)
 
 
-def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Reading:
+def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Judged:
     """Judge that jobs with the fewest cores are long, by mean and median compared with the other jobs."""
     above = []
     texts = []
@@ -522,10 +522,10 @@ def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Reading:
         narrow, wide = np.mean(ends, axis=0)
         texts.append(f"{name} {SLOT * narrow:.0f} s with up to 2 cores, {SLOT * wide:.0f} s with more")
     verdict = HOLDS if all(above) else IN_PART if any(above) else NOT_REPRODUCED
-    return Reading("jobs with a small demand usually take long", "; ".join(texts), verdict)
+    return Judged("jobs with a small demand usually take long", "; ".join(texts), verdict)
 
 
-def _small(cpu: Sequence[F8], servers: Sequence[int]) -> Reading:
+def _small(cpu: Sequence[F8], servers: Sequence[int]) -> Judged:
     """Judge that demands are small: most jobs need at most half of the smallest server."""
     half = min(servers) / 2
     share = float(np.mean([(own <= half).mean() for own in cpu]))
@@ -534,7 +534,7 @@ def _small(cpu: Sequence[F8], servers: Sequence[int]) -> Reading:
         f"{max(servers)}; {_share([share])} of the jobs need half of the smallest server or less"
     )
     verdict = HOLDS if share >= MOSTLY else IN_PART if share > 0.5 else NOT_REPRODUCED
-    return Reading("a job needs far fewer cores than a server has (Remark 1)", text, verdict)
+    return Judged("a job needs far fewer cores than a server has (Remark 1)", text, verdict)
 
 
 @figure(PAPER, "fig2", title="l2 norm of the flowtimes over time, 1D", source="Fig. 2, section VI-A")
@@ -601,7 +601,7 @@ def _unfinished(run: Run) -> Outcome:
         _least_work(played, OCORP, "Fig. 3"),
         _done(played, OCORP),
         _stated(played, "Fig. 3", "OCORP's makespan is 20% below that of SRPT and SVF", "makespan"),
-        reading(
+        judge_claim(
             "OCORP's makespan is that of SRF, about 40000 s",
             [
                 compare(f"{OCORP} against SRF", spans[OCORP], spans["SRF"]),
@@ -611,13 +611,13 @@ def _unfinished(run: Run) -> Outcome:
             what="makespan",
             more=_seconds(spans[OCORP]),
         ),
-        reading(
+        judge_claim(
             "the makespans of SRPT and SVF are more than 50000 s",
             [compare(f"{name} against 50000 s", spans[name], 50000.0 / SLOT) for name in ("SRPT", "SVF")],
             larger(),
             what="makespan",
         ),
-        reading(
+        judge_claim(
             "SRF, too, has a much shorter makespan than the other rules",
             _rivals(played, "SRF", ["SRPT", "SRVF", "SVF"], "makespan"),
             lower(),
@@ -632,7 +632,7 @@ def _unfinished(run: Run) -> Outcome:
     return Outcome(_work(played, [OCORP, *RULES]), said, _sizes(played), remarks)
 
 
-def _plateau(played: Played) -> Reading:
+def _plateau(played: Played) -> Judged:
     """Judge that the curves end at the makespan."""
     held = []
     for policy in (OCORP, *RULES):
@@ -644,7 +644,7 @@ def _plateau(played: Played) -> Reading:
     text = f"in {sum(held)} of {len(held)} schedules, to the step of the curves"
     claim = "the curves of Fig. 2 level off and those of Fig. 3 reach 0 at the makespan"
     verdict = HOLDS if all(held) else IN_PART if any(held) else NOT_REPRODUCED
-    return Reading(claim, text, verdict)
+    return Judged(claim, text, verdict)
 
 
 def _waits(played: Played, policies: Sequence[str]) -> list[Panel]:
@@ -680,13 +680,13 @@ def _waiting(run: Run) -> Outcome:
             played, "Fig. 4", "jobs of 20000 s and more wait 40% less under OCORP than under SVF and SRPT"
         ),
         _short_waits(played),
-        reading(
+        judge_claim(
             "the waiting of jobs of the same size varies much under SRF, and less under all others",
             [compare(f"{name} against SRF", spread[name], spread["SRF"]) for name in spread if name != "SRF"],
             lower(),
             what="standard deviation",
         ),
-        reading(
+        judge_claim(
             "long jobs are served again and again under OCORP, and starve under SVF and SRPT (Corollary 1)",
             against(OCORP, gaps[OCORP], {name: gaps[name] for name in ("SRPT", "SVF")}),
             lower(),
@@ -705,7 +705,7 @@ def _waiting(run: Run) -> Outcome:
     return Outcome([*_waits(played, [OCORP, *RULES]), gap], said, _sizes(played), remarks)
 
 
-def _short_waits(played: Played) -> Reading:
+def _short_waits(played: Played) -> Judged:
     """Judge that the shorter half of the jobs waits equally long, up to one slot."""
     claim = "small jobs wait (nearly) as little under OCORP as under SVF and SRPT"
     waits = _metrics(played, [OCORP, "SVF", "SRPT"], "waiting_small")
@@ -713,7 +713,7 @@ def _short_waits(played: Played) -> Reading:
     verdicts = [
         between(-math.inf, 1.0)(average(name, waits[OCORP] - waits[name])) for name in ("SVF", "SRPT")
     ]
-    return Reading(claim, f"mean waiting of the shorter half: {text}", verdict_of(verdicts))
+    return Judged(claim, f"mean waiting of the shorter half: {text}", verdict_of(verdicts))
 
 
 # switching cost -----------------------------------------------------------------------------------------
@@ -728,13 +728,13 @@ def _charged(run: Run) -> Outcome:
     none, beyond = _alpha(ALPHAS[0]), [_alpha(alpha) for alpha in BEYOND]
     same = norms[OCORP] == norms[none]
     said = [
-        reading(
+        judge_claim(
             "up to alpha = 100 the norm is at most 5% above that of alpha = 0",
             [compare(f"{label} against 0", norms[label], norms[none]) for label in map(_alpha, ALPHAS[1:])],
             between(-math.inf, ALPHA_COST),
             more=tell([compare(f"{label} against 0", norms[label], norms[none]) for label in beyond]),
         ),
-        Reading(
+        Judged(
             "alpha = 0 is OCORP",
             f"the same norm in {same.sum()} of {len(same)} draws",
             judge(same.all()),
@@ -785,19 +785,19 @@ def _preemptions(run: Run) -> Outcome:
     ]
     said = [
         _less_by_class(played, "preemptions"),
-        reading(
+        judge_claim(
             "jobs of about 2000 s are preempted 80% less at alpha = 100 than at 0",
             drops[:1],
             lower(0.8),
             what="preemptions",
             more=tell(drops[1:]),
         ),
-        Reading(
+        Judged(
             "at alpha = 100 most jobs are preempted at most once in 100 s",
             f"{_share(rate)} of the jobs",
             judge(min(rate) > 0.5),
         ),
-        Reading(
+        Judged(
             "at alpha = 100 jobs of less than 100 s are rarely preempted",
             f"{_share(untouched, 1)} of them never, {_share(before, 1)} at alpha 0",
             judge(float(np.mean(untouched)) >= 1.0 - CLOSE),
@@ -818,7 +818,7 @@ def _preemptions(run: Run) -> Outcome:
     )
 
 
-def _less_by_class(played: Played, name: str) -> Reading:
+def _less_by_class(played: Played, name: str) -> Judged:
     """Judge that all classes of sizes have far fewer at alpha = 100."""
     none, most = (_by_class("", played.values(_alpha(a), name), "mean") for a in (ALPHAS[0], ALPHAS[-1]))
     pairs = [(x, y) for x, y in zip(none.y, most.y, strict=True) if x > 0]
@@ -830,7 +830,7 @@ def _less_by_class(played: Played, name: str) -> Reading:
         f"the largest decrease is {100 * max(drops, default=0.0):.0f}%"
     )
     verdict = HOLDS if held == len(drops) else IN_PART if 2 * held > len(drops) else NOT_REPRODUCED
-    return Reading(f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict)
+    return Judged(f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict)
 
 
 @figure(PAPER, "fig7", title="migrations by size of jobs under OCORP+", source="Fig. 7, section VI-B")
@@ -845,25 +845,25 @@ def _migrations(run: Run) -> Outcome:
     stopped, norms = (_metrics(played, list(labels.values()), name) for name in ("preemptions", "l2"))
     zero, most = (labels[alpha] for alpha in (ALPHAS[0], ALPHAS[-1]))
     said = [
-        reading(
+        judge_claim(
             "migrations are seldom in comparison with preemptions",
             [compare(labels[alpha], moved[labels[alpha]], stopped[labels[alpha]]) for alpha in ALPHAS],
             between(-1.0, CLOSE - 1.0),  # a tenth of them at most
             what="migrations against preemptions",
         ),
-        reading(
+        judge_claim(
             "jobs of more than 10000 s migrate less at alpha = 0 than at 10 or 100",
             against(zero, long[zero], {labels[alpha]: long[labels[alpha]] for alpha in ALPHAS[1:]}),
             lower(),
             what="migrations",
             more=tell(against(KEPT, long[KEPT], {most: long[most]})),
         ),
-        reading(
+        judge_claim(
             "a still larger alpha reduces migrations as well",
             [compare(f"{labels[alpha]} against 100", moved[labels[alpha]], moved[most]) for alpha in BEYOND],
             lower(),
         ),
-        reading(
+        judge_claim(
             "alpha = 100 reduces preemptions and migrations together substantially, at no cost in flowtime",
             against(most, moved[most] + stopped[most], {zero: moved[zero] + stopped[zero]}),
             lower(SUBSTANTIAL),
@@ -969,7 +969,7 @@ def _declared(run: Run) -> Outcome:
     return Outcome(panels, said, sizes, remarks)
 
 
-def _rounded(played: Played) -> Reading:
+def _rounded(played: Played) -> Judged:
     """Judge the variance of declared demands after rounding against that before."""
     swept = [value for value in VARIANCES if played.values(OCORP_M, variance=value)][:2]
     found = []
@@ -978,27 +978,27 @@ def _rounded(played: Played) -> Reading:
             actual = played.values(OCORP_M, name, variance=variance)
             found.append(compare(f"{name} against {variance}", actual, variance))
     claim = "after rounding the variance of the errors is still close to what was set"
-    return reading(claim, found, level(ROUNDING), what="variance")
+    return judge_claim(claim, found, level(ROUNDING), what="variance")
 
 
-def _beats(played: Played, policy: str, most: float, claim: str) -> Reading:
+def _beats(played: Played, policy: str, most: float, claim: str) -> Judged:
     """Judge that a policy is better than all rules in the settings up to a variance."""
     frame = played.frame[played.frame["variance"] <= most]
     frame.attrs = played.frame.attrs
     observed = [entry for entry in played.observed if entry.setting["variance"] <= most]
-    return readings(Played(frame, observed), claim, Statement("", policy, tuple(RULES), "l2"))
+    return judge_better(Played(frame, observed), claim, Statement("", policy, tuple(RULES), "l2"))
 
 
-def _best_rule(played: Played, others: Mapping[tuple[str, str], Played]) -> Reading:
+def _best_rule(played: Played, others: Mapping[tuple[str, str], Played]) -> Judged:
     """Judge that the norm is 20% below that of SRVF, the best rule, at a variance of 0.8."""
     at = played.where(variance=0.8)
     means = {name: float(at.metric(name, "l2").mean()) for name in RULES}
     best = min(means, key=lambda name: means[name])
     claim = "at a variance of 0.8 OCORP is 20% below SRVF, the best of the others"
     more = f"the best of the others is {best}; {_elsewhere(others, '1d', 0.8, ['SRVF'])}"
-    found = reading(claim, _rivals(at, OCORP, ["SRVF"], "l2"), lower(0.2), what="norm", more=more)
+    found = judge_claim(claim, _rivals(at, OCORP, ["SRVF"], "l2"), lower(0.2), what="norm", more=more)
     exact = best == "SRVF" or found.verdict == NOT_REPRODUCED
-    return found if exact else Reading(claim, found.measured, IN_PART)
+    return found if exact else Judged(claim, found.measured, IN_PART)
 
 
 def _elsewhere(
@@ -1014,26 +1014,26 @@ def _elsewhere(
     return "; ".join(texts)
 
 
-def _stable(played: Played, most: float) -> Reading:
+def _stable(played: Played, most: float) -> Judged:
     """Judge that the norm is about equal for variances from 0.2 to 0.6."""
     first, last = (played.metric(OCORP, "l2", variance=value) for value in (0.2, most))
     found = compare(f"{most} against 0.2", last, first)
-    return reading(f"OCORP is stable up to a variance of {most}", [found], level(CLOSE), what="norm")
+    return judge_claim(f"OCORP is stable up to a variance of {most}", [found], level(CLOSE), what="norm")
 
 
-def _first(played: Played, others: Mapping[tuple[str, str], Played]) -> Reading:
+def _first(played: Played, others: Mapping[tuple[str, str], Played]) -> Judged:
     """Judge for 2D that the norm is 20% better than that of all rules at a variance of 0.2."""
     claim = "in 2D OCORP+M beats the other schemes by 20% at a variance of 0.2"
     at = played.where(variance=0.2)
-    found = readings(at, claim, Statement("", OCORP_M, tuple(RULES), "l2", 0.2))
+    found = judge_better(at, claim, Statement("", OCORP_M, tuple(RULES), "l2", 0.2))
     text = f"{found.measured}; {_elsewhere(others, '2d', 0.2, list(RULES))}"
-    return Reading(claim, text, found.verdict)
+    return Judged(claim, text, found.verdict)
 
 
-def _same(played: Played) -> Reading:
+def _same(played: Played) -> Judged:
     """Judge for 2D that the norm is about equal to that of the rules at a variance of 0.4."""
     claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
-    return reading(claim, _rivals(played, OCORP_M, list(RULES), "l2"), level(CLOSE), what="norm")
+    return judge_claim(claim, _rivals(played, OCORP_M, list(RULES), "l2"), level(CLOSE), what="norm")
 
 
 # MapReduce ----------------------------------------------------------------------------------------------
@@ -1053,12 +1053,12 @@ def _mapreduce(run: Run) -> Outcome:
         kind="curves",
     )
     said = [
-        readings(
+        judge_better(
             played,
             "OCORP's norm is the closest to the lower bound of all schemes",
             Statement("", OCORP, tuple(RULES), "l2"),
         ),
-        readings(
+        judge_better(
             played, "OCORP's norm is 10% below that of SRVF", Statement("", OCORP, ("SRVF",), "l2", 0.1)
         ),
         _same_work(played, OCORP),
@@ -1068,7 +1068,7 @@ def _mapreduce(run: Run) -> Outcome:
     return Outcome([norm, *_work(played, policies)], said, _sizes(played), remarks)
 
 
-def _same_work(played: Played, policy: str) -> Reading:
+def _same_work(played: Played, policy: str) -> Judged:
     """Judge that the work done by any time differs by at most a tenth; the work left may differ by more."""
     offered = np.array(_curve(played, policy, "offered").y)
     done = {name: offered - np.array(_curve(played, name, "unfinished").y) for name in (policy, *RULES)}
@@ -1077,7 +1077,7 @@ def _same_work(played: Played, policy: str) -> Reading:
     texts = [f"{name} {100 * share:.1f}%" for name, share in apart.items()]
     left = tell(_rivals(played, policy, list(RULES), "mean_unfinished"))
     verdicts = [judge(share <= CLOSE) for share in apart.values()]
-    return Reading(
+    return Judged(
         "all schemes have done about the same work at all times",
         f"the work done by any time differs from {policy}'s by at most: {', '.join(texts)}; mean "
         f"unfinished work: {left}",

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from schedgym.core.problem import Statement
 from schedgym.evaluation.statistics import split_settings, summarize
-from schedgym.papers import Outcome, Panel, Played, Reading, Run, Series, figure, get_paper
+from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, figure, get_paper
 from schedgym.papers.figures import lines
-from schedgym.papers.judging import PERCENT, POINTS, compare, grows, level, reading, readings
+from schedgym.papers.judging import PERCENT, POINTS, compare, grows, judge_better, judge_claim, level
 
 __all__ = ["PAPER"]
 
@@ -73,34 +73,34 @@ def _gap(played: Played, policy: str) -> F8:
     return gap
 
 
-# readings --------------------------------------------------------------------------------------------
+# statements ------------------------------------------------------------------------------------------
 
 
-def _better(played: Played, claim: str, policies: Iterable[str], by: float = NEAR) -> Reading:
+def _better(played: Played, claim: str, policies: Iterable[str], by: float = NEAR) -> Judged:
     """Judge that policies have more value than both heuristics in every setting."""
     said = [Statement("", policy, tuple(HEURISTICS), "value", by) for policy in policies]
-    return readings(played, claim, *said)
+    return judge_better(played, claim, *said)
 
 
-def _rising(played: Played, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Reading:
+def _rising(played: Played, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Judged:
     """Judge that every one of several quantities [places, episodes], by name, rises along the x axis."""
     places = _places(played)
     what = f"from {places[0]:g} to {places[-1]:g}"
-    return reading(claim, [grows(name, values, unit) for name, values in found.items()], what=what)
+    return judge_claim(claim, [grows(name, values, unit) for name, values in found.items()], what=what)
 
 
-def _more_with_window(played: Played) -> Reading:
+def _more_with_window(played: Played) -> Judged:
     values = {policy: _values(played, policy) for policy in played.policies}
     return _rising(played, "all algorithms have more value where windows are longer", values, PERCENT)
 
 
-def _level(played: Played, claim: str, name: str, own: F8, other: F8) -> Reading:
+def _level(played: Played, claim: str, name: str, own: F8, other: F8) -> Judged:
     """Judge that the means of two tables [places, episodes] are within NEAR of each other at every place."""
     rows = zip(_places(played), own, other, strict=False)
-    return reading(claim, [compare(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))
+    return judge_claim(claim, [compare(name, mine, its, f"at {x:g}") for x, mine, its in rows], level(NEAR))
 
 
-def _alike(played: Played) -> Reading:
+def _alike(played: Played) -> Judged:
     own, other = (_values(played, policy) for policy in ("primal-dual", "m-greedy"))
     claim = "the two versions of Algorithm 2 perform alike"
     return _level(played, claim, "primal-dual against m-greedy", own, other)
@@ -110,7 +110,7 @@ def _alike(played: Played) -> Reading:
 
 
 def _outcome(
-    played: Played, x: str, bound: str, said: Sequence[Reading], remarks: Sequence[str], sizes: str = ""
+    played: Played, x: str, bound: str, said: Sequence[Judged], remarks: Sequence[str], sizes: str = ""
 ) -> Outcome:
     """Return a figure of one panel with all policies and the bound."""
     table = summarize(played.frame, "bound")

@@ -223,8 +223,8 @@ def test_trends() -> None:
         ("b", IN_PART, "2 times (2 to 2)"),
         ("c", NOT_REPRODUCED, "-66.7% (-66.7 to -66.7)"),
     ):
-        reading = figures._trend("grows", played, [policy])
-        assert (reading.verdict, reading.measured) == (
+        judged = figures._trend("grows", played, [policy])
+        assert (judged.verdict, judged.measured) == (
             verdict,
             f"from 0 to 2: {policy} {change} at utilization 0.5",
         )

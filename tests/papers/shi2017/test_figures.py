@@ -53,8 +53,8 @@ def test_files_agree_with_the_panels(name, run, outcomes, tmp_path) -> None:
     assert (tmp_path / content["files"]["png"]).stat().st_size > 10_000
     assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content
     assert content["sizes"] == outcome.sizes and "draws of" in content["sizes"]
-    assert len(content["claims"]) == len(outcome.readings) > 10
-    assert len({reading["claim"] for reading in content["claims"]}) == len(outcome.readings)
+    assert len(content["claims"]) == len(outcome.judged) > 10
+    assert len({judged["claim"] for judged in content["claims"]}) == len(outcome.judged)
     assert len(content["remarks"]) >= 5
     table = pandas.read_csv(tmp_path / content["files"]["csv"])
     drawn = [
