@@ -16,7 +16,7 @@ from schedgym.papers.guan2022.reference import settings
 from tests.geo import oracle
 from tests.long import long
 from tests.papers.guan2022.test_reference import extreme, oracle_aggregates
-from tests.papers.judged import check_recorded, instance_of
+from tests.papers.recorded import check_recorded, instance_of
 
 pytestmark = long
 

@@ -15,7 +15,7 @@ from schedgym.papers.noroozoliaee2014 import reference as tiny
 from schedgym.papers.noroozoliaee2014.bounds import _lower, _upper
 from schedgym.papers.noroozoliaee2014.instances import read_instance, show_instance
 from tests.long import long
-from tests.papers.judged import by_verdict, check_recorded, instance_of
+from tests.papers.recorded import by_verdict, check_recorded, instance_of
 from tests.queue_delay import oracle
 
 pytestmark = long

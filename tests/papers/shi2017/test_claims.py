@@ -17,7 +17,7 @@ from schedgym.papers.shi2017.many_jobs import READINGS, _mean_tasks
 from schedgym.papers.shi2017.placement import _two_tasks
 from schedgym.problems.parallel_jct.workload import size_moments
 from tests.long import long
-from tests.papers.judged import by_verdict, check_recorded, instance_of
+from tests.papers.recorded import by_verdict, check_recorded, instance_of
 from tests.parallel_jct import oracle
 
 pytestmark = long

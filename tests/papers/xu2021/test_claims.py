@@ -13,7 +13,7 @@ from schedgym.papers.xu2021 import reference as tiny
 from schedgym.papers.xu2021.memory import _operations
 from tests.flowtime import oracle
 from tests.long import long
-from tests.papers.judged import check_recorded, instance_of
+from tests.papers.recorded import check_recorded, instance_of
 
 pytestmark = long
 

@@ -13,7 +13,7 @@ from schedgym.papers.zheng2016 import reference as tiny
 from schedgym.papers.zheng2016.instances import read_instance
 from schedgym.papers.zheng2016.whole_tasks import _aware_bound, _aware_family, _wait
 from tests.long import long
-from tests.papers.judged import by_verdict, check_recorded, instance_of
+from tests.papers.recorded import by_verdict, check_recorded, instance_of
 from tests.partial_value import oracle
 
 pytestmark = long
