@@ -31,6 +31,7 @@ DOCS = ROOT / "docs"
 REPRODUCED = {"small": "reproduced", "paper": "reproduced/paper"}  # scale -> folder of the figures
 sys.path.insert(0, str(DOCS))
 
+import tables  # noqa: E402
 from roles import ROLE, link_roles  # noqa: E402
 
 from schedgym.agents.files import list_pretrained  # noqa: E402
@@ -46,13 +47,11 @@ from schedgym.papers import (  # noqa: E402
     Claim,
     Figure,
     Paper,
-    Verdict,
     list_claims,
     list_figures,
     show,
 )
 
-CLAIM_VERDICTS = [verdict for verdict in Verdict if verdict is not Verdict.IN_PART]
 MOST_BYTES = 150_000  # of a picture
 #: class -> name of the id, which is that of its page
 ENVIRONMENTS = {
@@ -490,20 +489,12 @@ def kind_of(parameter: inspect.Parameter) -> str:
 def errata() -> list[Any]:
     """A page per paper of its claims, and the summary."""
     evidence = {entry["claim"]: entry for entry in json.loads((DOCS / "claims.json").read_text())["claims"]}
-    rows, pages = [], []
+    pages = []
     for paper in PAPERS:
         registered = list_claims(paper.key)
         own, ours = ([claim for claim in registered if claim.ours == mark] for mark in (False, True))
-        counts = collections.Counter(claim.recorded for claim in own)
-        rows.append(
-            [
-                f"[{paper.key}]({paper.key}.md)",
-                plain(paper.title),
-                *(str(counts[verdict]) for verdict in CLAIM_VERDICTS),
-                str(len(ours)),
-            ]
-        )
         parts = [f"# {paper.title}", plain(paper.citation), environments_of(paper.problems)]
+        parts += open_points(paper)
         parts.append(claim_table(own) if own else "No claim of this paper is registered.")
         for claim in own:
             parts += claim_parts(claim, evidence.get(claim.name))
@@ -517,8 +508,46 @@ def errata() -> list[Any]:
         for claim in ours:
             parts += claim_parts(claim, evidence.get(claim.name), level=3)
         pages.append({f"{paper.key}: {paper.topic}": write(f"errata/{paper.key}.md", *parts)})
-    heads = ["paper", "title", *map(str, CLAIM_VERDICTS), "statements that the paper does not make"]
-    return [write("errata/index.md", table(heads, rows)), *pages]
+    return [write("errata/index.md", tables.verdicts()), *pages]
+
+
+def open_points(paper: Paper) -> list[str]:
+    """The points that a paper leaves open, and its statements by readings."""
+    entries = [*list_claims(paper.key), *list_figures(paper.key)]
+    points = dict.fromkeys(point for entry in entries for point in entry.under)
+    if not points:
+        return []
+    rows = [
+        [
+            point.name,
+            plain(point.says),
+            plain(point.leaves_open),
+            "; ".join(
+                f"**{plain(choice)}** (default)" if choice == point.default else plain(choice)
+                for choice in point.choices
+            ),
+        ]
+        for point in points
+    ]
+    turned = [
+        [
+            plain(said["claim"]),
+            code(said["place"]),
+            "<br>".join(
+                f"{plain(name)}: {own.get('found', own.get('verdict'))}" for name, own in under.items()
+            ),
+        ]
+        for said in tables.statements(paper)
+        if (under := said["readings"])
+    ]
+    return [
+        "## What the paper leaves open",
+        "The default is the choice under which the paper's own statements hold best.",
+        table(["point", "the paper says", "it leaves open", "choices"], rows),
+        "## Its statements by readings",
+        table(["statement", "claim or figure", "verdicts"], turned),
+        "## Its claims",
+    ]
 
 
 def claim_table(claims: Iterable[Claim]) -> str:
@@ -528,7 +557,7 @@ def claim_table(claims: Iterable[Claim]) -> str:
             f"[{claim.short}](#{slug(claim.short)})",
             plain(claim.source),
             plain(claim.text),
-            str(claim.recorded),
+            claim.verdict,
         ]
         for claim in claims
     ]
@@ -540,7 +569,7 @@ def claim_parts(claim: Claim, entry: Mapping[str, Any] | None, level: int = 2) -
     return [
         f"{'#' * level} {claim.short} {{ #{slug(claim.short)} }}",
         f"**{plain(claim.source)}**: {plain(claim.text)}",
-        f"**Verdict**: {claim.recorded}.",
+        f"**Verdict**: {claim.verdict}.",
         *finding(entry),
         f"```bash\nschedgym claims {claim.name}\n```",
     ]

@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas
 
 from schedgym.core.problem import get_problem
-from schedgym.papers import PAPERS, Paper
+from schedgym.papers import PAPERS, Paper, list_claims, list_figures
+from schedgym.papers.readings import KINDS, kind_of
 
 DOCS = Path(__file__).parent
 #: where differences refer to another policy than the one that the paper proposes
@@ -88,25 +89,35 @@ def ratio(row: pandas.Series[float]) -> str:
     return f"{row['mean']:.4g} {row['unit']}, no bound"
 
 
-def verdicts() -> str:
-    """How many claims and figures of each paper hold, and how many statements are checked besides."""
+def statements(paper: Paper) -> Iterator[dict[str, Any]]:
+    """The statements of a paper with their verdicts: its claims, then what its figures are said to show.
+
+    A statement on a figure that is also a claim comes once, as the claim. A figure counts at the paper's
+    scale where that is committed, else at the small one. ``claim`` is the text, ``place`` the claim's name or
+    the figure's.
+    """
     claims = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
-    figures = [
-        json.loads(path.read_text(encoding="utf-8")) for path in sorted(DOCS.glob("reproduced/*.json"))
-    ]
+    for claim in claims:
+        if claim["claim"].startswith(f"{paper.key}/") and not claim["ours"]:
+            yield {**claim, "claim": claim["text"], "place": claim["claim"]}
+    for figure in list_figures(paper.key):
+        paths = [DOCS / "reproduced" / folder / f"{figure.stem}.json" for folder in ("paper", "")]
+        path = next((path for path in paths if path.exists()), None)
+        for said in [] if path is None else json.loads(path.read_text(encoding="utf-8"))["claims"]:
+            if not said["name"]:
+                yield {**said, "place": figure.name}
+
+
+def verdicts() -> str:
+    """How many statements of each paper hold, and how many other statements are checked besides."""
     rows = []
     for paper in PAPERS:
-        checked = [c for c in claims if c["claim"].startswith(f"{paper.key}/")]
-        of_claims = collections.Counter(c["found"] for c in checked if not c["ours"])
-        ours = sum(c["ours"] for c in checked)
-        said = [claim for f in figures if f["figure"].startswith(f"{paper.key}/") for claim in f["claims"]]
-        of_figures = collections.Counter(claim["verdict"] for claim in said)
-        own = [of_claims[v] for v in ("holds", "holds with a correction", "refuted", "not reproduced")]
-        drawn = [of_figures[v] for v in ("holds", "in part", "not reproduced")]
-        rows.append([f"{paper.key} ({paper.topic})", *map(str, own), *map(str, drawn), str(ours)])
-    heads = ["paper", "claims that hold", "hold with a correction", "refuted", "not reproduced"]
-    heads += ["statements on figures that hold", "in part", "not reproduced"]
-    return table([*heads, "checked besides: statements that the paper does not make"], rows)
+        counted = collections.Counter(kind_of(said["verdict"]) for said in statements(paper))
+        ours = sum(claim.ours for claim in list_claims(paper.key))
+        counts = [counted.total(), *(counted[kind] for kind in KINDS), ours]
+        rows.append([f"{paper.key} ({paper.topic})", *map(str, counts)])
+    heads = ["paper", "its statements", "hold", *KINDS[1:], "checked besides: not the paper's"]
+    return table(heads, rows)
 
 
 def citations() -> str:

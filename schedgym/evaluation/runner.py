@@ -31,6 +31,7 @@ from schedgym.core.workload import Workload
 from schedgym.core.workload_files import save_workload
 from schedgym.envs import SchedulingEnv
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
+from schedgym.evaluation.episodes import Job, Memory, Observer, Result
 from schedgym.extras import require
 
 if TYPE_CHECKING:
@@ -52,9 +53,6 @@ __all__ = [
     "resolve_id",
     "sweep",
 ]
-
-#: looks at an environment whose episode has ended; what it returns is handed over between processes
-Observer = Callable[[SchedulingEnv], Any]
 
 EPISODES = 20  # with the generator
 RELATIVE_TOLERANCE = 1e-9
@@ -260,34 +258,6 @@ def lower_bound(problem: Problem, workload: Workload, parameters: Parameters) ->
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
-    """Episodes of one policy (None: the bounds) in one setting: the work that a process gets at once."""
-
-    run: str
-    setting: int
-    id: str
-    parameters: dict[str, Any]
-    files: tuple[str, ...]
-    seed: int
-    label: str | None
-    policy: Any
-    episodes: tuple[int, ...]
-    observe: Observer | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """The values of one episode of a job; for the bounds, "bound" and "slack", or nothing."""
-
-    setting: int
-    label: str | None
-    episode: int
-    values: dict[str, float]
-    seconds: float = 0.0
-    observed: Any = None
-
-
-@dataclasses.dataclass(frozen=True)
 class Observed:
     """The return value of an observer at the end of an episode.
 
@@ -338,8 +308,8 @@ def _episodes(job: Job) -> Iterator[Result]:
         parameters = job.parameters
         if job.files:
             parameters = {**parameters, "workload": job.files[episode]}
+        began, observed = time.perf_counter(), None
         env = Environments.get(job.run, job.setting, job.id, parameters)
-        observed = None
         if job.label is None:
             env.reset(seed=job.seed, options={"episode": episode})
             workload = env.simulator.workload(0)
@@ -352,7 +322,8 @@ def _episodes(job: Job) -> Iterator[Result]:
             seconds = outcome.seconds
             if job.observe is not None:
                 observed = job.observe(env)
-        yield Result(job.setting, job.label, episode, values, seconds, observed)
+        wall = time.perf_counter() - began
+        yield Result(job.setting, job.label, episode, values, seconds, observed, wall)
 
 
 def run_job(job: Job) -> list[Result]:
@@ -490,13 +461,15 @@ def observed_sweep(
     seed: int = 0,
     *,
     observe: Observer | None = None,
+    memory: Memory | None = None,
     **how: Unpack[How],
 ) -> tuple[pd.DataFrame, list[Observed]]:
     """Run :func:`sweep`, and call ``observe`` on the environment after each episode.
 
     ``observe`` is called with the environment when an episode has ended (its ``record()``, its simulator); it
-    is a function of a module, as other processes call it, too. None: ``values`` are None. All other arguments
-    are those of :func:`sweep`.
+    is a function of a module, as other processes call it, too. None: ``values`` are None. Episodes that
+    ``memory`` knows are not run again; the others are added to it. All other arguments are those of
+    :func:`sweep`.
 
     Returns:
         the frame, and an entry for each setting, policy and episode, in this order.
@@ -516,7 +489,9 @@ def observed_sweep(
             files = () if workloads is None else _store(problem, workloads, Path(folder))
             runs = _Runs(problem, id, given, files, episodes, seed, observe)
             jobs = runs.plan([{**base, **setting} for setting in settings], processes)
-            results = list(_run(jobs, processes, how.get("progress")))
+            known, jobs = ([], jobs) if memory is None else memory.recall(jobs)
+            new = _run(jobs, processes, how.get("progress"))
+            results = [*known, *(new if memory is None else memory.keep(new))]
         finally:
             Environments.clear()
     order = list(given)
@@ -730,23 +705,21 @@ def _store(problem: Problem, workloads: Sequence[Workload], folder: Path) -> tup
     return tuple(files)
 
 
-def _run(jobs: list[Job], processes: int, progress: bool | None) -> Iterable[Result]:
-    results: list[Result] = []
+def _run(jobs: list[Job], processes: int, progress: bool | None) -> Iterator[Result]:
     with progress_bar(sum(len(job.episodes) for job in jobs), progress) as advance:
         if processes == 1:
             for job in jobs:
                 for result in _episodes(job):
-                    results.append(result)
+                    yield result
                     advance(1)
-        else:
-            joblib = require("joblib")
-            parallel = joblib.Parallel(
-                n_jobs=processes, backend="loky", batch_size=1, return_as="generator_unordered"
-            )
-            for chunk in parallel(joblib.delayed(run_job)(job) for job in jobs):
-                results.extend(chunk)
-                advance(len(chunk))
-    return results
+            return
+        joblib = require("joblib")
+        parallel = joblib.Parallel(
+            n_jobs=processes, backend="loky", batch_size=1, return_as="generator_unordered"
+        )
+        for chunk in parallel(joblib.delayed(run_job)(job) for job in jobs):
+            yield from chunk
+            advance(len(chunk))
 
 
 def _policy_seconds(settings: list[dict[str, Any]], ran: Iterable[Result]) -> list[dict[str, Any]]:

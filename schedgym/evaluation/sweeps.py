@@ -46,8 +46,9 @@ from schedgym.documents import check_whole, mapping, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import runner
 from schedgym.evaluation.engines import Failure, make_engine
+from schedgym.evaluation.episodes import Job
 from schedgym.evaluation.manifest import make_manifest
-from schedgym.evaluation.runner import EPISODES, Job
+from schedgym.evaluation.runner import EPISODES
 from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit, canonical
 
 __all__ = ["Experiment", "SweepResult", "SweepSpec", "code_version", "load_spec", "make_spec", "run_sweep"]

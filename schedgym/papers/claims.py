@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from schedgym.papers.judging import Finding, Shown, confirm_finding
+from schedgym.papers.judging import Finding, Shown, Verdict, confirm_finding
+from schedgym.papers.readings import sum_up
 from schedgym.papers.registry import Claim, list_claims
 from schedgym.papers.run import Run
 
@@ -16,30 +17,59 @@ __all__ = ["Result", "check_claims", "show"]
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A claim, what the run found, and the seconds it took."""
+    """A claim, what the run found under each reading, and the seconds it took.
+
+    Attributes:
+        claim: the claim.
+        findings: by the words of the reading ("" without one); the first is that of the defaults.
+        seconds: for all readings.
+    """
 
     claim: Claim
-    finding: Finding
+    findings: Mapping[str, Finding]
     seconds: float
 
     @property
+    def finding(self) -> Finding:
+        """What was found under the default reading."""
+        return next(iter(self.findings.values()))
+
+    @property
+    def verdict(self) -> str:
+        """The verdicts under all readings in one: :func:`~schedgym.papers.readings.sum_up`."""
+        return sum_up({reading: finding.verdict for reading, finding in self.findings.items()})
+
+    @property
+    def differing(self) -> dict[str, tuple[Verdict, Verdict]]:
+        """Reading -> recorded verdict and the one found, where they differ."""
+        pairs = {name: (self.claim.recorded[name], own.verdict) for name, own in self.findings.items()}
+        return {name: pair for name, pair in pairs.items() if pair[0] is not pair[1]}
+
+    @property
     def as_recorded(self) -> bool:
-        """True if the run found the recorded verdict."""
-        return self.finding.verdict is self.claim.recorded
+        """True if the recorded verdict was found under every reading."""
+        return not self.differing
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as a dict that is JSON-serialisable."""
+        finding = self.finding
         return {
             "claim": self.claim.name,
             "ours": self.claim.ours,
             "text": self.claim.text,
             "source": self.claim.source,
-            "recorded": str(self.claim.recorded),
-            "found": str(self.finding.verdict),
-            "evidence": self.finding.evidence,
-            "counterexample": self.finding.counterexample,
-            "witness": self.finding.witness,
-            "figures": dict(self.finding.figures),
+            "recorded": {name: str(verdict) for name, verdict in self.claim.recorded.items()},
+            "verdict": self.verdict,
+            "found": str(finding.verdict),
+            "evidence": finding.evidence,
+            "counterexample": finding.counterexample,
+            "witness": finding.witness,
+            "figures": dict(finding.figures),
+            "readings": {
+                name: {"found": str(own.verdict), "evidence": own.evidence, "figures": dict(own.figures)}
+                for name, own in self.findings.items()
+                if name
+            },
             "seconds": round(self.seconds, 3),
         }
 
@@ -50,7 +80,7 @@ def check_claims(
     seed: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Result]:
-    """Check claims: a verdict for each, from this run.
+    """Check claims: a verdict for each, from this run, under each reading that matters to it.
 
     Args:
         names: papers or claims; all claims if none is given.
@@ -73,9 +103,11 @@ def check_claims(
         if progress is not None:
             progress(done, len(claims), entry.name)
         began = time.perf_counter()
-        finding = entry.check(run.alone(entry.stream))
-        confirm_finding(entry.name, finding, entry.confirm)
-        results.append(Result(entry, finding, time.perf_counter() - began))
+        findings = {}
+        for words, reading in entry.readings.items():
+            findings[words] = entry.check(run.alone(entry.stream, reading))
+            confirm_finding(entry.name, findings[words], entry.confirm)
+        results.append(Result(entry, findings, time.perf_counter() - began))
     if progress is not None:
         progress(len(claims), len(claims), "")
     return results

@@ -5,7 +5,6 @@ The data that are written are the series that are drawn, so data and picture alw
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import time
@@ -24,7 +23,8 @@ from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
 from schedgym.evaluation.sweeps import code_version
 from schedgym.extras import require
 from schedgym.papers.drawing import Panel, Series, draw
-from schedgym.papers.judging import verdict_of
+from schedgym.papers.judging import Judged, verdict_of
+from schedgym.papers.readings import kind_of, sum_up
 from schedgym.papers.registry import Figure, list_figures
 from schedgym.papers.run import SCALES, Played, Run
 
@@ -133,14 +133,16 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
 
     Returns:
         the content of NAME.json: figure, title, source, scale, seed, seconds (runs that it shares with other
-        figures are counted in full), sizes, remarks, claims (dicts with claim, measured, verdict), verdict,
-        command, files, code, manifest.
+        figures are counted in full), sizes, remarks, reading (of what is drawn), claims (see
+        :func:`judged_under`), verdict, command, files, code, manifest.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    began, own = time.perf_counter(), run.alone(entry.name)
-    outcome = entry.make(own)
-    seconds = time.perf_counter() - began + own.shared
+    began, runs = time.perf_counter(), [run.alone(entry.name, own) for own in entry.readings.values()]
+    outcomes = dict(zip(entry.readings, map(entry.make, runs), strict=True))
+    outcome = next(iter(outcomes.values()))  # under the defaults
+    seconds = time.perf_counter() - began + sum(own.shared for own in runs)
+    claims = judged_under({reading: own.judged for reading, own in outcomes.items()})
     files = {kind: f"{entry.stem}.{kind}" for kind in ("csv", "png")}
     data = io.StringIO()
     require("pandas").DataFrame(list(_table(outcome.panels))).to_csv(data, index=False, float_format="%.6g")
@@ -157,8 +159,9 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "sizes": outcome.sizes,
         "remarks": list(outcome.remarks),
-        "claims": [dataclasses.asdict(judged) for judged in outcome.judged],
-        "verdict": verdict_of(judged.verdict for judged in outcome.judged),
+        "reading": next(iter(outcomes)),
+        "claims": claims,
+        "verdict": verdict_of(kind_of(claim["verdict"]) for claim in claims),
         "command": entry.command + (f" --scale {run.scale}" if run.scale != SCALES[0] else ""),
         "files": files,
         "code": code_version(),
@@ -167,6 +170,40 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     with atomic_write(folder / f"{entry.stem}.json") as stream:
         stream.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
     return content
+
+
+def judged_under(judged: Mapping[str, Sequence[Judged]]) -> list[dict[str, Any]]:
+    """Put the statements of a figure, judged under each reading, side by side.
+
+    Args:
+        judged: by the words of the reading, of which the first is the default: the same statements.
+
+    Returns:
+        For each statement claim (its text), name (if it is registered as a claim), measured (under the
+        default), verdict (:func:`~schedgym.papers.readings.sum_up`), and readings: by their words, if there
+        are several, measured and verdict under each.
+    """
+    texts = [[said.claim for said in own] for own in judged.values()]
+    if any(own != texts[0] for own in texts):
+        raise ValueError(f"a figure makes other statements under another reading: {texts}")
+    rows = []
+    for statements in zip(*judged.values(), strict=True):
+        under = dict(zip(judged, statements, strict=True))
+        default = statements[0]
+        rows.append(
+            {
+                "claim": default.claim,
+                "name": default.name,
+                "measured": default.measured,
+                "verdict": sum_up({reading: said.verdict for reading, said in under.items()}),
+                "readings": {
+                    reading: {"measured": said.measured, "verdict": str(said.verdict)}
+                    for reading, said in under.items()
+                    if reading
+                },
+            }
+        )
+    return rows
 
 
 def _kept(entry: Figure, run: Run, folder: Path) -> dict[str, Any] | None:

@@ -101,16 +101,19 @@ class Judged:
     Attributes:
         claim: what the paper says, in our words.
         measured: measured values with intervals.
-        verdict: "holds", "in part" or "not reproduced".
+        verdict: "holds", "in part" or "not reproduced"; of a statement that is a registered claim, any.
+        name: name of the claim, if it is registered as one; "" else.
     """
 
     claim: str
     measured: str
     verdict: str
+    name: str = ""
 
     def __post_init__(self) -> None:
-        if self.verdict not in (HOLDS, IN_PART, NOT_REPRODUCED):
-            raise UnknownName("verdict", self.verdict, (HOLDS, IN_PART, NOT_REPRODUCED))
+        known = tuple(Verdict) if self.name else (HOLDS, IN_PART, NOT_REPRODUCED)
+        if self.verdict not in known:
+            raise UnknownName("verdict", self.verdict, known)
 
 
 def judge(good: object) -> Verdict:

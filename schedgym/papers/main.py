@@ -16,12 +16,14 @@ from schedgym.papers.claims import Result, check_claims, show
 from schedgym.papers.figures import reproduce
 from schedgym.papers.judging import CORRECTED, HOLDS, IN_PART, NOT_REPRODUCED, REFUTED
 from schedgym.papers.paper import Paper
+from schedgym.papers.readings import OTHERWISE, count_verdicts, kind_of
 from schedgym.papers.registry import list_figures
 
 __all__ = ["print_claims", "print_figures"]
 
 COLOURS: dict[str, str] = {
     HOLDS: "green",
+    OTHERWISE: "yellow",
     CORRECTED: "yellow",
     IN_PART: "yellow",
     REFUTED: "red",
@@ -56,8 +58,10 @@ def print_claims(
         _print_paper(console, paper, [result for result in results if result.claim.paper == paper])
     differing = [result for result in results if not result.as_recorded]
     for result in differing:
-        text = f"{result.claim.name}: recorded {result.claim.recorded}, found {result.finding.verdict}"
-        console.print(escape(text), style="bold red", soft_wrap=True)
+        for reading, (recorded, found) in result.differing.items():
+            under = f" under {reading}" if reading else ""
+            text = f"{result.claim.name}{under}: recorded {recorded}, found {found}"
+            console.print(escape(text), style="bold red", soft_wrap=True)
     seconds = time.perf_counter() - began
     ours = sum(result.claim.ours for result in results)
     counted = f"{len(results) - ours} claims" + (f" and {ours} besides that no paper makes" if ours else "")
@@ -77,12 +81,14 @@ def print_claims(
 
 
 def _print_paper(console: Any, paper: Paper, results: Sequence[Result]) -> None:
-    """Print the claims of a paper, then the statements that it does not make, and all instances."""
+    """Print the claims of a paper, their count by verdict, what it does not state itself, and instances."""
     escape = require("rich.markup").escape
     titles = {False: f"{paper.key}: {paper.title}", True: f"{paper.key}: statements that it does not make"}
     for ours, title in titles.items():
         if own := [result for result in results if result.claim.ours == ours]:
             _print_verdicts(console, title, own)
+            if not ours:
+                console.print(count_verdicts(result.verdict for result in own), soft_wrap=True)
     for kind in ("counterexample", "witness"):
         shown = [(r, getattr(r.finding, kind)) for r in results if getattr(r.finding, kind) is not None]
         if shown:
@@ -109,9 +115,9 @@ def _print_verdicts(console: Any, title: str, results: Sequence[Result]) -> None
     table.add_column("evidence", ratio=1)
     table.add_column("s", justify="right")
     for result in results:
-        verdict = result.finding.verdict
-        colour = COLOURS[verdict]
-        mark = "" if result.as_recorded else f" (recorded: {result.claim.recorded})"
+        verdict = result.verdict
+        colour = COLOURS[kind_of(verdict)]
+        mark = "" if result.as_recorded else f" (recorded: {result.claim.verdict})"
         table.add_row(
             escape(result.claim.short),
             escape(result.claim.source),
@@ -166,7 +172,8 @@ def print_figures(
         console.print(f"  {escape(content['sizes'])}", soft_wrap=True)
         for judged in content["claims"]:
             verdict = judged["verdict"]
-            console.print(f"  [{COLOURS[verdict]}]{verdict}[/]: {escape(judged['claim'])}", soft_wrap=True)
+            colour = COLOURS[kind_of(verdict)]
+            console.print(f"  [{colour}]{escape(verdict)}[/]: {escape(judged['claim'])}", soft_wrap=True)
             console.print(f"    {escape(judged['measured'])}", soft_wrap=True)
         for remark in content["remarks"]:
             console.print(f"  {escape(remark)}", soft_wrap=True, style="dim")

@@ -11,13 +11,14 @@ import dataclasses
 import functools
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from schedgym.errors import UnknownName
 from schedgym.papers.drawing import Panel
 from schedgym.papers.judging import Confirm, Finding, Judged, Verdict
 from schedgym.papers.paper import PAPERS, Paper
+from schedgym.papers.readings import OpenPoint, name_reading, readings_of, sum_up
 from schedgym.papers.run import Run
 
 __all__ = ["Claim", "Entry", "Figure", "Outcome", "claim", "figure", "list_claims", "list_figures"]
@@ -52,16 +53,23 @@ class Entry:
         name: key of the paper and name, as in "guan2022/amf-envy" or "guan2022/fig4.6".
         paper: the paper that it is from.
         source: theorem, section, figure or page.
+        under: the open points of the paper that it depends on.
     """
 
     name: str
     paper: Paper
     source: str
+    under: tuple[OpenPoint, ...]
 
     @property
     def short(self) -> str:
         """The name without the key of the paper."""
         return self.name.partition("/")[2]
+
+    @property
+    def readings(self) -> dict[str, dict[str, str]]:
+        """The readings under which it runs, by their words; that of the defaults is the first."""
+        return {name_reading(reading): reading for reading in readings_of(self.under)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +78,7 @@ class Claim(Entry):
 
     Attributes:
         text: what is claimed, in one line.
-        recorded: the verdict that a run is expected to find.
+        recorded: the verdict that a run is expected to find, by the words of the reading ("" without one).
         check: function that checks the claim.
         confirm: recomputes an instance (counterexample or witness) exactly, by another method than the
             search, and returns True if the instance shows what it is meant to show.
@@ -79,10 +87,15 @@ class Claim(Entry):
     """
 
     text: str
-    recorded: Verdict
+    recorded: Mapping[str, Verdict]
     check: Check = dataclasses.field(compare=False)
     confirm: Confirm | None = dataclasses.field(default=None, compare=False)
     ours: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """The recorded verdicts under all readings in one: :func:`~schedgym.papers.readings.sum_up`."""
+        return sum_up({name: self.recorded[name] for name in self.readings})
 
     @property
     def stream(self) -> str:
@@ -128,24 +141,37 @@ def claim(
     *,
     text: str,
     source: str,
-    recorded: Verdict,
+    recorded: Verdict | Mapping[str, Verdict],
+    under: Sequence[OpenPoint] = (),
     confirm: Confirm | None = None,
     ours: bool = False,
 ) -> Callable[[Check], Check]:
     """Decorate a check to register the claim ``paper.key/name``; the arguments are those of :class:`Claim`.
 
+    One recorded verdict is that under all readings.
+
     Raises:
-        ValueError: if the name is taken by another claim or figure.
+        ValueError: if the name is taken by another claim or figure, or if verdicts are recorded for other
+            readings than those of ``under``.
     """
+    readings = [name_reading(reading) for reading in readings_of(under)]
+    expected = recorded if isinstance(recorded, Mapping) else dict.fromkeys(readings, recorded)
+    if sorted(expected) != sorted(readings):
+        raise ValueError(
+            f"{paper.key}/{name}: verdicts are recorded for {list(expected)}, not for {readings}"
+        )
 
     def enter(check: Check) -> Check:
-        _register(Claim(f"{paper.key}/{name}", paper, source, text, recorded, check, confirm, ours))
+        known = (f"{paper.key}/{name}", paper, source, tuple(under))
+        _register(Claim(*known, text, expected, check, confirm, ours))
         return check
 
     return enter
 
 
-def figure(paper: Paper, name: str, *, title: str, source: str) -> Callable[[Make], Make]:
+def figure(
+    paper: Paper, name: str, *, title: str, source: str, under: Sequence[OpenPoint] = ()
+) -> Callable[[Make], Make]:
     """Decorate a function that runs policies by :meth:`Run.play` to register the figure ``paper.key/name``.
 
     Raises:
@@ -153,7 +179,7 @@ def figure(paper: Paper, name: str, *, title: str, source: str) -> Callable[[Mak
     """
 
     def enter(make: Make) -> Make:
-        _register(Figure(f"{paper.key}/{name}", paper, source, title, make))
+        _register(Figure(f"{paper.key}/{name}", paper, source, tuple(under), title, make))
         return make
 
     return enter

@@ -1,4 +1,4 @@
-"""Runs: scale and seed for claims and figures, and the results of the policies that were run for them."""
+"""Runs: scale, seed and reading of claims and figures, and what the policies did that they ran."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ import numpy.typing as npt
 
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.runner import Observed, observed_sweep
+from schedgym.evaluation.episodes import Memory
+from schedgym.evaluation.runner import Observed, count_processes, observed_sweep
 from schedgym.evaluation.statistics import plain
+from schedgym.evaluation.sweeps import code_version
+from schedgym.papers.readings import OpenPoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +102,7 @@ class Played:
 
 @dataclasses.dataclass
 class Run:
-    """Scale, seed and processes of claims and figures; runs that several of them share are made once.
+    """Scale, seed, reading and processes of claims and figures; what several of them need is run once.
 
     Attributes:
         scale: one of ``SCALES``.
@@ -107,6 +110,8 @@ class Run:
         n_jobs: number of processes; -1: one per core.
         progress: True to show a progress bar; None: only if stderr is a terminal.
         rng: random numbers of one claim or figure; see :meth:`alone`.
+        reading: open point of the paper -> choice; other points have their defaults.
+        memory: the episodes that were run.
         shared: seconds that the reused runs of other claims and figures took.
 
     Raises:
@@ -119,6 +124,8 @@ class Run:
     n_jobs: int = 1
     progress: bool | None = None
     rng: np.random.Generator = dataclasses.field(default_factory=lambda: np.random.default_rng(0), repr=False)
+    reading: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    memory: Memory = dataclasses.field(default_factory=lambda: Memory(code_version()), repr=False)
     _done: dict[str, tuple[Any, float]] = dataclasses.field(default_factory=dict, repr=False)
     shared: float = 0.0
 
@@ -133,17 +140,27 @@ class Run:
         """True if the run must be short."""
         return self.scale != "paper"
 
-    def alone(self, stream: str) -> Run:
-        """Return a copy with the random numbers of the named stream; it shares the runs made so far."""
+    def alone(self, stream: str, reading: Mapping[str, str] | None = None) -> Run:
+        """Return a copy for one claim or figure; it shares the runs made so far.
+
+        Args:
+            stream: name of its stream of random numbers.
+            reading: open point -> choice; None: the defaults.
+        """
         rng = np.random.default_rng([self.seed, zlib.crc32(stream.encode())])
-        return dataclasses.replace(self, rng=rng, shared=0.0)
+        return dataclasses.replace(self, rng=rng, reading=reading or {}, shared=0.0)
+
+    def choice(self, point: OpenPoint) -> Any:
+        """Return the value of the choice that is made at an open point of the paper."""
+        return point.choices[self.reading.get(point.name, point.default)]
 
     def size(self, small: T, paper: T, tiny: T) -> T:
         """Return the value for the scale of this run."""
         return {"small": small, "paper": paper, "tiny": tiny}[self.scale]
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """Return what ``make`` returns, calling it only the first time that this ``key`` is asked for."""
+        """Return what ``make`` returns, calling it once for each ``key`` and reading."""
+        key = f"{key} {sorted(self.reading.items())}"
         if key not in self._done:
             began = time.perf_counter()
             made = make()
@@ -166,7 +183,7 @@ class Run:
     ) -> Played:
         """Run policies on the same workloads: :func:`~schedgym.evaluation.runner.observed_sweep`.
 
-        Claims and figures that ask for the same runs share them.
+        Episodes that were run before, for another claim, figure or reading, are not run again.
 
         Args:
             id: environment id.
@@ -177,23 +194,19 @@ class Run:
             options: label -> options of the policy.
             observe: called with the environment at the end of an episode; must be a function of a module.
         """
-        seen = None if observe is None else f"{observe.__module__}.{observe.__qualname__}"
-        key = repr((id, policies, episodes, grid, parameters, options, seen, self.seed))
-
-        def make() -> Played:
-            return Played(
-                *observed_sweep(
-                    id,
-                    policies,
-                    grid or {},
-                    episodes,
-                    self.seed,
-                    observe=observe,
-                    parameters=parameters,
-                    options=options,
-                    n_jobs=self.n_jobs,
-                    progress=self.progress,
-                )
-            )
-
-        return self.once(key, make)
+        before = self.memory.saved
+        frame, observed = observed_sweep(
+            id,
+            policies,
+            grid or {},
+            episodes,
+            self.seed,
+            observe=observe,
+            memory=self.memory,
+            parameters=parameters,
+            options=options,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+        self.shared += (self.memory.saved - before) / count_processes(self.n_jobs)
+        return Played(frame, observed)

@@ -26,12 +26,12 @@ def empty(monkeypatch):
     monkeypatch.setattr(registry, "_discover", lambda: None)
 
 
-def register(name, finding, recorded=Verdict.HOLDS, confirm=None, ours=False):
+def register(name, finding, recorded=Verdict.HOLDS, confirm=None, ours=False, under=()):
     def check(run):
         return finding(run) if callable(finding) else finding
 
     words = {"text": f"text of {name}", "source": "section 1", "recorded": recorded}
-    claim(PAPER, name, **words, confirm=confirm, ours=ours)(check)
+    claim(PAPER, name, **words, confirm=confirm, ours=ours, under=under)(check)
 
 
 def test_papers_are_found() -> None:

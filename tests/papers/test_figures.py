@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
 import json
 import math
 import re
-import types
 
 import numpy as np
 import pandas
@@ -15,6 +14,7 @@ import pytest
 from schedgym.cli import main as command
 from schedgym.core.problem import Statement
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
+from schedgym.evaluation import runner
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import (
     PAPERS,
@@ -30,7 +30,6 @@ from schedgym.papers import (
     list_figures,
     registry,
     reproduce,
-    run,
 )
 from schedgym.papers.drawing import draw
 from schedgym.papers.judging import HOLDS, IN_PART, NO_CLAIM, NOT_REPRODUCED, judge_better
@@ -110,17 +109,20 @@ def test_a_paper_that_is_not_known() -> None:
 
 
 def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
-    calls = []
-    original = run.observed_sweep
-    monkeypatch.setattr(run, "observed_sweep", lambda *a, **k: calls.append(a) or original(*a, **k))
-    ticks = itertools.count()  # a clock that strikes whenever it is read
-    for module in (figures, run):
-        monkeypatch.setattr(module, "time", types.SimpleNamespace(perf_counter=lambda: float(next(ticks))))
-    contents = reproduce("nn2000", scale="tiny", folder=tmp_path, n_jobs=1)
-    assert len(calls) == 1
-    two, three, ten = contents
-    # the run takes one strike, each figure one of its own; the shared run counts in both
-    assert [two["seconds"], three["seconds"], ten["seconds"]] == [3.0, 1.0, 2.0]
+    ran = []
+    original = runner._episodes
+
+    def strike(job):
+        for result in original(job):
+            ran.append(result)
+            yield dataclasses.replace(result, wall=1000.0)
+
+    monkeypatch.setattr(runner, "_episodes", strike)
+    two, three, ten = reproduce("nn2000", scale="tiny", folder=tmp_path, n_jobs=1)
+    assert len(ran) == 2 * 3 * 3  # settings, episodes, policies with the bound
+    # what it shares with the figure before counts as the time that it took there
+    assert two["seconds"] < 1000.0 and three["seconds"] < 1000.0
+    assert ten["seconds"] == pytest.approx(1000.0 * len(ran), abs=500.0)
     assert three["verdict"] == NO_CLAIM and three["claims"] == []
 
 

@@ -1,0 +1,161 @@
+"""Episodes to run, their results, and the memory of those that were run before.
+
+A remembered result is known by what it depends on: environment, parameters, policy with its options, label,
+seed, episode, observer and code. In a file each result is a line, its key and then JSON. A line is written as
+soon as its job has ended, so a run that is cut off loses the jobs that it was at.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from schedgym.envs import SchedulingEnv
+from schedgym.extras import require
+
+__all__ = ["Job", "Memory", "Observer", "Result"]
+
+#: looks at an environment whose episode has ended; what it returns is handed over between processes
+Observer = Callable[[SchedulingEnv], Any]
+
+ARRAY = "array"  # the name under which an array is written
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Episodes of one policy (None: the bounds) in one setting: the work that a process gets at once."""
+
+    run: str
+    setting: int
+    id: str
+    parameters: dict[str, Any]
+    files: tuple[str, ...]
+    seed: int
+    label: str | None
+    policy: Any
+    episodes: tuple[int, ...]
+    observe: Observer | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The values of one episode of a job; for the bounds, "bound" and "slack", or nothing.
+
+    ``seconds`` is what the policy took for its decisions, ``wall`` what the episode took in all.
+    """
+
+    setting: int
+    label: str | None
+    episode: int
+    values: dict[str, float]
+    seconds: float = 0.0
+    observed: Any = None
+    wall: float = 0.0
+
+
+class Memory:
+    """Results of episodes by what they depend on.
+
+    Attributes:
+        saved: seconds that the recalled episodes once took.
+
+    Args:
+        code: version of the code; results of another one are not recalled.
+        path: file that is read and added to; its folder must exist. What observers return must then be made
+            of dicts, lists, numbers, texts and arrays. None: results are kept in this process only.
+    """
+
+    def __init__(self, code: str, path: str | Path | None = None) -> None:
+        self.code, self.path = code, None if path is None else Path(path)
+        self.saved = 0.0
+        self._results: dict[str, Result] = {}
+        self._lines: dict[str, tuple[int, int]] = {}  # key -> begin and length of its line
+        self._keys: dict[tuple[int, str | None, int], str] = {}  # of the results that are missing
+        if self.path is not None and self.path.exists():
+            self._index(self.path)
+
+    def _index(self, path: Path) -> None:
+        """Find the lines of a file, and cut off the rest of a line that was not written to its end."""
+        begin = 0
+        with path.open("rb+") as stream:
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    stream.truncate(begin)
+                    return
+                self._lines[line.partition(b" ")[0].decode()] = begin, len(line)
+                begin += len(line)
+
+    def recall(self, jobs: Iterable[Job]) -> tuple[list[Result], list[Job]]:
+        """Return the results that are known, and the jobs with the episodes that must be run."""
+        known: list[Result] = []
+        left: list[Job] = []
+        self._keys.clear()
+        for job in jobs:
+            rest = []
+            for episode in job.episodes:
+                key = self._key(job, episode)  # before it is run, as policies change while they act
+                found = self._find(key)
+                if found is None:
+                    rest.append(episode)
+                    self._keys[job.setting, job.label, episode] = key
+                else:  # settings are numbered by the run
+                    known.append(dataclasses.replace(found, setting=job.setting))
+            if rest:
+                left.append(dataclasses.replace(job, episodes=tuple(rest)))
+        self.saved += sum(result.wall for result in known)
+        return known, left
+
+    def keep(self, results: Iterable[Result]) -> Iterator[Result]:
+        """Hand on the results of the jobs left by the last :meth:`recall`, keeping each as it comes."""
+        for result in results:
+            key = self._keys.pop((result.setting, result.label, result.episode))
+            if self.path is None:
+                self._results[key] = result
+            else:
+                line = f"{key} {json.dumps(_encode(dataclasses.asdict(result)))}\n".encode()
+                with self.path.open("ab") as stream:
+                    self._lines[key] = stream.tell(), len(line)
+                    stream.write(line)
+            yield result
+
+    def _find(self, key: str) -> Result | None:
+        if self.path is None or key not in self._lines:
+            return self._results.get(key)
+        begin, length = self._lines[key]
+        with self.path.open("rb") as stream:
+            stream.seek(begin)
+            line = stream.read(length)
+        return Result(**_decode(json.loads(line.partition(b" ")[2])))
+
+    def _key(self, job: Job, episode: int) -> str:
+        observer = None if job.observe is None else f"{job.observe.__module__}.{job.observe.__qualname__}"
+        parts = (self.code, job.id, job.parameters, job.files, job.seed, job.label, job.policy, observer)
+        key: str = require("joblib").hash((*parts, episode))
+        return key
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        content = base64.b64encode(zlib.compress(value.tobytes())).decode()
+        return {ARRAY: [value.dtype.str, value.shape, content]}
+    if isinstance(value, Mapping):
+        return {name: _encode(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_encode(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict):
+        if ARRAY in value:
+            kind, shape, content = value[ARRAY]
+            return np.frombuffer(zlib.decompress(base64.b64decode(content)), kind).reshape(shape).copy()
+        return {name: _decode(item) for name, item in value.items()}
+    return [_decode(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,170 @@
+"""Readings: claims and figures run under each choice that a paper leaves open, and the verdicts in one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from schedgym.errors import UnknownName
+from schedgym.papers import (
+    Finding,
+    Judged,
+    Outcome,
+    Panel,
+    Paper,
+    Run,
+    Series,
+    Verdict,
+    check_claims,
+    claim,
+    figure,
+    registry,
+)
+from schedgym.papers.figures import judged_under, make_figure
+from schedgym.papers.main import print_claims
+from schedgym.papers.readings import KINDS, OpenPoint, count_verdicts, kind_of, readings_of, sum_up
+
+PAPER = Paper("nn2000", "a paper", "A paper", "Nobody", "Nowhere", ())
+START = OpenPoint("start", "it starts", "where", {"at zero": 0, "at one": 1}, "at one")
+NORM = OpenPoint("norm", "a norm", "which", {"sum": "s", "largest": "l"}, "sum")
+HOLDS, NOT = Verdict.HOLDS, Verdict.NOT_REPRODUCED
+
+
+@pytest.fixture(autouse=True)
+def empty(monkeypatch):
+    """An empty registry, and nothing to discover."""
+    monkeypatch.setattr(registry, "_ENTRIES", {})
+    monkeypatch.setattr(registry, "_discover", lambda: None)
+
+
+def test_all_combinations_with_the_defaults_first() -> None:
+    assert readings_of(()) == [{}]
+    assert readings_of((START, NORM)) == [
+        {"start": "at one", "norm": "sum"},
+        {"start": "at one", "norm": "largest"},
+        {"start": "at zero", "norm": "sum"},
+        {"start": "at zero", "norm": "largest"},
+    ]
+
+
+def test_a_default_is_a_choice() -> None:
+    with pytest.raises(UnknownName, match="at two"):
+        OpenPoint("start", "it starts", "where", {"at zero": 0}, "at two")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected", "kind"),
+    [
+        ({"": HOLDS}, "holds", HOLDS),
+        ({"": NOT}, "not reproduced", NOT),
+        ({"": Verdict.REFUTED}, "refuted", Verdict.REFUTED),
+        ({"a": HOLDS, "b": NOT}, "holds", HOLDS),
+        ({"a": NOT, "b": Verdict.IN_PART, "c": HOLDS}, "holds under c", "holds under another reading"),
+        ({"a": NOT, "b": NOT}, "not reproduced under any reading", NOT),
+        ({"a": NOT, "b": Verdict.IN_PART}, "not reproduced", NOT),
+        ({"a": Verdict.CORRECTED, "b": NOT}, "holds with a correction", Verdict.CORRECTED),
+    ],
+)
+def test_verdicts_in_one(verdicts, expected, kind) -> None:
+    assert sum_up(verdicts) == expected
+    assert kind_of(expected) == kind and kind in KINDS
+
+
+def test_counts_are_of_kinds() -> None:
+    assert count_verdicts(
+        ["holds", "holds under b", "holds under c", "not reproduced under any reading"]
+    ) == ("4 statements: 1 holds, 2 holds under another reading, 1 not reproduced")
+
+
+def found(run: Run) -> Finding:
+    start = run.choice(START)
+    return Finding(HOLDS if start == 0 else NOT, f"from {start}", figures={"draw": int(run.rng.integers(99))})
+
+
+def test_a_claim_runs_under_each_reading(capsys, tmp_path) -> None:
+    words = {"text": "said", "source": "section 1", "under": (START,)}
+    claim(PAPER, "a", recorded={"at one": NOT, "at zero": HOLDS}, **words)(found)
+    (result,) = check_claims()
+    assert result.as_recorded and result.verdict == result.claim.verdict == "holds under at zero"
+    assert result.finding.evidence == "from 1"
+    assert [own.evidence for own in result.findings.values()] == ["from 1", "from 0"]
+    draws = {own.figures["draw"] for own in result.findings.values()}
+    assert len(draws) == 1  # readings are compared on the same random numbers
+    path = tmp_path / "claims.json"
+    assert print_claims(path=path) == 0
+    text = capsys.readouterr().out
+    assert "holds under at zero" in text
+    assert "1 statement: 1 holds under another reading" in text
+    (entry,) = json.loads(path.read_text())["claims"]
+    assert entry["verdict"] == "holds under at zero" and entry["found"] == "not reproduced"
+    assert {name: own["found"] for name, own in entry["readings"].items()} == {
+        "at one": "not reproduced",
+        "at zero": "holds",
+    }
+
+
+def test_a_verdict_that_differs_under_one_reading(capsys) -> None:
+    words = {"text": "said", "source": "section 1", "under": (START,)}
+    claim(PAPER, "a", recorded=NOT, **words)(found)
+    (result,) = check_claims()
+    assert result.differing == {"at zero": (NOT, HOLDS)}
+    assert print_claims() == 1
+    assert "nn2000/a under at zero: recorded not reproduced, found holds" in capsys.readouterr().out
+
+
+def test_verdicts_are_recorded_for_the_readings() -> None:
+    words = {"text": "said", "source": "section 1", "under": (START,)}
+    with pytest.raises(ValueError, match="nn2000/a: verdicts are recorded for"):
+        claim(PAPER, "a", recorded={"at two": HOLDS}, **words)
+
+
+def drawn(run: Run) -> Outcome:
+    start = run.choice(START)
+    panel = Panel("x", "y", [Series("a", ["u", "v"], [start, 2])], kind="bars")
+    verdict = HOLDS if start == 0 else NOT
+    return Outcome([panel], [Judged("it starts", f"at {start}", verdict)], "nothing")
+
+
+def test_a_figure_draws_the_defaults_and_judges_all(tmp_path) -> None:
+    figure(PAPER, "fig1", title="one", source="Fig. 1", under=(START,))(drawn)
+    (entry,) = registry.list_figures()
+    content = make_figure(entry, Run("tiny"), tmp_path)
+    assert content["reading"] == "at one" and content["verdict"] == "holds under another reading"
+    assert content["claims"] == [
+        {
+            "claim": "it starts",
+            "name": "",
+            "measured": "at 1",
+            "verdict": "holds under at zero",
+            "readings": {
+                "at one": {"measured": "at 1", "verdict": "not reproduced"},
+                "at zero": {"measured": "at 0", "verdict": "holds"},
+            },
+        }
+    ]
+    assert "a,u,1," in (tmp_path / "nn2000-fig1.csv").read_text()  # what is drawn is of the default
+
+
+def test_readings_judge_the_same_statements() -> None:
+    one, two = Judged("one", "", HOLDS), Judged("two", "", HOLDS)
+    with pytest.raises(ValueError, match="other statements"):
+        judged_under({"a": [one], "b": [two]})
+
+
+def test_policies_that_a_reading_leaves_alone_run_once(monkeypatch) -> None:
+    import schedgym.evaluation.runner as runner
+
+    ran = []
+    original = runner._episodes
+    monkeypatch.setattr(runner, "_episodes", lambda job: ran.append(job.label) or original(job))
+    shared = Run("tiny")
+    arguments = {"episodes": 2, "parameters": {"tasks": 20, "servers": 2}}
+    first = shared.alone("fig").play("schedgym/QueueDelay-v0", ["bf-exec", "fcfs"], **arguments)
+    assert set(ran) == {None, "bf-exec", "fcfs"}
+    ran.clear()
+    again = shared.alone("fig", {"start": "at zero"})
+    second = again.play("schedgym/QueueDelay-v0", ["bf-exec", "ffd-nb"], **arguments)
+    assert set(ran) == {"ffd-nb"} and again.shared > 0.0
+    assert second.metric("bf-exec", "bound").tolist() == first.metric("bf-exec", "bound").tolist()
+    assert second.metric("bf-exec", "mean_delay").tolist() == first.metric("bf-exec", "mean_delay").tolist()
