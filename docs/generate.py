@@ -646,7 +646,7 @@ def figure_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, 
     return [
         f"## {figure.short}: {figure.title} {{ #{anchor(figure.short)} }}",
         f"![{plain(figure.title)}](../reproduced/{figure.stem}.png)",
-        f"Source: {plain(figure.source)}. Verdict: **{plain(result['verdict'])}**. Run: {plain(facts)}.",
+        f"Source: {plain(figure.source)}. **{plain(result['verdict'])}**. Run: {plain(facts)}.",
         table(["the paper's claim", "measured", "verdict"], claims) if claims else "",
         "\n".join(f"- {plain(remark)}" for remark in result["remarks"]),
         f"```bash\n{result['command']}\n```",

@@ -40,7 +40,7 @@ class Verdict(enum.StrEnum):
 HOLDS, CORRECTED, IN_PART = Verdict.HOLDS, Verdict.CORRECTED, Verdict.IN_PART
 REFUTED, NOT_REPRODUCED = Verdict.REFUTED, Verdict.NOT_REPRODUCED
 
-PARTLY = 0.1  # of what a paper states: less of it is none
+PARTLY = 0.5  # of what a paper states: less of it is none
 
 
 def judge_gain(gain: float, low: float, by: float, most: float = math.inf) -> Verdict:
@@ -54,7 +54,7 @@ def judge_gain(gain: float, low: float, by: float, most: float = math.inf) -> Ve
 
     Returns:
         "holds" if it is above 0, significantly, and at least ``by``, but below ``most``; "in part" if it is
-        only significant and at least a tenth of ``by``; else "not reproduced".
+        only significant and at least half of ``by``; else "not reproduced".
     """
     if not gain > 0.0 or low <= 0.0 or gain < PARTLY * by:
         return NOT_REPRODUCED

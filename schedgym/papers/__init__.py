@@ -5,7 +5,7 @@ Each paper has a folder, named by its citation key. ``schedgym claims`` checks c
 verdict always comes from a run (:mod:`schedgym.papers.judging`).
 """
 
-from schedgym.papers.claims import Result, check_claims, show
+from schedgym.papers.claims import Result, check_claims, judged_claim, show
 from schedgym.papers.drawing import Panel, Series, draw
 from schedgym.papers.figures import make_figure, reproduce
 from schedgym.papers.judging import (
@@ -50,6 +50,7 @@ __all__ = [
     "figure",
     "get_paper",
     "judge",
+    "judged_claim",
     "list_claims",
     "list_figures",
     "make_figure",

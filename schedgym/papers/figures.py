@@ -23,8 +23,8 @@ from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
 from schedgym.evaluation.sweeps import code_version
 from schedgym.extras import require
 from schedgym.papers.drawing import Panel, Series, draw
-from schedgym.papers.judging import Judged, verdict_of
-from schedgym.papers.readings import kind_of, sum_up
+from schedgym.papers.judging import Judged
+from schedgym.papers.readings import count_verdicts, sum_up
 from schedgym.papers.registry import Figure, list_figures
 from schedgym.papers.run import SCALES, Played, Run
 
@@ -161,7 +161,7 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
         "remarks": list(outcome.remarks),
         "reading": next(iter(outcomes)),
         "claims": claims,
-        "verdict": verdict_of(kind_of(claim["verdict"]) for claim in claims),
+        "verdict": count_verdicts(claim["verdict"] for claim in claims),
         "command": entry.command + (f" --scale {run.scale}" if run.scale != SCALES[0] else ""),
         "files": files,
         "code": code_version(),

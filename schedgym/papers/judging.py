@@ -34,7 +34,6 @@ __all__ = [
     "HOLDS",
     "IN_PART",
     "NOT_REPRODUCED",
-    "NO_CLAIM",
     "PERCENT",
     "POINTS",
     "REFUTED",
@@ -68,7 +67,6 @@ Values = Sequence[float] | F8  # of each draw
 Shown = Mapping[str, Any]  # an instance, as a finding shows it
 Confirm = Callable[[Shown], bool]
 
-NO_CLAIM = "no claim"
 PERCENT, POINTS = "%", " points"
 SHOWN = 6  # largest number of comparisons that are listed one by one
 DOUBLED = 1.0  # change from which on percentages are written as factors
@@ -121,12 +119,23 @@ def judge(good: object) -> Verdict:
     return HOLDS if good else NOT_REPRODUCED
 
 
-def verdict_of(verdicts: Iterable[str]) -> str:
-    """Combine verdicts: the common one if all are equal, "no claim" if there are none, else "in part"."""
-    found = set(verdicts)
+def verdict_of(cases: Iterable[str]) -> Verdict:
+    """Combine the verdicts of a statement's cases.
+
+    Returns:
+        "holds" if it holds in all of them, "in part" if it holds, at least in part, in half of them or more,
+        else "not reproduced".
+
+    Raises:
+        ValueError: there is no case.
+    """
+    found = list(cases)
     if not found:
-        return NO_CLAIM
-    return found.pop() if len(found) == 1 else IN_PART
+        raise ValueError("a statement without a case has no verdict")
+    if all(verdict == HOLDS for verdict in found):
+        return HOLDS
+    partly = sum(verdict in (HOLDS, IN_PART) for verdict in found)
+    return IN_PART if 2 * partly >= len(found) else NOT_REPRODUCED
 
 
 def confirm_finding(name: str, finding: Finding, confirm: Confirm | None) -> None:

@@ -179,7 +179,8 @@ def print_figures(
             console.print(f"  {escape(remark)}", soft_wrap=True, style="dim")
 
     contents = reproduce(*names, scale=scale, folder=folder, seed=seed, n_jobs=n_jobs, again=again, tell=tell)
-    verdicts = [content.get("verdict", "not made") for content in contents]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
-    console.print(f"{len(contents)} figures, scale {scale}, seed {seed}: {counts}; in {escape(str(folder))}/")
-    return int("not made" in verdicts)
+    made = [content for content in contents if "error" not in content]
+    counts = count_verdicts(judged["verdict"] for content in made for judged in content["claims"])
+    figures = f"{len(made)} figures" + (f" of {len(contents)}" if len(made) < len(contents) else "")
+    console.print(f"{figures}, scale {scale}, seed {seed}, {counts}; in {escape(str(folder))}/")
+    return int(len(made) < len(contents))

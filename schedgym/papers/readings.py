@@ -27,6 +27,7 @@ __all__ = [
     "sum_up",
 ]
 
+NO_CLAIM = "no claim"
 OTHERWISE = "holds under another reading"
 #: kinds of verdicts in the order in which they are counted
 KINDS = (HOLDS, OTHERWISE, CORRECTED, IN_PART, REFUTED, NOT_REPRODUCED)
@@ -74,27 +75,30 @@ def sum_up(verdicts: Mapping[str, str]) -> str:
     """Tell the verdicts under all readings in one: the first one is the default.
 
     Returns:
-        The verdict under the default, if it is "holds", or if the statement holds under none; "holds under
-        READING" if it holds under another one; "not reproduced under any reading" if that is so under all of
-        several.
+        The verdict under the default, if it is "holds", or if it is not "not reproduced" and the statement
+        holds under none; else "holds under READING", or "in part under READING", if there is such a reading;
+        "not reproduced under any reading" if that is so under all of several.
     """
-    default, *_ = verdicts.values()
-    holding = [reading for reading, verdict in verdicts.items() if verdict == HOLDS]
-    if default == HOLDS or not holding:
-        everywhere = len(verdicts) > 1 and set(verdicts.values()) == {NOT_REPRODUCED}
-        return f"{NOT_REPRODUCED} under any reading" if everywhere else str(default)
-    return f"{HOLDS} under {holding[0]}"
+    default, *others = verdicts.values()
+    for verdict, enough in ((HOLDS, {HOLDS}), (IN_PART, set(verdicts.values()) - {NOT_REPRODUCED})):
+        if default in enough:
+            return str(default)
+        for reading, own in verdicts.items():
+            if own == verdict:
+                return f"{verdict} under {reading}"
+    return f"{NOT_REPRODUCED} under any reading" if others else str(default)
 
 
 def kind_of(verdict: str) -> str:
     """Return the kind, one of ``KINDS``, of a verdict of :func:`sum_up`, whatever reading it names."""
-    if verdict.startswith(f"{HOLDS} under "):
-        return OTHERWISE
-    return NOT_REPRODUCED if verdict.startswith(NOT_REPRODUCED) else verdict
+    kind = verdict.partition(" under ")[0]
+    return OTHERWISE if kind == HOLDS != verdict else kind
 
 
 def count_verdicts(verdicts: Iterable[str]) -> str:
-    """Count verdicts of :func:`sum_up` by kind, as in "3 statements: 2 holds, 1 refuted"."""
+    """Count verdicts of :func:`sum_up` by kind: "3 statements: 2 holds, 1 refuted"; "no claim" for none."""
     counted = Counter(map(kind_of, verdicts))
+    if not counted:
+        return NO_CLAIM
     kinds = ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
     return f"{counted.total()} statement{'s' * (counted.total() != 1)}: {kinds}"

@@ -32,7 +32,8 @@ from schedgym.papers import (
     reproduce,
 )
 from schedgym.papers.drawing import draw
-from schedgym.papers.judging import HOLDS, IN_PART, NO_CLAIM, NOT_REPRODUCED, judge_better
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, judge_better
+from schedgym.papers.readings import NO_CLAIM
 from tests.long import long
 
 pytestmark = long
@@ -135,7 +136,9 @@ def test_what_is_written(three, tmp_path) -> None:
     ]
     assert json.loads((tmp_path / "nn2000-fig2.json").read_text()) == content
     assert content["command"] == "schedgym reproduce nn2000/fig2 --scale tiny"
-    assert content["verdict"] in (HOLDS, IN_PART, NOT_REPRODUCED)
+    (said,) = content["claims"]
+    assert said["verdict"] in (HOLDS, IN_PART, NOT_REPRODUCED)
+    assert content["verdict"] == f"1 statement: 1 {said['verdict']}"
     table = pandas.read_csv(tmp_path / "nn2000-fig2.csv")
     assert list(table.columns) == ["panel", "series", "x", "y", "low", "high"]
     own = evaluate(ID, ["bf-exec"], 3, parameters={**SMALL, "servers": 4})
@@ -250,7 +253,7 @@ def test_a_figure_that_cannot_be_made(three, tmp_path, capsys) -> None:
     code = command(["reproduce", "nn2000", "--scale", "tiny", "-o", str(tmp_path), "--n-jobs", "1"])
     text = capsys.readouterr().out
     assert code == 1 and "nn2000/fig1 cannot be made: trace.tsv: not there; fetch it" in text
-    assert "4 figures" in text and "1 not made" in text and (tmp_path / "nn2000-fig10.json").exists()
+    assert "3 figures of 4, scale tiny" in text and (tmp_path / "nn2000-fig10.json").exists()
     assert (tmp_path / "nn2000-fig1.csv").read_text() == "as it was"
     assert not (tmp_path / "nn2000-fig1.json").exists()
 

@@ -14,7 +14,6 @@ from schedgym.papers import Run
 from schedgym.papers.judging import (
     HOLDS,
     IN_PART,
-    NO_CLAIM,
     NOT_REPRODUCED,
     POINTS,
     Comparison,
@@ -38,8 +37,11 @@ nan = math.nan
 def test_verdicts_of_several() -> None:
     assert verdict_of([HOLDS, HOLDS]) == HOLDS
     assert verdict_of([HOLDS, NOT_REPRODUCED]) == verdict_of([IN_PART]) == IN_PART
+    assert verdict_of([HOLDS, IN_PART, NOT_REPRODUCED, NOT_REPRODUCED]) == IN_PART
+    assert verdict_of([HOLDS, NOT_REPRODUCED, NOT_REPRODUCED]) == NOT_REPRODUCED  # in less than half
     assert verdict_of([NOT_REPRODUCED]) == NOT_REPRODUCED
-    assert verdict_of([]) == NO_CLAIM
+    with pytest.raises(ValueError, match="without a case"):
+        verdict_of([])
     with pytest.raises(UnknownName, match="unknown verdict 'yes'"):
         Judged("", "", "yes")
 
@@ -95,8 +97,8 @@ def test_what_is_level(value, low, high, verdict) -> None:
     [
         (0.5, 0.1, 0.9, HOLDS),
         (0.49, 0.1, 0.9, IN_PART),
-        (0.05, 0.01, 0.6, IN_PART),
-        (0.049, 0.01, 0.6, NOT_REPRODUCED),  # less than a tenth of what is stated
+        (0.25, 0.01, 0.6, IN_PART),
+        (0.249, 0.01, 0.6, NOT_REPRODUCED),  # less than half of what is stated
         (0.5, 0.0, 0.9, NOT_REPRODUCED),
         (2.0, 1.8, 2.2, IN_PART),  # so much that it is something else
         (0.5, nan, nan, HOLDS),

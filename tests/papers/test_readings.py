@@ -62,7 +62,10 @@ def test_a_default_is_a_choice() -> None:
         ({"a": HOLDS, "b": NOT}, "holds", HOLDS),
         ({"a": NOT, "b": Verdict.IN_PART, "c": HOLDS}, "holds under c", "holds under another reading"),
         ({"a": NOT, "b": NOT}, "not reproduced under any reading", NOT),
-        ({"a": NOT, "b": Verdict.IN_PART}, "not reproduced", NOT),
+        ({"a": NOT, "b": Verdict.IN_PART}, "in part under b", Verdict.IN_PART),
+        ({"a": Verdict.IN_PART, "b": NOT}, "in part", Verdict.IN_PART),
+        ({"a": Verdict.REFUTED, "b": Verdict.IN_PART}, "refuted", Verdict.REFUTED),
+        ({"a": Verdict.REFUTED, "b": HOLDS}, "holds under b", "holds under another reading"),
         ({"a": Verdict.CORRECTED, "b": NOT}, "holds with a correction", Verdict.CORRECTED),
     ],
 )
@@ -130,7 +133,9 @@ def test_a_figure_draws_the_defaults_and_judges_all(tmp_path) -> None:
     figure(PAPER, "fig1", title="one", source="Fig. 1", under=(START,))(drawn)
     (entry,) = registry.list_figures()
     content = make_figure(entry, Run("tiny"), tmp_path)
-    assert content["reading"] == "at one" and content["verdict"] == "holds under another reading"
+    assert (
+        content["reading"] == "at one" and content["verdict"] == "1 statement: 1 holds under another reading"
+    )
     assert content["claims"] == [
         {
             "claim": "it starts",

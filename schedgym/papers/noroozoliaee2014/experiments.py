@@ -1,24 +1,22 @@
 """Section VI: the experiments.
 
-The paper leaves open whether a waiting task that does not fit holds back those behind it under FFD. "First
-fit", by which FFD assigns, tries only the front of the queue (section III-A), but an arriving task need not
-wait behind it. Claims that compare BF-EXEC with FFD are checked under two readings: completions pass over
-what does not fit (``ffd-nb``, ``ffd-dp``), or the front blocks, also arriving tasks (``ffd-nb-blocking``,
-``ffd-dp-blocking``). They are judged under the reading under which they hold best.
+The paper leaves open whether the front of FFD's queue blocks, and over which time the utilisation is taken
+(:mod:`~schedgym.papers.noroozoliaee2014.readings`).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from schedgym.papers import HOLDS, NOT_REPRODUCED, Finding, Run, Shown, Verdict, claim, judge
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Run, Shown, Verdict, claim, judge
+from schedgym.papers.judging import verdict_of
 from schedgym.papers.noroozoliaee2014.instances import PAPER, find_flaw, read_instance, total_delay
+from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from schedgym.papers.noroozoliaee2014.reference import Instance, draw, instances, simulate
 from schedgym.papers.noroozoliaee2014.runs import play_instance, sweep_policies
 from schedgym.papers.searches import Searched
@@ -26,17 +24,11 @@ from schedgym.papers.searches import Searched
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__: list[str] = []
+__all__ = ["COMPARED"]
 
 FFD = ("ffd-nb", "ffd-dp")
-#: reading of FFD -> what its policies are called
-READINGS = {"passing over what does not fit": "", "with a blocking head": "-blocking"}
-COMPARED = ("bf-exec", *(name + end for end in READINGS.values() for name in FFD), "fcfs")
-WINDOWS = {
-    "": "first arrival to last completion",
-    "_to_last_arrival": "to the last arrival",
-    "_backlog": "while tasks wait",
-}
+COMPARED = ("bf-exec", *(name + end for end in HEAD.choices.values() for name in FFD), "fcfs")
+RESOURCES = ("cpu", "memory")
 
 
 class _Compared(NamedTuple):
@@ -67,62 +59,43 @@ def _means(frame: pd.DataFrame, policy: str, metric: str) -> list[float]:
     return [float(mean) for mean in own.groupby("servers")["value"].mean()]
 
 
-class _Read(NamedTuple):
-    """What a run finds under one reading of FFD."""
-
-    good: bool  # the statement is true
-    clear: int  # in so many settings
-    text: str
-    figures: Mapping[str, Any]
-    witness: Shown | None = None
-
-
-def _under_both(find: Callable[[str], _Read], **figures: Any) -> Finding:
-    """Judge a statement under the reading of FFD under which it holds best; tell what both give.
-
-    Args:
-        find: checks the statement for the FFD policies whose names have this end.
-        figures: what does not depend on the reading.
-    """
-    found = {reading: find(end) for reading, end in READINGS.items()}
-    best = max(found, key=lambda reading: (found[reading].good, found[reading].clear))
-    text = ". ".join(f"FFD {reading}: {read.text}" for reading, read in found.items())
-    figures |= {"reading": best, "readings": {reading: read.figures for reading, read in found.items()}}
-    text += f". The verdict is that of FFD {best}"
-    return Finding(judge(found[best].good), text, witness=found[best].witness, figures=figures)
-
-
 def _rounded(numbers: Iterable[float], digits: int = 3) -> list[float]:
     return [round(number, digits) for number in numbers]
 
 
-def _longer(frame: pd.DataFrame, rival: str) -> _Read:
-    """Compare the mean delay of a rival with BF-EXEC's."""
-    found = _compare(frame, "bf-exec", rival, "mean_delay")
-    clear = sum(low > 0 for low in found.low)
-    text = f"delay against BF-EXEC's at {found.shown()}, significantly longer at {clear} of {len(found.low)}"
-    return _Read(clear == len(found.low), clear, text, found._asdict())
+def _rivals(run: Run) -> list[str]:
+    """Return the policies of the other schemes under a reading of FFD."""
+    return [*(name + run.choice(HEAD) for name in FFD), "fcfs"]
 
 
 def _lowest_delay(rival: str) -> None:
     """Register the claim that BF-EXEC's delay is shorter than a rival's at every number of servers."""
+    of_ffd = rival in FFD
 
     @claim(
         PAPER,
         f"figure-3-{rival}",
         text=f"BF-EXEC's average delay is below that of {rival.upper()} at 10 to 80 servers",
         source="section VI-B, Fig. 3",
-        recorded=HOLDS,
+        under=[HEAD] if of_ffd else [],
+        recorded=IN_ORDER[rival],
     )
     def _check(run: Run) -> Finding:
-        frame = sweep_policies(run, COMPARED)
+        frame = sweep_policies(run, COMPARED).frame
+        found = _compare(frame, "bf-exec", rival + (run.choice(HEAD) if of_ffd else ""), "mean_delay")
+        clear = sum(low > 0 for low in found.low)
+        text = f"{rival.upper()}'s delay against BF-EXEC's at {found.shown()}, significantly longer at"
+        text += f" {clear} of {len(found.low)}"
         own = _rounded(_means(frame, "bf-exec", "mean_delay"), 1)
-        if rival in FFD:
-            return _under_both(lambda end: _longer(frame, rival + end), bf_exec=own)
-        read = _longer(frame, rival)
-        return Finding(judge(read.good), f"FCFS's {read.text}", figures={**read.figures, "bf_exec": own})
+        return Finding(judge(clear == len(found.low)), text, figures={**found._asdict(), "bf_exec": own})
 
 
+BLOCKS, PASSES = HEAD.choices
+IN_ORDER: dict[str, Verdict | dict[str, Verdict]] = {
+    "ffd-nb": HOLDS,
+    "ffd-dp": {BLOCKS: HOLDS, PASSES: NOT_REPRODUCED},
+    "fcfs": HOLDS,
+}
 for _rival in (*FFD, "fcfs"):
     _lowest_delay(_rival)
 
@@ -135,7 +108,7 @@ for _rival in (*FFD, "fcfs"):
     recorded=HOLDS,
 )
 def _check_more_servers(run: Run) -> Finding:
-    frame = sweep_policies(run, COMPARED)
+    frame = sweep_policies(run, COMPARED).frame
     means = {name: _means(frame, name, "mean_delay") for name in COMPARED}
     falls = all(after < before for row in means.values() for before, after in itertools.pairwise(row))
     shown = "; ".join(f"{name} {', '.join(f'{mean:.0f}' for mean in row)} s" for name, row in means.items())
@@ -151,7 +124,7 @@ def _check_more_servers(run: Run) -> Finding:
 )
 def _check_execution_times(run: Run) -> Finding:
     rivals = ("bfd-nb", "bfd-dp", "bfd-product")
-    frame = sweep_policies(run, ("bf-exec", *rivals))
+    frame = sweep_policies(run, ("bf-exec", *rivals)).frame
     found = {rival: _compare(frame, "bf-exec", rival, "mean_delay") for rival in rivals}
     clear = sum(low > 0 for each in found.values() for low in each.low)
     total = sum(len(each.low) for each in found.values())
@@ -162,112 +135,77 @@ def _check_execution_times(run: Run) -> Finding:
     return Finding(judge(clear == total), text, figures={"relative": relative, "clear": clear})
 
 
-def _used_more(frame: pd.DataFrame, suffix: str, end: str) -> _Read:
-    """Count the settings in which BF-EXEC uses significantly more, or less, of a resource than each rival."""
-    rivals = [*(name + end for name in FFD), "fcfs"]
-    higher, lower = dict.fromkeys(rivals, 0), dict.fromkeys(rivals, 0)
+ARRIVAL, WAITING, COMPLETION = WINDOW.choices
+
+
+def _holds_if_the_front_blocks(*windows: str) -> dict[str, Verdict]:
+    """Return the verdicts of what holds in some windows, and only if the front of FFD's queue blocks."""
+    return {
+        f"{head}, {window}": judge(head == BLOCKS and window in windows)
+        for head in HEAD.choices
+        for window in WINDOW.choices
+    }
+
+
+@claim(
+    PAPER,
+    "figure-2-order",
+    text="BF-EXEC uses more of both resources than the other schemes",
+    source="section VI-A, Fig. 2",
+    under=(HEAD, WINDOW),
+    recorded=_holds_if_the_front_blocks(ARRIVAL),
+)
+def _check_highest_utilisation(run: Run) -> Finding:
+    frame, window = sweep_policies(run, COMPARED).frame, run.choice(WINDOW)
+    rivals = _rivals(run)
+    more, less = dict.fromkeys(rivals, 0), dict.fromkeys(rivals, 0)
     settings = 0
-    for resource in ("cpu", "memory"):
+    for resource in RESOURCES:
         for rival in rivals:
-            found = _compare(frame, "bf-exec", rival, f"utilization_{resource}{suffix}")
-            higher[rival] += sum(high < 0 for high in found.high)
-            lower[rival] += sum(low > 0 for low in found.low)
+            found = _compare(frame, "bf-exec", rival, f"utilization_{resource}{window}")
+            more[rival] += sum(high < 0 for high in found.high)
+            less[rival] += sum(low > 0 for low in found.low)
         settings += len(found.servers)
-    text = f"significantly more (less), of {settings} settings, than "
-    text += ", ".join(f"{rival.upper()} in {higher[rival]} ({lower[rival]})" for rival in rivals)
-    good = all(number == settings for number in higher.values())
-    return _Read(good, sum(higher.values()), text, {"higher": higher, "lower": lower, "settings": settings})
-
-
-def _highest_utilisation(name: str, suffix: str, recorded: Verdict) -> None:
-    """Register the claim that in a window of time BF-EXEC uses more of both resources than each rival."""
-
-    @claim(
-        PAPER,
-        f"figure-2-{name}",
-        text=f"BF-EXEC uses more of both resources than the other schemes ({WINDOWS[suffix]})",
-        source="section VI-A, Fig. 2",
-        recorded=recorded,
-    )
-    def _check(run: Run) -> Finding:
-        frame = sweep_policies(run, COMPARED)
-        shares = {
-            resource: _rounded(_means(frame, "bf-exec", f"utilization_{resource}{suffix}"))
-            for resource in ("cpu", "memory")
-        }
-        found = _under_both(lambda end: _used_more(frame, suffix, end), bf_exec=shares)
-        text = f"BF-EXEC's cpu {', '.join(f'{share:.0%}' for share in shares['cpu'])}; {found.evidence}"
-        return dataclasses.replace(found, evidence=text)
-
-
-for _name, _suffix, _recorded in (
-    ("makespan", "", NOT_REPRODUCED),
-    ("to-last-arrival", "_to_last_arrival", HOLDS),
-    ("backlog", "_backlog", NOT_REPRODUCED),
-):
-    _highest_utilisation(_name, _suffix, _recorded)
+    cpu = _rounded(_means(frame, "bf-exec", f"utilization_cpu{window}"))
+    text = f"BF-EXEC's cpu {', '.join(f'{share:.0%}' for share in cpu)}; significantly more (less), of"
+    text += f" {settings} settings, than "
+    text += ", ".join(f"{rival.upper()} in {more[rival]} ({less[rival]})" for rival in rivals)
+    good = all(number == settings for number in more.values())
+    return Finding(judge(good), text, figures={"cpu": cpu, "more": more, "less": less, "settings": settings})
 
 
 @claim(
     PAPER,
     "figure-2-levels",
-    text="BF-EXEC uses 85% to 90% of the cpu and almost 90% of the memory, more than the others do",
+    text="BF-EXEC uses 85% to 90% of the cpu and almost 90% of the memory",
     source="section VI-A, Fig. 2(a) and 2(b)",
-    recorded=NOT_REPRODUCED,
+    under=[WINDOW],
+    recorded={ARRIVAL: NOT_REPRODUCED, WAITING: IN_PART, COMPLETION: NOT_REPRODUCED},
 )
 def _check_levels(run: Run) -> Finding:
-    frame = sweep_policies(run, COMPARED)
-    levels: dict[str, dict[str, dict[str, list[float]]]] = {  # window -> resource -> policy -> means
-        window: {
-            resource: {
-                name: _rounded(_means(frame, name, f"utilization_{resource}{suffix}")) for name in COMPARED
-            }
-            for resource in ("cpu", "memory")
-        }
-        for suffix, window in WINDOWS.items()
+    frame = sweep_policies(run, COMPARED).frame
+    levels = {
+        name: _rounded(_means(frame, "bf-exec", f"utilization_{name}{run.choice(WINDOW)}"))
+        for name in RESOURCES
     }
-
-    def read(end: str) -> _Read:
-        """In some window, at all numbers of servers: the level is as stated, and above the others'."""
-        as_stated = {}
-        for window, table in levels.items():
-            rows = [
-                (row["bf-exec"], [row[n] for n in (*(x + end for x in FFD), "fcfs")])
-                for row in table.values()
-            ]
-            fine = [
-                0.845 <= share < 0.905 and share > max(rest)
-                for own, others in rows
-                for share, *rest in zip(own, *others, strict=True)
-            ]
-            as_stated[window] = sum(fine)
-        most = max(as_stated.values())
-        return _Read(most == len(fine), most, f"as stated in {most} of {len(fine)} settings", as_stated)
-
-    def span(row: Sequence[float]) -> str:
-        return f"{min(row):.0%} to {max(row):.0%}"
-
-    text = "; ".join(
-        f"{window}: cpu {span(row['cpu']['bf-exec'])}, memory {span(row['memory']['bf-exec'])}"
-        for window, row in levels.items()
-    )
-    found = _under_both(read, levels=levels)
-    return dataclasses.replace(found, evidence=f"{text}. {found.evidence}")
+    stated = {name: [bool(0.845 <= share < 0.905) for share in own] for name, own in levels.items()}
+    spans = (f"{name} {min(own):.0%} to {max(own):.0%}" for name, own in levels.items())
+    cases = [*stated["cpu"], *stated["memory"]]
+    text = f"{', '.join(spans)}; as stated in {sum(cases)} of {len(cases)} settings"
+    return Finding(verdict_of(map(judge, cases)), text, figures={"levels": levels, "stated": stated})
 
 
 @claim(
     PAPER,
     "figure-2-fcfs",
-    text="BF-EXEC uses more of both resources than FCFS (to the last arrival)",
+    text="BF-EXEC uses more of both resources than FCFS",
     source="section VI-A, Fig. 2",
-    recorded=HOLDS,
+    under=[WINDOW],
+    recorded={ARRIVAL: HOLDS, WAITING: NOT_REPRODUCED, COMPLETION: NOT_REPRODUCED},
 )
 def _check_utilisation_fcfs(run: Run) -> Finding:
-    frame = sweep_policies(run, COMPARED)
-    found = [
-        _compare(frame, "bf-exec", "fcfs", f"utilization_{resource}_to_last_arrival")
-        for resource in ("cpu", "memory")
-    ]
+    frame, window = sweep_policies(run, COMPARED).frame, run.choice(WINDOW)
+    found = [_compare(frame, "bf-exec", "fcfs", f"utilization_{name}{window}") for name in RESOURCES]
     clear = sum(high < 0 for each in found for high in each.high)
     total = sum(len(each.high) for each in found)
     text = f"FCFS's cpu against BF-EXEC's at {found[0].shown()}; significantly less in {clear} of {total}"
@@ -328,27 +266,22 @@ def _more_used_and_later(rival: str) -> Searched:
     "utilisation-is-not-delay",
     text="a higher utilisation does not mean a shorter delay",
     source="section VI-A",
+    under=[HEAD],
     recorded=HOLDS,
     confirm=_confirm_utilisation,
 )
 def _check_utilisation_delay(run: Run) -> Finding:
-    frame = sweep_policies(run, COMPARED)
-
-    def read(end: str) -> _Read:
-        rival = f"ffd-nb{end}"
-        searched = _more_used_and_later(rival)
-        delay = _compare(frame, "bf-exec", rival, "mean_delay")
-        used = _compare(frame, "bf-exec", rival, "utilization_cpu_to_last_arrival")
-        both = sum(d > 0 and u > 0 for d, u in zip(delay.low, used.low, strict=True))
-        text = f"{rival.upper()} uses more of the cpu while tasks wait than BF-EXEC, and delays longer, in"
-        text += (
-            f" {searched.flawed} of {searched.checked:,} tiny instances; in the runs, to the last arrival,"
-        )
-        text += f" at {both} of {len(used.low)} numbers of servers: {used.shown()}"
-        figures = {"checked": searched.checked, "flawed": searched.flawed, "both": both}
-        return _Read(searched.found is not None, both, text, figures, searched.found)
-
-    return _under_both(read)
+    rival = f"ffd-nb{run.choice(HEAD)}"
+    frame = sweep_policies(run, COMPARED).frame
+    searched = _more_used_and_later(rival)
+    delay = _compare(frame, "bf-exec", rival, "mean_delay")
+    used = _compare(frame, "bf-exec", rival, "utilization_cpu_to_last_arrival")
+    both = sum(d > 0 and u > 0 for d, u in zip(delay.low, used.low, strict=True))
+    text = f"{rival.upper()} uses more of the cpu while tasks wait than BF-EXEC, and delays longer, in"
+    text += f" {searched.flawed} of {searched.checked:,} tiny instances; in the runs, to the last arrival,"
+    text += f" at {both} of {len(used.low)} numbers of servers: {used.shown()}"
+    figures = {"checked": searched.checked, "flawed": searched.flawed, "both": both}
+    return Finding(judge(searched.found is not None), text, witness=searched.found, figures=figures)
 
 
 @claim(
@@ -356,26 +289,20 @@ def _check_utilisation_delay(run: Run) -> Finding:
     "outperforms",
     text="BF-EXEC outperforms the other schemes in utilisation as well as in average queuing delay",
     source="abstract, sections I and VII",
-    recorded=HOLDS,
+    under=(HEAD, WINDOW),
+    recorded=_holds_if_the_front_blocks(ARRIVAL, COMPLETION),
 )
 def _check_outperforms(run: Run) -> Finding:
-    frame = sweep_policies(run, COMPARED)
-
-    def read(end: str) -> _Read:
-        names = ("bf-exec", *(name + end for name in FFD), "fcfs")
-        best: dict[str, list[str]] = {}
-        for metric, sign in (("mean_delay", 1), ("utilization_cpu_to_last_arrival", -1)):
-            rows = zip(*(_means(frame, name, metric) for name in names), strict=True)
-            best[metric] = [min(zip((sign * mean for mean in row), names, strict=True))[1] for row in rows]
-        shortest, highest = (row.count("bf-exec") for row in best.values())
-        count = len(best["mean_delay"])
-        text = f"shortest mean delay at {shortest} of {count} numbers of servers, highest cpu utilisation to"
-        text += (
-            f" the last arrival at {highest} (highest: {', '.join(best['utilization_cpu_to_last_arrival'])})"
-        )
-        return _Read(shortest == highest == count, shortest + highest, text, {"best": best})
-
-    return _under_both(read)
+    frame, names = sweep_policies(run, COMPARED).frame, ("bf-exec", *_rivals(run))
+    best: dict[str, list[str]] = {}
+    for metric, sign in (("mean_delay", 1), (f"utilization_cpu{run.choice(WINDOW)}", -1)):
+        rows = zip(*(_means(frame, name, metric) for name in names), strict=True)
+        best[metric] = [min(zip((sign * mean for mean in row), names, strict=True))[1] for row in rows]
+    delay, used = best.values()
+    text = f"shortest mean delay at {delay.count('bf-exec')} of {len(delay)} numbers of servers, highest cpu"
+    text += f" utilisation at {used.count('bf-exec')} (highest: {', '.join(used)})"
+    good = set(delay) == set(used) == {"bf-exec"}
+    return Finding(judge(good), text, figures={"best": best})
 
 
 @claim(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from schedgym.papers import Run
+from schedgym.papers import Played, Run
 from schedgym.papers.noroozoliaee2014.reference import Instance
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["play_instance", "play_rows", "sweep_policies"]
 
@@ -54,14 +51,14 @@ def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float
     return _Played(fate["start"], fate["server"], metrics(record))
 
 
-def sweep_policies(run: Run, policies: Sequence[str]) -> pd.DataFrame:
-    """Run policies on 2000 tasks and 10 to 80 servers; claims share the runs of the same policies."""
+def sweep_policies(run: Run, policies: Sequence[str]) -> Played:
+    """Run policies on 10 to 80 servers; claims and figures share the runs of the same policies."""
     blocking = any(name.endswith("-blocking") for name in policies)
     return run.play(
         ID,
         policies,
-        8 if run.small else 40,
-        {"servers": (10, 20, 40, 80) if run.small else tuple(range(10, 90, 10))},
+        run.size(10, 50, 2),
+        {"servers": run.size(range(10, 90, 10), range(10, 90, 10), (2, 4))},
         # schedules are the same in both views; "rule" makes them sooner, but cannot carry blocking
-        parameters={"tasks": 2000, "view": "placement" if blocking else "rule"},
-    ).frame
+        parameters={"tasks": run.size(2000, 2000, 60), "view": "placement" if blocking else "rule"},
+    )

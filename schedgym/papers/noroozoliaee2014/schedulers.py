@@ -372,7 +372,7 @@ def _shorter(
     """
     from schedgym.evaluation.statistics import bootstrap_interval
 
-    frame = sweep_policies(run, policies)
+    frame = sweep_policies(run, policies).frame
     delays = frame[frame["metric"] == "mean_delay"]
     table = delays.pivot(index=["episode", "servers"], columns="policy", values="value")
     found = {}

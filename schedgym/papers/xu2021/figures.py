@@ -521,7 +521,7 @@ def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Judged:
         above.append(all(narrow > wide for narrow, wide in ends))
         narrow, wide = np.mean(ends, axis=0)
         texts.append(f"{name} {SLOT * narrow:.0f} s with up to 2 cores, {SLOT * wide:.0f} s with more")
-    verdict = HOLDS if all(above) else IN_PART if any(above) else NOT_REPRODUCED
+    verdict = verdict_of(map(judge, above))
     return Judged("jobs with a small demand usually take long", "; ".join(texts), verdict)
 
 
@@ -643,8 +643,7 @@ def _plateau(played: Played) -> Judged:
             held.append(level == empty == -(-int(span) // step))
     text = f"in {sum(held)} of {len(held)} schedules, to the step of the curves"
     claim = "the curves of Fig. 2 level off and those of Fig. 3 reach 0 at the makespan"
-    verdict = HOLDS if all(held) else IN_PART if any(held) else NOT_REPRODUCED
-    return Judged(claim, text, verdict)
+    return Judged(claim, text, verdict_of(map(judge, held)))
 
 
 def _waits(played: Played, policies: Sequence[str]) -> list[Panel]:

@@ -14,6 +14,7 @@ from schedgym.papers import Verdict, check_claims, list_claims
 from schedgym.papers.noroozoliaee2014 import reference as tiny
 from schedgym.papers.noroozoliaee2014.bounds import _lower, _upper
 from schedgym.papers.noroozoliaee2014.instances import read_instance, show_instance
+from schedgym.papers.noroozoliaee2014.readings import HEAD, WINDOW
 from tests.long import long
 from tests.papers.recorded import by_verdict, check_recorded, instance_of
 from tests.queue_delay import oracle
@@ -22,7 +23,7 @@ pytestmark = long
 
 PAPER = "noroozoliaee2014"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]
-PASSING, BLOCKING = "passing over what does not fit", "with a blocking head"
+BLOCKING, PASSING = HEAD.choices
 WITH_INSTANCE = [name for name in CLAIMS if list_claims(name)[0].confirm is not None]
 
 
@@ -80,9 +81,7 @@ def test_verdicts(results) -> None:
         "theorem-5.2-one-server",
     }
     assert found[Verdict.NOT_REPRODUCED] == {
-        "figure-2-backlog",
         "figure-2-levels",
-        "figure-2-makespan",
         "l2-norm",
     }
 
@@ -344,42 +343,36 @@ def test_utilisation_is_not_delay(results) -> None:
 # the experiments ---------------------------------------------------------------------------------------
 
 
+def figures_of(results, name):
+    """What a claim measured, by reading."""
+    found = results[f"{PAPER}/{name}"].findings
+    return {reading: finding.figures for reading, finding in found.items()}
+
+
 def test_figures(results) -> None:
-    """Eight episodes a point; the bands are those of 60 episodes, and wide."""
-    figures = {name.partition("/")[2]: results[name].finding.figures for name in CLAIMS}
-    nb, dp, fcfs = (figures[f"figure-3-{rival}"] for rival in ("ffd-nb", "ffd-dp", "fcfs"))
+    """Ten episodes a point; the bands are those of 60 episodes, and wide."""
+    nb, dp = (figures_of(results, f"figure-3-{name}")[PASSING] for name in ("ffd-nb", "ffd-dp"))
     assert nb["bf_exec"][0] == pytest.approx(1558, rel=0.2)
-    nb, dp = (found["readings"][PASSING]["relative"] for found in (nb, dp))
-    assert nb[0] == pytest.approx(1.2, abs=0.3)
-    assert dp[0] == pytest.approx(1.0, abs=0.25)
-    assert abs(dp[-1]) < 0.2 < min(dp[:-1])
-    assert min(fcfs["low"]) > 1
-    window = figures["figure-2-to-last-arrival"]["readings"][PASSING]
-    assert window["higher"]["ffd-dp"] == 0 and window["lower"]["ffd-dp"] == window["settings"]
-    levels = figures["figure-2-levels"]["levels"]
-    assert max(levels["first arrival to last completion"]["cpu"]["bf-exec"]) < 0.4
-    assert 0.8 < min(levels["while tasks wait"]["memory"]["bf-exec"]) < 0.92
-    assert min(share for share, _, _ in figures["dot-product"]["shares"].values()) > 0.9
+    assert nb["relative"][0] == pytest.approx(1.2, abs=0.3)
+    assert dp["relative"][0] == pytest.approx(1.0, abs=0.25)
+    assert abs(dp["relative"][-1]) < 0.2 < min(dp["relative"][:4])
+    assert min(figures_of(results, "figure-3-fcfs")[""]["low"]) > 1
+    window = figures_of(results, "figure-2-order")[f"{PASSING}, to the last arrival"]
+    assert window["more"]["ffd-dp"] == 0 and window["less"]["ffd-dp"] > window["settings"] / 2
+    levels = figures_of(results, "figure-2-levels")
+    assert max(levels["to the last completion"]["levels"]["cpu"]) < 0.4
+    assert 0.8 < min(levels["while tasks wait"]["levels"]["memory"]) < 0.92
+    assert min(share for share, _, _ in figures_of(results, "dot-product")[""]["shares"].values()) > 0.9
 
 
-def test_statements_on_ffd_are_checked_under_both_readings(results) -> None:
-    """Verdict and reading follow from the figures of the two; with a blocking head BF-EXEC is ahead."""
-    compared = [f"figure-3-{name}" for name in ("ffd-nb", "ffd-dp")]
-    compared += [f"figure-2-{name}" for name in ("makespan", "to-last-arrival", "backlog", "levels")]
-    for name in (*compared, "utilisation-is-not-delay", "outperforms"):
-        finding = results[f"{PAPER}/{name}"].finding
-        assert list(finding.figures["readings"]) == [PASSING, BLOCKING]
-        assert all(f"FFD {reading}: " in finding.evidence for reading in (PASSING, BLOCKING))
-        assert finding.evidence.endswith(f"The verdict is that of FFD {finding.figures['reading']}")
-    read = {name: results[f"{PAPER}/{name}"].finding.figures for name in (*compared, "outperforms")}
-    assert read["figure-3-ffd-nb"]["reading"] == PASSING  # it holds under both
-    assert read["figure-3-ffd-dp"]["reading"] == read["outperforms"]["reading"] == BLOCKING
-    window = read["figure-2-to-last-arrival"]["readings"][BLOCKING]
-    assert set(window["higher"]) == {"ffd-nb-blocking", "ffd-dp-blocking", "fcfs"}
-    assert set(window["higher"].values()) == {window["settings"]} == {8}
-    for metric, best in read["outperforms"]["readings"][BLOCKING]["best"].items():
-        assert set(best) == {"bf-exec"}, metric
-    used = results[f"{PAPER}/utilisation-is-not-delay"].finding.figures["readings"]
+def test_statements_on_ffd_under_both_readings(results) -> None:
+    """With a front that blocks BF-EXEC is ahead in all settings, up to the last arrival."""
+    window = figures_of(results, "figure-2-order")[f"{BLOCKING}, {WINDOW.default}"]
+    assert set(window["more"]) == {"ffd-nb-blocking", "ffd-dp-blocking", "fcfs"}
+    assert set(window["more"].values()) == {window["settings"]} == {16}
+    best = figures_of(results, "outperforms")[f"{BLOCKING}, {WINDOW.default}"]["best"]
+    assert all(set(names) == {"bf-exec"} for names in best.values())
+    used = figures_of(results, "utilisation-is-not-delay")
     assert used[PASSING]["flawed"] != used[BLOCKING]["flawed"] > 0 == used[BLOCKING]["both"]
 
 
@@ -437,7 +430,7 @@ def test_what_does_not_violate_is_not_confirmed() -> None:
 def test_seeds_decide_the_runs() -> None:
     """Claims of one check share their runs; another seed has others."""
     name = f"{PAPER}/figure-3-fcfs"
-    first, again, other = (check_claims(name, seed=seed)[0].finding.figures for seed in (0, 0, 1))
+    first, again, other = (check_claims(name, scale="tiny", seed=s)[0].finding.figures for s in (0, 0, 1))
     assert first == again != other
-    shared = check_claims(f"{PAPER}/figure-3-ffd-nb")[0].finding.figures
+    shared = check_claims(f"{PAPER}/figure-3-ffd-nb", scale="tiny")[0].finding.figures
     assert shared["bf_exec"] == first["bf_exec"] != other["bf_exec"]

@@ -1,0 +1,28 @@
+"""What the paper leaves open about its measurements (section VI)."""
+
+from __future__ import annotations
+
+from schedgym.papers.readings import OpenPoint
+
+__all__ = ["HEAD", "WINDOW"]
+
+#: what the names of the FFD policies end with
+HEAD = OpenPoint(
+    "front of FFD's queue",
+    "FFD assigns according to first fit, which tries the task at the front of the queue (sections III-A, VI)",
+    "whether a waiting task that does not fit holds back those behind it, and those that arrive",
+    {"the front blocks": "-blocking", "what does not fit is passed over": ""},
+    "the front blocks",
+)
+#: what the names of the utilisation metrics end with
+WINDOW = OpenPoint(
+    "window of the utilisation",
+    "Fig. 2 shows the utilisation by number of servers (section VI-A)",
+    "the time over which it is averaged",
+    {
+        "to the last arrival": "_to_last_arrival",
+        "while tasks wait": "_backlog",
+        "to the last completion": "",
+    },
+    "to the last arrival",
+)
