@@ -24,8 +24,7 @@ _SIZES = {
 _BLOCKING = (
     "First fit of section III-A1 tries only the front of the queue, and section III-A2 assigns by it: here "
     "the queue is in the order of size, an arriving task joins it instead of bypassing it, and its front is "
-    "tried on all servers, so that no task waits for ever. The order of the schemes in the paper's Fig. 2 is "
-    "only plausible if the queue blocks."
+    "tried on all servers, so that no task waits for ever. ``bypass`` lets an arriving task pass the queue."
 )
 _BLOCKING_DOT = (
     " The paper does not say how large a waiting task is, as it has a value for each server: here it is the "
@@ -85,9 +84,9 @@ class FirstFitDecreasing(SchemePolicy):
     2. A task ends: its server takes the largest waiting task that fits, again and again, until none fits.
 
     With ``blocking``, at both: the largest waiting task starts on the server that step 1 gives, again and
-    again, until one fits nowhere. The dot product of a waiting task is then the largest over all servers,
-    also those on which it does not fit. Ties go to the earliest submission. Sizes are computed anew at every
-    decision, as those of dp and avgsum change.
+    again, until one fits nowhere; with ``bypass`` at completions only. The dot product of a waiting task is
+    then the largest over all servers, also those on which it does not fit. Ties go to the earliest
+    submission. Sizes are computed anew at every decision, as those of dp and avgsum change.
 
     The size of a demand of c cpu and m memory is $(c^p + m^p)^(1/p)$ for nb, which is $sqrt(c^2 + m^2)$
     unless ``p`` is set, $c m$ for product, $w_c c + w_m m$ for sum (``weights``) and avgsum (the mean demands
@@ -104,6 +103,8 @@ class FirstFitDecreasing(SchemePolicy):
             demands so far).
         blocking: an arrival joins the queue, and heads in the order of size go to the first fitting server
             (dp: to that of the largest dot product) until one fits nowhere, also at completions.
+        bypass: with ``blocking``: an arriving task starts where step 1 puts it, past the queue, and joins the
+            queue only if it fits nowhere; only completions try the heads.
         weights: of cpu and memory in the size "sum".
         p: of the norm in the size "nb", above 1; infinity compares the larger of cpu and memory. With a p
             other than 2 the views rule and route cannot carry the policy.
@@ -113,10 +114,11 @@ class FirstFitDecreasing(SchemePolicy):
         self,
         size: str,
         blocking: bool = False,
+        bypass: bool = False,
         weights: tuple[float, float] = (1.0, 1.0),
         p: float = 2.0,
     ) -> None:
-        super().__init__(f"ffd-{size}", blocking=blocking, weights=weights, p=p)
+        super().__init__(f"ffd-{size}", blocking=blocking, bypass=bypass, weights=weights, p=p)
 
 
 @_enter_best_fit

@@ -85,6 +85,7 @@ class SchemePolicy:
     Args:
         scheme: a name of :data:`~schedgym.problems.queue_delay.rules.SCHEMES`.
         blocking: use the variant in which the head of the queue blocks (ffd schemes).
+        bypass: let an arriving task pass a queue that blocks.
         weights: of cpu and memory in the size "sum".
         p: of the L_p norm, above 1, infinity included (schemes that compare norms: :data:`NORMED`).
     """
@@ -94,13 +95,15 @@ class SchemePolicy:
         scheme: str,
         *,
         blocking: bool = False,
+        bypass: bool = False,
         weights: tuple[float, float] = (1.0, 1.0),
         p: float = 2.0,
     ) -> None:
-        if not isinstance(blocking, bool):
-            raise InvalidParameter(f"blocking: must be True or False, got {blocking!r}")
+        for name, value in (("blocking", blocking), ("bypass", bypass)):
+            if not isinstance(value, bool):
+                raise InvalidParameter(f"{name}: must be True or False, got {value!r}")
         self.scheme, self.blocking = scheme, blocking
-        self.row = scheme_row(scheme, blocking)
+        self.row = scheme_row(scheme, blocking, bypass)
         self.weights = np.asarray(weights, dtype=float)
         if self.weights.shape != (2,) or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
             raise InvalidParameter(f"weights: must be two numbers >= 0, got {weights!r}")

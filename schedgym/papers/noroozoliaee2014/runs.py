@@ -52,13 +52,17 @@ def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float
 
 
 def sweep_policies(run: Run, policies: Sequence[str]) -> Played:
-    """Run policies on 10 to 80 servers; claims and figures share the runs of the same policies."""
-    blocking = any(name.endswith("-blocking") for name in policies)
+    """Run policies on 10 to 80 servers; claims and figures share the runs of the same policies.
+
+    Names that end in -bypass are those of the policies that end in -blocking, with the option ``bypass``.
+    """
+    blocking = any(name.endswith(("-blocking", "-bypass")) for name in policies)
     return run.play(
         ID,
-        policies,
+        {name: name.replace("-bypass", "-blocking") for name in policies},
         run.size(10, 50, 2),
         {"servers": run.size(range(10, 90, 10), range(10, 90, 10), (2, 4))},
         # schedules are the same in both views; "rule" makes them sooner, but cannot carry blocking
+        options={name: {"bypass": True} for name in policies if name.endswith("-bypass")},
         parameters={"tasks": run.size(2000, 2000, 60), "view": "placement" if blocking else "rule"},
     )
