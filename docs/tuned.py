@@ -31,9 +31,9 @@ SLOW = ("schedgym/ParallelJCT-v0",)
 
 
 def tunable() -> Iterator[tuple[str, PolicySpec]]:
-    """Each id, and each policy with open options: where it runs by default, else in its problem's first id."""
+    """Each id with its policies with open options: those it runs, and in a problem's first id all others."""
     for problem in list_problems().values():
-        for number, (id, variant) in enumerate(problem.ids.items()):
+        for number, id in enumerate(problem.ids):
             for spec in list_policies(problem.name):
                 named = [own for own, v in problem.ids.items() if spec.name.partition("/")[2] in v.policies]
                 if spec.open_options() and (id in named or (number == 0 and not named)):

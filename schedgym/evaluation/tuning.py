@@ -86,11 +86,15 @@ class Tuning:
 
     @property
     def improves(self) -> bool:
-        """Return True if the best candidate is better where it is judged: the interval excludes 0."""
+        """Return True if the best candidate is better where it is judged.
+
+        The interval of the difference excludes 0, and so does that of the relative one, where there is one.
+        """
         if self.judged is None:
             return False
-        low, high = self.judged["low"], self.judged["high"]
-        return bool(low > 0 if self.objective.better == "max" else high < 0)
+        name, sign = ("low", 1.0) if self.objective.better == "max" else ("high", -1.0)
+        ends = sign * self.judged[name], sign * self.judged[f"relative_{name}"]
+        return bool(ends[0] > 0 and not ends[1] <= 0)
 
     @property
     def options(self) -> Options:
