@@ -1,13 +1,15 @@
 """Tune the baselines and write what was found: ``python docs/tuned.py`` makes baselines/tuned.json.
 
-Every policy with open options runs at the default size of its id. Results stand in .cache/tuned.db, so that a
-run that was cut off goes on. It takes some minutes on one core.
+Every policy with open options runs at the default size of its id, or, if some are named
+(``python docs/tuned.py queue-delay/bf``), these: then the entries of the others stay. Results stand in
+.cache/tuned.db, so that a run that was cut off goes on. It takes some minutes on one core.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from schedgym.core.policy import PolicySpec, list_policies
 from schedgym.core.problem import list_problems
 from schedgym.evaluation import tune
-from schedgym.evaluation.tuned import shipped_path
+from schedgym.evaluation.tuned import read_tuned, shipped_path
 
 STORE = Path(__file__).parents[1] / ".cache" / "tuned.db"
 #: parameters under which a policy has a meaning that the defaults do not give it
@@ -26,8 +28,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "partial-value/deadline-aware": {"single": True},
 }
 EPISODES = {"schedgym/ParallelJCT-v0": 10}  # else 20
-#: ids of which variants that name a planner run by default or not at all: one may take minutes for an episode
-SLOW = ("schedgym/ParallelJCT-v0",)
 
 
 def tunable() -> Iterator[tuple[str, PolicySpec]]:
@@ -38,14 +38,6 @@ def tunable() -> Iterator[tuple[str, PolicySpec]]:
                 named = [own for own, v in problem.ids.items() if spec.name.partition("/")[2] in v.policies]
                 if spec.open_options() and (id in named or (number == 0 and not named)):
                     yield id, spec
-
-
-def runs() -> Iterator[tuple[str, PolicySpec]]:
-    """Those of :func:`tunable` that are run here."""
-    for id, spec in tunable():
-        default = spec.name.partition("/")[2] in list_problems()[spec.problem].ids[id].policies
-        if default or id not in SLOW or "planner" not in spec.fixed:
-            yield id, spec
 
 
 def found(id: str, spec: PolicySpec) -> dict[str, Any]:
@@ -60,9 +52,12 @@ def found(id: str, spec: PolicySpec) -> dict[str, Any]:
 
 if __name__ == "__main__":
     STORE.parent.mkdir(exist_ok=True)
+    wanted = sys.argv[1:]
+    known = {(entry["id"], entry["policy"]): entry for entry in read_tuned()} if wanted else {}
     entries = []
-    for id, spec in runs():
-        entries.append(found(id, spec))
+    for id, spec in tunable():
+        kept = known.get((id, spec.name)) if spec.name not in wanted else None
+        entries.append(kept or found(id, spec))
         print(id, spec.name, entries[-1]["options"] or "the defaults", flush=True)
     text = json.dumps({"command": "python docs/tuned.py", "tuned": entries}, indent=1, allow_nan=False)
     shipped_path().write_text(text + "\n", encoding="utf-8")

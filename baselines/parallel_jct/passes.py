@@ -65,7 +65,8 @@ def _enter(policy: Any) -> Any:
                 views=("plan",) if "planner" in fixed else ("plan", "pick"),
                 needs={"rounds": ("all", rounds)},
                 summary=says,
-                candidates=CANDIDATES,
+                # slf with mar=True is slf-mar
+                candidates=CANDIDATES if fixed.get("mar") else {"mar": ()},
                 order=order,
                 **fixed,
             )(policy)

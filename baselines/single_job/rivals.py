@@ -4,7 +4,7 @@ from typing import Any
 
 from schedgym.baselines.single_job.policy import KNOWS, PlanningPolicy
 from schedgym.core.policy import register_policy
-from schedgym.solvers.planning import ALLOCATIONS, Planner
+from schedgym.solvers.planning import Planner
 
 __all__ = ["GeneticAnnealing", "MinMin", "MinMinGenetic"]
 
@@ -28,8 +28,7 @@ def _rival(name: str, title: str, deviations: str) -> Any:
         paper: dict[str, Any] = {"source": "shi2017, section 6.1", "deviations": deviations, "knows": KNOWS}
         summary = f"{title} that splits every limit equally among the tasks."
         equal: dict[str, Any] = {"views": ("plan",), "summary": summary, "allocation": "equal-share"}
-        candidates = {"allocation": ALLOCATIONS}  # more members and generations always help, and cost time
-        register_policy(f"single-job/{name}", **paper, views=VIEWS, candidates=candidates)(policy)
+        register_policy(f"single-job/{name}", **paper, views=VIEWS)(policy)
         register_policy(f"single-job/{name}-equal", **paper, **equal)(policy)
         return policy
 

@@ -159,7 +159,8 @@ class PolicySpec:
     def open_options(self) -> dict[str, tuple[Any, ...]]:
         """Option -> the values that a tuning tries, the default among them or not.
 
-        Open are the options with declared candidates, and those that are true or false.
+        Open are the options with declared candidates, and those that are true or false, unless an empty tuple
+        is declared for them.
         """
         found = {
             name: self.candidates.get(name, (False, True) if isinstance(default, bool) else ())

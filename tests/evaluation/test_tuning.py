@@ -282,7 +282,7 @@ def test_the_shipped_options_are_of_the_candidates_that_are_declared() -> None:
     entries = read_tuned()
     assert {entry["id"] for entry in entries} == {
         f"schedgym/{name}-v0"
-        for name in "FlowtimePacking GeoAssign GeoFair ParallelJCT PartialValue QueueDelay SingleJob".split()
+        for name in "FlowtimePacking GeoAssign GeoFair ParallelJCT PartialValue QueueDelay".split()
     }
     for entry in entries:
         spec = get_policy_spec(entry["policy"])
