@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from schedgym.cli.common import (
+    FEW,
     Id,
     Json,
     Processes,
@@ -43,8 +44,6 @@ from schedgym.evaluation.wording import (
 from schedgym.extras import require
 
 __all__ = ["Asked", "compare"]
-
-FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from schedgym.cli.common import (
+    FEW,
     Id,
     Json,
     Processes,
@@ -152,6 +153,8 @@ def _print_judgement(found: Any) -> None:
         text = f"{percent_text(relative)}% ({interval_text(low, high, percent_text)})"
         verdict = "better" if found.improves else "the default is as good"
         say(f"best: {options_text(found.best)}; on {count} other episodes {text}: {verdict}")
+    if 1 < count < FEW:
+        say(f"only {count} episodes: intervals of so few tend to be too narrow")
     where = f"seed {found.seed}: episodes {first} to {first + count - 1} choose"
     rest = "no comparison plays this seed"
     if found.seed == 0:  # of a trace
