@@ -104,8 +104,7 @@ class Tuning:
     def entry(self) -> dict[str, Any]:
         """What a file of tuned options holds of it."""
         judged = self.judged or {}
-        numbers = ("default_mean", "mean", "difference", "low", "high")
-        numbers += ("relative", "relative_low", "relative_high")
+        numbers = "default_mean mean difference low high relative relative_low relative_high".split()
         return {
             "id": self.id,
             "policy": self.policy,

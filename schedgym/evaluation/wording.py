@@ -50,8 +50,14 @@ def options_text(options: Mapping[str, Any]) -> str:
     texts = []
     for name, value in options.items():
         parts = value if isinstance(value, (list, tuple)) else (value,)
-        texts.append(f"{name}={','.join(map(value_text, parts))}")
+        texts.append(f"{name}={','.join(map(_exact_text, parts))}")
     return " ".join(texts)
+
+
+def _exact_text(value: Any) -> str:
+    """The text of a value, with all digits of a number."""
+    text = value_text(value)
+    return repr(value) if isinstance(value, float) and text != "none" and float(text) != value else text
 
 
 def four_digits(value: float) -> str:

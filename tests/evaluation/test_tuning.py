@@ -228,6 +228,19 @@ def test_the_command_prints_and_writes_what_comparisons_use(either, capsys, fold
     assert strict(folder / "c.json")["manifest"]["options"] == {"either": {"x": 0, "y": "b"}}
 
 
+def test_numbers_that_look_alike_are_different_candidates(either) -> None:
+    found = tune(
+        ID, "either", 2, parameters=SMALL, candidates={"z": [1.0000001, 2], "x": [0], "y": ["a"]}, n_jobs=1
+    )
+    assert [row["options"] for row in found.candidates] == [{}, {"z": 1.0000001}, {"z": 2}], "all are fcfs"
+
+
+def test_the_help_shows_the_parameters_of_the_id(capsys) -> None:
+    assert cli.main(["tune", "QueueDelay-v0", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "--episodes" in out and "--servers" in out and "--clairvoyant" not in out
+
+
 def test_sweeps_take_tuned_options(either, folder) -> None:
     entry = {"id": ID, "policy": "queue-delay/either", "parameters": {}, "options": {"x": 2, "y": "b"}}
     (folder / "o.json").write_text(json.dumps({"tuned": [entry]}))
