@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schedgym.baselines.queue_delay.scheme import SchemePolicy, carrying_views
+from schedgym.baselines.queue_delay.scheme import SchemePolicy, candidates_of, carrying_views
 from schedgym.core.policy import register_policy
 
 __all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
@@ -41,6 +41,7 @@ def _enter_first_fit(policy: Any) -> Any:
             source=_SOURCE,
             deviations=_ONLINE,
             views=carrying_views(f"ffd-{size}"),
+            candidates={**candidates_of(f"ffd-{size}"), "blocking": ()},  # True has a name of its own
             summary=f"{start} on arrival; completions scan by decreasing {words}.",
             size=size,
         )(policy)
@@ -50,6 +51,7 @@ def _enter_first_fit(policy: Any) -> Any:
             source=_SOURCE,
             deviations=_BLOCKING + (_BLOCKING_DOT if size == "dp" else ""),
             views=("placement", "pick"),
+            candidates=candidates_of(f"ffd-{size}"),
             summary=f"Heads of the queue by decreasing {words}, {start}, until one fits nowhere.",
             size=size,
             blocking=True,
@@ -65,6 +67,7 @@ def _enter_best_fit(policy: Any) -> Any:
             source=_SOURCE,
             deviations=_ONLINE + " Best: where the size of what is left is least (dp: its L2 norm).",
             views=carrying_views(f"bfd-{size}"),
+            candidates=candidates_of(f"bfd-{size}"),
             summary=f"Best fit on arrival; completions scan by decreasing {words}.",
             size=size,
         )(policy)

@@ -26,15 +26,23 @@ from schedgym.problems.queue_delay.rules import (
     scheme_row,
 )
 
-__all__ = ["SchemePolicy", "carrying_views"]
+__all__ = ["SchemePolicy", "candidates_of", "carrying_views"]
 
 #: the schemes that compare L_p norms (bf-exec does, too, but the paper gives it the L2 norm)
 NORMED = ("ffd-nb", "bfd-nb", "bf", "wf", "bf-all", "wf-all")
+WEIGHTS = ((1.0, 0.0), (4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0), (0.0, 1.0))
 
 
 def carrying_views(scheme: str) -> tuple[str, ...]:
     """Return the views in which a scheme (without blocking) can be expressed."""
     return _views_of(SCHEMES[scheme])
+
+
+def candidates_of(scheme: str) -> dict[str, tuple[Any, ...]]:
+    """Return what a tuning tries of the options that the scheme uses."""
+    if scheme in NORMED:
+        return {"p": (1.25, 1.5, 2.0, 4.0, 16.0)}
+    return {"weights": WEIGHTS} if scheme.endswith("d-sum") else {}
 
 
 def _views_of(row: Sequence[int]) -> tuple[str, ...]:
