@@ -16,6 +16,6 @@ from schedgym.papers.paper import import_in_order
 __all__ = ["MODULES"]
 
 #: in the order of the paper
-MODULES = ("divisible_tasks", "whole_tasks", "curves", "figures")
+MODULES = ("divisible_tasks", "lemmas", "whole_tasks", "curves", "figures")
 
 import_in_order(__name__, MODULES)
