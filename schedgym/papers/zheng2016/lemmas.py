@@ -282,7 +282,7 @@ def _lemma_4(case: Case) -> Iterator[bool]:
 @claim(
     PAPER,
     "lemma-3.4",
-    text="of jobs that a slot serves, later slots serve all or none, and all end at one f'/r (but those done)",
+    text="of jobs that a slot serves, later slots serve all or none, and all end at one f'/r (but jobs done)",
     source="Lemma III.4, section III-C (one resource, one deadline, no bound on parallelism)",
     recorded=HOLDS,
 )
