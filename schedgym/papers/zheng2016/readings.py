@@ -1,14 +1,14 @@
 """What zheng2016 leaves open, of what turns a verdict.
 
-Tried without effect on any verdict: deadlines rounded up or to the nearest slot, whole heavy demands, ties of
-equal deadlines in Algorithm 3, equal opportunity by totals, by shares or at random, and B over all jobs.
+Tried without effect on any verdict: deadlines rounded up or to the nearest slot, whole heavy demands, ties
+of equal deadlines in Algorithm 3, equal-opp by totals, by shares or at random, primal-dual's B over all jobs.
 """
 
 from __future__ import annotations
 
 from schedgym.papers.readings import OpenPoint
 
-__all__ = ["EXPONENT", "FRACTIONAL", "HEAVY", "IMPROVEMENT", "POINTS"]
+__all__ = ["EXPONENT", "FRACTIONAL", "HEAVY", "IMPROVEMENT", "MISFIT", "POINTS"]
 
 FRACTIONAL = OpenPoint(
     "fractional solution",
@@ -36,6 +36,14 @@ HEAVY = OpenPoint(
     default="heavy demands drawn per resource",
 )
 
+MISFIT = OpenPoint(
+    "misfits of the heuristics",
+    says="Section V: s-greedy serves the highest marginal values, equal-opp all jobs with equal opportunity.",
+    leaves_open="whether a whole task that does not fit ends the slot, or tasks after it are tried",
+    choices={"heuristics stop at a misfit": False, "heuristics pass over misfits": True},
+    default="heuristics stop at a misfit",
+)
+
 IMPROVEMENT = OpenPoint(
     "improvement",
     says="Section V: the improvement over heuristics is bigger for larger R (Fig. 2c) or windows (Fig. 2d).",
@@ -44,4 +52,4 @@ IMPROVEMENT = OpenPoint(
     default="improvement as a share",
 )
 
-POINTS = [FRACTIONAL, EXPONENT, HEAVY, IMPROVEMENT]
+POINTS = [FRACTIONAL, EXPONENT, HEAVY, MISFIT, IMPROVEMENT]
