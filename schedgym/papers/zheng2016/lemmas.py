@@ -67,15 +67,14 @@ def _slots(case: Case) -> list[Slot]:
     for t in range(1, horizon(instance) + 1):
         active = [j for j, u in enumerate(most_tasks(instance, t, served)) if u > 0]
         if case.curved:
-            priced = curved_slot(instance, t, served)
-            x, least, greatest = priced.x, (priced.least,), (priced.greatest,)
+            x, low, high = curved_slot(instance, t, served)
+            ends: list[tuple[Fraction, ...]] = [(low,), (high,)]
         else:
             found = algorithm_1(instance, t, served)
             x = tuple(found.x)
-            least = tuple(b * c for b, c in zip(found.prices, instance.capacity, strict=False))
-            greatest = least
+            ends = [tuple(b * c for b, c in zip(found.prices, instance.capacity, strict=False))] * 2
         served = tuple(y + a for y, a in zip(served, x, strict=True))
-        slots.append(Slot(active, x, served, least, greatest))
+        slots.append(Slot(active, x, served, *ends))
     return slots
 
 
