@@ -85,6 +85,12 @@ def _lead(run: Run, played: Played, policy: str, rival: str) -> F8:
     return lead
 
 
+def _leads(run: Run, played: Played, policies: Iterable[str], rival: str) -> dict[str, F8]:
+    """Return the leads of policies by what they are called."""
+    base = "" if run.choice(IMPROVEMENT) == "share" else f" (of {rival}'s value at {_places(played)[0]:g})"
+    return {f"lead of {policy}{base}": _lead(run, played, policy, rival) for policy in policies}
+
+
 def _gap(played: Played, policy: str) -> F8:
     """Return by which share of a policy's value the bound is above it [places, episodes]."""
     gap: F8 = _values(played, policy, "bound") / _values(played, policy) - 1.0
@@ -230,7 +236,7 @@ def _heterogeneity(run: Run) -> Outcome:
         _rising(
             played,
             f"the lead of Algorithm 2 over {rival} grows with R",
-            {f"lead of {policy}": _lead(run, played, policy, rival) for policy in DISCRETE},
+            _leads(run, played, DISCRETE, rival),
         )
         for rival in HEURISTICS
     ]
@@ -247,10 +253,10 @@ def _heterogeneity(run: Run) -> Outcome:
 )
 def _single(run: Run) -> Outcome:
     played = _play(run, SINGLE, _windows(run), single=True)
-    lead = _lead(run, played, "deadline-aware", "s-greedy")
+    leads = _leads(run, played, SINGLE, "s-greedy")
     claim = "the lead of Algorithm 3 over the greedy algorithm grows with the window"
     remarks = [
         "the greedy algorithm is s-greedy, which differs from m-greedy only where demands differ",
         "the offline optimum is exact (the greedy algorithm of a matroid); the paper's text does not name it",
     ]
-    return _outcome(played, WINDOW, OFFLINE, [_rising(played, claim, {"lead": lead})], remarks)
+    return _outcome(played, WINDOW, OFFLINE, [_rising(played, claim, leads)], remarks)
