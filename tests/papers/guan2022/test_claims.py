@@ -48,7 +48,7 @@ def test_every_verdict_against_the_thesis_has_a_counterexample(results) -> None:
         "sig-gamf-envy",
         "sig-gamf-strategy",
         "sig-gamf-is-sig-amf",
-        "gamf-balance",
+        "gamf-decided-balance",
     }
     assert set(against.values()) == {Verdict.REFUTED, Verdict.CORRECTED}
     assert all(instance_of(results, name) is not None for name in against)
@@ -170,7 +170,7 @@ def test_scta_beyond_m_times_the_optimum(results) -> None:
 
 
 def test_gamf_can_be_less_balanced(results) -> None:
-    found = instance_of(results, "gamf-balance")
+    found = instance_of(results, "gamf-decided-balance")
     demand, slots, groups = parts(found)
     own = oracle_aggregates(demand, slots, groups, "gamf")
     home = [[0] * len(slots) for _ in demand]
@@ -201,7 +201,7 @@ STATED = {
     "rational-allocations": ("matrix", [[["1", "0"], ["0", "1"]]]),
     "algorithm-7": ("slots", [2, 1]),
     "algorithm-7-sig": ("solution", ["1", "3/2", "3/2"]),
-    "gamf-balance": ("slots", [4, 2]),
+    "gamf-decided-balance": ("slots", [4, 2]),
 }
 
 
