@@ -57,6 +57,7 @@ __all__ = [
     "lifetime_variation",
     "mean_before_cap",
     "only",
+    "placements",
     "queue_spread",
     "response_curve",
     "shared",
@@ -293,6 +294,14 @@ def worked_example(env: SchedulingEnv) -> dict[str, Any]:
     record = env.record()
     waiting = np.bincount(record.server[record.start >= 2.0], minlength=len(record.workload.cluster["slots"]))
     return {"completions": fates(record)["completion"], "outstanding": waiting.tolist()}
+
+
+def placements(env: SchedulingEnv) -> list[list[int]]:
+    """Return the number of each job's tasks at each site [J, M]."""
+    record = env.record()
+    table = np.zeros((len(record.workload.jobs["arrival"]), len(record.workload.cluster["slots"])), dtype=int)
+    np.add.at(table, (record.workload.tasks["job"][record.job], record.server), 1)
+    return [[int(count) for count in row] for row in table]
 
 
 def queue_spread(env: SchedulingEnv) -> float:
