@@ -101,7 +101,7 @@ def _responses(run: Run, trace: Trace) -> Outcome:
     played = assigned(run, jobs)
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, assigning_remark(run), COMMON)
-    return Outcome(panels, judge_all(ASSIGNING, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(ASSIGNING, played, jobs.name), jobs.sizes, remarks)
 
 
 @figure(
@@ -136,7 +136,7 @@ def _response_distribution(run: Run, trace: Trace) -> Outcome:
         title = f"({'abcd'[i]}) utilisation {100 * utilization:.0f}%"
         panels.append(response_curves(title, places, shares))
     remarks = (*jobs.remarks, assigning_remark(run), _closeness(panels))
-    return Outcome(panels, judge_all(DISTRIBUTIONS, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(DISTRIBUTIONS, played, jobs.name), jobs.sizes, remarks)
 
 
 def _closeness(panels: Sequence[Panel]) -> str:
@@ -174,7 +174,7 @@ def _by_sites(run: Run, trace: Trace) -> Outcome:
     played = assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
     panels = by_utilization(played, "choices", SITES_AXIS)
     remarks = (*jobs.remarks, assigning_remark(run), COMMON)
-    return Outcome(panels, judge_all(BY_SITES, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(BY_SITES, played, jobs.name), jobs.sizes, remarks)
 
 
 @figure(

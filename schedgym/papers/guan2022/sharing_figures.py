@@ -191,7 +191,7 @@ def _recomputation(run: Run) -> Outcome:
     }
     others = aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
     said = [
-        *judge_all(LITTLE, played),
+        *judge_all(LITTLE, played, jobs.name),
         judge_little_difference("so it is at other skews and utilisations", others),
     ]
     sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites"
@@ -215,7 +215,7 @@ def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Judge
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, ["IMF", *AMF])
     said = [
-        *judge_all(SHARED_DEVIATIONS, played),
+        *judge_all(SHARED_DEVIATIONS, played, jobs.name),
         judge_incentive(run, jobs, "AMF"),
         *(make(run, jobs) for make in more),
     ]
@@ -225,7 +225,7 @@ def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Judge
 def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
     part = jobs._replace(parameters={**jobs.parameters, "utilization": 0.6}, episodes=run.size(2, 2, 2))
     grid = {"zipf": run.size([0.0, 2.0], [0.0, 2.0], [1.0])}
-    return judge_all(LITTLE, aggressive(run, part, {"Basic AMF": "amf"}, grid))[0]
+    return judge_all(LITTLE, aggressive(run, part, {"Basic AMF": "amf"}, grid), jobs.name)[0]
 
 
 @figure(
@@ -255,7 +255,7 @@ def _response_of_amf(run: Run, trace: Trace) -> Outcome:
     played = only(shared(run, jobs), ["IMF", *AMF])
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, SHARED_BOUND, COMMON)
-    return Outcome(panels, judge_all(SHARED_RESPONSES, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(SHARED_RESPONSES, played, jobs.name), jobs.sizes, remarks)
 
 
 @figure(
@@ -287,7 +287,7 @@ def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
     jobs = trace(run)
     played, panels = _at_skews(run, jobs, [*AMF, *GAMF])
     said = [
-        *judge_all(GENERAL_DEVIATIONS, played),
+        *judge_all(GENERAL_DEVIATIONS, played, jobs.name),
         nearer_by_caption(played),
         judge_two_groups(played),
         judge_incentive(run, jobs, "GAMF"),
@@ -322,7 +322,7 @@ def _response_of_gamf(run: Run, trace: Trace) -> Outcome:
     played = only(shared(run, jobs), [*AMF, *GAMF])
     panels = by_utilization(played, "zipf", SKEW_AXIS)
     remarks = (*jobs.remarks, RECOMPUTED, COMMON)
-    return Outcome(panels, judge_all(GENERAL_RESPONSES, played), jobs.sizes, remarks)
+    return Outcome(panels, judge_all(GENERAL_RESPONSES, played, jobs.name), jobs.sizes, remarks)
 
 
 @figure(
