@@ -135,16 +135,15 @@ def _response_distribution(run: Run, trace: Trace) -> Outcome:
         shares = {p: played.values(p, "shares", utilization=utilization) for p in ASSIGNERS}
         title = f"({'abcd'[i]}) utilisation {100 * utilization:.0f}%"
         panels.append(response_curves(title, places, shares))
-    remarks = (*jobs.remarks, assigning_remark(run), _closeness(panels))
-    return Outcome(panels, judge_all(DISTRIBUTIONS, played, jobs.name), jobs.sizes, remarks)
+    sizes = f"{jobs.sizes}; {_closeness(panels)}"
+    remarks = (*jobs.remarks, assigning_remark(run))
+    return Outcome(panels, judge_all(DISTRIBUTIONS, played, jobs.name), sizes, remarks)
 
 
 def _closeness(panels: Sequence[Panel]) -> str:
     """Say how far apart the curves of the panels are, so that lines on top of one another are understood."""
     apart = [float(np.ptp([series.y for series in panel.series], axis=0).max()) for panel in panels]
-    least, most = 100 * min(apart), 100 * max(apart)
-    text = f"the curves of a panel lie at most {most:.0f} points apart"
-    return f"{text}, in one panel {least:.0f}: where only one is seen, it hides the others"
+    return f"the curves of a panel lie at most {100 * max(apart):.0f} points apart, and hide one another"
 
 
 @figure(
