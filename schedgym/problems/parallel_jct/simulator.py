@@ -12,15 +12,16 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
-from schedgym.problems.parallel_jct import dynamics, metrics, views, workload
+from schedgym.problems.parallel_jct import metrics, views, workload
 from schedgym.problems.parallel_jct.problem import PROBLEM, ROUNDS, VIEWS, ParallelJCTParameters
+from schedgym.problems.parallel_jct.state import Observation
 from schedgym.solvers.placement import make_membership
 
 __all__ = ["ParallelJCTSimulator", "make_simulator"]
 
 PIECES_PER_TASK = 4  # rows of the log that an episode takes at first; it grows
 #: arrays of observations in exact units: those of every view, and those of a plan
-FIELDS = dynamics.Observation._fields
+FIELDS = Observation._fields
 UNITS = FIELDS[: FIELDS.index("open_job")]
 PLANNED = FIELDS[FIELDS.index("open_job") : FIELDS.index("job_mask")]
 
