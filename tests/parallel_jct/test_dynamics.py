@@ -36,7 +36,8 @@ def environment(workload: Any, tmp_path: Any, **parameters: Any) -> Any:
 def ours(workload: oracle.Workload, seed: int) -> Any:
     """The oracle's workload as one of ours."""
     servers = len(workload.capacity)
-    matrix = [[int(j in limit.servers) for j in range(servers)] for limit in workload.limits]
+    matrix = [[limit.weight(j) for j in range(servers)] for limit in workload.limits]
+    power = [alpha for job in workload.jobs for alpha in job.alphas]
     ratio = workload.energy_cap_ratio
     return make_workload(
         [job.arrival for job in workload.jobs],
@@ -49,6 +50,7 @@ def ours(workload: oracle.Workload, seed: int) -> Any:
         server_caps=False,
         energy_cap_ratio=None if ratio is None else [ratio] * len(workload.jobs),
         energy_seed=seed,
+        power=power if any(job.power for job in workload.jobs) else None,
     )
 
 
@@ -62,6 +64,8 @@ def instance(observation: dict[str, Any], row: int) -> oracle.SingleJob:
         oracle.groups_from_matrix(observation["groups"].tolist()),
         tuple(observation["limits"].tolist()),
         float(observation["energy_cap"][row]),
+        tuple(observation["power"][rows].tolist()) if "power" in observation else (),
+        oracle.weights_from_matrix(observation["groups"].tolist()),
     )
 
 
@@ -167,7 +171,9 @@ def test_rounds_that_nobody_takes_part_in_change_no_draw(kind: str) -> None:
 @pytest.mark.parametrize("seed", some(range(25), 6))
 def test_whole_runs_equal_the_oracle(scheduler: str, seed: int, tmp_path: Any) -> None:
     rng = random.Random(1000 * seed + len(scheduler))
-    plain = oracle.random_workload(rng, 6, 4, dyadic=bool(seed % 2), fixed_ratio=bool(seed % 3 == 0))
+    own = {"dyadic": bool(seed % 2), "fixed_ratio": bool(seed % 3 == 0)}
+    own |= {"weighted": seed % 4 < 2, "power": seed % 5 < 3}
+    plain = oracle.random_workload(rng, 6, 4, **own)
     drc, mar = bool(rng.getrandbits(1)), bool(rng.getrandbits(1))
     planner, tick = rng.choice(["tapra-fast", "min-min"]), rng.choice([5.0, 10.0])
     max_time = rng.choice([1e5, 60.0])

@@ -81,7 +81,7 @@ def recount(env: Environment) -> None:
     for k in range(jobs.share.shape[0]):
         available = 0.0
         for e in range(membership.group_start[k], membership.group_start[k + 1]):
-            available += state.available[membership.group_server[e]]
+            available += membership.group_weight[e] * state.available[membership.group_server[e]]
         state.limits[k] = jobs.share[k] * available
         if state.limits[k] <= 0.0:
             s.all_alive = False
@@ -174,7 +174,7 @@ def launch(env: Environment) -> None:
         row.vcpu = plan.vcpu[i]
         row.extra = 0.0
         s.running += 1
-        energy += leq
+        energy += jobs.power[first + i] * leq
     state.unfinished[job] = count
     env.schedule.launch[job] = s.clock
     env.schedule.energy[job] = energy
@@ -392,10 +392,9 @@ def begin(env: Environment) -> None:
         schedule.completion[job] = math.nan
         schedule.energy[job] = 0.0
         state.failed[job] = 0
-        alone += env.jobs.least_energy[job]
+        alone += env.jobs.least_work[job]
     for task in range(env.jobs.first_task[env.jobs.size.jobs]):
         schedule.completed[task] = False
-        state.power[task] = 1.0
     s.reward_scale = 1.0 / env.jobs.size.jobs
     if env.constants.config.normalize:
         s.reward_scale = s.capacity / alone  # per job, over their mean time if each had all servers
@@ -452,7 +451,7 @@ def start_placing(env: Environment, r: int) -> None:
     for i in range(count - 1, -1, -1):
         q = jobs.first_task[job] + i
         plan.placement[i] = -1
-        plan.least[i] = jobs.load[q] / best_efficiency(env, q)
+        plan.least[i] = jobs.power[q] * (jobs.load[q] / best_efficiency(env, q))
         plan.rest[i] = plan.rest[i + 1] + plan.least[i]
 
 
@@ -530,7 +529,7 @@ def take_place(env: Environment, feasible: bool) -> None:
     server = choice - window - 1 if feasible else least_server(env, q)
     leq = env.jobs.load[q] / env.jobs.efficiency[q, server]
     plan.placement[s.next_task] = server
-    s.energy += leq
+    s.energy += env.jobs.power[q] * leq
     s.jct = max(s.jct, time_on(server, leq, env.membership, env.state.limits, plan.group_load))
     add_load(server, leq, env.membership, plan.placed, plan.group_load)
     s.next_task += 1
@@ -627,7 +626,7 @@ def vcpu_fit(env: Environment, count: int) -> Any:
             return False
         j = env.plan.placement[i]
         for e in range(membership.server_start[j], membership.server_start[j + 1]):
-            total[membership.server_group[e]] += vcpu
+            total[membership.server_group[e]] += membership.server_weight[e] * vcpu
     for k in range(total.shape[0]):
         if total[k] > env.state.limits[k] * (1.0 + ROUNDING):
             return False

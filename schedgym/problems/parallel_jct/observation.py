@@ -35,14 +35,14 @@ __all__ = ["clear_tasks", "observe"]
 MOVE_FEATURES = len(MOVE_COLUMNS)
 
 #: the values of a waiting job's task in an observation
-TASK = ("load", "efficiency")
+TASK = ("load", "efficiency", "power")
 show_task, move_task = copier(Jobs, Observation, only=TASK), copier(Observation, only=TASK)
 clear_task = clearer(Observation, only=TASK)
 clear_job = clearer(
     Observation,
     only=(
         *("job", "arrival", "age", "tasks", "first_task"),
-        *("total_load", "least_energy", "energy_cap", "failed"),
+        *("total_load", "least_energy", "energy_cap", "least_work", "failed"),
     ),
 )
 clear_running = clearer(Observation, only=tuple(n for n in Observation._fields if n.startswith("run_")))
@@ -102,6 +102,7 @@ def observe_jobs(env: Environment, count: int) -> None:
         seen.total_load[r] = jobs.total_load[job]
         seen.least_energy[r] = jobs.least_energy[job]
         seen.energy_cap[r] = state.energy_cap[job]
+        seen.least_work[r] = jobs.least_work[job]
         seen.failed[r] = state.failed[job]
     for r in range(count, state.scalars.shown):
         clear_job(seen, r)
@@ -178,13 +179,13 @@ def write_job_tokens(env: Environment, count: int) -> None:
     for r in range(count):
         job = env.state.queue[r]
         load = jobs.total_load[job]
-        least = jobs.least_energy[job]
+        work = jobs.least_work[job]
         tokens[r, 0] = scaled_time(s.clock - jobs.arrival[job])
         tokens[r, 1] = scaled_count(tasks_of(env, job))
         tokens[r, 2] = load / (load + LOAD_SCALE * s.capacity)
-        tokens[r, 3] = min(least / env.state.energy_cap[job], 1.0)
+        tokens[r, 3] = min(jobs.least_energy[job] / env.state.energy_cap[job], 1.0)
         tokens[r, 4] = env.state.failed[job]
-        tokens[r, 5] = scaled_time(least / pool) if pool > 0.0 else 1.0
+        tokens[r, 5] = scaled_time(work / pool) if pool > 0.0 else 1.0
         tokens[r, 6] = r == s.open_row
     clear_entries(tokens, count, s.shown)
 

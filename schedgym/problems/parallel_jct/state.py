@@ -133,7 +133,6 @@ class State(NamedTuple):
     failed: Annotated[Bytes, "job"]  # by job: 1 if its planning failed in this round
     between: Annotated[Integers32, "job"]  # by job: rounds between ticks that it has waited in
     energy_cap: Annotated[Floats, "job"]  # by job: E_MAX in this round
-    power: Annotated[Floats, "task"]  # of every task per vCPU, as planners take it: 1
     unfinished: Annotated[Integers32, "job"]  # by job: number of tasks
     reserved: Annotated[Floats, "server"]  # sum of the tasks' base vCPU
     weight: Annotated[Floats, "server"]  # sum of the tasks' leq
@@ -169,11 +168,13 @@ class Observation(NamedTuple):
     total_load: Annotated[Floats, "unit_row"]
     least_energy: Annotated[Floats, "unit_row"]
     energy_cap: Annotated[Floats, "unit_row"]
+    least_work: Annotated[Floats, "unit_row"]
     failed: Annotated[Bytes, "unit_row"]
     waiting: Annotated[Integers, 1]
     backlog: Annotated[Integers, 1]
     load: Annotated[Floats, "task_row"]
     efficiency: Annotated[Floats, "task_row", "server"]
+    power: Annotated[Floats, "task_row"]
     running: Annotated[Integers, 1]
     run_job: Annotated[Integers, "running_row"]
     run_server: Annotated[Integers, "running_row"]
@@ -230,7 +231,7 @@ def job_of(env: Environment, job: int) -> Job:
         env.membership,
         state.limits,
         state.energy_cap[job],
-        state.power,
+        jobs.power,
     )
 
 
@@ -266,7 +267,7 @@ def usable_energy(env: Environment, job: int) -> float:
         best = best_efficiency(env, q)
         if best == 0.0:
             return math.inf
-        total += env.jobs.load[q] / best
+        total += env.jobs.power[q] * (env.jobs.load[q] / best)
     return total
 
 
@@ -291,7 +292,7 @@ def can_place(env: Environment, server: int) -> Any:
     s, plan = env.state.scalars, env.plan
     job = env.state.queue[s.open_row]
     q = env.jobs.first_task[job] + s.next_task
-    leq = env.jobs.load[q] / env.jobs.efficiency[q, server]
-    whole = s.energy + leq + plan.rest[s.next_task + 1]
-    fits = affords(whole, env.state.energy_cap[job]) or leq <= plan.least[s.next_task]
+    own = env.jobs.power[q] * (env.jobs.load[q] / env.jobs.efficiency[q, server])
+    whole = s.energy + own + plan.rest[s.next_task + 1]
+    fits = affords(whole, env.state.energy_cap[job]) or own <= plan.least[s.next_task]
     return fits and env.state.alive[server] != 0
