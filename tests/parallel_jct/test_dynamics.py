@@ -542,7 +542,7 @@ def test_weights_and_power_are_seen_where_the_file_has_them(view: str, tmp_path:
 
 
 def test_power_by_hand(tmp_path: Any) -> None:
-    """A task may waste a quarter of its 10 if the other one, of power 4, brings enough energy into the cap."""
+    """A task may waste a quarter of its 10 if the other one, of power 4, makes the cap large enough."""
     for power, servers in (([1.0, 4.0], (1, 0)), ([4.0, 1.0], (0, 1)), ([1.0, 1.0], (0, 0))):
         workload = make_workload(
             *([0.0], [0, 0], [10.0, 10.0], [[1.0, 0.8], [1.0, 0.8]], [10.0, 10.0]),
