@@ -6,7 +6,7 @@ The kernels are in ``placement``, the linear program of TaPRA in ``relaxation``.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,7 @@ class Planner:
         if self.prepared and tasks == len(self.placement) and np.array_equal(self.groups, groups):
             return
         self.prepared = True
-        self.groups = np.array(groups)
+        self.groups: npt.NDArray[Any] = np.array(groups)
         self.membership: Membership = make_membership(self.groups)
         self.scratch = make_scratch(tasks, self.groups.shape[1], len(self.groups))
         self.placement: Places = np.zeros(tasks, dtype=np.int32)

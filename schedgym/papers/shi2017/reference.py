@@ -179,7 +179,7 @@ def equal_shares(job: Job, placement: Placement) -> list[Fraction]:
     """Return the vCPU of each task if every limit is split equally among the tasks in its group."""
     return [
         min(
-            Fraction(limit) / sum(other in group for other in placement) / coefficient(job, k, j)
+            Fraction(limit) / sum(other in group for other in placement) / Fraction(coefficient(job, k, j))
             for k, (group, limit) in enumerate(zip(job.groups, job.limits, strict=True))
             if j in group
         )
