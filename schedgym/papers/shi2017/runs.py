@@ -93,19 +93,30 @@ def _one_job(run: Run) -> dict[str, str]:
     return TAPRA | {label: name + run.choice(SIZING) for label, name in RIVALS.items()}
 
 
-def by_tasks(run: Run) -> Sweep:
-    """Plan jobs of 40 to 200 tasks on 128 servers, as in Fig. 4."""
+def by_tasks(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
+    """Plan jobs of 40 to 200 tasks on 128 servers, as in Fig. 4.
+
+    Args:
+        run: the run.
+        policies: label -> policy; they are run as often as in the paper. None: all, on fewer draws if the run
+            is small.
+    """
     places = run.size([40, 70, 100, 150, 200], list(range(40, 201, 20)), [5, 10])
     arity = {"arity": run.size(8, 8, 4)}
-    played = run.play(SINGLE, _one_job(run), run.size(10, 50, 2), {"tasks": places}, parameters=arity)
+    own, episodes = policies or _one_job(run), run.size(50 if policies else 10, 50, 2)
+    played = run.play(SINGLE, own, episodes, {"tasks": places}, parameters=arity)
     return Sweep(played, "tasks", places)
 
 
-def by_servers(run: Run) -> Sweep:
-    """Plan jobs of 100 tasks on 54 to 432 servers, as in Fig. 5; trees are named by their servers."""
+def by_servers(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
+    """Plan jobs of 100 tasks on 54 to 432 servers, as in Fig. 5; trees are named by their servers.
+
+    Arguments are those of :func:`by_tasks`.
+    """
     arities = run.size([6, 8, 10, 12], [6, 8, 10, 12], [2, 4])
     tasks = {"tasks": run.size(100, 100, 10)}
-    played = run.play(SINGLE, _one_job(run), run.size(10, 50, 2), {"arity": arities}, parameters=tasks)
+    own, episodes = policies or _one_job(run), run.size(50 if policies else 10, 50, 2)
+    played = run.play(SINGLE, own, episodes, {"arity": arities}, parameters=tasks)
     frame = played.frame.rename(columns={"arity": "servers"})
     frame["servers"] = frame["servers"] ** 3 // 4
     frame.attrs = {**played.frame.attrs, "swept": ["servers"]}
