@@ -196,12 +196,12 @@ def _online(run: Run) -> Outcome:
         ),
         Panel("", "running time [s]", times, title=f"(b) running time, {fewer} jobs", y_scale="log", **bars),
     ]
-    sizes, remarks = f"{_episodes(planners)} of {fewer} jobs", MANY_JOBS
+    sizes, remarks = f"{_episodes(planners)} of {fewer} jobs", [*MANY_JOBS]
     if fewer < jobs:
         series = _of_schedulers(schedulers)
         panels.append(Panel("", JCT, series, title=f"(a) average JCT, {jobs} jobs, TaPRA-fast", **bars))
         sizes += f", with TaPRA-fast alone {_episodes(schedulers)} of {jobs}"
-        remarks = (f"planners are compared on {fewer} jobs, as GSA takes long", *remarks)
+        remarks.insert(0, f"planners are compared on {fewer} jobs, as GSA takes long")
     names = ("drc", "without-drc", "slf", "fast", "genetic", "algorithms", "algorithms-without-drc")
     said = _claims(
         run,

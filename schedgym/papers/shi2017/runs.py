@@ -303,11 +303,11 @@ def against(
     found = []
     for low in less:
         for high in more:
-            words = [*high.split(), *low.split()]
-            number = stated
+            rule = larger()
             if isinstance(stated, Mapping):
-                number = next(stated[word] for word in words if word in stated)
-            rule = larger() if number is None else as_stated(float(number))
+                rule = as_stated(next(stated[word] for word in f"{high} {low}".split() if word in stated))
+            elif stated is not None:
+                rule = as_stated(stated)
             made = make(f"{high} against {low}", read(high), read(low))
             found.append(dataclasses.replace(made, verdict=rule(made)))
     return found
