@@ -186,7 +186,7 @@ def play_planners(run: Run) -> Played:
     for label in OTHERS:
         for planner in GENETIC:
             named[f"{label} {planner}"] = f"{SCHEDULERS[label]}-{RIVALS[planner]}{run.choice(SIZING)}"
-    jobs, episodes = run.size(20, 540, 5), run.size(4, 10, 2)
+    jobs, episodes = run.size(20, 540, 5), run.size(6, 10, 2)
     return play_jobs(run, named, jobs, episodes, {"drc": list(DRC)}, mar=MAR.choices[MAR.default])
 
 
