@@ -508,8 +508,10 @@ def _times(played: Played, labels: Iterable[str]) -> Floats:
 def _times_of_fast(run: Run, schedulers: Iterable[str], rule: Rule) -> Finding:
     """Judge how many times as long schedulers take with TaPRA as with TaPRA-fast."""
     played = play_planners(run)
-    times = [(name, *(_times(played, [f"{name} {planner}"]) for planner in TAPRA)) for name in schedulers]
-    return found_by([medians_of(*row) for row in times], rule, what=_jobs(played))
+    found = [
+        medians_of(name, *(_times(played, [f"{name} {planner}"]) for planner in TAPRA)) for name in schedulers
+    ]
+    return found_by(found, rule, what=_jobs(played))
 
 
 @claim(
