@@ -153,6 +153,7 @@ def test_which_statements_the_papers_do_not_make() -> None:
         "xu2021/switching-cost",
         "shi2017/data-centre-row",
         "shi2017/fast-start",
+        "shi2017/figure-4a-equal-shares",
         "zheng2016/m-greedy-dominates",
         "noroozoliaee2014/bf-exec-same-size",
         "noroozoliaee2014/every-task-runs",

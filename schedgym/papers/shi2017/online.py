@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from schedgym.core.record import ScheduleRecord
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, Finding, Run, Shown, claim, judge
 from schedgym.papers.exact import as_text
+from schedgym.papers.judging import compare, larger
 from schedgym.papers.shi2017.instances import (
     FACTORS,
     PAPER,
@@ -22,9 +22,12 @@ from schedgym.papers.shi2017.instances import (
     read_job,
 )
 from schedgym.papers.shi2017.reference import Job, affords, completion, fast, fat_tree, proportional
-from schedgym.papers.shi2017.runs import ONLINE, percent, play_policies, run_alone
+from schedgym.papers.shi2017.runs import ONLINE, found_by, play_jobs, run_alone
 
 __all__: list[str] = []
+
+Floats = npt.NDArray[np.float64]
+OWN = {"OnTaPRA": "ontapra"}
 
 
 def _confirm_none_planned(shown: Shown) -> bool:
@@ -53,8 +56,8 @@ def _check_algorithm_4(run: Run) -> Finding:
         for cap in (Fraction(1), Fraction(11, 10))
     )
     searched = find_flaw(cases, flaw)
-    found = play_policies(run, ONLINE, ("ontapra",), 3 if run.small else 10, jobs=40)
-    failures, left = found.values("ontapra", "failures"), 40 - found.values("ontapra", "finished")
+    played = play_jobs(run, OWN, 40, 3 if run.small else 10, mar=True)
+    failures, left = played.metric("OnTaPRA", "failures"), 40 - played.metric("OnTaPRA", "finished")
     figures = {"failures": failures.tolist(), "unfinished": left.tolist()}
     if left.any() or not failures.all():
         return Finding(NOT_REPRODUCED, f"{left.tolist()} of 40 jobs are left", figures=figures)
@@ -94,6 +97,23 @@ def _confirm_equation_59(shown: Shown) -> bool:
     )
 
 
+def _beyond_equation_59(env: Any) -> Floats:
+    """Return by which share each job's online JCT exceeds waiting time plus offline JCT."""
+    from schedgym.problems.parallel_jct.metrics import fates
+
+    record = env.record()
+    fate, jobs = fates(record), np.asarray(record.workload.tasks["job"])
+    arrival, start = np.asarray(record.workload.jobs["arrival"]), np.array(fate["start"])
+    planned = np.zeros(len(start))
+    leq = (
+        np.asarray(record.workload.tasks["load"])[record.job]
+        / np.asarray(record.workload.tasks["efficiency"])[record.job, record.server]
+    )
+    np.maximum.at(planned, jobs[record.job], leq / record.amount[:, 0])
+    excess: Floats = (np.array(fate["completion"]) - arrival) / (start - arrival + planned) - 1
+    return excess
+
+
 @claim(
     PAPER,
     "equation-59",
@@ -103,26 +123,9 @@ def _confirm_equation_59(shown: Shown) -> bool:
     confirm=_confirm_equation_59,
 )
 def _check_equation_59(run: Run) -> Finding:
-    excess: dict[bool, list[float]] = {True: [], False: []}
-
-    def compare(_: str, record: ScheduleRecord, *, drc: bool) -> None:
-        from schedgym.problems.parallel_jct.metrics import fates
-
-        fate, jobs = fates(record), np.asarray(record.workload.tasks["job"])
-        arrival, start = np.asarray(record.workload.jobs["arrival"]), np.array(fate["start"])
-        planned = np.zeros(len(start))
-        leq = (
-            np.asarray(record.workload.tasks["load"])[record.job]
-            / np.asarray(record.workload.tasks["efficiency"])[record.job, record.server]
-        )
-        np.maximum.at(planned, jobs[record.job], leq / record.amount[:, 0])
-        stated, own = start - arrival + planned, np.array(fate["completion"]) - arrival
-        excess[drc] += (own / stated - 1).tolist()
-
-    for drc in (True, False):
-        visit = functools.partial(compare, drc=drc)
-        play_policies(run, ONLINE, ("ontapra",), 2, visit=visit, jobs=30, drc=drc)
-    with_drc, without = np.array(excess[True]), np.array(excess[False])
+    played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_equation_59)
+    excess = {drc: np.concatenate(played.values("OnTaPRA", drc=drc)) for drc in (True, False)}
+    with_drc, without = excess[True], excess[False]
     figures = {
         "jobs": len(with_drc),
         "largest_with_drc": float(with_drc.max()),
@@ -154,6 +157,16 @@ def _confirm_drc_limits(shown: Shown) -> bool:
     )
 
 
+def _beyond_the_rack(env: Any) -> list[int]:
+    """Return how many pieces of tasks there are, and how many of them have more than their job's share."""
+    record = env.record()
+    # the run has validated the launches: base vCPU within all limits on what was available then
+    cpu = float(record.workload.cluster["cpu"][0])
+    size = int(record.workload.cluster["arity"]) // 2
+    beyond = record.amount.sum(axis=1) > float(SHARES[0]) * size * cpu * (1 + 1e-9)
+    return [len(beyond), int(beyond.sum())]
+
+
 @claim(
     PAPER,
     "drc-limits",
@@ -163,19 +176,8 @@ def _confirm_drc_limits(shown: Shown) -> bool:
     confirm=_confirm_drc_limits,
 )
 def _check_drc_limits(run: Run) -> Finding:
-    counts = {True: [0, 0], False: [0, 0]}
-
-    def count(_: str, record: ScheduleRecord, *, drc: bool) -> None:
-        # play() has validated the launches: base vCPU within all limits on what was available then
-        cpu = float(record.workload.cluster["cpu"][0])
-        size = int(record.workload.cluster["arity"]) // 2
-        beyond = record.amount.sum(axis=1) > float(SHARES[0]) * size * cpu * (1 + 1e-9)
-        counts[drc][0] += len(beyond)
-        counts[drc][1] += int(beyond.sum())
-
-    for drc in (True, False):
-        visit = functools.partial(count, drc=drc)
-        play_policies(run, ONLINE, ("ontapra",), 2, visit=visit, jobs=30, drc=drc)
+    played = play_jobs(run, OWN, 30, 2, {"drc": [True, False]}, mar=True, observe=_beyond_the_rack)
+    counts = {drc: np.sum(played.values("OnTaPRA", drc=drc), axis=0).tolist() for drc in (True, False)}
     figures = {"rows": counts[True][0], "beyond": counts[True][1], "beyond_without_drc": counts[False][1]}
     if counts[False][1] or not counts[True][1]:
         return Finding(NOT_REPRODUCED, f"beyond the rack's limit: {counts}", figures=figures)
@@ -230,10 +232,14 @@ def _check_conserving(run: Run) -> Finding:
     recorded=HOLDS,
 )
 def _check_mar(run: Run) -> Finding:
-    off = "ontapra (without MAR)"
     episodes, jobs = (4, 80) if run.small else (10, 540)
-    found = play_policies(run, ONLINE, ("ontapra", off), episodes, options={off: {"mar": False}}, jobs=jobs)
-    excess = found.excess(off, "ontapra")
-    figures = {"jobs": jobs, "excess": excess}
-    text = f"without it OnTaPRA's average JCT of {jobs} jobs is {percent(excess)} longer, with DRC"
-    return Finding(judge(excess[1] > 0), text, figures=figures)
+    played = run.play(
+        ONLINE,
+        {"with": "ontapra", "without": "ontapra"},
+        episodes,
+        parameters={"jobs": jobs},
+        options={"without": {"mar": False}},
+    )
+    with_test, without = (played.metric(label, "average_jct") for label in ("with", "without"))
+    found = compare("OnTaPRA's average JCT without it", without, with_test)
+    return found_by([found], larger(), what=f"{jobs} jobs, with DRC")

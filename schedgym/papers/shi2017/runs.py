@@ -1,103 +1,193 @@
-"""Runs of the registered policies, and the results that the paper states."""
+"""Runs of the registered policies, under a reading, and how what they measure is compared and judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import binom
 
 from schedgym.core.record import ScheduleRecord
-from schedgym.evaluation.statistics import ratio_interval
-from schedgym.papers import Run
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Finding, Played, Run, Verdict
+from schedgym.papers.judging import Comparison, Rule, compare, judge_claim, larger
+from schedgym.papers.shi2017.readings import MAR, SIZING, TASKS
 
 __all__ = [
+    "DRC",
     "FIGURE_4",
     "FIGURE_5",
     "FIGURE_6",
     "FIGURE_6_WITHOUT",
+    "GENETIC",
     "ONLINE",
+    "OTHERS",
+    "RIVALS",
+    "SCHEDULERS",
     "SINGLE",
-    "Runs",
-    "percent",
-    "play_policies",
+    "TAPRA",
+    "Read",
+    "Sweep",
+    "against",
+    "as_stated",
+    "at",
+    "by_servers",
+    "by_tasks",
+    "found_by",
+    "median_interval",
+    "medians_of",
+    "metric",
+    "play_jobs",
+    "play_planners",
+    "play_schedulers",
     "run_alone",
+    "seconds",
 ]
 
 Floats = npt.NDArray[np.float64]
 
-#: by how much a rival's completion time exceeds TaPRA's (OnTaPRA's), as the paper states it [%]
-FIGURE_4 = {"min-min": 100, "mm-ga": 50, "gsa": 30}  # 200 tasks, 128 servers
-FIGURE_5 = {"min-min": 430, "mm-ga": 260, "gsa": 80}  # 100 tasks, 432 servers
-FIGURE_6 = {"slf": 60, "fcfs": 60, "llf": 170}  # with DRC
-FIGURE_6_WITHOUT = {"slf": 5, "fcfs": 80, "llf": 234}  # without DRC
-
 SINGLE, ONLINE = "schedgym/SingleJob-v0", "schedgym/ParallelJCT-v0"
-Options = Mapping[str, Mapping[str, Any]]
+
+#: labels of the paper -> names of policies
+TAPRA = {"TaPRA": "tapra", "TaPRA-fast": "tapra-fast"}
+RIVALS = {"Min-Min": "min-min", "MM-GA": "mm-ga", "GSA": "gsa"}
+GENETIC = ("MM-GA", "GSA")
+SCHEDULERS = {"OnTaPRA": "ontapra", "SLF": "slf", "FCFS": "fcfs", "LLF": "llf"}
+OTHERS = ("SLF", "FCFS", "LLF")
+DRC = {True: "DRC", False: "NDRC"}
+
+#: by how much a rival's completion time exceeds TaPRA's (OnTaPRA's), as the paper states it [%]
+FIGURE_4 = {"Min-Min": 100, "MM-GA": 50, "GSA": 30}  # 200 tasks, 128 servers
+FIGURE_5 = {"Min-Min": 430, "MM-GA": 260, "GSA": 80}  # 100 tasks, 432 servers
+FIGURE_6 = {"SLF": 60, "FCFS": 60, "LLF": 170}  # with DRC
+FIGURE_6_WITHOUT = {"SLF": 5, "FCFS": 80, "LLF": 234}  # without DRC
+
+LONGEST = 1e7  # s after which an episode is truncated: later than any ends
+FAR = 2.0  # a difference this many times as large as the stated one is another number than the paper's
 
 
-class Runs(NamedTuple):
-    """Metrics [policy][metric][episode], and the median seconds of a policy's decisions in an episode."""
-
-    metrics: dict[str, dict[str, list[float]]]
-    seconds: dict[str, float]
-
-    def values(self, policy: str, metric: str) -> Floats:
-        """Return one metric of a policy, by episode."""
-        return np.array(self.metrics[policy][metric])
-
-    def excess(self, rival: str, own: str, metric: str = "average_jct") -> tuple[float, float, float]:
-        """Return by how much a rival's mean is above another's [%], and the interval."""
-        a, b = self.values(rival, metric), self.values(own, metric)
-        low, high = ratio_interval(a, b)
-        return 100 * (float(a.mean() / b.mean()) - 1), 100 * (low - 1), 100 * (high - 1)
+# runs ------------------------------------------------------------------------------------------------
 
 
-def play_policies(
-    run: Run,
-    id: str,
-    policies: Sequence[str],
-    episodes: int,
-    *,
-    options: Options | None = None,
-    visit: Callable[[str, ScheduleRecord], None] | None = None,
-    **parameters: Any,
-) -> Runs:
-    """Run policies on the same workloads, without their bounds (which take longer than the policies).
+class Sweep(NamedTuple):
+    """Runs with one job, of growing size or on growing data centres."""
+
+    played: Played
+    x: str
+    places: list[int]
+
+    def metric(self, name: str, place: int) -> Read:
+        """Return the values of a metric by policy, at a place."""
+        return metric(self.played, name, **{self.x: place})
+
+    def seconds(self, place: int) -> Read:
+        """Return the running times [s] by policy, at a place."""
+        return seconds(self.played, **{self.x: place})
+
+
+def _one_job(run: Run) -> dict[str, str]:
+    """Label -> policy of single-job, under a reading."""
+    return TAPRA | {label: name + run.choice(SIZING) for label, name in RIVALS.items()}
+
+
+def by_tasks(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
+    """Plan jobs of 40 to 200 tasks on 128 servers, as in Fig. 4.
 
     Args:
-        run: run that gives the seed.
-        id: id of the environment.
-        policies: names, after which a label may stand in brackets: "ontapra (without MAR)".
+        run: the run.
+        policies: label -> policy; they are run as often as in the paper. None: all, on fewer draws if the run
+            is small.
+    """
+    places = run.size([40, 70, 100, 150, 200], list(range(40, 201, 20)), [5, 10])
+    arity = {"arity": run.size(8, 8, 4)}
+    own, episodes = policies or _one_job(run), run.size(50 if policies else 10, 50, 2)
+    played = run.play(SINGLE, own, episodes, {"tasks": places}, parameters=arity)
+    return Sweep(played, "tasks", places)
+
+
+def by_servers(run: Run, policies: Mapping[str, str] | None = None) -> Sweep:
+    """Plan jobs of 100 tasks on 54 to 432 servers, as in Fig. 5; trees are named by their servers.
+
+    Arguments are those of :func:`by_tasks`.
+    """
+    arities = run.size([6, 8, 10, 12], [6, 8, 10, 12], [2, 4])
+    tasks = {"tasks": run.size(100, 100, 10)}
+    own, episodes = policies or _one_job(run), run.size(50 if policies else 10, 50, 2)
+    played = run.play(SINGLE, own, episodes, {"arity": arities}, parameters=tasks)
+    frame = played.frame.rename(columns={"arity": "servers"})
+    frame["servers"] = frame["servers"] ** 3 // 4
+    frame.attrs = {**played.frame.attrs, "swept": ["servers"]}
+    observed = [
+        dataclasses.replace(entry, setting={"servers": entry.setting["arity"] ** 3 // 4})
+        for entry in played.observed
+    ]
+    return Sweep(Played(frame, observed), "servers", [arity**3 // 4 for arity in arities])
+
+
+def play_jobs(
+    run: Run,
+    policies: Mapping[str, str],
+    jobs: int,
+    episodes: int,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    mar: bool,
+    observe: Callable[[Any], Any] | None = None,
+    **parameters: Any,
+) -> Played:
+    """Run schedulers on many jobs, each to its end.
+
+    Args:
+        run: the run.
+        policies: label -> name of a policy of parallel-jct.
+        jobs: jobs of an episode.
         episodes: episodes of each policy.
-        options: options of policies, by the names given.
-        visit: called with each schedule.
+        grid: parameter -> values; all combinations are run.
+        mar: whether the policies make the MAR test.
+        observe: called with the environment at the end of an episode; a function of a module.
         parameters: parameters of the environment.
     """
-    from schedgym.core.policy import make_policy
-    from schedgym.evaluation.runner import make_env, play
-
-    env = make_env(id, parameters)
-    seed = int(run.rng.integers(2**31))
-    metrics: dict[str, dict[str, list[float]]] = {}
-    seconds: dict[str, list[float]] = {}
-    for episode in range(episodes):
-        for label in policies:
-            own = (options or {}).get(label, {})
-            policy = make_policy(f"{env.problem.name}/{label.partition(' ')[0]}", **own)
-            outcome = play(env, policy, seed=seed, episode=episode, label=label)
-            for metric, value in outcome.metrics.items():
-                metrics.setdefault(label, {}).setdefault(metric, []).append(float(value))
-            seconds.setdefault(label, []).append(outcome.seconds)
-            if visit is not None:
-                visit(label, env.record())
-    return Runs(metrics, {label: float(np.median(found)) for label, found in seconds.items()})
+    return run.play(
+        ONLINE,
+        policies,
+        episodes,
+        grid,
+        parameters={"jobs": jobs, "max_time": LONGEST, **parameters},
+        options={label: {"mar": mar or name.startswith("ontapra")} for label, name in policies.items()},
+        observe=observe,
+    )
 
 
-def percent(excess: tuple[float, float, float]) -> str:
-    """Write an excess with its interval in whole percent."""
-    return "{:+.0f}% [{:.0f}, {:.0f}]".format(*excess)
+def play_schedulers(run: Run, tasks: str = "") -> Played:
+    """Run all schedulers on the paper's number of jobs, planning by TaPRA-fast, with DRC and without.
+
+    Args:
+        run: the run; its reading says which schedulers make the MAR test.
+        tasks: reading of the workload generator; "": that of the run.
+    """
+    return play_jobs(
+        run,
+        SCHEDULERS,
+        run.size(540, 540, 12),
+        run.size(6, 10, 2),
+        {"drc": list(DRC)},
+        mar=run.choice(MAR),
+        reading=tasks or run.choice(TASKS),
+    )
+
+
+def play_planners(run: Run) -> Played:
+    """Run all schedulers with all planners, with DRC and without; all make the MAR test."""
+    named = {f"{label} TaPRA": f"{name}-tapra" for label, name in SCHEDULERS.items()}
+    named |= {f"{label} TaPRA-fast": name for label, name in SCHEDULERS.items()}
+    for label in OTHERS:
+        for planner in GENETIC:
+            named[f"{label} {planner}"] = f"{SCHEDULERS[label]}-{RIVALS[planner]}{run.choice(SIZING)}"
+    jobs, episodes = run.size(20, 540, 5), run.size(6, 10, 2)
+    return play_jobs(run, named, jobs, episodes, {"drc": list(DRC)}, mar=MAR.choices[MAR.default])
 
 
 def run_alone(
@@ -130,3 +220,119 @@ def run_alone(
         observation, _, terminated, truncated, _ = env.step(acting(observation))
         done = terminated or truncated
     return env.record()
+
+
+# comparisons -----------------------------------------------------------------------------------------
+
+#: label of a policy -> its episodes' values
+Read = Callable[[str], Floats]
+
+
+def metric(played: Played, name: str, **setting: Any) -> Read:
+    """Return the values of a metric by policy, in a setting."""
+    return lambda label: played.metric(label, name, **setting)
+
+
+def seconds(played: Played, **setting: Any) -> Read:
+    """Return the times [s] that policies took for all their decisions, in a setting."""
+    observed = played.where(**setting).observed
+    return lambda label: np.array([entry.seconds for entry in observed if entry.policy == label])
+
+
+def median_interval(values: Sequence[float] | Floats, confidence: float = 0.95) -> tuple[float, float]:
+    """Return a distribution-free confidence interval of the median between two order statistics.
+
+    Args:
+        values: one number per episode.
+        confidence: least confidence, between 0 and 1.
+
+    Returns:
+        (low, high) in the unit of the values; (nan, nan) for too few values (of 95%: fewer than six).
+    """
+    ordered = np.sort(np.asarray(values, dtype=float))
+    cut = int(binom.ppf((1.0 - confidence) / 2.0, len(ordered), 0.5))
+    if cut == 0:
+        return float("nan"), float("nan")
+    return float(ordered[cut - 1]), float(ordered[len(ordered) - cut])
+
+
+def medians_of(name: str, own: Floats, other: Floats) -> Comparison:
+    """Compare times by the median of the ratios of the episodes, minus 1, with its interval."""
+    ratios = own / other - 1.0
+    return Comparison(name, float(np.median(ratios)), *median_interval(ratios))
+
+
+def as_stated(percent: float) -> Rule:
+    """Return the rule for a difference that the paper states as a number.
+
+    "holds" if the difference is significant and at least the stated one but less than FAR times as large, or
+    if it is at least half of it and its interval contains it; "in part" if it is at least half of it; a
+    larger one does not confirm the number.
+
+    Args:
+        percent: the difference [%].
+    """
+    by = percent / 100.0
+
+    def rule(found: Comparison) -> str:
+        if not found.above or found.value < by / 2.0:
+            return NOT_REPRODUCED
+        if by <= found.value < FAR * by or found.low <= by <= found.high:
+            return HOLDS
+        return IN_PART if found.value < by else NOT_REPRODUCED
+
+    return rule
+
+
+def against(
+    read: Read,
+    more: Iterable[str],
+    less: Iterable[str],
+    stated: Mapping[str, float] | float | None = None,
+    make: Callable[[str, Floats, Floats], Comparison] = compare,
+) -> list[Comparison]:
+    """Judge for each pair of policies if one is larger than the other, by as much as the paper states.
+
+    Args:
+        read: values by label.
+        more: labels of the policies with the larger values.
+        less: labels of the policies with the smaller values.
+        stated: the difference [%], or differences by a word of either label; None: the paper states none.
+        make: makes a comparison.
+    """
+    found = []
+    for low in less:
+        for high in more:
+            rule = larger()
+            if isinstance(stated, Mapping):
+                rule = as_stated(next(stated[word] for word in f"{high} {low}".split() if word in stated))
+            elif stated is not None:
+                rule = as_stated(stated)
+            made = make(f"{high} against {low}", read(high), read(low))
+            found.append(dataclasses.replace(made, verdict=rule(made)))
+    return found
+
+
+def at(place: str, found: Iterable[Comparison]) -> list[Comparison]:
+    """Say of comparisons where they were made."""
+    return [dataclasses.replace(entry, place=f"at {place}") for entry in found]
+
+
+def found_by(
+    found: Iterable[Comparison], rule: Rule | None = None, *, what: str = "", more: str = "", **figures: Any
+) -> Finding:
+    """Judge comparisons as :func:`~schedgym.papers.judging.judge_claim` does, and return the finding.
+
+    Its figures are value and interval of each comparison, as shares, by name and place.
+    """
+    found = list(found)
+    said = judge_claim("", found, rule, what=what, more=more)
+    numbers = {
+        f"{own.name} {own.place}".strip(): [_number(x) for x in (own.value, own.low, own.high)]
+        for own in found
+    }
+    return Finding(Verdict(said.verdict), said.measured, figures={**numbers, **figures})
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(float(value), 4)

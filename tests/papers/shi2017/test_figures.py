@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 
 import numpy as np
 import pandas
@@ -12,10 +13,21 @@ import pytest
 
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.runner import evaluate, make_env, play
-from schedgym.papers import Run, list_figures, make_figure
-from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
-from schedgym.papers.shi2017 import figures
-from schedgym.papers.shi2017.figures import median_interval
+from schedgym.papers import Run, list_claims, list_figures, make_figure
+from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, Comparison, compare, larger
+from schedgym.papers.shi2017.readings import MAR, SIZING
+from schedgym.papers.shi2017.runs import (
+    LONGEST,
+    against,
+    as_stated,
+    at,
+    by_tasks,
+    found_by,
+    median_interval,
+    medians_of,
+    play_planners,
+    play_schedulers,
+)
 from tests.long import long
 
 pytestmark = long
@@ -53,9 +65,14 @@ def test_files_agree_with_the_panels(name, run, outcomes, tmp_path) -> None:
     assert (tmp_path / content["files"]["png"]).stat().st_size > 10_000
     assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content
     assert content["sizes"] == outcome.sizes and "draws of" in content["sizes"]
-    assert len(content["claims"]) == len(outcome.judged) > 10
-    assert len({judged["claim"] for judged in content["claims"]}) == len(outcome.judged)
+    assert content["reading"] == ", ".join(point.default for point in entry.under)
     assert len(content["remarks"]) >= 5
+    # every statement is a claim, judged under each reading
+    assert [judged["name"] for judged in content["claims"]] == [judged.name for judged in outcome.judged]
+    claims = {claim.name: claim for claim in list_claims("shi2017")}
+    for judged in content["claims"]:
+        assert judged["claim"] == claims[judged["name"]].text
+        assert list(judged["readings"]) == list(entry.readings)
     table = pandas.read_csv(tmp_path / content["files"]["csv"])
     drawn = [
         (panel.title, series.label, str(x), y)
@@ -68,55 +85,79 @@ def test_files_agree_with_the_panels(name, run, outcomes, tmp_path) -> None:
     assert [row[3] for row in written] == pytest.approx([row[3] for row in drawn], rel=1e-5)
 
 
-def test_one_job_against_other_runs(outcomes) -> None:
-    """JCT and vCPU are those of runs of their own, by Eq. 16 and by equal shares."""
-    outcome = outcomes["shi2017/fig4"]
-    for way, suffix in (("Eq. 16 for all", ""), ("equal shares for the rivals", "-equal")):
-        names = {"TaPRA": "tapra", "TaPRA-fast": "tapra-fast", "Min-Min": f"min-min{suffix}"}
-        frame = evaluate("single-job", names, 2, parameters={"tasks": 10, "arity": 4}, progress=False)
-        for letter, metric in (("a", "jct"), ("b", "allocated")):
-            for label in names:
-                rows = frame[(frame["policy"] == label) & (frame["metric"] == metric)]
-                assert points(outcome, f"({letter}) {way}", label)[10] == pytest.approx(rows["value"].mean())
-        lower = points(outcome, f"(a) {way}", "lower bound")
-        assert all(0 < lower[x] <= points(outcome, f"(a) {way}", "TaPRA")[x] * (1 + 1e-9) for x in (5, 10))
+def test_statements_on_a_figure_are_judged_where_it_is_drawn(outcomes) -> None:
+    """All that are named after a panel; only ours is not."""
+    drawn = {judged.name for outcome in outcomes.values() for judged in outcome.judged}
+    named = {entry.name for entry in list_claims("shi2017") if re.match(r"figure-[456]", entry.short)}
+    assert named - drawn == {"shi2017/figure-4a-equal-shares"}
+
+
+@pytest.mark.parametrize("choice", list(SIZING.choices))
+def test_one_job_against_other_runs(run, choice) -> None:
+    """JCT and vCPU are those of runs of their own, by equal shares and by Eq. 16."""
+    (entry,) = list_figures("shi2017/fig4")
+    outcome = entry.make(run.alone(entry.name, {SIZING.name: choice}))
+    end = SIZING.choices[choice]
+    names = {"TaPRA": "tapra", "TaPRA-fast": "tapra-fast", "Min-Min": f"min-min{end}", "GSA": f"gsa{end}"}
+    frame = evaluate("single-job", names, 2, parameters={"tasks": 10, "arity": 4}, progress=False)
+    for title, metric in (("(a) JCT", "jct"), ("(b) vCPU", "allocated")):
+        for label in names:
+            rows = frame[(frame["policy"] == label) & (frame["metric"] == metric)]
+            assert points(outcome, title, label)[10] == pytest.approx(rows["value"].mean())
+    lower = points(outcome, "(a) JCT", "lower bound")
+    assert all(0 < lower[x] <= points(outcome, "(a) JCT", "TaPRA")[x] * (1 + 1e-9) for x in (5, 10))
 
 
 def test_servers_of_fat_trees(outcomes) -> None:
     """Of 2 and 4 ports: 2 and 16 servers; the second point is the last of Fig. 4, as both have 10 tasks."""
     one, other = outcomes["shi2017/fig5"], outcomes["shi2017/fig4"]
-    for title in ("(a) Eq. 16 for all", "(b) equal shares for the rivals"):
+    for title in ("(a) JCT", "(b) vCPU"):
         for label in ("TaPRA", "TaPRA-fast", "Min-Min"):
             found = points(one, title, label)
             assert list(found) == [2, 16] and found[16] == points(other, title, label)[10]
-    times = [panel for panel in one.panels if panel.title.startswith("(c)")]
-    assert [panel.y_scale for panel in times] == ["log", "log"]
-    assert all(y > 0 for panel in times for series in panel.series for y in series.y)
+    (times,) = [panel for panel in one.panels if panel.title.startswith("(c)")]
+    assert times.y_scale == "log" and all(y > 0 for series in times.series for y in series.y)
 
 
-def test_many_jobs_against_other_runs(run, outcomes) -> None:
-    outcome = outcomes["shi2017/fig6"]
-    for drc, name in ((True, "DRC"), (False, "NDRC")):
-        for jobs, title, names in (
-            (5, f"(a) {name}, 5 jobs", {"OnTaPRA": "ontapra", "LLF": "llf-mar"}),
-            (12, f"(a) {name}, 12 jobs, TaPRA-fast", {"OnTaPRA": "ontapra", "LLF": "llf-mar"}),
-            (12, f"(a) {name}, 12 jobs, TaPRA-fast", {"FCFS": "fcfs", "SLF": "slf"}),
+@pytest.mark.parametrize("choice", list(MAR.choices))
+def test_many_jobs_against_other_runs(run, choice) -> None:
+    (entry,) = list_figures("shi2017/fig6")
+    own = run.alone(entry.name, {MAR.name: choice})
+    outcome = entry.make(own)
+    end = "-mar" if MAR.choices[choice] else ""
+    averages = "(a) average JCT, {} jobs".format
+    for drc, name in ((True, ""), (False, "\nNDRC")):
+        for jobs, title, planner, names in (
+            (5, averages(5), "TaPRA-fast", {"OnTaPRA": "ontapra", "LLF": "llf-mar"}),
+            (12, f"{averages(12)}, TaPRA-fast", "TaPRA-fast", {"OnTaPRA": "ontapra", "SLF": f"slf{end}"}),
         ):
-            own = {"jobs": jobs, "drc": drc, "max_time": figures.LONGEST}
-            frame = evaluate("parallel-jct", names, 2, parameters=own, progress=False)
-            label = "TaPRA-fast, MAR test in OnTaPRA only" if "FCFS" in names else "TaPRA-fast"
+            parameters = {"jobs": jobs, "drc": drc, "max_time": LONGEST}
+            frame = evaluate("parallel-jct", names, 2, parameters=parameters, progress=False)
             for scheduler in names:
                 rows = frame[(frame["policy"] == scheduler) & (frame["metric"] == "average_jct")]
-                assert points(outcome, title, label)[scheduler] == pytest.approx(rows["value"].mean())
-        seconds = [
+                bars = points(outcome, title, planner)
+                assert bars[scheduler + name] == pytest.approx(rows["value"].mean())
+        times = [
             e.seconds
-            for e in figures._by_planner(run).observed
+            for e in play_planners(own).observed
             if e.policy == "SLF GSA" and e.setting["drc"] is drc
         ]
         # the mean of two values
-        assert points(outcome, f"(b) {name}, 5 jobs", "GSA")["SLF"] == pytest.approx(np.mean(seconds))
-    frame = figures._by_planner(run).frame
-    assert not frame[frame["metric"] == "truncated"]["value"].any()
+        assert points(outcome, "(b) running time, 5 jobs", "GSA")[f"SLF{name}"] == pytest.approx(
+            np.mean(times)
+        )
+    for played in (play_planners(own), play_schedulers(own)):
+        assert not played.frame[played.frame["metric"] == "truncated"]["value"].any()
+
+
+def test_readings_share_what_they_leave_alone(run) -> None:
+    """Another way to size the rivals' tasks changes their plans, and not those of TaPRA."""
+    ways = [by_tasks(run.alone("", {SIZING.name: choice})) for choice in SIZING.choices]
+    for label in ("TaPRA", "TaPRA-fast", "Min-Min", "GSA"):
+        one, other = (way.metric("jct", 10)(label).tolist() for way in ways)
+        assert (one == other) is label.startswith("TaPRA")
+    taken = [way.seconds(10)("TaPRA").tolist() for way in ways]
+    assert taken[0] == taken[1]  # of one run
 
 
 def test_schedulers_that_share_equally() -> None:
@@ -146,22 +187,36 @@ def test_intervals_of_medians() -> None:
     assert high == count + 1 - low
 
 
-def test_verdicts() -> None:
-    """Larger by the factor stated, by name of either, and not far more, of means as of times."""
+def test_stated_numbers() -> None:
+    """Half of it is in part, twice as much is another number; an interval may contain it."""
+
+    def verdict(percent: float, *found: float) -> str:
+        return as_stated(percent)(Comparison("", *(share / 100 for share in found)))
+
+    assert verdict(100, 101, 99, 103) == verdict(100, 95, 85, 105) == verdict(100, 199, 150, 210) == HOLDS
+    assert verdict(100, 95, 90, 99) == verdict(100, 50, 40, 60) == IN_PART
+    assert verdict(100, 49, 40, 60) == verdict(100, 200, 190, 210) == NOT_REPRODUCED
+    assert verdict(100, 120, -10, 250) == verdict(5, -5, -6, -4) == NOT_REPRODUCED
+
+
+def test_comparisons() -> None:
+    """By the number that belongs to either label, of means as of times."""
     rng = np.random.default_rng(0)
     base = rng.uniform(1, 2, size=12)
-    values = {"a": 2.05 * base * rng.uniform(0.99, 1.01, size=12), "b": base, f"c{figures.EQUAL}": 9 * base}
+    values = {"a x": 2.05 * base * rng.uniform(0.99, 1.01, size=12), "b x": base, "c x": 9 * base}
 
-    def verdicts(stated, make=figures.compare) -> list[str]:
-        found = figures._against(values.__getitem__, ["a", f"c{figures.EQUAL}"], ["b"], stated, make)
-        assert [entry.name for entry in found] == ["a against b", "c against b"]
+    def verdicts(stated, make=compare) -> list[str]:
+        found = against(values.__getitem__, ["a x", "c x"], ["b x"], stated, make)
+        assert [entry.name for entry in found] == ["a x against b x", "c x against b x"]
         return [entry.verdict for entry in found]
 
-    for make in (figures.compare, figures._medians_of):
-        assert verdicts({"a": 2.0, "c": 9.0}, make) == verdicts(figures.ANY, make) == [HOLDS, HOLDS]
-        assert verdicts({"a": 3.0, "c": 90.0}, make) == [IN_PART, NOT_REPRODUCED]
-        (less,) = figures._against(values.__getitem__, ["b"], ["a"], make=make)
+    for make in (compare, medians_of):
+        assert verdicts({"a": 100, "c": 800}, make) == verdicts(None, make) == [HOLDS, HOLDS]
+        assert verdicts({"a": 200, "c": 8900}, make) == [IN_PART, NOT_REPRODUCED]
+        assert verdicts({"b": 100}, make) == verdicts(100, make) == [HOLDS, NOT_REPRODUCED]
+        (less,) = against(values.__getitem__, ["b x"], ["a x"], make=make)
         assert less.verdict == NOT_REPRODUCED
-        assert verdicts({"b": 2.0}, make) == [HOLDS, IN_PART]
-    few = figures._medians_of("", np.array([2.0, 3.0, 7.0]), np.ones(3))
+    few = medians_of("", np.array([2.0, 3.0, 7.0]), np.ones(3))
     assert str(few) == "3 times"
+    finding = found_by(at("home", [few]), larger(3.0), jobs=5)
+    assert finding.verdict == IN_PART and finding.figures == {"at home": [2.0, None, None], "jobs": 5}
