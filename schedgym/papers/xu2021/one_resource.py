@@ -485,6 +485,7 @@ def _confirm_step(instance: Shown) -> bool:
     text="mu = t^(k + 0.5) of the experiments is a step size T^(k - beta), 0 <= beta < 1, of Theorems 3 to 5",
     source="section VI, Theorems 3 to 5",
     recorded=REFUTED,
+    ours=True,
     confirm=_confirm_step,
 )
 def _check_step(run: Run) -> Finding:

@@ -14,6 +14,7 @@ from schedgym.evaluation.runner import make_env, play
 from schedgym.papers import Run, list_figures
 from schedgym.papers.figures import make_figure
 from schedgym.papers.xu2021 import figures as module
+from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
 from tests.long import long
 
@@ -57,9 +58,9 @@ def test_figures_are_written_as_they_are_drawn(entry, run, tmp_path) -> None:
 @pytest.fixture(scope="module")
 def episode():
     """An environment in which OCORP has run, and what the observer saw."""
-    env = make_env(module.ID, {"jobs": 40, "horizon": 130, "servers": "8+4", "load": 0.95})
+    env = make_env(runs.ID, {"jobs": 40, "horizon": 130, "servers": "8+4", "load": 0.95})
     play(env, make_policy("flowtime/ocorp"), seed=3, episode=1, label="ocorp")
-    return env, module.over_time_and_sizes(env)
+    return env, runs.over_time_and_sizes(env)
 
 
 def by_hand(env):
@@ -82,7 +83,7 @@ def test_curves_agree_with_the_record(episode) -> None:
     env, seen = episode
     _, used, a, p, d, c = by_hand(env)
     step, final = seen["step"], int(env.record().final_time)
-    assert step == 130 // module.POINTS == 1 and final > 100
+    assert step == 130 // runs.POINTS == 1 and final > 100
     for name in ("flowtime", "fractional", "alone", "offered", "unfinished"):
         assert len(seen[name]) == final + 1 and seen[name][0] == 0.0
     done = np.cumsum(used, axis=1)
@@ -134,9 +135,9 @@ def test_values_of_jobs_agree_with_the_record(episode) -> None:
 
 
 def test_curves_are_sampled_every_step() -> None:
-    env = make_env(module.ID, {"jobs": 100, "horizon": 500, "servers": "8+4"})
+    env = make_env(runs.ID, {"jobs": 100, "horizon": 500, "servers": "8+4"})
     play(env, make_policy("flowtime/srpt"), seed=0, episode=0, label="srpt")
-    seen = module.over_time_and_sizes(env)
+    seen = runs.over_time_and_sizes(env)
     _, used, a, p, d, c = by_hand(env)
     step, final = seen["step"], int(env.record().final_time)
     assert step == 4
@@ -150,10 +151,10 @@ def test_curves_are_sampled_every_step() -> None:
 
 
 def test_declared_errors() -> None:
-    env = make_env(module.ID, {"jobs": 50, "kind": "2d", "estimation": "waste", "variance": 0.4})
+    env = make_env(runs.ID, {"jobs": 50, "kind": "2d", "estimation": "waste", "variance": 0.4})
     env.reset(seed=0)
     jobs = env.simulator.workload(0).jobs
-    seen = module.declared_error(env)
+    seen = runs.declared_error(env)
     for name in ("cpu", "memory"):
         errors = [x / y - 1 for x, y in zip(jobs[f"declared_{name}"], jobs[name], strict=True)]
         assert seen[name] == pytest.approx(np.var(errors)) and seen[name] > 0
