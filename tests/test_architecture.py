@@ -93,7 +93,6 @@ LONG_FILES = {
     "schedgym/solvers/placement.py": "one search over placements, and the moves that it is made of",
     "schedgym/testing.py": "a public module: all checks that others import",
     "schedgym/papers/guan2022/figures.py": "17 figures, one after another",
-    "schedgym/papers/xu2021/figures.py": "12 figures, one after another",
 }
 
 

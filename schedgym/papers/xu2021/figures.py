@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from schedgym.core.problem import Statement
 from schedgym.evaluation.runner import make_env
-from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import (
     HOLDS,
     IN_PART,
@@ -28,15 +27,13 @@ from schedgym.papers import (
     Panel,
     Played,
     Run,
-    Series,
     figure,
     get_paper,
     judge,
 )
-from schedgym.papers.figures import band, distribution, lines
+from schedgym.papers.figures import distribution, lines
 from schedgym.papers.judging import (
     PERCENT,
-    Comparison,
     against,
     average,
     between,
@@ -49,12 +46,10 @@ from schedgym.papers.judging import (
     tell,
     verdict_of,
 )
-from schedgym.papers.xu2021.curves import Sizes
 from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, NORM, START
 from schedgym.papers.xu2021.runs import (
     ALPHAS,
     BEYOND,
-    GAMMA,
     ID,
     OCORP,
     OCORP_M,
@@ -70,19 +65,30 @@ from schedgym.papers.xu2021.runs import (
     sizes_of,
     stand_in,
 )
-from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
+from schedgym.papers.xu2021.shared import (
+    by_class,
+    compare_metric,
+    judge_done,
+    judge_least_work,
+    judge_stated,
+    longest_value,
+    mean_curve,
+    mean_of_sizes,
+    metrics_of,
+    norm_curves,
+    tell_seconds,
+    tell_share,
+    wait_panels,
+    work_panel,
+)
+from schedgym.problems.flowtime.problem import parse_servers
 
 __all__ = ["PAPER"]
 
 F8 = npt.NDArray[np.float64]
 
 PAPER = get_paper("xu2021")
-HOUR = 3600.0  # s
-NAMES = {"ocorp": OCORP, "ocorp+m": OCORP_M, **{name: label for label, name in RULES.items()}}
 NONE, MOST = alpha_label(ALPHAS[0]), alpha_label(ALPHAS[-1])
-
-#: classes of processing times [slots], some five of them per factor of ten
-CLASSES = np.array([1, 2, 3, 5, 8, 12, 20, 35, 60, 101, 150, 250, 400, 650, 1000, 1500, 2200, 3400]) - 0.5
 
 # rules of verdicts, where the paper names no number
 CLOSE = 0.1  # share by which two values may differ and still count as equal
@@ -92,7 +98,6 @@ SUBSTANTIAL = 0.5  # a decrease
 ALPHA_COST = 0.05  # what the paper names for alpha = 100
 MIDDLE_JOBS = (150, 250)  # slots: 1500 to 2500 s, about the paper's 2000 s
 LONG_JOBS = 1000  # slots: 10000 s
-LONGEST = 0.6  # of the longest processing time: about the paper's 20000 s, as in the metric waiting_longest
 ROUNDING = 0.05  # share by which the variance of rounded declarations may differ
 
 BOUND = "the lower bound drawn is the paper's: every job takes its processing time"
@@ -102,187 +107,6 @@ BIG = (
     "prices over demands differ by up to 1e11, and lambda moves by about t^2.5 a slot, against which an "
     "alpha of 100 is little; those of 10,000 and 1,000,000 are ours, and not drawn"
 )
-
-
-# what is drawn ----------------------------------------------------------------------------------------
-
-
-def _curve(played: Played, policy: str, name: str, label: str = "", factor: float = 1.0) -> Series:
-    """Return the mean curve of a policy over time [s]; after its end, an episode keeps its last value."""
-    step = played.values(policy, "step")[0]
-    count = max(len(curve) for entry in played.policies for curve in played.values(entry, name))
-    padded = [np.pad(curve, (0, count - len(curve)), mode="edge") for curve in played.values(policy, name)]
-    return band(label or policy, np.arange(count) * step * SLOT, [factor * curve for curve in padded])
-
-
-def _norms(played: Played, policies: Sequence[str], fractional: str = "") -> list[Series]:
-    """Return norms so far [s] of policies, one policy's fractional norm, and the paper's lower bound."""
-    series = [_curve(played, policy, "flowtime", factor=SLOT) for policy in policies]
-    if fractional:
-        series.append(_curve(played, fractional, "fractional", f"{fractional}, fractional", SLOT))
-    alone = _curve(played, policies[0], "alone", factor=SLOT)
-    return [*series, Series("lower bound", alone.x, alone.y, bound=True)]
-
-
-def _work(played: Played, policies: Sequence[str], title: str = "") -> Panel:
-    """Return the panel of offered and unfinished work over time [core-h]."""
-    factor = SLOT / HOUR
-    left = [_curve(played, policy, "unfinished", factor=factor) for policy in policies]
-    offered = _curve(played, policies[0], "offered", "offered", factor)
-    return Panel("time [s]", "work [core-h]", [offered, *left], title=title, kind="curves")
-
-
-def _by_class(label: str, episodes: Sequence[Sizes], value: str, factor: float = 1.0) -> Series:
-    """Return the least, mean or greatest value over jobs of each class of sizes, averaged over draws.
-
-    Draws without jobs in a class do not count there.
-
-    Args:
-        label: label of the series.
-        episodes: values by size of each draw.
-        value: "least", "mean" or "greatest".
-        factor: factor by which values are multiplied.
-    """
-    found: dict[int, list[float]] = {}
-    for sizes in episodes:
-        place = np.digitize(sizes.size, CLASSES)
-        for x in np.unique(place):
-            here = place == x
-            own = getattr(sizes, value)[here]
-            if value == "mean":
-                result = float(np.average(own, weights=sizes.jobs[here]))
-            else:
-                result = float(own.min() if value == "least" else own.max())
-            found.setdefault(int(x), []).append(factor * result)
-    places = sorted(found)
-    ends = [bootstrap_interval(found[x], resamples=2000) for x in places]
-    return Series(
-        label,
-        [_middle(x) * SLOT for x in places],
-        [float(np.mean(found[x])) for x in places],
-        [low for low, _ in ends],
-        [high for _, high in ends],
-    )
-
-
-def _middle(place: int) -> float:
-    """Return the geometric mean of the smallest and the greatest size of a class [slots]."""
-    return float(np.sqrt((CLASSES[place - 1] + 0.5) * (CLASSES[place] - 0.5)))
-
-
-def _mean_of(sizes: Sizes, low: float, high: float = np.inf) -> float:
-    """Return the mean over jobs of sizes from ``low`` to below ``high`` [slots]; nan if there are none."""
-    here = (sizes.size >= low) & (sizes.size < high)
-    return float(np.average(sizes.mean[here], weights=sizes.jobs[here])) if here.any() else float("nan")
-
-
-def _longest(sizes: Sizes) -> float:
-    """Return the greatest value of jobs with at least 60% of the longest processing time."""
-    return float(sizes.greatest[sizes.size >= LONGEST * sizes.size.max()].max())
-
-
-# what is said -----------------------------------------------------------------------------------------
-
-
-def _metrics(played: Played, policies: Sequence[str], metric: str) -> dict[str, F8]:
-    """Return a metric of each draw, by policy."""
-    return {policy: played.metric(policy, metric) for policy in policies}
-
-
-def _rivals(played: Played, policy: str, rivals: Sequence[str], metric: str) -> list[Comparison]:
-    """Compare a policy's metric with that of others."""
-    return against(policy, played.metric(policy, metric), _metrics(played, rivals, metric))
-
-
-def _stated(run: Run, played: Played, source: str, claim: str, metric: str = "") -> Judged:
-    """Judge a statement that the problem declares.
-
-    Args:
-        run: the run, under a reading of the norm.
-        played: the runs.
-        source: the figure.
-        claim: the claim in our words.
-        metric: metric of the statement, which selects one of the figure's statements.
-    """
-    (found,) = (
-        statement
-        for statement in PROBLEM.statements
-        if statement.source.endswith(source) and statement.metric == (metric or statement.metric)
-    )
-    own = run.choice(NORM) if found.metric == "l2" else found.metric
-    rivals = tuple(NAMES[rival] for rival in found.rivals)
-    return judge_better(played, claim, Statement("", NAMES[found.policy], rivals, own, found.by))
-
-
-def _share(values: npt.ArrayLike, digits: int = 0) -> str:
-    return f"{100 * float(np.mean(np.asarray(values, dtype=float))):.{digits}f}%"
-
-
-def _seconds(values: Sequence[float] | F8) -> str:
-    """Write the mean [s] of values in slots, with its interval."""
-    low, high = bootstrap_interval(values)
-    text = f"{SLOT * float(np.mean(values)):,.0f} s"
-    return text if np.isnan(low) else f"{text} ({SLOT * low:,.0f} to {SLOT * high:,.0f})"
-
-
-def _surrogate(run: Run, played: Played) -> Judged:
-    """Judge that OCORP's fractional norm is above the actual one, and close to it."""
-    ages, finished = (np.array(played.values(OCORP, f"above_{name}")) for name in ("ages", "finished"))
-    power = 1 if run.choice(NORM) == "l2" else 2
-    ends = [(entry["fractional"][-1] / entry["flowtime"][-1]) ** power - 1 for entry in played.values(OCORP)]
-    found = average("fractional norm against the actual one", ends, PERCENT)
-    above = judge(min(float(ages.min()), float(finished.min())) == 1.0)
-    return Judged(
-        "OCORP's fractional norm is always above the actual one, and close to it",
-        f"{tell([found])} at the end; not below it in {_share(ages)} of the slots, in {_share(finished)} if "
-        "only finished jobs count",
-        verdict_of([above, level(CLOSE)(found)]),
-    )
-
-
-def _near_bound(run: Run, played: Played) -> Judged:
-    """Judge that OCORP's norm is within 30% of the paper's bound."""
-    alone = np.array([entry["alone"][-1] for entry in played.values(OCORP)])
-    bound = np.sqrt(played.metric(OCORP, "bound"))
-    if run.choice(NORM) != "l2":
-        alone, bound = alone**2, bound**2
-    norm = played.metric(OCORP, run.choice(NORM))
-    return judge_claim(
-        "OCORP is only 30% above the lower bound",
-        against(OCORP, norm, {"the norm of the processing times": alone}),
-        between(-math.inf, LEVEL_BOUND),
-        more=tell(against(OCORP, norm, {"our best bound": bound})),
-    )
-
-
-def _least_work(run: Run, played: Played, policy: str, source: str) -> Judged:
-    """Judge that a policy always has the least unfinished work, by its mean and by the share of time."""
-    stated = _stated(
-        run,
-        played,
-        source,
-        f"{policy} has the least unfinished work of all schemes at all times",
-        "mean_unfinished",
-    )
-    own = np.array(_curve(played, policy, "unfinished").y)
-    texts, always = [], True
-    for rival in RULES.values():
-        other = np.array(_curve(played, NAMES[rival], "unfinished").y)
-        some = (own > 0) | (other > 0)
-        held = float((own <= other)[some].mean())
-        texts.append(f"{NAMES[rival]} {100 * held:.0f}%")
-        always &= held == 1.0
-    verdict = IN_PART if stated.verdict == HOLDS and not always else stated.verdict
-    text = f"{stated.measured}; share of the time in which its mean is not above that of {', '.join(texts)}"
-    return Judged(stated.claim, text, verdict)
-
-
-def _done(played: Played, policy: str) -> Judged:
-    """Judge that most jobs have finished by Gamma."""
-    done = played.values(policy, "done")
-    verdict = HOLDS if min(done) >= MOSTLY else IN_PART if float(np.mean(done)) >= MOSTLY else NOT_REPRODUCED
-    text = f"{_share(done, 1)} of the jobs, at least {_share([min(done)], 1)} in every draw"
-    return Judged(f"most jobs have finished by Gamma = {GAMMA} slots under {policy}", text, verdict)
 
 
 # 1D -----------------------------------------------------------------------------------------------------
@@ -336,7 +160,7 @@ def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str
 def _short(processing: Sequence[F8]) -> Judged:
     share = [float((own < SHORT_JOBS).mean()) for own in processing]
     verdict = judge(min(share) > 0.5)
-    return Judged("most jobs take less than 100 s", f"{_share(share)} of the jobs", verdict)
+    return Judged("most jobs take less than 100 s", f"{tell_share(share)} of the jobs", verdict)
 
 
 def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Judged:
@@ -359,7 +183,7 @@ def _small(cpu: Sequence[F8], servers: Sequence[int]) -> Judged:
     share = float(np.mean([(own <= half).mean() for own in cpu]))
     text = (
         f"{np.mean([own.mean() for own in cpu]):.1f} cores in the mean, on servers of {min(servers)} to "
-        f"{max(servers)}; {_share([share])} of the jobs need half of the smallest server or less"
+        f"{max(servers)}; {tell_share([share])} of the jobs need half of the smallest server or less"
     )
     verdict = HOLDS if share >= MOSTLY else IN_PART if share > 0.5 else NOT_REPRODUCED
     return Judged("a job needs far fewer cores than a server has (Remark 1)", text, verdict)
@@ -374,14 +198,46 @@ def _small(cpu: Sequence[F8], servers: Sequence[int]) -> Judged:
 )
 def _flowtime(run: Run) -> Outcome:
     played = play(run, "1d")
-    series = _norms(played, [OCORP, *RULES], OCORP)
+    series = norm_curves(played, [OCORP, *RULES], OCORP)
     panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", series, kind="curves")
     said = [
-        _stated(run, played, "Fig. 2", "OCORP's norm is 34% below that of SVF, SRVF and SRPT at the end"),
+        judge_stated(
+            run, played, "Fig. 2", "OCORP's norm is 34% below that of SVF, SRVF and SRPT at the end"
+        ),
         _surrogate(run, played),
         _near_bound(run, played),
     ]
     return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, _by_draw(played), _narrowest(played)))
+
+
+def _surrogate(run: Run, played: Played) -> Judged:
+    """Judge that OCORP's fractional norm is above the actual one, and close to it."""
+    ages, finished = (np.array(played.values(OCORP, f"above_{name}")) for name in ("ages", "finished"))
+    power = 1 if run.choice(NORM) == "l2" else 2
+    ends = [(entry["fractional"][-1] / entry["flowtime"][-1]) ** power - 1 for entry in played.values(OCORP)]
+    found = average("fractional norm against the actual one", ends, PERCENT)
+    above = judge(min(float(ages.min()), float(finished.min())) == 1.0)
+    return Judged(
+        "OCORP's fractional norm is always above the actual one, and close to it",
+        f"{tell([found])} at the end; not below it in {tell_share(ages)} of the slots, in "
+        f"{tell_share(finished)} if only finished jobs count",
+        verdict_of([above, level(CLOSE)(found)]),
+    )
+
+
+def _near_bound(run: Run, played: Played) -> Judged:
+    """Judge that OCORP's norm is within 30% of the paper's bound."""
+    alone = np.array([entry["alone"][-1] for entry in played.values(OCORP)])
+    bound = np.sqrt(played.metric(OCORP, "bound"))
+    if run.choice(NORM) != "l2":
+        alone, bound = alone**2, bound**2
+    norm = played.metric(OCORP, run.choice(NORM))
+    return judge_claim(
+        "OCORP is only 30% above the lower bound",
+        against(OCORP, norm, {"the norm of the processing times": alone}),
+        between(-math.inf, LEVEL_BOUND),
+        more=tell(against(OCORP, norm, {"our best bound": bound})),
+    )
 
 
 def _by_draw(played: Played) -> str:
@@ -398,7 +254,7 @@ def _by_draw(played: Played) -> str:
 
 def _narrowest(played: Played) -> str:
     """Describe the norm of SRF in this figure."""
-    found = tell(_rivals(played, "SRF", [OCORP], "l2"))
+    found = tell(compare_metric(played, "SRF", [OCORP], "l2"))
     return f"the paper does not compare with SRF here, norm: {found}"
 
 
@@ -411,11 +267,11 @@ def _narrowest(played: Played) -> str:
 )
 def _unfinished(run: Run) -> Outcome:
     played = play(run, "1d")
-    spans = _metrics(played, [OCORP, *RULES], "makespan")
+    spans = metrics_of(played, [OCORP, *RULES], "makespan")
     said = [
-        _least_work(run, played, OCORP, "Fig. 3"),
-        _done(played, OCORP),
-        _stated(run, played, "Fig. 3", "OCORP's makespan is 20% below that of SRPT and SVF", "makespan"),
+        judge_least_work(run, played, OCORP, "Fig. 3"),
+        judge_done(played, OCORP),
+        judge_stated(run, played, "Fig. 3", "OCORP's makespan is 20% below that of SRPT and SVF", "makespan"),
         judge_claim(
             "OCORP's makespan is that of SRF, about 40000 s",
             [
@@ -424,7 +280,7 @@ def _unfinished(run: Run) -> Outcome:
             ],
             level(CLOSE),
             what="makespan",
-            more=_seconds(spans[OCORP]),
+            more=tell_seconds(spans[OCORP]),
         ),
         judge_claim(
             "the makespans of SRPT and SVF are more than 50000 s",
@@ -434,13 +290,13 @@ def _unfinished(run: Run) -> Outcome:
         ),
         judge_claim(
             "SRF, too, has a much shorter makespan than the other rules",
-            _rivals(played, "SRF", ["SRPT", "SRVF", "SVF"], "makespan"),
+            compare_metric(played, "SRF", ["SRPT", "SRVF", "SVF"], "makespan"),
             lower(),
             what="makespan",
         ),
         _plateau(played),
     ]
-    return Outcome([_work(played, [OCORP, *RULES])], said, sizes_of(played), (STAND_IN,))
+    return Outcome([work_panel(played, [OCORP, *RULES])], said, sizes_of(played), (STAND_IN,))
 
 
 def _plateau(played: Played) -> Judged:
@@ -457,21 +313,6 @@ def _plateau(played: Played) -> Judged:
     return Judged(claim, text, verdict_of(map(judge, held)))
 
 
-def _waits(played: Played, policies: Sequence[str]) -> list[Panel]:
-    """Return panels of the greatest and the least waiting by size."""
-    return [
-        Panel(
-            "processing time [s]",
-            f"{value} waiting [s]",
-            [_by_class(policy, played.values(policy, "waiting"), value, SLOT) for policy in policies],
-            title=f"({letter}) {value} waiting of a class of sizes",
-            x_scale="log",
-            kind="curves",
-        )
-        for letter, value in (("a", "greatest"), ("b", "least"))
-    ]
-
-
 @figure(
     PAPER,
     "fig4",
@@ -482,10 +323,12 @@ def _waits(played: Played, policies: Sequence[str]) -> list[Panel]:
 def _waiting(run: Run) -> Outcome:
     played = play(run, "1d")
     spread = {policy: played.values(policy, "spread") for policy in (OCORP, *RULES)}
-    gaps = {policy: [_longest(s) for s in played.values(policy, "gaps")] for policy in (OCORP, "SRPT", "SVF")}
+    served = (OCORP, "SRPT", "SVF")
+    gaps = {name: [longest_value(sizes) for sizes in played.values(name, "gaps")] for name in served}
+    every = tell_seconds(played.metric(OCORP, "longest_gap"))
     longest = "jobs of 20000 s and more wait 40% less under OCORP than under SVF and SRPT"
     said = [
-        _stated(run, played, "Fig. 4", longest),
+        judge_stated(run, played, "Fig. 4", longest),
         _short_waits(played),
         judge_claim(
             "the waiting of jobs of the same size varies much under SRF, and less under all others",
@@ -498,7 +341,7 @@ def _waiting(run: Run) -> Outcome:
             against(OCORP, gaps[OCORP], {name: gaps[name] for name in ("SRPT", "SVF")}),
             lower(),
             what="longest time of long jobs without cores",
-            more=f"{_seconds(gaps[OCORP])}, of all jobs {_seconds(played.metric(OCORP, 'longest_gap'))}",
+            more=f"{tell_seconds(gaps[OCORP])}, of all jobs {every}",
         ),
     ]
     remarks = (
@@ -506,14 +349,14 @@ def _waiting(run: Run) -> Outcome:
         "sizes are put into classes: a draw has few jobs of the same length above 1000 s",
         "long jobs are those of 60% of the longest one or more, about 20000 s at this size",
     )
-    return Outcome(_waits(played, [OCORP, *RULES]), said, sizes_of(played), remarks)
+    return Outcome(wait_panels(played, [OCORP, *RULES]), said, sizes_of(played), remarks)
 
 
 def _short_waits(played: Played) -> Judged:
     """Judge that the shorter half of the jobs waits equally long, up to one slot."""
     claim = "small jobs wait (nearly) as little under OCORP as under SVF and SRPT"
-    waits = _metrics(played, [OCORP, "SVF", "SRPT"], "waiting_small")
-    text = ", ".join(f"{name} {_seconds(values)}" for name, values in waits.items())
+    waits = metrics_of(played, [OCORP, "SVF", "SRPT"], "waiting_small")
+    text = ", ".join(f"{name} {tell_seconds(values)}" for name, values in waits.items())
     verdicts = [
         between(-math.inf, 1.0)(average(name, waits[OCORP] - waits[name])) for name in ("SVF", "SRPT")
     ]
@@ -532,9 +375,11 @@ def _short_waits(played: Played) -> Judged:
 def _charged(run: Run) -> Outcome:
     played = play_switching(run)
     labels = list(map(alpha_label, ALPHAS))
-    panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", _norms(played, labels), kind="curves")
+    panel = Panel(
+        "time [s]", "l2 norm of the flowtimes so far [s]", norm_curves(played, labels), kind="curves"
+    )
     beyond = list(map(alpha_label, BEYOND))
-    norms = _metrics(played, [OCORP, *labels, *beyond], "l2")
+    norms = metrics_of(played, [OCORP, *labels, *beyond], "l2")
     same = norms[OCORP] == norms[NONE]
     said = [
         judge_claim(
@@ -558,7 +403,7 @@ def _counts(played: Played, name: str) -> Panel:
     return Panel(
         "processing time [s]",
         f"{name} per job",
-        [_by_class(label, played.values(label, name), "mean") for label in labels],
+        [by_class(label, played.values(label, name), "mean") for label in labels],
         x_scale="log",
         y_scale="log",
         kind="curves",
@@ -575,7 +420,7 @@ def _counts(played: Played, name: str) -> Panel:
 def _preemptions(run: Run) -> Outcome:
     played = play_switching(run)
     middle = {
-        label: [_mean_of(sizes, *MIDDLE_JOBS) for sizes in played.values(label, "preemptions")]
+        label: [mean_of_sizes(sizes, *MIDDLE_JOBS) for sizes in played.values(label, "preemptions")]
         for label in (NONE, MOST, *map(alpha_label, BEYOND))
     }
     rate = played.values(MOST, "at_rate")
@@ -594,12 +439,12 @@ def _preemptions(run: Run) -> Outcome:
         ),
         Judged(
             "at alpha = 100 most jobs are preempted at most once in 100 s",
-            f"{_share(rate)} of the jobs",
+            f"{tell_share(rate)} of the jobs",
             judge(min(rate) > 0.5),
         ),
         Judged(
             "at alpha = 100 jobs of less than 100 s are rarely preempted",
-            f"{_share(untouched, 1)} of them never, {_share(before, 1)} at alpha 0",
+            f"{tell_share(untouched, 1)} of them never, {tell_share(before, 1)} at alpha 0",
             judge(float(np.mean(untouched)) >= 1.0 - CLOSE),
         ),
     ]
@@ -609,17 +454,18 @@ def _preemptions(run: Run) -> Outcome:
 
 def _less_by_class(played: Played, name: str) -> Judged:
     """Judge that all classes of sizes have far fewer at alpha = 100."""
-    none, most = (_by_class("", played.values(label, name), "mean") for label in (NONE, MOST))
+    none, most = (by_class("", played.values(label, name), "mean") for label in (NONE, MOST))
     pairs = [(x, y) for x, y in zip(none.y, most.y, strict=True) if x > 0]
     drops = [1.0 - y / x for x, y in pairs]
-    held = sum(drop >= SUBSTANTIAL for drop in drops)
+    held = [drop >= SUBSTANTIAL for drop in drops]
     fewer = sum(drop > 0.0 for drop in drops)
     text = (
-        f"at alpha = 100 fewer in {fewer} of {len(drops)} classes of sizes, at most half in {held}; "
+        f"at alpha = 100 fewer in {fewer} of {len(drops)} classes of sizes, at most half in {sum(held)}; "
         f"the largest decrease is {100 * max(drops, default=0.0):.0f}%"
     )
-    verdict = HOLDS if held == len(drops) else IN_PART if 2 * held > len(drops) else NOT_REPRODUCED
-    return Judged(f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict)
+    return Judged(
+        f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict_of(map(judge, held))
+    )
 
 
 @figure(
@@ -633,11 +479,11 @@ def _migrations(run: Run) -> Outcome:
     played = play_switching(run)
     labels, beyond = (list(map(alpha_label, alphas)) for alphas in (ALPHAS, BEYOND))
     long = {
-        label: [_mean_of(sizes, LONG_JOBS) for sizes in played.values(label, "migrations")]
+        label: [mean_of_sizes(sizes, LONG_JOBS) for sizes in played.values(label, "migrations")]
         for label in labels
     }
     moved, stopped, norms = (
-        _metrics(played, [*labels, *beyond], name) for name in ("migrations", "preemptions", "l2")
+        metrics_of(played, [*labels, *beyond], name) for name in ("migrations", "preemptions", "l2")
     )
     said = [
         judge_claim(
@@ -686,9 +532,9 @@ def _migrations(run: Run) -> Outcome:
 )
 def _memory_flowtime(run: Run) -> Outcome:
     played = play(run, "2d")
-    series = _norms(played, [OCORP_M, *RULES], OCORP_M)
+    series = norm_curves(played, [OCORP_M, *RULES], OCORP_M)
     panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", series, kind="curves")
-    said = [_stated(run, played, "Fig. 8", "OCORP+M's norm is 24% below that of the other schemes")]
+    said = [judge_stated(run, played, "Fig. 8", "OCORP+M's norm is 24% below that of the other schemes")]
     return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, MEMORY))
 
 
@@ -700,8 +546,8 @@ def _memory_flowtime(run: Run) -> Outcome:
 )
 def _memory_unfinished(run: Run) -> Outcome:
     played = play(run, "2d")
-    said = [_least_work(run, played, OCORP_M, "Fig. 9"), _done(played, OCORP_M)]
-    return Outcome([_work(played, [OCORP_M, *RULES])], said, sizes_of(played), (STAND_IN, MEMORY))
+    said = [judge_least_work(run, played, OCORP_M, "Fig. 9"), judge_done(played, OCORP_M)]
+    return Outcome([work_panel(played, [OCORP_M, *RULES])], said, sizes_of(played), (STAND_IN, MEMORY))
 
 
 @figure(
@@ -712,8 +558,8 @@ def _memory_unfinished(run: Run) -> Outcome:
 )
 def _memory_waiting(run: Run) -> Outcome:
     played = play(run, "2d")
-    said = [_stated(run, played, "Fig. 10", "long jobs wait less under OCORP+M than under SRPT and SVF")]
-    return Outcome(_waits(played, [OCORP_M, *RULES]), said, sizes_of(played), (STAND_IN, MEMORY))
+    said = [judge_stated(run, played, "Fig. 10", "long jobs wait less under OCORP+M than under SRPT and SVF")]
+    return Outcome(wait_panels(played, [OCORP_M, *RULES]), said, sizes_of(played), (STAND_IN, MEMORY))
 
 
 # wrong declarations -------------------------------------------------------------------------------------
@@ -786,7 +632,7 @@ def _best_rule(run: Run, played: Played) -> Judged:
     claim = "at a variance of 0.8 OCORP is 20% below SRVF, the best of the others"
     found = judge_claim(
         claim,
-        _rivals(played, OCORP, ["SRVF"], run.choice(NORM)),
+        compare_metric(played, OCORP, ["SRVF"], run.choice(NORM)),
         lower(0.2),
         what="norm",
         more=f"the best of the others is {best}",
@@ -805,7 +651,7 @@ def _stable(run: Run, played: Played, most: float) -> Judged:
 def _same(run: Run, played: Played) -> Judged:
     """Judge for 2D that the norm is about equal to that of the rules at a variance of 0.4."""
     claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
-    found = _rivals(played, OCORP_M, list(RULES), run.choice(NORM))
+    found = compare_metric(played, OCORP_M, list(RULES), run.choice(NORM))
     return judge_claim(claim, found, level(CLOSE), what="norm")
 
 
@@ -822,10 +668,10 @@ def _same(run: Run, played: Played) -> Judged:
 def _mapreduce(run: Run) -> Outcome:
     played = play(run, "mapreduce")
     policies, norm = [OCORP, *RULES], run.choice(NORM)
-    label, series = "l2 norm of the flowtimes so far [s]", _norms(played, policies)
+    label, series = "l2 norm of the flowtimes so far [s]", norm_curves(played, policies)
     panels = [
         Panel("time [s]", label, series, title="l2 norm", kind="curves"),
-        _work(played, policies, "offered and unfinished work"),
+        work_panel(played, policies, "offered and unfinished work"),
     ]
     closest = "OCORP's norm is the closest to the lower bound of all schemes"
     said = [
@@ -841,12 +687,12 @@ def _mapreduce(run: Run) -> Outcome:
 
 def _same_work(played: Played, policy: str) -> Judged:
     """Judge that the work done by any time differs by at most a tenth; the work left may differ by more."""
-    offered = np.array(_curve(played, policy, "offered").y)
-    done = {name: offered - np.array(_curve(played, name, "unfinished").y) for name in (policy, *RULES)}
+    offered = np.array(mean_curve(played, policy, "offered").y)
+    done = {name: offered - np.array(mean_curve(played, name, "unfinished").y) for name in (policy, *RULES)}
     begun = np.min(list(done.values()), axis=0) > 0
     apart = {name: float(np.abs(done[policy][begun] / done[name][begun] - 1.0).max()) for name in RULES}
     texts = [f"{name} {100 * share:.1f}%" for name, share in apart.items()]
-    left = tell(_rivals(played, policy, list(RULES), "mean_unfinished"))
+    left = tell(compare_metric(played, policy, list(RULES), "mean_unfinished"))
     verdicts = [judge(share <= CLOSE) for share in apart.values()]
     return Judged(
         "all schemes have done about the same work at all times",
