@@ -573,11 +573,11 @@ def _memory_waiting(run: Run) -> Outcome:
     under=(ESTIMATION,),
 )
 def _declared(run: Run) -> Outcome:
-    # under other readings only the variances of which the paper speaks
+    # under other readings only variances of which the paper speaks
     whole = run.choice(ESTIMATION) == ESTIMATION.choices[ESTIMATION.default]
-    ends = run.size(VARIANCES, VARIANCES, [0.2, 0.8])
-    one = play_wrong(run, "1d", ends if whole else ends[:4])
-    two = play_wrong(run, "2d", ends if whole else ends[:2])
+    every, few = run.size(VARIANCES, VARIANCES, [0.2, 0.8]), run.size([0.2, 0.4], [0.2, 0.4], [0.2, 0.8])
+    one = play_wrong(run, "1d", every if whole else run.size([0.2, 0.6, 0.8], VARIANCES, every))
+    two = play_wrong(run, "2d", every if whole else few)
     panels = [
         Panel(
             "variance of the error",
@@ -598,7 +598,7 @@ def _declared(run: Run) -> Outcome:
             Statement("", OCORP_M, tuple(RULES), run.choice(NORM), 0.2),
         ),
     ]
-    if 0.4 in ends:
+    if 0.4 in few:
         said.append(_same(run, two.where(variance=0.4)))
     remarks = (STAND_IN, MEMORY, "in 2D the declared memory is reserved under every reading")
     return Outcome(panels, said, sizes_of(one), remarks)

@@ -19,6 +19,7 @@ from schedgym.papers.xu2021.curves import (
     unfinished_curve,
     waiting,
 )
+from schedgym.papers.xu2021.instances import GAMMA
 from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, START
 from schedgym.problems.flowtime.metrics import fates, pieces
 from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
@@ -27,7 +28,6 @@ from schedgym.problems.flowtime.workload import tables
 __all__ = [
     "ALPHAS",
     "BEYOND",
-    "GAMMA",
     "ID",
     "OCORP",
     "OCORP_M",
@@ -50,7 +50,6 @@ F8 = npt.NDArray[np.float64]
 
 ID = "schedgym/FlowtimePacking-v0"
 SLOT = 10.0  # s
-GAMMA = 4000  # slots: the paper's
 
 OCORP, OCORP_M = "OCORP", "OCORP+M"
 RULES = {"SRPT": "srpt", "SRVF": "srvf", "SVF": "svf", "SRF": "srf"}

@@ -13,8 +13,9 @@ from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Panel, Playe
 from schedgym.papers.figures import band
 from schedgym.papers.judging import Comparison, against, judge_better
 from schedgym.papers.xu2021.curves import Sizes
+from schedgym.papers.xu2021.instances import GAMMA
 from schedgym.papers.xu2021.readings import NORM
-from schedgym.papers.xu2021.runs import GAMMA, OCORP, OCORP_M, RULES, SLOT
+from schedgym.papers.xu2021.runs import OCORP, OCORP_M, RULES, SLOT
 from schedgym.problems.flowtime.problem import PROBLEM
 
 __all__ = [
