@@ -34,13 +34,12 @@ from schedgym.agents.record import TrainingRecord
 from schedgym.agents.rollout import make_simulator, play_episodes
 from schedgym.agents.scorer import Scorer, statistics_of
 from schedgym.agents.views import layout_of
-from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
 __all__ = [
     "TRAINING_SEEDS",
-    "VALIDATION_SEED",
     "Rollouts",
     "Point",
     "SearchResult",
@@ -54,7 +53,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 #: the environment's seed in training is this plus the training's seed, which is below 2^32
 TRAINING_SEEDS = EVALUATION_SEEDS
-VALIDATION_SEED = 2**41
 
 SAMPLES = 8  # every so many decisions the columns are measured
 STATISTICS = "statistics/"

@@ -34,9 +34,9 @@ from schedgym.agents.imitate import Cloning, clone, demonstrate
 from schedgym.agents.networks import MaskableTokenPolicy, TokenPolicy
 from schedgym.agents.record import TrainingRecord
 from schedgym.agents.rollout import held_out
-from schedgym.agents.search import VALIDATION_SEED
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.core.problem import get_problem
+from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 

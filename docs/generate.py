@@ -455,8 +455,15 @@ def policy(problem: Problem, spec: PolicySpec) -> str:
         "fixed by the name": values(spec.fixed) if spec.fixed else "",
         "class": code(f"{factory.__module__}.{factory.__qualname__}"),
     }
+    candidates = spec.open_options()
     rows = [
-        [code(name), code(kind_of(signature[name])), code(value_text(value)), plain(options.get(name, ""))]
+        [
+            code(name),
+            code(kind_of(signature[name])),
+            code(value_text(value)),
+            ", ".join(code(value_text(tried)) for tried in candidates.get(name, ())),
+            plain(options.get(name, "")),
+        ]
         for name, value in spec.options().items()
     ]
     return write(
@@ -466,7 +473,9 @@ def policy(problem: Problem, spec: PolicySpec) -> str:
         text,
         table(["", ""], [[f"**{name}**", fact] for name, fact in facts.items() if fact]),
         "## Options",
-        table(["option", "type", "default", "meaning"], rows) if rows else "It has none.",
+        table(["option", "type", "default", "tried by `schedgym tune`", "meaning"], rows)
+        if rows
+        else "It has none.",
     )
 
 

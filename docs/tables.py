@@ -1,7 +1,8 @@
-"""Write tables of README.md and docs/agents.md from what was measured: ``python docs/tables.py``.
+"""Write tables of README.md and of pages in docs from what was measured: ``python docs/tables.py``.
 
 Between ``<!-- NAME -->`` and ``<!-- /NAME -->`` stands what the function of that name makes. Sources are
-docs/leaderboard.csv, docs/claims.json and docs/reproduced; a test holds texts and sources together.
+docs/leaderboard.csv, docs/claims.json, docs/reproduced and baselines/tuned.json; a test holds texts and
+sources together.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import Any, NamedTuple
 
 import pandas
 
+from schedgym.core.policy import get_policy_spec, list_policies
 from schedgym.core.problem import get_problem
+from schedgym.evaluation.tuned import read_tuned
+from schedgym.evaluation.wording import options_text
 from schedgym.papers import PAPERS, Paper, list_claims, list_figures
 from schedgym.papers.readings import KINDS, kind_of
 
@@ -130,10 +134,41 @@ def citations() -> str:
     return "\n".join(line(paper) for paper in PAPERS)
 
 
+def tuned() -> str:
+    """The values that were tried for each policy, what was found, and the options that were not tuned."""
+    rows = []
+    for entry in read_tuned():
+        spec = get_policy_spec(entry["policy"])
+        where = entry["id"].removeprefix("schedgym/").removesuffix("-v0")
+        where += f", `{options_text(entry['parameters'])}`" if entry["parameters"] else ""
+        tried = []
+        for name, values in entry["tried"].items():
+            texts = [options_text({name: value}).partition("=")[2] for value in values]
+            tried.append(f"`{name}`: {'; '.join([f'**{texts[0]}**', *texts[1:]])}")
+        told = "the defaults", "", ""
+        if entry["best"]:
+            interval = f"[{percent(entry['relative_low'])}, {percent(entry['relative_high'])}]"
+            told = f"`{options_text(entry['best'])}`", f"{percent(entry['relative'])} {interval}", "as good"
+            if entry["options"]:
+                told = *told[:2], "**better**"
+        rows.append([where, f"`{spec.name.partition('/')[2]}`", "<br>".join(tried), *told])
+    heads = ["id", "policy", "values tried (the default first)", "best", "difference to the default, paired"]
+    closed: dict[str, list[str]] = {}
+    for spec in list_policies():
+        names = [f"`{name}`" for name in spec.options() if name not in spec.open_options()]
+        if names:
+            closed.setdefault(f"{spec.problem} {', '.join(names)}", []).append(
+                f"`{spec.name.partition('/')[2]}`"
+            )
+    others = [[*key.split(" ", 1), ", ".join(names)] for key, names in closed.items()]
+    return f"{table([*heads, 'verdict'], rows)}\n\n{table(['problem', 'not tuned', 'of'], others)}"
+
+
 #: file -> the functions of its tables
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, verdicts, citations),
     DOCS / "agents.md": (shipped,),
+    DOCS / "how-to" / "tune.md": (tuned,),
 }
 
 

@@ -1,6 +1,6 @@
 """OCORP: online convex optimisation with a price per job, cores by Lemma 1."""
 
-from schedgym.baselines.flowtime.pricing import LAMBDA0, PricingPolicy
+from schedgym.baselines.flowtime.pricing import CANDIDATES, LAMBDA0, PricingPolicy
 from schedgym.core.policy import register_policy
 from schedgym.problems.flowtime.problem import KINDS
 
@@ -22,6 +22,7 @@ DEVIATIONS = (
     source="xu2021, Algorithm 1, Lemma 1 and Eq. 22; MapReduce: section V",
     deviations=DEVIATIONS + " In 2D jobs are placed greedily, as by srpt; the paper has ocorp+m for 2D.",
     views=("allocation", "priority"),
+    candidates=CANDIDATES,
 )
 class OCORP(PricingPolicy):
     """Serves the jobs with the least (weight - lambda) / d first; lambda grows while a job is not served.

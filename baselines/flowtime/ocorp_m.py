@@ -10,7 +10,14 @@ import numpy.typing as npt
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
 from schedgym.baselines.flowtime.ocorp_plus import plus_allocation
 from schedgym.baselines.flowtime.policy import seen_rows
-from schedgym.baselines.flowtime.pricing import LAMBDA0, PricingPolicy, access, clear_rest, set_prices
+from schedgym.baselines.flowtime.pricing import (
+    CANDIDATES,
+    LAMBDA0,
+    PricingPolicy,
+    access,
+    clear_rest,
+    set_prices,
+)
 from schedgym.baselines.flowtime.switching import core_cost, cost_multiple, largest_cost, square_cost
 from schedgym.core.jit import helper, pure_kernel
 from schedgym.core.order import sort_rows
@@ -279,6 +286,7 @@ def decide(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None:
     "is not in the paper. The paper adds the switching cost for one resource; alpha adds it to both steps "
     "of the alternation.",
     views=("allocation",),
+    candidates=CANDIDATES,
 )
 class OCORPM(PricingPolicy):
     """Allocates cores by value (lambda - weight) / d, and the memory of each server by a knapsack, in turn.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from schedgym.baselines.flowtime.ocorp import DEVIATIONS
 from schedgym.baselines.flowtime.policy import seen_rows
 from schedgym.baselines.flowtime.pricing import (
+    CANDIDATES,
     LAMBDA0,
     PricingPolicy,
     access,
@@ -209,6 +210,7 @@ def decide_by_job(table: Any, seen: Any, n: int, slot: int, eq27: float) -> None
     "optima the one with the most cores for the first job on the first server is taken. With alpha = 0 the "
     "policy is ocorp.",
     views=("allocation",),
+    candidates=CANDIDATES | {"level": LEVELS},
 )
 class OCORPPlus(PricingPolicy):
     """Allocates cores as ocorp does, but every change of a job's cores on a server has a cost.

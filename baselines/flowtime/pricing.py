@@ -32,6 +32,7 @@ from schedgym.solvers.knapsack import KnapsackScratch, make_knapsack_scratch
 from schedgym.solvers.transport import TransportScratch
 
 __all__ = [
+    "CANDIDATES",
     "LAMBDA0",
     "PricingPolicy",
     "access",
@@ -44,6 +45,11 @@ NUMBER, SEEN, EQ27 = range(3)  # where gamma comes from
 PROCESSING, WEIGHT = 1, 2  # how lambda starts, other than at a NUMBER
 #: where lambda starts by default: far above all weights at the paper's size (k = 2, some 1e7 at most)
 LAMBDA0 = 1e11
+#: tried by a tuning ("eq27" reads jobs to come)
+CANDIDATES = {
+    "gamma": (1000.0, 4000.0, 16000.0, "seen"),
+    "lambda0": (0.0, 1e4, 1e6, 1e8, LAMBDA0, "p", "w"),
+}
 
 CHOICES = record_dtype(
     ("norm", np.float64),  # k

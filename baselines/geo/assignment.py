@@ -24,7 +24,7 @@ from schedgym.problems.geo.rules import (
     place_in_order,
 )
 
-__all__ = ["AssignmentPolicy", "carrying_views"]
+__all__ = ["PLACEMENTS", "AssignmentPolicy", "carrying_views"]
 
 GIVEN = -1  # rule of a policy that brings its own order
 PLACEMENTS = ("greedy", "associated")

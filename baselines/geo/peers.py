@@ -1,6 +1,6 @@
 """Classical rivals of the thesis's algorithms: first come first served, shortest remaining, random."""
 
-from schedgym.baselines.geo.assignment import AssignmentPolicy, carrying_views
+from schedgym.baselines.geo.assignment import PLACEMENTS, AssignmentPolicy, carrying_views
 from schedgym.core.policy import register_policy
 
 __all__ = ["FirstComeFirstServed", "Random", "ShortestRemaining"]
@@ -16,6 +16,7 @@ _PLACEMENT = (
     source="guan2022, section 3.2.3 (named there as classical)",
     deviations=_PLACEMENT,
     views=carrying_views("fcfs"),
+    candidates={"placement": PLACEMENTS},
 )
 class FirstComeFirstServed(AssignmentPolicy):
     """Serves jobs in order of arrival.
@@ -49,6 +50,7 @@ class FirstComeFirstServed(AssignmentPolicy):
     + " As durations are unknown, remaining tasks are counted, running ones included. In view pick the jobs "
     "are ordered when the first slot after an event is offered, by the tasks that remain then.",
     views=carrying_views("srpt"),
+    candidates={"placement": PLACEMENTS},
 )
 class ShortestRemaining(AssignmentPolicy):
     """Serves the jobs with the fewest unfinished tasks first, ties by arrival.
@@ -82,6 +84,7 @@ class ShortestRemaining(AssignmentPolicy):
     "geo/random",
     source="schedgym (not in the thesis)",
     views=carrying_views("random"),
+    candidates={"placement": PLACEMENTS},
 )
 class Random(AssignmentPolicy):
     """Serves jobs in random order, drawn anew at every event.

@@ -1,6 +1,6 @@
 """OnTaPRA: the paper's online scheduler."""
 
-from schedgym.baselines.parallel_jct.policy import KNOWS, LaunchPolicy
+from schedgym.baselines.parallel_jct.policy import CANDIDATES, KNOWS, LaunchPolicy
 from schedgym.core.policy import register_policy
 
 __all__ = ["OnTapra"]
@@ -20,6 +20,7 @@ NEEDS = {"rounds": ("all", "ticks")}
     knows=KNOWS,
     views=("plan", "pick"),
     needs=NEEDS,
+    candidates=CANDIDATES,
 )
 @register_policy(
     "parallel-jct/ontapra-tapra",
@@ -28,6 +29,7 @@ NEEDS = {"rounds": ("all", "ticks")}
     knows=KNOWS,
     views=("plan",),
     needs=NEEDS,
+    candidates=CANDIDATES,
     summary="OnTaPRA that plans by TaPRA.",
     planner="tapra",
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedgym.baselines.parallel_jct.policy import KNOWS, LaunchPolicy
+from schedgym.baselines.parallel_jct.policy import CANDIDATES, KNOWS, LaunchPolicy
 from schedgym.core.policy import register_policy
 from schedgym.solvers.planning import RIVALS
 
@@ -65,6 +65,8 @@ def _enter(policy: Any) -> Any:
                 views=("plan",) if "planner" in fixed else ("plan", "pick"),
                 needs={"rounds": ("all", rounds)},
                 summary=says,
+                # slf with mar=True is slf-mar
+                candidates=CANDIDATES if fixed.get("mar") else {"mar": ()},
                 order=order,
                 **fixed,
             )(policy)

@@ -34,9 +34,11 @@ from schedgym.solvers.placement import (
 )
 from schedgym.solvers.planning import Planner
 
-__all__ = ["KNOWS", "LaunchPolicy"]
+__all__ = ["CANDIDATES", "KNOWS", "LaunchPolicy"]
 
 KNOWS = ("load", "efficiency")
+#: tried by a tuning, where there is the MAR test
+CANDIDATES = {"max_percent": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)}
 SLACK = 1e-9  # by which a bound must exceed a completion time, for rounding
 
 

@@ -23,6 +23,7 @@ __all__ = ["DeadlineAware"]
     knows=("value", "deadline"),
     views=("allocation", "rule"),
     needs={"model": "discrete", "single": True, "deadlines": "shown"},
+    candidates={"p": (1, 5, 10, 25, 50), "rho": (0.05, 0.1, 0.25, 0.5, 1.0)},
 )
 class DeadlineAware(ValuePolicy):
     """Serves the p most valuable tasks, then of those worth rho times their mean the most urgent.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schedgym.baselines.queue_delay.scheme import SchemePolicy, carrying_views
+from schedgym.baselines.queue_delay.scheme import SchemePolicy, candidates_of, carrying_views
 from schedgym.core.policy import register_policy
 
 __all__ = ["BestFitDecreasing", "FirstFitDecreasing"]
@@ -24,8 +24,7 @@ _SIZES = {
 _BLOCKING = (
     "First fit of section III-A1 tries only the front of the queue, and section III-A2 assigns by it: here "
     "the queue is in the order of size, an arriving task joins it instead of bypassing it, and its front is "
-    "tried on all servers, so that no task waits for ever. The order of the schemes in the paper's Fig. 2 is "
-    "only plausible if the queue blocks."
+    "tried on all servers, so that no task waits for ever. ``bypass`` lets an arriving task pass the queue."
 )
 _BLOCKING_DOT = (
     " The paper does not say how large a waiting task is, as it has a value for each server: here it is the "
@@ -42,6 +41,7 @@ def _enter_first_fit(policy: Any) -> Any:
             source=_SOURCE,
             deviations=_ONLINE,
             views=carrying_views(f"ffd-{size}"),
+            candidates={**candidates_of(f"ffd-{size}"), "blocking": ()},  # True has a name of its own
             summary=f"{start} on arrival; completions scan by decreasing {words}.",
             size=size,
         )(policy)
@@ -51,6 +51,7 @@ def _enter_first_fit(policy: Any) -> Any:
             source=_SOURCE,
             deviations=_BLOCKING + (_BLOCKING_DOT if size == "dp" else ""),
             views=("placement", "pick"),
+            candidates=candidates_of(f"ffd-{size}"),
             summary=f"Heads of the queue by decreasing {words}, {start}, until one fits nowhere.",
             size=size,
             blocking=True,
@@ -66,6 +67,7 @@ def _enter_best_fit(policy: Any) -> Any:
             source=_SOURCE,
             deviations=_ONLINE + " Best: where the size of what is left is least (dp: its L2 norm).",
             views=carrying_views(f"bfd-{size}"),
+            candidates=candidates_of(f"bfd-{size}"),
             summary=f"Best fit on arrival; completions scan by decreasing {words}.",
             size=size,
         )(policy)
@@ -85,9 +87,9 @@ class FirstFitDecreasing(SchemePolicy):
     2. A task ends: its server takes the largest waiting task that fits, again and again, until none fits.
 
     With ``blocking``, at both: the largest waiting task starts on the server that step 1 gives, again and
-    again, until one fits nowhere. The dot product of a waiting task is then the largest over all servers,
-    also those on which it does not fit. Ties go to the earliest submission. Sizes are computed anew at every
-    decision, as those of dp and avgsum change.
+    again, until one fits nowhere; with ``bypass`` at completions only. The dot product of a waiting task is
+    then the largest over all servers, also those on which it does not fit. Ties go to the earliest
+    submission. Sizes are computed anew at every decision, as those of dp and avgsum change.
 
     The size of a demand of c cpu and m memory is $(c^p + m^p)^(1/p)$ for nb, which is $sqrt(c^2 + m^2)$
     unless ``p`` is set, $c m$ for product, $w_c c + w_m m$ for sum (``weights``) and avgsum (the mean demands
@@ -104,6 +106,8 @@ class FirstFitDecreasing(SchemePolicy):
             demands so far).
         blocking: an arrival joins the queue, and heads in the order of size go to the first fitting server
             (dp: to that of the largest dot product) until one fits nowhere, also at completions.
+        bypass: with ``blocking``: an arriving task starts where step 1 puts it, past the queue, and joins the
+            queue only if it fits nowhere; only completions try the heads.
         weights: of cpu and memory in the size "sum".
         p: of the norm in the size "nb", above 1; infinity compares the larger of cpu and memory. With a p
             other than 2 the views rule and route cannot carry the policy.
@@ -113,10 +117,11 @@ class FirstFitDecreasing(SchemePolicy):
         self,
         size: str,
         blocking: bool = False,
+        bypass: bool = False,
         weights: tuple[float, float] = (1.0, 1.0),
         p: float = 2.0,
     ) -> None:
-        super().__init__(f"ffd-{size}", blocking=blocking, weights=weights, p=p)
+        super().__init__(f"ffd-{size}", blocking=blocking, bypass=bypass, weights=weights, p=p)
 
 
 @_enter_best_fit

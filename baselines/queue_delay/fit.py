@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schedgym.baselines.queue_delay.scheme import SchemePolicy, carrying_views
+from schedgym.baselines.queue_delay.scheme import SchemePolicy, candidates_of, carrying_views
 from schedgym.core.policy import register_policy
 
 __all__ = ["FirstComeFirstServed", "Fit"]
@@ -24,6 +24,7 @@ def _fit(code: str, everywhere: bool) -> Any:
         source="noroozoliaee2014, section III-A1",
         deviations=_REPAIRED if everywhere else _LITERAL,
         views=carrying_views(scheme),
+        candidates=candidates_of(scheme),
         summary=f"{_NAMES[code]} fit on arrival; on a completion the head of the queue, "
         + ("on any server." if everywhere else "on the released server only."),
         code=code,

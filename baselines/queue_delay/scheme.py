@@ -26,15 +26,23 @@ from schedgym.problems.queue_delay.rules import (
     scheme_row,
 )
 
-__all__ = ["SchemePolicy", "carrying_views"]
+__all__ = ["SchemePolicy", "candidates_of", "carrying_views"]
 
 #: the schemes that compare L_p norms (bf-exec does, too, but the paper gives it the L2 norm)
 NORMED = ("ffd-nb", "bfd-nb", "bf", "wf", "bf-all", "wf-all")
+WEIGHTS = ((1.0, 0.0), (4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0), (0.0, 1.0))
 
 
 def carrying_views(scheme: str) -> tuple[str, ...]:
     """Return the views in which a scheme (without blocking) can be expressed."""
     return _views_of(SCHEMES[scheme])
+
+
+def candidates_of(scheme: str) -> dict[str, tuple[Any, ...]]:
+    """Return what a tuning tries of the options that the scheme uses."""
+    if scheme in NORMED:
+        return {"p": (1.25, 1.5, 2.0, 4.0, 16.0)}
+    return {"weights": WEIGHTS} if scheme.endswith("d-sum") else {}
 
 
 def _views_of(row: Sequence[int]) -> tuple[str, ...]:
@@ -85,6 +93,7 @@ class SchemePolicy:
     Args:
         scheme: a name of :data:`~schedgym.problems.queue_delay.rules.SCHEMES`.
         blocking: use the variant in which the head of the queue blocks (ffd schemes).
+        bypass: let an arriving task pass a queue that blocks.
         weights: of cpu and memory in the size "sum".
         p: of the L_p norm, above 1, infinity included (schemes that compare norms: :data:`NORMED`).
     """
@@ -94,13 +103,15 @@ class SchemePolicy:
         scheme: str,
         *,
         blocking: bool = False,
+        bypass: bool = False,
         weights: tuple[float, float] = (1.0, 1.0),
         p: float = 2.0,
     ) -> None:
-        if not isinstance(blocking, bool):
-            raise InvalidParameter(f"blocking: must be True or False, got {blocking!r}")
+        for name, value in (("blocking", blocking), ("bypass", bypass)):
+            if not isinstance(value, bool):
+                raise InvalidParameter(f"{name}: must be True or False, got {value!r}")
         self.scheme, self.blocking = scheme, blocking
-        self.row = scheme_row(scheme, blocking)
+        self.row = scheme_row(scheme, blocking, bypass)
         self.weights = np.asarray(weights, dtype=float)
         if self.weights.shape != (2,) or not (np.isfinite(self.weights) & (self.weights >= 0)).all():
             raise InvalidParameter(f"weights: must be two numbers >= 0, got {weights!r}")

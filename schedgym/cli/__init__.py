@@ -26,7 +26,7 @@ __all__ = ["main"]
 USAGE = 2
 INTERRUPTED = 130
 #: modules of this package, in the order in which the help lists their commands
-COMMANDS = ("catalogue", "compare", "run", "trace", "agents", "stores", "papers", "bench")
+COMMANDS = ("catalogue", "compare", "tune", "run", "trace", "agents", "stores", "papers", "bench")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         first = arguments[0] if arguments else "--help"
         if not first.startswith("-") and first not in command.commands:
             raise UnknownName("command", first, command.commands)
-        if first == "compare":
+        if first in ("compare", "tune"):
             arguments = _spell_out_switches(arguments)
         code = command.main(args=arguments or ["--help"], prog_name="schedgym", standalone_mode=False)
         sys.stdout.flush()
@@ -66,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _spell_out_switches(arguments: list[str]) -> list[str]:
-    """Add "true" after each boolean parameter that stands without a value in ``arguments``."""
-    switches = {
-        f"--{name.replace('_', '-')}"
+    """Add the value to each option that may stand without one: "true" to boolean parameters."""
+    switches = {"--tuned": "shipped"} | {
+        f"--{name.replace('_', '-')}": "true"
         for problem in list_problems().values()
         for name, kind in problem.parameters.kinds().items()
         if kind is bool
@@ -77,7 +77,7 @@ def _spell_out_switches(arguments: list[str]) -> list[str]:
     for i, argument in enumerate(arguments):
         spelled.append(argument)
         if argument in switches and (i + 1 == len(arguments) or arguments[i + 1].startswith("--")):
-            spelled.append("true")
+            spelled.append(switches[argument])
     return spelled
 
 

@@ -9,7 +9,13 @@ from rich.markup import escape
 from schedgym.cli.common import application, make_table
 from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.errors import UnknownName
-from schedgym.evaluation.wording import describe_range, describe_space, make_console, value_text
+from schedgym.evaluation.wording import (
+    describe_range,
+    describe_space,
+    make_console,
+    options_text,
+    value_text,
+)
 
 __all__ = ["describe", "list_all"]
 
@@ -117,5 +123,11 @@ def _describe_policy(spec: Any) -> None:
     console.print(f"Knows beyond sizes and clock: {', '.join(spec.knows) or 'nothing'}")
     console.print(f"Views: {', '.join(spec.views) or 'see its documentation'}")
     console.print(f"Options (--option): {escape(_values(spec.options()) or 'none')}")
+    if candidates := spec.open_options():
+        text = "; ".join(
+            f"{name}={'|'.join(options_text({name: value}).partition('=')[2] for value in values)}"
+            for name, values in candidates.items()
+        )
+        console.print(f"Candidates (schedgym tune): {escape(text)}")
     if spec.fixed:
         console.print(f"Fixed by the name: {escape(_values(spec.fixed))}")

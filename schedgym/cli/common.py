@@ -23,6 +23,7 @@ from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.wording import make_console
 
 __all__ = [
+    "FEW",
     "Id",
     "Json",
     "Processes",
@@ -37,6 +38,8 @@ __all__ = [
     "takes",
     "write_json",
 ]
+
+FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 
 application = typer.Typer(
     help="Compare the papers' algorithms for cluster job scheduling on the same workloads, with bounds.",

@@ -1,22 +1,19 @@
 """``schedgym compare``: run policies on the same workloads; the result is a table, a picture and files."""
 
 # annotations are evaluated: typer reads them
-import copy
 import dataclasses
-import inspect
 import math
-import os
 import textwrap
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand
 
 from schedgym.cli.common import (
+    FEW,
     Id,
     Json,
     Processes,
@@ -31,17 +28,22 @@ from schedgym.cli.common import (
     takes,
     write_json,
 )
+from schedgym.cli.parameters import command_of, find_preset, parameter_options, parse_parameters
 from schedgym.core.files import atomic_write
-from schedgym.core.problem import Parameters, Problem, list_problems
+from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation.wording import four_digits, has_width, make_console, value_text
+from schedgym.evaluation.wording import (
+    four_digits,
+    has_width,
+    interval_text,
+    make_console,
+    options_text,
+    percent_text,
+    value_text,
+)
 from schedgym.extras import require
 
 __all__ = ["Asked", "compare"]
-
-FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
-TRACE_PRESET = "trace"
-ARGUMENTS, SHOWN = "schedgym.arguments", "schedgym.shown"  # keys of click's dictionary of a call
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +81,14 @@ class Asked:
             help="Set an option of a policy; may be given repeatedly.",
         ),
     ] = None
+    tuned: Annotated[
+        str | None,
+        typer.Option(
+            "--tuned",
+            metavar="[FILE]",
+            help="Give policies the options that `schedgym tune` found: those shipped, or those of a file.",
+        ),
+    ] = None
     n_jobs: Processes = 1
     json: Json = None
     csv: Annotated[
@@ -106,71 +116,8 @@ class Asked:
         return None if str(self.plot).lower() == "none" else self.plot
 
 
-def _help_of(problem: Problem, name: str, id: str = "") -> str:
-    """The help of a parameter, with its default in environment ``id`` (by default, the problem's)."""
-    field = problem.parameters.__dataclass_fields__[name]
-    own = problem.ids[id].parameters if id else {}
-    return f"{field.metadata.get('help', '')} [default: {value_text(own.get(name, field.default))}]"
-
-
-def _parameters() -> list[inspect.Parameter]:
-    """An option for every parameter of every problem, but those that share a name with another option."""
-    texts: dict[str, dict[str, list[str]]] = {}  # parameter -> help -> problems
-    for problem in list_problems().values():
-        for name in problem.parameters.__dataclass_fields__:
-            texts.setdefault(name, {}).setdefault(_help_of(problem, name), []).append(problem.name)
-    taken = {field.name for field in dataclasses.fields(Asked)}  # --set reaches them
-    added = []
-    for name, helps in texts.items():
-        if name not in taken:
-            parts = [f"{', '.join(names)}: {text}" for text, names in helps.items()]
-            flag, text = f"--{name.replace('_', '-')}", "; ".join(parts if len(helps) > 1 else helps)
-            kind = Annotated[str | None, typer.Option(flag, metavar="VALUE,..", help=text)]
-            added.append(
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            )
-    return added
-
-
-def _problem_in(arguments: Sequence[str]) -> tuple[Problem, str] | None:
-    """The problem and the id that the first of the arguments to name one names, None if none does."""
-    for argument in arguments:
-        for problem in list_problems().values():
-            for id in problem.ids:
-                if argument in (id, id.partition("/")[2], problem.name):
-                    return problem, id
-    return None
-
-
-class _Command(TyperCommand):
-    """The command; its help shows the parameters of one problem only if the arguments name an id."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep the arguments for :meth:`format_help`, and parse them."""
-        ctx.meta[ARGUMENTS] = list(args)
-        return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """All options, or those that :meth:`format_help` has chosen."""
-        return ctx.meta.get(SHOWN) or super().get_params(ctx)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, without the parameters of other problems than that of the id, if there is one."""
-        found = _problem_in(ctx.meta.get(ARGUMENTS, ()))
-        if found is not None:
-            problem, id = found
-            known = {option.name: option for option in self.get_params(ctx)}
-            shown = {field.name: known[field.name] for field in dataclasses.fields(Asked)}
-            for name in problem.parameters.kinds():
-                if name not in shown:
-                    shown[name] = copy.copy(known[name])
-                    shown[name].help = _help_of(problem, name, id)
-            ctx.meta[SHOWN] = [*shown.values(), known["help"]]
-        super().format_help(ctx, formatter)
-
-
-@application.command("compare", cls=_Command)
-@takes(Asked, _parameters())
+@application.command("compare", cls=command_of(Asked))
+@takes(Asked, parameter_options(Asked))
 def compare(asked: Asked, **given: str | None) -> None:
     """Run policies on the same workloads and compare them.
 
@@ -202,6 +149,8 @@ def compare(asked: Asked, **given: str | None) -> None:
     context = _context(wanted, frame)
     seconds = time.monotonic() - began
     _print_comparison(wanted.problem, frame, wanted.reference, f"{context} · {seconds:.1f} s")
+    if asked.tuned is not None:
+        _print_tuned(wanted, frame)
     _print_statements(frame)
     if picture is not None:
         plot_comparison(frame, picture, reference=wanted.reference, subtitle=context)
@@ -229,6 +178,7 @@ class _Plan:
         acting: label -> name of a policy, or an agent's policy.
         options: label -> options of the policy.
         reference: label that differences refer to.
+        tuned: policy -> its entry in the file of tuned options.
     """
 
     problem: Problem
@@ -238,6 +188,7 @@ class _Plan:
     acting: dict[str, Any]
     options: dict[str, dict[str, Any]]
     reference: str
+    tuned: dict[str, dict[str, Any]]
 
     @property
     def base(self) -> dict[str, Any]:
@@ -248,14 +199,15 @@ class _Plan:
 
 def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     from schedgym.evaluation.runner import default_policies, expand_grid, resolve_id
+    from schedgym.evaluation.tuned import find_tuned
 
     problem, id = resolve_id(asked.id)
-    parsed = _parse_parameters(problem, id, given, pairs(asked.set, "--set"))
+    parsed = parse_parameters(problem, id, given, pairs(asked.set, "--set"))
     grid = {key: values for key, values in parsed.items() if len(values) > 1}
-    preset = _preset(problem, asked.preset, parsed.get("trace", [None]) != [None])
+    preset = find_preset(problem, asked.preset, parsed.get("trace", [None]) != [None])
     fixed = {key: value for key, value in preset.items() if key not in parsed}
     fixed |= {key: values[0] for key, values in parsed.items() if len(values) == 1}
-    plan = _Plan(problem, id, fixed, grid, {}, {}, "")
+    plan = _Plan(problem, id, fixed, grid, {}, {}, "", {})
     combinations = [plan.base | own for own in expand_grid(grid)]
     for combination in combinations:
         problem.build(id, combination)
@@ -265,7 +217,10 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     else:
         names = default_policies(problem, id, combinations, [key.rpartition(".")[0] for key in texts])
     acting = _policies(problem, names)
-    options = _split_options(texts, problem, list(acting))
+    tuned = {} if asked.tuned is None else find_tuned(id, acting, asked.tuned, fixed)
+    options = {label: entry["options"] for label, entry in tuned.items()}
+    for label, own in _split_options(texts, problem, list(acting)).items():
+        options[label] = {**options.get(label, {}), **own}
     for label, agent in _agents(asked.agents, id).items():
         if label in acting:
             raise InvalidParameter(f"--agents: {label!r} is the name of a policy, too: rename the file")
@@ -278,48 +233,7 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
     reference = reference.removeprefix(f"{problem.name}/")
     if reference not in labels:
         raise UnknownName("reference policy", reference, labels)
-    return dataclasses.replace(plan, acting=acting, options=options, reference=reference)
-
-
-def _parse_parameters(
-    problem: Problem, id: str, given: Mapping[str, str], settings: Mapping[str, str]
-) -> dict[str, list[Any]]:
-    """The values of each parameter, given as an option or by --set."""
-    kinds = problem.parameters.kinds()
-    # in the order of the problem's own parameters, not of all problems' options
-    texts = {key: given[key] for key in (*kinds, *given) if key in given}
-    for key, text in settings.items():
-        if key in texts:
-            raise InvalidParameter(f"--set: {key} is given twice")
-        texts[key] = text
-    for key in given:
-        if key not in kinds:
-            flags = [f"--{known.replace('_', '-')}" for known in kinds]
-            raise UnknownName(f"option of {id}", f"--{key.replace('_', '-')}", flags)
-    return {key: _parse_values(problem.parameters, key, text) for key, text in texts.items()}
-
-
-def _parse_values(parameters: type[Parameters], name: str, text: str) -> list[Any]:
-    """The values of a comma list; a file's name may contain commas."""
-    kinds = parameters.kinds()
-    if name not in kinds:
-        raise UnknownName("parameter", name, kinds)
-    parts = [text] if os.path.exists(text) else [part.strip() for part in text.split(",")]
-    if not all(parts):
-        raise InvalidParameter(f"{name}: an empty value in {text!r}")
-    values = [parameters.parse(name, part) for part in parts]
-    for value in values:
-        if values.count(value) > 1:
-            raise InvalidParameter(f"{name}: {value} is given twice")
-    return values
-
-
-def _preset(problem: Problem, name: str | None, traced: bool) -> Mapping[str, Any]:
-    if name is None:
-        return problem.presets.get(TRACE_PRESET, {}) if traced else {}
-    if name not in problem.presets:
-        raise UnknownName("preset", name, problem.presets)
-    return problem.presets[name]
+    return dataclasses.replace(plan, acting=acting, options=options, reference=reference, tuned=tuned)
 
 
 def _policies(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
@@ -393,6 +307,7 @@ def _report(plan: _Plan, frame: Any) -> dict[str, Any]:
         "reference": plan.reference,
         "views": frame.attrs["views"],
         "policy_seconds": frame.attrs["policy_seconds"],
+        "tuned": {label: entry["options"] for label, entry in plan.tuned.items()},
         "summary": summarize(frame).to_dict("records"),
         "differences": paired_differences(frame, plan.reference).to_dict("records"),
         "statements": [dataclasses.asdict(item) for item in examine(frame)],
@@ -419,7 +334,7 @@ def _print_statements(frame: Any) -> None:
                 f"{setting}: {text}" if setting else text,
                 f"{100 * item.statement.by:.0f}%" if item.statement.by else "better",
                 "-" if math.isnan(item.gain) else f"{100 * item.gain:+.1f}%",
-                _interval(100 * item.low, 100 * item.high),
+                interval_text(100 * item.low, 100 * item.high),
                 item.verdict,
                 item.statement.source,
             )
@@ -465,7 +380,7 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
             rows.append(None)
         shown = [value_text(value) if place[:-1] != before else "" for value in place[:-1]]
         before = place[:-1]
-        shown += [row["policy"], four_digits(row["mean"]), _interval(row["low"], row["high"])]
+        shown += [row["policy"], four_digits(row["mean"]), interval_text(row["low"], row["high"])]
         shown += [four_digits(row["ratio"])] * bounded
         shown += _difference(other.get(place), absolute)
         shown.append(four_digits(took[place]))
@@ -477,6 +392,20 @@ def _print_comparison(problem: Problem, frame: Any, reference: str, context: str
     _print_fitted(variant.title, fixed, [_heading(problem, name) for name in names], rows, len(swept))
     _print_notes(frame, bounded, truncated)
     say(context)
+
+
+def _print_tuned(plan: _Plan, frame: Any) -> None:
+    """Print the options that were tuned, and where they were found."""
+    if not plan.tuned:
+        say("tuned: no policy has options that were found better than its defaults")
+    for label, entry in plan.tuned.items():
+        own = entry["parameters"]
+        where = "these parameters" if own == plan.fixed else options_text(own) or "the default parameters"
+        say(f"tuned: {label} {options_text(entry['options'])}, found on {where}")
+        first = entry.get("choosing", [0])[0]
+        if own.get("trace") is not None and own["trace"] == plan.fixed.get("trace"):
+            if frame.attrs["seed"] != 0 or frame.attrs["episodes"] > first:
+                say(f"these windows may be among those of the tuning: --seed 0 --episodes {first} has others")
 
 
 def _print_fitted(
@@ -524,21 +453,8 @@ def _heading(problem: Problem, name: str) -> str:
     return name.replace("_", " ") + (f" [{unit}]" if unit else "")
 
 
-def _interval(low: float, high: float, show: Callable[[float], str] = four_digits) -> str:
-    return f"{show(low)} .. {show(high)}" if math.isfinite(low) and math.isfinite(high) else "-"
-
-
 def _signed(value: float) -> str:
     return ("+" if value > 0 else "") + four_digits(value)
-
-
-def _percent(value: float) -> str:
-    """A percentage with its sign and one digit."""
-    if not math.isfinite(value):
-        return "-"
-    if abs(value) >= 1e6:
-        return f"{value:+.1e}"
-    return f"{value:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"
 
 
 def _difference(row: Mapping[Any, Any] | None, absolute: bool) -> list[str]:
@@ -549,7 +465,7 @@ def _difference(row: Mapping[Any, Any] | None, absolute: bool) -> list[str]:
     # both intervals resample the same episodes, but only this one always exists
     mark = " *" if low > 0 or high < 0 else "  "
     if absolute:
-        return [_signed(mean) + mark, _interval(low, high, _signed), _percent(100 * row["relative"])]
+        return [_signed(mean) + mark, interval_text(low, high, _signed), percent_text(100 * row["relative"])]
     low, high = 100 * row["relative_low"], 100 * row["relative_high"]
     mark = " *" if low > 0 or high < 0 else "  "
-    return [_percent(100 * row["relative"]) + mark, _interval(low, high, _percent)]
+    return [percent_text(100 * row["relative"]) + mark, interval_text(low, high, percent_text)]

@@ -108,6 +108,7 @@ class PolicySpec:
         fixed: options that this name fixes.
         summary: one line on this name, where the class is registered under several names.
         needs: parameter of the environment -> the value, or values, without which it refuses to act.
+        candidates: option -> the values that a tuning tries; see :meth:`open_options`.
     """
 
     name: str
@@ -119,6 +120,7 @@ class PolicySpec:
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     summary: str = ""
     needs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    candidates: Mapping[str, tuple[Any, ...]] = dataclasses.field(default_factory=dict)
 
     @property
     def problem(self) -> str:
@@ -154,6 +156,18 @@ class PolicySpec:
             if p.name not in self.fixed and p.kind is not p.VAR_KEYWORD
         }
 
+    def open_options(self) -> dict[str, tuple[Any, ...]]:
+        """Option -> the values that a tuning tries, the default among them or not.
+
+        Open are the options with declared candidates, and those that are true or false, unless an empty tuple
+        is declared for them.
+        """
+        found = {
+            name: self.candidates.get(name, (False, True) if isinstance(default, bool) else ())
+            for name, default in self.options().items()
+        }
+        return {name: values for name, values in found.items() if values}
+
 
 _REGISTRY: dict[str, PolicySpec] = {}
 
@@ -167,22 +181,28 @@ def register_policy(
     views: tuple[str, ...] = (),
     summary: str = "",
     needs: Mapping[str, Any] | None = None,
+    candidates: Mapping[str, tuple[Any, ...]] | None = None,
     **fixed: Any,
 ) -> Callable[[P], P]:
     """Class decorator that enters a policy under ``name`` ("problem/policy").
 
-    One class may carry several names, each fixing other options by the keyword arguments left over.
+    One class may carry several names, each fixing other options by the keyword arguments left over. The
+    ``candidates`` of an option are the values that a tuning tries, beside the default; those of options that
+    a name fixes are not used.
 
     Raises:
-        ValueError: if the name is taken by another class, or is not of the form "problem/policy".
+        ValueError: if the name is taken by another class, is not of the form "problem/policy", or if there
+            are candidates of an option that the class does not have.
     """
 
     def enter(factory: P) -> P:
         if name.count("/") != 1:
             raise ValueError(f"a policy's name is 'problem/policy', got {name!r}")
-        spec = PolicySpec(
-            name, factory, source, deviations, knows, views, dict(fixed), summary, dict(needs or {})
-        )
+        given = dict(needs or {}), dict(candidates or {})
+        spec = PolicySpec(name, factory, source, deviations, knows, views, dict(fixed), summary, *given)
+        for option in spec.candidates:
+            if option not in inspect.signature(factory).parameters:
+                raise ValueError(f"{name}: candidates of an option that it does not have: {option!r}")
         known = _REGISTRY.get(name)
         if known is not None and _origin(known.factory) != _origin(factory):
             raise ValueError(f"policy {name!r} is registered already by {_origin(known.factory)}")

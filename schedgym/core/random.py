@@ -17,6 +17,7 @@ from schedgym.core.jit import helper
 
 __all__ = [
     "EVALUATION_SEEDS",
+    "VALIDATION_SEED",
     "exponential",
     "normal_pair",
     "root_seed",
@@ -26,7 +27,8 @@ __all__ = [
     "uniform",
 ]
 
-EVALUATION_SEEDS = 2**40  # evaluations take seeds below, trainings and their validations those from here
+EVALUATION_SEEDS = 2**40  # evaluations take seeds below, trainings and validations those from here
+VALIDATION_SEED = 2**41  # its episodes choose between the weights of an agent, and a baseline's options
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)

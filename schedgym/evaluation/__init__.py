@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
     from schedgym.evaluation.store import ResultsStore
     from schedgym.evaluation.sweeps import SweepSpec, load_spec, make_spec, run_sweep
+    from schedgym.evaluation.tuned import tuned_options
+    from schedgym.evaluation.tuning import Tuning, tune
 
 __all__ = [
     "How",
     "ResultsStore",
     "SweepSpec",
+    "Tuning",
     "bootstrap_interval",
     "evaluate",
     "load_spec",
@@ -33,6 +36,8 @@ __all__ = [
     "run_sweep",
     "summarize",
     "sweep",
+    "tune",
+    "tuned_options",
     "write_report",
 ]
 
@@ -44,6 +49,8 @@ _MODULES = {
     "statistics": ("bootstrap_interval", "paired_differences", "summarize"),
     "store": ("ResultsStore",),
     "sweeps": ("SweepSpec", "load_spec", "make_spec", "run_sweep"),
+    "tuned": ("tuned_options",),
+    "tuning": ("Tuning", "tune"),
 }
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 

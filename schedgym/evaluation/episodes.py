@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import importlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +26,7 @@ __all__ = ["Job", "Memory", "Observer", "Result"]
 #: looks at an environment whose episode has ended; what it returns is handed over between processes
 Observer = Callable[[SchedulingEnv], Any]
 
-ARRAY = "array"  # the name under which an array is written
+ARRAY, TUPLE = "array", "named tuple"  # the names under which they are written
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,18 +64,17 @@ class Result:
 class Memory:
     """Results of episodes by what they depend on.
 
-    Attributes:
-        saved: seconds that the recalled episodes once took.
-
     Args:
         code: version of the code; results of another one are not recalled.
         path: file that is read and added to; its folder must exist. What observers return must then be made
-            of dicts, lists, numbers, texts and arrays. None: results are kept in this process only.
+            of dicts, lists, named tuples of this package, numbers, texts and arrays. None: results are kept
+            in this process only.
     """
 
     def __init__(self, code: str, path: str | Path | None = None) -> None:
         self.code, self.path = code, None if path is None else Path(path)
-        self.saved = 0.0
+        self._new: set[str] = set()  # since the last mark
+        self._recalled: dict[str, float] = {}  # seconds of what is not new
         self._results: dict[str, Result] = {}
         self._lines: dict[str, tuple[int, int]] = {}  # key -> begin and length of its line
         self._keys: dict[tuple[int, str | None, int], str] = {}  # of the results that are missing
@@ -92,6 +92,16 @@ class Memory:
                 self._lines[line.partition(b" ")[0].decode()] = begin, len(line)
                 begin += len(line)
 
+    def mark(self) -> None:
+        """Begin to count anew what is :attr:`saved`."""
+        self._new.clear()
+        self._recalled.clear()
+
+    @property
+    def saved(self) -> float:
+        """Seconds that those episodes once took that have been recalled since the mark, and not run since."""
+        return sum(self._recalled.values())
+
     def recall(self, jobs: Iterable[Job]) -> tuple[list[Result], list[Job]]:
         """Return the results that are known, and the jobs with the episodes that must be run."""
         known: list[Result] = []
@@ -105,17 +115,19 @@ class Memory:
                 if found is None:
                     rest.append(episode)
                     self._keys[job.setting, job.label, episode] = key
-                else:  # settings are numbered by the run
-                    known.append(dataclasses.replace(found, setting=job.setting))
+                    continue
+                known.append(dataclasses.replace(found, setting=job.setting))  # numbered by the run
+                if key not in self._new:
+                    self._recalled[key] = found.wall
             if rest:
                 left.append(dataclasses.replace(job, episodes=tuple(rest)))
-        self.saved += sum(result.wall for result in known)
         return known, left
 
     def keep(self, results: Iterable[Result]) -> Iterator[Result]:
         """Hand on the results of the jobs left by the last :meth:`recall`, keeping each as it comes."""
         for result in results:
             key = self._keys.pop((result.setting, result.label, result.episode))
+            self._new.add(key)
             if self.path is None:
                 self._results[key] = result
             else:
@@ -147,6 +159,8 @@ def _encode(value: Any) -> Any:
         return {ARRAY: [value.dtype.str, value.shape, content]}
     if isinstance(value, Mapping):
         return {name: _encode(item) for name, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {TUPLE: [type(value).__module__, type(value).__name__], **_encode(value._asdict())}
     if isinstance(value, list):
         return [_encode(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
@@ -157,5 +171,14 @@ def _decode(value: Any) -> Any:
         if ARRAY in value:
             kind, shape, content = value[ARRAY]
             return np.frombuffer(zlib.decompress(base64.b64decode(content)), kind).reshape(shape).copy()
-        return {name: _decode(item) for name, item in value.items()}
+        fields = {name: _decode(item) for name, item in value.items() if name != TUPLE}
+        return _named_tuple(*value[TUPLE])(**fields) if TUPLE in value else fields
     return [_decode(item) for item in value] if isinstance(value, list) else value
+
+
+def _named_tuple(module: str, name: str) -> Any:
+    """Return a class of named tuples of this package; no other class, whatever a file says."""
+    found = getattr(importlib.import_module(module), name) if module.startswith("schedgym.") else None
+    if not (isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")):
+        raise ValueError(f"{module}.{name} is not a named tuple of schedgym")
+    return found

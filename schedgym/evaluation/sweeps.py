@@ -41,7 +41,7 @@ import numpy.typing as npt
 from schedgym._version import __version__
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Problem, get_problem
-from schedgym.core.random import EVALUATION_SEEDS
+from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.documents import check_whole, mapping, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation import runner
@@ -50,6 +50,7 @@ from schedgym.evaluation.episodes import Job
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.runner import EPISODES
 from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit, canonical
+from schedgym.evaluation.tuned import tuned_options
 
 __all__ = ["Experiment", "SweepResult", "SweepSpec", "code_version", "load_spec", "make_spec", "run_sweep"]
 
@@ -70,6 +71,8 @@ class Experiment:
         options: label of a policy -> its options.
         agents: label -> "pretrained", an agent file, or a list of those that one method trained with
             different seeds.
+        tuned: "shipped", or a file of ``schedgym tune --json``: policies get the options found there, under
+            those of ``options``; None: they have their defaults.
     """
 
     id: str
@@ -78,6 +81,7 @@ class Experiment:
     policies: Sequence[str] | Mapping[str, str] | None = None
     options: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     agents: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
+    tuned: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
@@ -88,6 +92,8 @@ class Experiment:
             mapping(values, f"options of {label}")
         if self.preset is not None and not isinstance(self.preset, str):
             raise InvalidParameter(f"preset: must be a name, got {self.preset!r}")
+        if self.tuned is not None and not isinstance(self.tuned, str):
+            raise InvalidParameter(f"tuned: must be 'shipped' or a path, got {self.tuned!r}")
         given: Any = () if self.policies is None else self.policies
         if not isinstance(given, (list, tuple, Mapping)):
             raise InvalidParameter(f"policies: must be a list of names, got {given!r}")
@@ -111,9 +117,11 @@ class SweepSpec:
     Attributes:
         name: name of the sweep.
         experiments: one at least.
-        seeds: seeds of the workloads, below EVALUATION_SEEDS; the same in every setting.
+        seeds: seeds of the workloads, below EVALUATION_SEEDS, or VALIDATION_SEED alone; the same in every
+            setting.
         episodes: number of episodes of each seed.
         chunk: episodes that are run and stored at once; None: all of a seed.
+        first: number of the first episode.
     """
 
     name: str
@@ -121,6 +129,7 @@ class SweepSpec:
     seeds: Sequence[int] = (0,)
     episodes: int = EPISODES
     chunk: int | None = None
+    first: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -134,11 +143,16 @@ class SweepSpec:
             raise InvalidParameter(f"seeds: must be a list of one at least, got {self.seeds!r}")
         if len(set(map(repr, self.seeds))) < len(self.seeds):
             raise InvalidParameter("seeds: one is there twice")
-        for i, seed in enumerate(self.seeds):
+        for i, seed in enumerate(self.seeds if list(self.seeds) != [VALIDATION_SEED] else ()):
             check_whole(seed, f"seeds[{i}]", 0, EVALUATION_SEEDS - 1)
         check_whole(self.episodes, "episodes", 1, EVALUATION_SEEDS - 1)
+        check_whole(self.first, "first", 0, EVALUATION_SEEDS - 1)
         if self.chunk is not None:
             check_whole(self.chunk, "chunk", 1, EVALUATION_SEEDS - 1)
+
+    def covers(self, first: int, episodes: int) -> bool:
+        """Return True if a unit of these episodes has some of the sweep's."""
+        return first < self.first + self.episodes and first + episodes > self.first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -300,17 +314,21 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
             raise InvalidParameter(f"{name}: a value is there twice")
     combinations = runner.expand_grid(grid)
     policies: dict[str, Any] = {}
+    options = {name.removeprefix(f"{problem.name}/"): dict(own) for name, own in experiment.options.items()}
     if experiment.policies is None or experiment.policies or not experiment.agents:
-        policies = runner.resolve_policies(
-            problem, id, experiment.policies, experiment.options, base, combinations
-        )
+        named = experiment.policies
+        if experiment.tuned is not None:
+            if named is None:
+                settings = [base | own for own in combinations]
+                named = runner.default_policies(problem, id, settings, options)
+            options = _tuned(experiment.tuned, id, named, base, options)
+        policies = runner.resolve_policies(problem, id, named, options, base, combinations)
     elif experiment.options:
         raise UnknownName("policy in options", next(iter(experiment.options)), ())
     agents = _agents(experiment, id)
     for label, _ in agents:
         if label in policies:
             raise InvalidParameter(f"agents: {label!r} is a policy, too: give another label")
-    options = {name.removeprefix(f"{problem.name}/"): dict(own) for name, own in experiment.options.items()}
     for number, combination in enumerate(combinations, index):
         own = {**base, **combination}
         complete = problem.build(id, runner.baseline(problem, id, own))
@@ -329,6 +347,20 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
             chosen = {"agent": policy.agent.sha256}
             line = _line(setting, problem, acting, label, chosen, training, None)
             yield _Contender(line, number, acting, policy)
+
+
+def _tuned(
+    source: str, id: str, named: Any, parameters: Mapping[str, Any], options: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Options by label: those that were found for the policies, under ``options``."""
+    prefix = f"{get_problem(id).name}/"
+    names = {
+        label.removeprefix(prefix): name.removeprefix(prefix)
+        for label, name in (named.items() if isinstance(named, Mapping) else zip(named, named, strict=True))
+    }
+    found = tuned_options(id, names.values(), source=source, parameters=parameters)
+    own = {label: found[name] for label, name in names.items() if name in found}
+    return {label: own.get(label, {}) | options.get(label, {}) for label in (*own, *options)}
 
 
 def _agents(experiment: Experiment, id: str) -> list[tuple[str, Any]]:
@@ -400,9 +432,10 @@ def _execute(task: tuple[Unit, Job]) -> _Ran:
     return _Ran(names, values, time.perf_counter() - began, spent, code_version())
 
 
-def _missing(episodes: int, chunk: int | None, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
-    """The episodes below ``episodes`` in no span (first, count), as ranges that cross no chunk's end."""
-    missing = np.ones(episodes, dtype=bool)
+def _missing(spec: SweepSpec, spans: Iterable[tuple[int, int]]) -> Iterator[range]:
+    """The sweep's episodes in no span (first, count), as ranges that cross no chunk's end."""
+    chunk = spec.chunk
+    missing = np.arange(spec.first + spec.episodes) >= spec.first
     for first, count in spans:
         missing[first : first + count] = False
     left = np.flatnonzero(missing)
@@ -424,9 +457,9 @@ def _units(
         failed = [{} if retry_failed else store.spans(contender.line, "failed") for contender in contenders]
         for seed in spec.seeds:
             for contender, ours, theirs in zip(contenders, done, failed, strict=True):
-                mine = [span for span in ours.get(seed, []) if span[0] < spec.episodes]
+                mine = [span for span in ours.get(seed, []) if spec.covers(*span)]
                 skipped += len(mine)
-                for run in _missing(spec.episodes, spec.chunk, itertools.chain(mine, theirs.get(seed, []))):
+                for run in _missing(spec, itertools.chain(mine, theirs.get(seed, []))):
                     left.append((Unit(contender.line, seed, run.start, len(run)), contender))
     return left, skipped
 
@@ -523,5 +556,5 @@ def _failed(store: ResultsStore, settings: list[list[_Contender]], spec: SweepSp
         for row in store.failed(code_version())
         if (row["id"], canonical(row["setting"]), row["policy"], row["training_seed"]) in own
         and row["seed"] in spec.seeds
-        and row["first"] < spec.episodes
+        and spec.covers(row["first"], row["episodes"])
     ]

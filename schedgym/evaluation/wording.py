@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from schedgym.extras import require
 
-__all__ = ["describe_range", "describe_space", "four_digits", "has_width", "make_console", "value_text"]
+__all__ = [
+    "describe_range",
+    "describe_space",
+    "four_digits",
+    "has_width",
+    "interval_text",
+    "make_console",
+    "options_text",
+    "percent_text",
+    "value_text",
+]
 
 WIDE = 240  # columns where the output is no terminal and COLUMNS says nothing
 
@@ -35,6 +45,21 @@ def value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def options_text(options: Mapping[str, Any]) -> str:
+    """Options, or parameters, in one line, each value as the command line takes it."""
+    texts = []
+    for name, value in options.items():
+        parts = value if isinstance(value, (list, tuple)) else (value,)
+        texts.append(f"{name}={','.join(map(_exact_text, parts))}")
+    return " ".join(texts)
+
+
+def _exact_text(value: Any) -> str:
+    """The text of a value, with all digits of a number."""
+    text = value_text(value)
+    return repr(value) if isinstance(value, float) and text != "none" and float(text) != value else text
+
+
 def four_digits(value: float) -> str:
     """Four significant digits, without an exponent where it would only obscure; "-" for none."""
     if not math.isfinite(value):
@@ -44,6 +69,20 @@ def four_digits(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"
+
+
+def interval_text(low: float, high: float, show: Callable[[float], str] = four_digits) -> str:
+    """An interval; "-" where there is none."""
+    return f"{show(low)} .. {show(high)}" if math.isfinite(low) and math.isfinite(high) else "-"
+
+
+def percent_text(value: float) -> str:
+    """A percentage with its sign and one digit; "-" for none."""
+    if not math.isfinite(value):
+        return "-"
+    if abs(value) >= 1e6:
+        return f"{value:+.1e}"
+    return f"{value:+,.1f}" if abs(value) < 1000 else f"{value:+,.0f}"
 
 
 def describe_space(space: Any) -> str:

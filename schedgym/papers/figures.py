@@ -18,7 +18,9 @@ from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.files import atomic_write
 from schedgym.errors import SchedgymError
+from schedgym.evaluation.episodes import Memory
 from schedgym.evaluation.manifest import make_manifest
+from schedgym.evaluation.runner import count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, plain, summarize
 from schedgym.evaluation.sweeps import code_version
 from schedgym.extras import require
@@ -31,6 +33,7 @@ from schedgym.papers.run import SCALES, Played, Run
 __all__ = ["band", "bound", "distribution", "lines", "make_figure", "reproduce"]
 
 F8 = npt.NDArray[np.float64]
+EPISODES = ".episodes"  # file of the episodes that were run for figures that are not made yet
 
 # from runs to what is drawn --------------------------------------------------------------------------
 
@@ -138,10 +141,12 @@ def make_figure(entry: Figure, run: Run, folder: str | Path) -> dict[str, Any]:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    run.memory.mark()
     began, runs = time.perf_counter(), [run.alone(entry.name, own) for own in entry.readings.values()]
     outcomes = dict(zip(entry.readings, map(entry.make, runs), strict=True))
     outcome = next(iter(outcomes.values()))  # under the defaults
     seconds = time.perf_counter() - began + sum(own.shared for own in runs)
+    seconds += run.memory.saved / count_processes(run.n_jobs)
     claims = judged_under({reading: own.judged for reading, own in outcomes.items()})
     files = {kind: f"{entry.stem}.{kind}" for kind in ("csv", "png")}
     data = io.StringIO()
@@ -229,9 +234,10 @@ def reproduce(
 ) -> list[dict[str, Any]]:
     """Make figures, and write their files.
 
-    Files that an earlier run of the same code, scale and seed has written are kept, so an interrupted run
-    resumes with the figure at which it stopped. If a figure cannot be made, for example because its trace is
-    missing, the others are made all the same.
+    Files that an earlier run of the same code, scale and seed has written are kept. Episodes that were run
+    are noted in a file in the folder until all figures are made, so an interrupted run resumes with the
+    episode at which it stopped. If a figure cannot be made, for example because its trace is missing, the
+    others are made all the same.
 
     Args:
         names: figures or papers; all figures if none is given.
@@ -251,10 +257,14 @@ def reproduce(
         UnknownName: there is no such figure, paper or scale.
         InvalidParameter: a seed out of range.
     """
+    entries, folder = list_figures(*names), Path(folder)
     run = Run(scale, seed, n_jobs, progress)
+    folder.mkdir(parents=True, exist_ok=True)
+    episodes = folder / EPISODES
+    run.memory = Memory(code_version(), episodes)
     contents = []
-    for entry in list_figures(*names):
-        kept = None if again else _kept(entry, run, Path(folder))
+    for entry in entries:
+        kept = None if again else _kept(entry, run, folder)
         try:
             content = kept or make_figure(entry, run, folder)
         except (SchedgymError, GymnasiumError) as error:
@@ -262,4 +272,6 @@ def reproduce(
         if tell is not None:
             tell(content, kept is not None)
         contents.append(content)
+    if not any("error" in content for content in contents):
+        episodes.unlink(missing_ok=True)
     return contents

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.evaluation.episodes import Memory
-from schedgym.evaluation.runner import Observed, count_processes, observed_sweep
+from schedgym.evaluation.runner import Observed, observed_sweep
 from schedgym.evaluation.statistics import plain
 from schedgym.evaluation.sweeps import code_version
 from schedgym.papers.readings import OpenPoint
@@ -112,7 +112,7 @@ class Run:
         rng: random numbers of one claim or figure; see :meth:`alone`.
         reading: open point of the paper -> choice; other points have their defaults.
         memory: the episodes that were run.
-        shared: seconds that the reused runs of other claims and figures took.
+        shared: seconds that took what :meth:`once` returned again; episodes are counted by ``memory``.
 
     Raises:
         UnknownName: there is no such scale.
@@ -194,7 +194,6 @@ class Run:
             options: label -> options of the policy.
             observe: called with the environment at the end of an episode; must be a function of a module.
         """
-        before = self.memory.saved
         frame, observed = observed_sweep(
             id,
             policies,
@@ -208,5 +207,4 @@ class Run:
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-        self.shared += (self.memory.saved - before) / count_processes(self.n_jobs)
         return Played(frame, observed)

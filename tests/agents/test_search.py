@@ -20,13 +20,13 @@ from schedgym.agents.policy import AgentPolicy
 from schedgym.agents.record import TrainingRecord
 from schedgym.agents.search import (
     TRAINING_SEEDS,
-    VALIDATION_SEED,
     Point,
     Rollouts,
     search,
 )
 from schedgym.agents.training import train
 from schedgym.core.problem import get_problem
+from schedgym.core.random import VALIDATION_SEED
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.runner import make_env, play
 from tests.agents.cases import CASES, fitted, vector

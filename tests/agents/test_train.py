@@ -28,11 +28,11 @@ from schedgym.agents.config import Config, make_config
 from schedgym.agents.files import load_agent
 from schedgym.agents.imitate import demonstrate
 from schedgym.agents.rollout import held_out
-from schedgym.agents.search import VALIDATION_SEED
 from schedgym.agents.train import learn, load_torch_policy
 from schedgym.agents.training import train
 from schedgym.agents.vecenv import make_vec_env
 from schedgym.agents.views import make_layout
+from schedgym.core.random import VALIDATION_SEED
 from tests.long import long
 
 ID = "schedgym/QueueDelay-v0"

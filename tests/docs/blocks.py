@@ -53,7 +53,7 @@ TRACE = re.compile(r"\$\(schedgym trace fetch ([\w-]+)\)")
 #: command -> options that are set to a value (added where they are missing) or words that are replaced, and
 #: words that are appended; every pattern that matches applies
 SHORTER: tuple[tuple[str, dict[str, str], str], ...] = (
-    (r"^compare ", {"--episodes": "2"}, ""),
+    (r"^(compare|tune) ", {"--episodes": "2"}, ""),
     (r"^compare .*FlowtimePacking.*--preset kw", {"--episodes": "1", "--jobs": "300"}, ""),
     (r"^compare .*QueueDelay.*alibaba-2023", {"--tasks": "200"}, ""),
     (r"^compare .*GeoAssign.*facebook-2010", {"--jobs": "300"}, ""),

@@ -15,6 +15,7 @@ from schedgym.cli import main as command
 from schedgym.core.problem import Statement
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.evaluation import runner
+from schedgym.evaluation.episodes import Job, Memory, Result
 from schedgym.evaluation.runner import evaluate
 from schedgym.papers import (
     PAPERS,
@@ -34,6 +35,7 @@ from schedgym.papers import (
 from schedgym.papers.drawing import draw
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED, judge_better
 from schedgym.papers.readings import NO_CLAIM
+from schedgym.papers.xu2021.curves import Sizes
 from tests.long import long
 
 pytestmark = long
@@ -125,6 +127,55 @@ def test_runs_are_shared_and_counted(three, tmp_path, monkeypatch) -> None:
     assert two["seconds"] < 1000.0 and three["seconds"] < 1000.0
     assert ten["seconds"] == pytest.approx(1000.0 * len(ran), abs=500.0)
     assert three["verdict"] == NO_CLAIM and three["claims"] == []
+
+
+def test_an_interrupted_figure_resumes_with_the_episode(three, tmp_path, monkeypatch) -> None:
+    ran = []
+    original = runner._episodes
+
+    def interrupted(job):
+        for result in original(job):
+            if len(ran) == 7:
+                raise KeyboardInterrupt
+            ran.append(result)
+            yield result
+
+    arguments = {"scale": "tiny", "folder": tmp_path, "n_jobs": 1}
+    with monkeypatch.context() as patched:
+        patched.setattr(runner, "_episodes", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("nn2000/fig2", **arguments)
+    with (tmp_path / figures.EPISODES).open("ab") as stream:
+        stream.write(b"cut off in the middle of a li")
+    again = []
+    monkeypatch.setattr(runner, "_episodes", lambda job: again.append(job.episodes) or original(job))
+    (resumed,) = reproduce("nn2000/fig2", **arguments)
+    assert len(ran) + sum(map(len, again)) == 2 * 3 * 3  # settings, episodes, policies with the bound
+    assert not (tmp_path / figures.EPISODES).exists()
+    written = (tmp_path / "nn2000-fig2.csv").read_bytes()
+    (whole,) = reproduce("nn2000/fig2", **arguments, again=True)
+    assert (tmp_path / "nn2000-fig2.csv").read_bytes() == written and whole["claims"] == resumed["claims"]
+
+
+def test_results_of_other_code_are_not_recalled(tmp_path) -> None:
+    job = Job("run", 0, ID, {}, (), 0, "a", "policy", (0, 1))
+    path = tmp_path / "episodes"
+    first = Memory("one", path)
+    assert first.recall([job]) == ([], [job])
+    sizes = Sizes(*(np.arange(2) for _ in Sizes._fields))
+    values = {"curve": np.arange(3.0), "share": np.float64(0.25), "more": [sizes, "text", None]}
+    list(first.keep([Result(0, "a", 1, {"cost": math.nan}, 0.5, values, 2.0)]))
+    known, (left,) = Memory("one", path).recall([dataclasses.replace(job, setting=3)])
+    assert left.episodes == (0,) and (known[0].setting, known[0].episode) == (3, 1)
+    seen = known[0].observed
+    assert math.isnan(known[0].values["cost"]) and seen["share"] == 0.25
+    assert seen["curve"].tolist() == [0.0, 1.0, 2.0] and seen["more"][1:] == ["text", None]
+    assert isinstance(seen["more"][0], Sizes) and seen["more"][0].mean.tolist() == [0, 1]
+    assert Memory("two", path).recall([job]) == ([], [job])
+    assert Memory("one", path).recall([dataclasses.replace(job, seed=1)])[0] == []
+    path.write_bytes(path.read_bytes().replace(b"schedgym.papers.xu2021.curves", b"os"))
+    with pytest.raises(ValueError, match=r"os\.Sizes is not a named tuple of schedgym"):
+        Memory("one", path).recall([job])
 
 
 def test_what_is_written(three, tmp_path) -> None:

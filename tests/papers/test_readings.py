@@ -170,6 +170,11 @@ def test_policies_that_a_reading_leaves_alone_run_once(monkeypatch) -> None:
     ran.clear()
     again = shared.alone("fig", {"start": "at zero"})
     second = again.play("schedgym/QueueDelay-v0", ["bf-exec", "ffd-nb"], **arguments)
-    assert set(ran) == {"ffd-nb"} and again.shared > 0.0
+    assert set(ran) == {"ffd-nb"} and shared.memory.saved == 0.0  # nothing is of before the mark
+    shared.memory.mark()
+    again.play("schedgym/QueueDelay-v0", ["bf-exec", "ffd-nb"], **arguments)
+    saved = shared.memory.saved
+    again.play("schedgym/QueueDelay-v0", ["bf-exec", "ffd-nb"], **arguments)
+    assert set(ran) == {"ffd-nb"} and shared.memory.saved == saved > 0.0  # counted once
     assert second.metric("bf-exec", "bound").tolist() == first.metric("bf-exec", "bound").tolist()
     assert second.metric("bf-exec", "mean_delay").tolist() == first.metric("bf-exec", "mean_delay").tolist()

@@ -242,9 +242,9 @@ def squares(x: float, y: float) -> float:
 _PLAIN_RULES = {"ff": "first", "bf": "best", "wf": "worst", "rf": "random"}
 
 
-def _arrival_epoch(cluster: _Cluster, scheme: str, blocking: bool, i: int) -> None:
+def _arrival_epoch(cluster: _Cluster, scheme: str, blocking: bool, bypass: bool, i: int) -> None:
     family, _, variant = scheme.partition("-")
-    if blocking:
+    if blocking and not bypass:
         cluster.queue.append(i)
         cluster.heads_anywhere("dot" if variant == "dp" else "first", size_order=variant)
     elif scheme == "bf-exec":
@@ -301,6 +301,7 @@ def simulate(
     scheme: str,
     *,
     blocking: bool = False,
+    bypass: bool = False,
     weights: tuple[float, float] = (1.0, 1.0),
     choose_random: ChooseRandom | None = None,
     norm: Norm | None = None,
@@ -311,6 +312,7 @@ def simulate(
     servers: (cpu, memory) capacities.
     scheme: a name in SCHEMES.
     blocking: the head-of-line variant, for BLOCKING_SCHEMES only.
+    bypass: with blocking, arriving tasks are tried before they join the queue.
     weights: of cpu and memory in the 'sum' size.
     choose_random: maps the ascending list of fitting servers to one of them; needed by rf
         (called at arrivals) and rf-all (called at arrivals and completions), and called even
@@ -354,7 +356,7 @@ def simulate(
         while cluster.submitted < len(tasks) and tasks[cluster.submitted][0] == now:
             i = cluster.submitted
             cluster.submitted += 1
-            _arrival_epoch(cluster, scheme, blocking, i)
+            _arrival_epoch(cluster, scheme, blocking, bypass, i)
 
     return Outcome(cluster.start, cluster.server, list(cluster.queue), cluster.clock)
 

@@ -38,9 +38,9 @@ def make(workload, **parameters):
     )
 
 
-VARIANTS = [(name, {}) for name in SCHEMES if not name.startswith("rf")] + [
-    (name, {"blocking": True}) for name in oracle.BLOCKING_SCHEMES
-]
+BLOCKING = [{"blocking": True}, {"blocking": True, "bypass": True}]
+VARIANTS = [(name, {}) for name in SCHEMES if not name.startswith("rf")]
+VARIANTS += [(name, options) for name in oracle.BLOCKING_SCHEMES for options in BLOCKING]
 NORMED = [(name, False) for name in oracle.NORM_SCHEMES] + [("ffd-nb", True)]
 
 

@@ -90,10 +90,10 @@ def _lowest_delay(rival: str) -> None:
         return Finding(judge(clear == len(found.low)), text, figures={**found._asdict(), "bf_exec": own})
 
 
-BLOCKS, PASSES = HEAD.choices
+BLOCKS, BYPASSES, PASSES = HEAD.choices
 IN_ORDER: dict[str, Verdict | dict[str, Verdict]] = {
     "ffd-nb": HOLDS,
-    "ffd-dp": {BLOCKS: HOLDS, PASSES: NOT_REPRODUCED},
+    "ffd-dp": {BLOCKS: HOLDS, BYPASSES: HOLDS, PASSES: NOT_REPRODUCED},
     "fcfs": HOLDS,
 }
 for _rival in (*FFD, "fcfs"):

@@ -28,7 +28,8 @@ def _labels(run: Run) -> dict[str, str]:
 
 def _sizes(played: Played) -> str:
     episodes = played.frame.attrs["episodes"]
-    return f"{episodes} draws of {played.frame.attrs['parameters']['tasks']} tasks"
+    tasks = played.frame.attrs["parameters"]["tasks"]
+    return f"{episodes} draws of {tasks} tasks from a stand-in for Google's trace"
 
 
 @figure(

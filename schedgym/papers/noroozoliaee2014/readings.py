@@ -9,9 +9,14 @@ __all__ = ["HEAD", "WINDOW"]
 #: what the names of the FFD policies end with
 HEAD = OpenPoint(
     "front of FFD's queue",
-    "FFD assigns according to first fit, which tries the task at the front of the queue (sections III-A, VI)",
+    "FFD assigns according to first fit, which looks for a server when a task is submitted, and tries the "
+    "task at the front of the queue when one completes (section III-A)",
     "whether a waiting task that does not fit holds back those behind it, and those that arrive",
-    {"the front blocks": "-blocking", "what does not fit is passed over": ""},
+    {
+        "the front blocks": "-blocking",
+        "the front blocks, but not what arrives": "-bypass",
+        "what does not fit is passed over": "",
+    },
     "the front blocks",
 )
 #: what the names of the utilisation metrics end with

@@ -99,6 +99,8 @@ SCHEMES: dict[str, _Scheme] = {
     "ffd-dp": _Scheme(False, "dot", "scan", "dot"),
     "ffd-nb-blocking": _Scheme(True, "first", "heads", "norm"),
     "ffd-dp-blocking": _Scheme(True, "dot", "heads", "dot"),
+    "ffd-nb-bypass": _Scheme(False, "first", "heads", "norm"),
+    "ffd-dp-bypass": _Scheme(False, "dot", "heads", "dot"),
     "fcfs": _Scheme(True, "first", "heads", "submission"),
     **{
         name + end: _Scheme(False, rule, completion, "submission")

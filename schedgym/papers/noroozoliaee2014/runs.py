@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class _Played(NamedTuple):
 
 
 def play_instance(instance: Instance, name: str) -> _Played:
-    """Run a registered policy on an instance."""
+    """Run a policy (see :func:`sweep_policies`) on an instance."""
     tasks, servers, unit = instance
     rows = [(task.arrival, task.execution, task.cpu / unit, task.memory / unit) for task in tasks]
     return play_rows(rows, [(c / unit, m / unit) for c, m in servers], name)
@@ -38,7 +38,8 @@ def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float
     from schedgym.problems.queue_delay.workload import make_workload
 
     env = make_env(ID, {"tasks": len(tasks), "servers": len(servers)})
-    policy = make_policy(f"queue-delay/{name}")
+    registered, options = _registered(name)
+    policy = make_policy(f"queue-delay/{registered}", **options)
     observation, _ = env.reset(options={"workload": make_workload(tasks, servers)})
     policy.reset(env.interface, np.random.default_rng(0))
     ended = False
@@ -51,14 +52,25 @@ def play_rows(tasks: Sequence[Sequence[float]], servers: Sequence[Sequence[float
     return _Played(fate["start"], fate["server"], metrics(record))
 
 
+def _registered(name: str) -> tuple[str, dict[str, Any]]:
+    """Return the registered policy of a name, and its options."""
+    if name.endswith("-bypass"):
+        return name.replace("-bypass", "-blocking"), {"bypass": True}
+    return name, {}
+
+
 def sweep_policies(run: Run, policies: Sequence[str]) -> Played:
-    """Run policies on 10 to 80 servers; claims and figures share the runs of the same policies."""
-    blocking = any(name.endswith("-blocking") for name in policies)
+    """Run policies on 10 to 80 servers; claims and figures share the runs of the same policies.
+
+    Names that end in -bypass are those of the policies that end in -blocking, with the option ``bypass``.
+    """
+    blocking = any(name.endswith(("-blocking", "-bypass")) for name in policies)
     return run.play(
         ID,
-        policies,
+        {name: _registered(name)[0] for name in policies},
         run.size(10, 50, 2),
         {"servers": run.size(range(10, 90, 10), range(10, 90, 10), (2, 4))},
         # schedules are the same in both views; "rule" makes them sooner, but cannot carry blocking
+        options={name: options for name in policies if (options := _registered(name)[1])},
         parameters={"tasks": run.size(2000, 2000, 60), "view": "placement" if blocking else "rule"},
     )

@@ -75,7 +75,7 @@ RULE_SCHEMES: tuple[str, ...] = tuple(n for n, row in SCHEMES.items() if row[1] 
 RULE_TABLE = np.array([SCHEMES[name] for name in RULE_SCHEMES], dtype=np.int64)
 
 
-def scheme_row(name: str, blocking: bool = False) -> npt.NDArray[np.int64]:
+def scheme_row(name: str, blocking: bool = False, bypass: bool = False) -> npt.NDArray[np.int64]:
     """Return the codes of a scheme; int64 [4].
 
     Args:
@@ -83,15 +83,19 @@ def scheme_row(name: str, blocking: bool = False) -> npt.NDArray[np.int64]:
         blocking: an arrival joins the queue, and heads in the scheme's order go to any server until one
             fits nowhere, also at completions (the ffd schemes only). By dot products, the head is the task of
             the largest dot product with what is free on any server, whether it fits there or not.
+        bypass: with ``blocking``: an arriving task starts where it fits, past the queue; only completions
+            try heads.
 
     Raises:
-        InvalidParameter: a scheme without a blocking variant.
+        InvalidParameter: a scheme without a blocking variant, or a bypass of a queue that does not block.
     """
     row = np.array(SCHEMES[name], dtype=np.int64)
+    if bypass and not blocking:
+        raise InvalidParameter(f"bypass: arriving tasks pass the queue of {name} anyway unless it blocks")
     if blocking:
         if not name.startswith("ffd-"):
             raise InvalidParameter(f"blocking: {name} has no blocking variant")
-        row[0], row[2] = HEADS, HEADS_ALL
+        row[0], row[2] = ARRIVING_ONLY if bypass else HEADS, HEADS_ALL
         if row[3] == BY_DOT:
             row[3] = BY_LARGEST_DOT
     return row

@@ -100,6 +100,7 @@ PROBLEM = Problem(
     metrics=METRICS,
     presets={
         "small": {"tasks": 10, "arity": 4},
+        "paper": {"tasks": 100, "arity": 8},  # on 128 servers: the point that both figures have
         # the points of the paper's figures; the third parameter of a point there is the number of runs, 50
         **{f"fig4-{tasks}": {"tasks": tasks, "arity": 8} for tasks in (40, 100, 200)},
         **{f"fig5-{arity}": {"tasks": 100, "arity": arity} for arity in (6, 8, 10, 12)},

@@ -23,7 +23,7 @@ pytestmark = long
 
 PAPER = "noroozoliaee2014"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]
-BLOCKING, PASSING = HEAD.choices
+BLOCKING, _, PASSING = HEAD.choices
 WITH_INSTANCE = [name for name in CLAIMS if list_claims(name)[0].confirm is not None]
 
 

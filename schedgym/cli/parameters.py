@@ -1,0 +1,132 @@
+"""The parameters of the problems as options of a command, and the reading of their values."""
+
+import copy
+import dataclasses
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from schedgym.core.problem import Parameters, Problem, list_problems
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.evaluation.wording import value_text
+
+__all__ = ["command_of", "find_preset", "parameter_options", "parse_parameters"]
+
+TRACE_PRESET = "trace"
+ARGUMENTS, SHOWN = "schedgym.arguments", "schedgym.shown"  # keys of click's dictionary of a call
+
+
+def _help_of(problem: Problem, name: str, id: str = "") -> str:
+    """The help of a parameter, with its default in environment ``id`` (by default, the problem's)."""
+    field = problem.parameters.__dataclass_fields__[name]
+    own = problem.ids[id].parameters if id else {}
+    return f"{field.metadata.get('help', '')} [default: {value_text(own.get(name, field.default))}]"
+
+
+def parameter_options(group: type[Any]) -> list[inspect.Parameter]:
+    """An option for every parameter of every problem, but those named as a field of ``group``."""
+    texts: dict[str, dict[str, list[str]]] = {}  # parameter -> help -> problems
+    for problem in list_problems().values():
+        for name in problem.parameters.__dataclass_fields__:
+            texts.setdefault(name, {}).setdefault(_help_of(problem, name), []).append(problem.name)
+    taken = {field.name for field in dataclasses.fields(group)}  # --set reaches them
+    added = []
+    for name, helps in texts.items():
+        if name not in taken:
+            parts = [f"{', '.join(names)}: {text}" for text, names in helps.items()]
+            flag, text = f"--{name.replace('_', '-')}", "; ".join(parts if len(helps) > 1 else helps)
+            kind = Annotated[str | None, typer.Option(flag, metavar="VALUE,..", help=text)]
+            added.append(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            )
+    return added
+
+
+def _problem_in(arguments: Sequence[str]) -> tuple[Problem, str] | None:
+    """The problem and the id that the first of the arguments to name one names, None if none does."""
+    for argument in arguments:
+        for problem in list_problems().values():
+            for id in problem.ids:
+                if argument in (id, id.partition("/")[2], problem.name):
+                    return problem, id
+    return None
+
+
+class _Command(TyperCommand):
+    """A command; its help shows the parameters of one problem only if the arguments name an id."""
+
+    own: tuple[str, ...] = ()  # names of its arguments and options that are no parameters
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments for :meth:`format_help`, and parse them."""
+        ctx.meta[ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All options, or those that :meth:`format_help` has chosen."""
+        return ctx.meta.get(SHOWN) or super().get_params(ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, without the parameters of other problems than that of the id, if there is one."""
+        found = _problem_in(ctx.meta.get(ARGUMENTS, ()))
+        if found is not None:
+            problem, id = found
+            known = {option.name: option for option in self.get_params(ctx)}
+            shown = {name: known[name] for name in self.own}
+            for name in problem.parameters.kinds():
+                if name not in shown:
+                    shown[name] = copy.copy(known[name])
+                    shown[name].help = _help_of(problem, name, id)
+            ctx.meta[SHOWN] = [*shown.values(), known["help"]]
+        super().format_help(ctx, formatter)
+
+
+def command_of(group: type[Any]) -> type[TyperCommand]:
+    """The class of a command whose arguments are the fields of a dataclass and :func:`parameter_options`."""
+    return type("Command", (_Command,), {"own": tuple(field.name for field in dataclasses.fields(group))})
+
+
+def parse_parameters(
+    problem: Problem, id: str, given: Mapping[str, str], settings: Mapping[str, str]
+) -> dict[str, list[Any]]:
+    """The values of each parameter, given as an option or by --set."""
+    kinds = problem.parameters.kinds()
+    # in the order of the problem's own parameters, not of all problems' options
+    texts = {key: given[key] for key in (*kinds, *given) if key in given}
+    for key, text in settings.items():
+        if key in texts:
+            raise InvalidParameter(f"--set: {key} is given twice")
+        texts[key] = text
+    for key in given:
+        if key not in kinds:
+            flags = [f"--{known.replace('_', '-')}" for known in kinds]
+            raise UnknownName(f"option of {id}", f"--{key.replace('_', '-')}", flags)
+    return {key: _parse_values(problem.parameters, key, text) for key, text in texts.items()}
+
+
+def _parse_values(parameters: type[Parameters], name: str, text: str) -> list[Any]:
+    """The values of a comma list; a file's name may contain commas."""
+    kinds = parameters.kinds()
+    if name not in kinds:
+        raise UnknownName("parameter", name, kinds)
+    parts = [text] if os.path.exists(text) else [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InvalidParameter(f"{name}: an empty value in {text!r}")
+    values = [parameters.parse(name, part) for part in parts]
+    for value in values:
+        if values.count(value) > 1:
+            raise InvalidParameter(f"{name}: {value} is given twice")
+    return values
+
+
+def find_preset(problem: Problem, name: str | None, traced: bool) -> Mapping[str, Any]:
+    """The parameters of a preset; without a name those for traces, if there is one."""
+    if name is None:
+        return problem.presets.get(TRACE_PRESET, {}) if traced else {}
+    if name not in problem.presets:
+        raise UnknownName("preset", name, problem.presets)
+    return problem.presets[name]

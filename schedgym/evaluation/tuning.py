@@ -1,0 +1,373 @@
+"""Tuning: the option values with which a baseline does best, found on validation workloads.
+
+A baseline is compared fairly only at its best options. :func:`tune` runs candidates (the values that the
+policy declares, or those given) on episodes that no evaluation plays, by the engine of the sweeps, and judges
+the best of them on further such episodes: the best of many has a mean that flatters it on the episodes by
+which it was chosen.
+
+Drawn workloads are episodes of VALIDATION_SEED. Of a trace, whose windows are the same for all seeds, the
+last windows of the turn of seed 0 are taken: a comparison with seed 0 begins with the others.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import math
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedgym.core.policy import PolicySpec, get_policy_spec, make_policy
+from schedgym.core.problem import Metric, Problem
+from schedgym.core.random import VALIDATION_SEED
+from schedgym.documents import check_whole
+from schedgym.errors import InvalidParameter, SchedgymError
+from schedgym.evaluation import runner
+from schedgym.evaluation.runner import EPISODES, Environments
+from schedgym.evaluation.statistics import paired_differences, summarize
+from schedgym.evaluation.store import ResultsStore, canonical
+from schedgym.evaluation.sweeps import Experiment, SweepSpec, code_version, run_sweep
+from schedgym.evaluation.wording import options_text
+from schedgym.extras import require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Tuning", "tune"]
+
+#: combinations of candidates that are all tried; of more, one option after another is changed
+MOST = 64
+SHARE = 4  # of a trace's windows, a part of so many chooses, and another one judges
+
+Options = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuning:
+    """The result of a tuning.
+
+    Attributes:
+        id: environment id.
+        policy: name of the policy, with its problem.
+        parameters: parameters of the environment that were given.
+        objective: the metric that was tuned.
+        tried: option -> its values.
+        refused: candidate -> why the policy cannot act with it here.
+        candidates: one for each candidate, the best first: "options" that differ from the defaults, "mean" of
+            the objective, and the keys of :func:`~schedgym.evaluation.statistics.paired_differences` for its
+            difference to the defaults (nan for the defaults themselves), on the episodes that choose.
+        judged: the same for the best candidate on the episodes that judge, and "default_mean", the mean of
+            the defaults there; None if the defaults have the best mean.
+        seed: of all episodes.
+        choosing: the first of the episodes that choose, and how many they are.
+        judging: the same for those that judge.
+    """
+
+    id: str
+    policy: str
+    parameters: dict[str, Any]
+    objective: Metric
+    tried: dict[str, tuple[Any, ...]]
+    refused: dict[str, str]
+    candidates: list[dict[str, Any]]
+    judged: dict[str, Any] | None
+    seed: int
+    choosing: tuple[int, int]
+    judging: tuple[int, int]
+
+    @property
+    def best(self) -> Options:
+        """The options of the best candidate, as far as they differ from the defaults."""
+        return dict(self.candidates[0]["options"])
+
+    @property
+    def improves(self) -> bool:
+        """Return True if the best candidate is better where it is judged.
+
+        The interval of the difference excludes 0, and so does that of the relative one, where there is one.
+        """
+        if self.judged is None:
+            return False
+        name, sign = ("low", 1.0) if self.objective.better == "max" else ("high", -1.0)
+        ends = sign * self.judged[name], sign * self.judged[f"relative_{name}"]
+        return bool(ends[0] > 0 and not ends[1] <= 0)
+
+    @property
+    def options(self) -> Options:
+        """The options to run the policy with: the best ones if they improve on the defaults, else none."""
+        return self.best if self.improves else {}
+
+    def entry(self) -> dict[str, Any]:
+        """What a file of tuned options holds of it."""
+        judged = self.judged or {}
+        numbers = "default_mean mean difference low high relative relative_low relative_high".split()
+        return {
+            "id": self.id,
+            "policy": self.policy,
+            "parameters": self.parameters,
+            "objective": self.objective.name,
+            "unit": self.objective.unit,
+            "better": self.objective.better,
+            "options": self.options,
+            "best": self.best,
+            **{name: judged[name] for name in numbers if name in judged},
+            "tried": self.tried,
+            "count": len(self.candidates),
+            "seed": self.seed,
+            "choosing": self.choosing,
+            "judging": self.judging,
+        }
+
+
+def tune(
+    env_id: str,
+    policy: str,
+    episodes: int | None = None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    candidates: Mapping[str, Sequence[Any]] | None = None,
+    store: str | Path | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+) -> Tuning:
+    """Find the best option values of a registered policy on validation workloads.
+
+    All combinations of up to 64 are tried; of more, options are changed one after another, each to its best
+    value beside the others', until nothing gets better. The defaults are always tried.
+
+    Args:
+        env_id: environment id, as for :func:`~schedgym.evaluation.runner.evaluate`.
+        policy: name of the policy.
+        episodes: how many episodes choose among the candidates, and how many others judge the best one;
+            None: 20, or fewer so that half of a trace's windows are left for comparisons.
+        parameters: parameters of the environment.
+        candidates: option -> values, in the place of those that the policy declares; options that are not
+            there keep their declared candidates.
+        store: the results store, from which a tuning that was cut off goes on; None: none is kept.
+        n_jobs: processes; -1: one per core. The result does not depend on it.
+        progress: as for :func:`~schedgym.evaluation.runner.evaluate`.
+
+    Raises:
+        UnknownName, InvalidParameter: for a bad id, policy, option or parameter, a policy without an open
+            option, a workload file, of which nothing is left to compare with, or too short a trace.
+        InvalidStore: if the store cannot be written.
+        gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
+    """
+    require("pandas")
+    problem, id = runner.resolve_id(env_id)
+    spec = get_policy_spec(policy, problem.name)
+    values = _values(spec, candidates or {})
+    given = dict(parameters or {})
+    if given.get("workload") is not None:
+        raise InvalidParameter("workload: is one instance; a tuning needs others than those of comparisons")
+    with tempfile.TemporaryDirectory(prefix="schedgym-") as folder:
+        path = Path(store) if store is not None else Path(folder) / "tune.db"
+        trial = _Trial(problem, id, spec, given, path, n_jobs, progress)
+        try:
+            trial.prepare(episodes)
+        finally:
+            Environments.clear()
+        return _search(trial, values)
+
+
+def _values(spec: PolicySpec, given: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
+    """Option -> its values, the default first."""
+    defaults = spec.options()
+    for name, chosen in given.items():
+        make_policy(spec.name, **{name: defaults.get(name)})  # refuses unknown and fixed ones
+        if isinstance(chosen, str) or not isinstance(chosen, Sequence) or not chosen:
+            raise InvalidParameter(f"{spec.name}: {name}: a tuning needs a list of values, got {chosen!r}")
+    lists = {name: [tuple(v) if isinstance(v, list) else v for v in own] for name, own in given.items()}
+    values: dict[str, Sequence[Any]] = {**spec.open_options(), **lists}
+    if not values:
+        closed = ", ".join(defaults)
+        why = f"no candidates are declared for {closed}: name some" if closed else "it has none"
+        raise InvalidParameter(f"{spec.name}: no options to tune: {why}")
+    # a list keeps the order, and 4000.0 is 4000
+    return {
+        name: tuple(dict.fromkeys((defaults[name], *values[name]))) for name in defaults if name in values
+    }
+
+
+@dataclasses.dataclass
+class _Trial:
+    """Runs candidates of one policy in one setting, and keeps the objective of each."""
+
+    problem: Problem
+    id: str
+    spec: PolicySpec
+    parameters: dict[str, Any]
+    store: Path
+    n_jobs: int
+    progress: bool | None
+    seed: int = VALIDATION_SEED
+    first: int = 0
+    episodes: int = EPISODES
+    refused: dict[str, str] = dataclasses.field(default_factory=dict)
+    run_id: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def policy(self) -> str:
+        """The policy's short name."""
+        return self.spec.name.partition("/")[2]
+
+    @property
+    def metric(self) -> Metric:
+        """The objective."""
+        complete = self.problem.build(self.id, runner.baseline(self.problem, self.id, self.parameters))
+        return self.problem.metric(self.problem.objective_of(complete))
+
+    def label(self, options: Options) -> str:
+        """The name of a candidate; that of the defaults is the policy's."""
+        return f"{self.policy} {options_text(options)}".rstrip()
+
+    def prepare(self, episodes: int | None) -> None:
+        """Choose the episodes; raise an error if the policy cannot act with its defaults."""
+        self.problem.build(self.id, runner.baseline(self.problem, self.id, self.parameters))
+        source = getattr(self._interface({})[1].simulator, "source", None)
+        windows = int(getattr(source, "windows", 0))
+        if episodes is not None:
+            check_whole(episodes, "episodes", 1)
+        if not windows:
+            self.episodes = episodes or EPISODES
+            return
+        self.episodes = episodes or max(1, min(EPISODES, windows // SHARE))
+        self.seed, self.first = 0, windows - 2 * self.episodes
+        if self.first < 1:
+            raise InvalidParameter(
+                f"episodes: the trace has {windows} windows: {self.episodes} to choose and as many to judge "
+                "leave none for comparisons"
+            )
+
+    def _interface(self, options: Options) -> tuple[Any, Any]:
+        """The policy with these options, reset, and its environment; InvalidParameter if it refuses."""
+        policy = make_policy(self.spec.name, **options)
+        acting = runner.acting_parameters(self.problem, self.id, self.parameters, policy)
+        env = Environments.get(self.run_id, 0, self.id, acting)
+        copy.copy(policy).reset(env.interface, runner.policy_rng(0, 0, self.policy))
+        return policy, env
+
+    def admits(self, options: Options) -> bool:
+        """Return True if the policy can act with these options; else note why not."""
+        try:
+            self._interface(options)
+        except InvalidParameter as error:
+            self.refused[self.label(options)] = str(error)
+            return False
+        return True
+
+    def run(self, candidates: Sequence[Options], first: int) -> pd.DataFrame:
+        """Run candidates from an episode on; return a tidy frame of their objectives."""
+        labels = {self.label(options): options for options in candidates}
+        experiment = Experiment(
+            self.id,
+            self.parameters,
+            policies=dict.fromkeys(labels, self.policy),
+            options={label: options for label, options in labels.items() if options},
+        )
+        spec = SweepSpec("tune", [experiment], (self.seed,), self.episodes, first=first)
+        result = run_sweep(spec, self.store, n_jobs=self.n_jobs, retry_failed=True, progress=self.progress)
+        for unit in result.failed:
+            last = unit["error"].strip().splitlines()[-1]
+            raise SchedgymError(f"{unit['policy'] or 'bounds'}, seed {unit['seed']}: {last}")
+        return self._read(set(labels), first)
+
+    def _read(self, labels: set[str], first: int) -> pd.DataFrame:
+        metric, rows = self.metric, []
+        with ResultsStore(self.store) as store:
+            for setting in store.settings(code_version(), self.id):
+                if canonical(dict(setting.parameters)) != canonical(self.parameters):
+                    continue
+                for line in store.contenders(setting):
+                    if line.policy in labels:
+                        found = line.tidy([metric.name])
+                        found = found[(found["seed"] == self.seed) & (found["episode"] >= first)]
+                        found = found[found["episode"] < first + self.episodes]
+                        rows.append(found.assign(policy=line.policy))
+        frame: pd.DataFrame = require("pandas").concat(rows, ignore_index=True)
+        frame.attrs = {"problem": self.problem.name, "id": self.id, "objective": metric.name}
+        return frame
+
+    def measure(self, candidates: Sequence[Options], first: int) -> list[dict[str, Any]]:
+        """Candidates with their means and paired differences to the defaults, in the order given."""
+        frame = self.run(candidates, first)
+        summary = {row["policy"]: row for row in summarize(frame).to_dict("records")}
+        other = {row["policy"]: row for row in paired_differences(frame, self.policy).to_dict("records")}
+        names = ("difference", "low", "high", "relative", "relative_low", "relative_high", "won", "tied")
+        nothing = dict.fromkeys(names, math.nan)
+        return [
+            {
+                "options": options,
+                "mean": summary[label]["mean"],
+                **{name: other.get(label, nothing)[name] for name in names},
+            }
+            for options in candidates
+            for label in [self.label(options)]
+        ]
+
+    def sign(self) -> float:
+        """By which a mean becomes one of which less is better."""
+        return -1.0 if self.metric.better == "max" else 1.0
+
+
+def _search(trial: _Trial, values: dict[str, tuple[Any, ...]]) -> Tuning:
+    """Try candidates, and judge the best."""
+    tried = _tried(trial, values)
+    sign = trial.sign()
+    measured = sorted(trial.measure(tried, trial.first), key=lambda row: sign * row["mean"])  # ties: as tried
+    best = measured[0]["options"]
+    second = trial.first + trial.episodes
+    judged = None
+    if best:
+        default, found = trial.measure([{}, best], second)
+        judged = {**found, "default_mean": default["mean"]}
+    return Tuning(
+        trial.id,
+        trial.spec.name,
+        trial.parameters,
+        trial.metric,
+        values,
+        trial.refused,
+        measured,
+        judged,
+        trial.seed,
+        (trial.first, trial.episodes),
+        (second, trial.episodes),
+    )
+
+
+def _tried(trial: _Trial, values: dict[str, tuple[Any, ...]]) -> list[Options]:
+    """All combinations that the policy admits, the defaults first, or those of a search by coordinates."""
+    defaults = {name: own[0] for name, own in values.items()}
+
+    def changes(options: Options) -> Options:
+        return {name: value for name, value in options.items() if value != defaults[name]}
+
+    def admitted(combinations: list[Options]) -> list[Options]:
+        found = {trial.label(own): own for own in map(changes, combinations)}
+        return [own for label, own in found.items() if label not in trial.refused and trial.admits(own)]
+
+    try:
+        if math.prod(map(len, values.values())) <= MOST:
+            every = itertools.product(*values.values())
+            return admitted([dict(zip(values, own, strict=True)) for own in every])
+        best: Options = {}
+        tried: dict[str, Options] = {trial.label(best): best}
+        before: Options | None = None
+        while best != before:
+            before = best
+            for name, own in values.items():
+                row = admitted([{**defaults, **best, name: value} for value in own])
+                tried |= {trial.label(options): options for options in row}
+                measured = trial.measure([{}, *filter(None, row)], trial.first)
+                best = min(
+                    (found for found in measured if found["options"] in row),
+                    key=lambda found: trial.sign() * found["mean"],
+                )["options"]
+        return list(tried.values())
+    finally:
+        Environments.clear()
