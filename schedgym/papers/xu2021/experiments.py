@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from schedgym.papers import NOT_REPRODUCED, Finding, Played, Run, claim, judge
-from schedgym.papers.judging import Comparison, against, compare, judge_claim, lower, tell
+from schedgym.papers.judging import Comparison, against, compare, lower, tell, verdict_of
 from schedgym.papers.xu2021.instances import PAPER
 from schedgym.papers.xu2021.readings import ESTIMATION, NORM
 from schedgym.papers.xu2021.runs import ID, RULES
@@ -56,14 +56,12 @@ def _shares(found: list[Comparison]) -> dict[str, float]:
 def _check_introduction(run: Run) -> Finding:
     played = _play(run)
     found, total = _norms(played, run.choice(NORM)), _norms(played, "l1")
-    judged = judge_claim("", found, lower(STATED))
+    verdict = verdict_of(map(lower(STATED), found))
     text = (
-        f"{judged.measured}; sum of the flowtimes: {tell(total)}. Section VI-A says 34% of OCORP, without "
+        f"{tell(found)}; sum of the flowtimes: {tell(total)}. Section VI-A says 34% of OCORP, without "
         "memory, and section VI-C 24% of OCORP+M: the two do not agree"
     )
-    return Finding(
-        judged.verdict, text, figures={"norm": _shares(found), "sum of the flowtimes": _shares(total)}
-    )
+    return Finding(verdict, text, figures={"norm": _shares(found), "sum of the flowtimes": _shares(total)})
 
 
 @claim(
