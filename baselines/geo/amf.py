@@ -69,8 +69,12 @@ class AggregateMaxMin(SharingPolicy):
         sharing: guarantee the sharing incentive by floors at every site.
         optimised: rearrange the shares, job by job, so that jobs finish early.
         method: "flow" or "lp" (the thesis's linear programs).
+        known_durations: with ``optimised``: estimate when a job finishes by the durations of its tasks, as
+            the footnote of section 4.5.2 proposes, not by their number; for ``clairvoyant=True``.
     """
 
-    def __init__(self, sharing: bool, optimised: bool, method: str = "flow") -> None:
+    def __init__(
+        self, sharing: bool, optimised: bool, method: str = "flow", known_durations: bool = False
+    ) -> None:
         name = ("opt-" if optimised else "") + ("sig-" if sharing else "") + "amf"
-        super().__init__(name, method=method)
+        super().__init__(name, method=method, known_durations=known_durations)

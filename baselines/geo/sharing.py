@@ -59,8 +59,8 @@ access = accessor(Deciding)
 
 
 @pure_kernel
-def decide(table: Any, tools: Any, rule: int, n: int, waiting: Any, running: Any) -> None:
-    """Share the sites among the first n jobs of an observation."""
+def decide(table: Any, tools: Any, rule: int, n: int, waiting: Any, running: Any, seconds: Any) -> None:
+    """Share the sites among the first n jobs of an observation; ``seconds`` without rows: not known."""
     env = access(table, tools, 0)
     unfinished, action, shown = env.decision.unfinished, env.decision.action, env.decision.shown
     groups, width = env.cluster.sites.shape
@@ -70,7 +70,7 @@ def decide(table: Any, tools: Any, rule: int, n: int, waiting: Any, running: Any
             for e in range(k * width, k * width + width):
                 tasks += running[i, e]
             unfinished[i, k] = tasks
-    fair(rule, n, unfinished, env.cluster, env, action)
+    fair(rule, n, unfinished, seconds, env.cluster, env, action)
     for i in range(n, shown[0]):
         for e in range(action.shape[1]):
             action[i, e] = 0.0
@@ -84,13 +84,19 @@ class SharingPolicy(GeoPolicy):
         rule: a name of :data:`~schedgym.problems.geo.rules.FAIR_RULES`.
         method: "flow", or "lp": the thesis's linear programs, solved by HiGHS, which give the same aggregates
             up to 1e-7 slots and take thousands of times longer.
+        known_durations: of the opt- rules: estimate completion times by the durations of the unfinished
+            tasks, which a clairvoyant environment shows, and not by their number.
     """
 
-    def __init__(self, rule: str, *, method: str = "flow") -> None:
+    def __init__(self, rule: str, *, method: str = "flow", known_durations: bool = False) -> None:
         super().__init__(rule, carrying_views(rule))
         if method not in METHODS:
             raise InvalidParameter(f"method: must be 'flow' or 'lp', got {method!r}")
-        self.method = method
+        if not isinstance(known_durations, bool):
+            raise InvalidParameter(f"known_durations: must be True or False, got {known_durations!r}")
+        if known_durations and not rule.startswith("opt-"):
+            raise InvalidParameter(f"known_durations: only the opt- policies use durations, not {rule}")
+        self.method, self.known_durations = method, known_durations
 
     def beyond(self, interface: Interface) -> dict[str, Any]:
         """See :meth:`GeoPolicy.beyond`."""
@@ -98,7 +104,10 @@ class SharingPolicy(GeoPolicy):
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """See :meth:`GeoPolicy.needs`."""
-        return {"dispatch_sites": EQUAL_WEIGHTS[self.rule]} if interface.view == "weights" else {}
+        if interface.view == "weights":
+            return {"dispatch_sites": EQUAL_WEIGHTS[self.rule]}
+        in_environment = interface.view == "fair-rule" and self.rule.startswith("opt-")
+        return {"clairvoyant": self.known_durations} if self.known_durations or in_environment else {}
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:
         """See :class:`schedgym.core.policy.Policy`; InvalidParameter if the view cannot carry the policy."""
@@ -109,6 +118,7 @@ class SharingPolicy(GeoPolicy):
             self.ones = np.ones(self.window, dtype=np.float32)
         elif self.view == "shares":
             self.action = np.zeros((self.window, self.groups, self.choices))
+            self.unknown = np.zeros((0, self.groups))
 
     def prepare(self, observation: dict[str, Any], rows: int) -> tuple[Any, Any]:
         """See :meth:`GeoPolicy.prepare`."""
@@ -128,7 +138,8 @@ class SharingPolicy(GeoPolicy):
         if self.method == "lp":
             return self.solve(observation, count)
         table, running = self.ready(observation, count), observation["running"]
-        decide(*table, self.code, count, observation["waiting"], running.reshape(len(running), -1))
+        seconds = observation["seconds"] if self.known_durations else self.unknown
+        decide(*table, self.code, count, observation["waiting"], running.reshape(len(running), -1), seconds)
         return self.action
 
     def solve(self, observation: dict[str, Any], count: int) -> npt.NDArray[np.float64]:
@@ -150,7 +161,10 @@ class SharingPolicy(GeoPolicy):
         if self.rule.startswith("opt-"):
             order = np.argsort(unfinished.sum(axis=1), kind="stable")
             held = None if apart else floors
-            shares, _ = linear_completion_shares(demand, sites, slots, aggregates, floors=held, order=order)
+            seconds = self.durations(observation, count, apart)
+            shares, _ = linear_completion_shares(
+                demand, sites, slots, aggregates, floors=held, order=order, seconds=seconds
+            )
         self.action[: max(count, int(self.shown[0]))] = 0.0
         self.shown[0] = count
         if apart:
@@ -162,3 +176,16 @@ class SharingPolicy(GeoPolicy):
             part = unfinished[:, k] / np.maximum(demand[:, j], 1)
             self.action[:count, k, 0] = np.maximum(shares[:, j, 0], 0.0) * part
         return self.action
+
+    def durations(
+        self, observation: dict[str, Any], count: int, apart: bool
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the durations of the demands, of groups or (not ``apart``) of sites; None: not known."""
+        if not self.known_durations:
+            return None
+        seconds = np.array(observation["seconds"][:count])
+        if apart:
+            return seconds
+        at_sites = np.zeros((count, self.sites))
+        np.add.at(at_sites.T, np.asarray(observation["sites"])[:, 0], seconds.T)
+        return at_sites

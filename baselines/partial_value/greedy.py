@@ -8,8 +8,7 @@ import numpy as np
 
 from schedgym.baselines.partial_value.policy import Floats, ValuePolicy
 from schedgym.core.policy import Interface, register_policy
-from schedgym.errors import InvalidParameter
-from schedgym.problems.partial_value.rules import MOST_SCORE, Rows, Scratch, m_greedy
+from schedgym.problems.partial_value.rules import MOST_SCORE, Rows, Scratch, m_greedy, s_greedy
 from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["MGreedy", "PrimalDual", "SGreedy"]
@@ -51,12 +50,7 @@ class MGreedy(ValuePolicy):
     """
 
     def __init__(self, skip: bool = False) -> None:
-        if not isinstance(skip, bool):
-            raise InvalidParameter(f"skip: must be True or False, got {skip!r}")
-        super().__init__(
-            "m-greedy", ("allocation",) if skip else ("allocation", "rule", "priority"), "discrete"
-        )
-        self.skip = skip
+        super().__init__("m-greedy", ("allocation", "rule", "priority"), "discrete", skip=skip)
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """In view priority, require the comparison with a single task."""
@@ -106,7 +100,8 @@ class PrimalDual(ValuePolicy):
 @register_policy(
     "partial-value/s-greedy",
     source="zheng2016, section V",
-    deviations="Ties, which it leaves open: earlier arrival.",
+    deviations="Open in the paper: ties (here the earlier arrival), and whether a task that does not fit "
+    "ends the slot (here it does, unless skip).",
     knows=("value",),
     views=("allocation", "rule", "priority"),
 )
@@ -116,10 +111,10 @@ class SGreedy(ValuePolicy):
     The paper's simple rival ignores what tasks need of the resources. Use it as the baseline of both models;
     it needs the utilities, ignores deadlines, and is cheap.
 
-    Discrete model: whole tasks are served by value, ties by arrival, up to the first that does not fit; jobs
-    of which no task fits are left out. Continuous model: all jobs are served up to a common level of the
-    slope f', at which a resource is full. A linear job comes in at its own slope; those with equal slopes one
-    after another by arrival.
+    Discrete model: whole tasks are served by value, ties by arrival, up to the first that does not fit (with
+    ``skip``, pass over its job); jobs of which no task fits are left out. Continuous model: all jobs are
+    served up to a common level of the slope f', at which a resource is full. A linear job comes in at its own
+    slope; those with equal slopes one after another by arrival.
 
     The level is found by Newton's method; among linear jobs by bisection first. In the discrete model it
     finds the bulk of the tasks, and the order takes back or adds the few that differ.
@@ -129,10 +124,13 @@ class SGreedy(ValuePolicy):
     t (log N + m)) for the t tasks served or taken back one by one; with linear jobs, or where few tasks fit,
     t is all tasks of the slot, those of a linear job counting as one. In views rule and priority the
     environment does this work, but for O(N m) for the discrete scores.
+
+    Args:
+        skip: pass over tasks that do not fit instead of stopping (discrete model, view allocation).
     """
 
-    def __init__(self) -> None:
-        super().__init__("s-greedy", ("allocation", "rule", "priority"))
+    def __init__(self, skip: bool = False) -> None:
+        super().__init__("s-greedy", ("allocation", "rule", "priority"), skip=skip)
 
     def needs(self, interface: Interface) -> dict[str, Any]:
         """In view priority of the discrete model, require that there is no comparison with a single task."""
@@ -145,3 +143,12 @@ class SGreedy(ValuePolicy):
             return 0.0
         dominant = self.seen.share[:count].max(axis=1)
         return np.clip(np.log(np.where(dominant > 0.0, dominant, 1.0)), -MOST_SCORE, MOST_SCORE)
+
+    def allocate(
+        self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
+    ) -> None:
+        """Allocate the tasks of this slot."""
+        if self.skip:
+            s_greedy(True, count, rows, scratch, self.x)
+        else:
+            super().allocate(observation, count, rows, scratch, dual)

@@ -6,7 +6,7 @@ from typing import Any
 
 from schedgym.baselines.partial_value.policy import ValuePolicy
 from schedgym.core.policy import register_policy
-from schedgym.problems.partial_value.rules import Rows, Scratch, allocate_in_order
+from schedgym.problems.partial_value.rules import Rows, Scratch, allocate_in_order, equal_counts
 from schedgym.solvers.dual_prices import DualScratch
 
 __all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Random"]
@@ -16,7 +16,7 @@ __all__ = ["EarliestDeadlineFirst", "EqualOpportunity", "FirstInFirstOut", "Rand
     "partial-value/equal-opp",
     source="zheng2016, section V",
     deviations="The paper leaves the discrete model open. There each round serves one task per job, the job "
-    "served least first, up to the first task that does not fit.",
+    "served least first, up to the first task that does not fit (with skip the other jobs go on).",
     views=("allocation", "rule"),
 )
 class EqualOpportunity(ValuePolicy):
@@ -28,15 +28,28 @@ class EqualOpportunity(ValuePolicy):
     Continuous model: one amount for all jobs, cut off at their caps, as large as fits; it grows in steps,
     each at least to the next cap. Discrete model: by bisection the largest whole number that fits for all;
     then one task more for jobs below their caps, those served least so far first, ties by arrival, until one
-    does not fit. There, jobs of which no task fits are left out.
+    does not fit; with ``skip`` the other jobs go on in the same way. There, jobs of which no task fits are
+    left out.
 
     Complexity: continuous O(D N m) per slot for D different caps at worst (few steps as a rule), N visible
     jobs and m resources; discrete O(N m log U + S) for caps up to U, where S is Shell's sort of N numbers
-    (about N log N). In view rule the environment does this work.
+    (about N log N); with skip N more per round after a misfit. In view rule the environment does this work.
+
+    Args:
+        skip: pass over tasks that do not fit instead of stopping (discrete model, view allocation).
     """
 
-    def __init__(self) -> None:
-        super().__init__("equal-opp", ("allocation", "rule"))
+    def __init__(self, skip: bool = False) -> None:
+        super().__init__("equal-opp", ("allocation", "rule"), skip=skip)
+
+    def allocate(
+        self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch
+    ) -> None:
+        """Allocate the tasks of this slot."""
+        if self.skip:
+            equal_counts(True, count, rows, scratch, self.x)
+        else:
+            super().allocate(observation, count, rows, scratch, dual)
 
 
 @register_policy(

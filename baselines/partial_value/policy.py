@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import allocate
 from schedgym.core.policy import Interface
+from schedgym.errors import InvalidParameter
 from schedgym.problems.partial_value.rules import (
     RULES,
     Rows,
@@ -34,12 +35,22 @@ class ValuePolicy:
         views: the action views that can express it.
         model: the model that it is for; None: both.
         urgent: True if it must know deadlines.
+        skip: True if it passes over tasks that do not fit: then for the discrete model and view allocation.
     """
 
     def __init__(
-        self, label: str, views: tuple[str, ...], model: str | None = None, urgent: bool = False
+        self,
+        label: str,
+        views: tuple[str, ...],
+        model: str | None = None,
+        urgent: bool = False,
+        skip: bool = False,
     ) -> None:
-        self.label, self.views, self.model, self.urgent = label, views, model, urgent
+        if not isinstance(skip, bool):
+            raise InvalidParameter(f"skip: must be True or False, got {skip!r}")
+        if skip:
+            views, model = ("allocation",), "discrete"
+        self.label, self.views, self.model, self.urgent, self.skip = label, views, model, urgent, skip
         self.rule = RULES.index(label) if label in RULES else -1
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:

@@ -61,7 +61,7 @@ class OpenPoint:
 
 def readings_of(points: Sequence[OpenPoint]) -> list[dict[str, str]]:
     """Return all combinations of choices, as open point -> choice; that of the defaults is the first."""
-    columns = [sorted(point.choices, key=lambda words, own=point.default: words != own) for point in points]
+    columns = [dict.fromkeys((point.default, *point.choices)) for point in points]
     names = [point.name for point in points]
     return [dict(zip(names, row, strict=True)) for row in itertools.product(*columns)]
 

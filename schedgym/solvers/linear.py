@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix, hstack, vstack
 from schedgym.core.arrays import Integers
 from schedgym.errors import InfeasibleInstance, InvalidParameter, SchedgymError
 from schedgym.solvers.balance import make_site_lists, whole
+from schedgym.solvers.max_min import read_seconds
 
 __all__ = ["TOLERANCE", "linear_completion_shares", "linear_max_min"]
 
@@ -232,6 +233,7 @@ def linear_completion_shares(
     *,
     floors: npt.ArrayLike | None = None,
     order: npt.ArrayLike | None = None,
+    seconds: npt.ArrayLike | None = None,
     literal: bool = False,
 ) -> tuple[Floats, Floats]:
     """An allocation with given aggregates that lets jobs finish early: Algorithms 6 and 8.
@@ -245,6 +247,8 @@ def linear_completion_shares(
         aggregates: A [J] in slots, as of :func:`linear_max_min`.
         floors: least allocations [J, K] for groups with a single site, in slots.
         order: the jobs, first served first; by increasing number of tasks if None, ties by index.
+        seconds: w [J, K] sum of the durations of each group's tasks, if they are known: y_l is then the
+            least share / w.
         literal: without a_ijk >= 0, as printed in Algorithm 8.
 
     Returns:
@@ -255,7 +259,8 @@ def linear_completion_shares(
         InvalidParameter: malformed input.
         InfeasibleInstance: no allocation has these aggregates.
 
-    Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8. Deviations: a_ijk >= 0.
+    Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8; ``seconds``: the footnote of
+    section 4.5.2. Deviations: a_ijk >= 0.
     """
     programs = _Programs(demand, sites, slots, floors)
     jobs = programs.jobs
@@ -270,6 +275,9 @@ def linear_completion_shares(
     )
     if literal and not programs.single:
         programs.lower = np.full(count, -np.inf)
+    wanted = programs.group_demand
+    if seconds is not None:
+        wanted = read_seconds(seconds, programs.demand)[programs.group_job, programs.group_kind]
     lower = programs.lower.copy()
     upper = np.full(count, np.inf)
     rate = np.full(jobs, np.inf)
@@ -280,7 +288,7 @@ def linear_completion_shares(
         if groups.size:
             rows = [
                 (
-                    hstack([-programs.of_group[groups], csr_matrix(programs.group_demand[groups][:, None])]),
+                    hstack([-programs.of_group[groups], csr_matrix(wanted[groups][:, None])]),
                     np.zeros(groups.size),
                 )
             ]

@@ -15,8 +15,8 @@ cuts is exact for up to 6,500 jobs at 2^40, and a level is a quotient of integer
 floors). With weights or other floors, cuts within 2 J units count as equal. An allocation has its
 aggregates up to 2 J units, for 1000 jobs and 2000 slots 2e-9.
 
-The kernels (``load_network``, ``hold_in_network``, ``share_into``, ``complete_into``) work on a preallocated
-:class:`Network` and allocate nothing; so do ``water_into`` and ``unit_scale``.
+The kernels (``load_network``, ``hold_in_network``, ``time_in_network``, ``share_into``, ``complete_into``)
+work on a preallocated :class:`Network` and allocate nothing; so do ``water_into`` and ``unit_scale``.
 
 Source: guan2022, chapters 4 and 5: AMF, GAMF, SIG-AMF, SIG-GAMF; Algorithms 6 and 8. The method is
 Fujishige's decomposition of a polymatroid, not the thesis's linear programs (see ``linear``).
@@ -45,7 +45,9 @@ __all__ = [
     "make_network",
     "network_sizes",
     "max_min",
+    "read_seconds",
     "share_into",
+    "time_in_network",
     "unit_scale",
     "water_filling",
     "water_into",
@@ -75,7 +77,8 @@ class Network(NamedTuple):
     start: Annotated[Integers, "job+1"]  # where the groups of a job begin
     kind: Annotated[Integers, "group"]  # column of the demand matrix
     owner: Annotated[Integers, "group"]  # job, J + k, or FROZEN
-    tasks: Annotated[Floats, "group"]  # demand in units, never cut
+    #: demand in units, never cut; where durations are known their sum [s] times the units in a slot
+    tasks: Annotated[Floats, "group"]
     held: Annotated[Integers, "group"]  # what the job holds outside the network
     limit: Annotated[Integers, "group"]  # demand that the network may serve
     used: Annotated[Integers, "group"]  # flow
@@ -764,6 +767,23 @@ def hold_in_network(held: Integers, jobs: int, width: int, net: Network) -> int:
     return 0
 
 
+@pure_kernel
+def time_in_network(
+    seconds: npt.NDArray[np.integer[Any]] | Floats, scale: int, jobs: int, net: Network
+) -> None:
+    """Let :func:`complete_into` estimate completion times by the tasks' durations, not by their number.
+
+    Args:
+        seconds: [>= jobs, K] sum of the durations of each group's tasks, above 0 where the group has tasks.
+        scale: units in a slot, as in :func:`load_network`.
+        jobs: number of jobs.
+        net: loaded.
+    """
+    for i in range(jobs):
+        for g in range(net.start[i], net.start[i + 1]):
+            net.tasks[g] = float(seconds[i, net.kind[g]]) * scale
+
+
 @helper
 def _freeze(net: Network, first: int, last: int) -> float:
     """Freeze the allocation of a job's groups; return their least share of a demand, inf without tasks."""
@@ -831,7 +851,8 @@ def complete_into(net: Network, order: Integers, jobs: int, width: int, rate: Fl
         order: [jobs] the jobs, the most urgent first.
         jobs: number of jobs.
         width: A, sites at most per group.
-        rate: [jobs] written: y, the least share of a demand among the job's groups; inf without tasks.
+        rate: [jobs] written: y, the least share of a demand among the job's groups, or of their seconds
+            after :func:`time_in_network`; inf without tasks.
     """
     need = net.need
     count = net.slots.shape[0]
@@ -991,6 +1012,7 @@ def completion_shares(
     floors: npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
     order: npt.ArrayLike | None = None,
+    seconds: npt.ArrayLike | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """The max-min aggregates with an allocation that lets jobs finish early, one job after another.
 
@@ -1005,6 +1027,8 @@ def completion_shares(
         floors: as in :func:`max_min`; floors per group also hold here.
         weights: as in :func:`max_min`.
         order: the jobs, first served first; by increasing number of tasks if None, ties by index.
+        seconds: w [J, K] sum of the durations of each group's tasks, if they are known: y is then the least
+            share / w. Positive where there are tasks.
 
     Returns:
         Aggregates A [J], allocation a [J, K, A] in slots, and y [J] (inf for a job without tasks). Only the
@@ -1014,11 +1038,13 @@ def completion_shares(
         InvalidParameter: malformed input, or a group with tasks and no site.
         InfeasibleInstance: no allocation reaches the floors.
 
-    Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8. Deviations: flows instead of
-    linear programs.
+    Source: guan2022, Algorithm 6 (groups with one site) and Algorithm 8; ``seconds``: the footnote of
+    section 4.5.2. Deviations: flows instead of linear programs.
     """
     network, tasks, width, scale = _solved(demand, sites, slots, floors, weights)
     jobs = tasks.shape[0]
+    if seconds is not None:
+        time_in_network(read_seconds(seconds, tasks), scale, jobs, network)
     turns = np.argsort(tasks.sum(axis=1), kind="stable") if order is None else whole("order", order, (jobs,))
     if not np.array_equal(np.sort(turns), np.arange(jobs)):
         raise InvalidParameter(f"order: must name each of the {jobs} jobs once")
@@ -1059,6 +1085,20 @@ def isolated_share(
         scratch.capacity_left[:] = capacity
         share[i] = (wanted.sum() - place(wanted, lists, placement, scratch)) / among
     return share
+
+
+def read_seconds(seconds: npt.ArrayLike, tasks: Integers) -> Floats:
+    """Return the durations of groups [J, K] as an array, checked against the numbers of tasks [J, K].
+
+    Raises:
+        InvalidParameter: another shape, or a group with tasks whose durations are not positive and finite.
+    """
+    array = np.asarray(seconds, dtype=np.float64)
+    if array.shape != tasks.shape:
+        raise InvalidParameter(f"seconds: must have the shape {list(tasks.shape)}, got {list(array.shape)}")
+    if not ((array[tasks > 0] > 0.0) & np.isfinite(array[tasks > 0])).all():
+        raise InvalidParameter("seconds: must be positive and finite where there are tasks")
+    return array
 
 
 @pure_kernel

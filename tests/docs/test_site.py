@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -165,15 +166,15 @@ def test_the_committed_claims_are_the_registered_ones():
 
 
 def test_errata_show_what_a_paper_leaves_open(site):
-    """Each open point with its choices, and each statement that depends on it with its verdicts."""
+    """Each open point with its choices, and each claim that depends on one with its verdicts."""
     for paper in PAPERS:
         page = (site / "errata" / f"{paper.key}.html").read_text(encoding="utf-8")
         above = page.partition('id="its-claims"')[0]
-        for entry in (*list_claims(paper.key), *list_figures(paper.key)):
-            for point in entry.under:
-                assert f"<td>{point.name}</td>" in above
-            if entry.under and not getattr(entry, "ours", False):
-                assert f"<code>{entry.name}</code>" in above, entry.name
+        claims = list_claims(paper.key)
+        for point in {point for entry in (*claims, *list_figures(paper.key)) for point in entry.under}:
+            assert f"<td>{html.escape(point.name, quote=False)}</td>" in above, point.name
+        for claim in claims:
+            assert (f"<code>{claim.name}</code>" in above) == bool(claim.under and not claim.ours), claim.name
 
 
 def test_errata_show_apart_what_a_paper_does_not_say(site):

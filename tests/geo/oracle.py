@@ -613,9 +613,9 @@ def _fill(
     lower: Mapping[tuple[int, int, int], Fraction],
     frozen: Shares,
     target: int | None = None,
-    y: Fraction = Fraction(0),
+    least: Mapping[int, Fraction] | None = None,
 ) -> tuple[Shares | None, set[Node], Fraction]:
-    """Shares with the given aggregates, floors, frozen jobs, and a_lk >= y d_lk for the target job l.
+    """Shares with the given aggregates, floors, frozen jobs, and a_lk >= least[k] for the target job l.
 
     Returns (shares or None, source side of a min cut, amount that does not fit). With a target,
     floors need singleton groups.
@@ -640,7 +640,7 @@ def _fill(
             low = sum((lower.get((i, k, j), Fraction(0)) for j in group), Fraction(0))
             if i == target:  # a mandatory part straight from the source
                 assert low == 0 or len(group) == 1
-                low = max(low, y * capacity)
+                low = max(low, (least or {})[k])
                 network["source",]["group", i, k] = low
                 need += low
             else:
@@ -690,26 +690,31 @@ def optimise(
     aggregates: Sequence[Fraction],
     sequence: Sequence[int],
     site_floors: Mapping[tuple[int, int, int], Fraction] | None = None,
+    seconds: Sequence[Sequence[Number]] | None = None,
 ) -> tuple[list[Fraction], Shares]:
     """Algorithms 6 and 8: for one job after the other, the largest y_l = min_k (sum_j a_ljk) / d_lk.
+
+    With the durations w_lk of the tasks, ``seconds``, y_l = min_k (sum_j a_ljk) / w_lk (footnote of 4.5.2).
 
     Returns the y in the order of ``sequence``, and the shares. Only the first y is unique.
     Newton steps: let a cut be short by some deficit. On its source side are groups K of job l (and
     not the job's own node), and its capacity falls by what max(floor_lk, y d_lk), summed over K,
-    rises; so that sum must shrink by the deficit, which gives the next y.
+    rises; so that sum must shrink by the deficit, which gives the next y. No group has more than its tasks.
     """
     lower = site_floors or {}
     frozen: Shares = {}
     reached = []
     for target in sequence:
-        row = [Fraction(d) for d in demand[target]]
+        row = [Fraction(d) for d in (demand if seconds is None else seconds)[target]]
         floor = [
             sum((lower.get((target, k, j), Fraction(0)) for j in s), Fraction(0)) for k, s in enumerate(sites)
         ]
-        used = [k for k, d in enumerate(row) if d > 0]
+        used = [k for k, d in enumerate(demand[target]) if d > 0]
         y = _least_ratio([row[k] for k in used], [floor[k] for k in used], aggregates[target])
+        y = min([y, *(demand[target][k] / row[k] for k in used)])
         while True:
-            shares, side, deficit = _fill(demand, sites, slots, aggregates, lower, frozen, target, y)
+            least = {k: y * row[k] for k in used}
+            shares, side, deficit = _fill(demand, sites, slots, aggregates, lower, frozen, target, least)
             if shares is not None:
                 break
             cut = [k for k in used if ("group", target, k) in side]

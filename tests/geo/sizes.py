@@ -10,5 +10,6 @@ OTHER: list[dict[str, Any]] = [
     {"window": 1},
     {"window": "all", "jobs": 4, "max_tasks": 80},  # more than there is room for at first
     {"aggressive": True, "work_conserving": False},
+    {"clairvoyant": True},
     {"placement": "associated", "dispatch_sites": "associated"},
 ]

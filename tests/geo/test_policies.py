@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import gymnasium as gym
@@ -231,6 +232,90 @@ def test_other_views_contain_the_shares(rule: str, parameters: dict[str, Any], t
         assert (run(env, policy), starts(env)) == expected
 
 
+def unfinished_seconds(env: Any, instance: oracle.Instance, observation: dict[str, Any]) -> Any:
+    """The durations of the tasks that have not ended, by row and group, from the schedule so far."""
+    record, clock = env.record(), float(observation["clock"][0])
+    ended = set(record.job[record.end <= clock].tolist())
+    rows = {i: r for r, i in enumerate(job_numbers(env, observation))}
+    table = np.zeros((len(rows), len(instance.groups)))
+    numbered = ((i, task) for i, job in enumerate(instance.jobs) for task in job.tasks)
+    for number, (i, (duration, sites)) in enumerate(numbered):
+        if i in rows and number not in ended:
+            table[rows[i], instance.groups.index(sites)] += float(duration)
+    return table
+
+
+@pytest.mark.parametrize("window", ["all", 2])
+@pytest.mark.parametrize("rule", ["opt-amf", "opt-sig-amf", "opt-gamf", "opt-sig-gamf"])
+def test_known_durations_decide_who_gets_what(rule: str, window: int | str, tmp_path: Any) -> None:
+    """The observed seconds are those of the schedule; the first job finishes as early as the oracle's."""
+    policy = schedgym.make_policy(f"geo/{rule}", known_durations=True)
+    blind = schedgym.make_policy(f"geo/{rule}")
+    base, apart, changed = rule.removeprefix("opt-"), rule.endswith("gamf"), 0
+    for instance in instances(12, 8):
+        env = make(FAIR, tmp_path, instance, clairvoyant=True, **SHARES | {"window": window})
+        blind.reset(env.interface, np.random.default_rng(0))
+
+        def note(observation: Any, action: Any, env: Any = env, instance: Any = instance) -> None:
+            nonlocal changed
+            own = unfinished_seconds(env, instance, observation)[: len(observation["seconds"])]
+            n = len(own)
+            assert np.allclose(observation["seconds"][:n], own, rtol=1e-12, atol=0.0)
+            assert not observation["seconds"][n:].any()
+            changed += bool(np.abs(blind(observation) - action).max() > 1e-6)
+            if window != "all":
+                return
+            tasks = (observation["waiting"] + observation["running"].sum(axis=2))[:n].tolist()
+            seen = oracle.sharing_problem(instance, range(n), dict(enumerate(tasks)), base)
+            first = min(range(n), key=lambda i: (sum(tasks[i]), i))
+            if not apart:
+                places = np.array([group[0] for group in instance.groups])
+                own = np.array([[row[places == j].sum() for j in range(len(instance.slots))] for row in own])
+                action = np.maximum(action, 0.0)[:n, :, 0]
+                got = [action[first, places == j].sum() for j in range(len(instance.slots))]
+            else:
+                got = action[first].sum(axis=1)
+            sums = oracle.max_min(seen.demand, seen.sites, instance.slots, seen.floors, seen.site_floors)
+            exact = [[Fraction(float(x)) for x in row] for row in own]
+            rows = seen.demand, seen.sites, instance.slots, sums, [first], seen.site_floors
+            best = oracle.optimise(*rows, exact)[0][0]
+            assert min(x / w for x, w in zip(got, own[first], strict=True) if w) == pytest.approx(float(best))
+
+        assert run(env, policy, note=note)["repaired"] == 0
+        expected = starts(env)
+        if window == "all":
+            env = make(FAIR, tmp_path, instance, view="fair-rule", clairvoyant=True)
+            run(env, policy)
+            assert starts(env) == expected
+    assert changed > 0 or rule == "opt-sig-amf"  # whose floors leave these few jobs no choice
+
+
+@pytest.mark.parametrize("rule", ["opt-amf", "opt-gamf"])
+def test_programs_with_known_durations_let_the_first_job_finish_as_early(rule: str, tmp_path: Any) -> None:
+    flow, linear = (
+        schedgym.make_policy(f"geo/{rule}", method=method, known_durations=True) for method in ("flow", "lp")
+    )
+    for instance in instances(3, 7):
+        env = make(FAIR, tmp_path, instance, clairvoyant=True, **SHARES)
+        flow.reset(env.interface, np.random.default_rng(0))
+
+        def note(observation: Any, action: Any, instance: Any = instance) -> None:
+            tasks = observation["waiting"] + observation["running"].sum(axis=2)
+            n = int(observation["active"][0])
+            first = int(np.argmin(tasks[:n].sum(axis=1)))
+            places = np.array([group[0] for group in instance.groups])
+            reached = []
+            for shares in (action, flow(observation)):
+                given, own = np.maximum(shares[first], 0.0).sum(axis=1), observation["seconds"][first]
+                if rule == "opt-amf":
+                    at = [places == j for j in range(len(instance.slots))]
+                    given, own = (np.array([values[here].sum() for here in at]) for values in (given, own))
+                reached.append((given[own > 0] / own[own > 0]).min())
+            assert reached[0] == pytest.approx(reached[1], abs=1e-6)
+
+        assert run(env, linear, note=note)["repaired"] == 0
+
+
 @pytest.mark.parametrize("rule", FAIR_RULES[1:])
 def test_linear_programs_give_the_same_aggregates(rule: str, tmp_path: Any) -> None:
     flow, linear = (schedgym.make_policy(f"geo/{rule}", method=method) for method in ("flow", "lp"))
@@ -332,13 +417,16 @@ def test_a_window_shows_the_first_jobs(name: str, tmp_path: Any) -> None:
         ("gamf", {"method": "lp"}, {"view": "weights"}, "method='lp'"),
         ("sig-amf", {"method": "lp"}, {"view": "fair-rule"}, "method='lp'"),
         ("fcfs", {}, {"observation": "features"}, "needs observation='dict'"),
+        ("opt-amf", {"known_durations": True}, {"view": "shares"}, "needs clairvoyant=True"),
+        ("opt-amf", {"known_durations": True}, {"view": "fair-rule"}, "needs clairvoyant=True"),
+        ("opt-amf", {}, {"view": "fair-rule", "clairvoyant": True}, "needs clairvoyant=False"),
     ],
 )
 def test_what_a_view_cannot_carry_is_refused(
     name: str, options: dict[str, Any], parameters: dict[str, Any], message: str
 ) -> None:
     values = {"view": "assignment", "placement": "greedy", "dispatch_sites": "all", "observation": "dict"}
-    values |= parameters
+    values |= {"clairvoyant": False} | parameters
     sizes = {"window": 4, "sites": 2, "groups": 2, "choices": 1}
     interface = Interface(ASSIGN, "geo", values["view"], values["observation"], values, sizes)
     with pytest.raises(InvalidParameter, match=message):
@@ -351,6 +439,8 @@ def test_what_a_view_cannot_carry_is_refused(
         ("ata", {"fine": 1}, "fine: must be True or False, got 1"),
         ("fcfs", {"placement": "best"}, "placement: must be 'greedy' or 'associated', got 'best'"),
         ("amf", {"method": "simplex"}, "method: must be 'flow' or 'lp', got 'simplex'"),
+        ("opt-amf", {"known_durations": 1}, "known_durations: must be True or False, got 1"),
+        ("gamf", {"known_durations": True}, "only the opt- policies use durations, not gamf"),
     ],
 )
 def test_malformed_options(name: str, options: dict[str, Any], message: str) -> None:

@@ -231,9 +231,10 @@ def test_placing_in_any_order() -> None:
 # Shares ---------------------------------------------------------------------------------------
 
 
-def run_fair(case: Case, rule: str) -> np.ndarray:
+def run_fair(case: Case, rule: str, seconds: Any = None) -> np.ndarray:
     share = np.full((len(case.waiting), case.lists.sites.size), 77.0)
-    fair(FAIR_RULES.index(rule), case.n, case.unfinished, case.cluster, case.work(), share)
+    known = np.zeros((0, case.lists.sites.shape[0])) if seconds is None else seconds
+    fair(FAIR_RULES.index(rule), case.n, case.unfinished, known, case.cluster, case.work(), share)
     assert (share[case.n :] == 77.0).all()
     return share[: case.n]
 
@@ -336,6 +337,42 @@ def test_fair_has_the_oracles_aggregates(rule: str) -> None:
                 reached = min(x / d for x, d in zip(own, demands, strict=True) if d)
                 assert abs(reached - float(best)) < CLOSE
     assert several > 100 or rule.endswith("gamf") or rule == "imf"
+
+
+@pytest.mark.parametrize("rule", [rule for rule in FAIR_RULES if rule.startswith("opt-")])
+def test_known_durations_give_the_oracles_first_completion(rule: str) -> None:
+    """The footnote of section 4.5.2: seconds instead of tasks decide, and the aggregates stay."""
+    base, apart = rule.removeprefix("opt-"), rule.endswith("gamf")
+    rng = np.random.default_rng(8)
+    other = compared = 0
+    for case in states(300, 9):
+        tasks = case.unfinished[: case.n]
+        durations = rng.integers(1, 50, tasks.shape)
+        seconds = np.full(case.unfinished.shape, -1.0)
+        seconds[: case.n] = tasks * durations
+        cube = check_shares(case, not apart, run_fair(case, rule, seconds))
+        plain = check_shares(case, not apart, run_fair(case, rule))
+        alike = check_shares(case, not apart, run_fair(case, rule, case.unfinished.astype(np.float64)))
+        assert (alike == plain).all()
+        problem, aggregates = expected_aggregates(case, base)
+        assert np.abs(cube.sum(axis=(1, 2)) - [float(x) for x in aggregates]).max() < CLOSE
+        busy = [i for i in range(case.n) if sum(case.view.unfinished[i])]
+        if not busy:
+            continue
+        first = min(busy, key=lambda i: (sum(case.view.unfinished[i]), i))
+        own = seconds[: case.n]
+        if not apart:
+            own = np.zeros((case.n, case.slots.size))
+            np.add.at(own.T, case.lists.sites[:, 0], seconds[: case.n].T)
+        whole = [[int(x) for x in row] for row in own]
+        rows = problem.demand, problem.sites, case.instance.slots, aggregates, [first], problem.site_floors
+        best = oracle.optimise(*rows, whole)[0][0]
+        got = [x[first].sum(axis=1) if apart else at_sites(case, x)[first] for x in (cube, plain)]
+        reached, without = (min(x / w for x, w in zip(g, own[first], strict=True) if w) for g in got)
+        assert abs(reached - float(best)) < CLOSE
+        other += reached > without + CLOSE
+        compared += 1
+    assert compared > 200 and other > 3
 
 
 @pytest.mark.parametrize("associated", [False, True])

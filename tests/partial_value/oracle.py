@@ -782,16 +782,24 @@ def deadline_aware(state: State) -> Allocation:
     return counts(state, order[:p] + near[: c - p])
 
 
-def s_greedy_discrete(state: State) -> Allocation:
+def s_greedy_discrete(state: State, skip: bool = False) -> Allocation:
     """Most valuable tasks first, up to the first misfit."""
     order = sorted(candidates(state), key=lambda s: (-s.value, s.j, s.k))
-    return counts(state, _prefix(state, order)[0])
+    return counts(state, _prefix(state, order, skip)[0])
 
 
-def equal_opp_discrete(state: State) -> Allocation:
+def s_greedy_skip(state: State) -> Allocation:
+    return s_greedy_discrete(state, skip=True)
+
+
+def equal_opp_discrete(state: State, skip: bool = False) -> Allocation:
     """One task per job and round, within a round by (y, id), up to the first misfit."""
     order = sorted(candidates(state), key=lambda s: (s.k - state.y[s.j], state.y[s.j], s.j))
-    return counts(state, _prefix(state, order)[0])
+    return counts(state, _prefix(state, order, skip)[0])
+
+
+def equal_opp_skip(state: State) -> Allocation:
+    return equal_opp_discrete(state, skip=True)
 
 
 CONTINUOUS: dict[str, Policy] = {
@@ -808,7 +816,9 @@ DISCRETE: dict[str, Policy] = {
     "local-optimal": local_optimal,
     "deadline-aware": deadline_aware,
     "s-greedy": s_greedy_discrete,
+    "s-greedy-skip": s_greedy_skip,
     "equal-opp": equal_opp_discrete,
+    "equal-opp-skip": equal_opp_skip,
     "edf": edf,
     "fifo": fifo,
 }

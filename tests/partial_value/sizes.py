@@ -11,6 +11,6 @@ OTHER: list[dict[str, Any]] = [
     {"utility": "linear", "windows": 0.5},
     {"single": True, "model": "continuous", "capacity": 7.0, "tasks": 9, "parallelism": 3},
     {"exponent": 0.25, "capacity": 20.0},
-    {"model": "discrete", "heterogeneity": 60.0},
+    {"model": "discrete", "heterogeneity": 60.0, "heavy": "resource"},
     {"model": "discrete", "utility": "log", "single_task": False},
 ]

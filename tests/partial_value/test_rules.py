@@ -121,9 +121,16 @@ def same(found: list[float], expected: list[float], exactly: bool) -> None:
     assert np.allclose(found, expected, rtol=0.0, atol=0.0 if exactly else CLOSE), (found, expected)
 
 
+SKIPPING = {
+    "m-greedy-skip": lambda *slot: rules.m_greedy(True, True, *slot),
+    "s-greedy-skip": lambda *slot: rules.s_greedy(True, *slot),
+    "equal-opp-skip": lambda *slot: rules.equal_counts(True, *slot),
+}
+
+
 @pytest.mark.parametrize("kinds", [KINDS, (LINEAR,), (POWER,), (LOG,)], ids="+".join)
 @pytest.mark.parametrize(
-    "rule", ["m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo", "m-greedy-skip"]
+    "rule", ["m-greedy", "primal-dual", "s-greedy", "equal-opp", "edf", "fifo", *SKIPPING]
 )
 def test_discrete_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> None:
     # among more of them, primal-dual meets equal ratios of unequal tasks, which rounding decides
@@ -131,9 +138,9 @@ def test_discrete_rules_are_the_oracles(rule: str, kinds: tuple[str, ...]) -> No
     for number, state in enumerate(instances(count, 1, discrete=True, kinds=kinds)):
         case = case_of(state, spare=number % 3)
         expected = oracle.DISCRETE[rule](state)
-        if rule == "m-greedy-skip":
+        if rule in SKIPPING:
             x = np.zeros(len(case.rows.cap))
-            rules.m_greedy(True, True, len(case.ids), case.rows, case.scratch, x)
+            SKIPPING[rule](len(case.ids), case.rows, case.scratch, x)
             same(case.full(x), expected, True)
         else:
             same(by_rule(rule, case), expected, True)
@@ -186,6 +193,10 @@ def test_m_greedy_stops_at_a_misfit_or_skips_it() -> None:
     x = np.zeros(3)
     rules.m_greedy(True, True, 3, case.rows, case.scratch, x)
     assert list(x) == [1.0, 0.0, 4.0]
+    for rule in ("s-greedy", "equal-opp"):
+        assert by_rule(rule, case) == [1.0, 0.0, 0.0]
+        SKIPPING[f"{rule}-skip"](3, case.rows, case.scratch, x)
+        assert list(x) == [1.0, 0.0, 4.0]
 
 
 @pytest.mark.parametrize(

@@ -285,6 +285,18 @@ def test_the_generator_once_more(single: bool) -> None:
     assert workload.cluster["capacity"].tolist() == [100.0] * (1 if single else 2)
 
 
+def test_jobs_share_the_heavy_demand_of_a_resource() -> None:
+    """One amount of cpu and one of memory; which of them a job needs is as without sharing."""
+    amounts = Stream(11, 2, 5)
+    heavy = [1.0 + 4.0 * amounts.uniform() for _ in range(2)]
+    own = generate(11, 2, source_of(50, heterogeneity=5.0)).jobs
+    shared = generate(11, 2, source_of(50, heterogeneity=5.0, heavy="resource")).jobs
+    assert_array_equal(shared["demand"], np.where(own["demand"] > 1.0, heavy, 1.0))
+    assert {len(np.unique(column)) for column in shared["demand"].T} == {2}
+    for name in set(own) - {"demand"}:
+        assert_array_equal(shared[name], own[name], err_msg=name)
+
+
 def test_the_papers_distributions() -> None:
     jobs = generate(0, 0, source_of(40_000, rate=10.0, windows=6.0, heterogeneity=8.0)).jobs
     arrivals = np.bincount(jobs["arrival"].astype(int))[1:-1]  # the last slot is cut

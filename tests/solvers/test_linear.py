@@ -53,6 +53,47 @@ def test_flows_and_programs_have_the_same_first_completion() -> None:
     assert compared > 100
 
 
+def test_known_durations_give_the_same_first_completion() -> None:
+    rng = np.random.default_rng(4)
+    compared = 0
+    for _ in range(60):
+        demand, sites, slots = draw_instance(rng, jobs=5)
+        seconds = demand * rng.integers(1, 20, demand.shape)
+        busy = [i for i in np.argsort(demand.sum(axis=1), kind="stable") if demand[i].any()]
+        aggregates, allocation, rate = completion_shares(demand, sites, slots, seconds=seconds)
+        assert np.abs(allocation.sum(axis=(1, 2)) - aggregates).max() < TOLERANCE
+        by_program = linear_completion_shares(demand, sites, slots, aggregates, seconds=seconds)[1]
+        if busy:
+            assert rate[busy[0]] == pytest.approx(by_program[busy[0]], abs=TOLERANCE)
+            shares = allocation[busy[0]].sum(axis=1)[demand[busy[0]] > 0]
+            least = (shares / seconds[busy[0]][demand[busy[0]] > 0]).min()
+            assert rate[busy[0]] == pytest.approx(least, abs=TOLERANCE)
+            compared += 1
+    assert compared > 40
+
+
+def test_longer_tasks_get_more_slots() -> None:
+    """Two sites of 4 slots, job 1 with 4 tasks at each, three times as long at the first; job 2 as many."""
+    demand, sites, slots = [[4, 4], [4, 4]], singletons(2), [4, 4]
+    seconds = [[12.0, 4.0], [5.0, 5.0]]
+    for rate, shares in (
+        completion_shares(demand, sites, slots, seconds=seconds)[:0:-1],
+        linear_completion_shares(demand, sites, slots, [4, 4], seconds=seconds)[::-1],
+    ):
+        assert np.abs(shares[:, :, 0] - [[3, 1], [1, 3]]).max() < TOLERANCE
+        assert np.abs(rate - [0.25, 0.2]).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("solve", [completion_shares, linear_completion_shares])
+def test_malformed_durations(solve) -> None:
+    given = [[[2, 0]], singletons(2), [4, 4]] + ([[2]] if solve is linear_completion_shares else [])
+    solve(*given, seconds=[[1.0, 0.0]])
+    with pytest.raises(InvalidParameter, match="seconds: must be positive and finite where there are tasks"):
+        solve(*given, seconds=[[0.0, 1.0]])
+    with pytest.raises(InvalidParameter, match=r"seconds: must have the shape \[1, 2\], got \[2\]"):
+        solve(*given, seconds=[1.0, 0.0])
+
+
 def test_vectors() -> None:
     demand, sites = np.array([[2, 2], [0, 3]]), singletons(2)
     assert np.allclose(linear_max_min(demand, sites, [4, 4])[1][:, :, 0], [[2, 1], [0, 3]])

@@ -1,7 +1,7 @@
 """Claims of "Task Allocation and Scheduling for Distributed Job Execution" (GUAN Yitong, NTU, 2022).
 
 Chapter 3 assigns tasks to sites; chapters 4 and 5 share the sites' slots: IMF, AMF, SIG-AMF, GAMF and
-SIG-GAMF. No simulator is needed here: the claims are about single decisions.
+SIG-GAMF. Most claims are about single decisions and need no simulator; those of ``experiments`` run policies.
 
 Properties of fair shares as the thesis defines them, with A_i the aggregate of job i and n jobs:
 
@@ -23,6 +23,13 @@ from schedgym.papers.paper import import_in_order
 __all__ = ["MODULES"]
 
 #: in the order of the thesis
-MODULES = ("assignment", "single_sites", "site_groups", "figures")
+MODULES = (
+    "assignment",
+    "single_sites",
+    "site_groups",
+    "experiments",
+    "assignment_figures",
+    "sharing_figures",
+)
 
 import_in_order(__name__, MODULES)

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from schedgym.evaluation.runner import observed_sweep
 from schedgym.papers import CORRECTED, HOLDS, NOT_REPRODUCED, REFUTED, Finding, Run, Shown, claim, judge
 from schedgym.papers.guan2022.findings import PAPER
 from schedgym.papers.guan2022.reference import Groups, pad, settings
+from schedgym.papers.guan2022.runs import ASSIGN, placements
+from schedgym.problems.geo.workload import make_workload
 from schedgym.solvers.balance import balance, greedy_balance
 
 __all__: list[str] = []
@@ -403,6 +406,59 @@ def _check_greedy_level(run: Run) -> Finding:
         counterexample=smallest,
         figures=figures,
     )
+
+
+#: labels of Table 3.2 -> the policies that sections 3.2.1 and 3.2.2 call so
+SWAPPED = {"BTAWJ": "btawj-fcfs", "BTAAJ": "btaaj-fcfs"}
+
+
+def _placed_beside(slots: Sequence[int], ahead: int, tasks: int) -> dict[str, list[int]]:
+    """Return where the policies run a job's tasks, which have two sites, beside a job at the first site."""
+    first = [(0, 1.0, [0])] * ahead
+    rows = first + [(int(ahead > 0), 1.0, [0, 1])] * tasks
+    job, duration, sites = zip(*rows, strict=True)
+    workload = make_workload([0.0] * (1 + (ahead > 0)), job, duration, list(sites), slots)
+    _, seen = observed_sweep(ASSIGN, SWAPPED, {}, 1, 0, observe=placements, workloads=[workload])
+    return {entry.policy: entry.values[-1] for entry in seen}
+
+
+def _confirm_swap(instance: Shown) -> bool:
+    tasks, slots, groups = [instance["tasks"]], instance["slots"], ((0, 1),)
+    within = _per_site(tasks, groups, slots, [0, 0])
+    across = _per_site(tasks, groups, slots, [instance["outstanding"], 0])
+    return within == instance["BTAWJ"] and across == instance["BTAAJ"] and within != across
+
+
+@claim(
+    PAPER,
+    "table-3.2",
+    text="BTAAJ determines the task allocation of a new job within the job, BTAWJ considering all the "
+    "outstanding jobs in the system",
+    source="Table 3.2",
+    recorded=CORRECTED,
+    confirm=_confirm_swap,
+)
+def _check_table_3_2(run: Run) -> Finding:
+    checked = 0
+    moved = dict.fromkeys(SWAPPED, 0)
+    example: dict[str, Any] | None = None
+    for slots, tasks in itertools.product(([1, 1], [1, 2]), range(1, 4)):
+        alone = _placed_beside(slots, 0, tasks)
+        for ahead in range(1, 4):
+            beside = _placed_beside(slots, ahead, tasks)
+            checked += 1
+            for label in SWAPPED:
+                moved[label] += beside[label] != alone[label]
+            if beside["BTAAJ"] != alone["BTAAJ"] and example is None:
+                example = {"slots": slots, "outstanding": ahead, "tasks": tasks} | beside
+    text = ", ".join(f"{label}'s in {count}" for label, count in moved.items())
+    text = f"tasks of another job ahead change the allocation of a new job in {checked} cases: {text}"
+    figures = {"checked": checked} | {f"changed_{label}": count for label, count in moved.items()}
+    if moved["BTAAJ"] == 0:
+        return Finding(judge(moved["BTAWJ"]), text, figures=figures)
+    verdict = REFUTED if moved["BTAWJ"] else CORRECTED
+    more = "; with the two names swapped the table says what sections 3.2.1 and 3.2.2 do"
+    return Finding(verdict, text + more, counterexample=example, figures=figures)
 
 
 def _optimum(rows: Sequence[Sequence[int]], groups: Groups, slots: Sequence[int]) -> int:

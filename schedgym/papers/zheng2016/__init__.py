@@ -2,8 +2,8 @@
 
 Claims on linear utilities and whole tasks are checked in exact numbers (``reference``). For strictly concave
 utilities no optimum is computed. Instead, the prices of Algorithm 1 in each slot give dual solutions, built
-as in the paper's proofs, and these bound every schedule. Section V is checked by short runs of the registered
-policies.
+as in the paper's proofs, and these bound every schedule. What section V says is judged where its figures are
+made.
 
 Jobs are written as arrival, deadline, parallelism X, tasks Y, demand R of a task, and value v. A single value
 means a linear utility; a list has the values of tasks 1, 2, ..., and its last entry is also the value of all
@@ -16,6 +16,6 @@ from schedgym.papers.paper import import_in_order
 __all__ = ["MODULES"]
 
 #: in the order of the paper
-MODULES = ("divisible_tasks", "whole_tasks", "curves", "figures")
+MODULES = ("divisible_tasks", "lemmas", "whole_tasks", "figures")
 
 import_in_order(__name__, MODULES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ __all__ = [
     "fit_many",
     "fit_theorem_1",
     "fit_theorem_2",
+    "price_excess",
     "run_concave",
     "utility_of",
 ]
@@ -158,16 +159,39 @@ def fit_theorem_2(jobs: Concave, run: _Run) -> _Fit:
     return _fit(jobs, served, alpha, alpha + least, float(beta.sum()))
 
 
+def _drawn(run: Run, count: int, **options: Any) -> Iterator[tuple[Concave, _Run]]:
+    """Yield instances of all kinds of utilities, and Algorithm 1 on them."""
+    mixtures = [(POWER,), (LOG,), (POWER, LOG), (LINEAR, POWER, LOG)]
+    resources = options.pop("resources")
+    for n in range(count):
+        jobs = _draw_concave(run.rng, mixtures[n % len(mixtures)], resources[n % len(resources)], **options)
+        yield jobs, run_concave(jobs)
+
+
 def fit_many(
     run: Run, fit: Callable[[Concave, _Run], _Fit], count: int, **options: Any
 ) -> tuple[int, float, float]:
     """Check instances of all kinds of utilities; return their number, largest bound / value and ``short``."""
     worst, short = 0.0, -math.inf
-    mixtures = [(POWER,), (LOG,), (POWER, LOG), (LINEAR, POWER, LOG)]
-    resources = options.pop("resources")
-    for n in range(count):
-        jobs = _draw_concave(run.rng, mixtures[n % len(mixtures)], resources[n % len(resources)], **options)
-        found = fit(jobs, run_concave(jobs))
-        worst = max(worst, found.bound / found.value)
-        short = max(short, found.short)
+    for jobs, found in _drawn(run, count, **options):
+        fitted = fit(jobs, found)
+        worst = max(worst, fitted.bound / fitted.value)
+        short = max(short, fitted.short)
     return count, worst, short
+
+
+def price_excess(run: Run, count: int, **options: Any) -> float:
+    """Check Lemma III.2 on instances of all kinds of utilities.
+
+    Returns:
+        the largest share by which the prices of a slot sum to more than sum_j f'(y_jt) x_jt.
+    """
+    most = -math.inf
+    for jobs, found in _drawn(run, count, **options):
+        served = np.zeros(len(jobs.tasks))
+        for x, prices in zip(found.tasks, found.prices, strict=True):
+            served += x
+            if prices.sum() > 0.0:
+                slope = np.where(x > 0.0, _slope(jobs, np.where(x > 0.0, served, 1.0)), 0.0)
+                most = max(most, 1.0 - float((slope * x).sum() / prices.sum()))
+    return most

@@ -1,11 +1,12 @@
 """Figures of "Online Multi-Resource Allocation for Deadline Sensitive Jobs with Partial Values" (zheng2016).
 
-The workload is synthetic, and the paper describes it completely. So the small scale also has the paper's
-sizes, only with fewer points on the x axes.
+The workload is synthetic, and the paper describes it but for one point (``readings``). So the small scale
+also has the paper's sizes, only with fewer points on the x axes.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from schedgym.evaluation.statistics import split_settings, summarize
 from schedgym.papers import Judged, Outcome, Panel, Played, Run, Series, figure, get_paper
 from schedgym.papers.figures import lines
 from schedgym.papers.judging import PERCENT, POINTS, compare, grows, judge_better, judge_claim, level
+from schedgym.papers.zheng2016.readings import HEAVY, IMPROVEMENT, MISFIT
 
 __all__ = ["PAPER"]
 
@@ -30,10 +32,12 @@ SINGLE = {"deadline-aware": "deadline-aware"}
 HEURISTICS = {"s-greedy": "s-greedy", "equal-opp": "equal-opp"}
 OFFLINE, UPPER = "offline optimum", "upper bound"
 NEAR = 0.05  # less is "close" and "similar", more is "clearly" and "much": the paper puts no numbers to them
-WINDOW = "mean availability window [slots]"
-VALUE = "total value"
+SHORT = 2.0  # windows [slots] up to which the optimum must be near
+SAME = 0.01  # curves that differ by less cannot be told apart
+WINDOW = "mean availability window size [slots]"
+VALUE = "utility gain (total value of all jobs)"
 OUR_POINTS = "the paper's text does not name the points of its x axis: those here are ours"
-RELAXED = "the upper bound lets tasks be cut, so the optimum may lie below it; the paper shows neither"
+RELAXED = "the upper bound lets tasks be cut, so the optimum may lie below it; the paper's text names neither"
 
 
 # runs ------------------------------------------------------------------------------------------------
@@ -42,8 +46,18 @@ RELAXED = "the upper bound lets tasks be cut, so the optimum may lie below it; t
 def _play(
     run: Run, policies: Mapping[str, str], grid: Mapping[str, Sequence[float]], **parameters: Any
 ) -> Played:
+    """Run policies and the heuristics under the reading of this run.
+
+    With a single resource it makes no difference: all tasks need the same, and none fits after a misfit.
+    """
     episodes, jobs = run.size(10, 10, 2), run.size(100, 100, 20)
-    return run.play(ID, {**policies, **HEURISTICS}, episodes, grid, parameters={"jobs": jobs, **parameters})
+    options = {}
+    if "single" not in parameters:
+        parameters["heavy"] = run.choice(HEAVY)
+        if "model" in parameters and run.choice(MISFIT):
+            options = {name: {"skip": True} for name in HEURISTICS}
+    own = {"jobs": jobs, **parameters}
+    return run.play(ID, {**policies, **HEURISTICS}, episodes, grid, parameters=own, options=options)
 
 
 def _windows(run: Run) -> dict[str, list[float]]:
@@ -61,10 +75,20 @@ def _values(played: Played, policy: str, metric: str = "value") -> F8:
     return np.array([played.metric(policy, metric, **setting) for setting, _ in split_settings(played.frame)])
 
 
-def _lead(played: Played, policy: str, rival: str) -> F8:
-    """Return by which share of the rival's value a policy has more [places, episodes]."""
-    lead: F8 = _values(played, policy) / _values(played, rival) - 1.0
+def _lead(run: Run, played: Played, policy: str, rival: str) -> F8:
+    """Return by how much a policy has more value than a rival [places, episodes].
+
+    It is a share of the rival's value, at each place or, if differences are compared, at the first.
+    """
+    own, other = _values(played, policy), _values(played, rival)
+    lead: F8 = (own - other) / (other if run.choice(IMPROVEMENT) == "share" else other[:1])
     return lead
+
+
+def _leads(run: Run, played: Played, policies: Iterable[str], rival: str) -> dict[str, F8]:
+    """Return the leads of policies by what they are called."""
+    base = "" if run.choice(IMPROVEMENT) == "share" else f" (of {rival}'s value at {_places(played)[0]:g})"
+    return {f"lead of {policy}{base}": _lead(run, played, policy, rival) for policy in policies}
 
 
 def _gap(played: Played, policy: str) -> F8:
@@ -85,12 +109,16 @@ def _better(played: Played, claim: str, policies: Iterable[str], by: float = NEA
 def _rising(played: Played, claim: str, found: Mapping[str, F8], unit: str = POINTS) -> Judged:
     """Judge that every one of several quantities [places, episodes], by name, rises along the x axis."""
     places = _places(played)
-    what = f"from {places[0]:g} to {places[-1]:g}"
-    return judge_claim(claim, [grows(name, values, unit) for name, values in found.items()], what=what)
+    what, more = f"from {places[0]:g} to {places[-1]:g}", ""
+    if unit == POINTS:
+        ends = (f"{name} {100 * v[0].mean():.1f}% to {100 * v[-1].mean():.1f}%" for name, v in found.items())
+        more = ", ".join(ends)
+    rises = [grows(name, values, unit) for name, values in found.items()]
+    return judge_claim(claim, rises, what=what, more=more)
 
 
-def _more_with_window(played: Played) -> Judged:
-    values = {policy: _values(played, policy) for policy in played.policies}
+def _more_with_window(played: Played, **others: F8) -> Judged:
+    values = {policy: _values(played, policy) for policy in played.policies} | others
     return _rising(played, "all algorithms have more value where windows are longer", values, PERCENT)
 
 
@@ -109,6 +137,20 @@ def _alike(played: Played) -> Judged:
 # figures ---------------------------------------------------------------------------------------------
 
 
+def _coinciding(played: Played) -> list[str]:
+    """Name the curves that cannot be told apart, and where."""
+    told = []
+    means = {policy: _values(played, policy).mean(axis=1) for policy in played.policies}
+    for one, other in itertools.combinations(means, 2):
+        apart = np.abs(means[one] / means[other] - 1.0)
+        near = apart < SAME
+        if near.any():
+            places = ", ".join(f"{x:g}" for x, same in zip(_places(played), near, strict=True) if same)
+            where = "everywhere" if near.all() else f"at {places}"
+            told.append(f"{one} and {other} coincide {where}: they differ by {apart[near].max():.1%} at most")
+    return told
+
+
 def _outcome(
     played: Played, x: str, bound: str, said: Sequence[Judged], remarks: Sequence[str], sizes: str = ""
 ) -> Outcome:
@@ -122,25 +164,32 @@ def _outcome(
     ]
     attributes = played.frame.attrs
     own = f"{attributes['episodes']} draws of {attributes['parameters']['jobs']} jobs{sizes}"
-    return Outcome([Panel(x, VALUE, series)], said, own, (OUR_POINTS, *remarks))
+    return Outcome([Panel(x, VALUE, series)], said, own, (OUR_POINTS, *remarks, *_coinciding(played)))
 
 
-@figure(PAPER, "fig2a", title="value of jobs that can be cut, by window", source="Fig. 2(a), section V")
+@figure(
+    PAPER,
+    "fig2a",
+    title="continuous tasks, availability window size",
+    source="Fig. 2(a), section V",
+    under=(HEAVY,),
+)
 def _continuous(run: Run) -> Outcome:
     grid = _windows(run)
     played = _play(run, CONTINUOUS, grid)
     few = {"windows": run.size([1.0, 6.0, 15.0], grid["windows"], [1.0, 6.0])}
     logarithmic = _play(run, CONTINUOUS, few, utility="log")
     bounds, own = _values(played, "Algorithm 1", "bound"), _values(played, "Algorithm 1")
+    short = sum(window <= SHORT for window in _places(played))
     said = [
         _better(played, "Algorithm 1 has much more value than both heuristics at every window", CONTINUOUS),
-        _more_with_window(played),
+        _more_with_window(played, **{OFFLINE: bounds}),
         _level(
             played,
             "Algorithm 1 is close to the offline optimum where windows are short",
             "offline optimum against Algorithm 1",
-            bounds[:1],
-            own[:1],
+            bounds[:short],
+            own[:short],
         ),
         _rising(
             played,
@@ -153,7 +202,13 @@ def _continuous(run: Run) -> Outcome:
     return _outcome(played, WINDOW, OFFLINE, said, [optimum])
 
 
-@figure(PAPER, "fig2b", title="value of jobs of whole tasks, by window", source="Fig. 2(b), section V")
+@figure(
+    PAPER,
+    "fig2b",
+    title="discrete tasks, availability window size",
+    source="Fig. 2(b), section V",
+    under=(HEAVY, MISFIT),
+)
 def _discrete(run: Run) -> Outcome:
     played = _play(run, DISCRETE, _windows(run), model="discrete")
     said = [
@@ -167,19 +222,21 @@ def _discrete(run: Run) -> Outcome:
 @figure(
     PAPER,
     "fig2c",
-    title="value of jobs of whole tasks, by how much demands differ",
+    title="discrete tasks, heterogeneity of demands",
     source="Fig. 2(c), section V",
+    under=(HEAVY, MISFIT, IMPROVEMENT),
 )
 def _heterogeneity(run: Run) -> Outcome:
     largest = run.size(
         [1.0, 2.0, 4.0, 8.0, 12.0, 16.0], [1.0, *(float(r) for r in range(2, 17, 2))], [1.0, 8.0]
     )
-    played = _play(run, DISCRETE, {"heterogeneity": largest}, model="discrete", windows=6.0)
+    grid = {"heterogeneity": largest}
+    played = _play(run, DISCRETE, grid, model="discrete", windows=6.0)
     said = [
         _rising(
             played,
             f"the lead of Algorithm 2 over {rival} grows with R",
-            {f"lead of {policy}": _lead(played, policy, rival) for policy in DISCRETE},
+            _leads(run, played, DISCRETE, rival),
         )
         for rival in HEURISTICS
     ]
@@ -190,21 +247,16 @@ def _heterogeneity(run: Run) -> Outcome:
 @figure(
     PAPER,
     "fig2d",
-    title="value of jobs of whole tasks, one unit of one resource each",
+    title="discrete tasks, single resource and unit demand",
     source="Fig. 2(d), section V",
+    under=(IMPROVEMENT,),
 )
 def _single(run: Run) -> Outcome:
     played = _play(run, SINGLE, _windows(run), single=True)
-    said = [
-        _better(played, "Algorithm 3 has clearly more value than both heuristics at every window", SINGLE),
-        _rising(
-            played,
-            "the lead of Algorithm 3 over the greedy algorithm grows with the window",
-            {"lead": _lead(played, "deadline-aware", "s-greedy")},
-        ),
-    ]
+    leads = _leads(run, played, SINGLE, "s-greedy")
+    claim = "the lead of Algorithm 3 over the greedy algorithm grows with the window"
     remarks = [
         "the greedy algorithm is s-greedy, which differs from m-greedy only where demands differ",
-        "the offline optimum is exact (the greedy algorithm of a matroid)",
+        "the offline optimum is exact (the greedy algorithm of a matroid); the paper's text does not name it",
     ]
-    return _outcome(played, WINDOW, OFFLINE, said, remarks)
+    return _outcome(played, WINDOW, OFFLINE, [_rising(played, claim, leads)], remarks)

@@ -29,6 +29,7 @@ from schedgym.papers.zheng2016.reference import (
 __all__ = [
     "CLOSE",
     "PAPER",
+    "ROUGH",
     "Rule",
     "algorithm_1_rule",
     "as_rows",
@@ -48,6 +49,7 @@ __all__ = [
 
 PAPER = get_paper("zheng2016")
 CLOSE = 1e-5  # relative, of floating-point optima
+ROUGH = 1e-3  # relative, of their prices
 Rule = Callable[[Instance, int, Amounts], Amounts]
 
 

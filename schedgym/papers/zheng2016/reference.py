@@ -20,8 +20,10 @@ __all__ = [
     "Job",
     "Schedule",
     "algorithm_1",
+    "SlotPrices",
     "allocations",
     "best_slot",
+    "curved_slot",
     "deadline_aware",
     "feasible",
     "horizon",
@@ -180,6 +182,50 @@ def linear_best(instance: Instance) -> tuple[Fraction, Schedule]:
     return found.value, [
         tuple(at.get((j, t), Fraction(0)) for j in range(len(jobs))) for t in range(1, last + 1)
     ]
+
+
+# tasks that can be cut, utilities v y - y^2 / 2, one resource --------------------------------------------
+
+
+class SlotPrices(NamedTuple):
+    """Tasks of each job by Algorithm 1, and the least and the greatest price of the whole resource."""
+
+    x: Amounts
+    least: Fraction
+    greatest: Fraction
+
+
+def curved_slot(instance: Instance, slot: int, served: Amounts) -> SlotPrices:
+    """Solve problem (2) of one slot for f(y) = v y - y^2 / 2, which is constant from y = v on; v >= Y.
+
+    A job that pays the price b r for a task of share r takes v - b r - y, cut off at 0 and its most tasks.
+    The load falls with b, and is linear between the prices at which a job starts or stops to take more. All
+    prices from the least to the greatest are multipliers of the resource.
+    """
+    caps = most_tasks(instance, slot, served)
+    r = [shares(instance, j)[0] for j in range(len(caps))]
+    left = [job.values[0] - y for job, y in zip(instance.jobs, served, strict=True)]
+
+    def taken(price: Fraction) -> Amounts:
+        return tuple(
+            min(max(rest - price * share, Fraction(0)), cap)
+            for rest, share, cap in zip(left, r, caps, strict=True)
+        )
+
+    def load(price: Fraction) -> Fraction:
+        return sum((share * a for share, a in zip(r, taken(price), strict=True)), Fraction(0))
+
+    if load(Fraction(0)) < 1:
+        return SlotPrices(taken(Fraction(0)), Fraction(0), Fraction(0))
+    turns = {(rest - a) / share for rest, share, cap in zip(left, r, caps, strict=True) for a in (0, cap)}
+    places = sorted({Fraction(0), *(turn for turn in turns if turn > 0)})
+    after = next((k for k, place in enumerate(places) if load(place) <= 1))
+    least = places[after]
+    if load(least) < 1:
+        before = places[after - 1]
+        least = before + (load(before) - 1) / (load(before) - load(least)) * (least - before)
+    greatest = max([least, *(place for place in places if load(place) == 1)])
+    return SlotPrices(taken(least), least, greatest)
 
 
 # whole tasks ---------------------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ ORDER, RATIO, SLOT = 0, 1, 2
 #: shares that exceed a demand or a site's slots by less than this share are rounding, and are not repaired
 SHARE_TOLERANCE = 1e-6
 LARGEST_SHARE = 1e15  # slots
+LEAST_TIME = 1e-9  # s, of tasks that have not ended, whose sum is kept up to rounding
 
 SCALARS = record_dtype(
     ("clock", np.float64),
@@ -90,6 +91,7 @@ CONFIG = record_dtype(
     ("associated", np.int64),  # views pick, weights: tasks start at their associated site only
     ("aggressive", np.int64),
     ("work_conserving", np.int64),
+    ("clairvoyant", np.int64),
     ("features", np.int64),
     ("mask", np.int64),
     ("zero_copy", np.int64),  # the observation's job arrays are the state's rows
@@ -124,6 +126,7 @@ class State(NamedTuple):
     waiting: Annotated[Integers32, "job", "group"]
     running: Annotated[Integers32, "job", "entry"]
     assigned: Annotated[Integers32, "job", "entry"]  # mode ORDER: waiting tasks by their entry
+    seconds: Annotated[Floats, "timed_row", "group"]  # clairvoyant: durations of the unfinished tasks
     share: Annotated[Floats, "job", "entry"]  # mode RATIO: slots; negative: closed
     order: Annotated[Integers, "job"]  # mode ORDER: rows, in the order in which they are served
     cursor: Annotated[Integers32, "site"]  # mode ORDER: leading positions without a task for a site
@@ -146,6 +149,7 @@ class Observation(NamedTuple):
     waiting: Annotated[Integers32, "own_row", "group"]
     running: Annotated[Integers32, "own_row", "entry"]
     assigned: Annotated[Integers32, "ordered_row", "entry"]
+    seconds: Annotated[Floats, "shown_time", "group"]
     new: Annotated[Bytes, "own_row"]
     job_mask: Annotated[Bytes, "window"]
     group_mask: Annotated[Bytes, "group"]
@@ -201,6 +205,8 @@ def clear_row(env: Environment, r: int) -> None:
     state, mode = env.state, env.constants.config.mode
     empty_row(state, r)
     state.stale[r] = 1
+    if env.constants.config.clairvoyant:
+        clear_entries(state.seconds, r, r + 1)
     if mode == ORDER:
         clear_entries(state.assigned, r, r + 1)
     elif mode == RATIO:
@@ -214,6 +220,8 @@ def move_row(env: Environment, source: int, target: int) -> None:
     copy_row(state, source, state, target)
     state.row[state.job[target]] = target
     state.stale[target] = 1
+    if env.constants.config.clairvoyant:
+        copy_entries(state.seconds, source, state.seconds, target)
     if mode == ORDER:
         copy_entries(state.assigned, source, state.assigned, target)
     elif mode == RATIO:
@@ -314,6 +322,8 @@ def submit(env: Environment) -> None:
         if state.waiting[r, k] == 0:
             state.next_task[r, k] = task
         state.waiting[r, k] += 1
+        if env.constants.config.clairvoyant:
+            state.seconds[r, k] += jobs.duration[task]
     for k in range(state.waiting.shape[1]):
         count = state.waiting[r, k]
         state.unfinished[r, k] = count
@@ -368,6 +378,9 @@ def end_task(env: Environment) -> None:
     state.freed[j] = 1
     state.running[r, k * jobs.sites.shape[1] + a] -= 1
     state.unfinished[r, k] -= 1
+    if config.clairvoyant:  # never below what one of the tasks may last, nor above 0 without tasks
+        left = max(state.seconds[r, k] - jobs.duration[task], LEAST_TIME)
+        state.seconds[r, k] = left if state.unfinished[r, k] > 0 else 0.0
     state.remaining[r] -= 1
     s.squares -= 2 * state.occupied[r] - 1
     state.occupied[r] -= 1
@@ -586,6 +599,8 @@ def observe_units(env: Environment, shown: int) -> None:
             show_row(env.state, r, observation, r)
             if observation.assigned.shape[0] > 0:
                 copy_entries(env.state.assigned, r, observation.assigned, r)
+            if observation.seconds.shape[0] > 0:
+                copy_entries(env.state.seconds, r, observation.seconds, r)
     for r in range(shown):
         observation.age[r] = s.clock - env.state.arrival[r]
     for r in range(shown, s.shown):
@@ -985,8 +1000,8 @@ def take_weights(env: Environment, feasible: bool) -> None:
 @helper
 def take_fair_rule(env: Environment, feasible: bool) -> None:
     """View fair-rule: set the shares by the named algorithm, for all active jobs."""
-    state = env.state
-    fair(env.exchange.choices[0], state.scalars.active, state.unfinished, env.jobs, env, state.share)
+    state, rule = env.state, env.exchange.choices[0]
+    fair(rule, state.scalars.active, state.unfinished, state.seconds, env.jobs, env, state.share)
     count_violations(env)
 
 

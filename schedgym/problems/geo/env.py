@@ -87,6 +87,7 @@ class GeoAssignEnv(SchedulingEnv):
     | `waiting` | (W, K) | tasks that have not started, by group |
     | `running` | (W, K, A) | running tasks, by group and site |
     | `assigned` | (W, K, A) | waiting tasks by the site they are assigned to; order views only |
+    | `seconds` | (W, K) | with `clairvoyant=True`: sum of the durations of the unfinished tasks [s] |
     | `new` | (W,) | jobs on which nothing has been decided yet |
     | `job_mask` | (W,) | which rows hold a job |
     | `active`, `backlog` | (1,) | active jobs: in all, beyond the window |
@@ -94,7 +95,8 @@ class GeoAssignEnv(SchedulingEnv):
     | `action_mask` | (W,) or (rules,) | feasible discrete actions; not with `action_mask=False` |
 
     The flag of a completion is set when a job has completed; in the views of shares also when a job's group
-    has, and with `aggressive=True` when a task has. Nothing of the future is shown, and no duration.
+    has, and with `aggressive=True` when a task has. Nothing of the future is shown, and no duration, but for
+    `seconds`.
 
     `observation="features"` gives float32 tokens, with c(n) = n / (n + 8): `jobs` (W, 7 + K + M [+ M]): c
     of unfinished, waiting, running tasks; age / (age + 10 s); new; c of the tasks that may start at the
@@ -196,7 +198,7 @@ class GeoFairEnv(SchedulingEnv):
     "associated" at the associated one only (AMF). Weights below 1e-9 of the largest are raised to that.
 
     Jobs beyond the window have no share, and in view `weights` weight 1; view `fair-rule` decides on all
-    active jobs.
+    active jobs, and with `clairvoyant=True` its opt- algorithms use the durations.
 
     Infeasible actions are repaired, counted in the metric `repaired` and flagged in `info["repaired"]`:
     shares are scaled down to the group's unfinished tasks, then to the slots of the site; a group with

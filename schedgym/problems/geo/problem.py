@@ -116,6 +116,9 @@ class GeoParameters(Parameters):
     dispatch_sites: str = parameter(
         "all", "views weights and pick: where tasks may start", choices=("all", "associated")
     )
+    clairvoyant: bool = parameter(
+        False, "whether observations have the durations of each job's unfinished tasks, summed by group"
+    )
     aggressive: bool = parameter(False, "ratio views: decide at every end of a task")
     work_conserving: bool = parameter(True, "ratio views: whether jobs without a share take slots left free")
     objective: str = parameter("response", "what the sum of rewards measures", choices=OBJECTIVES)

@@ -28,6 +28,7 @@ from schedgym.solvers.max_min import (
     load_network,
     network_sizes,
     share_into,
+    time_in_network,
     unit_scale,
     water_into,
 )
@@ -142,6 +143,7 @@ class FairScratch(NamedTuple):
     """Scratch space of :func:`fair`, :func:`weighted_fair`, :func:`sharing_violations`, besides a Network."""
 
     demand: Annotated[Integers32, "job", "site"]  # tasks by associated site
+    seconds: Annotated[Floats, "job", "site"]  # their durations
     held: Annotated[Integers, "job", "site"]  # units that a job gets in any case
     singles: Annotated[Integers, "site", 1]  # every site alone
     order: Annotated[Integers, "job"]
@@ -639,8 +641,28 @@ def _set_floors(associated: bool, n: int, unit: int, unfinished: Integers32, clu
             net.floor[i] = (total - left) * unit
 
 
+@helper
+def _time(
+    associated: bool, n: int, scale: int, unfinished: Integers32, seconds: Any, cluster: Any, work: Any
+) -> None:
+    """Let the network estimate completion times by known durations, with ``associated`` summed by site."""
+    table = work.sharing.seconds
+    if not associated:
+        time_in_network(seconds, scale, n, work.network)
+        return
+    for i in range(n):
+        for j in range(table.shape[1]):
+            table[i, j] = 0.0
+        for k in range(unfinished.shape[1]):
+            if unfinished[i, k] > 0:
+                table[i, cluster.sites[k, 0]] += seconds[i, k]
+    time_in_network(table, scale, n, work.network)
+
+
 @pure_kernel
-def fair(rule: int, n: int, unfinished: Integers32, cluster: Any, work: Any, share: Floats) -> None:
+def fair(
+    rule: int, n: int, unfinished: Integers32, seconds: Any, cluster: Any, work: Any, share: Floats
+) -> None:
     """Compute the shares of a rule of chapters 4 and 5.
 
     If several groups of a job have the same associated site, imf and the amf rules split the job's share of
@@ -650,11 +672,14 @@ def fair(rule: int, n: int, unfinished: Integers32, cluster: Any, work: Any, sha
         rule: index into :data:`FAIR_RULES`.
         n: jobs; the floor of a job is the slots that it can use of 1 / n of every site.
         unfinished: [>= n, K] unfinished tasks, the demand.
+        seconds: [>= n, K] the sum of their durations, by which the opt- rules then estimate completion times;
+            without rows: durations are not known, and all count as equal.
         cluster: :class:`Cluster`.
         work: ``placing``, ``sharing`` and ``network``.
         share: [>= n, E] written, n rows: slots at each entry, :data:`CLOSED` where no task may start.
 
-    Source: guan2022, sections 4.1 to 4.5 and 5.2 to 5.4. Deviations: a_ijk >= 0, which (5.2) omits.
+    Source: guan2022, sections 4.1 to 4.5 and 5.2 to 5.4; ``seconds``: the footnote of 4.5.2.
+    Deviations: a_ijk >= 0, which (5.2) omits.
     """
     associated = rule < GAMF
     _prepare(associated, n, unfinished, cluster, work, share)
@@ -677,6 +702,8 @@ def fair(rule: int, n: int, unfinished: Integers32, cluster: Any, work: Any, sha
             for k in range(unfinished.shape[1]):
                 scratch.key[i] += unfinished[i, k]
         _sort(scratch.order, scratch.key, n)
+        if seconds.shape[0] > 0:
+            _time(associated, n, scale, unfinished, seconds, cluster, work)
         complete_into(net, scratch.order, n, used, scratch.rate)
     _write(associated, n, scale, unfinished, cluster, work, share)
 

@@ -22,7 +22,7 @@ from schedgym.problems.geo.tokens import JOB_COLUMNS
 __all__ = ["GeoSimulator", "make_simulator"]
 
 #: fields that the observation and the state's rows have in common
-JOB_ROWS = ("arrival", "remaining", "waiting", "running", "assigned", "new")
+JOB_ROWS = ("arrival", "remaining", "waiting", "running", "assigned", "seconds", "new")
 COST, RESPONSE, FAIRNESS = (
     [metric.name for metric in PROBLEM.metrics].index(name)
     for name in ("weighted_cost", "mean_response", "fairness")
@@ -63,6 +63,7 @@ class GeoSimulator(Simulator):
                 "unit_row": unit_row,
                 "own_row": own_row,
                 "ordered_row": own_row if in_order else 0,
+                "shown_time": own_row if parameters.clairvoyant else 0,
                 "token_row": 0 if units else self.window,
                 "token_site": 0 if units else self.sites,
                 "feature": len(JOB_COLUMNS) + self.groups + self.sites * (2 if in_order else 1),
@@ -87,6 +88,7 @@ class GeoSimulator(Simulator):
 
     def _derived_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
         work = work_sizes(sizes["job"], self.groups, self.choices, self.sites)
+        work["timed_row"] = sizes["job"] if self.parameters.clairvoyant else 0
         return work | {"piece": metrics.most_pieces(sizes)}
 
     def _initialise(self) -> None:
@@ -107,6 +109,8 @@ class GeoSimulator(Simulator):
         shown = {name: getattr(buffers, name) for name in (*names, "active", "backlog")}
         shown |= {"slots": jobs.slots, "sites": jobs.sites, "free": self.state.free}
         shown["running"] = buffers.running.reshape(per_site)
+        if self.parameters.clairvoyant:
+            shown["seconds"] = buffers.seconds
         if self.mode == dynamics.ORDER:
             shown["assigned"] = buffers.assigned.reshape(per_site)
         elif self.mode == dynamics.SLOT:

@@ -38,7 +38,7 @@ def action_space(view: str, window: int, groups: int, choices: int) -> spaces.Bo
 def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discrete]:
     """Observation and action space of one environment of a geo simulator."""
     limits: dict[str, Any] = {
-        **dict.fromkeys(("clock", "arrival", "age"), LAST_TIME),
+        **dict.fromkeys(("clock", "arrival", "age", "seconds"), LAST_TIME),
         **dict.fromkeys(("slots", "free"), MOST_SLOTS),
         **dict.fromkeys(("remaining", "waiting", "running", "assigned", "active", "backlog"), MOST_TASKS),
         "sites": (-1, simulator.sites - 1),

@@ -7,10 +7,11 @@ import dataclasses
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
 
-__all__ = ["METRICS", "MODELS", "PROBLEM", "UTILITIES", "VIEWS", "PartialValueParameters"]
+__all__ = ["HEAVY", "METRICS", "MODELS", "PROBLEM", "UTILITIES", "VIEWS", "PartialValueParameters"]
 
 MODELS = ("continuous", "discrete")
 UTILITIES = ("linear", "power", "log")
+HEAVY = ("job", "resource")
 VIEWS = (
     View("allocation", "Box: tasks of each job in this slot", masked=False),
     View("prices", "Box: logarithm of the price of each resource; jobs buy what pays", masked=False),
@@ -35,7 +36,7 @@ METRICS = (
 )
 
 #: parameters of the draw of a workload, except those of the jobs; and those of a trace
-DRAWN = ("rate", "windows", "heterogeneity", "single", "tasks", "capacity")
+DRAWN = ("rate", "windows", "heterogeneity", "heavy", "single", "tasks", "capacity")
 OF_TRACE = ("slot_seconds", "slack", "load")
 
 
@@ -59,6 +60,9 @@ class PartialValueParameters(Parameters):
     rate: float = parameter(10.0, "arrivals per slot", minimum=0, exclusive=True)
     windows: float = parameter(6.0, "mean slots from arrival to deadline", minimum=0, exclusive=True)
     heterogeneity: float = parameter(8.0, "R: heavy demands are U[1, R]", minimum=1)
+    heavy: str = parameter(
+        "job", "each job draws its heavy demand, or all jobs share one per resource", choices=HEAVY
+    )
     single: bool = parameter(False, "one resource, and every task needs one unit of it")
     tasks: int = parameter(100, "Y, tasks of a job", minimum=1, maximum=10**6)
     parallelism: int = parameter(20, "X, most tasks of a job in a slot", minimum=1, maximum=10**6)

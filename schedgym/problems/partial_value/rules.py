@@ -64,9 +64,11 @@ __all__ = [
     "buy",
     "deadline_aware",
     "decode_prices",
+    "equal_counts",
     "m_greedy",
     "make_scratch",
     "repair",
+    "s_greedy",
     "unit_demand",
 ]
 
@@ -838,9 +840,19 @@ def deadline_aware(
 # Equal amounts, and orders --------------------------------------------------------------------
 
 
-@helper
-def _equal_counts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
-    """Give one task per job and round, within a round by (y, row), up to the first misfit."""
+@pure_kernel
+def s_greedy(skip: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
+    """Serve whole tasks by value up to the first misfit; with ``skip`` pass over misfits."""
+    _weigh_values(n, rows, scratch)
+    _greedy(skip, False, n, rows, scratch, x)
+
+
+@pure_kernel
+def equal_counts(skip: bool, n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
+    """Give one task per job and round, within a round by (y, row), up to the first misfit.
+
+    With ``skip`` the other jobs go on.
+    """
     count = 0
     high = 0.0
     for r in range(n):
@@ -865,12 +877,18 @@ def _equal_counts(n: int, rows: Rows, scratch: Scratch, x: Floats) -> None:
         x[r] = min(rows.cap[r], low)
     _sum_loads(n, rows, x, scratch.load)
     sort_rows(scratch.order, rows.served, count)
-    for a in range(count):
-        r = scratch.order[a]
-        if x[r] + 1.0 <= rows.cap[r]:
-            if _fitting(r, 1.0, rows, scratch.load) < 1.0:
-                break
-            _give(r, 1.0, rows, scratch, x)
+    while count > 0:
+        kept = 0  # jobs that had a task in this round
+        for a in range(count):
+            r = scratch.order[a]
+            if x[r] + 1.0 <= rows.cap[r]:
+                if _fitting(r, 1.0, rows, scratch.load) == 1.0:
+                    _give(r, 1.0, rows, scratch, x)
+                    scratch.order[kept] = r
+                    kept += 1
+                elif not skip:
+                    return
+        count = kept
 
 
 @helper
@@ -938,8 +956,7 @@ def allocate_by_rule(
     elif rule == M_GREEDY:
         m_greedy(False, True, n, rows, scratch, x)
     elif rule == S_GREEDY and discrete:
-        _weigh_values(n, rows, scratch)
-        _greedy(False, False, n, rows, scratch, x)
+        s_greedy(False, n, rows, scratch, x)
     elif rule == PRIMAL_DUAL:
         _primal_dual(n, rows, scratch, x)
     elif rule == DEADLINE_AWARE:
@@ -952,7 +969,7 @@ def allocate_by_rule(
         _serve_by_slope(n, rows, scratch, x)
     elif rule == EQUAL_OPP:
         if discrete:
-            _equal_counts(n, rows, scratch, x)
+            equal_counts(False, n, rows, scratch, x)
         else:
             _equal_amounts(n, rows, scratch, x)
     else:

@@ -66,7 +66,7 @@ LARGEST = 1e12
 #: exponent that arrays have for a job whose utility has none
 EXPONENT = 0.5
 
-ARRIVALS, DEADLINES, VALUES, DEMANDS, WINDOWS = range(5)  # random streams
+ARRIVALS, DEADLINES, VALUES, DEMANDS, WINDOWS, AMOUNTS = range(6)  # random streams
 
 
 # Schema ---------------------------------------------------------------------------------------
@@ -197,9 +197,10 @@ def horizon(jobs: Jobs) -> int:
 #: inputs of the compiled draw: the parameters of the same names, except for the last two
 ORIGIN = record_dtype(
     ("jobs", np.int64),
-    ("rate", np.float64),  # synthetic only, as are the next five
+    ("rate", np.float64),  # synthetic only, as are the next six
     ("windows", np.float64),
     ("heterogeneity", np.float64),
+    ("shared", np.int64),  # whether jobs share the heavy demand of a resource
     ("tasks", np.float64),
     ("capacity", np.float64),
     ("single", np.int64),
@@ -239,6 +240,7 @@ class Source:
     The paper's generator (section V): Poisson(rate) jobs arrive in each slot from the first one on, until
     there are enough; a deadline is the arrival plus the whole slots of an exponential time; a task needs
     U[1, R] of cpu or memory, with equal chance, and 1 of the other (``single``: 1 of the only resource);
+    each job draws that amount, or all jobs of a workload share one of cpu and one of memory (``heavy``);
     values are U[value_min, value_max]. All jobs have the same X, Y and kind of utility.
 
     A window of a trace has the jobs that :func:`from_trace` makes, the first of them in slot 1, and values
@@ -278,6 +280,7 @@ class Source:
             utility=UTILITIES.index(parameters.utility),
             exponent=parameters.exponent if parameters.utility == "power" else EXPONENT,
             load=parameters.load or 0.0,
+            shared=parameters.heavy == "resource",
             trace_windows=self.windows,
             whole=trace.constants["whole"],
         )
@@ -395,6 +398,9 @@ def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> No
     arrivals = stream(seed, episode, ARRIVALS)
     deadlines = stream(seed, episode, DEADLINES)
     demands = stream(seed, episode, DEMANDS)
+    amounts = stream(seed, episode, AMOUNTS)
+    amounts, of_cpu = uniform(amounts)
+    amounts, of_memory = uniform(amounts)
     clock = 0.0
     for j in range(source.jobs):
         # the numbers of arrivals in unit intervals are Poisson
@@ -409,6 +415,8 @@ def draw_synthetic(source: Any, jobs: Jobs, seed: np.uint64, episode: int) -> No
         if source.single == 0:
             demands, which = uniform(demands)
             demands, amount = uniform(demands)
+            if source.shared:
+                amount = of_cpu if which < 0.5 else of_memory
             jobs.demand[j, 0 if which < 0.5 else 1] = 1.0 + (source.heterogeneity - 1.0) * amount
     for r in range(jobs.demand.shape[1]):
         jobs.capacity[r] = source.capacity
@@ -450,8 +458,8 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     """Draw the workload of (seed, episode).
 
     Job j takes the j-th draws of each stream, so that a change of one parameter leaves the rest as it is.
-    Another rate keeps windows and demands; other windows keep arrivals; another heterogeneity keeps which
-    demand is the heavy one; another number of jobs keeps the jobs that stay.
+    Another rate keeps windows and demands; other windows keep arrivals; another heterogeneity or another
+    choice of ``heavy`` keeps which demand is the heavy one; another number of jobs keeps the jobs that stay.
     """
     source, jobs = env.source.constants, env.jobs
     jobs.size.jobs = source.jobs

@@ -10,10 +10,12 @@ import pytest
 from scipy.integrate import quad
 
 from schedgym.core.policy import make_policy
-from schedgym.evaluation.runner import make_env, play
-from schedgym.papers import Played, Run, list_figures, make_figure
-from schedgym.papers.guan2022 import figures
+from schedgym.evaluation.runner import Observed, make_env, play
+from schedgym.papers import Played, Run, list_claims, list_figures, make_figure
+from schedgym.papers.guan2022 import runs, statements
+from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
 from schedgym.papers.judging import HOLDS, IN_PART, NOT_REPRODUCED
+from schedgym.papers.readings import KINDS, kind_of
 from schedgym.problems.geo.workload import PARETO_LEAST, PARETO_SHAPE
 from tests.long import long
 
@@ -22,7 +24,6 @@ pytestmark = long
 GOOGLE = ["fig3.11", "fig3.13", "fig3.15", "fig4.3", "fig4.4", "fig4.6", "fig5.1", "fig5.3"]
 FACEBOOK = ["fig3.12", "fig3.14", "fig3.16", "fig4.2", "fig4.5", "fig4.7", "fig5.2", "fig5.4"]
 NAMES = [*GOOGLE, *FACEBOOK, "table3.1"]
-VERDICTS = (HOLDS, IN_PART, NOT_REPRODUCED)
 
 
 def entry(name):
@@ -56,14 +57,16 @@ def test_every_figure_is_there() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_run_and_write_what_they_draw(name, run, trace, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(figures, "fetch", absent if name in GOOGLE else lambda name: trace)
+    monkeypatch.setattr(runs, "fetch", absent if name in GOOGLE else lambda name: trace)
     content = make_figure(entry(name), run, tmp_path)
     stem = f"guan2022-{name}"
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"{stem}.csv", f"{stem}.json", f"{stem}.png"]
     assert json.loads((tmp_path / f"{stem}.json").read_text()) == content
     assert content["sizes"] and content["claims"]
     for claim in content["claims"]:
-        assert claim["claim"] and claim["measured"] and claim["verdict"] in VERDICTS
+        assert claim["claim"] and claim["measured"] and kind_of(claim["verdict"]) in KINDS
+        assert len(claim["readings"]) == (len(entry(name).readings) if entry(name).under else 0)
+        assert not claim["name"] or list_claims(claim["name"])
         assert "nan" not in claim["measured"]
     table = pandas.read_csv(tmp_path / f"{stem}.csv", dtype={"panel": str})
     panels = entry(name).make(run).panels  # from the same runs
@@ -78,8 +81,22 @@ def test_figures_run_and_write_what_they_draw(name, run, trace, tmp_path, monkey
                 assert (np.diff(series.y) >= -1e-12).all() and 0 <= series.y[0] and series.y[-1] <= 1 + 1e-12
 
 
+def test_captions_name_the_stand_in_and_readings_are_those_of_the_chapter() -> None:
+    for name in NAMES:
+        found = entry(name)
+        assert ("stand-in" in found.title) == (name in [*GOOGLE, "fig4.2"])
+        points = [] if name == "table3.1" else [DURATIONS] + [EVENNESS] * name.startswith("fig3")
+        assert list(found.under) == points
+
+
+def test_the_axes_of_means_start_at_zero(run, trace, monkeypatch) -> None:
+    monkeypatch.setattr(runs, "fetch", lambda name: trace)
+    for name in ("fig3.11", "fig3.16", "fig4.6", "fig5.4"):
+        assert all(panel.y_from_zero for panel in entry(name).make(run).panels)
+
+
 def test_without_the_trace_the_error_says_how_to_get_it(run, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(figures, "fetch", absent)
+    monkeypatch.setattr(runs, "fetch", absent)
     with pytest.raises(FileNotFoundError, match="`schedgym trace fetch facebook-2010` .no network."):
         make_figure(entry("fig4.2"), run, tmp_path)
 
@@ -92,7 +109,7 @@ def ended():
     """Two environments at the end of an episode: of either id."""
     parameters = {"jobs": 40, "sites": 4, "slots": 3, "duration_cap": 60.0}
     played = {}
-    for id, policy in ((figures.ASSIGN, "ata"), (figures.FAIR, "opt-gamf")):
+    for id, policy in ((runs.ASSIGN, "ata"), (runs.FAIR, "opt-gamf")):
         env = make_env(id, parameters)
         played[id] = env, play(env, make_policy(f"geo/{policy}"), seed=1).metrics
     return played
@@ -119,29 +136,78 @@ def by_hand(record):
     return np.array(completion) - arrival, pieces
 
 
-@pytest.mark.parametrize("id", [figures.ASSIGN, figures.FAIR])
+@pytest.mark.parametrize("id", [runs.ASSIGN, runs.FAIR])
 def test_observers_agree_with_a_recount(id, ended) -> None:
     env, metrics = ended[id]
     responses, pieces = by_hand(env.record())
-    seen = figures.response_curve(env)
+    seen = runs.response_curve(env)
     for at in (15, 30, 50):
-        place = figures.RESPONSES[at] * 2.0  # of the mean duration [s]
+        place = runs.RESPONSES[at] * 2.0  # of the mean duration [s]
         assert seen["shares"][at] == pytest.approx(np.mean(responses <= place))
     assert 0 < seen["shares"][15] < seen["shares"][30] < seen["shares"][50]
     assert seen["percentiles"][[49, 89]] == pytest.approx(
         [metrics["median_response"], metrics["p90_response"]]
     )
-    spread, length = figures.deviations(env.record())
+    spread, length = runs.deviations(env.record())
     total = sum(seconds for _, seconds in pieces)
     assert length.sum() == pytest.approx(total)
     assert (spread * length).sum() / total == pytest.approx(sum(s * x for s, x in pieces) / total)
     assert (spread * length).sum() / total == pytest.approx(metrics["mean_std_no_drain"])
-    shares = figures.deviation_curve(env)
+    shares = runs.deviation_curve(env)
     for at in (0, 1, 2, 4):
-        place = figures.SPREADS[at]
+        place = runs.SPREADS[at]
         expected = sum(x for s, x in pieces if s <= place) / total
         assert shares[at] == pytest.approx(expected)
     assert shares[0] < shares[1] < shares[4] and shares[-1] == pytest.approx(1.0)
+
+
+def waiting_by_hand(record):
+    """The standard deviation of the sites' queues, averaged up to the last arrival."""
+    arrival = record.workload.jobs["arrival"]
+    born = arrival[record.workload.tasks["job"][record.job]]
+    instants = sorted({*arrival, *(t for t in record.start if t < arrival[-1])})
+    total = 0.0
+    for begin, end in zip(instants, instants[1:], strict=False):
+        queues = [0] * len(record.workload.cluster["slots"])
+        for b, s, site in zip(born, record.start, record.server, strict=True):
+            queues[site] += bool(b <= begin < s)
+        total += float(np.std(queues)) * (end - begin)
+    return total / (arrival[-1] - arrival[0])
+
+
+def variation_by_hand(record):
+    """Deviation over mean of a job's running tasks from its arrival to its end, averaged over larger jobs."""
+    owner = record.workload.tasks["job"][record.job]
+    found = []
+    for job, arrival in enumerate(record.workload.jobs["arrival"]):
+        own = [(s, e) for s, e, o in zip(record.start, record.end, owner, strict=True) if o == job]
+        if len(own) < 2:
+            continue
+        instants = sorted({arrival, *(t for pair in own for t in pair)})
+        held = [sum(s <= t < e for s, e in own) for t in instants[:-1]]
+        length = np.diff(instants)
+        mean = np.average(held, weights=length)
+        found.append(np.sqrt(np.average((np.array(held) - mean) ** 2, weights=length)) / mean)
+    return float(np.mean(found))
+
+
+def test_queues_and_lifetimes_agree_with_a_recount(ended) -> None:
+    env = make_env(
+        runs.ASSIGN, {"jobs": 40, "sites": 4, "slots": 2, "utilization": 0.9, "duration_cap": 60.0}
+    )
+    play(env, make_policy("geo/btawj-swag"), seed=1)
+    assert runs.queue_spread(env) == pytest.approx(waiting_by_hand(env.record()))
+    assert runs.queue_spread(env) > 0.0
+    fair, _ = ended[runs.FAIR]
+    assert runs.lifetime_variation(fair) == pytest.approx(variation_by_hand(fair.record()))
+
+
+def test_decided_balance_is_that_of_the_solvers(run) -> None:
+    """AMF's aggregates deviate no more than IMF's at any decision, so neither on average."""
+    found = statements.judge_decided(run, runs.fitted(run), "AMF", "AMF", "IMF", 0.0)
+    assert found.measured.startswith("mean deviation of the decided aggregates: AMF against IMF")
+    back = statements.judge_decided(run, runs.fitted(run), "IMF", "IMF", "AMF", 0.0)
+    assert back.verdict == NOT_REPRODUCED
 
 
 def test_the_worked_example_is_that_of_the_text(run) -> None:
@@ -161,8 +227,8 @@ def test_the_worked_example_is_that_of_the_text(run) -> None:
 
 
 def test_the_stand_in_has_the_mean_that_it_names() -> None:
-    cap = figures.TRACE_DAYS * figures.DAY
-    least = PARETO_LEAST * figures._mean_before_cap(figures.GOOGLE_MEAN, cap)
+    cap = runs.TRACE_DAYS * runs.DAY
+    least = PARETO_LEAST * runs.mean_before_cap(runs.GOOGLE_MEAN, cap)
     tail, _ = quad(lambda x: (least / x) ** PARETO_SHAPE, least, cap, limit=500, epsrel=1e-10)
     assert least + tail == pytest.approx(1374.7, rel=1e-6)
 
@@ -184,23 +250,23 @@ def test_the_stand_in_has_the_mean_that_it_names() -> None:
 )
 def test_sharing_incentive_of_known_instances(policy, slots, demand, kept) -> None:
     sites = np.arange(2)[:, None]
-    assert figures._has_incentive(np.array(demand), sites, np.array(slots), policy) is kept
+    assert statements.has_incentive(np.array(demand), sites, np.array(slots), policy) is kept
 
 
 def test_incentives_are_counted_over_an_episode() -> None:
-    env = make_env(figures.FAIR, {"jobs": 30, "sites": 3, "slots": 2, "utilization": 0.9})
-    held, seen = figures._count_incentives(env, "amf", 0, 10**6)
+    env = make_env(runs.FAIR, {"jobs": 30, "sites": 3, "slots": 2, "utilization": 0.9})
+    held, seen = statements.count_incentives(env, "amf", 0, 10**6)
     assert 0 < held < seen
     metrics = play(env, make_policy("geo/amf"), seed=0).metrics
     assert seen == metrics["recomputations"]
-    few_held, few = figures._count_incentives(env, "amf", 0, 10)
+    few_held, few = statements.count_incentives(env, "amf", 0, 10)
     assert 10 <= few < 20 and few_held <= few
 
 
 # rules -----------------------------------------------------------------------------------------------
 
 
-def runs(table):
+def made_up(table):
     """Runs with these responses: (policy, utilization, zipf) -> of each episode; rows in a mixed order."""
     rows = [
         {"policy": p, "utilization": u, "zipf": z, "episode": e, "metric": "mean_response", "value": value}
@@ -217,29 +283,49 @@ def test_trends() -> None:
     table = {("a", 0.5, z): noise * (1 + z) for z in (0.0, 1.0, 2.0)}
     table |= {("b", 0.5, z): noise * height for z, height in ((0.0, 1.0), (1.0, 3.0), (2.0, 2.0))}
     table |= {("c", 0.5, z): noise * (3 - z) for z in (0.0, 1.0, 2.0)}
-    played = runs(table)
+    played = made_up(table)
     for policy, verdict, change in (
         ("a", HOLDS, "3 times (3 to 3)"),
         ("b", IN_PART, "2 times (2 to 2)"),
         ("c", NOT_REPRODUCED, "-66.7% (-66.7 to -66.7)"),
     ):
-        judged = figures._trend("grows", played, [policy])
+        judged = statements.judge_trend("grows", played, [policy])
         assert (judged.verdict, judged.measured) == (
             verdict,
             f"from 0 to 2: {policy} {change} at utilization 0.5",
         )
-    falling = figures._trend("falls", played, ["a", "c"], falls=True)
+    falling = statements.judge_trend("falls", played, ["a", "c"], falls=True)
     assert falling.verdict == IN_PART
     assert falling.measured == (
         "from 0 to 2: a 3 times (3 to 3) at utilization 0.5; c -66.7% (-66.7 to -66.7) at utilization 0.5"
     )
-    assert figures._gain_grows("gain", played, [("c", "a")]).verdict == HOLDS
-    assert figures._gain_grows("gain", played, [("a", "c")]).verdict == NOT_REPRODUCED
+    assert statements.judge_gain_grows("gain", played, [("c", "a")]).verdict == HOLDS
+    assert statements.judge_gain_grows("gain", played, [("a", "c")]).verdict == NOT_REPRODUCED
+
+
+def test_a_percentile_counts_only_where_it_is_significant() -> None:
+    """Lower at all percentiles: it holds; at half of them, higher at none: in part; at a tenth: not."""
+    rng = np.random.default_rng(2)
+    rows = [
+        {"policy": p, "utilization": 0.5, "episode": e, "metric": "mean_response", "value": 1.0}
+        for p in runs.ASSIGNERS
+        for e in range(6)
+    ]
+    frame = pandas.DataFrame(rows)
+    frame.attrs["swept"] = ["utilization"]
+    for lower, verdict in ((99, HOLDS), (55, IN_PART), (10, NOT_REPRODUCED)):
+        observed = []
+        for episode in range(6):
+            base = 1.0 + rng.random(99) * 0.01
+            for policy in runs.ASSIGNERS:
+                own = base * np.where(np.arange(99) < lower, 0.5, 1.0) if policy.startswith("ATA") else base
+                observed.append(Observed({"utilization": 0.5}, policy, episode, 0.0, {"percentiles": own}))
+        assert statements.judge_percentiles(Played(frame, observed)).verdict == verdict
 
 
 def test_levels_and_little_differences() -> None:
     base = np.array([10.0, 11.0, 12.0, 9.0])
-    both = lambda other: runs({("ATA", 0.5, 0.0): base, ("ATA-Greedy", 0.5, 0.0): other})  # noqa: E731
+    both = lambda other: made_up({("ATA", 0.5, 0.0): base, ("ATA-Greedy", 0.5, 0.0): other})  # noqa: E731
     pair = [("ATA-Greedy", "ATA")]
     wide = base + np.array([-0.8, 0.9, -0.7, 0.6])
     for other, level, little in (
@@ -249,8 +335,8 @@ def test_levels_and_little_differences() -> None:
         (base * 0.99, HOLDS, NOT_REPRODUCED),
         (wide, IN_PART, NOT_REPRODUCED),
     ):
-        assert figures._same("level", both(other), pair).verdict == level
-        assert figures._little_worse(both(other)).verdict == little
+        assert statements.judge_same("level", both(other), pair).verdict == level
+        assert statements.judge_little_worse(both(other)).verdict == little
     curve = [np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])]
-    gap = figures._distance("", curve, [own + [0, 0.04, 0] for own in curve])
+    gap = statements.distance("", curve, [own + [0, 0.04, 0] for own in curve])
     assert str(gap) == "+4.0 points (+4.0 to +4.0)"

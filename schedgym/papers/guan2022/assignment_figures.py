@@ -1,0 +1,198 @@
+"""Figures of chapter 3 of guan2022: the worked example, and assigning tasks to sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from schedgym.evaluation.runner import observed_sweep
+from schedgym.papers import (
+    HOLDS,
+    IN_PART,
+    NOT_REPRODUCED,
+    Judged,
+    Outcome,
+    Panel,
+    Played,
+    Run,
+    Series,
+    figure,
+)
+from schedgym.papers.guan2022.findings import PAPER
+from schedgym.papers.guan2022.panels import COMMON, SITES_AXIS, SKEW_AXIS, by_utilization, response_curves
+from schedgym.papers.guan2022.readings import DURATIONS, EVENNESS
+from schedgym.papers.guan2022.runs import (
+    ASSIGN,
+    ASSIGNERS,
+    RESPONSES,
+    Trace,
+    assigned,
+    assigned_by_sites,
+    assigning_remark,
+    facebook,
+    google,
+    worked_example,
+)
+from schedgym.papers.guan2022.statements import ASSIGNING, BY_SITES, DISTRIBUTIONS, judge_all
+from schedgym.problems.geo.problem import GeoParameters
+from schedgym.problems.geo.workload import toy
+
+__all__: list[str] = []
+
+#: policy -> completion times [s] that sections 3.2.1 to 3.2.4 give, and tasks outstanding at 2 s at each
+#: site as the text has them or adds up to
+EXAMPLE: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
+    "BTAwJ": ("btawj-fcfs", (4, 9, 12), (7, 10, 7)),
+    "BTAaJ": ("btaaj-fcfs", (4, 8, 11), (6, 9, 9)),
+    "SCTA": ("scta", (4, 12, 6), (6, 8, 10)),
+    "ATA": ("ata", (4, 10, 6), (8, 8, 8)),
+}
+
+
+@figure(
+    PAPER,
+    "table3.1",
+    title="three jobs at three sites, worked out by hand",
+    source="Table 3.1, Figs. 3.3-3.9",
+)
+def _example(run: Run) -> Outcome:
+    workload, optimum = toy("table-3.1")
+    policies = {label: name for label, (name, _, _) in EXAMPLE.items()} | {"ATA-Greedy": "ata-greedy"}
+
+    def make() -> Played:
+        return Played(
+            *observed_sweep(ASSIGN, policies, {}, 1, run.seed, observe=worked_example, workloads=[workload])
+        )
+
+    played = run.once("table3.1", make)
+    jobs = ["job 1", "job 2", "job 3", "mean"]
+    times, waiting = [], []
+    said = []
+    for label in policies:
+        (seen,) = played.values(label)
+        responses = (np.array(seen["completions"]) - workload.jobs["arrival"]).tolist()
+        mean = sum(responses) / 3
+        times.append(Series(label, jobs, [*responses, mean]))
+        waiting.append(Series(label, ["site 1", "site 2", "site 3"], seen["outstanding"]))
+        if label in EXAMPLE:
+            _, ends, left = EXAMPLE[label]
+            said.append(_as_printed(f"with {label} the jobs end at", "s", ends, seen["completions"]))
+            head = f"with {label} the sites have left at 2 s"
+            said.append(_as_printed(head, "tasks", left, seen["outstanding"]))
+    times.append(Series("optimum", ["mean"], [optimum], bound=True))
+    panels = [
+        Panel("", "response time [s]", times, title="(a) response times", kind="bars"),
+        Panel("", "tasks not started at 2 s", waiting, title="(b) outstanding tasks", kind="bars"),
+    ]
+    order = "BTAwJ and BTAaJ serve jobs in order of arrival here, as the printed times do, and not in SWAG's"
+    return Outcome(panels, said, "3 jobs with 29 tasks of 1 s on 3 slots", (order,))
+
+
+def _as_printed(head: str, unit: str, printed: Sequence[float], seen: Sequence[float]) -> Judged:
+    right = sum(a == b for a, b in zip(printed, seen, strict=True))
+    verdict = HOLDS if right == len(printed) else IN_PART if right else NOT_REPRODUCED
+    claim, measured = (", ".join(f"{value:g}" for value in values) for values in (printed, seen))
+    return Judged(f"{head} {claim} {unit}", f"{measured} {unit}", verdict)
+
+
+def _responses(run: Run, trace: Trace) -> Outcome:
+    jobs = trace(run)
+    played = assigned(run, jobs)
+    panels = by_utilization(played, "zipf", SKEW_AXIS)
+    remarks = (*jobs.remarks, assigning_remark(run), COMMON)
+    return Outcome(panels, judge_all(ASSIGNING, played, jobs.name), jobs.sizes, remarks)
+
+
+@figure(
+    PAPER,
+    "fig3.11",
+    title="mean response by skew, stand-in for Google's hour",
+    source="Fig. 3.11, section 3.4",
+    under=(DURATIONS, EVENNESS),
+)
+def _responses_google(run: Run) -> Outcome:
+    return _responses(run, google)
+
+
+@figure(
+    PAPER,
+    "fig3.12",
+    title="mean response by skew, Facebook",
+    source="Fig. 3.12, section 3.4",
+    under=(DURATIONS, EVENNESS),
+)
+def _responses_facebook(run: Run) -> Outcome:
+    return _responses(run, facebook)
+
+
+def _response_distribution(run: Run, trace: Trace) -> Outcome:
+    jobs = trace(run)
+    played = assigned(run, jobs).where(zipf=1.0)
+    places = RESPONSES * jobs.parameters.get("mean_duration", GeoParameters().mean_duration)
+    panels = []
+    for i, utilization in enumerate(jobs.utilizations):
+        shares = {p: played.values(p, "shares", utilization=utilization) for p in ASSIGNERS}
+        title = f"({'abcd'[i]}) utilisation {100 * utilization:.0f}%"
+        panels.append(response_curves(title, places, shares))
+    sizes = f"{jobs.sizes}; {_closeness(panels)}"
+    remarks = (*jobs.remarks, assigning_remark(run))
+    return Outcome(panels, judge_all(DISTRIBUTIONS, played, jobs.name), sizes, remarks)
+
+
+def _closeness(panels: Sequence[Panel]) -> str:
+    """Say how far apart the curves of the panels are, so that lines on top of one another are understood."""
+    apart = [float(np.ptp([series.y for series in panel.series], axis=0).max()) for panel in panels]
+    return f"the curves of a panel lie at most {100 * max(apart):.0f} points apart, and hide one another"
+
+
+@figure(
+    PAPER,
+    "fig3.13",
+    title="distribution of responses, stand-in for Google's hour, skew 1",
+    source="Fig. 3.13, section 3.4",
+    under=(DURATIONS, EVENNESS),
+)
+def _response_distribution_google(run: Run) -> Outcome:
+    return _response_distribution(run, google)
+
+
+@figure(
+    PAPER,
+    "fig3.14",
+    title="distribution of responses, Facebook, skew 1",
+    source="Fig. 3.14, section 3.4",
+    under=(DURATIONS, EVENNESS),
+)
+def _response_distribution_facebook(run: Run) -> Outcome:
+    return _response_distribution(run, facebook)
+
+
+def _by_sites(run: Run, trace: Trace) -> Outcome:
+    jobs = trace(run)
+    played = assigned_by_sites(run, jobs, run.size([0.4, 0.7], [0.4, 0.5, 0.6, 0.7], [0.6]))
+    panels = by_utilization(played, "choices", SITES_AXIS)
+    remarks = (*jobs.remarks, assigning_remark(run), COMMON)
+    return Outcome(panels, judge_all(BY_SITES, played, jobs.name), jobs.sizes, remarks)
+
+
+@figure(
+    PAPER,
+    "fig3.15",
+    title="mean response by available sites, stand-in for Google's hour",
+    source="Fig. 3.15, section 3.4",
+    under=(DURATIONS, EVENNESS),
+)
+def _by_sites_google(run: Run) -> Outcome:
+    return _by_sites(run, google)
+
+
+@figure(
+    PAPER,
+    "fig3.16",
+    title="mean response by available sites, Facebook",
+    source="Fig. 3.16, section 3.4",
+    under=(DURATIONS, EVENNESS),
+)
+def _by_sites_facebook(run: Run) -> Outcome:
+    return _by_sites(run, facebook)

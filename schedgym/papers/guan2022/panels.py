@@ -1,0 +1,84 @@
+"""What the figures of guan2022 draw: axes, marks and curves as in the thesis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.papers import Panel, Played, Series
+from schedgym.papers.figures import band, bound
+from schedgym.papers.guan2022.runs import RESPONSE, SPREADS
+
+__all__ = [
+    "COMMON",
+    "SITES_AXIS",
+    "SKEW_AXIS",
+    "by_utilization",
+    "deviation_panel",
+    "response_curves",
+]
+
+F8 = npt.NDArray[np.float64]
+
+SKEW_AXIS, SITES_AXIS = "Zipf skew parameter", "number of available sites"
+COMMON = (
+    "intervals leave out what is common to all algorithms in an episode: few long jobs make most of it, and "
+    "differences are taken within episodes"
+)
+
+
+def _means(played: Played, x: str) -> list[Series]:
+    """Mean responses over the only swept parameter; intervals leave out what an episode's policies share."""
+    places = sorted({entry.setting[x] for entry in played.observed})
+    values = {
+        policy: np.array([played.metric(policy, RESPONSE, **{x: place}) for place in places])
+        for policy in played.policies
+    }
+    common = np.mean(list(values.values()), axis=(0, 1))
+    series = []
+    for policy, own in values.items():
+        low, high = zip(*(bootstrap_interval(v - common + common.mean()) for v in own), strict=True)
+        series.append(Series(policy, places, own.mean(axis=1).tolist(), low, high))
+    return series
+
+
+def by_utilization(played: Played, x: str, x_label: str) -> list[Panel]:
+    """Mean responses over a swept parameter, a panel for each utilisation."""
+    panels = []
+    for i, utilization in enumerate(dict.fromkeys(entry.setting["utilization"] for entry in played.observed)):
+        part = played.where(utilization=utilization)
+        series = [*_means(part, x), bound(part, x)]
+        title = f"({'abcd'[i]}) utilisation {100 * utilization:.0f}%"
+        panels.append(Panel(x_label, "average job response time [s]", series, title=title))
+    return panels
+
+
+def _visible(curves: Sequence[F8]) -> slice:
+    """Return the places at which curves of shares are neither all 0 nor all 1, and one more at each end."""
+    table = np.array(curves)
+    inside = np.flatnonzero((table.max(axis=0) > 0.002) & (table.min(axis=0) < 0.998))
+    if not len(inside):
+        return slice(None)
+    return slice(max(int(inside[0]) - 1, 0), int(inside[-1]) + 2)
+
+
+def _curves(
+    x: str, y: str, title: str, x_scale: str, places: F8, curves: Mapping[str, Sequence[F8]]
+) -> Panel:
+    seen = _visible([np.mean(own, axis=0) for own in curves.values()])
+    series = [band(label, places[seen], [own[seen] for own in shares]) for label, shares in curves.items()]
+    return Panel(x, y, series, title, kind="curves", x_scale=x_scale)
+
+
+def response_curves(title: str, places: F8, curves: Mapping[str, Sequence[F8]]) -> Panel:
+    """Draw distributions of responses, from the shares of each episode at ``places`` [s], by label."""
+    return _curves("job response time [s]", "share of the jobs", title, "log", places, curves)
+
+
+def deviation_panel(title: str, curves: Mapping[str, Sequence[F8]]) -> Panel:
+    """Draw distributions of the deviation over time, from the shares of each episode at SPREADS, by label."""
+    x = "standard deviation of the jobs' allocations [slots]"
+    return _curves(x, "share of the time", title, "linear", SPREADS, curves)

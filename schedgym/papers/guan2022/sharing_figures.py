@@ -1,0 +1,347 @@
+"""Figures of chapters 4 and 5 of guan2022: the traces, and sharing the sites' slots.
+
+Tasks of chapter 4 run at their associated site, those of chapter 5 at any of their sites.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.evaluation.statistics import bootstrap_interval
+from schedgym.papers import (
+    HOLDS,
+    IN_PART,
+    NOT_REPRODUCED,
+    Judged,
+    Outcome,
+    Panel,
+    Played,
+    Run,
+    Series,
+    figure,
+    judge,
+)
+from schedgym.papers.figures import distribution
+from schedgym.papers.guan2022.findings import PAPER
+from schedgym.papers.guan2022.panels import COMMON, SKEW_AXIS, by_utilization, deviation_panel
+from schedgym.papers.guan2022.readings import DURATIONS
+from schedgym.papers.guan2022.runs import (
+    AMF,
+    DAY,
+    FACEBOOK_JOBS,
+    FACEBOOK_TASKS,
+    GAMF,
+    GOOGLE_MEAN,
+    GOOGLE_TASKS,
+    TRACE_DAYS,
+    Jobs,
+    Trace,
+    aggressive,
+    facebook,
+    facebook_trace,
+    google,
+    only,
+    shared,
+)
+from schedgym.papers.guan2022.statements import (
+    GENERAL_DEVIATIONS,
+    GENERAL_RESPONSES,
+    LITTLE,
+    SHARED_DEVIATIONS,
+    SHARED_RESPONSES,
+    judge_all,
+    judge_incentive,
+    judge_little_difference,
+    judge_two_groups,
+    nearer_by_caption,
+)
+from schedgym.problems.geo.problem import GeoParameters
+from schedgym.problems.geo.workload import from_trace, generate, make_source
+from schedgym.traces import read_trace
+
+__all__: list[str] = []
+
+F8 = npt.NDArray[np.float64]
+
+NO_DRAIN = (
+    "time counts up to the last arrival: the few jobs whose long tasks outlast the others would be most of it"
+)
+SHARED_BOUND = "the lower bound is that of tasks with two available sites, as in chapter 5"
+RECOMPUTED = (
+    "shares are decided anew when a group of a job has finished: with a choice of sites it is not defined "
+    "when a job has finished at a site"
+)
+
+
+@figure(
+    PAPER,
+    "fig4.2",
+    title="numbers of tasks and durations, stand-in for Google's hour and Facebook",
+    source="Fig. 4.2, section 4.6",
+    under=(DURATIONS,),
+)
+def _traces(run: Run) -> Outcome:
+    jobs = google(run)
+    _, tasks = from_trace(read_trace(facebook_trace()))
+    source = make_source(GeoParameters(**jobs.parameters))
+    drawn = [generate(run.seed, episode, source) for episode in range(jobs.episodes)]
+    sizes = [np.bincount(workload.tasks["job"]).astype(float) for workload in drawn]
+    durations = [workload.tasks["duration"] for workload in drawn]
+    lengths = np.geomspace(100.0, TRACE_DAYS * DAY, 200)
+    counts, most = (
+        np.unique(np.geomspace(1, top, 200).round()) for top in (max(map(np.max, sizes)), tasks.max())
+    )
+    share = "share of the jobs"
+    panels = [
+        _curve(
+            "(a) tasks of a job, Google's stand-in",
+            "number of tasks",
+            share,
+            distribution("Google's stand-in", counts, sizes),
+        ),
+        _curve(
+            "(b) durations, Google's stand-in",
+            "task duration [s]",
+            "share of the tasks",
+            distribution("Google's stand-in", lengths, durations),
+        ),
+        _curve(
+            "(c) tasks of a job, Facebook",
+            "number of tasks",
+            share,
+            distribution("Facebook", most, [tasks.astype(float)]),
+        ),
+    ]
+    total = int(tasks.sum())
+    right = (len(tasks) == FACEBOOK_JOBS) + (total == FACEBOOK_TASKS)
+    said = [
+        Judged(
+            "the Facebook trace has 24,024 jobs with 1,102,281 tasks of 1 GB",
+            f"{len(tasks):,} jobs with {total:,} tasks",
+            (NOT_REPRODUCED, IN_PART, HOLDS)[right],
+        ),
+        _around("the Google hour has 48,504 tasks in 2944 jobs", sizes, np.sum, GOOGLE_TASKS, "tasks"),
+        _around(
+            "durations in the Google trace have a mean of 1374.7 s (1373.7 s in section 4.6)",
+            durations,
+            np.mean,
+            GOOGLE_MEAN,
+            "s",
+        ),
+        _heavy(durations),
+    ]
+    return Outcome(panels, said, f"{jobs.sizes}; {len(tasks)} jobs of the Facebook trace", jobs.remarks)
+
+
+def _curve(title: str, x: str, y: str, series: Series) -> Panel:
+    return Panel(x, y, [series], title, kind="curves", x_scale="log")
+
+
+def _around(
+    claim: str, episodes: Sequence[F8], statistic: Callable[[F8], Any], printed: float, unit: str
+) -> Judged:
+    """Judge that the 95% interval of the mean over the draws contains a printed number."""
+    values = np.array([float(statistic(own)) for own in episodes])
+    low, high = bootstrap_interval(values)
+    verdict = judge(low <= printed <= high)
+    return Judged(claim, f"the stand-in {values.mean():,.0f} {unit} ({low:,.0f} to {high:,.0f})", verdict)
+
+
+def _heavy(durations: Sequence[F8]) -> Judged:
+    """Judge that the longest 1% of the tasks have more of the work than with exponential durations."""
+    parts = np.array([np.sort(own)[-max(len(own) // 100, 1) :].sum() / own.sum() for own in durations])
+    low, high = bootstrap_interval(parts)
+    light = 0.01 * (1.0 + math.log(100.0))
+    measured = (
+        f"the longest 1% of the stand-in's tasks have {100 * parts.mean():.0f}% of the work "
+        f"({100 * low:.0f} to {100 * high:.0f}); of exponential ones {100 * light:.1f}%"
+    )
+    claim = "durations in the Google trace have a heavy tail"
+    return Judged(claim, measured, judge(low > light))
+
+
+@figure(
+    PAPER,
+    "fig4.3",
+    title="deviation, default and aggressive, stand-in for Google's hour",
+    source="Fig. 4.3, section 4.7",
+    under=(DURATIONS,),
+)
+def _recomputation(run: Run) -> Outcome:
+    jobs = google(run)
+    wide = jobs._replace(
+        parameters={**jobs.parameters, "sites": 30, "zipf": 0.0, "utilization": 0.6},
+        episodes=run.size(3, 20, 2),
+    )
+    played = aggressive(run, wide, AMF, {})
+    curves = {
+        label + (" (Aggressive)" if on else ""): played.values(label, aggressive=on)
+        for label in AMF
+        for on in (False, True)
+    }
+    some = {"Basic AMF": "amf", "Optimized AMF": "opt-amf"}
+    grid = {
+        "zipf": [jobs.skews[0], jobs.skews[-1]],
+        "utilization": [jobs.utilizations[0], jobs.utilizations[-1]],
+    }
+    others = aggressive(run, jobs._replace(episodes=run.size(2, 20, 2)), some, grid)
+    said = [
+        *judge_all(LITTLE, played, jobs.name),
+        judge_little_difference("so it is at other skews and utilisations", others),
+    ]
+    sizes = f"{wide.episodes} draws of {wide.parameters['jobs']} jobs, 30 sites"
+    return Outcome([deviation_panel("", curves)], said, sizes, (*jobs.remarks, NO_DRAIN))
+
+
+def _at_skews(run: Run, jobs: Jobs, policies: Iterable[str]) -> tuple[Played, list[Panel]]:
+    """Return the runs at a utilisation of 60%, and a panel with the deviations for each skew."""
+    played = only(shared(run, jobs), policies).where(utilization=0.6)
+    panels = [
+        deviation_panel(
+            f"({'abcde'[i]}) {SKEW_AXIS} {skew:g}",
+            {label: played.values(label, zipf=skew) for label in policies},
+        )
+        for i, skew in enumerate(jobs.skews)
+    ]
+    return played, panels
+
+
+def _deviation_of_amf(run: Run, trace: Trace, *more: Callable[[Run, Jobs], Judged]) -> Outcome:
+    jobs = trace(run)
+    played, panels = _at_skews(run, jobs, ["IMF", *AMF])
+    said = [
+        *judge_all(SHARED_DEVIATIONS, played, jobs.name),
+        judge_incentive(run, jobs, "AMF"),
+        *(make(run, jobs) for make in more),
+    ]
+    return Outcome(panels, said, jobs.sizes, (*jobs.remarks, NO_DRAIN))
+
+
+def _aggressive_facebook(run: Run, jobs: Jobs) -> Judged:
+    part = jobs._replace(parameters={**jobs.parameters, "utilization": 0.6}, episodes=run.size(2, 2, 2))
+    grid = {"zipf": run.size([0.0, 2.0], [0.0, 2.0], [1.0])}
+    return judge_all(LITTLE, aggressive(run, part, {"Basic AMF": "amf"}, grid), jobs.name)[0]
+
+
+@figure(
+    PAPER,
+    "fig4.4",
+    title="deviation of allocations by skew, stand-in for Google's hour, 60%",
+    source="Fig. 4.4, section 4.7",
+    under=(DURATIONS,),
+)
+def _deviation_of_amf_google(run: Run) -> Outcome:
+    return _deviation_of_amf(run, google)
+
+
+@figure(
+    PAPER,
+    "fig4.5",
+    title="deviation of allocations by skew, Facebook, 60%",
+    source="Fig. 4.5, section 4.7",
+    under=(DURATIONS,),
+)
+def _deviation_of_amf_facebook(run: Run) -> Outcome:
+    return _deviation_of_amf(run, facebook, _aggressive_facebook)
+
+
+def _response_of_amf(run: Run, trace: Trace) -> Outcome:
+    jobs = trace(run)
+    played = only(shared(run, jobs), ["IMF", *AMF])
+    panels = by_utilization(played, "zipf", SKEW_AXIS)
+    remarks = (*jobs.remarks, SHARED_BOUND, COMMON)
+    return Outcome(panels, judge_all(SHARED_RESPONSES, played, jobs.name), jobs.sizes, remarks)
+
+
+@figure(
+    PAPER,
+    "fig4.6",
+    title="mean response by skew under IMF and AMF, stand-in for Google's hour",
+    source="Fig. 4.6, section 4.7",
+    under=(DURATIONS,),
+)
+def _response_of_amf_google(run: Run) -> Outcome:
+    return _response_of_amf(run, google)
+
+
+@figure(
+    PAPER,
+    "fig4.7",
+    title="mean response by skew under IMF and AMF, Facebook",
+    source="Fig. 4.7, section 4.7",
+    under=(DURATIONS,),
+)
+def _response_of_amf_facebook(run: Run) -> Outcome:
+    return _response_of_amf(run, facebook)
+
+
+# chapter 5: sharing sites whose tasks have a choice ---------------------------------------------------
+
+
+def _deviation_of_gamf(run: Run, trace: Trace) -> Outcome:
+    jobs = trace(run)
+    played, panels = _at_skews(run, jobs, [*AMF, *GAMF])
+    said = [
+        *judge_all(GENERAL_DEVIATIONS, played, jobs.name),
+        nearer_by_caption(played),
+        judge_two_groups(played),
+        judge_incentive(run, jobs, "GAMF"),
+    ]
+    return Outcome(panels, said, jobs.sizes, (*jobs.remarks, NO_DRAIN, RECOMPUTED))
+
+
+@figure(
+    PAPER,
+    "fig5.1",
+    title="deviation of allocations, AMF and GAMF, stand-in for Google's hour, 60%",
+    source="Fig. 5.1, section 5.6",
+    under=(DURATIONS,),
+)
+def _deviation_of_gamf_google(run: Run) -> Outcome:
+    return _deviation_of_gamf(run, google)
+
+
+@figure(
+    PAPER,
+    "fig5.2",
+    title="deviation of allocations, AMF and GAMF, Facebook, 60%",
+    source="Fig. 5.2, section 5.6",
+    under=(DURATIONS,),
+)
+def _deviation_of_gamf_facebook(run: Run) -> Outcome:
+    return _deviation_of_gamf(run, facebook)
+
+
+def _response_of_gamf(run: Run, trace: Trace) -> Outcome:
+    jobs = trace(run)
+    played = only(shared(run, jobs), [*AMF, *GAMF])
+    panels = by_utilization(played, "zipf", SKEW_AXIS)
+    remarks = (*jobs.remarks, RECOMPUTED, COMMON)
+    return Outcome(panels, judge_all(GENERAL_RESPONSES, played, jobs.name), jobs.sizes, remarks)
+
+
+@figure(
+    PAPER,
+    "fig5.3",
+    title="mean response by skew under AMF and GAMF, stand-in for Google's hour",
+    source="Fig. 5.3, section 5.6",
+    under=(DURATIONS,),
+)
+def _response_of_gamf_google(run: Run) -> Outcome:
+    return _response_of_gamf(run, google)
+
+
+@figure(
+    PAPER,
+    "fig5.4",
+    title="mean response by skew under AMF and GAMF, Facebook",
+    source="Fig. 5.4, section 5.6",
+    under=(DURATIONS,),
+)
+def _response_of_gamf_facebook(run: Run) -> Outcome:
+    return _response_of_gamf(run, facebook)

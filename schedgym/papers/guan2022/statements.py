@@ -1,0 +1,687 @@
+"""What sections 3.4, 4.7 and 5.6 of guan2022 say about its experiments, and the rules that judge it.
+
+A statement is a sentence of the thesis, shortened, with the function that judges it on runs. Figures judge it
+on the traces, the claims of ``experiments`` on a generator that is fitted to one of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.policy import make_policy
+from schedgym.core.problem import Statement
+from schedgym.envs import SchedulingEnv
+from schedgym.evaluation.runner import make_env, policy_rng
+from schedgym.evaluation.statistics import bootstrap_interval, split_settings
+from schedgym.papers import HOLDS, IN_PART, NOT_REPRODUCED, Judged, Played, Run, judge
+from schedgym.papers.guan2022.findings import PAPER
+from schedgym.papers.guan2022.runs import (
+    AMF,
+    ASSIGNERS,
+    FAIR,
+    GAMF,
+    RESPONSE,
+    SPREAD,
+    Jobs,
+)
+from schedgym.papers.judging import (
+    POINTS,
+    Comparison,
+    average,
+    compare,
+    grows,
+    judge_better,
+    judge_claim,
+    level,
+    lower,
+    number,
+    verdict_of,
+    where,
+)
+from schedgym.solvers.max_min import isolated_share, max_min, water_filling
+
+__all__ = [
+    "ASSIGNING",
+    "BY_SITES",
+    "CLOSE",
+    "DISTRIBUTIONS",
+    "GENERAL_DEVIATIONS",
+    "GENERAL_RESPONSES",
+    "LITTLE",
+    "MUCH",
+    "PROPOSED",
+    "SHARED_DEVIATIONS",
+    "SHARED_RESPONSES",
+    "INCENTIVES",
+    "Said",
+    "count_incentives",
+    "distance",
+    "has_incentive",
+    "judge_all",
+    "judge_decided",
+    "judge_gain_grows",
+    "judge_incentive",
+    "judge_little_difference",
+    "judge_little_worse",
+    "judge_same",
+    "judge_trend",
+    "judge_two_groups",
+    "nearer_by_caption",
+]
+
+F8 = npt.NDArray[np.float64]
+
+# how the rules behind the verdicts quantify the thesis's words
+LEVEL = 0.02  # "the same": means differ by 2% at most
+CLOSE = 0.05  # "little difference": distributions lie 5 points apart at most, "a little worse": by 5% at most
+MUCH = 0.10  # "much more balanced": by 10% at least
+ALMOST_ALL = 0.9  # of the percentiles
+
+
+class Said(NamedTuple):
+    """A sentence of the thesis, and the function that judges it on runs."""
+
+    sentence: str
+    judge: Callable[[Played], Judged]
+
+
+def judge_all(statements: Mapping[str, Said], played: Played, trace: str) -> list[Judged]:
+    """Judge statements on the runs of a trace.
+
+    Those on a synthetic workload have the name of the claim, which also runs on one: they count once. What
+    the Facebook trace shows counts beside it.
+    """
+    return [_named(said.judge(played), name, trace) for name, said in statements.items()]
+
+
+def _named(judged: Judged, name: str, trace: str) -> Judged:
+    return judged if trace == "Facebook" else dataclasses.replace(judged, name=f"{PAPER.key}/{name}")
+
+
+# rules -----------------------------------------------------------------------------------------------
+
+
+def settings_of(played: Played, without: str = "") -> list[dict[str, Any]]:
+    """Return the settings in ascending order, without one swept parameter."""
+    found: list[dict[str, Any]] = []
+    for setting, _ in split_settings(played.frame):
+        setting.pop(without, None)
+        if setting not in found:
+            found.append(setting)
+    return sorted(found, key=lambda setting: [*setting.values()])
+
+
+def swept_values(played: Played) -> list[list[Any]]:
+    """Return the values of each swept parameter in ascending order."""
+    settings = settings_of(played)
+    return [sorted({setting[name] for setting in settings}) for name in played.frame.attrs["swept"]]
+
+
+def response_at(played: Played, policy: str, *values: Any) -> F8:
+    """Return the response [s] of each episode at given values of the swept parameters."""
+    setting = dict(zip(played.frame.attrs["swept"], values, strict=True))
+    return played.metric(policy, RESPONSE, **setting)
+
+
+def place_of_first(played: Played, value: Any) -> str:
+    """Describe the place at which the first swept parameter has a value."""
+    return where({played.frame.attrs["swept"][0]: value})
+
+
+def compared(played: Played, pairs: Iterable[tuple[str, str]]) -> list[Comparison]:
+    """Compare the responses of the first of each pair with those of the second in all settings."""
+    return [
+        compare(
+            f"{own} against {other}",
+            played.metric(own, RESPONSE, **setting),
+            played.metric(other, RESPONSE, **setting),
+            where(setting),
+        )
+        for own, other in pairs
+        for setting in settings_of(played)
+    ]
+
+
+def judge_same(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Judged:
+    """Judge that mean responses are about equal in all settings."""
+    here = f"(here: the means differ by {100 * LEVEL:.0f}% at most)"
+    return judge_claim(f"{claim} {here}", compared(played, pairs), level(LEVEL))
+
+
+def judge_trend(claim: str, played: Played, policies: Iterable[str], falls: bool = False) -> Judged:
+    """Judge that the response grows (or falls) with the last swept parameter at every value of the first."""
+    levels, places = swept_values(played)
+    cases = []
+    for policy in policies:
+        for value in levels:
+            responses = [response_at(played, policy, value, place) for place in places]
+            cases.append(grows(policy, responses, place=place_of_first(played, value), falls=falls))
+    return judge_claim(claim, cases, what=f"from {places[0]:g} to {places[-1]:g}")
+
+
+def judge_gain_grows(claim: str, played: Played, pairs: Sequence[tuple[str, str]]) -> Judged:
+    """Judge that one policy's gain over another grows with the last swept parameter, at all of the first."""
+    levels, places = swept_values(played)
+    cases = []
+    for policy, rival in pairs:
+        for value in levels:
+            at = [(value, place) for place in places]
+            gains = [1.0 - response_at(played, policy, *x) / response_at(played, rival, *x) for x in at]
+            cases.append(grows(f"{policy} over {rival}", gains, POINTS, place_of_first(played, value)))
+    return judge_claim(claim, cases, what=f"gain from {places[0]:g} to {places[-1]:g}")
+
+
+def judge_lower(
+    claim: str, played: Played, pairs: Iterable[tuple[str, str]], metric: str = RESPONSE, by: float = 0.0
+) -> Judged:
+    """Judge that the first policy of each pair is better than the second in all settings."""
+    rivals: dict[str, list[str]] = {}
+    for policy, rival in pairs:
+        rivals.setdefault(policy, []).append(rival)
+    return judge_better(
+        played, claim, *(Statement("", policy, tuple(own), metric, by) for policy, own in rivals.items())
+    )
+
+
+def judge_little_worse(played: Played) -> Judged:
+    """Judge ATA-Greedy against ATA."""
+
+    def judge(found: Comparison) -> str:
+        return level(CLOSE)(found) if found.above else NOT_REPRODUCED
+
+    claim = f"ATA-Greedy is a little (here: by 0 to {100 * CLOSE:.0f}%) worse than ATA"
+    return judge_claim(claim, compared(played, [("ATA-Greedy", "ATA")]), judge)
+
+
+def judge_sometimes_worse(played: Played) -> Judged:
+    """Judge BTAwJ against SWAG: in which settings it is worse, and in which better."""
+    found = compared(played, [("BTAwJ", "SWAG")])
+    worse, better = sum(case.above for case in found), sum(case.below for case in found)
+    values = [case.value for case in found]
+    measured = (
+        f"BTAwJ against SWAG {number(min(values))} to {number(max(values))}: significantly worse in {worse} "
+        f"of {len(found)} settings, better in {better}"
+    )
+    verdict = NOT_REPRODUCED if not worse else HOLDS if better else IN_PART
+    return Judged("BTAwJ is worse than SWAG in some settings, and better in others", measured, verdict)
+
+
+def judge_consistent(played: Played) -> Judged:
+    """Judge that each comparison, averaged over the skews, has the same sign at every utilisation."""
+    levels, skews = swept_values(played)
+    pairs = [("ATA", "SCTA"), ("ATA", "ATA-Greedy"), ("SCTA", "BTAaJ"), ("SCTA", "BTAwJ"), ("BTAaJ", "SWAG")]
+    texts, same = [], []
+    for pair in pairs:
+        table = np.reshape([case.value for case in compared(played, [pair])], (len(levels), len(skews)))
+        means = table.mean(axis=1)
+        same.append(len({mean < 0 for mean in means}) == 1)
+        texts.append(f"{' against '.join(pair)} {', '.join(map(number, means))}")
+    at = ", ".join(f"{100 * value:.0f}" for value in levels)
+    measured = f"means at utilisations of {at}%: {'; '.join(texts)}"
+    verdict = verdict_of(map(judge, same))
+    return Judged("the order of the algorithms is the same at all utilisations", measured, verdict)
+
+
+def judge_percentiles(played: Played) -> Judged:
+    """Judge that ATA and ATA-Greedy have the lower response at almost all percentiles.
+
+    A pair is judged "in part" if the lower one is so at half of the percentiles, and higher at hardly any.
+    """
+    texts, verdicts = [], []
+    for policy in ("ATA", "ATA-Greedy"):
+        for rival in ("SCTA", "BTAaJ", "BTAwJ", "SWAG"):
+            fewer = more = count = 0
+            for setting in settings_of(played):
+                own, base = (np.array(played.values(p, "percentiles", **setting)) for p in (policy, rival))
+                for column in (own / base - 1.0).T:
+                    ends = bootstrap_interval(column, resamples=2000)
+                    fewer += ends[1] < 0
+                    more += ends[0] > 0
+                    count += 1
+            low, high = (f"{100 * n / count:.0f}%" for n in (fewer, more))
+            texts.append(f"{policy} than {rival} lower at {low}, higher at {high}")
+            part = 2 * fewer >= count and count - more >= ALMOST_ALL * count
+            verdicts.append(HOLDS if fewer >= ALMOST_ALL * count else IN_PART if part else NOT_REPRODUCED)
+    claim = (
+        "ATA and ATA-Greedy have lower responses than the others at almost all "
+        f"(here: {100 * ALMOST_ALL:.0f}%) of the percentiles"
+    )
+    measured = f"significantly, of 99 percentiles in each setting: {'; '.join(texts)}"
+    return Judged(claim, measured, verdict_of(verdicts))
+
+
+def judge_ranking(played: Played, policies: Sequence[str]) -> Judged:
+    """Judge that no two algorithms change their order between 2 sites and the largest number of sites."""
+    levels, numbers = swept_values(played)
+    pairs = [(a, b) for i, a in enumerate(policies) for b in policies[i + 1 :]]
+    changed = []
+    for pair in pairs:
+        table = np.reshape(np.array(compared(played, [pair]), dtype=object), (len(levels), len(numbers)))
+        for value, cases in zip(levels, table[:, np.array(numbers) > 1], strict=True):
+            if any(case.above for case in cases) and any(case.below for case in cases):
+                changed.append(f"{' and '.join(pair)} at {100 * value:.0f}%")
+    total = len(levels) * len(pairs)
+    kept = total - len(changed)
+    measured = f"{kept} of {total} pairs do not change sides significantly from 2 sites to {numbers[-1]}"
+    if changed:
+        measured += f"; changed: {', '.join(changed)}"
+    share = kept / total
+    verdict = HOLDS if share >= ALMOST_ALL else IN_PART if share >= 0.5 else NOT_REPRODUCED
+    claim = (
+        "the order of the algorithms is largely "
+        f"(here: {100 * ALMOST_ALL:.0f}% of the pairs) the same for all numbers of sites"
+    )
+    return Judged(claim, measured, verdict)
+
+
+def distance(name: str, one: Sequence[F8], other: Sequence[F8], place: str = "") -> Comparison:
+    """Compare two distributions by their largest distance, a share of the time, in each episode."""
+    return average(name, [float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True)], place=place)
+
+
+CLOSE_CURVES = f"(here: the distributions lie {100 * CLOSE:.0f} points apart at most)"
+
+
+def judge_little_difference(claim: str, played: Played) -> Judged:
+    """Judge that deciding again whenever a task ends leaves the distributions of the deviation unchanged."""
+    cases = []
+    for policy in played.policies:
+        for setting in settings_of(played, "aggressive"):
+            often, seldom = (played.values(policy, aggressive=on, **setting) for on in (True, False))
+            cases.append(distance(policy, often, seldom, where(setting)))
+    return judge_claim(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
+
+
+def judge_close(claim: str, played: Played, pairs: Iterable[tuple[str, str]]) -> Judged:
+    """Judge that two policies have close distributions of the deviation in all settings."""
+    cases = []
+    for one, other in pairs:
+        for setting in settings_of(played):
+            own, rival = (played.values(label, **setting) for label in (one, other))
+            cases.append(distance(f"{one} and {other}", own, rival, where(setting)))
+    return judge_claim(f"{claim} {CLOSE_CURVES}", cases, level(CLOSE))
+
+
+# what is decided -------------------------------------------------------------------------------------
+
+
+def judge_incentive(run: Run, jobs: Jobs, kind: str) -> Judged:
+    """Judge in how many decisions the aggregates of AMF or GAMF are compatible with the sharing incentive."""
+
+    def make() -> list[tuple[int, int]]:
+        most = run.size(200, 2000, 20)
+        counts = []
+        for skew in jobs.skews:
+            env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
+            counts.append(count_incentives(env, kind.lower(), run.seed, most))
+        return counts
+
+    counts = run.once(f"incentive {jobs.name} {kind}", make)
+    shares = [kept / seen for kept, seen in counts]
+    at = ", ".join(f"{skew:g}" for skew in jobs.skews)
+    text = ", ".join(f"{100 * share:.0f}" for share in shares)
+    measured = f"{text}% of some {counts[0][1]} decisions at skews of {at}"
+    verdict = verdict_of(judge(share > 0.5) for share in shares)
+    claim = f"most allocations of Basic {kind} give every job its sharing incentive"
+    return _named(Judged(claim, measured, verdict), INCENTIVES[kind], jobs.name)
+
+
+#: the claims that most allocations satisfy the sharing incentive
+INCENTIVES = {"AMF": "amf-keeps-incentive", "GAMF": "gamf-keeps-incentive"}
+
+Decisions = list[tuple[Any, Any]]  # unfinished tasks [J, K] and sites [K, A] of each
+
+
+def _decisions(env: SchedulingEnv, policy: str, seed: int, most: int) -> Decisions:
+    """Return what some decisions of an episode were about.
+
+    Args:
+        env: of :func:`~schedgym.evaluation.runner.make_env`.
+        policy: that decides.
+        seed: of the episode.
+        most: at least so many decisions, evenly spread, if the episode has so many.
+    """
+    acting = make_policy(f"geo/{policy}")
+    seen: Decisions = []
+    observation, _ = env.reset(seed=seed)
+    acting.reset(env.interface, policy_rng(seed, 0, policy))
+    done, every, count = False, 1, 0
+    while not done:
+        active = int(observation["active"][0])
+        if count % every == 0:
+            tasks = observation["waiting"][:active] + observation["running"][:active].sum(axis=2)
+            seen.append((tasks.astype(np.int64), observation["sites"].copy()))
+            if len(seen) == 2 * most:  # keep every other one, and look at half as many from here
+                del seen[1::2]
+                every *= 2
+        count += 1
+        observation, _, terminated, truncated, _ = env.step(acting(observation))
+        done = terminated or truncated
+    return seen
+
+
+def count_incentives(env: SchedulingEnv, policy: str, seed: int, most: int) -> tuple[int, int]:
+    """Count the decisions of an episode whose aggregates allow the sharing incentive, and all those examined.
+
+    As aggregates are unique, they allow it if and only if the floors of the incentive do not change them.
+
+    Args:
+        env: of :func:`~schedgym.evaluation.runner.make_env`.
+        policy: "amf" (floors at every site) or "gamf" (floors of the aggregates).
+        seed: of the episode.
+        most: at least so many decisions are examined, evenly spread, if the episode has so many.
+    """
+    seen = _decisions(env, policy, seed, most)
+    slots = np.array(env.simulator.jobs.slots[0])
+    return sum(has_incentive(tasks, sites, slots, policy) for tasks, sites in seen), len(seen)
+
+
+def _at_associated(tasks: Any, sites: Any, count: int) -> tuple[Any, Any]:
+    """Return the demand [J, M] by associated sites, and the sites as groups of their own."""
+    demand = np.zeros((len(tasks), count), dtype=np.int64)
+    for group, own in enumerate(sites[:, 0]):
+        demand[:, own] += tasks[:, group]
+    return demand, np.arange(count)[:, np.newaxis]
+
+
+def has_incentive(tasks: Any, sites: Any, slots: Any, policy: str) -> bool:
+    """Return True if the floors of the sharing incentive leave the max-min fair aggregates unchanged."""
+    if policy == "gamf":
+        floors = isolated_share(tasks, sites, slots)
+        demand = tasks
+    else:
+        demand, sites = _at_associated(tasks, sites, len(slots))
+        floors = np.minimum(demand, slots / len(tasks))
+    plain_shares, _ = max_min(demand, sites, slots)
+    shares, _ = max_min(demand, sites, slots, floors=floors)
+    return bool(np.allclose(plain_shares, shares, rtol=0, atol=1e-6))
+
+
+def judge_decided(run: Run, jobs: Jobs, claim: str, policy: str, rival: str, by: float) -> Judged:
+    """Judge by how much decided aggregates deviate less under one policy than under another.
+
+    Both decide on the same jobs, those that meet at the decisions of AMF, so that only shares differ.
+    """
+
+    def make() -> dict[str, list[list[float]]]:
+        found: dict[str, list[list[float]]] = {"IMF": [], "AMF": [], "GAMF": []}
+        for skew in jobs.skews:
+            env = make_env(FAIR, {**jobs.parameters, "zipf": skew, "utilization": 0.6})
+            rows = [
+                np.mean([_spreads(*seen) for seen in _decisions(env, "amf", run.seed + episode, 50)], axis=0)
+                for episode in range(jobs.episodes)
+            ]
+            for name, column in zip(found, np.transpose(rows), strict=True):
+                found[name].append(column.tolist())
+        return found
+
+    def _spreads(tasks: Any, sites: Any) -> list[float]:
+        slots = np.full(jobs.parameters["sites"], jobs.parameters["slots"])
+        demand, single = _at_associated(tasks, sites, len(slots))
+        alone = water_filling(slots, demand).sum(axis=1)
+        return [
+            float(np.std(x))
+            for x in (alone, max_min(demand, single, slots)[0], max_min(tasks, sites, slots)[0])
+        ]
+
+    spreads = run.once(f"decided {jobs.name}", make)
+    cases = [
+        compare(f"{policy} against {rival}", own, other, f"at zipf {skew:g}")
+        for skew, own, other in zip(jobs.skews, spreads[policy], spreads[rival], strict=True)
+    ]
+    return judge_claim(claim, cases, lower(by), what="mean deviation of the decided aggregates")
+
+
+# statements ------------------------------------------------------------------------------------------
+
+SIG_PAIRS = {
+    kind: [(f"{form} SIG-{kind}", f"{form} {kind}") for form in ("Basic", "Optimized")]
+    for kind in ("AMF", "GAMF")
+}
+
+
+def judge_two_groups(played: Played) -> Judged:
+    """Judge that AMF and GAMF curves are farther apart than any two curves of the same group."""
+    texts, verdicts = [], []
+    for setting in settings_of(played):
+        curves = {label: played.values(label, **setting) for label in played.policies}
+        within, between = 0.0, 1.0
+        for i, one in enumerate(curves):
+            for other in list(curves)[i + 1 :]:
+                gap = distance("", curves[one], curves[other]).value
+                if (one in AMF) == (other in AMF):
+                    within = max(within, gap)
+                else:
+                    between = min(between, gap)
+        texts.append(f"{100 * within:.1f} and {100 * between:.1f} points at skew {setting['zipf']:g}")
+        verdicts.append(judge(between > within))
+    measured = f"largest distance within a group, least between the groups: {'; '.join(texts)}"
+    return Judged("the curves form two groups, of AMF and of GAMF", measured, verdict_of(verdicts))
+
+
+PROPOSED = [policy for policy in ASSIGNERS if policy != "SWAG"]
+BEATEN = ("SCTA", "BTAaJ", "BTAwJ", "SWAG")
+
+#: section 3.4 on Figs. 3.11 and 3.12; both utilisation and skew are swept
+ASSIGNING: dict[str, Said] = {
+    "skew-lengthens-responses": Said(
+        "the average job response time increases with the skewness of task distribution for all the "
+        "algorithms",
+        lambda played: judge_trend("responses grow with the skew, whatever the algorithm", played, ASSIGNERS),
+    ),
+    "combined-against-separate": Said(
+        "the SCTA and ATA algorithms outperform the BTAWJ and BTAAJ algorithms",
+        lambda played: judge_lower(
+            "SCTA and ATA are better than BTAwJ and BTAaJ",
+            played,
+            [(policy, rival) for policy in ("SCTA", "ATA") for rival in ("BTAwJ", "BTAaJ")],
+        ),
+    ),
+    "ata-against-scta": Said(
+        "ATA further reduces the job response times compared to SCTA",
+        lambda played: judge_lower("ATA is better than SCTA", played, [("ATA", "SCTA")]),
+    ),
+    "ata-gain-grows": Said(
+        "the performance improvement of ATA over SCTA generally increases with the Zipf skew parameter",
+        lambda played: judge_gain_grows(
+            "the gain of ATA over SCTA grows with the skew", played, [("ATA", "SCTA")]
+        ),
+    ),
+    "greedy-against-ata": Said("ATA-Greedy performs a little worse than ATA", judge_little_worse),
+    "greedy-against-others": Said(
+        "ATA-Greedy performs still significantly better than the other algorithms",
+        lambda played: judge_lower(
+            "ATA-Greedy is better than all others but ATA",
+            played,
+            [("ATA-Greedy", rival) for rival in BEATEN],
+        ),
+    ),
+    "swag-much-higher": Said(
+        "SWAG results in much higher job response times than all our proposed algorithms except BTAWJ",
+        lambda played: judge_lower(
+            f"all proposed algorithms but BTAwJ are much (here: by {100 * MUCH:.0f}%) better than SWAG",
+            played,
+            [(policy, "SWAG") for policy in ("ATA", "ATA-Greedy", "SCTA", "BTAaJ")],
+            by=MUCH,
+        ),
+    ),
+    "btawj-against-swag": Said(
+        "the relative performance of BTAWJ to SWAG varies over different settings: it performs even worse "
+        "than SWAG for some",
+        judge_sometimes_worse,
+    ),
+    "same-at-all-utilizations": Said(
+        "the performance trends are consistently observed across different levels of system utilization",
+        judge_consistent,
+    ),
+}
+
+#: section 3.4 on Figs. 3.13 and 3.14
+DISTRIBUTIONS = {
+    "almost-all-percentiles": Said(
+        "ATA and ATA-Greedy improve the job response time at almost all percentiles", judge_percentiles
+    )
+}
+
+
+def _judge_one_site(played: Played) -> Judged:
+    single = compared(played.where(choices=1), [(policy, "SWAG") for policy in PROPOSED])
+    return judge_claim("with one available site all algorithms have the same responses", single, level(1e-9))
+
+
+#: section 3.4 on Figs. 3.15 and 3.16; the number of available sites is swept last
+BY_SITES = {
+    "more-sites": Said(
+        "the job response times of our algorithms usually decrease as the number of available sites "
+        "increases",
+        lambda played: judge_trend(
+            "responses of the proposed algorithms fall with more sites", played, PROPOSED, falls=True
+        ),
+    ),
+    "one-site": Said(
+        "when each task has only one available site, the job response times of all the proposed algorithms "
+        "are the same",
+        _judge_one_site,
+    ),
+    "same-for-all-sites": Said(
+        "the relative performance of the algorithms remains largely unchanged for different numbers of "
+        "available sites",
+        lambda played: judge_ranking(played, PROPOSED),
+    ),
+}
+
+#: section 4.7 on Fig. 4.3, and for all skews and utilisations
+LITTLE = {
+    "aggressive-recomputation": Said(
+        "the two implementations have little difference in the standard deviation of resource allocation for "
+        "all the AMF policies",
+        lambda played: judge_little_difference(
+            "recomputing at every end of a task makes little difference", played
+        ),
+    )
+}
+
+
+def _judge_balance(played: Played) -> Judged:
+    return judge_lower(
+        f"all variants of AMF are much (here: by {100 * MUCH:.0f}% in the mean deviation) more balanced "
+        "than IMF",
+        played,
+        [(label, "IMF") for label in AMF],
+        SPREAD,
+        MUCH,
+    )
+
+
+#: section 4.7 on Figs. 4.4 and 4.5
+SHARED_DEVIATIONS = {
+    "amf-balance": Said(
+        "the job-wise aggregate allocations are much more balanced in AMF than in IMF", _judge_balance
+    ),
+    "amf-balance-near-uniform": Said(
+        "much more balanced in AMF than in IMF, even if the task distribution of jobs is near uniform",
+        lambda played: judge_lower(
+            f"AMF is much (here: by {100 * MUCH:.0f}% in the mean deviation) more balanced even without skew",
+            played.where(zipf=0.0),
+            [("Basic AMF", "IMF")],
+            SPREAD,
+            MUCH,
+        ),
+    ),
+    "amf-variants-alike": Said(
+        "various AMF policies produce similar standard deviations of resource allocation",
+        lambda played: judge_close(
+            "the variants of AMF have similar deviations",
+            played,
+            [(label, "Basic AMF") for label in AMF if label != "Basic AMF"],
+        ),
+    ),
+    "sig-amf-same-deviation": Said(
+        "SIG-AMF produces almost the same standard deviation of resource allocation as AMF",
+        lambda played: judge_close("SIG-AMF has almost the same deviations as AMF", played, SIG_PAIRS["AMF"]),
+    ),
+}
+
+OVER_IMF = [(label, "IMF") for label in AMF]
+OPTIMISED = {
+    kind: [(f"Optimized {own}", f"Basic {own}") for own in (kind, f"SIG-{kind}")] for kind in ("AMF", "GAMF")
+}
+
+#: section 4.7 on Figs. 4.6 and 4.7
+SHARED_RESPONSES = {
+    "amf-against-imf": Said(
+        "all the variants of AMF outperform IMF in average job response time",
+        lambda played: judge_lower("all variants of AMF have lower responses than IMF", played, OVER_IMF),
+    ),
+    "amf-gain-grows": Said(
+        "the improvement over IMF is generally more significant with increasing skewness of task "
+        "distribution",
+        lambda played: judge_gain_grows("their gain over IMF grows with the skew", played, OVER_IMF),
+    ),
+    "opt-amf-against-amf": Said(
+        "Optimized AMF further improves the job response time over Basic AMF",
+        lambda played: judge_lower(
+            "Optimized AMF has lower responses than Basic AMF", played, OPTIMISED["AMF"]
+        ),
+    ),
+    "opt-amf-gain-grows": Said(
+        "the improvement of Optimized AMF over Basic AMF generally becomes more significant with increasing "
+        "Zipf skew parameter",
+        lambda played: judge_gain_grows(
+            "the gain of Optimized over Basic AMF grows with the skew", played, OPTIMISED["AMF"]
+        ),
+    ),
+    "sig-amf-same-response": Said(
+        "SIG-AMF produces the same average job response time as AMF",
+        lambda played: judge_same("SIG-AMF has the same responses as AMF", played, SIG_PAIRS["AMF"]),
+    ),
+}
+
+GENERAL = list(zip(GAMF, AMF, strict=True))  # each GAMF variant with its AMF counterpart
+
+
+def nearer_by_caption(played: Played) -> Judged:
+    """Judge what the captions of Figs. 5.1 and 5.2 say, against the text."""
+    pairs = [(amf, gamf) for gamf, amf in GENERAL]
+    return judge_lower("AMF is nearer to (0, 1), which is more balanced (the caption)", played, pairs, SPREAD)
+
+
+#: section 5.6 on Figs. 5.1 and 5.2
+GENERAL_DEVIATIONS = {
+    "gamf-balance": Said(
+        "the job-wise aggregate allocations are more balanced in GAMF than in AMF",
+        lambda played: judge_lower("GAMF is more balanced than AMF (the text)", played, GENERAL, SPREAD),
+    ),
+    "sig-gamf-same-deviation": Said(
+        "SIG-GAMF produces almost the same standard deviation of job resource allocation as GAMF",
+        lambda played: judge_close(
+            "SIG-GAMF has almost the same deviations as GAMF", played, SIG_PAIRS["GAMF"]
+        ),
+    ),
+}
+
+#: section 5.6 on Figs. 5.3 and 5.4
+GENERAL_RESPONSES = {
+    "gamf-against-amf": Said(
+        "all the variants of GAMF perform better than the corresponding variants of AMF in average job "
+        "response time",
+        lambda played: judge_lower(
+            "every variant of GAMF has lower responses than that of AMF", played, GENERAL
+        ),
+    ),
+    "opt-gamf-against-gamf": Said(
+        "Optimized GAMF further improves average job response time over Basic GAMF",
+        lambda played: judge_lower(
+            "Optimized GAMF has lower responses than Basic GAMF", played, OPTIMISED["GAMF"]
+        ),
+    ),
+    "sig-gamf-same-response": Said(
+        "SIG-GAMF produces the same average job response time as GAMF",
+        lambda played: judge_same("SIG-GAMF has the same responses as GAMF", played, SIG_PAIRS["GAMF"]),
+    ),
+}
