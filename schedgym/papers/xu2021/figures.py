@@ -79,7 +79,7 @@ from schedgym.papers.xu2021.shared import (
     tell_seconds,
     tell_share,
     wait_panels,
-    work_panel,
+    work_panels,
 )
 from schedgym.problems.flowtime.problem import parse_servers
 
@@ -296,7 +296,7 @@ def _unfinished(run: Run) -> Outcome:
         ),
         _plateau(played),
     ]
-    return Outcome([work_panel(played, [OCORP, *RULES])], said, sizes_of(played), (STAND_IN,))
+    return Outcome(work_panels(played, [OCORP, *RULES]), said, sizes_of(played), (STAND_IN,))
 
 
 def _plateau(played: Played) -> Judged:
@@ -547,7 +547,7 @@ def _memory_flowtime(run: Run) -> Outcome:
 def _memory_unfinished(run: Run) -> Outcome:
     played = play(run, "2d")
     said = [judge_least_work(run, played, OCORP_M, "Fig. 9"), judge_done(played, OCORP_M)]
-    return Outcome([work_panel(played, [OCORP_M, *RULES])], said, sizes_of(played), (STAND_IN, MEMORY))
+    return Outcome(work_panels(played, [OCORP_M, *RULES]), said, sizes_of(played), (STAND_IN, MEMORY))
 
 
 @figure(
@@ -671,7 +671,7 @@ def _mapreduce(run: Run) -> Outcome:
     label, series = "l2 norm of the flowtimes so far [s]", norm_curves(played, policies)
     panels = [
         Panel("time [s]", label, series, title="l2 norm", kind="curves"),
-        work_panel(played, policies, "offered and unfinished work"),
+        *work_panels(played, policies),
     ]
     closest = "OCORP's norm is the closest to the lower bound of all schemes"
     said = [

@@ -32,7 +32,7 @@ __all__ = [
     "tell_seconds",
     "tell_share",
     "wait_panels",
-    "work_panel",
+    "work_panels",
 ]
 
 F8 = npt.NDArray[np.float64]
@@ -67,12 +67,16 @@ def norm_curves(played: Played, policies: Sequence[str], fractional: str = "") -
     return [*series, Series("lower bound", alone.x, alone.y, bound=True)]
 
 
-def work_panel(played: Played, policies: Sequence[str], title: str = "") -> Panel:
-    """Return the panel of offered and unfinished work over time [core-h]."""
+def work_panels(played: Played, policies: Sequence[str]) -> list[Panel]:
+    """Return the panel of offered and unfinished work over time [core-h], and one of the latter alone."""
     factor = SLOT / HOUR
     left = [mean_curve(played, policy, "unfinished", factor=factor) for policy in policies]
     offered = mean_curve(played, policies[0], "offered", "offered", factor)
-    return Panel("time [s]", "work [core-h]", [offered, *left], title=title, kind="curves")
+    titles = ("offered and unfinished work", "unfinished work, enlarged")
+    return [
+        Panel("time [s]", "work [core-h]", series, title=title, kind="curves")
+        for title, series in zip(titles, ([*left, offered], left), strict=True)
+    ]
 
 
 def by_class(label: str, episodes: Sequence[Sizes], value: str, factor: float = 1.0) -> Series:
