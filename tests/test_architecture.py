@@ -38,7 +38,7 @@ BUILDS_ON = {"parallel_jct": "single_job"}
 #: named in full because everything else of the root package is below it
 LAZY_ROOT = {"schedgym.evaluation"}
 #: modules of a problem that kernels are made of
-COMPILED = ("dynamics", "rules", "tokens", "metrics", "workload", "bounds")
+COMPILED = ("dynamics", "state", "observation", "rules", "tokens", "metrics", "workload", "bounds")
 
 
 def ours(names: set[str]) -> set[str]:
@@ -85,7 +85,6 @@ def test_functions_are_short_and_take_few_parameters() -> None:
 #: files of more than LONGEST lines, and why they are not cut
 LONGEST = 900
 LONG_FILES = {
-    "schedgym/problems/parallel_jct/dynamics.py": "the phases of one step, which share their arrays",
     "schedgym/problems/geo/dynamics.py": "the phases of one step, which share their arrays",
     "schedgym/problems/flowtime/workload.py": "three kinds of jobs over one schema: generator, trace, checks",
     "schedgym/problems/partial_value/rules.py": "the paper's algorithms, compiled against one another",

@@ -37,8 +37,8 @@ class OnTapra(LaunchPolicy):
     """Plans all waiting jobs at each tick, launches the one that would complete first, and repeats that.
 
     The paper's online scheduler is shortest job first with planned completion times. Use it for a low mean
-    time in the system; it needs the loads and efficiencies of the waiting jobs' tasks, and plans many jobs
-    per tick. ontapra-tapra plans a little better and takes much longer.
+    time in the system; it needs the loads, efficiencies and power of the waiting jobs' tasks, and plans many
+    jobs per tick. ontapra-tapra plans a little better and takes much longer.
 
     1. MAR test (with ``mar``): end the round unless more than ``max_percent`` of all vCPU is available.
     2. Plan every waiting job alone on what is available now, within its own energy cap. A job that cannot be
@@ -46,10 +46,10 @@ class OnTapra(LaunchPolicy):
     3. Launch the job with the least completion time, ties by arrival, as planned; go to 1. End the round if
        there is none.
 
-    Each call is one iteration. Plans that cannot matter are spared: a job takes at least its least energy
-    over the most vCPU that its number of tasks can have, and is not planned if a better one is known. Within
-    a round the policy keeps which jobs have left it, and what was available in each iteration, so that a job
-    that was spared leaves as it would have done.
+    Each call is one iteration. Plans that cannot matter are spared: a job takes at least its least work, with
+    every task on its most efficient server, over the most vCPU that its number of tasks can have, and is not
+    planned if a better one is known. Within a round the policy keeps which jobs have left it, and what was
+    available in each iteration, so that a job that was spared leaves as it would have done.
 
     The name ontapra-tapra sets ``planner="tapra"``; ontapra plans by TaPRA-fast.
 

@@ -79,7 +79,7 @@ class OnePass(LaunchPolicy):
 
     The paper's rivals of OnTaPRA plan each job once, in the order of one key. Use slf, shortest load first,
     to keep the mean time in the system low at little cost, best with the MAR test (slf-mar); fcfs, llf and
-    random are points of reference. All need the loads and efficiencies of the waiting jobs' tasks.
+    random are points of reference. All need the loads, efficiencies and power of the waiting jobs' tasks.
 
     1. At a tick (fcfs: when a job arrives or tasks complete), sort the waiting jobs, least key first, ties by
        arrival. The key of fcfs is the arrival, of slf the sum of the tasks' loads, of llf that sum, the
@@ -94,7 +94,8 @@ class OnePass(LaunchPolicy):
     The names of an order differ by options: slf plans by TaPRA-fast; slf-tapra, slf-min-min, slf-mm-ga and
     slf-gsa set ``planner``; slf-mar sets ``mar``. slf-min-min-equal, slf-mm-ga-equal and slf-gsa-equal set
     ``planner``, and ``allocation="equal-share"``: every limit is split equally among the tasks in its group,
-    so that a task on server j gets $min_k B_k / n_k$ of its groups k, which hold n_k of the job's tasks.
+    so that a task on server j gets $min_k B_k / (n_k A_jk)$ of its groups k, which hold n_k of the job's
+    tasks, and in which a vCPU there counts $A_jk$ (1 in a fat tree).
 
     Complexity: O(W log W) per launch for W visible waiting jobs (fcfs and random: O(W)), O(M) for the test
     with M servers, and at most W plans in a pass, each as costly as for a single job.

@@ -4,7 +4,7 @@ A policy is asked again after every launch, so that each call is one iteration o
 the calls of a round it must keep which jobs have failed.
 
 OnTaPRA plans all waiting jobs in every iteration, and launches the one that would complete first. Most of
-these plans are left out here: a job takes at least its least energy over the vCPU that a job of so many tasks
+these plans are left out here: a job takes at least its least work over the vCPU that a job of so many tasks
 may have, and if that is more than the best completion time so far, its plan does not matter. It only matters
 whether planning the job would have failed, so that it would have left the round: if a later iteration of the
 round has to plan the job after all, it is first planned on what was available in the earlier ones. So every
@@ -29,6 +29,7 @@ from schedgym.solvers.placement import (
     PlanScratch,
     affords,
     largest_capacity,
+    most_vcpu,
     plan_is_finite,
     tapra_fast,
 )
@@ -36,7 +37,7 @@ from schedgym.solvers.planning import Planner
 
 __all__ = ["CANDIDATES", "KNOWS", "LaunchPolicy"]
 
-KNOWS = ("load", "efficiency")
+KNOWS = ("load", "efficiency", "power")
 #: tried by a tuning, where there is the MAR test
 CANDIDATES = {"max_percent": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)}
 SLACK = 1e-9  # by which a bound must exceed a completion time, for rounding
@@ -51,7 +52,6 @@ class Memory(NamedTuple):
     history: Annotated[Floats, "iteration", "group"]  # the limits in each iteration
     capacity: Annotated[Floats, "server+1"]  # most vCPU of a job with so many tasks (or M and more)
     order: Annotated[Integers, "row"]  # rows in the order of the policy
-    power: Annotated[Floats, "shown"]  # of each visible task per vCPU: 1 in this problem
     placement: Annotated[Integers32, 2, "task"]  # of the job chosen, of the one being planned
 
 
@@ -70,15 +70,13 @@ access = accessor(Planning)
 def measure_capacity(membership: Membership, scratch: PlanScratch, memory: Memory, limits: Floats) -> float:
     """Set the memory's capacities, and return the largest.
 
-    A task can have the least limit of its server's groups at most, and n tasks the n largest of these.
+    A task can have what its server's groups allow there at most, and n tasks the n largest of these.
     """
     whole = largest_capacity(membership, limits, scratch)
     most = memory.capacity
     most[0] = 0.0
     for j in range(most.shape[0] - 1):
-        least = math.inf
-        for e in range(membership.server_start[j], membership.server_start[j + 1]):
-            least = min(least, limits[membership.server_group[e]])
+        least = most_vcpu(j, membership, limits)
         x = j + 1
         while x > 1 and most[x - 1] < least:
             most[x] = most[x - 1]
@@ -114,10 +112,12 @@ class Waiting(NamedTuple):
     first_task: Integers  # [W] row of its first task
     tasks: Integers  # [W] how many it has
     least_energy: Floats  # [W]
+    least_work: Floats  # [W]
     energy_cap: Floats  # [W]
     failed: Bytes  # [W] whether it has left the round
     load: Floats  # [T]
     efficiency: Floats  # [T, M]
+    power: Floats  # [T] per vCPU
     limits: Floats  # [R] now
 
 
@@ -132,7 +132,7 @@ def job_of(waiting: Waiting, r: int, env: Planning, limits: Floats) -> Job:
         env.membership,
         limits,
         waiting.energy_cap[r],
-        env.memory.power,
+        waiting.power,
     )
 
 
@@ -166,7 +166,7 @@ def shortest_job(table: Any, round: int, iteration: int, count: int, waiting: Wa
         if not affords(waiting.least_energy[r], waiting.energy_cap[r]):
             memory.out[waiting.job[r]] = 1
             continue
-        bound = waiting.least_energy[r] / memory.capacity[min(waiting.tasks[r], most)]
+        bound = waiting.least_work[r] / memory.capacity[min(waiting.tasks[r], most)]
         if bound < least_bound:
             least_bound = bound
             start = r
@@ -176,7 +176,7 @@ def shortest_job(table: Any, round: int, iteration: int, count: int, waiting: Wa
         r = start if turn < 0 else turn
         if r < 0 or turn == start or waiting.failed[r] or memory.out[waiting.job[r]]:
             continue
-        if waiting.least_energy[r] > best * (1.0 + SLACK) * memory.capacity[min(waiting.tasks[r], most)]:
+        if waiting.least_work[r] > best * (1.0 + SLACK) * memory.capacity[min(waiting.tasks[r], most)]:
             continue
         job = waiting.job[r]
         now = memory.placement[1]
@@ -215,11 +215,6 @@ def first_job(table: Any, round: int, count: int, waiting: Waiting) -> int:
         if tapra_fast(planned, memory.placement[0], scratch) < math.inf:
             return r
     return -1
-
-
-def show(observation: dict[str, Any]) -> Waiting:
-    """Return the waiting jobs of an observation."""
-    return Waiting(*(observation[name] for name in Waiting._fields))
 
 
 class LaunchPolicy:
@@ -286,11 +281,16 @@ class LaunchPolicy:
             history=np.zeros((8, len(observation["limits"]))),
             capacity=np.zeros(1 + observation["groups"].shape[1]),
             order=np.zeros(self.window, dtype=np.int64),
-            power=np.ones(len(observation["load"])),
             placement=np.zeros((2, self.tasks), dtype=np.int32),
         )
+        self.unit = np.ones(len(observation["load"]))
         self.total = float(observation["capacity"].sum())
         self.ready = True
+
+    def show(self, observation: dict[str, Any]) -> Waiting:
+        """Return the waiting jobs of an observation, which shows power and work only if they vary."""
+        known = {"power": self.unit, "least_work": observation["least_energy"], **observation}
+        return Waiting(*(known[name] for name in Waiting._fields))
 
     def reserve(self, jobs: int) -> None:
         """Grow the memory to hold that many jobs and one iteration more."""
@@ -355,7 +355,7 @@ class LaunchPolicy:
             load = observation["total_load"][:count]
             order[:] = np.argsort(load if self.rule == "slf" else -load, kind="stable")
         if self.fast:
-            return first_job(self.table, self.round, count, show(observation))
+            return first_job(self.table, self.round, count, self.show(observation))
         for row in order.tolist():
             if not observation["failed"][row] and not self.has_failed(observation, row):
                 self.memory.out[observation["job"][row]] = 1
@@ -366,9 +366,9 @@ class LaunchPolicy:
     def choose_shortest(self, observation: dict[str, Any], count: int) -> int:
         """Do one iteration of OnTaPRA; returns as :meth:`choose`."""
         if self.fast:
-            return shortest_job(self.table, self.round, self.iteration, count, show(observation))
+            return shortest_job(self.table, self.round, self.iteration, count, self.show(observation))
         memory, iteration = self.memory, self.iteration
-        limits, least = observation["limits"], observation["least_energy"]
+        limits, least = observation["limits"], self.show(observation).least_work
         memory.history[iteration] = limits
         if set_capacity(self.table, limits) <= 0.0:
             return -1
@@ -409,6 +409,7 @@ class LaunchPolicy:
     ) -> float:
         """Plan the job in a row, into the memory if ``keep``; return its completion time, or inf."""
         tasks = int(observation["tasks"][row])
+        self.planner.power = observation.get("power")
         seed = 0
         if self.planner.genetic:  # the same whenever the same plan is asked for
             key = (self.seed, self.round, iteration, int(observation["job"][row]))

@@ -62,8 +62,9 @@ class TapraFast(PlanningPolicy):
     program. It needs the loads and efficiencies of all tasks.
 
     1. Put every task on its most efficient server. By Eq. 16 group k of servers then takes the time
-       $T_k = sum_i Leq_i / B_k$, where Leq_i = load / efficiency is the equivalent load of a task i in it and
-       B_k its vCPU; a task takes as long as the slowest group around its server.
+       $T_k = sum_i A_jk Leq_i / B_k$, where Leq_i = load / efficiency is the equivalent load of a task i in
+       it, on server j, a vCPU there counts $A_jk$ (1 in a fat tree), and B_k is its limit; a task takes as
+       long as the slowest group around its server.
     2. Tasks on servers of a group without vCPU move first, each to where it is fastest within the energy cap.
     3. Of the tasks that take as long as the job, in order of index, take the first that gets faster on
        another server within the cap, and move it to where it gets fastest.

@@ -2,11 +2,12 @@
 
 A job has tasks with loads [vCPU s at efficiency 1]; on server j task i takes Leq = load / efficiency vCPU
 seconds, and the energy alpha Leq, where alpha is the task's power per vCPU. Groups of servers limit what the
-job may use: B_k vCPU in group k. With the allocation of Eq. 16 a group takes T_k = (sum of Leq in it) / B_k,
-a task as long as the slowest of its server's groups, and the job max T_k. With equal shares (by which the
-paper seems to evaluate the rivals) a task gets min_k B_k / (tasks in k), and the job's time is again the
-largest of one number per group, (largest Leq in k) / (B_k / tasks in k). So a move changes the numbers of two
-servers' groups only.
+job may use: a vCPU on server j counts A_jk in group k (its weight, 1 in a fat tree), and all together may
+count B_k (Eq. 4). With the allocation of Eq. 16 a group takes T_k = (sum of A_jk Leq in it) / B_k, a task as
+long as the slowest of its server's groups, and the job max T_k. With equal shares (by which the paper seems
+to evaluate the rivals) each task in a group may count B_k / (tasks in k), so that it gets
+min_k B_k / (tasks in k) / A_jk, and the job's time is again the largest of one number per group,
+(largest A_jk Leq in k) / (B_k / tasks in k). So a move changes the numbers of two servers' groups only.
 
 The helpers are inlined into kernels and take a job as rows ``first`` to ``first + tasks`` of ``load`` and
 ``efficiency``; ``placement`` is indexed from 0. Sums run over the tasks in index order and are made anew
@@ -51,6 +52,7 @@ __all__ = [
     "make_population",
     "make_scratch",
     "most_efficient",
+    "most_vcpu",
     "move_time",
     "optra_vcpu",
     "plan_finish_from",
@@ -77,23 +79,25 @@ WARM, COOLING = 0.1, 0.95  # first temperature over the best completion time; fa
 
 
 class Membership(NamedTuple):
-    """The groups of each server and the servers of each group; E pairs, in ascending order."""
+    """The groups of each server and the servers of each group; E pairs with a weight, in ascending order."""
 
     server_start: Annotated[Integers, "server+1"]
     server_group: Annotated[Integers, "pair"]
+    server_weight: Annotated[Floats, "pair"]  # A_jk > 0: what a vCPU on the server counts in the group
     group_start: Annotated[Integers, "group+1"]
     group_server: Annotated[Integers, "pair"]
+    group_weight: Annotated[Floats, "pair"]  # the same, by group
 
 
 class PlanScratch(NamedTuple):
     """Work space. The first four arrays hold the results of :func:`evaluate`; the others are private."""
 
     count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in the group
-    group_load: Annotated[Floats, "group"]  # sum of their Leq; by equal shares the largest
+    group_load: Annotated[Floats, "group"]  # sum of their A_jk Leq; by equal shares the largest
     group_time: Annotated[Floats, "group"]  # T_k
     leq: Annotated[Floats, "task"]  # of each task on its server
-    second: Annotated[Floats, "group"]  # the second largest Leq
-    owner: Annotated[Integers, "group"]  # task of the largest Leq
+    second: Annotated[Floats, "group"]  # the second largest A_jk Leq
+    owner: Annotated[Integers, "group"]  # task of the largest one
     saved_count: Annotated[Integers, "group"]
     saved_load: Annotated[Floats, "group"]
     saved_time: Annotated[Floats, "group"]
@@ -110,8 +114,8 @@ class Job(NamedTuple):
     tasks: int  # how many it has
     load: Floats  # [rows] vCPU seconds
     efficiency: Floats  # [rows, M]
-    membership: Membership  # of servers in groups
-    limits: Floats  # [R] B_k, in vCPU
+    membership: Membership  # of servers in groups, with their weights
+    limits: Floats  # [R] B_k, in vCPU times weight
     energy_cap: float  # E_MAX, in the unit of power * vCPU seconds
     power: Floats  # [rows] alpha, power per vCPU
 
@@ -125,24 +129,28 @@ class Population(NamedTuple):
 
 
 def make_membership(matrix: npt.ArrayLike) -> Membership:
-    """The lists of a 0/1 matrix of groups [R, M].
+    """The lists of a matrix of weights A_jk >= 0 [R, M]; a server with weight 0 is not in the group.
 
     Raises:
         InvalidParameter: not such a matrix, or a server is in no group.
     """
-    array = np.asarray(matrix)
-    if array.ndim != 2 or not ((array == 0) | (array == 1)).all():
-        raise InvalidParameter("groups: must be a matrix of 0 and 1 with one row per group")
-    inside = array.astype(np.bool_)
-    alone = np.flatnonzero(~inside.any(axis=0))
+    weights = np.asarray(matrix)
+    if weights.ndim != 2:
+        raise InvalidParameter(f"groups: must have one row per group, got {weights.ndim} dimensions")
+    bad = np.argwhere(~((weights >= 0.0) & (weights < math.inf)))
+    if bad.size:
+        k, j = bad[0].tolist()
+        raise InvalidParameter(f"groups[{k}][{j}]: must be finite and >= 0, got {weights[k, j]:g}")
+    alone = np.flatnonzero(~weights.any(axis=0))
     if alone.size:
         raise InvalidParameter(f"groups: server {alone[0]} is in no group")
 
-    def lists(rows: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
-        start = np.concatenate([[0], np.cumsum(rows.sum(axis=1))])
-        return start.astype(np.int64), np.nonzero(rows)[1].astype(np.int64)
+    def lists(rows: npt.NDArray[Any]) -> tuple[Integers, Integers, Floats]:
+        start = np.concatenate([[0], np.cumsum(np.count_nonzero(rows, axis=1))])
+        inside = np.nonzero(rows)
+        return start.astype(np.int64), inside[1].astype(np.int64), rows[inside].astype(np.float64)
 
-    return Membership(*lists(inside.T), *lists(inside))
+    return Membership(*lists(weights.T), *lists(weights))
 
 
 def make_scratch(tasks: int, servers: int, groups: int) -> PlanScratch:
@@ -179,37 +187,47 @@ def is_alive(server: int, membership: Membership, limits: Floats) -> bool:
 
 
 @helper
+def most_vcpu(server: int, membership: Membership, limits: Floats) -> float:
+    """Return the most vCPU that a job can have on a server, by each of its groups alone."""
+    most = math.inf
+    for e in range(membership.server_start[server], membership.server_start[server + 1]):
+        most = min(most, limits[membership.server_group[e]] / membership.server_weight[e])
+    return most
+
+
+@helper
 def largest_capacity(membership: Membership, limits: Floats, scratch: PlanScratch) -> float:
     """Upper bound on the vCPU that a job can have in all.
 
     Each run of rows that are disjoint (a level of a tree) bounds the sum by itself; the least bound counts.
+    If a job had on each server of a group what the limits allow there, and that counts more than B_k, it must
+    do without the excess over the largest weight at least.
     """
     servers = membership.server_start.shape[0] - 1
     alone = scratch.floor
     mark = scratch.share
     whole = 0.0
     for j in range(servers):
-        least = math.inf
-        for e in range(membership.server_start[j], membership.server_start[j + 1]):
-            least = min(least, limits[membership.server_group[e]])
-        alone[j] = least
+        alone[j] = most_vcpu(j, membership, limits)
         mark[j] = -1.0
-        whole += least
+        whole += alone[j]
     best = whole
     begin = 0  # first row of the run
     bound = whole
     for k in range(limits.shape[0]):
         inside = 0.0
+        heaviest = 0.0
         for e in range(membership.group_start[k], membership.group_start[k + 1]):
             j = membership.group_server[e]
             if mark[j] >= begin:
                 begin = k
                 bound = whole
-            inside += alone[j]
+            inside += membership.group_weight[e] * alone[j]
+            heaviest = max(heaviest, membership.group_weight[e])
         for e in range(membership.group_start[k], membership.group_start[k + 1]):
             mark[membership.group_server[e]] = k
         if limits[k] < inside:
-            bound -= inside - limits[k]
+            bound -= (inside - limits[k]) / heaviest
         best = min(best, bound)
     return best
 
@@ -220,7 +238,7 @@ def time_on(server: int, leq: float, membership: Membership, limits: Floats, gro
     time = 0.0
     for e in range(membership.server_start[server], membership.server_start[server + 1]):
         k = membership.server_group[e]
-        time = max(time, _over(group_load[k] + leq, limits[k]))
+        time = max(time, _over(group_load[k] + membership.server_weight[e] * leq, limits[k]))
     return time
 
 
@@ -230,7 +248,7 @@ def add_load(server: int, leq: float, membership: Membership, count: Integers, g
     for e in range(membership.server_start[server], membership.server_start[server + 1]):
         k = membership.server_group[e]
         count[k] += 1
-        group_load[k] += leq
+        group_load[k] += membership.server_weight[e] * leq
 
 
 @helper
@@ -271,13 +289,13 @@ def most_efficient(first: int, tasks: int, efficiency: Floats, placement: Places
 
 @helper
 def _share_time(largest: float, count: int, limit: float) -> float:
-    """The time of a group whose tasks have equal shares."""
+    """The time of a group whose tasks have equal shares; ``largest`` is that of their A_jk Leq."""
     return largest / (limit / count) if limit > 0.0 else math.inf
 
 
 @helper
 def _evaluate_by(job: Job, equal: bool, placement: Places, scratch: PlanScratch) -> tuple[float, float]:
-    """Evaluate a placement by Eq. 16, or by equal shares: then ``group_load`` is the largest Leq."""
+    """Evaluate a placement by Eq. 16, or by equal shares: then ``group_load`` is the largest A_jk Leq."""
     groups = job.limits.shape[0]
     for k in range(groups):
         scratch.count[k] = 0
@@ -294,15 +312,16 @@ def _evaluate_by(job: Job, equal: bool, placement: Places, scratch: PlanScratch)
             energy += job.power[job.first + t] * leq
             for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
                 k = job.membership.server_group[e]
+                weighted = job.membership.server_weight[e] * leq
                 scratch.count[k] += 1
                 if not equal:
-                    scratch.group_load[k] += leq
-                elif leq > scratch.group_load[k]:
+                    scratch.group_load[k] += weighted
+                elif weighted > scratch.group_load[k]:
                     scratch.second[k] = scratch.group_load[k]
-                    scratch.group_load[k] = leq
+                    scratch.group_load[k] = weighted
                     scratch.owner[k] = t
-                elif leq > scratch.second[k]:
-                    scratch.second[k] = leq
+                elif weighted > scratch.second[k]:
+                    scratch.second[k] = weighted
         scratch.leq[t] = leq
     jct = 0.0
     for k in range(groups):
@@ -352,7 +371,7 @@ def equal_share_vcpu(job: Job, placement: Places, scratch: PlanScratch, vcpu: Fl
         share = math.inf
         for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
             k = job.membership.server_group[e]
-            share = min(share, job.limits[k] / scratch.count[k])
+            share = min(share, job.limits[k] / scratch.count[k] / job.membership.server_weight[e])
         vcpu[t] = share
         jct = max(jct, _over(scratch.leq[t], share))
     return jct
@@ -382,7 +401,7 @@ def _lift(job: Job, task: int, placement: Places, equal: bool, scratch: PlanScra
                 scratch.group_load[k] = scratch.second[k]
             scratch.group_time[k] = _share_time(scratch.group_load[k], scratch.count[k], job.limits[k])
         else:
-            scratch.group_load[k] -= leq
+            scratch.group_load[k] -= job.membership.server_weight[e] * leq
             scratch.group_time[k] = _over(scratch.group_load[k], job.limits[k])
 
 
@@ -452,7 +471,8 @@ def _best_move(job: Job, task: int, energy: float, placement: Places, scratch: P
         time = 0.0
         for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
             k = job.membership.server_group[e]
-            time = max(time, _over(scratch.group_load[k] + leq, job.limits[k]))
+            weighted = job.membership.server_weight[e] * leq
+            time = max(time, _over(scratch.group_load[k] + weighted, job.limits[k]))
             if not time < best:
                 break
         if time < best:
@@ -509,10 +529,11 @@ def _joined_time(job: Job, server: int, leq: float, bound: float, equal: bool, s
     time = 0.0
     for e in range(job.membership.server_start[server], job.membership.server_start[server + 1]):
         k = job.membership.server_group[e]
+        weighted = job.membership.server_weight[e] * leq
         if equal:
-            joined = _share_time(max(scratch.group_load[k], leq), scratch.count[k] + 1, job.limits[k])
+            joined = _share_time(max(scratch.group_load[k], weighted), scratch.count[k] + 1, job.limits[k])
         else:
-            joined = _over(scratch.group_load[k] + leq, job.limits[k])
+            joined = _over(scratch.group_load[k] + weighted, job.limits[k])
         time = max(time, joined)
         if time >= bound:
             break
@@ -751,7 +772,7 @@ def _min_min_equal(job: Job, placement: Places, scratch: PlanScratch) -> None:
             for e in range(job.membership.server_start[j], job.membership.server_start[j + 1]):
                 k = job.membership.server_group[e]
                 part = job.limits[k] / (scratch.count[k] + 1)
-                share = min(share, part)
+                share = min(share, part / job.membership.server_weight[e])
                 if scratch.count[k] > 0:
                     slowest = max(slowest, _over(scratch.group_load[k], part))
             scratch.share[j] = share
@@ -777,7 +798,8 @@ def _min_min_equal(job: Job, placement: Places, scratch: PlanScratch) -> None:
         for e in range(job.membership.server_start[server], job.membership.server_start[server + 1]):
             k = job.membership.server_group[e]
             scratch.count[k] += 1
-            scratch.group_load[k] = max(scratch.group_load[k], leq)
+            weighted = job.membership.server_weight[e] * leq
+            scratch.group_load[k] = max(scratch.group_load[k], weighted)
 
 
 @pure_kernel

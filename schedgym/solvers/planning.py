@@ -6,7 +6,7 @@ The kernels are in ``placement``, the linear program of TaPRA in ``relaxation``.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -97,11 +97,11 @@ class Planner:
         self.unit: Floats = np.ones(0)
 
     def prepare(self, groups: npt.ArrayLike, tasks: int) -> None:
-        """Make work space for up to ``tasks`` tasks on servers in ``groups`` [R, M]; keep it if it fits."""
+        """Make work space for up to ``tasks`` tasks and weights ``groups`` [R, M]; keep it if it fits."""
         if self.prepared and tasks == len(self.placement) and np.array_equal(self.groups, groups):
             return
         self.prepared = True
-        self.groups: npt.NDArray[np.int8] = np.array(groups, dtype=np.int8)
+        self.groups: npt.NDArray[Any] = np.array(groups)
         self.membership: Membership = make_membership(self.groups)
         self.scratch = make_scratch(tasks, self.groups.shape[1], len(self.groups))
         self.placement: Places = np.zeros(tasks, dtype=np.int32)
@@ -126,7 +126,7 @@ class Planner:
             tasks: number of tasks of the job.
             load: [rows] vCPU seconds.
             efficiency: [rows, M].
-            limits: [R] B_k, in vCPU.
+            limits: [R] B_k, in vCPU times weight.
             energy_cap: E_MAX, in the unit of power * vCPU seconds.
             seed: seed of the genetic planners.
 
@@ -177,8 +177,8 @@ def plan(
     Args:
         load: [tasks] vCPU seconds, more than 0.
         efficiency: [tasks, servers] in (0, 1].
-        groups: [groups, servers] 0 or 1.
-        limits: [groups] B_k, in vCPU, at least 0.
+        groups: [groups, servers] A_jk, what a vCPU on a server counts in a group; 0: it is not in the group.
+        limits: [groups] B_k, in vCPU times A_jk, at least 0.
         energy_cap: E_MAX, in the unit of power * vCPU seconds.
         planner: one of :data:`PLANNERS`, which sizes tasks by Eq. 16, or a planner.
         seed: seed of mm-ga and gsa.
@@ -188,7 +188,7 @@ def plan(
         The plan; None if the planner finds none within the energy cap with a finite completion time.
 
     Raises:
-        InvalidParameter: an unknown planner, or a server in no group.
+        InvalidParameter: an unknown planner, a weight below 0, or a server in no group.
     """
     chosen = planner if isinstance(planner, Planner) else Planner(planner)
     amount, factor, bounds = (

@@ -1,7 +1,7 @@
 """SJS-Relax-LP: the linear relaxation of placing one job, solved by HiGHS and certified by its dual.
 
     minimise T   subject to   sum_j f_ij = 1 for each task i,
-                              sum_{j in k} sum_i Leq_ij f_ij <= B_k T for each group k,
+                              sum_j A_jk sum_i Leq_ij f_ij <= B_k T for each group k,
                               sum_ij alpha_i Leq_ij f_ij <= E_MAX,   f >= 0
 
 with alpha_i the power of task i per vCPU (f_ij = l_ij / load_i in the paper's symbols). Its optimum is a
@@ -11,7 +11,7 @@ Only a few of the tasks x servers columns matter: those of a task's most efficie
 cap is tight. So the program is solved over these, and columns are added as long as one of them would lower T
 at the present prices. For any prices y_k >= 0 of the groups with sum y_k = 1, and w >= 0 of energy,
 
-    T >= sum_i min_j Leq_ij (alpha_i w + sum_{k of j} y_k / B_k) - w E_MAX
+    T >= sum_i min_j Leq_ij (alpha_i w + sum_k y_k A_jk / B_k) - w E_MAX
 
 with the minimum over all servers: that is the proof of the bound, whatever the solver did.
 
@@ -66,8 +66,8 @@ def relax(
     Args:
         load: [tasks] vCPU seconds, more than 0.
         efficiency: [tasks, servers] in (0, 1].
-        groups: [groups, servers] 0 or 1.
-        limits: [groups] B_k, in vCPU, at least 0.
+        groups: [groups, servers] A_jk, what a vCPU on a server counts in a group; 0: it is not in the group.
+        limits: [groups] B_k, in vCPU times A_jk, at least 0.
         energy_cap: E_MAX, in the unit of power * vCPU seconds; may be infinite.
         power: [tasks] power per vCPU (alpha), more than 0; None: 1.
 
@@ -77,7 +77,7 @@ def relax(
     """
     amount, factor, bounds = (np.asarray(a, dtype=np.float64) for a in (load, efficiency, limits))
     alpha = np.ones(amount.shape) if power is None else np.asarray(power, dtype=np.float64)
-    matrix = np.asarray(groups, dtype=np.bool_)
+    matrix = np.asarray(groups, dtype=np.float64)
     fits = factor.ndim == 2 and amount.shape == alpha.shape == factor.shape[:1]
     if not fits or matrix.shape != (bounds.size, factor.shape[1]):
         raise InvalidParameter(
@@ -85,6 +85,10 @@ def relax(
             f"groups {matrix.shape} and limits {bounds.shape} do not fit"
         )
     tasks, servers = factor.shape
+    # rows are divided by their largest weight, so that the solver finds numbers of one size
+    heaviest = matrix.max(axis=1, initial=0.0)
+    heaviest[heaviest == 0.0] = 1.0
+    matrix, bounds = matrix / heaviest[:, None], bounds / heaviest
     usable = np.flatnonzero(~matrix[bounds <= 0].any(axis=0))
     energy_limit = energy_cap * (1.0 + ENERGY_SLACK)
     leq = amount[:, None] / factor[:, usable]
@@ -110,13 +114,15 @@ def relax_bound(
     return relax(load, efficiency, groups, limits, energy_cap, power).certified
 
 
-def _binding_rows(matrix: npt.NDArray[np.bool_], bounds: Floats) -> npt.NDArray[np.intp]:
+def _binding_rows(matrix: Floats, bounds: Floats) -> npt.NDArray[np.intp]:
     """The groups with members, without single servers that a larger group limits at least as much."""
-    size = matrix.sum(axis=1)
-    wider = np.where(matrix[size > 1], bounds[size > 1, None], math.inf).min(axis=0, initial=math.inf)
+    size = np.count_nonzero(matrix, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where(matrix > 0.0, bounds[:, None] / matrix, math.inf)  # on a server, by a group
+    wider = most[size > 1].min(axis=0, initial=math.inf)
     alone = size == 1
     keep = size > 0
-    keep[alone] = bounds[alone] < wider[matrix[alone].argmax(axis=1)]
+    keep[alone] = most[alone].min(axis=1, initial=math.inf) < wider[matrix[alone].argmax(axis=1)]
     return np.flatnonzero(keep)
 
 
@@ -126,19 +132,20 @@ class _Program:
     Args:
         leq: [tasks, servers].
         power: [tasks].
-        matrix: [groups, servers].
+        matrix: [groups, servers] weights.
         bounds: [groups], more than 0.
         energy_limit: largest energy, in the unit of power * vCPU seconds.
     """
 
     def __init__(
-        self, leq: Floats, power: Floats, matrix: npt.NDArray[np.bool_], bounds: Floats, energy_limit: float
+        self, leq: Floats, power: Floats, matrix: Floats, bounds: Floats, energy_limit: float
     ) -> None:
-        self.leq, self.power, self.bounds, self.energy_limit = leq, power, bounds, energy_limit
+        self.leq, self.power, self.energy_limit = leq, power, energy_limit
+        self.weights, self.bounds = matrix, bounds
         self.tasks, self.servers = leq.shape
         self.groups = bounds.size
         self.scale = float(leq.min(axis=1).sum()) / float(bounds.sum())  # of T, a guess at its size
-        self.matrix = matrix / bounds[:, None]  # [groups, servers] 1 / B_k where the server is in the group
+        self.matrix = matrix / bounds[:, None]  # [groups, servers] A_jk / B_k
         self.chosen = np.zeros(leq.shape, dtype=np.bool_)
         self.choose(leq, FIRST_COLUMNS)
         # of every server the task that it suits best: else, among many servers, those without a column have
@@ -199,7 +206,8 @@ class _Program:
         column, group = np.nonzero(self.matrix.T[server])
         rows = [group, np.arange(self.groups)]
         places = [column, np.full(self.groups, columns)]
-        amounts = [leq[column] / (self.bounds[group] * self.scale), np.full(self.groups, -1.0)]
+        parts = self.weights[group, server[column]] * leq[column] / (self.bounds[group] * self.scale)
+        amounts = [parts, np.full(self.groups, -1.0)]
         right = np.zeros(self.groups)
         if self.energy_limit < math.inf:
             rows.append(np.full(columns, self.groups))
@@ -212,9 +220,10 @@ class _Program:
         cost = np.zeros(columns + 1)
         cost[-1] = 1.0
         program = {"A_ub": upper, "b_ub": right, "A_eq": whole, "b_eq": np.ones(self.tasks)}
-        # presolving takes longer than it saves
-        for options in ({"presolve": False}, {"presolve": True}):
-            result = linprog(cost, **program, method="highs-ds", options={**SOLVER, **options})
+        # presolving takes longer than it saves; a cap that leaves one solution may be met only within HiGHS's
+        # own tolerances, which the proof of the bound does not depend on
+        for options in ({**SOLVER, "presolve": False}, SOLVER, {}):
+            result = linprog(cost, **program, method="highs-ds", options=options)
             if result.status == 0:
                 return result
         raise SchedgymError(f"relaxation: {result.message}")

@@ -71,11 +71,26 @@ def total(values: Iterable[Number]) -> Number:
 
 
 class Limit(NamedTuple):
-    """A constraint group: a job may use at most `share` of what is available on its servers."""
+    """A constraint group: a job may use at most `share` of what is available on its servers.
+
+    A vCPU on a server counts as much as `weights` say, in the order of `servers`; without them 1.
+    """
 
     kind: str
     servers: Group
     share: Number
+    weights: tuple[Number, ...] = ()
+
+    def weight(self, j: int) -> Number:
+        """A_jk: what a vCPU on server j counts in the group."""
+        return weight_in(self.servers, self.weights, j)
+
+
+def weight_in(servers: Group, weights: tuple[Number, ...], j: int) -> Number:
+    """The weight of a server in a group: 0 outside, 1 without weights."""
+    if j not in servers:
+        return 0
+    return weights[servers.index(j)] if weights else 1
 
 
 def fat_tree(
@@ -101,14 +116,21 @@ def fat_tree(
     return tuple(limits)
 
 
-def groups_from_matrix(matrix: Sequence[Sequence[int]]) -> tuple[Group, ...]:
-    """Groups from a 0/1 matrix with one row per group and one column per server."""
+def groups_from_matrix(matrix: Sequence[Sequence[Number]]) -> tuple[Group, ...]:
+    """Groups from a matrix with one row per group and one column per server: where it is not 0."""
     return tuple(tuple(j for j, member in enumerate(row) if member) for row in matrix)
 
 
+def weights_from_matrix(matrix: Sequence[Sequence[Number]]) -> tuple[tuple[Number, ...], ...]:
+    """The weights of the same groups."""
+    return tuple(tuple(member for member in row if member) for row in matrix)
+
+
 def limits_now(limits: Sequence[Limit], available: Sequence[Number]) -> tuple[Number, ...]:
-    """B_k: the share of what is available in each group."""
-    return tuple(limit.share * total(available[j] for j in limit.servers) for limit in limits)
+    """B_k: the share of what is available in each group, by weight."""
+    return tuple(
+        limit.share * total(limit.weight(j) * available[j] for j in limit.servers) for limit in limits
+    )
 
 
 # --------------------------------------------------------------------------------------------
@@ -126,6 +148,7 @@ class SingleJob:
     bounds: B_k, the vCPU that the job may use in group k.
     energy_cap: E_MAX.
     power: alpha_VM of each task (Eq. 7); without it 1.
+    weights: A_jk of the servers of each group, in the order of the group; without them 1.
     """
 
     load: tuple[Number, ...]
@@ -134,6 +157,7 @@ class SingleJob:
     bounds: tuple[Number, ...]
     energy_cap: Number = math.inf
     power: tuple[Number, ...] = ()
+    weights: tuple[tuple[Number, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what the model does not cover."""
@@ -149,6 +173,10 @@ class SingleJob:
             raise ValueError("one bound >= 0 per group")
         if {j for group in self.groups for j in group} != set(range(self.servers)):
             raise ValueError("every server must be in a group, and groups hold servers only")
+        if self.weights and [len(row) for row in self.weights] != [len(group) for group in self.groups]:
+            raise ValueError("one weight per server of every group, or none")
+        if any(not weight > 0 for row in self.weights for weight in row):
+            raise ValueError("weights must be positive")
 
     @property
     def tasks(self) -> int:
@@ -171,6 +199,18 @@ class SingleJob:
     def own_energy(self, i: int, j: int) -> Number:
         """Energy of task i on server j (Eq. 8)."""
         return self.alpha(i) * self.leq(i, j)
+
+    def weight(self, j: int, k: int) -> Number:
+        """A_jk: what a vCPU on server j counts in group k."""
+        return weight_in(self.groups[k], self.weights[k] if self.weights else (), j)
+
+    def used(self, placement: Placement, vcpus: Sequence[Number], k: int) -> Number:
+        """What the tasks' vCPU count in group k (the left side of Eq. 4)."""
+        return total(self.weight(j, k) * c for c, j in zip(vcpus, placement, strict=True) if j >= 0)
+
+    def matrix(self) -> list[list[Number]]:
+        """A: one row per group, one column per server."""
+        return [[self.weight(j, k) for j in range(self.servers)] for k in range(len(self.groups))]
 
     def groups_of(self, j: int) -> list[int]:
         """Indices of the groups that server j is in."""
@@ -215,10 +255,10 @@ Evaluate = Callable[[SingleJob, Placement], Evaluation]
 
 
 def group_times(instance: SingleJob, placement: Placement) -> tuple[Number, ...]:
-    """T_k: equivalent load in group k over B_k; 0 if unloaded, infinite if loaded with B_k = 0."""
+    """T_k: weighted equivalent load in group k over B_k; 0 if unloaded, infinite if loaded with B_k = 0."""
     result: list[Number] = []
-    for group, bound in zip(instance.groups, instance.bounds, strict=True):
-        placed = [instance.leq(i, j) for i, j in enumerate(placement) if j in group]
+    for k, (group, bound) in enumerate(zip(instance.groups, instance.bounds, strict=True)):
+        placed = [instance.weight(j, k) * instance.leq(i, j) for i, j in enumerate(placement) if j in group]
         if not placed:
             result.append(0)
         else:
@@ -243,7 +283,10 @@ def optra(instance: SingleJob, placement: Placement) -> Evaluation:
 
 
 def equal_share(instance: SingleJob, placement: Placement) -> Evaluation:
-    """Allocation that splits every group's bound equally among the tasks in the group."""
+    """Allocation that splits every group's bound equally among the tasks in the group.
+
+    A task's part of the bound is used up by as many vCPU as count that much on its server.
+    """
     times: list[Number] = []
     vcpus: list[Number] = []
     for i, j in enumerate(placement):
@@ -254,7 +297,7 @@ def equal_share(instance: SingleJob, placement: Placement) -> Evaluation:
         shares = []
         for k in instance.groups_of(j):
             count = sum(1 for other in placement if other in instance.groups[k])
-            shares.append(instance.bounds[k] / count)
+            shares.append(instance.bounds[k] / count / instance.weight(j, k))
         share = min(shares)
         times.append(instance.leq(i, j) / share if share > 0 else math.inf)
         vcpus.append(share)
@@ -276,8 +319,8 @@ def optra_lp(instance: SingleJob, placement: Placement) -> float:
         row[n] = leq[i] / scale
         rows.append(row)
         right.append(0.0)
-    for group, bound in zip(instance.groups, instance.bounds, strict=True):
-        rows.append([1.0 if placement[i] in group else 0.0 for i in range(n)] + [0.0])
+    for k, bound in enumerate(instance.bounds):
+        rows.append([float(instance.weight(placement[i], k)) for i in range(n)] + [0.0])
         right.append(float(bound))
     result = linprog([0.0] * n + [-1.0], A_ub=rows, b_ub=right, bounds=[(0, None)] * (n + 1), method="highs")
     if result.status != 0:
@@ -305,10 +348,10 @@ def relaxation(instance: SingleJob) -> Relaxation | None:
     n, m = instance.tasks, instance.servers
     leq = np.array([[float(instance.leq(i, j)) for j in range(m)] for i in range(n)])
     rows, right = [], []
-    for group, bound in zip(instance.groups, instance.bounds, strict=True):
+    for k, (group, bound) in enumerate(zip(instance.groups, instance.bounds, strict=True)):
         row = np.zeros((n, m))
         for j in group:
-            row[:, j] = leq[:, j]
+            row[:, j] = float(instance.weight(j, k)) * leq[:, j]
         scale = leq.sum()
         rows.append(np.append(row.ravel() / scale, -float(bound) / scale))
         right.append(0.0)
@@ -624,6 +667,7 @@ class Job(NamedTuple):
     arrival: Number
     load: tuple[Number, ...]
     efficiency: tuple[tuple[Number, ...], ...]
+    power: tuple[Number, ...] = ()  # alpha_VM of each task; without it 1
 
     @property
     def total_load(self) -> Number:
@@ -631,9 +675,20 @@ class Job(NamedTuple):
         return total(self.load)
 
     @property
+    def ideal_energy(self) -> Number:
+        """Energy at efficiency 1, of which E_MAX is a multiple."""
+        return total(alpha * load for alpha, load in zip(self.alphas, self.load, strict=True))
+
+    @property
     def least_energy(self) -> Number:
         """E_min."""
-        return least_energy(self.load, self.efficiency)
+        rows = zip(self.alphas, self.load, self.efficiency, strict=True)
+        return total(alpha * (load / max(row)) for alpha, load, row in rows)
+
+    @property
+    def alphas(self) -> tuple[Number, ...]:
+        """Power of each task per vCPU."""
+        return self.power or (1,) * len(self.load)
 
 
 @dataclass(frozen=True)
@@ -804,7 +859,7 @@ class _Simulation:
 
     def energy_cap(self, job: int) -> Number:
         """E_MAX of the job in its present round."""
-        load, least = self.workload.jobs[job].total_load, self.workload.jobs[job].least_energy
+        load, least = self.workload.jobs[job].ideal_energy, self.workload.jobs[job].least_energy
         ratio = self.workload.energy_cap_ratio
         if ratio is None:
             if least > (1 + TENTH) * load:
@@ -826,6 +881,8 @@ class _Simulation:
             tuple(limit.servers for limit in self.workload.limits),
             limits_now(self.workload.limits, available),
             cap,
+            self.workload.jobs[job].power,
+            weights_of(self.workload.limits),
         )
         if not instance.affords(instance.least_energy()):
             return None
@@ -943,7 +1000,7 @@ def simulate(
         mar: Whether the MAR test is made (default: for "ontapra" only).
         max_percent: Its threshold.
         delta_t: Time between ticks.
-        draw: U(job, number of the round) in [0, 1), from which E_MAX = (1 + 0.1 U) * total load.
+        draw: U(job, number of the round) in [0, 1), from which E_MAX = (1 + 0.1 U) * energy at efficiency 1.
         max_time: The run ends here at the latest, with completions at this instant but no launch.
 
     At an instant: arrivals, completions, scheduling, distribution of residual capacity.
@@ -1007,7 +1064,7 @@ def job_bound(workload: Workload, job: int, drc: bool) -> float:
 
     With DRC tasks may use more than the groups' limits, but never more than the servers have.
     """
-    load, least = workload.jobs[job].total_load, workload.jobs[job].least_energy
+    load, least = workload.jobs[job].ideal_energy, workload.jobs[job].least_energy
     ratio = workload.energy_cap_ratio
     cap = max((1 + TENTH if ratio is None else ratio) * load, least)
     limits = workload.limits
@@ -1021,6 +1078,8 @@ def job_bound(workload: Workload, job: int, drc: bool) -> float:
         tuple(limit.servers for limit in limits),
         limits_now(limits, workload.capacity),
         cap,
+        workload.jobs[job].power,
+        weights_of(limits),
     )
     return lower_bound(instance)
 
@@ -1065,6 +1124,7 @@ def random_instance(
     exhausted: float = 0.1,
     feasible: bool = False,
     power: bool = False,
+    weighted: bool = False,
 ) -> SingleJob:
     """A small random job.
 
@@ -1078,6 +1138,7 @@ def random_instance(
         exhausted: Probability that a server (or group) has nothing available.
         feasible: Whether E_MAX is at least E_min; else it is in three cases out of four.
         power: Whether the tasks differ in their power per vCPU.
+        weighted: Whether vCPU count differently in groups (but for the servers' own capacities).
     """
     n, m = rng.randint(1, tasks), rng.randint(1, servers)
     load = tuple(_positive(rng, 16, dyadic) for _ in range(n))
@@ -1085,11 +1146,15 @@ def random_instance(
     if rng.random() < 0.5 if tree is None else tree:
         available = [0.0 if rng.random() < exhausted else _positive(rng, 8, dyadic) for _ in range(m)]
         limits = random_tree(rng, m)
+        if weighted:
+            limits = random_weights(rng, limits, dyadic)
         groups = tuple(limit.servers for limit in limits)
+        weights = weights_of(limits)
         bounds = limits_now(limits, available)
     else:
         groups = random_groups(rng, m)
         bounds = tuple(0.0 if rng.random() < exhausted else _positive(rng, 8, dyadic) for _ in groups)
+        weights = tuple(tuple(_weight(rng, dyadic) for _ in group) for group in groups) if weighted else ()
     alpha: tuple[Number, ...] = ()
     if power:
         alpha = tuple(rng.choice((0.25, 0.5, 1.0, 2.0)) if dyadic else rng.uniform(0.2, 3.0) for _ in load)
@@ -1099,7 +1164,28 @@ def random_instance(
         cap = least * (0.75 if dyadic else rng.uniform(0.5, 1.0))
     else:
         cap = least * rng.choice((1.0, 1.25, 1.5, 2.0, math.inf))
-    return SingleJob(load, efficiency, groups, bounds, cap, alpha)
+    return SingleJob(load, efficiency, groups, bounds, cap, alpha, weights)
+
+
+def _weight(rng: random.Random, dyadic: bool) -> float:
+    return rng.choice((0.25, 0.5, 1.0, 2.0, 4.0)) if dyadic else rng.uniform(0.2, 3.0)
+
+
+def random_weights(rng: random.Random, limits: Sequence[Limit], dyadic: bool) -> tuple[Limit, ...]:
+    """The limits with weights, except for those of single servers, which are their capacities."""
+    return tuple(
+        limit
+        if limit.kind == "server"
+        else limit._replace(weights=tuple(_weight(rng, dyadic) for _ in limit.servers))
+        for limit in limits
+    )
+
+
+def weights_of(limits: Sequence[Limit]) -> tuple[tuple[Number, ...], ...]:
+    """The weights of the limits, as a job has them; none if all are 1."""
+    if not any(limit.weights for limit in limits):
+        return ()
+    return tuple(tuple(limit.weight(j) for j in limit.servers) for limit in limits)
 
 
 def random_tree(rng: random.Random, servers: int) -> tuple[Limit, ...]:
@@ -1119,9 +1205,19 @@ def random_tree(rng: random.Random, servers: int) -> tuple[Limit, ...]:
 
 
 def random_workload(
-    rng: random.Random, jobs: int = 4, tasks: int = 3, *, dyadic: bool = False, fixed_ratio: bool = False
+    rng: random.Random,
+    jobs: int = 4,
+    tasks: int = 3,
+    *,
+    dyadic: bool = False,
+    fixed_ratio: bool = False,
+    weighted: bool = False,
+    power: bool = False,
 ) -> Workload:
-    """A few jobs on a small tree; arrivals crowd, and often fall on ticks of 5 or 10 seconds."""
+    """A few jobs on a small tree; arrivals crowd, and often fall on ticks of 5 or 10 seconds.
+
+    Options as for :func:`random_instance`.
+    """
     m = rng.randint(2, 8)
     arrivals = []
     for _ in range(rng.randint(1, jobs)):
@@ -1134,10 +1230,16 @@ def random_workload(
         if rng.random() < 0.7:  # else E_min is mostly above 1.1 total load, and granted
             for row in efficiency:
                 row[rng.randrange(m)] = 1.0 if dyadic else rng.uniform(0.93, 1.0)
-        entries.append(Job(arrival, load, tuple(tuple(row) for row in efficiency)))
+        alpha: tuple[Number, ...] = ()
+        if power:
+            alpha = tuple(rng.choice((0.25, 1.0, 2.0)) if dyadic else rng.uniform(0.2, 3.0) for _ in load)
+        entries.append(Job(arrival, load, tuple(tuple(row) for row in efficiency), alpha))
     capacity = tuple(_positive(rng, 16, dyadic) for _ in range(m))
     ratio = rng.choice((1.0, 1.25, 2.0)) if fixed_ratio else None
-    return Workload(tuple(entries), capacity, random_tree(rng, m), ratio)
+    limits = random_tree(rng, m)
+    if weighted:
+        limits = random_weights(rng, limits, dyadic)
+    return Workload(tuple(entries), capacity, limits, ratio)
 
 
 def as_fractions(workload: Workload) -> Workload:
@@ -1149,11 +1251,15 @@ def as_fractions(workload: Workload) -> Workload:
                 exact(job.arrival),
                 tuple(map(exact, job.load)),
                 tuple(tuple(map(exact, row)) for row in job.efficiency),
+                tuple(map(exact, job.power)),
             )
             for job in workload.jobs
         ),
         tuple(map(exact, workload.capacity)),
-        tuple(Limit(limit.kind, limit.servers, exact(limit.share)) for limit in workload.limits),
+        tuple(
+            limit._replace(share=exact(limit.share), weights=tuple(map(exact, limit.weights)))
+            for limit in workload.limits
+        ),
         None if workload.energy_cap_ratio is None else exact(workload.energy_cap_ratio),
     )
 
@@ -1168,4 +1274,5 @@ def as_exact_instance(instance: SingleJob) -> SingleJob:
         tuple(map(Fraction, instance.bounds)),
         Fraction(cap) if cap < math.inf else cap,
         tuple(map(Fraction, instance.power)),
+        tuple(tuple(map(Fraction, row)) for row in instance.weights),
     )

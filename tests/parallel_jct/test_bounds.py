@@ -54,26 +54,31 @@ def test_job_bounds_equal_slow_ones(drc: bool) -> None:
     rng = random.Random(1)
     longer = 0
     for x in range(60):
-        instance = oracle.random_workload(rng, dyadic=x % 2 == 0, fixed_ratio=x % 3 == 0)
+        own = {"weighted": x % 5 < 2, "power": x % 7 < 3}
+        instance = oracle.random_workload(rng, dyadic=x % 2 == 0, fixed_ratio=x % 3 == 0, **own)
         computed = bounds.job_bounds(make_workload(instance), given(drc))
         for i, job in enumerate(instance.jobs):
             relaxed = oracle.job_bound(instance, i, drc)
             ratio = 1.1 if instance.energy_cap_ratio is None else instance.energy_cap_ratio
-            cap = max(ratio * job.total_load, job.least_energy)
+            cap = max(ratio * job.ideal_energy, job.least_energy)
             room = list(instance.capacity)
             if not drc:
                 now = oracle.limits_now(instance.limits, instance.capacity)
                 room = [
-                    min(b for limit, b in zip(instance.limits, now, strict=True) if j in limit.servers)
+                    min(
+                        b / limit.weight(j)
+                        for limit, b in zip(instance.limits, now, strict=True)
+                        if j in limit.servers
+                    )
                     for j in range(len(room))
                 ]
             longest = 0.0
-            for load, row in zip(job.load, job.efficiency, strict=True):
-                rest = job.least_energy - load / max(row)
+            for load, row, alpha in zip(job.load, job.efficiency, job.alphas, strict=True):
+                rest = job.least_energy - alpha * load / max(row)
                 times = [
                     load / e / c
                     for e, c in zip(row, room, strict=True)
-                    if load / e + rest <= cap * (1 + 1e-9)
+                    if alpha * load / e + rest <= cap * (1 + 1e-9)
                 ]
                 longest = max(longest, min(times))
             assert computed[i] == pytest.approx(max(relaxed, longest), rel=1e-6)
@@ -124,7 +129,7 @@ def test_capacities_that_are_no_limits() -> None:
         assert bounds.pooled_bound(workload, given(drc)) == bounds.mixed_bound(workload, given(drc)) == 0.0
     rng = random.Random(3)
     for x in range(60):
-        instance = oracle.random_workload(rng, dyadic=x % 2 == 0)
+        instance = oracle.random_workload(rng, dyadic=x % 2 == 0, weighted=x % 3 == 0, power=x % 5 == 0)
         limits = instance.limits[len(instance.capacity) :]
         instance = dataclasses.replace(instance, limits=limits)
         outcome = oracle.simulate(

@@ -36,7 +36,8 @@ def environment(workload: Any, tmp_path: Any, **parameters: Any) -> Any:
 def ours(workload: oracle.Workload, seed: int) -> Any:
     """The oracle's workload as one of ours."""
     servers = len(workload.capacity)
-    matrix = [[int(j in limit.servers) for j in range(servers)] for limit in workload.limits]
+    matrix = [[limit.weight(j) for j in range(servers)] for limit in workload.limits]
+    power = [alpha for job in workload.jobs for alpha in job.alphas]
     ratio = workload.energy_cap_ratio
     return make_workload(
         [job.arrival for job in workload.jobs],
@@ -49,6 +50,7 @@ def ours(workload: oracle.Workload, seed: int) -> Any:
         server_caps=False,
         energy_cap_ratio=None if ratio is None else [ratio] * len(workload.jobs),
         energy_seed=seed,
+        power=power if any(job.power for job in workload.jobs) else None,
     )
 
 
@@ -62,6 +64,8 @@ def instance(observation: dict[str, Any], row: int) -> oracle.SingleJob:
         oracle.groups_from_matrix(observation["groups"].tolist()),
         tuple(observation["limits"].tolist()),
         float(observation["energy_cap"][row]),
+        tuple(observation["power"][rows].tolist()) if "power" in observation else (),
+        oracle.weights_from_matrix(observation["groups"].tolist()),
     )
 
 
@@ -167,7 +171,9 @@ def test_rounds_that_nobody_takes_part_in_change_no_draw(kind: str) -> None:
 @pytest.mark.parametrize("seed", some(range(25), 6))
 def test_whole_runs_equal_the_oracle(scheduler: str, seed: int, tmp_path: Any) -> None:
     rng = random.Random(1000 * seed + len(scheduler))
-    plain = oracle.random_workload(rng, 6, 4, dyadic=bool(seed % 2), fixed_ratio=bool(seed % 3 == 0))
+    own = {"dyadic": bool(seed % 2), "fixed_ratio": bool(seed % 3 == 0)}
+    own |= {"weighted": seed % 4 < 2, "power": seed % 5 < 3}
+    plain = oracle.random_workload(rng, 6, 4, **own)
     drc, mar = bool(rng.getrandbits(1)), bool(rng.getrandbits(1))
     planner, tick = rng.choice(["tapra-fast", "min-min"]), rng.choice([5.0, 10.0])
     max_time = rng.choice([1e5, 60.0])
@@ -497,6 +503,62 @@ def test_a_small_window_moves_on() -> None:
     assert list(dict.fromkeys(seen)) == list(range(8))
 
 
+def both(seed: int = 0) -> Any:
+    """A workload with weights and power."""
+    return ours(oracle.random_workload(random.Random(seed), 6, 4, weighted=True, power=True), seed)
+
+
+@pytest.mark.parametrize("view", ["pick", "place", "search"])
+def test_weights_and_power_are_seen_where_the_file_has_them(view: str, tmp_path: Any) -> None:
+    """And their dynamics do not depend on what is seen."""
+    rng = np.random.default_rng(0)
+    for seed in range(4):
+        workload = both(seed)
+        exact = environment(workload, tmp_path, view=view, **ALL)
+        tokens = environment(workload, tmp_path, view=view, observation="features", **ALL)
+        seen, _ = exact.reset(seed=0)
+        tokens.reset(seed=0)
+        power, load = workload.tasks["power"], workload.tasks["load"]
+        least = load / workload.tasks["efficiency"].max(axis=1)
+        checked, done = 0, False
+        while not done:
+            assert exact.observation_space.contains(seen)
+            assert seen["groups"].tolist() == workload.cluster["groups"].tolist()
+            for r in np.flatnonzero(seen["job_mask"]).tolist():
+                own = workload.tasks["job"] == seen["job"][r]
+                rows = slice(int(seen["first_task"][r]), int(seen["first_task"][r] + seen["tasks"][r]))
+                assert seen["power"][rows].tolist() == power[own].tolist()
+                assert seen["least_work"][r] == pytest.approx(least[own].sum(), rel=1e-14)
+                assert seen["least_energy"][r] == pytest.approx((power * least)[own].sum(), rel=1e-14)
+                checked += 1
+            choice = int(rng.choice(np.flatnonzero(seen["action_mask"])))
+            seen, reward, terminated, truncated, info = exact.step(choice)
+            assert tokens.step(choice)[1] == reward
+            done = terminated or truncated
+        validate(exact.record())
+        assert exact.record().digest() == tokens.record().digest()
+        assert metrics(exact.record()).items() <= info["metrics"].items()
+        assert checked > 0
+
+
+def test_power_by_hand(tmp_path: Any) -> None:
+    """A task may waste a quarter of its 10 if the other one, of power 4, makes the cap large enough."""
+    for power, servers in (([1.0, 4.0], (1, 0)), ([4.0, 1.0], (0, 1)), ([1.0, 1.0], (0, 0))):
+        workload = make_workload(
+            *([0.0], [0, 0], [10.0, 10.0], [[1.0, 0.8], [1.0, 0.8]], [10.0, 10.0]),
+            **{"groups": [[1, 1]], "beta": [1], "power": power, "energy_cap_ratio": [1.05]},
+        )
+        env = environment(workload, tmp_path, view="pick", **ALL)
+        _, _, terminated, _, info = (env.reset(), env.step(0))[1]
+        record = env.record()
+        validate(record)
+        first = {int(task): int(server) for task, server in zip(record.job, record.server, strict=True)}
+        assert terminated and (first[0], first[1]) == servers
+        spent = sum(p * 10.0 / (1.0, 0.8)[j] for p, j in zip(power, servers, strict=True))
+        assert info["metrics"]["energy"] == spent <= 1.05 * 10.0 * sum(power)
+        assert info["metrics"]["energy_share"] == spent / (10.0 * sum(power))
+
+
 def test_workloads_that_do_not_fit() -> None:
     env = small("pick")
     other = gym.make(ID, view="pick", arity=6, jobs=2, disable_env_checker=True).unwrapped
@@ -507,6 +569,16 @@ def test_workloads_that_do_not_fit() -> None:
     big.reset(seed=0)
     with pytest.raises(InvalidWorkload, match="tasks: a job has"):
         env.reset(options={"workload": big.record().workload})
+    alone = small("pick", jobs=1)
+    alone.reset(seed=0)
+    plain = alone.record().workload
+    powers = np.full(len(plain.tasks["job"]), 2.0)
+    given = plain.jobs | plain.tasks | {"cpu": plain.cluster["cpu"], "arity": 4, "power": powers}
+    heavy = make_workload(**given)
+    with pytest.raises(InvalidWorkload, match="tasks.power: the environment shows none"):
+        env.reset(options={"workload": heavy})
+    small("pick", observation="features").reset(options={"workload": heavy})
+    assert "power" not in env.observation_space.spaces and "least_work" not in env.observation_space.spaces
     caps = small("pick", server_caps=False)
     caps.reset(seed=0)
     with pytest.raises(InvalidWorkload, match="other groups"):

@@ -26,7 +26,6 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.tables import tabled
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidSchedule
-from schedgym.problems.parallel_jct import metrics as room
 from schedgym.problems.parallel_jct.bounds import lower_bound
 from schedgym.problems.parallel_jct.metrics import (
     Episode,
@@ -55,9 +54,9 @@ def make_workload(instance: oracle.Workload) -> Workload:
     caps = all(any(limit.servers == (j,) and limit.share == 1 for limit in instance.limits) for j in servers)
     limits = instance.limits[len(servers) if caps else 0 :]
     rows = [
-        (x, load, row)
+        (x, load, row, alpha)
         for x, job in enumerate(instance.jobs)
-        for load, row in zip(job.load, job.efficiency, strict=True)
+        for load, row, alpha in zip(job.load, job.efficiency, job.alphas, strict=True)
     ]
     jobs = {"arrival": np.array([float(job.arrival) for job in instance.jobs])}
     if instance.energy_cap_ratio is not None:
@@ -69,10 +68,11 @@ def make_workload(instance: oracle.Workload) -> Workload:
             "job": np.array([row[0] for row in rows]),
             "load": np.array([float(row[1]) for row in rows]),
             "efficiency": np.array([[float(x) for x in row[2]] for row in rows]),
-        },
+        }
+        | ({"power": np.array([float(row[3]) for row in rows])} if instance.jobs[0].power else {}),
         cluster={
             "cpu": np.array([float(x) for x in instance.capacity]),
-            "groups": np.array([[j in limit.servers for j in servers] for limit in limits], dtype=np.int64),
+            "groups": np.array([[float(limit.weight(j)) for j in servers] for limit in limits]),
             "beta": np.array([float(limit.share) for limit in limits]),
             "server_caps": np.array(caps),
         },
@@ -126,7 +126,8 @@ def runs(count: int, seed: int, **options: Any) -> Iterator[tuple[oracle.Workloa
     """Small workloads under random schedulers, planners and parameters."""
     rng = random.Random(seed)
     for x in range(count):
-        instance = oracle.random_workload(rng, dyadic=x % 2 == 0, fixed_ratio=x % 3 == 0, jobs=6)
+        own = {"dyadic": x % 2 == 0, "fixed_ratio": x % 3 == 0, "weighted": x % 5 < 2, "power": x % 7 < 3}
+        instance = oracle.random_workload(rng, jobs=6, **own)
         yield (
             instance,
             oracle.simulate(
@@ -164,9 +165,9 @@ def expected_metrics(instance: oracle.Workload, outcome: oracle.Outcome) -> dict
     running = [float(outcome.finish[i]) - float(outcome.launch[i]) for i in done]
     last = max([float(outcome.finish[i]) for i in done] + [end] * (len(done) < len(jobs)))
     makespan = max(last - arrival[0], 0.0)
-    load = sum(float(jobs[i].total_load) for i in launched)
+    ideal = sum(float(jobs[i].ideal_energy) for i in launched)
     ratio = 1.1 if instance.energy_cap_ratio is None else float(instance.energy_cap_ratio)
-    grants = [i for i in launched if float(jobs[i].least_energy) > ratio * float(jobs[i].total_load)]
+    grants = [i for i in launched if float(jobs[i].least_energy) > ratio * float(jobs[i].ideal_energy)]
     used = sum(float(x) for x in outcome.consumed)
     return {
         "average_jct": float(outcome.average_jct),
@@ -181,7 +182,7 @@ def expected_metrics(instance: oracle.Workload, outcome: oracle.Outcome) -> dict
         "launched": len(launched),
         "utilization": used / (float(sum(instance.capacity)) * makespan) if makespan else 0.0,
         "energy": float(outcome.energy),
-        "energy_share": float(outcome.energy) / load if launched else 0.0,
+        "energy_share": float(outcome.energy) / ideal if launched else 0.0,
         "granted": len(grants),
     }
 
@@ -322,13 +323,13 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
     )
     for x in range(b):
         record, own, jobs = records[x], pieces(records[x]), instances[x]
-        for name in ("size", "arrival", "first_task", "total_load", "least_energy", "energy_cap_ratio"):
+        for name in ("size", "arrival", "first_task", "ideal_energy", "least_energy", "energy_cap_ratio"):
             put_row(getattr(episode.jobs, name), x, getattr(jobs, name))
         for name in ("load", "efficiency", "cpu"):
             put_row(getattr(episode.jobs, name), x, getattr(jobs, name))
         for name in ("launch", "completion"):
             put_row(getattr(episode.schedule, name), x, getattr(own, name))
-        put_row(episode.schedule.energy, x, room._totals(own.job, len(own.launch), own.leq))
+        put_row(episode.schedule.energy, x, own.energy)
         put_row(episode.schedule.completed, x, own.completed)
         episode.schedule.end["clock"][x] = record.final_time
         episode.log.size["rows"][x] = len(record.job)
@@ -374,10 +375,10 @@ def repeated(record: ScheduleRecord, times: int) -> ScheduleRecord:
         workload.cluster,
         {},
         tasks={
-            "job": (workload.tasks["job"] + jobs * np.arange(times)[:, None]).ravel(),
-            "load": np.tile(workload.tasks["load"], times),
-            "efficiency": np.tile(workload.tasks["efficiency"], (times, 1)),
-        },
+            name: np.tile(column, (times, *(1,) * (column.ndim - 1)))
+            for name, column in workload.tasks.items()
+        }
+        | {"job": (workload.tasks["job"] + jobs * np.arange(times)[:, None]).ravel()},
     )
     return ScheduleRecord(
         whole,
@@ -393,7 +394,7 @@ def repeated(record: ScheduleRecord, times: int) -> ScheduleRecord:
 
 @long
 def test_many_rows() -> None:
-    for instance, outcome in runs(4, 12):
+    for instance, outcome in runs(4, 14):
         one = record_of(instance, outcome)
         times = 200_000 // len(one.job)
         record = repeated(one, times)
@@ -505,10 +506,11 @@ def is_valid(record: ScheduleRecord) -> bool:
         if len(ran) < len(own) or len({tasks[x][0][0] for x in own}) > 1 or tasks[own[0]][0][0] < arrival[i]:
             return False
         launches.setdefault(tasks[own[0]][0][0], []).append(i)
-        load = workload.tasks["load"][own]
+        alpha = workload.tasks.get("power", np.ones(len(job)))
+        load = alpha[own] * workload.tasks["load"][own]
         ratio = workload.jobs.get("energy_cap_ratio", np.full(len(arrival), 1.1))[i]
         least = (load / workload.tasks["efficiency"][own].max(axis=1)).sum()
-        if sum(leq[x] for x in own) > max(ratio * load.sum(), least) + near:
+        if sum(alpha[x] * leq[x] for x in own) > max(ratio * load.sum(), least) + near:
             return False
     drc = any(row[4][1] > 0 for row in rows)
     caps = bool(workload.cluster["server_caps"])
@@ -535,8 +537,8 @@ def is_valid(record: ScheduleRecord) -> bool:
             for i in order:
                 own = [tasks[x][0] for x in tasks if job[x] == i]
                 for row, share in groups:
-                    allowed = share * sum(max(free[j], 0.0) for j in range(len(cpu)) if row[j])
-                    if sum(p[3] for p in own if row[p[2]]) > allowed + near:
+                    allowed = share * sum(row[j] * max(free[j], 0.0) for j in range(len(cpu)))
+                    if sum(row[p[2]] * p[3] for p in own) > allowed + near:
                         return False
                 for p in own:
                     free[p[2]] -= p[3]
@@ -561,9 +563,10 @@ def put(array: np.ndarray, row: Any, value: Any) -> np.ndarray:
 @given(st.integers(0, 10**6), st.data())
 def test_validate_rejects_exactly_what_breaks_a_rule(seed: int, data: st.DataObject) -> None:
     rng = random.Random(seed)
-    instance = oracle.random_workload(rng, dyadic=seed % 2 == 0, fixed_ratio=seed % 3 == 0)
+    own = {"dyadic": seed % 2 == 0, "fixed_ratio": seed % 3 == 0, "weighted": seed % 5 < 2}
+    instance = oracle.random_workload(rng, power=seed % 7 < 3, **own)
     outcome = oracle.simulate(
-        instance, rng.choice(oracle.SCHEDULERS), drc=seed % 4 < 2, mar=False, delta_t=5.0
+        instance, rng.choice(oracle.SCHEDULERS), drc=seed % 4 < 2, mar=False, delta_t=5.0, max_time=500.0
     )
     record = record_of(instance, outcome)
     validate(record)
@@ -574,6 +577,7 @@ def test_validate_rejects_exactly_what_breaks_a_rule(seed: int, data: st.DataObj
             break
         row = data.draw(st.integers(0, rows - 1))
         kinds = ("server", "time", "base", "extra", "drop", "twice", "cut", "cpu", "beta", "arrival", "ratio")
+        kinds += ("groups", "power")
         kind = data.draw(st.sampled_from(kinds))
         own = record.job == record.job[row]
         workload = record.workload
@@ -605,6 +609,15 @@ def test_validate_rejects_exactly_what_breaks_a_rule(seed: int, data: st.DataObj
         elif kind in ("cpu", "beta"):
             cluster = {**workload.cluster, kind: workload.cluster[kind] * factor}
             record = changed(record, workload=dataclasses.replace(workload, cluster=cluster))
+        elif kind == "groups":
+            groups = workload.cluster["groups"].copy()
+            groups[:, record.server[row]] *= factor
+            cluster = {**workload.cluster, "groups": groups}
+            record = changed(record, workload=dataclasses.replace(workload, cluster=cluster))
+        elif kind == "power":
+            alpha = np.array(workload.tasks.get("power", np.ones(len(workload.tasks["job"]))))
+            alpha[record.job[row]] *= factor
+            record = changed(record, **given_as(record, "tasks", power=alpha))
         elif kind == "arrival":
             jobs = {**workload.jobs, "arrival": workload.jobs["arrival"] + factor}
             record = changed(record, workload=dataclasses.replace(workload, jobs=jobs))
@@ -719,6 +732,16 @@ MUTATIONS: list[tuple[str, Callable[[ScheduleRecord], dict[str, Any]]]] = [
     (
         "job [1]: starts at 2 s with 5 base vCPU in group [0], of 4.8",
         lambda r: given_as(r, "cluster", beta=np.array([0.4])),
+    ),
+    (
+        # 4 and 4 count 16 on server 0, and of 10 vCPU that count 2 there and 10 that count 1 it may have half
+        "job [0]: starts at 0 s with 16 base vCPU in group [0], of 15",
+        lambda r: given_as(r, "cluster", groups=np.array([[2.0, 1.0]])),
+    ),
+    (
+        # 66 is 1.1 * 60; with power 1.5 on 50 of load it may use 82.5
+        "job [1]: energy 90 of 82.5 vCPU s",
+        lambda r: wasteful(changed(r, **given_as(r, "tasks", power=np.array([1.0, 1.0, 1.5])))),
     ),
     (
         "job [0]: starts at 0 s with 8 base vCPU in server [0], of 7",

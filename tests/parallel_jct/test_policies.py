@@ -58,7 +58,7 @@ def test_the_names_are_there() -> None:
     specs = {spec.name.partition("/")[2]: spec for spec in list_policies("parallel-jct")}
     assert set(specs) == expected
     for name, spec in specs.items():
-        assert set(spec.knows) == {"load", "efficiency"}
+        assert set(spec.knows) == {"load", "efficiency", "power"}
         fixed = dict(spec.fixed)
         if not name.startswith("ontapra"):
             assert fixed.pop("order") == name.partition("-")[0]
@@ -84,7 +84,9 @@ def test_whole_runs_are_the_oracles(scheduler: str, tmp_path: Path) -> None:
     launched = shared = 0
     for seed in range(16):
         rng = random.Random(77 * seed + len(scheduler))
-        plain = oracle.random_workload(rng, 7, 4, dyadic=seed % 2 == 0, fixed_ratio=seed % 4 >= 2)
+        flags = {"dyadic": seed % 2 == 0, "fixed_ratio": seed % 4 >= 2}
+        flags |= {"weighted": seed % 3 == 0, "power": seed % 5 < 2}
+        plain = oracle.random_workload(rng, 7, 4, **flags)
         mar, most = bool(rng.getrandbits(1)), rng.choice([0.3, 0.6])
         planner, _, way = rng.choice(["tapra-fast", "tapra-fast", "min-min", "min-min/equal"]).partition("/")
         equal = bool(way) and scheduler != "ontapra"

@@ -39,6 +39,7 @@ from schedgym.problems.parallel_jct.workload import (
     energy_draw,
     from_trace,
     generate,
+    has_powers,
     is_granted,
     make_source,
     make_workload,
@@ -107,10 +108,29 @@ MATRIX = {"arity": None, "groups": [[1, 1], [1, 0]], "beta": [0.5, 0.25]}
             {"energy_cap_ratio": [1.0]},
             "jobs.energy_cap_ratio: must have one value per job: 2 as in jobs.arrival, got 1",
         ),
-        ({"energy_cap_ratio": [1.0, 0.0]}, "jobs.energy_cap_ratio[1]: must be > 0 (cap / load), got 0"),
+        (
+            {"energy_cap_ratio": [1.0, 0.0]},
+            "jobs.energy_cap_ratio[1]: must be > 0 (cap / energy at efficiency 1), got 0",
+        ),
         (
             {"energy_cap_ratio": [1.0, 1e7]},
-            "jobs.energy_cap_ratio[1]: must be <= 1e+06 (cap / load), got 1e+07",
+            "jobs.energy_cap_ratio[1]: must be <= 1e+06 (cap / energy at efficiency 1), got 1e+07",
+        ),
+        ({"power": [1.0, 1.0]}, "tasks.power: must have one value per task: 3 as in tasks.job, got 2"),
+        ({"power": [1.0, 0.0, 1.0]}, "tasks.power[1]: must be >= 1e-09 (per vCPU), got 0"),
+        ({"power": [1.0, 1.0, math.nan]}, "tasks.power[2]: must be finite, got nan"),
+        ({"power": [2e9, 1.0, 1.0]}, "tasks.power[0]: must be <= 1e+09 (per vCPU), got 2e+09"),
+        (
+            {"load": [4.0, 1e11, 1.0], "power": [1.0, 1e9, 1.0]},
+            "jobs: the largest possible energy of job [1] must be <= 1e+18 vCPU s, got 4e+20",
+        ),
+        (
+            {**MATRIX, "groups": [[1, 1e9], [1, 0]], "cpu": [1e9, 1e9]},
+            "cluster.groups[0]: must limit a job to <= 2e+09 (vCPU, by weight), got 5e+17",
+        ),
+        (
+            {**MATRIX, "groups": [[1, 1e-9], [1, 0]], "cpu": [20.0, 3.0], "server_caps": False},
+            "cluster.cpu[1]: its groups must limit a job to <= 2e+09 (vCPU), got 1e+10",
         ),
         ({"energy_seed": -1}, "parameters.energy_seed: must be >= 0 (), got -1"),
         ({"energy_seed": 0.5}, "parameters.energy_seed: must be a whole number, got 0.5"),
@@ -184,10 +204,11 @@ def as_workload(given: oracle.Workload) -> Workload:
         [load for job in given.jobs for load in job.load],
         [row for job in given.jobs for row in job.efficiency],
         given.capacity,
-        groups=[[int(j in row.servers) for j in range(len(given.capacity))] for row in rows],
+        groups=[[row.weight(j) for j in range(len(given.capacity))] for row in rows],
         beta=[row.share for row in rows],
         server_caps=own > 0,
         energy_cap_ratio=ratio,
+        power=[a for job in given.jobs for a in job.power] or None,
     )
 
 
@@ -202,13 +223,17 @@ def as_oracle(workload: Workload) -> oracle.Workload:
             server_caps=bool(cluster.get("server_caps", True)),
         )
     else:
-        groups = oracle.groups_from_matrix(table.matrix.tolist())
+        matrix = cluster_groups(cluster).matrix.tolist()
+        groups, weights = oracle.groups_from_matrix(matrix), oracle.weights_from_matrix(matrix)
         kinds = ["server" if kind == 0 else "group" for kind in cluster_groups(cluster).kind]
-        limits = tuple(map(oracle.Limit, kinds, groups, table.share.tolist()))
+        limits = tuple(map(oracle.Limit, kinds, groups, table.share.tolist(), weights))
     rows = list(zip(table.first_task[:-1], table.first_task[1:], strict=True))
     jobs = tuple(
         oracle.Job(
-            float(arrival), tuple(table.load[a:b].tolist()), tuple(map(tuple, table.efficiency[a:b].tolist()))
+            float(arrival),
+            tuple(table.load[a:b].tolist()),
+            tuple(map(tuple, table.efficiency[a:b].tolist())),
+            tuple(table.power[a:b].tolist()),
         )
         for arrival, (a, b) in zip(table.arrival, rows, strict=True)
     )
@@ -220,19 +245,28 @@ def as_oracle(workload: Workload) -> oracle.Workload:
 
 @given(seed=seeds, fixed=st.booleans(), suffix=st.sampled_from([".json", ".npz"]))
 def test_files_give_back_the_same_instance(seed: int, fixed: bool, suffix: str, tmp_path_factory) -> None:
-    instance = oracle.random_workload(random.Random(seed), fixed_ratio=fixed)
+    own = {"weighted": seed % 2 == 0, "power": seed % 3 == 0}
+    instance = oracle.random_workload(random.Random(seed), fixed_ratio=fixed, **own)
     workload = as_workload(instance)
+    assert has_powers(workload) == ("power" in workload.tasks) == own["power"]
     path = tmp_path_factory.mktemp("files") / f"w{suffix}"
     save_workload(workload, path)
     again = load_workload(path)
     assert again == workload and again.checked
     back = as_oracle(again)
-    assert (back.jobs, back.capacity) == (instance.jobs, instance.capacity)
+    assert [(job[:3], job.alphas) for job in back.jobs] == [(job[:3], job.alphas) for job in instance.jobs]
+    assert back.capacity == instance.capacity
     assert back.energy_cap_ratio == instance.energy_cap_ratio
-    assert [limit[1:] for limit in back.limits] == [limit[1:] for limit in instance.limits]
+    servers = range(len(instance.capacity))
+    for mine, theirs in zip(back.limits, instance.limits, strict=True):
+        assert mine[1:3] == theirs[1:3]
+        assert [mine.weight(j) for j in servers] == [theirs.weight(j) for j in servers]
     table = tables(again)
     assert table.total_load.tolist() == [job.total_load for job in instance.jobs]
+    assert table.ideal_energy.tolist() == [job.ideal_energy for job in instance.jobs]
     assert table.least_energy.tolist() == [job.least_energy for job in instance.jobs]
+    work = [job._replace(power=()).least_energy for job in instance.jobs]
+    assert table.least_work.tolist() == work
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
@@ -281,7 +315,7 @@ def compiled_draws(seed: int, job: int, rounds: int, first: int = 0) -> Any:
 class Caps(NamedTuple):
     """What of Jobs decides the caps."""
 
-    total_load: Any
+    ideal_energy: Any
     least_energy: Any
     energy_cap_ratio: Any
     energy_seed: Any
@@ -494,9 +528,9 @@ def test_what_is_drawn_is_what_tables_make_of_it(tmp_path: Path) -> None:
         save_workload(workload, tmp_path / "w.npz")
         table = tables(load_workload(tmp_path / "w.npz"))
         count = int(got.first_task[b, -1])
-        for name in set(Jobs._fields) - {"load", "efficiency"}:
+        for name in set(Jobs._fields) - {"load", "efficiency", "power"}:
             assert_array_equal(getattr(table, name), getattr(got, name)[b])
-        for name in ("load", "efficiency"):
+        for name in ("load", "efficiency", "power"):
             assert_array_equal(getattr(table, name), getattr(got, name)[b, :count])
             assert (getattr(got, name)[b, count:] == -9).all()
         assert_array_equal(table.matrix, source.groups.matrix)

@@ -22,6 +22,7 @@ def test_relaxed_bound_equals_the_oracle() -> None:
     rng = random.Random(1)
     for x in range(100):
         own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 3 == 0}
+        own["weighted"] = x % 4 >= 2
         instance = oracle.random_instance(rng, **own)
         relaxed = oracle.relaxation(instance)
         assert relaxed is not None
@@ -33,6 +34,7 @@ def test_no_plan_is_better() -> None:
     stronger = exact = 0
     for x in range(150):
         own = {"dyadic": x % 2 == 0, "exhausted": 0.0, "feasible": True, "power": x % 3 == 0}
+        own["weighted"] = x % 4 >= 2
         instance = oracle.random_instance(rng, tasks=4, servers=4, **own)
         best = oracle.brute_force(instance)
         assert best is not None
@@ -83,6 +85,13 @@ def test_alone_times() -> None:
         np.ones(2),
     )
     assert time.tolist() == [[3.0, math.inf], [3.0, 1.0]]  # 6 + 3 at least; 6 more for task 0, 3 for task 1
+    # a vCPU on server 1 counts 4 in the last group: no task has more than 3 / 4 there
+    weighted = np.array([[1, 0], [0, 1], [1, 4]])
+    ones = np.ones(2)
+    time = bounds.alone_times(
+        np.array([6.0, 3.0]), np.ones((2, 2)), weighted, np.array([2.0, 6.0, 3.0]), 9.0, ones
+    )
+    assert time.tolist() == [[3.0, 8.0], [1.5, 4.0]]
 
 
 @pytest.mark.parametrize(("tasks", "arity"), [(8, 4), (30, 4), (40, 6)])
@@ -94,7 +103,7 @@ def test_plans_of_drawn_jobs(tasks: int, arity: int) -> None:
         own = tables(workload)
         bound = bounds.lower_bound(workload)
         for planner in ("tapra", "tapra-fast"):
-            found = plan(own.load, own.efficiency, own.groups, own.limits, float(own.energy_cap[0]), planner)
+            found = plan(own.load, own.efficiency, own.matrix, own.limits, float(own.energy_cap[0]), planner)
             if found is not None:
                 assert found.jct >= bound * (1 - 1e-9)
                 ratios.append(found.jct / bound)
@@ -105,7 +114,7 @@ def test_what_a_bound_does_not_depend_on() -> None:
     """The order of tasks and servers; and it scales with the loads, and inversely with the limits."""
     rng = random.Random(5)
     for _ in range(20):
-        instance = oracle.random_instance(rng, exhausted=0.0, feasible=True)
+        instance = oracle.random_instance(rng, exhausted=0.0, feasible=True, weighted=rng.random() < 0.5)
         tasks, servers = list(range(instance.tasks)), list(range(instance.servers))
         rng.shuffle(tasks)
         rng.shuffle(servers)
@@ -115,6 +124,7 @@ def test_what_a_bound_does_not_depend_on() -> None:
             tuple(tuple(servers.index(j) for j in group) for group in instance.groups),
             tuple(2.0 * bound for bound in instance.bounds),
             4.0 * instance.energy_cap,
+            weights=instance.weights,
         )
         for bound in BOUNDS:
             one, two = bound(make_workload(instance)), bound(make_workload(other))

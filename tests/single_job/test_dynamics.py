@@ -27,7 +27,8 @@ def instances(count: int, seed: int, dyadic: bool, **options: Any) -> Iterator[o
     """Random feasible jobs; dyadic ones have exact sums, and many ties."""
     rng = random.Random(seed)
     for x in range(count):
-        own = {"dyadic": dyadic, "exhausted": 0.0, "feasible": True, "power": x % 2 == 0, **options}
+        own = {"dyadic": dyadic, "exhausted": 0.0, "feasible": True, "power": x % 2 == 0}
+        own |= {"weighted": x % 3 == 0, **options}
         one = oracle.random_instance(rng, **own)
         if one.energy_cap == math.inf:
             most = oracle.total(
@@ -38,13 +39,12 @@ def instances(count: int, seed: int, dyadic: bool, **options: Any) -> Iterator[o
 
 
 def workload_of(one: oracle.SingleJob) -> Workload:
-    matrix = [[int(j in group) for j in range(one.servers)] for group in one.groups]
     return make_workload(
         one.load,
         one.efficiency,
         one.energy_cap,
         [1.0] * one.servers,
-        groups=matrix,
+        groups=one.matrix(),
         limit=one.bounds,
         server_caps=False,
         power=one.power or None,
@@ -214,7 +214,7 @@ def test_given_vcpu_are_kept(tmp_path: Path) -> None:
     for one in instances(60, 15, False):
         placement = oracle.most_efficient(one)
         for evaluation in (oracle.optra(one, placement), oracle.equal_share(one, placement)):
-            vcpu = np.array(evaluation.vcpus) * rng.choice([1.0, 0.9, rng.random() + 0.01], one.tasks)
+            vcpu = np.array(evaluation.vcpus) * rng.choice([1.0, 0.9, 0.99 * rng.random() + 0.01], one.tasks)
             env = of(one, tmp_path, view="plan", strict=True)
             env.reset()
             _, reward, _, _, info = env.step(np.stack([np.array(placement, float), vcpu], axis=1))
@@ -436,6 +436,35 @@ def test_one_of_many_environments_with_groups_of_its_own() -> None:
         assert infos["metrics"][name][1] == value
 
 
+def test_weights_are_seen_where_the_file_has_them(tmp_path: Path) -> None:
+    """Such an environment also shows 0 and 1; one of a tree shows nothing else, and says so."""
+    rng = np.random.default_rng(1)
+    weights = np.where(rng.random((3, 16)) < 0.5, rng.uniform(0.1, 5, (3, 16)), 0.0)
+    given = smaller(4, groups=weights, limit=[7, 8, 9])
+    save_workload(given, tmp_path / "w.json")
+    env, features = make(tmp_path / "w.json"), make(tasks=4, arity=4, observation="features")
+    plain = smaller(3, groups=(weights != 0).astype(int), limit=[7, 8, 9])
+    for workload, shown in ((given, weights), (plain, weights != 0), (given, weights)):
+        seen, _ = env.reset(options={"workload": workload})
+        assert seen["groups"].dtype == np.float64 and env.observation_space.contains(seen)
+        assert seen["groups"].tolist() == [*np.eye(16).tolist(), *shown.astype(float).tolist()]
+        features.reset(seed=0, options={"workload": workload})
+        done = False
+        while not done:
+            choice = int(rng.choice(np.flatnonzero(seen["action_mask"])))
+            seen, reward, done, _, _ = env.step(choice)
+            assert features.step(choice)[1] == reward
+        validate(env.record())
+        assert env.record().digest() == features.record().digest()
+    tree = make(tasks=4, arity=4)
+    assert tree.observation_space["groups"] == gym.spaces.MultiBinary([ROOM, 16])
+    with pytest.raises(
+        InvalidWorkload, match="cluster.groups: the environment shows weights of 0 and 1 only"
+    ):
+        tree.reset(options={"workload": given})
+    assert tree.reset(options={"workload": plain})[0]["groups"].dtype == np.int8
+
+
 def test_workloads_that_do_not_fit_are_refused() -> None:
     env = make(tasks=4, arity=4)
     env.reset(seed=0)
@@ -479,7 +508,8 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str, env: Any, 
     leq = load[:, None] / efficiency
     least, best = leq.min(axis=1), efficiency.argmax(axis=1)
     groups = [k for k in range(len(one["limits"])) if one["groups"][k].any()]
-    inside = one["groups"][groups].astype(bool)
+    weights = one["groups"][groups].astype(float)
+    inside = weights > 0
     limits = one["limits"][groups]
     placed = np.flatnonzero(placement >= 0)
     own = np.zeros(n)
@@ -487,7 +517,7 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str, env: Any, 
 
     def group_loads(skip: int = -1) -> Any:
         chosen = [i for i in placed if i != skip]
-        return np.array([sum(own[i] for i in chosen if row[placement[i]]) for row in inside])
+        return np.array([sum(row[placement[i]] * own[i] for i in chosen) for row in weights])
 
     def at_servers(values: Any) -> Any:
         return np.array([values[inside[:, j]].max() for j in range(m)])
@@ -498,7 +528,7 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str, env: Any, 
     following = int(one["next_task"]) if view == "place" else room
     rest = sum(least[i] for i in range(n) if placement[i] < 0)
     time = at_servers(group_loads() / limits)
-    narrow = np.array([limits[inside[:, j]].min() for j in range(m)])
+    narrow = np.array([(limits[inside[:, j]] / weights[inside[:, j], j]).min() for j in range(m)])
     pull = np.array([sum(least[i] for i in range(n) if placement[i] < 0 and best[i] == j) for j in range(m)])
     near = (efficiency >= 0.9 * efficiency.max(axis=1, keepdims=True)).mean(axis=1)
     jobs = np.zeros((room, 8))
@@ -516,7 +546,9 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str, env: Any, 
     columns = [narrow / narrow.max(), frac(time, unit), frac(pull / narrow, unit)]
     if view == "place" and following < room:
         i = following
-        after = np.array([((group_loads() + leq[i, j]) / limits)[inside[:, j]].max() for j in range(m)])
+        loads = group_loads()
+        joined = [(loads + weights[:, j] * leq[i, j]) / limits for j in range(m)]
+        after = np.array([joined[j][inside[:, j]].max() for j in range(m)])
         legal = np.array([energy + leq[i, j] + rest - least[i] <= cap * (1 + 1e-12) for j in range(m)])
         spare = cap - energy - rest
         columns += [efficiency[i], frac(after, unit), parts(leq[i] - least[i], spare), legal]
@@ -535,20 +567,26 @@ def check_tokens(one: dict[str, Any], two: dict[str, Any], view: str, env: Any, 
     pairs = np.zeros((room, m, 3))
     for i in range(n):
         loads = group_loads(skip=i)
-        new = np.array([((loads + leq[i, j]) / limits)[inside[:, j]].max() for j in range(m)])
+        joined = [(loads + weights[:, j] * leq[i, j]) / limits for j in range(m)]
+        new = np.array([joined[j][inside[:, j]].max() for j in range(m)])
         there = own[i] if placement[i] >= 0 else least[i]
         spare = cap - (energy if placement[i] >= 0 else least.sum())
         pairs[i] = np.stack([efficiency[i], frac(new, unit), parts(leq[i] - there, spare)], axis=1)
     np.testing.assert_allclose(two["pairs"], pairs, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("view", ["plan", "place", "search"])
-def test_features_are_the_exact_units_scaled(view: str) -> None:
+def test_features_are_the_exact_units_scaled(view: str, weighted: bool, tmp_path: Path) -> None:
     parameters = {"view": view, "tasks": 7, "arity": 4, "energy_ratio": 1.5}
-    exact, tokens = make(**parameters), make(observation="features", **parameters)
     rng = np.random.default_rng(0)
+    if weighted:
+        weights = np.where(rng.random((5, 16)) < 0.5, rng.uniform(0.1, 5, (5, 16)), 0.0)
+        save_workload(smaller(7, groups=weights, limit=rng.uniform(1, 9, 5)), tmp_path / "w.json")
+        parameters = {"view": view, "given": tmp_path / "w.json"}
+    exact, tokens = make(**parameters), make(observation="features", **parameters)
     for episode in range(6):
-        options = {"workload": smaller(5, arity=4)} if episode == 3 else {}
+        options = {"workload": smaller(5, arity=4)} if episode == 3 and not weighted else {}
         one, _ = exact.reset(seed=episode, options=dict(options))
         two, _ = tokens.reset(seed=episode, options=dict(options))
         check_tokens(one, two, view, tokens, 0)

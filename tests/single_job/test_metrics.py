@@ -39,7 +39,6 @@ FIELDS = ("job", "server", "start", "end", "amount")
 
 def make_workload(instance: oracle.SingleJob, capacity: list[float] | None = None) -> Workload:
     """The instance with absolute limits; the servers' own only among its groups."""
-    servers = range(instance.servers)
     cap = float(instance.energy_cap)
     power = {"power": np.array([float(x) for x in instance.power])} if instance.power else {}
     return Workload(
@@ -52,7 +51,7 @@ def make_workload(instance: oracle.SingleJob, capacity: list[float] | None = Non
         },
         cluster={
             "cpu": np.array(capacity or [10.0] * instance.servers),
-            "groups": np.array([[j in group for j in servers] for group in instance.groups], dtype=np.int64),
+            "groups": np.array(instance.matrix(), dtype=np.float64),
             "limit": np.array([float(bound) for bound in instance.bounds]),
             "server_caps": np.array(False),
         },
@@ -81,7 +80,7 @@ def plans(count: int, seed: int) -> Iterator[tuple[oracle.SingleJob, tuple[int, 
     rng = random.Random(seed)
     while count:
         own = {"dyadic": count % 2 == 0, "exhausted": 0.0, "feasible": True, "power": count % 4 < 2}
-        instance = oracle.random_instance(rng, **own)
+        instance = oracle.random_instance(rng, weighted=count % 3 < 2, **own)
         placement = oracle.rec(instance, oracle.random_placement(instance, rng))
         assert placement is not None
         yield instance, placement, (oracle.optra if count % 3 else oracle.equal_share)(instance, placement)
@@ -129,7 +128,7 @@ def test_limits_of_a_fat_tree(arity: int, caps: bool) -> None:
     cpu = np.random.default_rng(arity).uniform(1, 10, arity**3 // 4)
     own = read_limits(tree_workload(arity, cpu, beta=np.array([0.5, 0.4, 0.3]), server_caps=np.array(caps)))
     known = oracle.fat_tree(arity, 0.5, 0.4, 0.3, caps)
-    assert [tuple(np.flatnonzero(row)) for row in own.member] == [limit.servers for limit in known]
+    assert [tuple(np.flatnonzero(row)) for row in own.weight] == [limit.servers for limit in known]
     assert own.share.tolist() == [limit.share for limit in known]
     assert own.absolute.tolist() == list(oracle.limits_now(known, cpu.tolist()))
     assert own.name[-1] == "data centre [0]" and (own.name[0] == "server [0]") == caps
@@ -143,6 +142,10 @@ def test_limits_of_groups() -> None:
     groups = {"groups": np.array([[1, 1], [0, 1]])}
     shares = read_limits(tree_workload(2, cpu, **groups, beta=np.array([0.5, 0.25])))
     assert shares.absolute.tolist() == [4.0, 6.0, 5.0, 1.5] and shares.share.tolist() == [1, 1, 0.5, 0.25]
+    heavy = {"groups": np.array([[1.0, 0.5], [0.0, 4.0]])}
+    shares = read_limits(tree_workload(2, cpu, **heavy, beta=np.array([0.5, 0.25])))
+    assert shares.absolute.tolist() == [4.0, 6.0, 3.5, 6.0]
+    assert shares.weight.tolist() == [[1, 0], [0, 1], [1, 0.5], [0, 4]]
     given = read_limits(tree_workload(2, cpu, **groups, limit=np.array([7.0, 8.0]), server_caps=False))
     assert given.absolute.tolist() == [7.0, 8.0] and np.isnan(given.share).all()
     assert given.name == ("group [0]", "group [1]")
@@ -162,7 +165,7 @@ def test_tasks_that_are_not_placed_are_left_out() -> None:
 def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
     made = list(plans(10, 4))
     mask = np.array([x % 3 != 1 for x in range(len(made))])
-    sizes = {"task": 7, "server": 6, "group": 12, "shown_group": 0, "pair": 60}
+    sizes = {"task": 7, "server": 6, "group": 12, "shown_group": 0, "weighted_group": 0, "pair": 60}
     jobs, schedule = allocate(module.Jobs, sizes, len(made)), allocate(module.Schedule, sizes, len(made))
     found = allocate(module.Metrics, {}, len(made))
     for array in (*jobs[1:], *schedule):
@@ -172,7 +175,8 @@ def test_measure_takes_rows_of_any_size_and_leaves_the_others() -> None:
     records = []
     for x, (instance, where, evaluation) in enumerate(made):
         records.append(make_record(make_workload(instance), where, evaluation))
-        given = tables(records[-1].workload)._asdict() | {"groups": np.zeros((0, instance.servers))}
+        none = np.zeros((0, instance.servers))
+        given = tables(records[-1].workload)._asdict() | {"groups": none, "weights": none}
         # servers that the workload lacks have no capacity, and are in no group
         given["capacity"] = np.append(given["capacity"], np.zeros(6 - instance.servers))
         for name, values in given.items():
@@ -249,7 +253,7 @@ def is_valid(record: ScheduleRecord) -> bool:
         if abs(vcpu * end - leq) > 1e-6 * leq:
             return False
     for group, limit in zip(cluster["groups"], cluster["limit"], strict=True):
-        if sum(row[4][0] for row in rows if group[row[1]]) > limit * (1 + 1e-6):
+        if sum(group[row[1]] * row[4][0] for row in rows) > limit * (1 + 1e-6):
             return False
     return energy <= jobs["energy_cap"] * (1 + 1e-6) and record.final_time == max(row[3] for row in rows)
 
@@ -277,6 +281,7 @@ def test_validate_rejects_exactly_what_breaks_a_rule(seed: int, data: st.DataObj
         factor = data.draw(st.sampled_from([0.5, 0.9, 1.1, 2.0]))
         workload = record.workload
         kinds = ("server", "time", "slower", "vcpu", "drop", "twice", "limit", "cap", "start", "truncated")
+        kinds += ("weight",)
         kind = data.draw(st.sampled_from(kinds))
         if kind == "server":
             record = changed(
@@ -297,6 +302,11 @@ def test_validate_rejects_exactly_what_breaks_a_rule(seed: int, data: st.DataObj
             record = changed(record, **{name: getattr(record, name)[again] for name in FIELDS})
         elif kind == "limit":
             cluster = {**workload.cluster, "limit": workload.cluster["limit"] * factor}
+            record = changed(record, workload=dataclasses.replace(workload, cluster=cluster))
+        elif kind == "weight":
+            groups = put(workload.cluster["groups"], (slice(None), record.server[row]), 0.0)
+            groups += factor * (workload.cluster["groups"] - groups)
+            cluster = {**workload.cluster, "groups": groups}
             record = changed(record, workload=dataclasses.replace(workload, cluster=cluster))
         elif kind == "cap":
             jobs = {**workload.jobs, "energy_cap": np.array(record_energy(record) * factor)}
@@ -357,6 +367,8 @@ MUTATIONS: list[tuple[str, Callable[[ScheduleRecord], dict[str, Any]]]] = [
     ("task [1] does not do its work: 3 of 6 vCPU s", lambda r: with_jobs(r, load=np.array([6.0, 6.0]))),
     ("server [1]: 1 of 0.9 vCPU", lambda r: with_cluster(r, cpu=np.array([9.0, 0.9]))),
     ("group [0]: 3 of 2.5 vCPU", lambda r: with_cluster(r, beta=np.array([0.25]))),
+    # 2 vCPU count 4 on server 0, and 1 counts 3 on server 1; of 2 * 9 + 3 * 1 the job may have 0.3
+    ("group [0]: 7 of 6.3 vCPU", lambda r: with_cluster(r, groups=np.array([[2.0, 3.0]]))),
     ("energy: 9 of 8 vCPU s", lambda r: with_jobs(r, energy_cap=np.array(8.0))),
     ("final_time: must be 3, when the last task ends", lambda r: {"final_time": 4.0}),
 ]

@@ -233,8 +233,29 @@ LIMIT = {"arity": None, "groups": [[1, 1], [1, 0]], "limit": [4.0, 2.0]}
         ({"beta": [0.5, 1.5, 1]}, "cluster.beta[1]: must be <= 1 (share), got 1.5"),
         ({"limit": [1.0]}, "cluster.limit: belongs to groups, a fat tree has beta"),
         ({"server_caps": 1}, "cluster.server_caps: must be true or false"),
-        ({**MATRIX, "groups": [[1, 2], [1, 0]]}, "cluster.groups[0][1]: must be <= 1 (0 or 1), got 2"),
-        ({**MATRIX, "groups": [[1, 0.5], [1, 0]]}, "cluster.groups[0][1]: must be a whole number, got 0.5"),
+        ({**MATRIX, "groups": [[1, -2], [1, 0]]}, "cluster.groups[0][1]: must be >= 0 (weight), got -2"),
+        (
+            {**MATRIX, "groups": [[1, 1], [2e9, 0]]},
+            "cluster.groups[1][0]: must be <= 1e+09 (weight), got 2e+09",
+        ),
+        (
+            {**MATRIX, "groups": [[1, 1], [1, 1e-10]]},
+            "cluster.groups[1][1]: must be 0 or >= 1e-09 (weight), got 1e-10",
+        ),
+        ({**MATRIX, "groups": [[1, math.inf], [1, 0]]}, "cluster.groups[0][1]: must be finite, got inf"),
+        ({**MATRIX, "groups": [[1, math.nan], [1, 0]]}, "cluster.groups[0][1]: must be finite, got nan"),
+        (
+            {**MATRIX, "groups": [[1e9, 1e9], [1, 0]], "cpu": [1e9, 1.0]},
+            "cluster.groups[0]: must limit a job to <= 1e+15 (vCPU, by weight), got 5e+17",
+        ),
+        (
+            {**LIMIT, "groups": [[1, 1e-9], [1, 0]], "limit": [1e15, 1.0], "server_caps": False},
+            "cluster.cpu[1]: its groups must limit a job to <= 1e+15 (vCPU), got 1e+24",
+        ),
+        (
+            {**LIMIT, "groups": [[1, 1e9], [1, 0]], "limit": [1e-30, 1.0]},
+            "jobs: the longest possible time must be <= 1e+30 s, got 1.6e+40",
+        ),
         (
             {**MATRIX, "groups": [[1], [1]]},
             "cluster.groups: must have one value per server: 2 as in jobs.efficiency, got 1",
@@ -306,18 +327,26 @@ def test_groups_with_shares_or_limits() -> None:
     assert_array_equal(limits.groups, shares.groups)
     without = tables(make_workload(**(SOUND | LIMIT), server_caps=False))
     assert without.limits.tolist() == [4.0, 2.0] and without.groups.tolist() == [[1, 1], [1, 0]]
+    # 0.5 of 0.25 * 2 + 4 * 3, 0.25 of 8 * 2
+    weights = {**MATRIX, "groups": [[0.25, 4], [8, 0]]}
+    heavy = tables(make_workload(**(SOUND | weights)))
+    assert heavy.limits.tolist() == [2.0, 3.0, 6.25, 4.0]
+    assert heavy.weights.tolist() == [[1, 0], [0, 1], [0.25, 4], [8, 0]] and not len(heavy.groups)
+    same = tables(make_workload(**(SOUND | LIMIT | {"groups": [[1.0, 1.0], [1.0, 0.0]]})))
+    for mine, theirs in zip(same, limits, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert_array_equal(mine, theirs)
     share = cluster_groups(make_workload(**(SOUND | LIMIT)).cluster).share
     assert_array_equal(share, [1.0, 1.0, np.nan, np.nan])
 
 
 def as_workload(instance: oracle.SingleJob) -> Workload:
-    groups = [[int(j in group) for j in range(instance.servers)] for group in instance.groups]
     return make_workload(
         instance.load,
         instance.efficiency,
         min(float(instance.energy_cap), 1e18),
         [1.0] * instance.servers,
-        groups=groups,
+        groups=instance.matrix(),
         limit=instance.bounds,
         server_caps=False,
         power=instance.power or None,
@@ -355,7 +384,7 @@ def as_instance(workload: Workload) -> oracle.SingleJob:
 
 @given(seed=seeds, suffix=st.sampled_from([".json", ".npz"]))
 def test_files_give_back_the_same_instance(seed: int, suffix: str, tmp_path_factory) -> None:
-    own = {"exhausted": 0.0, "feasible": True, "power": seed % 2 == 0}
+    own = {"exhausted": 0.0, "feasible": True, "power": seed % 2 == 0, "weighted": seed % 3 == 0}
     instance = oracle.random_instance(random.Random(seed), **own)
     workload = as_workload(instance)
     assert ("power" in workload.jobs) == (seed % 2 == 0)
@@ -366,6 +395,9 @@ def test_files_give_back_the_same_instance(seed: int, suffix: str, tmp_path_fact
     table = tables(again)
     assert table.limits.tolist() == list(map(float, instance.bounds))
     assert lists(cluster_groups(again.cluster)) == list(instance.groups)
+    assert table.matrix.tolist() == instance.matrix()
+    plain = all(weight == 1 for row in instance.weights for weight in row)
+    assert table.matrix.dtype == (np.int8 if plain else np.float64)
     assert table.least_energy == instance.least_energy()
 
 

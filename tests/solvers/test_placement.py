@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from collections.abc import Iterator
@@ -9,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from schedgym.core.jit import pure_kernel
 from schedgym.errors import InvalidParameter
 from schedgym.solvers import placement as solver
 from schedgym.solvers.placement import Job, Membership, PlanScratch
 from schedgym.solvers.planning import PLANNERS, Plan, Planner, plan
+from schedgym.solvers.relaxation import relax_bound
 from tests.parallel_jct import oracle
 from tests.parallel_jct.oracle import SingleJob
 
@@ -76,7 +80,7 @@ class Case:
         self.load = np.array([7.0, 7.0, 7.0, *map(float, instance.load)])
         self.efficiency = np.ones((3 + self.n, self.m))
         self.efficiency[3:] = [[float(value) for value in row] for row in instance.efficiency]
-        self.matrix = np.array([[int(j in group) for j in range(self.m)] for group in instance.groups])
+        self.matrix = np.array(instance.matrix(), dtype=np.float64)
         self.members: Membership = solver.make_membership(self.matrix)
         self.limits = np.array([float(bound) for bound in instance.bounds])
         self.cap = float(instance.energy_cap)
@@ -104,10 +108,10 @@ class Case:
 
 
 def cases(count: int, seed: int, tasks: int = 6, servers: int = 6, **options: Any) -> Iterator[Case]:
-    """Random instances; every second one with exact sums and many ties, every third one with powers."""
+    """Random instances: every second one with exact sums and many ties, some with powers or weights."""
     rng = random.Random(seed)
     for x in range(count):
-        own = {"dyadic": x % 2 == 0, "power": x % 3 == 0, **options}
+        own = {"dyadic": x % 2 == 0, "power": x % 3 == 0, "weighted": x % 4 >= 2, **options}
         yield Case(oracle.random_instance(rng, tasks, servers, **own))
 
 
@@ -199,8 +203,7 @@ def test_eq_16_is_the_optimum_of_a_linear_program() -> None:
             continue
         assert jct == pytest.approx(best, rel=1e-8)
         for group, bound in zip(case.matrix, case.limits, strict=True):
-            inside = group[case.placement] > 0
-            assert case.vcpu[inside].sum() <= bound * (1 + 1e-12)
+            assert group[case.placement] @ case.vcpu <= bound * (1 + 1e-12)
         compared += 1
     assert compared > 150
 
@@ -333,6 +336,49 @@ def test_tasks_that_join_one_by_one_come_to_the_same() -> None:
 # Properties -----------------------------------------------------------------------------------
 
 
+def scaled(instance: SingleJob, rng: random.Random) -> SingleJob:
+    """Each row of weights times a power of two, and its limit with it."""
+    factors = [2.0 ** rng.randint(-20, 20) for _ in instance.groups]
+    rows = [[row[j] for j in group] for row, group in zip(instance.matrix(), instance.groups, strict=True)]
+    return dataclasses.replace(
+        instance,
+        weights=tuple(tuple(f * w for w in row) for f, row in zip(factors, rows, strict=True)),
+        bounds=tuple(f * bound for f, bound in zip(factors, instance.bounds, strict=True)),
+    )
+
+
+@settings(deadline=None)
+@given(seed=st.integers(0, 2**32), weighted=st.booleans())
+def test_a_row_and_its_limit_scaled_together_change_nothing(seed: int, weighted: bool) -> None:
+    rng = random.Random(seed)
+    instance = oracle.random_instance(rng, 6, 6, weighted=weighted, exhausted=0.05)
+    one, two = Case(instance), Case(scaled(instance, rng))
+    for name in ("tapra-fast", "min-min"):
+        for allocation in ("optra", "equal-share") if name == "min-min" else ("optra",):
+            a, b = one.plan(name, allocation), two.plan(name, allocation)
+            assert (a is None) == (b is None)
+            if a is not None and b is not None:
+                assert a.placement.tolist() == b.placement.tolist()
+                assert (a.vcpu.tolist(), a.jct, a.energy) == (b.vcpu.tolist(), b.jct, b.energy)
+    alive = np.zeros((2, one.m), dtype=np.bool_)
+    most = [groups_kernel(c.members, c.limits, c.scratch, alive[x]) for x, c in enumerate((one, two))]
+    assert most[0] == most[1] and (alive[0] == alive[1]).all()
+    bounds = [
+        relax_bound(c.load[3:], c.efficiency[3:], c.matrix, c.limits, c.cap, c.power[3:]) for c in (one, two)
+    ]
+    assert bounds[1] == bounds[0] or bounds[1] == pytest.approx(bounds[0], rel=1e-6)
+
+
+def test_weights_of_one_are_no_weights() -> None:
+    """The lists of a matrix of 0 and 1 are the same, whatever the type of its numbers."""
+    plain = np.array([[1, 1, 0], [0, 1, 1]])
+    expected = [array.tolist() for array in solver.make_membership(plain)]
+    for kind in (np.bool_, np.int8, np.float64):
+        made = solver.make_membership(plain.astype(kind))
+        assert [array.tolist() for array in made] == expected
+        assert made.server_weight.dtype == made.group_weight.dtype == np.float64
+
+
 def test_largest_capacity_bounds_what_a_job_can_have() -> None:
     from scipy.optimize import linprog
 
@@ -367,7 +413,7 @@ def check_plan(case: Case, got: Plan) -> None:
     assert got.energy <= case.cap * (1 + 2e-12)
     assert (leq / got.vcpu).max() == pytest.approx(got.jct, rel=1e-12)
     for group, bound in zip(case.matrix, case.limits, strict=True):
-        assert got.vcpu[group[got.placement] > 0].sum() <= bound * (1 + 1e-12)
+        assert group[got.placement] @ got.vcpu <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("allocation", ["optra", "equal-share"])
@@ -460,7 +506,9 @@ def test_a_search_ends_when_loads_are_far_apart() -> None:
 
 
 def test_membership_lists_both_sides() -> None:
-    members = solver.make_membership([[1, 1, 0], [0, 1, 1], [0, 0, 0]])
+    members = solver.make_membership([[1, 0.5, 0], [0, 2, 3], [0, 0, 0]])
+    assert members.server_weight.tolist() == [1, 0.5, 2, 3]
+    assert members.group_weight.tolist() == [1, 0.5, 2, 3]
     assert members.server_start.tolist() == [0, 1, 3, 4]
     assert members.server_group.tolist() == [0, 0, 1, 1]
     assert members.group_start.tolist() == [0, 2, 4, 4]
@@ -469,7 +517,13 @@ def test_membership_lists_both_sides() -> None:
 
 @pytest.mark.parametrize(
     ("matrix", "message"),
-    [([[1, 0, 1]], "server 1 is in no group"), ([[1, 2]], "0 and 1"), ([1, 1], "0 and 1")],
+    [
+        ([[1, 0, 1]], "groups: server 1 is in no group"),
+        ([[1, 2], [1, -0.5]], r"groups\[1\]\[1\]: must be finite and >= 0, got -0.5"),
+        ([[1, math.inf]], r"groups\[0\]\[1\]: must be finite and >= 0, got inf"),
+        ([[math.nan, 1]], r"groups\[0\]\[0\]: must be finite and >= 0, got nan"),
+        ([1, 1], "groups: must have one row per group, got 1 dimensions"),
+    ],
 )
 def test_bad_groups_are_refused(matrix: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):

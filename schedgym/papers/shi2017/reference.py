@@ -21,8 +21,10 @@ __all__ = [
     "Relaxed",
     "affords",
     "allocation_best",
+    "alpha",
     "best",
     "closed_form",
+    "coefficient",
     "completion",
     "energy",
     "equal_shares",
@@ -55,7 +57,8 @@ class Job(NamedTuple):
     """A job and the resources that it may use.
 
     ``efficiency`` has a row per task with a value per server; a group is a tuple of servers, of whose vCPU
-    the job may use ``limits``; ``energy_cap`` is E_MAX.
+    the job may use ``limits``; ``energy_cap`` is E_MAX. ``weights`` are A_jk of the servers of each group,
+    and ``power`` is alpha of each task; without them all are 1, as in the paper's experiments.
     """
 
     load: tuple[Number, ...]
@@ -63,6 +66,8 @@ class Job(NamedTuple):
     groups: tuple[tuple[int, ...], ...]
     limits: tuple[Number, ...]
     energy_cap: Number = math.inf
+    weights: tuple[tuple[Number, ...], ...] = ()
+    power: tuple[Number, ...] = ()
 
     @property
     def servers(self) -> int:
@@ -95,14 +100,26 @@ def fat_tree(
 # allocation ------------------------------------------------------------------------------------------
 
 
+def coefficient(job: Job, k: int, j: int) -> Number:
+    """Return A_jk, what a vCPU on server j counts in group k: 0 if the server is not in it."""
+    if j not in job.groups[k]:
+        return 0
+    return job.weights[k][job.groups[k].index(j)] if job.weights else 1
+
+
+def alpha(job: Job, i: int) -> Number:
+    """Return the power of a task per vCPU."""
+    return job.power[i] if job.power else 1
+
+
 def work(job: Job, i: int, j: int) -> Number:
-    """Return L, the equivalent load of a task on a server, which is also its energy."""
+    """Return L, the equivalent load of a task on a server, which with power 1 is also its energy."""
     return Fraction(job.load[i]) / Fraction(job.efficiency[i][j])
 
 
 def energy(job: Job, placement: Placement) -> Number:
     """Return the energy of all tasks."""
-    return sum(work(job, i, j) for i, j in enumerate(placement))
+    return sum(alpha(job, i) * work(job, i, j) for i, j in enumerate(placement))
 
 
 def affords(job: Job, placement: Placement) -> bool:
@@ -111,10 +128,10 @@ def affords(job: Job, placement: Placement) -> bool:
 
 
 def group_times(job: Job, placement: Placement) -> list[Number]:
-    """Return the sum of L in each group over its limit: 0 without tasks, infinite without resources."""
+    """Return the sum of A L in each group over its limit: 0 without tasks, infinite without resources."""
     found: list[Number] = []
-    for group, limit in zip(job.groups, job.limits, strict=True):
-        held = sum(work(job, i, j) for i, j in enumerate(placement) if j in group)
+    for k, limit in enumerate(job.limits):
+        held = sum(coefficient(job, k, j) * work(job, i, j) for i, j in enumerate(placement))
         found.append(0 if held == 0 else held / Fraction(limit) if limit > 0 else math.inf)
     return found
 
@@ -148,8 +165,8 @@ def closed_form(
     ]
 
 
-def _weights(job: Job, placement: Placement) -> list[list[int]]:
-    return [[int(j in group) for j in placement] for group in job.groups]
+def _weights(job: Job, placement: Placement) -> list[list[Number]]:
+    return [[coefficient(job, k, j) for j in placement] for k in range(len(job.groups))]
 
 
 def proportional(job: Job, placement: Placement) -> list[Fraction]:
@@ -162,8 +179,8 @@ def equal_shares(job: Job, placement: Placement) -> list[Fraction]:
     """Return the vCPU of each task if every limit is split equally among the tasks in its group."""
     return [
         min(
-            Fraction(limit) / sum(other in group for other in placement)
-            for group, limit in zip(job.groups, job.limits, strict=True)
+            Fraction(limit) / sum(other in group for other in placement) / Fraction(coefficient(job, k, j))
+            for k, (group, limit) in enumerate(zip(job.groups, job.limits, strict=True))
             if j in group
         )
         for j in placement
@@ -178,8 +195,8 @@ def vcpu_times(job: Job, placement: Placement, vcpu: Vcpu) -> list[Number]:
 def fits(job: Job, placement: Placement, vcpu: Vcpu) -> bool:
     """Return True if an allocation keeps all limits."""
     return all(c >= 0 for c in vcpu) and all(
-        sum(c for j, c in zip(placement, vcpu, strict=True) if j in group) <= limit
-        for group, limit in zip(job.groups, job.limits, strict=True)
+        sum(coefficient(job, k, j) * c for j, c in zip(placement, vcpu, strict=True)) <= limit
+        for k, limit in enumerate(job.limits)
     )
 
 
@@ -300,7 +317,7 @@ def relaxation(job: Job) -> Relaxed:
     """Solve SJS-Relax-LP for limits > 0 and a cap that can be kept, by the simplex method on its dual.
 
     The dual has prices u of tasks, y of limits and w of energy: maximise sum u - w E_MAX subject to
-    u_i <= L_ij (w + sum of y over the groups of j) and sum B y <= 1. The parts are the prices of its rows.
+    u_i <= L_ij (alpha_i w + sum of A_jk y_k) and sum B y <= 1. The parts are the prices of its rows.
     """
     n, m, capped = len(job.load), job.servers, job.energy_cap < math.inf
     gain: list[Fraction] = [Fraction(1)] * n + [Fraction(0)] * len(job.groups)
@@ -308,8 +325,8 @@ def relaxation(job: Job) -> Relaxed:
     for i, j in itertools.product(range(n), range(m)):
         own = Fraction(work(job, i, j))
         rows.append([Fraction(int(k == i)) for k in range(n)])
-        rows[-1] += [-own if j in group else Fraction(0) for group in job.groups]
-        rows[-1] += [-own] if capped else []
+        rows[-1] += [-own * Fraction(coefficient(job, k, j)) for k in range(len(job.groups))]
+        rows[-1] += [-own * Fraction(alpha(job, i))] if capped else []
     rows.append([Fraction(0)] * n + [Fraction(b) for b in job.limits] + [Fraction(0)] * capped)
     if capped:
         gain.append(-Fraction(job.energy_cap))

@@ -7,7 +7,7 @@ Three bounds: each job alone in the empty data centre, all jobs on one machine a
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from schedgym.core.workload import Workload
 from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
 from schedgym.problems.parallel_jct.workload import ENERGY_RANGE, tables
 from schedgym.problems.single_job.bounds import ROUNDING
-from schedgym.problems.single_job.topology import group_limits
+from schedgym.problems.single_job.topology import cluster_groups, group_limits, server_limits
 from schedgym.solvers.one_machine import serve_by_key, tail_times
 from schedgym.solvers.placement import ENERGY_SLACK
 from schedgym.solvers.relaxation import relax_bound
@@ -26,7 +26,7 @@ from schedgym.solvers.relaxation import relax_bound
 __all__ = ["job_bounds", "lower_bound", "mixed_bound", "pooled_bound"]
 
 F8 = npt.NDArray[np.float64]
-I1 = npt.NDArray[np.int8]
+Weights = npt.NDArray[Any]
 I8 = npt.NDArray[np.int64]
 
 INSTANT = 1e-9  # events closer than this, times max(1, t), are one
@@ -65,7 +65,7 @@ def job_bounds(workload: Workload, parameters: ParallelJCTParameters | None = No
     at most the group's share of its capacity. With DRC this holds for the base vCPU only; the total is
     limited by each server's capacity alone, so the program has no rows for groups (with them, schedules beat
     the bound). If servers' capacities are not limits (``server_caps`` false), base vCPU may exceed them: then
-    a job has, with DRC, at most the larger of the capacity and the least limit of the server's groups.
+    a job has, with DRC, at most the larger of the capacity and what the server's groups allow there.
     """
     needs = _needs(workload, parameters)
     times = np.zeros(needs.jobs)
@@ -84,7 +84,7 @@ def pooled_bound(workload: Workload, parameters: ParallelJCTParameters | None = 
     shortest remaining work first has completed the most jobs (Schrage 1968), so that it also has the least
     time in the system up to any instant.
 
-    Any prices give a bound. Equal prices make V_i the least energy over the capacity of all servers; an
+    Any prices give a bound. Equal prices make V_i the least work over the capacity of all servers; an
     ascent finds better ones if some servers are scarcer than others. Pairs of task and server that the energy
     cap forbids are excluded. The bound is 0 if servers' capacities are not limits.
     """
@@ -132,11 +132,12 @@ class _Needs(NamedTuple):
     first_task: I8  # [J + 1]
     load: F8  # [Q]
     efficiency: F8  # [Q, M]
+    power: F8  # [Q] per vCPU
     energy_cap: F8  # [J] largest cap that the job can have
-    ceiling: F8  # [Q] the most energy that the cap leaves for a task
-    matrix: I1  # [R, M] rows that limit the vCPU that a job has at any time
-    limits: F8  # [R] vCPU
-    least_limit: F8  # [M] least of them over the rows of each server
+    ceiling: F8  # [Q] the largest equivalent load that the cap leaves for a task
+    matrix: Weights  # [R, M] rows that limit the vCPU that a job has at any time
+    limits: F8  # [R] vCPU, by weight
+    least_limit: F8  # [M] most vCPU of a job on each server, by each of its rows alone
     longest: F8  # [Q] least time of a task alone [s]
     cpu: F8  # [M]
     pooled: bool  # True if the servers' capacities limit all jobs together
@@ -149,17 +150,19 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
     first = own.first_task[: jobs + 1]
     tasks = int(first[-1])
     ratio = np.where(np.isnan(own.energy_cap_ratio), 1.0 + ENERGY_RANGE, own.energy_cap_ratio)
-    cap = np.maximum(ratio * own.total_load, own.least_energy)[:jobs]
+    cap = np.maximum(ratio * own.ideal_energy, own.least_energy)[:jobs]
     spare = cap * (1.0 + 2.0 * ENERGY_SLACK) - own.least_energy[:jobs]
-    matrix, limits = own.matrix, group_limits(own.matrix, own.share, own.cpu)
-    least_limit = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
+    matrix = cluster_groups(workload.cluster).matrix
+    limits = group_limits(matrix, own.share, own.cpu)
+    least_limit = server_limits(matrix, limits)
     caps = bool(workload.cluster.get("server_caps", True))
     if parameters.drc:
         limits = least_limit = np.array(own.cpu) if caps else np.maximum(own.cpu, least_limit)
         matrix = np.eye(len(limits), dtype=np.int8)
     # copies, since kernels are compiled anew for read-only arrays
     load, efficiency = np.array(own.load[:tasks]), np.array(own.efficiency[:tasks])
-    ceiling = np.repeat(spare, np.diff(first)) + load / efficiency.max(axis=1)
+    power = own.power[:tasks]
+    ceiling = np.repeat(spare, np.diff(first)) / power + load / efficiency.max(axis=1)
     leq = load[:, None] / efficiency
     longest = np.where(leq <= ceiling[:, None], leq / least_limit, math.inf).min(axis=1)
     return _Needs(
@@ -169,6 +172,7 @@ def _needs(workload: Workload, parameters: ParallelJCTParameters | None) -> _Nee
         first_task=np.array(first),
         load=load,
         efficiency=efficiency,
+        power=power,
         energy_cap=cap,
         ceiling=ceiling,
         matrix=matrix,
@@ -188,23 +192,23 @@ def _alone(needs: _Needs) -> F8:
         a, b = first[i], first[i + 1]
         times[i] = float(needs.longest[a:b].max()) * (1.0 - ROUNDING)
         leq = needs.load[a:b, None] / needs.efficiency[a:b]
-        most[i] = _spread(leq, needs.matrix, needs.limits, float(needs.energy_cap[i]))
+        most[i] = _spread(leq, needs.power[a:b], needs.matrix, needs.limits, float(needs.energy_cap[i]))
     # linear programs first for the jobs whose times they may raise most, and only if they may
     gain = np.minimum(most, needs.horizon) - times
     for i in np.argsort(-gain, kind="stable")[:MOST_PROGRAMS].tolist():
         if gain[i] > 0.0:
             own, cap = slice(first[i], first[i + 1]), float(needs.energy_cap[i])
-            relaxed = relax_bound(needs.load[own], needs.efficiency[own], needs.matrix, needs.limits, cap)
-            times[i] = max(times[i], relaxed)
+            job = (needs.load[own], needs.efficiency[own], needs.matrix, needs.limits, cap, needs.power[own])
+            times[i] = max(times[i], relax_bound(*job))
     return np.minimum(times, needs.horizon)
 
 
-def _spread(leq: F8, matrix: I1, limits: F8, energy_cap: float) -> float:
+def _spread(leq: F8, power: F8, matrix: Weights, limits: F8, energy_cap: float) -> float:
     """Return an upper bound [s] on the relaxation: every task in equal parts on a few of its best servers."""
     order = np.sort(leq, axis=1)
     best = math.inf
     for count in (1, 2, 4, 8, 16):
-        if count > leq.shape[1] or order[:, :count].sum() > count * energy_cap:
+        if count > leq.shape[1] or power @ order[:, :count].sum(axis=1) > count * energy_cap:
             break
         part = np.where(leq <= order[:, count - 1 : count], leq, 0.0).sum(axis=0) / count
         best = min(best, float((matrix @ part / limits).max()))

@@ -17,17 +17,19 @@ class ParallelJCTEnv(SchedulingEnv):
 
     ## Description
     Jobs arrive over time, each with tasks that can run at once. Task i has a load [vCPU s]; on server j,
-    whose efficiency for it is lambda_ij in (0, 1], its equivalent load is $Leq_ij = load_i / lambda_ij$,
-    which is also the energy that it uses. With c vCPU it runs for $Leq_ij / c$ seconds. A job is launched as
-    a whole: every task gets a server and reserves vCPU there until it completes. Three things limit a launch:
+    whose efficiency for it is lambda_ij in (0, 1], its equivalent load is $Leq_ij = load_i / lambda_ij$. With
+    c vCPU it runs for $Leq_ij / c$ seconds, and uses the energy $a_i Leq_ij$ whatever c is, where a_i is its
+    power per vCPU: 1, unless a workload gives others. A job is launched as a whole: every task gets a server
+    and reserves vCPU there until it completes. Three things limit a launch:
 
     * a server's vCPU that nobody has reserved;
     * of what is available in a rack, a pod, and the data centre (*groups* of servers), a job may reserve the
-      shares `rack_share`, `pod_share` and `data_centre_share`: limit B_k = share times available;
+      shares `rack_share`, `pod_share` and `data_centre_share`: limit B_k = share times available; a workload
+      may give other groups, in which a vCPU on server j counts $A_jk$ (else 1);
     * the job's energy: at most E_MAX.
 
-    For a placement the best vCPU are known in closed form (Eq. 16): with $T_k = sum_i Leq_i / B_k$ over the
-    tasks i in group k, a task runs for the largest T_k of its server's groups.
+    For a placement the best vCPU are known in closed form (Eq. 16): with $T_k = sum_i A_jk Leq_i / B_k$ over
+    the tasks i in group k, a task runs for the largest T_k of its server's groups.
 
     The vCPU of a server that nobody has reserved go to the tasks there in proportion to their equivalent
     loads, and are taken back whenever jobs are planned (DRC; with `drc=False` they stay idle). A job
@@ -35,11 +37,12 @@ class ParallelJCTEnv(SchedulingEnv):
     J jobs, completion c_j minus arrival a_j.
 
     Decisions come in rounds: at ticks (0, `tick`, 2 `tick`, ...), or by `rounds` at arrivals and completions,
-    if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its load, with a new U,
-    uniform on [0, 1) and the same whatever other rounds there are; a job that cannot run within it has failed
-    in this round. If a job's least energy, with every task on its most efficient server, exceeds 1.1 times
-    its load, so that no draw suffices, E_MAX is that energy. A workload's `energy_cap_ratio` takes the place
-    of 1 + 0.1 U. A round goes on until it is ended, or all visible waiting jobs were launched or have failed.
+    if a job waits. In each round every waiting job gets an E_MAX of (1 + 0.1 U) times its energy at
+    efficiency 1 (with power 1 its load), with a new U, uniform on [0, 1) and the same whatever other rounds
+    there are; a job that cannot run within it has failed in this round. If a job's least energy, with every
+    task on its most efficient server, exceeds 1.1 times its energy at efficiency 1, so that no draw suffices,
+    E_MAX is that energy. A workload's `energy_cap_ratio` takes the place of 1 + 0.1 U. A round goes on until
+    it is ended, or all visible waiting jobs were launched or have failed.
 
     ```python
     import gymnasium as gym
@@ -86,15 +89,17 @@ class ParallelJCTEnv(SchedulingEnv):
     | `clock`, `time_to_tick` | (1,) | [s] |
     | `event` | (3,) | what happens now: an arrival, the completion of a task, a tick |
     | `capacity`, `available` | (M,) | vCPU of each server: in all, not reserved |
-    | `groups` | (R, M) | the servers of each group |
-    | `limits` | (R,) | B_k, the vCPU that one job may reserve in each group now |
+    | `groups` | (R, M) | the servers of each group; A_jk if a workload file has other weights |
+    | `limits` | (R,) | B_k, the vCPU that one job may reserve in each group now, by weight |
     | `job`, `arrival`, `age` | (W,) | index; [s] |
     | `tasks`, `first_task` | (W,) | number of tasks, and row of the first one in `load`, `efficiency` |
-    | `total_load`, `least_energy`, `energy_cap` | (W,) | [vCPU s] |
+    | `total_load` | (W,) | [vCPU s] |
+    | `least_energy`, `energy_cap` | (W,) | [power * vCPU s] |
     | `failed`, `job_mask` | (W,) | whether the job has failed in this round; which rows hold a job |
     | `waiting`, `backlog` | (1,) | waiting jobs: in all, beyond the window |
     | `load` | (T,) | of the visible jobs' tasks [vCPU s]; rows that no job points to mean nothing |
     | `efficiency` | (T, M) | of the visible jobs' tasks |
+    | `power`, `least_work` | (T,), (W,) | only with a workload file that gives power: of tasks; see below |
     | `running` | (1,) | running tasks in all |
     | `run_job`, `run_server` | (S,) | of each running task, in order of launch |
     | `run_leq`, `run_remaining` | (S,) | equivalent load: in all, remaining [vCPU s] |
@@ -103,11 +108,14 @@ class ParallelJCTEnv(SchedulingEnv):
     | `placement`, `energy` | (N,), (1,) | the same: servers of its tasks (-1: none yet), their energy |
     | `action_mask` | (choices,) | feasible discrete actions; not with `action_mask=False` |
 
+    `least_work` [vCPU s] is a job's work with every task on its most efficient server; where all power is 1
+    it is `least_energy`, and is not shown.
+
     At the end of the episode the rows of jobs are empty. Nothing of the future is shown.
 
     `observation="features"` gives float32 tokens, with c(n) = n / (n + 32), t(s) = s / (s + 100 s): `jobs`
     (W, 7): t(age), c(tasks), load / (load + 100 s of all servers), least energy over E_MAX, failed, t of the
-    least energy over what one job may reserve in all, being planned; `servers` (M, 7): capacity over the
+    least work over what one job may reserve in all, being planned; `servers` (M, 7): capacity over the
     largest, available share, c(running tasks), whether tasks can get vCPU there, and in view `place` for the
     next task: efficiency, t of the time it would have, whether it may go there; `globals` (11,): event,
     available share, c(waiting), c(beyond the window), running / (running + 128), time to the tick over
@@ -118,13 +126,13 @@ class ParallelJCTEnv(SchedulingEnv):
     ## Rewards
     When n jobs are in the system while the time t passes, the reward is $-n t / J$, which sums to exactly
     minus the average time in the system [s]; jobs that never complete are charged up to `max_time`.
-    `normalize=True` divides by the mean time that each job alone would need on all servers (least energy over
+    `normalize=True` divides by the mean time that each job alone would need on all servers (least work over
     all vCPU).
 
     ## Starting State
     The first round; all servers are free. The workload is drawn from (seed, number of the episode), or given
     by `reset(options={"workload": ...})`: on as many servers in the same groups, no job with more tasks than
-    an action can hold.
+    an action can hold, no power but 1 unless the observation shows it.
 
     ## Episode End
     Terminated when all jobs have completed; truncated at `max_time`. `info["metrics"]` holds the metrics.
@@ -146,8 +154,7 @@ class ParallelJCTEnv(SchedulingEnv):
     E_MAX whenever the scheduler is to schedule the job. Here the r-th tick at which a job waits has its r-th
     draw, and rounds between ticks have draws of their own: so a policy that decides at ticks finds the same
     E_MAX with `rounds` "ticks" and "all", as one that decides at arrivals and completions does with "events"
-    and "all". A round that the MAR test stops has its draw, too. A task's power per vCPU (the paper's alpha)
-    is 1, as in its experiments; in SingleJob a workload may give others.
+    and "all". A round that the MAR test stops has its draw, too.
 
     ## Version History
     * v0: first version.

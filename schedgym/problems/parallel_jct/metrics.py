@@ -43,7 +43,7 @@ B1 = npt.NDArray[np.bool_]
 F8 = npt.NDArray[np.float64]
 I8 = npt.NDArray[np.int64]
 
-LARGEST_RATIO = 1.1  # of a drawn energy cap to the load
+LARGEST_RATIO = 1.1  # of a drawn energy cap to the energy at efficiency 1
 INSTANT = 1e-9  # events closer than this, times max(1, t), are one
 CRUMB = 1e-9  # share of a server's capacity that counts as 0
 
@@ -58,7 +58,7 @@ class Schedule(NamedTuple):
     end: Annotated[Any, END]
     launch: Annotated[Floats, "job", Fill(math.nan)]  # [s] NaN: never launched
     completion: Annotated[Floats, "job", Fill(math.nan)]  # [s] NaN: not completed
-    energy: Annotated[Floats, "job"]  # [vCPU s] of the placement
+    energy: Annotated[Floats, "job"]  # [power * vCPU s] of the placement
     completed: Annotated[Flags, "task"]
 
 
@@ -133,7 +133,7 @@ def measure_one(episode: Episode) -> None:
     last = jobs.arrival[0]
     used = 0.0
     committed = 0.0
-    load = 0.0
+    ideal = 0.0
     finished = 0
     launched = 0
     grants = 0
@@ -154,7 +154,7 @@ def measure_one(episode: Episode) -> None:
             launched += 1
             grants += is_granted(jobs, i)
             committed += schedule.energy[i]
-            load += jobs.total_load[i]
+            ideal += jobs.ideal_energy[i]
             used += work_of(episode, i)
         total_time += scratch.time[i]
         total_waiting += scratch.waiting[i]
@@ -177,7 +177,7 @@ def measure_one(episode: Episode) -> None:
     # a duration may vanish in the rounding of a large clock, and with it the makespan
     values.utilization = used / (cpu * makespan) if makespan > 0.0 else 0.0
     values.energy = committed
-    values.energy_share = committed / load if launched > 0 else 0.0
+    values.energy_share = committed / ideal if launched > 0 else 0.0
     values.granted = grants
 
 
@@ -197,6 +197,7 @@ class Pieces(NamedTuple):
     first_task: I8  # [J + 1]
     server: I8  # [T] -1: never launched
     leq: F8  # [T] equivalent load on that server [vCPU s]; 0 if never launched
+    energy: F8  # [J] of the placement [power * vCPU s]
     start: F8  # [T] [s] NaN: never
     end: F8  # [T] of the last piece [s] NaN: none
     base: F8  # [T] vCPU in the first piece
@@ -224,6 +225,7 @@ def pieces(record: ScheduleRecord) -> Pieces:
     leq, base = np.zeros((2, tasks))
     leq[ran] = load[ran] / np.asarray(workload.tasks["efficiency"])[ran, server[ran]]
     base[ran] = record.amount[head, 0]
+    energy = _totals(job, jobs, np.asarray(workload.tasks.get("power", 1.0)) * leq)
     start, end = np.full((2, tasks), np.nan)
     start[ran], end[ran] = record.start[head], record.end[tail]
     speed = record.amount.sum(axis=1)
@@ -238,7 +240,8 @@ def pieces(record: ScheduleRecord) -> Pieces:
     launch[some] = start[first_task[some]]
     whole = np.logical_and.reduceat(completed, first_task[:-1])
     completion[whole] = np.maximum.reduceat(end, first_task[:-1])[whole]
-    return Pieces(job, first_task, server, leq, start, end, base, done, completed, order, launch, completion)
+    kept = (start, end, base, done, completed, order, launch, completion)
+    return Pieces(job, first_task, server, leq, energy, *kept)
 
 
 def _totals(owner: I8, owners: int, amount: F8) -> F8:
@@ -254,7 +257,7 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
     schedule, log, found = allocate(Schedule, sizes, 1), allocate(Log, sizes, 1), allocate(Metrics, {}, 1)
     schedule.end["clock"] = record.final_time
     schedule.launch[0], schedule.completion[0] = own.launch, own.completion
-    schedule.energy[0], schedule.completed[0] = _totals(own.job, len(own.launch), own.leq), own.completed
+    schedule.energy[0], schedule.completed[0] = own.energy, own.completed
     log.size["rows"] = rows
     log.task[0], log.server[0] = record.job, record.server
     log.start[0], log.end[0] = record.start, record.end
@@ -265,16 +268,15 @@ def metrics(record: ScheduleRecord) -> dict[str, float]:
 
 
 def fates(record: ScheduleRecord) -> dict[str, list[Any]]:
-    """Return the outcome of each job, in the order of the input: start, completion [s] and energy [vCPU s].
+    """Return the outcome of each job, in the order of the input: start, completion [s] and energy.
 
-    Events that did not happen are None; the energy is that of the placement.
+    Events that did not happen are None; the energy [power * vCPU s] is that of the placement.
     """
     own = pieces(record)
-    energy = _totals(own.job, len(own.launch), own.leq)
     columns = {
         "start": own.launch,
         "completion": own.completion,
-        "energy": np.where(np.isnan(own.launch), np.nan, energy),
+        "energy": np.where(np.isnan(own.launch), np.nan, own.energy),
     }
     return {name: [None if math.isnan(x) else x for x in column.tolist()] for name, column in columns.items()}
 
@@ -284,11 +286,11 @@ def validate(record: ScheduleRecord) -> None:
 
     All tasks of a job start at once, not before it arrives, each on one server, and run to their end without
     a break, with a constant base vCPU > 0. A job's base vCPU are within every group's share of the capacity
-    that no other base vCPU hold at its launch; for jobs launched at one instant there is an order in which
-    this is true. Servers never exceed their capacity (unless ``server_caps`` is false). Extra vCPU are all 0,
-    or on every server the capacity that the base vCPU leave, divided by equivalent load. A placement's energy
-    is within the largest cap that the job can have. Tasks do all their work, and all complete unless the
-    episode was truncated.
+    that no other base vCPU hold at its launch, both by the weights of the servers in the group; for jobs
+    launched at one instant there is an order in which this is true. Servers never exceed their capacity
+    (unless ``server_caps`` is false). Extra vCPU are all 0, or on every server the capacity that the base
+    vCPU leave, divided by equivalent load. A placement's energy is within the largest cap that the job can
+    have. Tasks do all their work, and all complete unless the episode was truncated.
 
     Raises:
         InvalidSchedule: naming the first task, job, server or group at fault.
@@ -355,12 +357,11 @@ def _check_jobs(record: ScheduleRecord, own: Pieces) -> None:
     )
     jobs = tables(workload)
     ratio = np.where(np.isnan(jobs.energy_cap_ratio), LARGEST_RATIO, jobs.energy_cap_ratio)
-    cap = np.maximum(ratio * jobs.total_load, jobs.least_energy)
-    energy = _totals(own.job, len(cap), own.leq)
-    over = energy > cap * (1.0 + ENERGY_ROUNDING)
+    cap = np.maximum(ratio * jobs.ideal_energy, jobs.least_energy)
+    over = own.energy > cap * (1.0 + ENERGY_ROUNDING)
     if over.any():
         i = int(np.argmax(over))
-        raise InvalidSchedule(f"job [{i}]: energy {energy[i]:.12g} of {cap[i]:.12g} vCPU s")
+        raise InvalidSchedule(f"job [{i}]: energy {own.energy[i]:.12g} of {cap[i]:.12g} vCPU s")
 
 
 def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
@@ -372,7 +373,7 @@ def _check_launches(own: Pieces, limits: Limits, cpu: F8) -> None:
     launched = launched[np.lexsort((-_totals(own.job, jobs, base)[launched], own.launch[launched]))]
     held = np.flatnonzero(base > 0.0)
     ends = held[np.argsort(own.end[held], kind="stable")]
-    found = _first_bad_launch(own, launched, ends, base, make_membership(limits.member), limits.share, cpu)
+    found = _first_bad_launch(own, launched, ends, base, make_membership(limits.weight), limits.share, cpu)
     if found[0] >= 0:
         job, k, used, allowed = found
         raise InvalidSchedule(
@@ -395,7 +396,7 @@ def _first_bad_launch(
     [T] from its launch to its end. A job may have a ``share`` [R] of each group's available vCPU.
     """
     first_task, launch, server, end = own.first_task, own.launch, own.server, own.end
-    server_start, server_group, group_start, group_server = membership
+    server_start, server_group, server_weight, group_start, group_server, group_weight = membership
     held = np.zeros(cpu.shape[0])  # base of all tasks that run
     mine = np.zeros(cpu.shape[0])
     wanted = np.zeros(share.shape[0])
@@ -423,7 +424,7 @@ def _first_bad_launch(
                     j = server[i]
                     mine[j] += base[i]
                     for y in range(server_start[j], server_start[j + 1]):
-                        wanted[server_group[y]] += base[i]
+                        wanted[server_group[y]] += server_weight[y] * base[i]
                 fits = True
                 for k in range(share.shape[0]):
                     if wanted[k] == 0.0:
@@ -432,8 +433,8 @@ def _first_bad_launch(
                     whole = 0.0
                     for y in range(group_start[k], group_start[k + 1]):
                         j = group_server[y]
-                        free += max(cpu[j] - (held[j] - mine[j]), 0.0)
-                        whole += cpu[j]
+                        free += group_weight[y] * max(cpu[j] - (held[j] - mine[j]), 0.0)
+                        whole += group_weight[y] * cpu[j]
                     allowed = share[k] * free
                     if wanted[k] > allowed + CRUMB * whole:
                         fits = False

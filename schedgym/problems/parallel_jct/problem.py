@@ -33,7 +33,7 @@ METRICS = (
     Metric("launched", "jobs", "jobs that were launched", "max"),
     Metric("utilization", "", "vCPU at work over all vCPU, mean over time", "max"),
     Metric("energy", "vCPU s", "energy of the launched jobs' placements", "min"),
-    Metric("energy_share", "", "energy over the load of the launched jobs", "min"),
+    Metric("energy_share", "", "energy over that of the launched jobs at efficiency 1", "min"),
     Metric("granted", "jobs", "jobs whose least energy exceeds every cap, and is granted as the cap", ""),
     Metric("failures", "", "jobs that a round could not launch, summed over rounds", "min", recorded=False),
     Metric("rounds", "", "rounds of decisions", "", recorded=False),

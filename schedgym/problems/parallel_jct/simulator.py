@@ -12,21 +12,30 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
 from schedgym.errors import InvalidWorkload
-from schedgym.problems.parallel_jct import dynamics, metrics, views, workload
+from schedgym.problems.parallel_jct import metrics, views, workload
 from schedgym.problems.parallel_jct.problem import PROBLEM, ROUNDS, VIEWS, ParallelJCTParameters
+from schedgym.problems.parallel_jct.state import Observation
+from schedgym.problems.parallel_jct.workload import has_powers
+from schedgym.problems.single_job.topology import cluster_groups
 from schedgym.solvers.placement import make_membership
 
 __all__ = ["ParallelJCTSimulator", "make_simulator"]
 
 PIECES_PER_TASK = 4  # rows of the log that an episode takes at first; it grows
 #: arrays of observations in exact units: those of every view, and those of a plan
-FIELDS = dynamics.Observation._fields
+FIELDS = Observation._fields
 UNITS = FIELDS[: FIELDS.index("open_job")]
+POWERED = ("power", "least_work")  # where all power is 1, the work is the energy
 PLANNED = FIELDS[FIELDS.index("open_job") : FIELDS.index("job_mask")]
 
 
 class ParallelJCTSimulator(Simulator):
-    """``num_envs`` data centres in one set of arrays; see :mod:`schedgym.problems.parallel_jct.dynamics`."""
+    """``num_envs`` data centres in one set of arrays; see :mod:`schedgym.problems.parallel_jct.dynamics`.
+
+    Attributes:
+        matrix: weights of the servers in groups, the same in all environments; [R, M].
+        powered: True if observations show the tasks' power, which else is 1.
+    """
 
     parameters: ParallelJCTParameters
     grows_by_draw = "task"
@@ -36,12 +45,14 @@ class ParallelJCTSimulator(Simulator):
         super().__init__(PROBLEM, id, parameters, num_envs)
         if self.fixed is not None:
             instance = workload.tables(self.fixed)
-            sizes, self.matrix, most_tasks = sizes_of(instance), instance.matrix, instance.most_tasks
+            sizes, most_tasks = sizes_of(instance), instance.most_tasks
+            self.matrix = cluster_groups(self.fixed.cluster).matrix
             most = sizes["task"]
         else:
             sizes, self.matrix = self.source.sizes, self.source.groups.matrix
             most_tasks = self.source.most_tasks
             most = sizes["task"] if parameters.trace is not None else sizes["job"] * most_tasks
+        self.powered = self.fixed is not None and has_powers(self.fixed)
         window = sizes["job"] if parameters.window == "all" else int(parameters.window)
         visible = {
             "window": window,
@@ -92,9 +103,11 @@ class ParallelJCTSimulator(Simulator):
 
     def _units(self) -> dict[str, npt.NDArray[Any]]:
         buffers, state, jobs = self.arrays.observation, self.state, self.jobs
-        shown = {name: getattr(buffers, name) for name in UNITS}
+        shown = {name: getattr(buffers, name) for name in UNITS if self.powered or name not in POWERED}
         shown |= {"capacity": jobs.cpu, "available": state.available}
         shown |= {"groups": jobs.matrix, "limits": state.limits}
+        if self.matrix.dtype != np.int8:  # weights other than 0 and 1, the same in all environments
+            shown["groups"] = np.repeat(self.matrix[np.newaxis], self.num_envs, axis=0)
         if self.parameters.view in views.TASK_VIEWS:
             self.scalars = ("open_job", "next_task")
             shown |= {name: getattr(buffers, name) for name in PLANNED}
@@ -108,7 +121,7 @@ class ParallelJCTSimulator(Simulator):
             raise InvalidWorkload(
                 f"cluster: {sizes['server']} servers, the environment has {visible['servers']}"
             )
-        if not np.array_equal(instance.matrix, self.matrix):
+        if not np.array_equal(cluster_groups(workload.cluster).matrix, self.matrix):
             raise InvalidWorkload("cluster: the environment has other groups of servers")
         if self.parameters.window == "all" and sizes["job"] > visible["window"]:
             raise InvalidWorkload(
@@ -121,6 +134,12 @@ class ParallelJCTSimulator(Simulator):
         for name, most in (("window", visible["rows"]), ("running_window", visible["running"])):
             if getattr(self.parameters, name) == "all" and sizes["task"] > most:
                 raise InvalidWorkload(f"tasks: {sizes['task']} tasks, {name} 'all' was sized for {most}")
+
+        if self.parameters.observation == "dict" and not self.powered and has_powers(workload):
+            raise InvalidWorkload(
+                "tasks.power: the environment shows none; "
+                "to see it, make the environment with a workload file that has it"
+            )
 
     def _drawn_workload(self, index: int) -> Workload:
         return workload.rebuild(self.source, self.jobs_of(index))

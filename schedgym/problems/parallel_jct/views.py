@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from schedgym.problems.parallel_jct.workload import LAST_TIME, MOST_CPU, MOST_ENERGY, MOST_LOAD
+from schedgym.problems.parallel_jct.workload import LAST_TIME, MOST_CPU, MOST_ENERGY, MOST_LOAD, MOST_POWER
+from schedgym.problems.single_job.topology import MOST_WEIGHT
 from schedgym.spaces import observation_space
 
 __all__ = ["TASK_VIEWS", "action_space", "make_spaces"]
@@ -38,9 +39,12 @@ def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discre
         "time_to_tick": max(LAST_TIME, parameters.tick),
         "arrival": LAST_TIME,
         **dict.fromkeys(("capacity", "available", "run_base", "run_extra"), MOST_CPU),
+        "groups": MOST_WEIGHT,
         "limits": MOST_CPU * sizes["servers"],
         "load": MOST_LOAD,
-        **dict.fromkeys(("total_load", "least_energy", "run_leq", "run_remaining", "energy"), MOST_ENERGY),
+        "power": MOST_POWER,
+        **dict.fromkeys(("total_load", "least_energy", "least_work", "energy"), MOST_ENERGY),
+        **dict.fromkeys(("run_leq", "run_remaining"), MOST_ENERGY),
         "energy_cap": 2 * MOST_ENERGY,
         "run_server": sizes["servers"] - 1,
         **dict.fromkeys(

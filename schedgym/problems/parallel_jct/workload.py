@@ -1,6 +1,7 @@
 """Workloads of ParallelJCT: the schema, the paper's generator, traces, energy caps, toy instances.
 
-Times are seconds, loads vCPU seconds at efficiency 1, capacities vCPU.
+Times are seconds, loads vCPU seconds at efficiency 1, capacities vCPU. On a server a task uses the energy
+power * load / efficiency, whatever its vCPU.
 
 Source: shi2017, section 6.2.1; for the energy caps also section 6.1.1.
 """
@@ -8,6 +9,7 @@ Source: shi2017, section 6.2.1; for the energy caps also section 6.1.1.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -27,11 +29,19 @@ from schedgym.problems.single_job.topology import (
     MOST_CPU,
     Tree,
     check_cluster,
+    check_reach,
     cluster_groups,
     fat_tree_groups,
     group_limits,
 )
-from schedgym.problems.single_job.workload import LEAST_LOAD, LONGEST, MOST_ENERGY, MOST_LOAD
+from schedgym.problems.single_job.workload import (
+    LEAST_LOAD,
+    LEAST_POWER,
+    LONGEST,
+    MOST_ENERGY,
+    MOST_LOAD,
+    MOST_POWER,
+)
 
 if TYPE_CHECKING:
     from schedgym.problems.parallel_jct.problem import ParallelJCTParameters
@@ -44,6 +54,7 @@ __all__ = [
     "MOST_CPU",
     "MOST_ENERGY",
     "MOST_LOAD",
+    "MOST_POWER",
     "SCHEMA",
     "TOYS",
     "Drawing",
@@ -56,6 +67,7 @@ __all__ = [
     "energy_draw",
     "from_trace",
     "generate",
+    "has_powers",
     "is_granted",
     "make_source",
     "make_workload",
@@ -68,9 +80,9 @@ __all__ = [
 
 #: no job of a workload may arrive later [s], so that clocks resolve 0.2 ms
 LAST_TIME = 1e12
-#: largest ratio of energy cap to load
+#: largest ratio of energy cap to the energy at efficiency 1
 MOST_RATIO = 1e6
-#: a drawn energy cap exceeds the sum of loads by at most this share
+#: a drawn energy cap exceeds the job's energy at efficiency 1 by at most this share
 ENERGY_RANGE = 0.1
 
 #: readings of the paper's "Weibull distribution with scale parameter A = 0.5 and scale parameter B = 0.8": a
@@ -95,13 +107,27 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
     check_cluster(sections["cluster"], prefix)
     check_tasks(tasks["job"], len(jobs["arrival"]), prefix)
     with np.errstate(over="ignore"):
-        most = np.bincount(tasks["job"], tasks["load"] / tasks["efficiency"].min(axis=1))
-    _bound(most, MOST_ENERGY, f"{prefix}jobs: the largest possible energy of job [{{}}]", "vCPU s")
-    groups = cluster_groups(sections["cluster"])
-    least = group_limits(groups.matrix, groups.share, sections["cluster"]["cpu"]).min()
+        work = tasks["load"] / tasks["efficiency"].min(axis=1)
+        most = np.bincount(tasks["job"], work)
+        energy = np.maximum(most, np.bincount(tasks["job"], _powers(tasks) * work))
+    _bound(energy, MOST_ENERGY, f"{prefix}jobs: the largest possible energy of job [{{}}]", "vCPU s")
+    cluster = sections["cluster"]
+    groups = cluster_groups(cluster)
+    limits = group_limits(groups.matrix, groups.share, cluster["cpu"])
     with np.errstate(over="ignore", divide="ignore"):
-        longest = most / least
+        longest = most / (limits / groups.matrix.max(axis=1)).min()
     _bound(longest, LONGEST, f"{prefix}jobs: the longest possible time of job [{{}}] alone", "s")
+    check_reach(cluster, groups.matrix, limits, MOST_CPU * len(cluster["cpu"]), prefix)
+
+
+def _powers(tasks: Mapping[str, npt.NDArray[Any]]) -> Floats:
+    """Return the power of each task per vCPU; [Q]."""
+    return tasks["power"] if "power" in tasks else np.ones(len(tasks["load"]))
+
+
+def has_powers(workload: Workload) -> bool:
+    """Return True if a task's power per vCPU is not 1."""
+    return bool((_powers(workload.tasks) != 1.0).any())
 
 
 def _bound(values: npt.NDArray[Any], most: float, what: str, unit: str) -> None:
@@ -116,12 +142,20 @@ SCHEMA = Schema(
     problem="parallel-jct",
     jobs=(
         Field("arrival", "s", ("job",), ascending=True, maximum=LAST_TIME),
-        Field("energy_cap_ratio", "cap / load", ("job",), exclusive=True, maximum=MOST_RATIO, optional=True),
+        Field(
+            "energy_cap_ratio",
+            "cap / energy at efficiency 1",
+            ("job",),
+            exclusive=True,
+            maximum=MOST_RATIO,
+            optional=True,
+        ),
     ),
     tasks=(
         Field("job", "job", ("task",), kind="int", ascending=True),
         Field("load", "vCPU s", ("task",), minimum=LEAST_LOAD, maximum=MOST_LOAD),
         Field("efficiency", "share of the load", ("task", "server"), exclusive=True, maximum=1.0),
+        Field("power", "per vCPU", ("task",), minimum=LEAST_POWER, maximum=MOST_POWER, optional=True),
     ),
     cluster=CLUSTER,
     parameters=(Field("energy_seed", "", (), kind="int", optional=True),),
@@ -136,6 +170,7 @@ def make_workload(
     efficiency: npt.ArrayLike,
     cpu: npt.ArrayLike,
     *,
+    power: npt.ArrayLike | None = None,
     energy_cap_ratio: npt.ArrayLike | None = None,
     energy_seed: int | None = None,
     **tree: Unpack[Tree],
@@ -148,8 +183,10 @@ def make_workload(
         load: of each task [vCPU s]; [Q].
         efficiency: of each task on each server, in (0, 1]; [Q, M].
         cpu: of each server [vCPU]; [M].
-        energy_cap_ratio: each job's energy cap over its load, in every round, unless its least energy is
-            larger; [J]. None: caps are drawn anew in every round.
+        power: of each task per vCPU (the constant alpha of the paper's Eq. 7, which its experiments set to
+            1); [Q]. None: 1.
+        energy_cap_ratio: each job's energy cap over its energy at efficiency 1 (the sum of power * load), in
+            every round, unless its least energy is larger; [J]. None: caps are drawn anew in every round.
         energy_seed: seed of the draws of the caps; None: 0.
         **tree: ``arity`` or ``groups``, ``beta`` and ``server_caps``, see :class:`Tree`.
 
@@ -158,7 +195,7 @@ def make_workload(
     """
     return SCHEMA.make(
         jobs={"arrival": arrival, "energy_cap_ratio": energy_cap_ratio},
-        tasks={"job": job, "load": load, "efficiency": efficiency},
+        tasks={"job": job, "load": load, "efficiency": efficiency, "power": power},
         cluster={"cpu": cpu, **tree},
         parameters={"energy_seed": energy_seed},
     )
@@ -175,11 +212,14 @@ class Jobs(NamedTuple):
     arrival: Annotated[Floats, "job"]  # [s]
     first_task: Annotated[Integers, "job+1"]
     total_load: Annotated[Floats, "job"]  # [vCPU s]
-    least_energy: Annotated[Floats, "job"]  # [vCPU s] every task on its most efficient server
-    energy_cap_ratio: Annotated[Floats, "job"]  # energy cap over load, nan: the cap is drawn
+    ideal_energy: Annotated[Floats, "job"]  # sum of power * load, the energy at efficiency 1
+    least_energy: Annotated[Floats, "job"]  # every task on its most efficient server
+    least_work: Annotated[Floats, "job"]  # the equivalent loads there [vCPU s]
+    energy_cap_ratio: Annotated[Floats, "job"]  # energy cap over ideal energy, nan: the cap is drawn
     energy_seed: Annotated[Integers, 1]
     load: Annotated[Floats, "task"]  # [vCPU s]
     efficiency: Annotated[Floats, "task", "server"]
+    power: Annotated[Floats, "task"]  # per vCPU
     cpu: Annotated[Floats, "server"]  # [vCPU]
     matrix: Annotated[Bytes, "group", "server"]  # whether a server is in a group
     share: Annotated[Floats, "group"]  # of a group's available vCPU that a job may use
@@ -195,20 +235,24 @@ def tables(workload: Workload) -> Jobs:
     jobs, tasks = workload.jobs, workload.tasks
     arrival, load = jobs["arrival"], tasks["load"]
     first = np.searchsorted(tasks["job"], np.arange(len(arrival) + 1))
-    groups = cluster_groups(workload.cluster)
+    groups, power = cluster_groups(workload.cluster), _powers(tasks)
+    least = load / tasks["efficiency"].max(axis=1)
     ratio = jobs.get("energy_cap_ratio")
     return Jobs(
         size=np.array((len(arrival),), dtype=SIZE),
         arrival=arrival,
         first_task=first.astype(np.int64),
         total_load=_sums(load, first),
-        least_energy=_sums(load / tasks["efficiency"].max(axis=1), first),
+        ideal_energy=_sums(power * load, first),
+        least_energy=_sums(power * least, first),
+        least_work=_sums(least, first),
         energy_cap_ratio=np.full(len(arrival), np.nan) if ratio is None else ratio,
         energy_seed=np.array([workload.parameters.get("energy_seed", 0)], dtype=np.int64),
         load=load,
         efficiency=tasks["efficiency"],
+        power=power,
         cpu=workload.cluster["cpu"],
-        matrix=groups.matrix,
+        matrix=(groups.matrix != 0).astype(np.int8),
         share=groups.share,
     )
 
@@ -241,22 +285,23 @@ def is_granted(jobs: Jobs, job: int) -> Any:
     most = jobs.energy_cap_ratio[job]
     if math.isnan(most):
         most = 1.0 + ENERGY_RANGE
-    return jobs.least_energy[job] > most * jobs.total_load[job]
+    return jobs.least_energy[job] > most * jobs.ideal_energy[job]
 
 
 @helper
 def cap_of_round(jobs: Jobs, job: int, round: int) -> float:
-    """Return the energy cap [vCPU s] of a job in ``round``, numbered as in :func:`energy_draw`.
+    """Return the energy cap [power * vCPU s] of a job in ``round``, numbered as in :func:`energy_draw`.
 
-    With a ratio the cap is ratio * load; else it is drawn, U[1, 1.1] * load in each round: the paper
-    generates the constraint "whenever the scheduler is to schedule that job" (section 6.2.1).
+    With a ratio the cap is the ratio times the energy at efficiency 1 (in the paper, where all power is 1,
+    the load); else it is drawn, U[1, 1.1] times that energy in each round: the paper generates the constraint
+    "whenever the scheduler is to schedule that job" (section 6.2.1).
     """
     if is_granted(jobs, job):
         return jobs.least_energy[job]
     ratio = jobs.energy_cap_ratio[job]
     if math.isnan(ratio):
         ratio = 1.0 + ENERGY_RANGE * energy_draw(jobs.energy_seed[0], job, round)
-    return ratio * jobs.total_load[job]
+    return ratio * jobs.ideal_energy[job]
 
 
 # Generator ------------------------------------------------------------------------------------
@@ -494,6 +539,7 @@ def draw_tasks(env: Drawing, seed: np.uint64, episode: int, job: int, known: int
             loads, u = uniform(loads)
             load = source.load_max * (1.0 - u)
         jobs.load[q] = load
+        jobs.power[q] = 1.0
         total += load
         best = 0.0
         for j in range(jobs.cpu.shape[0]):
@@ -503,7 +549,9 @@ def draw_tasks(env: Drawing, seed: np.uint64, episode: int, job: int, known: int
             best = max(best, own)
         least += load / best
     jobs.total_load[job] = total
+    jobs.ideal_energy[job] = total
     jobs.least_energy[job] = least
+    jobs.least_work[job] = least
 
 
 @helper
@@ -626,6 +674,7 @@ def toy(name: str) -> tuple[Workload, float]:
 
 
 def shuffle_future(workload: Workload, time: float, rng: np.random.Generator) -> Workload:
-    """See :func:`~schedgym.core.future.change_future`; loads, efficiencies and ratios change."""
-    factors = {"load": (0.25, 1.0), "efficiency": (0.5, 1.0), "energy_cap_ratio": (0.5, 1.0)}
+    """See :func:`~schedgym.core.future.change_future`; loads, efficiencies, powers and ratios change."""
+    factors = {"load": (0.25, 1.0), "efficiency": (0.5, 1.0), "power": (0.5, 1.0)}
+    factors["energy_cap_ratio"] = (0.5, 1.0)
     return change_future(SCHEMA, workload, time, rng, factors)

@@ -7,12 +7,13 @@ where the whole task would take too long; :func:`whole_task_bound` corrects that
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.workload import Workload
+from schedgym.problems.single_job.topology import server_limits
 from schedgym.problems.single_job.workload import Jobs, tables
 from schedgym.solvers.placement import ENERGY_SLACK
 from schedgym.solvers.relaxation import relax_bound
@@ -73,41 +74,40 @@ def whole_task_bound(workload: Workload) -> float:
 
 
 def alone_times(
-    load: F8, efficiency: F8, matrix: npt.NDArray[np.int8], limits: F8, energy_cap: float, power: F8
+    load: F8, efficiency: F8, matrix: npt.NDArray[Any], limits: F8, energy_cap: float, power: F8
 ) -> F8:
     """Return the least execution time [s] of each task on each server, [N, M], alone in all its groups.
 
-    It is the equivalent load over the least limit of the server's groups, or inf where the energy cap does
-    not allow the pair even if all other tasks use their least energy.
+    It is the equivalent load over the most vCPU that the server's groups allow there, or inf where the energy
+    cap does not allow the pair even if all other tasks use their least energy.
 
     Args:
         load: [N] vCPU s.
         efficiency: [N, M].
-        matrix: groups [R, M] 0 or 1.
-        limits: [R] vCPU.
+        matrix: weights of the servers in groups [R, M].
+        limits: [R] vCPU times weight.
         energy_cap: power * vCPU s.
         power: [N] per vCPU.
     """
     leq = load[:, None] / efficiency
-    least_limit = np.where(matrix != 0, limits[:, None], math.inf).min(axis=0)
     energy = power[:, None] * leq
     least = energy.min(axis=1, keepdims=True)
     affordable = energy - least + least.sum() <= energy_cap * (1.0 + 2.0 * ENERGY_SLACK)
-    return np.where(affordable, leq / least_limit, math.inf)
+    return np.where(affordable, leq / server_limits(matrix, limits), math.inf)
 
 
 def _times(own: Jobs) -> F8:
     cap = float(own.energy_cap[0])
-    return alone_times(own.load, own.efficiency, own.groups, own.limits, cap, own.power)
+    return alone_times(own.load, own.efficiency, own.matrix, own.limits, cap, own.power)
 
 
 def _relaxed(own: Jobs) -> float:
     cap = float(own.energy_cap[0])
-    return relax_bound(own.load, own.efficiency, own.groups, own.limits, cap, own.power)
+    return relax_bound(own.load, own.efficiency, own.matrix, own.limits, cap, own.power)
 
 
 def _without(own: Jobs, time: F8, most: float) -> float:
     """Return R(most) of :func:`whole_task_bound`."""
     best = own.efficiency.max(axis=1, keepdims=True)
     efficiency = np.where(time <= most * (1.0 + 2.0 * ROUNDING), own.efficiency, NEVER * best)
-    return relax_bound(own.load, efficiency, own.groups, own.limits, float(own.energy_cap[0]), own.power)
+    return relax_bound(own.load, efficiency, own.matrix, own.limits, float(own.energy_cap[0]), own.power)

@@ -34,6 +34,7 @@ from schedgym.solvers.placement import (
     evaluate,
     largest_capacity,
     most_efficient,
+    most_vcpu,
     reduce_energy,
     search_mask,
     server_time,
@@ -89,10 +90,11 @@ class State(NamedTuple):
     least: Annotated[Floats, "task"]  # equivalent load there
     rest: Annotated[Floats, "task+1"]  # the sum of the energies there, from a task on
     count: Annotated[Integers, "group"]  # type: ignore[assignment]  # tasks in a group
-    group_load: Annotated[Floats, "group"]  # their equivalent load
+    group_load: Annotated[Floats, "group"]  # their equivalent load, by weight
     inverse: Annotated[Floats, "token_group"]  # 1 / B_k
+    part: Annotated[Floats, "pair"]  # A_jk / B_k; with features only
     pull: Annotated[Floats, "token_server"]  # least work of the unplaced tasks most efficient there
-    narrow: Annotated[Floats, "token_server"]  # least limit of a server's groups
+    narrow: Annotated[Floats, "token_server"]  # most vCPU that a server's groups allow there
 
 
 class Observation(NamedTuple):
@@ -110,7 +112,8 @@ class Scratch(NamedTuple):
     """Scratch space of a step."""
 
     draft: Annotated[Integers32, "task"]  # view plan: the servers that the action comes to
-    group_vcpu: Annotated[Floats, "group"]
+    group_vcpu: Annotated[Floats, "group"]  # by weight
+    group_time: Annotated[Floats, "group"]
     lifted: Annotated[Floats, "group"]
 
 
@@ -134,7 +137,14 @@ reset = resetter(SCALARS)
 @helper
 def groups_of(jobs: Jobs) -> Membership:
     """Return the lists of groups, as solvers take them."""
-    return Membership(jobs.server_start, jobs.server_group, jobs.group_start, jobs.group_server)
+    return Membership(
+        jobs.server_start,
+        jobs.server_group,
+        jobs.server_weight,
+        jobs.group_start,
+        jobs.group_server,
+        jobs.group_weight,
+    )
 
 
 @helper
@@ -235,7 +245,7 @@ def vcpu_fit(env: Environment) -> Any:
         if not (vcpu > 0.0 and leq_on(jobs, i, draft[i]) / vcpu <= LONGEST):
             return False
         for e in range(jobs.server_start[draft[i]], jobs.server_start[draft[i] + 1]):
-            total[jobs.server_group[e]] += vcpu
+            total[jobs.server_group[e]] += jobs.server_weight[e] * vcpu
     for k in range(total.shape[0]):
         if total[k] > jobs.limits[k] * (1.0 + LIMIT_SLACK):
             return False
@@ -446,12 +456,11 @@ def begin_features(env: Environment) -> None:
         state.inverse[k] = 1.0 / jobs.limits[k] if jobs.limits[k] > 0.0 else 0.0
     widest = 0.0
     for j in range(servers):
-        least = math.inf
         for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
-            least = min(least, jobs.limits[jobs.server_group[e]])
-        state.narrow[j] = least
+            state.part[e] = jobs.server_weight[e] * state.inverse[jobs.server_group[e]]
+        state.narrow[j] = most_vcpu(j, groups_of(jobs), jobs.limits)
         state.pull[j] = 0.0
-        widest = max(widest, least)
+        widest = max(widest, state.narrow[j])
     for j in range(servers):
         env.observation.server_tokens[j, 0] = state.narrow[j] / widest
     for i in range(n):
@@ -493,8 +502,10 @@ def observe_servers(env: Environment) -> None:
     """Write the server tokens; in view place with the columns of the next task on each server."""
     jobs, state, tokens = env.jobs, env.state, env.observation.server_tokens
     # arrays are read out of the environment before the loops, which write: they would be read again
-    start, groups, inverse, load = jobs.server_start, jobs.server_group, state.inverse, state.group_load
-    pull, narrow = state.pull, state.narrow
+    start, groups, part_of, times = jobs.server_start, jobs.server_group, state.part, env.scratch.group_time
+    pull, narrow, load, inverse = state.pull, state.narrow, state.group_load, state.inverse
+    for k in range(jobs.limits.shape[0]):
+        times[k] = load[k] * inverse[k]
     unit = time_unit(env)
     i = state.next_task[0]
     place = env.constants.config.action_view == PLACE
@@ -511,10 +522,9 @@ def observe_servers(env: Environment) -> None:
         before = 0.0
         after = 0.0
         for e in range(start[j], start[j + 1]):
-            k = groups[e]
-            time = load[k] * inverse[k]
+            time = times[groups[e]]
             before = max(before, time)
-            after = max(after, time + leq * inverse[k])
+            after = max(after, time + leq * part_of[e])
         tokens[j, 1] = scaled(before, unit)
         tokens[j, 2] = scaled(pull[j], narrow[j] * unit)
         if open_task:
@@ -548,13 +558,13 @@ def observe_pairs(env: Environment) -> None:
             last = jobs.server_start[now + 1]
         for e in range(first, last):
             k = jobs.server_group[e]
-            lifted[k] = state.group_load[k] - own if state.count[k] > 1 else 0.0
+            lifted[k] = state.group_load[k] - jobs.server_weight[e] * own if state.count[k] > 1 else 0.0
         for j in range(jobs.capacity.shape[0]):
             leq = leq_on(jobs, i, j)
             time = 0.0
             for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
                 k = jobs.server_group[e]
-                time = max(time, (lifted[k] + leq) * state.inverse[k])
+                time = max(time, (lifted[k] + jobs.server_weight[e] * leq) * state.inverse[k])
             tokens[i, j * PAIR_FEATURES + 1] = scaled(time, unit)
             tokens[i, j * PAIR_FEATURES + 2] = part(jobs.power[i] * (leq - own), spare)
         for e in range(first, last):

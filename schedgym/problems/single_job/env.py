@@ -20,13 +20,15 @@ class SingleJobEnv(SchedulingEnv):
     load is $Leq_ij = load_i / e_ij$ with the efficiency e_ij in (0, 1]: with c vCPU it runs for $Leq_ij / c$
     seconds, and uses the energy $a_i Leq_ij$ whatever c is, where a_i is its power per vCPU: 1, unless a
     workload gives others. All energy may be at most the cap E_MAX. Groups of servers (each server, the racks,
-    pods and data centre of a fat tree, or any others) limit what the job may have: B_k vCPU in group k. All
-    tasks start at 0; the job completes with its last task, and the aim is the least completion time (JCT).
+    pods and data centre of a fat tree, or any others) limit what the job may have: a vCPU on server j counts
+    $A_jk$ in group k, which is 1 if the server is in the group and 0 if not, unless a workload gives other
+    weights; all may count B_k. All tasks start at 0; the job completes with its last task, and the aim is the
+    least completion time (JCT).
 
     For a given placement the best sizes are known (Eq. 16 of the paper): group k takes the time
-    $T_k = sum_i Leq_i / B_k$ over the tasks i in it, a task as long as the slowest of its server's groups,
-    and the job $max_k T_k$. So a decision says where tasks run; in view `plan` it can also say with how many
-    vCPU.
+    $T_k = sum_i A_jk Leq_i / B_k$ over the tasks i in it, a task as long as the slowest of its server's
+    groups, and the job $max_k T_k$. So a decision says where tasks run; in view `plan` it can also say with
+    how many vCPU.
 
     ```python
     import gymnasium as gym
@@ -77,8 +79,8 @@ class SingleJobEnv(SchedulingEnv):
     | `power` | (N,) | a_i |
     | `task_mask` | (N,) | which rows hold a task |
     | `capacity` | (M,) | vCPU of each server |
-    | `groups` | (R, M) | whether a server is in a group |
-    | `limits` | (R,) | B_k [vCPU]; 0 for rows without a group |
+    | `groups` | (R, M) | whether a server is in a group; A_jk if a workload file has other weights |
+    | `limits` | (R,) | B_k [vCPU, by weight]; 0 for rows without a group |
     | `energy_cap`, `energy` | (1,) | E_MAX, and of the tasks placed [vCPU s] |
     | `placement` | (N,) | server of each task, -1: not placed |
     | `next_task` | Discrete(N + 1) | view `place`: the task to be placed, N at the end |
@@ -92,8 +94,8 @@ class SingleJobEnv(SchedulingEnv):
     - `jobs` (N, 8), per task: load / (load + mean load); highest and mean efficiency; share of the servers
       with 0.9 of the highest; placed; next (view `search`: as long as the job, within 1e-9); efficiency and
       time at its server.
-    - `servers` (M, 3): the least limit of its groups over the largest of those; time of its slowest group;
-      the time that its least limit needs for the tasks not placed that are most efficient there. In view
+    - `servers` (M, 3): the vCPU that its groups allow there, over the largest of those; time of its slowest
+      group; the time that so many vCPU need for the tasks not placed that are most efficient there. In view
       `place` four more (M, 7) on the next task there: efficiency; time; share of the spare energy that it
       takes over its least; legal.
     - `pairs` (N, M, 3), views `plan` and `search`, of each task on each server: efficiency; its time there,
@@ -113,14 +115,16 @@ class SingleJobEnv(SchedulingEnv):
     `search` the first reward also contains minus the completion time with which the episode began. With
     "terminal" the reward is minus the completion time at the end. Either sums to exactly minus the JCT [s].
     `normalize=True` divides by the pooled time of the episode, a lower bound on the JCT: the least possible
-    energy over the largest total vCPU that the limits allow. Each level of a tree (each run of rows of
-    `groups` without a server in common) bounds that total, by the sum of its limits, or of the least limits
-    of a group's servers where that is less; the least of these bounds is taken.
+    work over the largest total vCPU that the limits allow. Each level of a tree (each run of rows of `groups`
+    without a server in common) bounds that total: the vCPU that the groups of each server allow there, less
+    what exceeds the limits of the rows (each excess over the row's largest weight); the least of these bounds
+    is taken.
 
     ## Starting State
     At first nothing is placed, except in view `search`. The job is drawn from (seed, number of the episode),
     or given by `reset(options={"workload": ...})`: on as many servers, with at most as many tasks and groups
-    as the observation has rows. A file given as the parameter `workload` decides these numbers.
+    as the observation has rows, and with weights of 0 and 1 unless the observation shows others. A file given
+    as the parameter `workload` decides these numbers, and what is shown.
 
     ## Episode End
     Terminated when all tasks are placed; view `search`: when the agent stops, no move is legal any more, or

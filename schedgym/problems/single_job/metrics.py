@@ -103,7 +103,7 @@ def measure_one(episode: Episode) -> None:
         share = math.inf
         for e in range(jobs.server_start[j], jobs.server_start[j + 1]):
             k = jobs.server_group[e]
-            share = min(share, jobs.limits[k] / scratch.count[k])
+            share = min(share, jobs.limits[k] / scratch.count[k] / jobs.server_weight[e])
         equal = max(equal, jobs.load[i] / jobs.efficiency[i, j] / share)
         used += not scratch.used[j]
         scratch.used[j] = True
@@ -129,9 +129,9 @@ def measure(table: Any, tools: Any, mask: Any) -> None:
 class Limits(NamedTuple):
     """The limits of a workload's cluster on a job. R groups, M servers."""
 
-    member: npt.NDArray[np.bool_]  # [R, M] whether a server is in a group
+    weight: npt.NDArray[Any]  # [R, M] what a vCPU on a server counts in a group; 0: it is not in the group
     share: npt.NDArray[np.float64]  # [R] of the group's available vCPU; NaN where the limit is absolute
-    absolute: npt.NDArray[np.float64]  # [R] vCPU that the job may use if nothing else runs
+    absolute: npt.NDArray[np.float64]  # [R] vCPU, by weight, that the job may use if nothing else runs
     name: tuple[str, ...]  # [R] for messages
 
 
@@ -145,27 +145,27 @@ def read_limits(workload: Workload) -> Limits:
     cpu = np.asarray(cluster["cpu"], dtype=np.float64)
     count = len(cpu)
     if "groups" in cluster:
-        member = np.asarray(cluster["groups"]) != 0
-        name = [f"group [{k}]" for k in range(len(member))]
-        share = np.array(cluster.get("beta", np.full(len(member), np.nan)), dtype=np.float64)
+        weight = np.asarray(cluster["groups"])
+        name = [f"group [{k}]" for k in range(len(weight))]
+        share = np.array(cluster.get("beta", np.full(len(weight), np.nan)), dtype=np.float64)
     else:
         half = int(cluster["arity"]) // 2
         levels = ((half, "rack"), (half * half, "pod"), (count, "data centre"))
         index = np.arange(count)
-        member = np.concatenate([index // w == np.arange(count // w)[:, None] for w, _ in levels])
+        weight = np.concatenate([index // w == np.arange(count // w)[:, None] for w, _ in levels])
         name = [f"{kind} [{k}]" for w, kind in levels for k in range(count // w)]
         share = np.repeat(cluster.get("beta", SHARES), [count // w for w, _ in levels])
-    row, server = np.nonzero(member)
+    row, server = np.nonzero(weight)
     # one after the other, as the environment adds them
-    absolute = share * np.bincount(row, weights=cpu[server], minlength=len(member))
+    absolute = share * np.bincount(row, weights=weight[row, server] * cpu[server], minlength=len(weight))
     if "limit" in cluster:
         absolute = np.array(cluster["limit"], dtype=np.float64)
     if cluster.get("server_caps", True):
-        member = np.concatenate([np.eye(count, dtype=bool), member])
+        weight = np.concatenate([np.eye(count, dtype=bool), weight])
         share = np.concatenate([np.ones(count), share])
         absolute = np.concatenate([cpu, absolute])
         name = [f"server [{j}]" for j in range(count)] + name
-    return Limits(member, share, absolute, tuple(name))
+    return Limits(weight, share, absolute, tuple(name))
 
 
 def metrics(record: ScheduleRecord) -> dict[str, float]:
@@ -198,8 +198,8 @@ def validate(record: ScheduleRecord) -> None:
     """Check a whole schedule against the problem's constraints, independently of the dynamics.
 
     Every task runs once, without interruption, on one server from 0, with a constant vCPU > 0. In no group
-    do the vCPU exceed the limit (single servers are groups unless ``server_caps`` is false). The energy is
-    within the cap.
+    do the vCPU, each counted by the weight of its server there, exceed the limit (single servers are groups
+    unless ``server_caps`` is false). The energy is within the cap.
 
     Raises:
         InvalidSchedule: naming the first task or group at fault.
@@ -223,7 +223,7 @@ def validate(record: ScheduleRecord) -> None:
         done = f"{vcpu[i] * end[i]:.12g} of {leq[i]:.12g} vCPU s"
         raise InvalidSchedule(f"task [{i}] does not do its work: {done}")
     own = read_limits(workload)
-    used = own.member.astype(np.float64) @ np.bincount(record.server, weights=vcpu, minlength=servers)
+    used = own.weight.astype(np.float64) @ np.bincount(record.server, weights=vcpu, minlength=servers)
     over = used > own.absolute * (1.0 + 1.001 * ROUNDING)  # plans may reach 1 + 1e-9, and sums are rounded
     if over.any():
         k = int(np.argmax(over))

@@ -15,6 +15,7 @@ from schedgym.errors import InvalidWorkload
 from schedgym.problems.single_job import dynamics, views, workload
 from schedgym.problems.single_job.problem import PROBLEM, VIEWS, SingleJobParameters
 from schedgym.problems.single_job.tokens import PAIR_COLUMNS, PLACE_COLUMNS, SERVER_COLUMNS
+from schedgym.problems.single_job.topology import has_weights
 
 __all__ = ["SingleJobSimulator", "make_simulator"]
 
@@ -26,12 +27,14 @@ class SingleJobSimulator(Simulator):
         tasks: most tasks N.
         servers: M.
         groups: most groups R.
+        weighted: True if observations show the groups' weights, and not only which servers are in a group.
     """
 
     parameters: SingleJobParameters
 
     def __init__(self, parameters: SingleJobParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
+        self.weighted = self.fixed is not None and has_weights(self.fixed)
         sizes = self.source.sizes if self.fixed is None else sizes_of(self.instance(self.fixed))
         tasks, servers, groups = (sizes[name] for name in ("task", "server", "group"))
         self.tasks, self.servers, self.groups = tasks, servers, groups
@@ -41,7 +44,8 @@ class SingleJobSimulator(Simulator):
             views.action_space(view, tasks, servers),
             sizes={
                 **sizes,
-                "shown_group": 0 if features else groups,
+                "shown_group": 0 if features or self.weighted else groups,
+                "weighted_group": groups if self.weighted and not features else 0,
                 "token_task": tasks if features else 0,
                 "token_server": servers if features else 0,
                 "token_group": groups if features else 0,
@@ -70,6 +74,8 @@ class SingleJobSimulator(Simulator):
     def _units(self) -> dict[str, npt.NDArray[Any]]:
         names = ("load", "efficiency", "power", "capacity", "groups", "limits", "energy_cap")
         shown = {name: getattr(self.jobs, name) for name in names}
+        if self.weighted:
+            shown["groups"] = self.jobs.weights
         shown |= {"energy": self.state.energy, "placement": self.arrays.schedule.placement}
         if self.parameters.view == "place":
             self.scalars = ("next_task",)
@@ -89,6 +95,16 @@ class SingleJobSimulator(Simulator):
             raise InvalidWorkload(
                 f"cluster: the environment holds {self.groups} groups, the workload has {groups}"
             )
+
+        if self.parameters.observation == "dict" and not self.weighted and has_weights(workload):
+            raise InvalidWorkload(
+                "cluster.groups: the environment shows weights of 0 and 1 only; "
+                "to see others, make the environment with a workload file that has them"
+            )
+
+    def _instance(self, workload: Workload) -> Any:
+        instance = super()._instance(workload)
+        return instance._replace(weights=instance.matrix.astype(np.float64)) if self.weighted else instance
 
     def load(self, index: int, workload: Workload) -> None:
         """See :meth:`Simulator.load`; the arrays are zero behind the workload."""

@@ -1,7 +1,9 @@
-"""Constraint groups: which servers share a limit, derived from a network or given as a 0/1 matrix.
+"""Constraint groups: which servers share a limit, derived from a network or given as a matrix of weights.
 
-A job may use at most a share of what is available on the servers of a group. In a fat tree the groups are the
-racks, the pods and the data centre; each server is a group of its own, too, unless this is turned off.
+A row k of weights A_jk >= 0 limits what a job may use: the sum over servers j of A_jk times its vCPU there is
+at most B_k (Eq. 4 of shi2017), an absolute limit, or a share of the same sum over the available vCPU. A
+server with weight 0 is not in the group. In a fat tree the weights are 0 and 1, and the groups are the racks,
+the pods and the data centre; each server is a group of its own, too, unless this is turned off.
 
 Networks are networkx graphs whose nodes have an attribute ``level``: 0 for servers, 1, 2, ... for switches.
 A group of level l is the servers of a connected component of the nodes up to level l. So a rack is the
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.workload import Field
+from schedgym.core.workload import Field, Workload, refuse
 from schedgym.errors import InvalidParameter, InvalidWorkload
 
 if TYPE_CHECKING:
@@ -27,9 +29,11 @@ __all__ = [
     "BETA",
     "CLUSTER",
     "DATA_CENTRE",
+    "LEAST_WEIGHT",
     "LIMIT",
     "MOST_CPU",
     "MOST_LIMIT",
+    "MOST_WEIGHT",
     "OTHER",
     "POD",
     "RACK",
@@ -37,17 +41,20 @@ __all__ = [
     "Groups",
     "Tree",
     "check_cluster",
+    "check_reach",
     "cluster_groups",
     "fat_tree",
     "fat_tree_groups",
     "group_limits",
     "groups_from_graph",
+    "has_weights",
+    "server_limits",
     "set_levels",
 ]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Bits = npt.NDArray[np.int8]
+Weights = npt.NDArray[Any]  # int8 where all are 0 or 1, else float64
 
 #: kinds of groups: the level above the servers, or OTHER for a row of a given matrix
 SERVER, RACK, POD, DATA_CENTRE = range(4)
@@ -59,6 +66,8 @@ BETA = (0.3, 0.2, 0.2)
 #: most vCPU of a server, and of an absolute limit
 MOST_CPU = 1e9
 MOST_LIMIT = 1e15
+#: least and most weight of a server in a group, so that all times are finite
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 
 
 class Groups(NamedTuple):
@@ -68,8 +77,8 @@ class Groups(NamedTuple):
     given matrix.
     """
 
-    matrix: Bits  # [R, M] whether a server is in a group
-    share: Floats  # [R] of the vCPU available on a group's servers; nan where the limit is absolute
+    matrix: Weights  # [R, M] A_jk, what a vCPU on a server counts in a group; 0: it is not in the group
+    share: Floats  # [R] of the vCPU available on a group's servers, by weight; nan: the limit is absolute
     kind: Integers  # [R] SERVER, RACK, POD, DATA_CENTRE or a higher level, or OTHER
 
 
@@ -78,7 +87,8 @@ class Tree(TypedDict, total=False):
 
     Attributes:
         arity: arity of a fat tree; exactly one of ``arity`` and ``groups`` is given.
-        groups: 1 if a server is in a group, else 0; [R, M].
+        groups: weights, 0 or from 1e-9 to 1e9: what a vCPU on a server counts in a group (1 if all count
+            the same), 0 if the server is not in the group; [R, M].
         beta: shares of the available vCPU of a group that a job may use. With ``arity``: of racks, pods, and
             the data centre (an object of these names, or a list; default: 0.3, 0.2, 0.2). With ``groups``:
             one share per group; [R].
@@ -200,14 +210,14 @@ def _components(
     return found
 
 
-def _groups(matrix: Bits, share: npt.ArrayLike, kind: Sequence[int], server_caps: bool) -> Groups:
+def _groups(matrix: Weights, share: npt.ArrayLike, kind: Sequence[int], server_caps: bool) -> Groups:
     """Check the groups, and put those of the single servers in front."""
     bad = _empty(matrix, server_caps)
     if bad:
         raise InvalidParameter(f"groups: {bad}")
     count = matrix.shape[1] if server_caps else 0
     return Groups(
-        np.concatenate([np.eye(matrix.shape[1], dtype=np.int8)[:count], matrix]),
+        np.concatenate([np.eye(matrix.shape[1], dtype=matrix.dtype)[:count], matrix]),
         np.concatenate([np.ones(count), np.asarray(share, dtype=np.float64)]),
         np.concatenate([np.full(count, SERVER, dtype=np.int64), np.asarray(kind, dtype=np.int64)]),
     )
@@ -225,7 +235,7 @@ def _empty(matrix: npt.NDArray[Any], server_caps: bool) -> str:
 
 
 @functools.lru_cache(maxsize=4)
-def _fat_tree_rows(arity: int, server_caps: bool) -> tuple[Bits, Integers]:
+def _fat_tree_rows(arity: int, server_caps: bool) -> tuple[Weights, Integers]:
     groups = groups_from_graph(fat_tree(arity), BETA, server_caps=server_caps)
     groups.matrix.flags.writeable = groups.kind.flags.writeable = False
     return groups.matrix, groups.kind
@@ -254,10 +264,17 @@ def fat_tree_groups(
 # Limits ---------------------------------------------------------------------------------------
 
 
-def group_limits(matrix: Bits, share: Floats, capacity: Floats) -> Floats:
-    """Return B_k, the share of the vCPU on each group's servers, summed from first to last; [R]."""
-    sums = [np.cumsum(capacity[row != 0])[-1] for row in matrix]
+def group_limits(matrix: Weights, share: Floats, capacity: Floats) -> Floats:
+    """Return B_k, the share of the vCPU on each group's servers, by weight, added from first to last; [R]."""
+    sums = [np.cumsum(row[row != 0] * capacity[row != 0])[-1] for row in matrix]
     return share * np.array(sums)
+
+
+def server_limits(matrix: Weights, limits: Floats) -> Floats:
+    """Return the most vCPU that a job can have on each server, by each of its groups alone; [M]."""
+    most = np.full(matrix.shape, np.inf)
+    np.divide(limits[:, None], matrix, out=most, where=matrix != 0)
+    return most.min(axis=0)
 
 
 # The cluster of a workload file ---------------------------------------------------------------
@@ -266,7 +283,7 @@ def group_limits(matrix: Bits, share: Floats, capacity: Floats) -> Floats:
 CLUSTER = (
     Field("cpu", "vCPU", ("server",), exclusive=True, maximum=MOST_CPU),
     Field("arity", "ports", (), kind="int", minimum=2, optional=True),
-    Field("groups", "0 or 1", ("group", "server"), kind="int", maximum=1, optional=True),
+    Field("groups", "weight", ("group", "server"), maximum=MOST_WEIGHT, optional=True),
     Field("beta", "share", ("limited group",), exclusive=True, maximum=1.0, optional=True, keys=LEVELS),
     Field("server_caps", "", (), kind="bool", optional=True),
 )
@@ -301,6 +318,8 @@ def check_cluster(cluster: Mapping[str, npt.NDArray[Any]], prefix: str, *, limit
             raise InvalidWorkload(f"{where}.beta: must be {', '.join(LEVELS)}, got {len(beta)} values")
         return
     matrix = cluster["groups"]
+    light = (matrix > 0) & (matrix < LEAST_WEIGHT)
+    refuse(matrix, light, f"{where}.groups", f"must be 0 or >= {LEAST_WEIGHT:g} (weight)")
     if limited and ("limit" in cluster) == (beta is not None):
         raise InvalidWorkload(f"{where}: groups must have beta or limit, and not both")
     if not limited and beta is None:
@@ -315,6 +334,34 @@ def check_cluster(cluster: Mapping[str, npt.NDArray[Any]], prefix: str, *, limit
         raise InvalidWorkload(f"{where}.groups: {bad}")
 
 
+def check_reach(
+    cluster: Mapping[str, npt.NDArray[Any]], matrix: Weights, limits: Floats, most: float, prefix: str
+) -> None:
+    """Raise InvalidWorkload if a given group's limit, or the vCPU that a server's groups allow, are too many.
+
+    Args:
+        cluster: field -> array.
+        matrix: of the cluster's groups, :attr:`Groups.matrix`.
+        limits: [R] B_k.
+        most: largest B_k, and most vCPU that a job may have on a server.
+        prefix: of the message.
+    """
+    if "groups" in cluster:
+        given, own = limits[len(limits) - len(cluster["groups"]) :], server_limits(matrix, limits)
+        what = f"must limit a job to <= {most:g}"
+        refuse(given, given > most, f"{prefix}cluster.groups", f"{what} (vCPU, by weight)")
+        refuse(own, own > most, f"{prefix}cluster.cpu", f"its groups {what} (vCPU)")
+
+
+def has_weights(workload: Workload) -> bool:
+    """Return True if a workload's groups have weights other than 0 and 1."""
+    return "groups" in workload.cluster and not _are_plain(workload.cluster["groups"])
+
+
+def _are_plain(matrix: Weights) -> bool:
+    return bool(((matrix == 0) | (matrix == 1)).all())
+
+
 def cluster_groups(cluster: Mapping[str, npt.NDArray[Any]]) -> Groups:
     """Return the constraint groups of a checked cluster; a group with an absolute limit has share nan."""
     server_caps = bool(cluster.get("server_caps", True))
@@ -322,6 +369,7 @@ def cluster_groups(cluster: Mapping[str, npt.NDArray[Any]]) -> Groups:
     if "arity" in cluster:
         rack, pod, data_centre = BETA if beta is None else beta.tolist()
         return fat_tree_groups(int(cluster["arity"]), rack, pod, data_centre, server_caps)
-    matrix = cluster["groups"].astype(np.int8)
+    matrix = cluster["groups"]
+    matrix = matrix.astype(np.int8 if _are_plain(matrix) else np.float64)
     share = np.full(len(matrix), np.nan) if beta is None else beta
     return _groups(matrix, share, [OTHER] * len(matrix), server_caps)

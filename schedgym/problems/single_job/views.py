@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from schedgym.problems.single_job.topology import MOST_WEIGHT
 from schedgym.problems.single_job.workload import MOST_CPU, MOST_ENERGY, MOST_LIMIT, MOST_LOAD, MOST_POWER
 from schedgym.spaces import observation_space
 
@@ -31,6 +32,7 @@ def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discre
         "load": MOST_LOAD,
         "power": MOST_POWER,
         "capacity": MOST_CPU,
+        "groups": MOST_WEIGHT,
         "limits": MOST_LIMIT,
         **dict.fromkeys(("energy_cap", "energy"), MOST_ENERGY),
         "placement": (-1, servers - 1),

@@ -31,6 +31,7 @@ from schedgym.problems.single_job.topology import (
     OTHER,
     Tree,
     check_cluster,
+    check_reach,
     cluster_groups,
     fat_tree_groups,
     group_limits,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ENERGY_SLACK",
     "LEAST_LOAD",
+    "LEAST_POWER",
     "LONGEST",
     "MOST_CPU",
     "MOST_DRAWS",
@@ -102,11 +104,13 @@ def _check(sections: dict[str, dict[str, npt.NDArray[Any]]], prefix: str) -> Non
                 f"{prefix}jobs: the largest possible energy must be <= {MOST_ENERGY:g} vCPU s, "
                 f"got {highest:g}"
             )
-        longest = float(np.divide(most, _limits(cluster).min()))
+        matrix, limits = cluster_groups(cluster).matrix, _limits(cluster)
+        longest = float(np.divide(most, (limits / matrix.max(axis=1)).min()))
         if not longest <= LONGEST:
             raise InvalidWorkload(
                 f"{prefix}jobs: the longest possible time must be <= {LONGEST:g} s, got {longest:g}"
             )
+    check_reach(cluster, matrix, limits, MOST_LIMIT, prefix)
 
 
 def _powers(jobs: Mapping[str, npt.NDArray[Any]]) -> Floats:
@@ -140,7 +144,8 @@ class Cluster(Tree, total=False):
     """The optional fields of a workload's cluster.
 
     Attributes:
-        limit: with ``groups``, instead of shares: the vCPU of each group that the job may use; [R].
+        limit: with ``groups``, instead of shares: B_k, the vCPU of each group that the job may use, each
+            counted by the weight of its server; [R].
     """
 
     limit: npt.ArrayLike | None
@@ -181,29 +186,39 @@ SIZE = record_dtype(("tasks", np.int64), ("drawn", np.int64))
 class Jobs(NamedTuple):
     """The workload of an episode, as kernels take it; rows behind its last task or group are zero.
 
-    A matrix and the lists of a :class:`Membership` both say which server is in which group.
+    A matrix (one that is shown: of bytes if all weights are 0 or 1, else of floats) and the lists of a
+    :class:`Membership` both say which server is in which group, and with what weight.
     """
 
     size: Annotated[Any, SIZE]
     load: Annotated[Floats, "task"]  # [vCPU s]
     efficiency: Annotated[Floats, "task", "server"]
     capacity: Annotated[Floats, "server"]  # [vCPU]
-    limits: Annotated[Floats, "group"]  # B_k [vCPU], all > 0
+    limits: Annotated[Floats, "group"]  # B_k [vCPU times weight], all > 0
     energy_cap: Annotated[Floats, 1]  # [vCPU s]
     least_energy: Annotated[Floats, 1]  # every task on its most efficient server
     least_work: Annotated[Floats, 1]  # their equivalent loads there [vCPU s]
     power: Annotated[Floats, "task"]  # per vCPU
     groups: Annotated[Bytes, "shown_group", "server"]
+    weights: Annotated[Floats, "weighted_group", "server"]
     server_start: Annotated[Integers, "server+1"]
     server_group: Annotated[Integers, "pair"]
+    server_weight: Annotated[Floats, "pair"]
     group_start: Annotated[Integers, "group+1"]
     group_server: Annotated[Integers, "pair"]
+    group_weight: Annotated[Floats, "pair"]
+
+    @property
+    def matrix(self) -> npt.NDArray[Any]:
+        """The weights of one environment's groups; [R, M]."""
+        return self.weights if len(self.weights) else self.groups
 
 
 def tables(workload: Workload) -> Jobs:
     """Convert a workload to the arrays that kernels take, for one environment."""
     jobs, cluster = workload.jobs, workload.cluster
-    groups = cluster_groups(cluster).matrix
+    matrix = cluster_groups(cluster).matrix
+    whole = matrix.dtype == np.int8
     least, power = jobs["load"] / jobs["efficiency"].max(axis=1), _powers(jobs)
     return Jobs(
         size=np.array((len(jobs["load"]), False), dtype=SIZE),
@@ -215,8 +230,9 @@ def tables(workload: Workload) -> Jobs:
         least_energy=np.cumsum(power * least)[-1:],  # from first to last, as the draw does
         least_work=np.cumsum(least)[-1:],
         power=power,
-        groups=groups,
-        **make_membership(groups)._asdict(),
+        groups=matrix if whole else np.zeros((0, matrix.shape[1]), dtype=np.int8),
+        weights=np.zeros((0, matrix.shape[1])) if whole else matrix,
+        **make_membership(matrix)._asdict(),
     )
 
 
@@ -240,8 +256,10 @@ class Origin(NamedTuple):
     groups: Annotated[Bytes, "group", "server"]
     server_start: Annotated[Integers, "server+1"]
     server_group: Annotated[Integers, "pair"]
+    server_weight: Annotated[Floats, "pair"]
     group_start: Annotated[Integers, "group+1"]
     group_server: Annotated[Integers, "pair"]
+    group_weight: Annotated[Floats, "pair"]
 
 
 class Drawing(NamedTuple):
@@ -278,7 +296,8 @@ class Source:
         matrix, share, _ = self.groups
         constants = constants_of(CONSTANTS, parameters)
         self.arrays = Origin(constants, share, matrix, *make_membership(matrix))
-        self.sizes = sizes_of(self.arrays) | {"task": parameters.tasks, "shown_group": len(matrix)}
+        own = {"task": parameters.tasks, "shown_group": len(matrix), "weighted_group": 0}
+        self.sizes = sizes_of(self.arrays) | own
 
 
 def make_source(parameters: SingleJobParameters) -> Source:
@@ -319,8 +338,10 @@ def copy_groups(source: Origin, jobs: Jobs) -> None:
         copy(source.groups[k], jobs.groups[k])
     copy(source.server_start, jobs.server_start)
     copy(source.server_group, jobs.server_group)
+    copy(source.server_weight, jobs.server_weight)
     copy(source.group_start, jobs.group_start)
     copy(source.group_server, jobs.group_server)
+    copy(source.group_weight, jobs.group_weight)
 
 
 @helper
@@ -366,7 +387,7 @@ def draw_one(env: Drawing, seed: np.uint64, episode: int) -> int:
     for k in range(jobs.limits.shape[0]):
         held = 0.0
         for e in range(jobs.group_start[k], jobs.group_start[k + 1]):
-            held += jobs.capacity[jobs.group_server[e]]
+            held += jobs.group_weight[e] * jobs.capacity[jobs.group_server[e]]
         jobs.limits[k] = env.source.share[k] * held
     return 0
 

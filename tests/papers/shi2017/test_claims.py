@@ -16,6 +16,8 @@ from schedgym.papers.shi2017.instances import SHARES, read_job
 from schedgym.papers.shi2017.many_jobs import READINGS, _mean_tasks
 from schedgym.papers.shi2017.placement import _two_tasks
 from schedgym.problems.parallel_jct.workload import size_moments
+from schedgym.solvers.planning import PLANNERS, plan
+from schedgym.solvers.relaxation import relax
 from tests.long import long
 from tests.papers.recorded import by_verdict, check_recorded, instance_of
 from tests.parallel_jct import oracle
@@ -87,13 +89,43 @@ def test_verdicts(results) -> None:
 
 
 def reference(count, **options):
-    """Jobs with small fractions, and the oracle's."""
+    """Jobs with small fractions, and the oracle's; some with weights in groups, some with power."""
     rng = random.Random(7)
-    for _ in range(count):
-        one = oracle.as_exact_instance(
-            oracle.random_instance(rng, 3, 3, dyadic=True, **({"exhausted": 0.0} | options))
+    for x in range(count):
+        own = {"exhausted": 0.0, "weighted": x % 3 == 0, "power": x % 4 == 0} | options
+        one = oracle.as_exact_instance(oracle.random_instance(rng, 3, 3, dyadic=True, **own))
+        more = (one.energy_cap, one.weights, one.power)
+        yield tiny.Job(one.load, one.efficiency, one.groups, one.bounds, *more), one
+
+
+def test_plans_with_weights_and_power_are_the_exact_ones() -> None:
+    """The policies' kernels against the exact model: the same searches, no better than the best placement."""
+    tight = 0
+    for job, one in reference(60, feasible=True, weighted=True, power=True):
+        given = (
+            [float(x) for x in job.load],
+            [[float(x) for x in row] for row in job.efficiency],
+            [list(map(float, row)) for row in one.matrix()],
+            [float(b) for b in job.limits],
+            float(job.energy_cap),
         )
-        yield tiny.Job(one.load, one.efficiency, one.groups, one.bounds, one.energy_cap), one
+        power = [float(x) for x in job.power]
+        best, _ = tiny.best(job)
+        bound, _ = tiny.relaxation(job)
+        for name in PLANNERS:
+            found = plan(*given, name, power=power)
+            placement = tuple(found.placement.tolist())
+            exact = tiny.proportional(job, placement)
+            assert found.vcpu.tolist() == pytest.approx([float(c) for c in exact], rel=1e-12)
+            assert tiny.fits(job, placement, exact) and tiny.affords(job, placement)
+            assert found.jct == pytest.approx(float(tiny.completion(job, placement)), rel=1e-12)
+            assert found.energy == pytest.approx(float(tiny.energy(job, placement)), rel=1e-12)
+            assert tiny.completion(job, placement) >= best >= bound
+            if name == "tapra-fast":
+                assert placement == tiny.fast(job)
+            tight += tiny.completion(job, placement) == best
+        assert relax(*given, power).bound == pytest.approx(float(bound), rel=1e-9)
+    assert tight > 150
 
 
 def test_placements_are_the_oracles() -> None:
@@ -139,7 +171,7 @@ def test_allocations() -> None:
         shared = tiny.equal_shares(job, placement)
         assert shared == list(oracle.equal_share(one, placement).vcpus) and tiny.fits(job, placement, shared)
         loads = [tiny.work(job, i, j) for i, j in enumerate(placement)]
-        weights = [[int(j in group) for j in placement] for group in job.groups]
+        weights = [[tiny.coefficient(job, k, j) for j in placement] for k in range(len(job.groups))]
         assert tiny.allocation_best(weights, loads, job.limits) == expected.jct
         assert tiny.allocation_best(weights, loads, job.limits) == pytest.approx(
             oracle.optra_lp(one, placement)
@@ -151,10 +183,18 @@ def test_the_relaxation() -> None:
         bound, parts = tiny.relaxation(job)
         assert float(bound) == pytest.approx(oracle.relaxation(one).bound, rel=1e-8)
         assert all(sum(row) == 1 and min(row) >= 0 for row in parts)
-        spent = sum(tiny.work(job, i, j) * x for i, row in enumerate(parts) for j, x in enumerate(row))
+        spent = sum(
+            tiny.alpha(job, i) * tiny.work(job, i, j) * x
+            for i, row in enumerate(parts)
+            for j, x in enumerate(row)
+        )
         assert spent <= job.energy_cap
-        for group, limit in zip(job.groups, job.limits, strict=True):
-            held = sum(tiny.work(job, i, j) * row[j] for i, row in enumerate(parts) for j in group)
+        for k, (group, limit) in enumerate(zip(job.groups, job.limits, strict=True)):
+            held = sum(
+                tiny.coefficient(job, k, j) * tiny.work(job, i, j) * row[j]
+                for i, row in enumerate(parts)
+                for j in group
+            )
             assert held <= limit * bound
 
 
