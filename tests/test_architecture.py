@@ -91,7 +91,6 @@ LONG_FILES = {
     "schedgym/solvers/max_min.py": "one flow network, and the fair shares that are computed on it",
     "schedgym/solvers/placement.py": "one search over placements, and the moves that it is made of",
     "schedgym/testing.py": "a public module: all checks that others import",
-    "schedgym/papers/xu2021/figures.py": "12 figures, one after another",
 }
 
 

@@ -3,10 +3,9 @@
 Statements that the paper proves, or makes about single slots and small instances, are checked in exact
 numbers (``reference``). What section VI says of its trace is judged by the figures (``schedgym reproduce``),
 and what no figure shows by ``experiments``. Jobs are written as arrival, processing and cpu; cores are those
-of all servers. "Literal" OCORP is Algorithm 1 as printed: no job runs unless its omega is negative. The paper
-does not say where lambda begins: claims name the start, 0 or 1e11, and figures take the default of the
-policies, 1e11, beside 0. Two corrections remain: a job gets no more cores than it has work left, and case 2
-of Eq. 22 sums to j - 1.
+of all servers. "Literal" OCORP is Algorithm 1 as printed: no job runs unless its omega is negative. What the
+paper leaves open, such as where lambda begins, stands in ``readings``. Two corrections remain: a job gets no
+more cores than it has work left, and case 2 of Eq. 22 sums to j - 1.
 
 A counterexample is the smallest one of those enumerated, by number of jobs, number of cores, total core-slots
 and total slots.

@@ -245,7 +245,7 @@ def _confirm_theorem_6(instance: Shown) -> bool:
 @claim(
     PAPER,
     "theorem-6",
-    text="the transient algorithm minimises the sum of fractional flowtimes",
+    text="the transient algorithm minimises the sum of fractional flowtimes over all slots (Eq. 35)",
     source="Theorem 6",
     recorded=REFUTED,
     confirm=_confirm_theorem_6,

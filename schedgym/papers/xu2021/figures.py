@@ -3,10 +3,8 @@
 The paper runs one window of ten hours of Google's 2011 trace, but does not say which. The preset "kw" stands
 in for it, with as many jobs in as many slots, on servers of the paper's three types. Ten of its jobs carry
 most of the l2 norm, so every figure is a mean over draws. Times are slots in the environment and seconds
-here.
-
-Nor does the paper say where lambda starts. Statements are judged with a start at 1e11, the default of the
-policies, under which more of them hold; remarks say what comes of a start at 0.
+here. Each figure runs under the readings that can turn one of its verdicts
+(:mod:`~schedgym.papers.xu2021.readings`).
 """
 
 from __future__ import annotations
@@ -19,9 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import Statement
-from schedgym.core.workload import Workload
 from schedgym.evaluation.runner import make_env
-from schedgym.evaluation.statistics import bootstrap_interval
 from schedgym.papers import (
     HOLDS,
     IN_PART,
@@ -31,15 +27,13 @@ from schedgym.papers import (
     Panel,
     Played,
     Run,
-    Series,
     figure,
     get_paper,
     judge,
 )
-from schedgym.papers.figures import band, distribution, lines
+from schedgym.papers.figures import distribution, lines
 from schedgym.papers.judging import (
     PERCENT,
-    Comparison,
     against,
     average,
     between,
@@ -52,51 +46,49 @@ from schedgym.papers.judging import (
     tell,
     verdict_of,
 )
-from schedgym.papers.xu2021.curves import (
-    Sizes,
-    by_size,
-    flowtime_curve,
-    offered_curve,
-    regret_curve,
-    service_gaps,
-    unfinished_curve,
-    waiting,
+from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, NORM, START
+from schedgym.papers.xu2021.runs import (
+    ALPHAS,
+    BEYOND,
+    ID,
+    OCORP,
+    OCORP_M,
+    RULES,
+    SHORT_JOBS,
+    SLOT,
+    VARIANCES,
+    alpha_label,
+    describe,
+    play,
+    play_switching,
+    play_wrong,
+    sizes_of,
+    stand_in,
 )
-from schedgym.problems.flowtime.metrics import fates, pieces
-from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
-from schedgym.problems.flowtime.workload import tables
+from schedgym.papers.xu2021.shared import (
+    by_class,
+    compare_metric,
+    judge_done,
+    judge_least_work,
+    judge_stated,
+    longest_value,
+    mean_curve,
+    mean_of_sizes,
+    metrics_of,
+    norm_curves,
+    tell_seconds,
+    tell_share,
+    wait_panels,
+    work_panels,
+)
+from schedgym.problems.flowtime.problem import parse_servers
 
-__all__ = ["PAPER", "declared_error", "over_time_and_sizes"]
+__all__ = ["PAPER"]
 
 F8 = npt.NDArray[np.float64]
 
 PAPER = get_paper("xu2021")
-ID = "schedgym/FlowtimePacking-v0"
-SLOT = 10.0  # s
-HOUR = 3600.0  # s
-GAMMA = 4000  # slots: the paper's, and the default of the policies
-
-OCORP, OCORP_M = "OCORP", "OCORP+M"
-RULES = {"SRPT": "srpt", "SRVF": "srvf", "SVF": "svf", "SRF": "srf"}
-KEPT = "alpha 0, kept in place"
-ZERO, ZERO_M, SEEN = "OCORP from 0", "OCORP+M from 0", "OCORP by Eq. 27"
-FROM_ZERO = {"lambda0": 0.0}  # the other start of lambda
-NAMES = {"ocorp": OCORP, "ocorp+m": OCORP_M, **{name: label for label, name in RULES.items()}}
-
-ALPHAS = (0.0, 10.0, 100.0)  # the paper's
-BEYOND = (1e4, 1e6)  # lambda moves by some t^2.5 a slot: these change the order of jobs with equal demands
-ESTIMATION = "under"  # the reading of Fig. 11 that is judged
-ESTIMATIONS = {
-    "under": "no job gets more than it declares",
-    "waste": "declared cores are held, used or not",
-    "order": "declarations change the order only",
-}
-VARIANCES = [0.2, 0.4, 0.6, 0.8, 1.0]
-
-POINTS = 120  # of a curve, up to the last arrival
-TINY = {"jobs": 100, "horizon": 200, "servers": "16+8+8"}  # as busy as the others
-#: classes of processing times [slots], some five of them per factor of ten
-CLASSES = np.array([1, 2, 3, 5, 8, 12, 20, 35, 60, 101, 150, 250, 400, 650, 1000, 1500, 2200, 3400]) - 0.5
+NONE, MOST = alpha_label(ALPHAS[0]), alpha_label(ALPHAS[-1])
 
 # rules of verdicts, where the paper names no number
 CLOSE = 0.1  # share by which two values may differ and still count as equal
@@ -104,357 +96,17 @@ LEVEL_BOUND = 0.3  # above sum p^k, what the paper names for OCORP
 MOSTLY = 0.95  # share that is "most"
 SUBSTANTIAL = 0.5  # a decrease
 ALPHA_COST = 0.05  # what the paper names for alpha = 100
-SHORT_JOBS = 10  # slots: 100 s
 MIDDLE_JOBS = (150, 250)  # slots: 1500 to 2500 s, about the paper's 2000 s
 LONG_JOBS = 1000  # slots: 10000 s
-LONGEST = 0.6  # of the longest processing time: about the paper's 20000 s, as in the metric waiting_longest
 ROUNDING = 0.05  # share by which the variance of rounded declarations may differ
 
 BOUND = "the lower bound drawn is the paper's: every job takes its processing time"
 STAND_IN = "a synthetic stand-in for ten hours of Google's 2011 trace: the paper does not say which it takes"
-START = (
-    "lambda starts at 1e11, above all weights, so that the smallest demand comes first and prices break "
-    "ties; the paper does not say where it starts"
-)
 MEMORY = "memory is drawn around 2 GB per core, servers have 4 GB per core: the paper names neither"
-
-
-# what is seen of an episode ---------------------------------------------------------------------------
-
-
-def over_time_and_sizes(env: Any) -> dict[str, Any]:
-    """Return curves of an episode, and values by size of jobs; an observer of :meth:`Run.play`.
-
-    Curves begin in slot 0 and have a value every ``step`` slots; the last value is that at the end.
-
-    Returns:
-        step [slots]; flowtime and fractional (l2 norms so far, unfinished jobs with their ages, [slots]);
-        alone (the same if every job took its processing time); offered and unfinished [core-slots];
-        above_ages, above_finished: share of the slots in which the fractional norm is not below the actual
-        one, of all jobs with their ages, and of the finished ones; done: share of the jobs finished by slot
-        ``GAMMA``; spread: pooled standard deviation of the waiting of jobs of the same size [slots];
-        waiting, gaps [slots], preemptions and migrations by size (:class:`Sizes`); at_rate: share of the
-        jobs with at most one preemption in 100 s of their flowtime; untouched: share of the jobs of less than
-        100 s that are not preempted.
-    """
-    record = env.record()
-    final = int(record.final_time)
-    own = tables(record.workload)
-    arrival, length = own.arrival, own.processing.sum(axis=1)
-    step = max(1, env.simulator.source.horizon // POINTS)
-    _, completion = pieces(record)
-    ended = completion >= 0
-    flowtimes = np.where(ended, completion, final) - arrival
-    actual = flowtime_curve(record)
-    fractional = np.sqrt(regret_curve(record))
-    finished = np.zeros(final)
-    np.add.at(finished, completion[ended] - 1, flowtimes[ended].astype(np.float64) ** 2)
-    finished = np.sqrt(np.cumsum(finished))
-    slots = np.arange(step, final + step, step)
-    ages = np.clip(slots[:, np.newaxis] - arrival, 0, length).astype(np.float64)
-    fate = fates(record)
-    preemptions = np.array(fate["preemptions"])
-    waited = waiting(record)
-
-    def sampled(curve: npt.NDArray[Any]) -> F8:
-        last = len(range(step, final + step, step))
-        return np.concatenate([[0.0], curve[step - 1 :: step], curve[-1:]])[: last + 1]
-
-    return {
-        "step": step,
-        "flowtime": sampled(actual),
-        "fractional": sampled(fractional),
-        "alone": np.concatenate([[0.0], np.sqrt((ages**2).sum(axis=1))]),
-        "offered": sampled(offered_curve(record)),
-        "unfinished": sampled(unfinished_curve(record)),
-        "above_ages": float((fractional >= actual).mean()),
-        "above_finished": float((fractional >= finished).mean()),
-        "done": float((ended & (completion <= GAMMA)).mean()),
-        "spread": _spread(record.workload, waited),
-        "waiting": by_size(record.workload, waited),
-        "gaps": by_size(record.workload, service_gaps(record)),
-        "preemptions": by_size(record.workload, preemptions),
-        "migrations": by_size(record.workload, fate["migrations"]),
-        "at_rate": float((preemptions * SHORT_JOBS <= flowtimes).mean()),
-        "untouched": float((preemptions[length < SHORT_JOBS] == 0).mean()),
-    }
-
-
-def _spread(workload: Workload, values: F8) -> float:
-    """Return the pooled standard deviation of a value around its means over jobs of the same size."""
-    known = ~np.isnan(values)
-    mean = by_size(workload, values)
-    square = by_size(workload, values**2)
-    return float(np.sqrt(((square.mean - mean.mean**2) * mean.jobs).sum() / known.sum()))
-
-
-def declared_error(env: Any) -> dict[str, float]:
-    """Return the variance of relative errors of declared demands; an observer of :meth:`Run.play`.
-
-    Returns:
-        the variance for cpu and, in 2D, for memory.
-    """
-    jobs = env.simulator.workload(0).jobs
-    return {
-        name: float(np.var(jobs[f"declared_{name}"] / jobs[name] - 1.0))
-        for name in ("cpu", "memory")
-        if f"declared_{name}" in jobs
-    }
-
-
-# runs -------------------------------------------------------------------------------------------------
-
-
-def _parameters(run: Run, **more: Any) -> dict[str, Any]:
-    kw = PROBLEM.presets["kw"]
-    return {**run.size(kw, kw, TINY), **more}
-
-
-def _plain(run: Run) -> Played:
-    """Run the policies of Figs. 2 to 4."""
-    return run.play(
-        ID,
-        {OCORP: "ocorp", **RULES, ZERO: "ocorp", SEEN: "ocorp"},
-        run.size(20, 100, 2),
-        parameters=_parameters(run),
-        options={ZERO: FROM_ZERO, SEEN: {"gamma": "seen"}},
-        observe=over_time_and_sizes,
-    )
-
-
-def _switching(run: Run) -> Played:
-    """Run the policies of Figs. 5 to 7."""
-    alphas: dict[str, dict[str, Any]] = {_alpha(alpha): {"alpha": alpha} for alpha in (*ALPHAS, *BEYOND)}
-    alphas[KEPT] = {"alpha": 0.0, "packing": "sticky"}
-    alphas |= {_zero(alpha): {"alpha": alpha, **FROM_ZERO} for alpha in (ALPHAS[0], ALPHAS[-1])}
-    return run.play(
-        ID,
-        {OCORP: "ocorp", **dict.fromkeys(alphas, "ocorp+")},
-        run.size(12, 100, 2),
-        parameters=_parameters(run),
-        options=alphas,
-        observe=over_time_and_sizes,
-    )
-
-
-def _alpha(value: float) -> str:
-    return f"alpha {value:,.0f}"
-
-
-def _zero(alpha: float) -> str:
-    """Return the label of OCORP+ whose lambda starts at 0."""
-    return f"{_alpha(alpha)} from 0"
-
-
-def _memory(run: Run) -> Played:
-    """Run the policies of Figs. 8 to 10."""
-    return run.play(
-        ID,
-        {OCORP_M: "ocorp+m", **RULES, ZERO_M: "ocorp+m"},
-        run.size(16, 100, 2),
-        parameters=_parameters(run, kind="2d"),
-        options={ZERO_M: FROM_ZERO},
-        observe=over_time_and_sizes,
-    )
-
-
-def _phases(run: Run) -> Played:
-    """Run the policies of Fig. 12."""
-    return run.play(
-        ID,
-        {OCORP: "ocorp", **RULES, ZERO: "ocorp"},
-        run.size(12, 100, 2),
-        parameters=_parameters(run, kind="mapreduce"),
-        options={ZERO: FROM_ZERO},
-        observe=over_time_and_sizes,
-    )
-
-
-def _sizes(played: Played) -> str:
-    attrs = played.frame.attrs
-    return f"{attrs['episodes']} draws of {_jobs(attrs['parameters'])}"
-
-
-def _jobs(parameters: Mapping[str, Any]) -> str:
-    servers = parse_servers(parameters["servers"])
-    return f"{parameters['jobs']:,} jobs in {parameters['horizon']:,} slots of 10 s, {sum(servers)} cores"
-
-
-# what is drawn ----------------------------------------------------------------------------------------
-
-
-def _curve(played: Played, policy: str, name: str, label: str = "", factor: float = 1.0) -> Series:
-    """Return the mean curve of a policy over time [s]; after its end, an episode keeps its last value."""
-    step = played.values(policy, "step")[0]
-    count = max(len(curve) for entry in played.policies for curve in played.values(entry, name))
-    padded = [np.pad(curve, (0, count - len(curve)), mode="edge") for curve in played.values(policy, name)]
-    return band(label or policy, np.arange(count) * step * SLOT, [factor * curve for curve in padded])
-
-
-def _norms(played: Played, policies: Sequence[str], fractional: str = "") -> list[Series]:
-    """Return norms so far [s] of policies, one policy's fractional norm, and the paper's lower bound."""
-    series = [_curve(played, policy, "flowtime", factor=SLOT) for policy in policies]
-    if fractional:
-        series.append(_curve(played, fractional, "fractional", f"{fractional}, fractional", SLOT))
-    alone = _curve(played, policies[0], "alone", factor=SLOT)
-    return [*series, Series("lower bound", alone.x, alone.y, bound=True)]
-
-
-def _work(played: Played, policies: Sequence[str]) -> list[Panel]:
-    """Return panels of unfinished work over time, with the offered work [core-h]."""
-    factor = SLOT / HOUR
-    left = [_curve(played, policy, "unfinished", factor=factor) for policy in policies]
-    offered = _curve(played, policies[0], "offered", "offered", factor)
-    return [
-        Panel("time [s]", "work [core-h]", series, title=title, kind="curves")
-        for series, title in (([*left, offered], "offered and unfinished work"), (left, "unfinished work"))
-    ]
-
-
-def _by_class(label: str, episodes: Sequence[Sizes], value: str, factor: float = 1.0) -> Series:
-    """Return the least, mean or greatest value over jobs of each class of sizes, averaged over draws.
-
-    Draws without jobs in a class do not count there.
-
-    Args:
-        label: label of the series.
-        episodes: values by size of each draw.
-        value: "least", "mean" or "greatest".
-        factor: factor by which values are multiplied.
-    """
-    found: dict[int, list[float]] = {}
-    for sizes in episodes:
-        place = np.digitize(sizes.size, CLASSES)
-        for x in np.unique(place):
-            here = place == x
-            own = getattr(sizes, value)[here]
-            if value == "mean":
-                result = float(np.average(own, weights=sizes.jobs[here]))
-            else:
-                result = float(own.min() if value == "least" else own.max())
-            found.setdefault(int(x), []).append(factor * result)
-    places = sorted(found)
-    ends = [bootstrap_interval(found[x], resamples=2000) for x in places]
-    return Series(
-        label,
-        [_middle(x) * SLOT for x in places],
-        [float(np.mean(found[x])) for x in places],
-        [low for low, _ in ends],
-        [high for _, high in ends],
-    )
-
-
-def _middle(place: int) -> float:
-    """Return the geometric mean of the smallest and the greatest size of a class [slots]."""
-    return float(np.sqrt((CLASSES[place - 1] + 0.5) * (CLASSES[place] - 0.5)))
-
-
-def _mean_of(sizes: Sizes, low: float, high: float = np.inf) -> float:
-    """Return the mean over jobs of sizes from ``low`` to below ``high`` [slots]; nan if there are none."""
-    here = (sizes.size >= low) & (sizes.size < high)
-    return float(np.average(sizes.mean[here], weights=sizes.jobs[here])) if here.any() else float("nan")
-
-
-def _longest(sizes: Sizes) -> float:
-    """Return the greatest value of jobs with at least 60% of the longest processing time."""
-    return float(sizes.greatest[sizes.size >= LONGEST * sizes.size.max()].max())
-
-
-# what is said -----------------------------------------------------------------------------------------
-
-
-def _metrics(played: Played, policies: Sequence[str], metric: str) -> dict[str, F8]:
-    """Return a metric of each draw, by policy."""
-    return {policy: played.metric(policy, metric) for policy in policies}
-
-
-def _rivals(played: Played, policy: str, rivals: Sequence[str], metric: str) -> list[Comparison]:
-    """Compare a policy's metric with that of others."""
-    return against(policy, played.metric(policy, metric), _metrics(played, rivals, metric))
-
-
-def _stated(played: Played, source: str, claim: str, metric: str = "") -> Judged:
-    """Judge a statement that the problem declares.
-
-    Args:
-        played: the runs.
-        source: the figure.
-        claim: the claim in our words.
-        metric: metric of the statement, which selects one of the figure's statements.
-    """
-    (found,) = (
-        statement
-        for statement in PROBLEM.statements
-        if statement.source.endswith(source) and statement.metric == (metric or statement.metric)
-    )
-    rivals = tuple(NAMES[rival] for rival in found.rivals)
-    return judge_better(played, claim, Statement("", NAMES[found.policy], rivals, found.metric, found.by))
-
-
-def _share(values: npt.ArrayLike, digits: int = 0) -> str:
-    return f"{100 * float(np.mean(np.asarray(values, dtype=float))):.{digits}f}%"
-
-
-def _seconds(values: Sequence[float] | F8) -> str:
-    """Write the mean [s] of values in slots, with its interval."""
-    low, high = bootstrap_interval(values)
-    text = f"{SLOT * float(np.mean(values)):,.0f} s"
-    return text if np.isnan(low) else f"{text} ({SLOT * low:,.0f} to {SLOT * high:,.0f})"
-
-
-def _surrogate(played: Played, policy: str) -> Judged:
-    """Judge that the fractional norm is above the actual one, and close to it."""
-    ages, finished = (np.array(played.values(policy, f"above_{name}")) for name in ("ages", "finished"))
-    ends = [entry["fractional"][-1] / entry["flowtime"][-1] - 1.0 for entry in played.values(policy)]
-    found = average("fractional norm against the actual one", ends, PERCENT)
-    above = judge(min(float(ages.min()), float(finished.min())) == 1.0)
-    return Judged(
-        f"{policy}'s fractional norm is always above the actual one, and close to it",
-        f"{tell([found])} at the end; not below it in {_share(ages)} of the slots, in {_share(finished)} if "
-        "only finished jobs count",
-        verdict_of([above, level(CLOSE)(found)]),
-    )
-
-
-def _near_bound(played: Played, policy: str) -> Judged:
-    """Judge that the norm is within 30% of the paper's bound."""
-    alone = np.array([entry["alone"][-1] for entry in played.values(policy)])
-    norm, bound = played.metric(policy, "l2"), np.sqrt(played.metric(policy, "bound"))
-    return judge_claim(
-        f"{policy} is only 30% above the lower bound",
-        against(policy, norm, {"the norm of the processing times": alone}),
-        between(-math.inf, LEVEL_BOUND),
-        more=tell(against(policy, norm, {"our best bound": bound})),
-    )
-
-
-def _least_work(played: Played, policy: str, source: str) -> Judged:
-    """Judge that a policy always has the least unfinished work, by its mean and by the share of time."""
-    stated = _stated(
-        played,
-        source,
-        f"{policy} has the least unfinished work of all schemes at all times",
-        "mean_unfinished",
-    )
-    own = np.array(_curve(played, policy, "unfinished").y)
-    texts, always = [], True
-    for rival in RULES.values():
-        other = np.array(_curve(played, NAMES[rival], "unfinished").y)
-        some = (own > 0) | (other > 0)
-        held = float((own <= other)[some].mean())
-        texts.append(f"{NAMES[rival]} {100 * held:.0f}%")
-        always &= held == 1.0
-    verdict = IN_PART if stated.verdict == HOLDS and not always else stated.verdict
-    text = f"{stated.measured}; share of the time in which its mean is not above that of {', '.join(texts)}"
-    return Judged(stated.claim, text, verdict)
-
-
-def _done(played: Played, policy: str) -> Judged:
-    """Judge that most jobs have finished by Gamma."""
-    done = played.values(policy, "done")
-    verdict = HOLDS if min(done) >= MOSTLY else IN_PART if float(np.mean(done)) >= MOSTLY else NOT_REPRODUCED
-    text = f"{_share(done, 1)} of the jobs, at least {_share([min(done)], 1)} in every draw"
-    return Judged(f"most jobs have finished by Gamma = {GAMMA} slots under {policy}", text, verdict)
+BIG = (
+    "prices over demands differ by up to 1e11, and lambda moves by about t^2.5 a slot, against which an "
+    "alpha of 100 is little; those of 10,000 and 1,000,000 are ours, and not drawn"
+)
 
 
 # 1D -----------------------------------------------------------------------------------------------------
@@ -462,7 +114,7 @@ def _done(played: Played, policy: str) -> Judged:
 
 @figure(PAPER, "fig1", title="processing times and demands of the jobs", source="Fig. 1, section VI")
 def _demands(run: Run) -> Outcome:
-    parameters = _parameters(run, kind="2d")
+    parameters = stand_in(run, kind="2d")
     draws = run.size(20, 100, 2)
     found = run.once(
         f"{ID} workloads {parameters} {draws} {run.seed}", lambda: _drawn(run, parameters, draws)
@@ -491,7 +143,7 @@ def _demands(run: Run) -> Outcome:
         ),
     ]
     said = [_short(processing), _narrow(processing, cpu), _small(cpu, parse_servers(parameters["servers"]))]
-    return Outcome(panels, said, f"{draws} draws of {_jobs(parameters)}", (STAND_IN,))
+    return Outcome(panels, said, f"{draws} draws of {describe(parameters)}", (STAND_IN,))
 
 
 def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str, F8]]:
@@ -508,7 +160,7 @@ def _drawn(run: Run, parameters: Mapping[str, Any], draws: int) -> list[dict[str
 def _short(processing: Sequence[F8]) -> Judged:
     share = [float((own < SHORT_JOBS).mean()) for own in processing]
     verdict = judge(min(share) > 0.5)
-    return Judged("most jobs take less than 100 s", f"{_share(share)} of the jobs", verdict)
+    return Judged("most jobs take less than 100 s", f"{tell_share(share)} of the jobs", verdict)
 
 
 def _narrow(processing: Sequence[F8], cpu: Sequence[F8]) -> Judged:
@@ -531,38 +183,60 @@ def _small(cpu: Sequence[F8], servers: Sequence[int]) -> Judged:
     share = float(np.mean([(own <= half).mean() for own in cpu]))
     text = (
         f"{np.mean([own.mean() for own in cpu]):.1f} cores in the mean, on servers of {min(servers)} to "
-        f"{max(servers)}; {_share([share])} of the jobs need half of the smallest server or less"
+        f"{max(servers)}; {tell_share([share])} of the jobs need half of the smallest server or less"
     )
     verdict = HOLDS if share >= MOSTLY else IN_PART if share > 0.5 else NOT_REPRODUCED
     return Judged("a job needs far fewer cores than a server has (Remark 1)", text, verdict)
 
 
-@figure(PAPER, "fig2", title="l2 norm of the flowtimes over time, 1D", source="Fig. 2, section VI-A")
+@figure(
+    PAPER,
+    "fig2",
+    title="l2 norm of the flowtimes over time, 1D",
+    source="Fig. 2, section VI-A",
+    under=(START, NORM),
+)
 def _flowtime(run: Run) -> Outcome:
-    played = _plain(run)
-    panel = Panel(
-        "time [s]",
-        "l2 norm of the flowtimes so far [s]",
-        _norms(played, [OCORP, *RULES], OCORP),
-        kind="curves",
-    )
+    played = play(run, "1d")
+    series = norm_curves(played, [OCORP, *RULES], OCORP)
+    panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", series, kind="curves")
     said = [
-        _stated(played, "Fig. 2", "OCORP's norm is 34% below that of SVF, SRVF and SRPT at the end"),
-        _surrogate(played, OCORP),
-        _near_bound(played, OCORP),
-    ]
-    return Outcome(
-        [panel],
-        said,
-        _sizes(played),
-        (
-            STAND_IN,
-            BOUND,
-            _by_draw(played),
-            START,
-            _from_zero(played, ZERO, {"l2": list(RULES)}),
-            _narrowest(played),
+        judge_stated(
+            run, played, "Fig. 2", "OCORP's norm is 34% below that of SVF, SRVF and SRPT at the end"
         ),
+        _surrogate(run, played),
+        _near_bound(run, played),
+    ]
+    return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, _by_draw(played), _narrowest(played)))
+
+
+def _surrogate(run: Run, played: Played) -> Judged:
+    """Judge that OCORP's fractional norm is above the actual one, and close to it."""
+    ages, finished = (np.array(played.values(OCORP, f"above_{name}")) for name in ("ages", "finished"))
+    power = 1 if run.choice(NORM) == "l2" else 2
+    ends = [(entry["fractional"][-1] / entry["flowtime"][-1]) ** power - 1 for entry in played.values(OCORP)]
+    found = average("fractional norm against the actual one", ends, PERCENT)
+    above = judge(min(float(ages.min()), float(finished.min())) == 1.0)
+    return Judged(
+        "OCORP's fractional norm is always above the actual one, and close to it",
+        f"{tell([found])} at the end; not below it in {tell_share(ages)} of the slots, in "
+        f"{tell_share(finished)} if only finished jobs count",
+        verdict_of([above, level(CLOSE)(found)]),
+    )
+
+
+def _near_bound(run: Run, played: Played) -> Judged:
+    """Judge that OCORP's norm is within 30% of the paper's bound."""
+    alone = np.array([entry["alone"][-1] for entry in played.values(OCORP)])
+    bound = np.sqrt(played.metric(OCORP, "bound"))
+    if run.choice(NORM) != "l2":
+        alone, bound = alone**2, bound**2
+    norm = played.metric(OCORP, run.choice(NORM))
+    return judge_claim(
+        "OCORP is only 30% above the lower bound",
+        against(OCORP, norm, {"the norm of the processing times": alone}),
+        between(-math.inf, LEVEL_BOUND),
+        more=tell(against(OCORP, norm, {"our best bound": bound})),
     )
 
 
@@ -578,29 +252,26 @@ def _by_draw(played: Played) -> str:
     )
 
 
-def _from_zero(played: Played, policy: str, compared: Mapping[str, Sequence[str]]) -> str:
-    """Describe the policy whose lambda starts at 0, by metrics and those with whom it is compared."""
-    found = (
-        f"{metric.replace('_', ' ')}: {tell(_rivals(played, policy, rivals, metric))}"
-        for metric, rivals in compared.items()
-    )
-    return f"with a start of lambda at 0, {'; '.join(found)}"
-
-
 def _narrowest(played: Played) -> str:
     """Describe the norm of SRF in this figure."""
-    found = tell(_rivals(played, "SRF", [OCORP], "l2"))
+    found = tell(compare_metric(played, "SRF", [OCORP], "l2"))
     return f"the paper does not compare with SRF here, norm: {found}"
 
 
-@figure(PAPER, "fig3", title="offered and unfinished work over time, 1D", source="Fig. 3, section VI-A")
+@figure(
+    PAPER,
+    "fig3",
+    title="offered and unfinished work over time, 1D",
+    source="Fig. 3, section VI-A",
+    under=(HORIZON,),
+)
 def _unfinished(run: Run) -> Outcome:
-    played = _plain(run)
-    spans = _metrics(played, [OCORP, *RULES], "makespan")
+    played = play(run, "1d")
+    spans = metrics_of(played, [OCORP, *RULES], "makespan")
     said = [
-        _least_work(played, OCORP, "Fig. 3"),
-        _done(played, OCORP),
-        _stated(played, "Fig. 3", "OCORP's makespan is 20% below that of SRPT and SVF", "makespan"),
+        judge_least_work(run, played, OCORP, "Fig. 3"),
+        judge_done(played, OCORP),
+        judge_stated(run, played, "Fig. 3", "OCORP's makespan is 20% below that of SRPT and SVF", "makespan"),
         judge_claim(
             "OCORP's makespan is that of SRF, about 40000 s",
             [
@@ -609,7 +280,7 @@ def _unfinished(run: Run) -> Outcome:
             ],
             level(CLOSE),
             what="makespan",
-            more=_seconds(spans[OCORP]),
+            more=tell_seconds(spans[OCORP]),
         ),
         judge_claim(
             "the makespans of SRPT and SVF are more than 50000 s",
@@ -619,17 +290,13 @@ def _unfinished(run: Run) -> Outcome:
         ),
         judge_claim(
             "SRF, too, has a much shorter makespan than the other rules",
-            _rivals(played, "SRF", ["SRPT", "SRVF", "SVF"], "makespan"),
+            compare_metric(played, "SRF", ["SRPT", "SRVF", "SVF"], "makespan"),
             lower(),
             what="makespan",
         ),
         _plateau(played),
     ]
-    found = tell(_rivals(played, SEEN, ["SRPT", "SVF"], "makespan"))
-    seen = f"Gamma is 4000; Eq. 27 takes the jobs seen so far, makespan: {found}"
-    zero = {"makespan": ["SRPT", "SVF", "SRF"], "mean_unfinished": list(RULES)}
-    remarks = (STAND_IN, START, _from_zero(played, ZERO, zero), seen)
-    return Outcome(_work(played, [OCORP, *RULES]), said, _sizes(played), remarks)
+    return Outcome(work_panels(played, [OCORP, *RULES]), said, sizes_of(played), (STAND_IN,))
 
 
 def _plateau(played: Played) -> Judged:
@@ -646,38 +313,22 @@ def _plateau(played: Played) -> Judged:
     return Judged(claim, text, verdict_of(map(judge, held)))
 
 
-def _waits(played: Played, policies: Sequence[str]) -> list[Panel]:
-    """Return panels of the greatest and the least waiting by size."""
-    return [
-        Panel(
-            "processing time [s]",
-            f"{value} waiting [s]",
-            [_by_class(policy, played.values(policy, "waiting"), value, SLOT) for policy in policies],
-            title=f"({letter}) {value} waiting of a class of sizes",
-            x_scale="log",
-            kind="curves",
-        )
-        for letter, value in (("a", "greatest"), ("b", "least"))
-    ]
-
-
-@figure(PAPER, "fig4", title="waiting by size of jobs, 1D", source="Fig. 4, section VI-A")
+@figure(
+    PAPER,
+    "fig4",
+    title="waiting by size of jobs, 1D",
+    source="Fig. 4, section VI-A",
+    under=(START,),
+)
 def _waiting(run: Run) -> Outcome:
-    played = _plain(run)
+    played = play(run, "1d")
     spread = {policy: played.values(policy, "spread") for policy in (OCORP, *RULES)}
-    gaps = {policy: [_longest(s) for s in played.values(policy, "gaps")] for policy in (OCORP, "SRPT", "SVF")}
-    gap = Panel(
-        "processing time [s]",
-        "longest time without cores [s]",
-        [_by_class(p, played.values(p, "gaps"), "greatest", SLOT) for p in (OCORP, *RULES)],
-        title="(c) longest time without cores (Corollary 1)",
-        x_scale="log",
-        kind="curves",
-    )
+    served = (OCORP, "SRPT", "SVF")
+    gaps = {name: [longest_value(sizes) for sizes in played.values(name, "gaps")] for name in served}
+    every = tell_seconds(played.metric(OCORP, "longest_gap"))
+    longest = "jobs of 20000 s and more wait 40% less under OCORP than under SVF and SRPT"
     said = [
-        _stated(
-            played, "Fig. 4", "jobs of 20000 s and more wait 40% less under OCORP than under SVF and SRPT"
-        ),
+        judge_stated(run, played, "Fig. 4", longest),
         _short_waits(played),
         judge_claim(
             "the waiting of jobs of the same size varies much under SRF, and less under all others",
@@ -690,25 +341,22 @@ def _waiting(run: Run) -> Outcome:
             against(OCORP, gaps[OCORP], {name: gaps[name] for name in ("SRPT", "SVF")}),
             lower(),
             what="longest time of long jobs without cores",
-            more=f"{_seconds(gaps[OCORP])}, of all jobs {_seconds(played.metric(OCORP, 'longest_gap'))}",
+            more=f"{tell_seconds(gaps[OCORP])}, of all jobs {every}",
         ),
     ]
     remarks = (
         STAND_IN,
-        START,
-        f"{_from_zero(played, ZERO, {'waiting_longest': ['SRPT', 'SVF']})}; mean waiting of the shorter half "
-        f"{_seconds(played.metric(ZERO, 'waiting_small'))}",
         "sizes are put into classes: a draw has few jobs of the same length above 1000 s",
         "long jobs are those of 60% of the longest one or more, about 20000 s at this size",
     )
-    return Outcome([*_waits(played, [OCORP, *RULES]), gap], said, _sizes(played), remarks)
+    return Outcome(wait_panels(played, [OCORP, *RULES]), said, sizes_of(played), remarks)
 
 
 def _short_waits(played: Played) -> Judged:
     """Judge that the shorter half of the jobs waits equally long, up to one slot."""
     claim = "small jobs wait (nearly) as little under OCORP as under SVF and SRPT"
-    waits = _metrics(played, [OCORP, "SVF", "SRPT"], "waiting_small")
-    text = ", ".join(f"{name} {_seconds(values)}" for name, values in waits.items())
+    waits = metrics_of(played, [OCORP, "SVF", "SRPT"], "waiting_small")
+    text = ", ".join(f"{name} {tell_seconds(values)}" for name, values in waits.items())
     verdicts = [
         between(-math.inf, 1.0)(average(name, waits[OCORP] - waits[name])) for name in ("SVF", "SRPT")
     ]
@@ -718,20 +366,27 @@ def _short_waits(played: Played) -> Judged:
 # switching cost -----------------------------------------------------------------------------------------
 
 
-@figure(PAPER, "fig5", title="l2 norm of the flowtimes over time under OCORP+", source="Fig. 5, section VI-B")
+@figure(
+    PAPER,
+    "fig5",
+    title="l2 norm of the flowtimes over time under OCORP+",
+    source="Fig. 5, section VI-B",
+)
 def _charged(run: Run) -> Outcome:
-    played = _switching(run)
-    labels = [_alpha(alpha) for alpha in (*ALPHAS, *BEYOND)]
-    panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", _norms(played, labels), kind="curves")
-    norms = _metrics(played, [OCORP, *labels], "l2")
-    none, beyond = _alpha(ALPHAS[0]), [_alpha(alpha) for alpha in BEYOND]
-    same = norms[OCORP] == norms[none]
+    played = play_switching(run)
+    labels = list(map(alpha_label, ALPHAS))
+    panel = Panel(
+        "time [s]", "l2 norm of the flowtimes so far [s]", norm_curves(played, labels), kind="curves"
+    )
+    beyond = list(map(alpha_label, BEYOND))
+    norms = metrics_of(played, [OCORP, *labels, *beyond], "l2")
+    same = norms[OCORP] == norms[NONE]
     said = [
         judge_claim(
             "up to alpha = 100 the norm is at most 5% above that of alpha = 0",
-            [compare(f"{label} against 0", norms[label], norms[none]) for label in map(_alpha, ALPHAS[1:])],
+            [compare(f"{label} against 0", norms[label], norms[NONE]) for label in labels[1:]],
             between(-math.inf, ALPHA_COST),
-            more=tell([compare(f"{label} against 0", norms[label], norms[none]) for label in beyond]),
+            more=tell([compare(f"{label} against 0", norms[label], norms[NONE]) for label in beyond]),
         ),
         Judged(
             "alpha = 0 is OCORP",
@@ -739,48 +394,39 @@ def _charged(run: Run) -> Outcome:
             judge(same.all()),
         ),
     ]
-    remarks = (STAND_IN, _beyond(), START, _switched(played, "l2"))
-    return Outcome([panel], said, _sizes(played), remarks)
+    return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, BIG))
 
 
-def _switched(played: Played, metric: str) -> str:
-    """Describe what alpha = 100 changes if lambda starts at 0."""
-    none, most = ALPHAS[0], ALPHAS[-1]
-    return _from_zero(played, _zero(most), {metric: [_zero(none)]})
-
-
-def _beyond() -> str:
-    values = " and ".join(f"{alpha:,.0f}" for alpha in BEYOND)
-    return (
-        f"alpha {values} are ours: prices over demands differ by up to 1e11, and lambda moves by about t^2.5 "
-        "a slot, against which 100 is little"
-    )
-
-
-def _counts(played: Played, name: str, labels: Sequence[str]) -> Panel:
-    """Return a panel of the mean number of preemptions or migrations by size."""
+def _counts(played: Played, name: str) -> Panel:
+    """Return the panel of the mean number of preemptions or migrations by size, for the paper's alphas."""
+    labels = map(alpha_label, ALPHAS)
     return Panel(
         "processing time [s]",
         f"{name} per job",
-        [_by_class(label, played.values(label, name), "mean") for label in labels],
+        [by_class(label, played.values(label, name), "mean") for label in labels],
         x_scale="log",
         y_scale="log",
         kind="curves",
     )
 
 
-@figure(PAPER, "fig6", title="preemptions by size of jobs under OCORP+", source="Fig. 6, section VI-B")
+@figure(
+    PAPER,
+    "fig6",
+    title="preemptions by size of jobs under OCORP+",
+    source="Fig. 6, section VI-B",
+    under=(START,),
+)
 def _preemptions(run: Run) -> Outcome:
-    played = _switching(run)
-    none, most = _alpha(ALPHAS[0]), _alpha(ALPHAS[-1])
+    played = play_switching(run)
     middle = {
-        label: [_mean_of(sizes, *MIDDLE_JOBS) for sizes in played.values(label, "preemptions")]
-        for label in (none, most, *map(_alpha, BEYOND))
+        label: [mean_of_sizes(sizes, *MIDDLE_JOBS) for sizes in played.values(label, "preemptions")]
+        for label in (NONE, MOST, *map(alpha_label, BEYOND))
     }
-    rate = played.values(most, "at_rate")
-    untouched, before = (played.values(label, "untouched") for label in (most, none))
+    rate = played.values(MOST, "at_rate")
+    untouched, before = (played.values(label, "untouched") for label in (MOST, NONE))
     drops = [
-        compare(f"{label} against 0", own, middle[none]) for label, own in middle.items() if label != none
+        compare(f"{label} against 0", own, middle[NONE]) for label, own in middle.items() if label != NONE
     ]
     said = [
         _less_by_class(played, "preemptions"),
@@ -793,179 +439,169 @@ def _preemptions(run: Run) -> Outcome:
         ),
         Judged(
             "at alpha = 100 most jobs are preempted at most once in 100 s",
-            f"{_share(rate)} of the jobs",
+            f"{tell_share(rate)} of the jobs",
             judge(min(rate) > 0.5),
         ),
         Judged(
             "at alpha = 100 jobs of less than 100 s are rarely preempted",
-            f"{_share(untouched, 1)} of them never, {_share(before, 1)} at alpha 0",
+            f"{tell_share(untouched, 1)} of them never, {tell_share(before, 1)} at alpha 0",
             judge(float(np.mean(untouched)) >= 1.0 - CLOSE),
         ),
     ]
-    remarks = (
-        STAND_IN,
-        _beyond(),
-        START,
-        _switched(played, "preemptions"),
-        "a preemption is a slot in which an unfinished job loses all its cores",
-    )
-    return Outcome(
-        [_counts(played, "preemptions", [_alpha(alpha) for alpha in (*ALPHAS, *BEYOND)])],
-        said,
-        _sizes(played),
-        remarks,
-    )
+    remarks = (STAND_IN, BIG, "a preemption is a slot in which an unfinished job loses all its cores")
+    return Outcome([_counts(played, "preemptions")], said, sizes_of(played), remarks)
 
 
 def _less_by_class(played: Played, name: str) -> Judged:
     """Judge that all classes of sizes have far fewer at alpha = 100."""
-    none, most = (_by_class("", played.values(_alpha(a), name), "mean") for a in (ALPHAS[0], ALPHAS[-1]))
+    none, most = (by_class("", played.values(label, name), "mean") for label in (NONE, MOST))
     pairs = [(x, y) for x, y in zip(none.y, most.y, strict=True) if x > 0]
     drops = [1.0 - y / x for x, y in pairs]
-    held = sum(drop >= SUBSTANTIAL for drop in drops)
+    held = [drop >= SUBSTANTIAL for drop in drops]
     fewer = sum(drop > 0.0 for drop in drops)
     text = (
-        f"at alpha = 100 fewer in {fewer} of {len(drops)} classes of sizes, at most half in {held}; "
+        f"at alpha = 100 fewer in {fewer} of {len(drops)} classes of sizes, at most half in {sum(held)}; "
         f"the largest decrease is {100 * max(drops, default=0.0):.0f}%"
     )
-    verdict = HOLDS if held == len(drops) else IN_PART if 2 * held > len(drops) else NOT_REPRODUCED
-    return Judged(f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict)
+    return Judged(
+        f"{name} fall substantially for jobs of all sizes as alpha grows", text, verdict_of(map(judge, held))
+    )
 
 
-@figure(PAPER, "fig7", title="migrations by size of jobs under OCORP+", source="Fig. 7, section VI-B")
+@figure(
+    PAPER,
+    "fig7",
+    title="migrations by size of jobs under OCORP+",
+    source="Fig. 7, section VI-B",
+    under=(START,),
+)
 def _migrations(run: Run) -> Outcome:
-    played = _switching(run)
-    labels = {alpha: _alpha(alpha) for alpha in (*ALPHAS, *BEYOND)}
+    played = play_switching(run)
+    labels, beyond = (list(map(alpha_label, alphas)) for alphas in (ALPHAS, BEYOND))
     long = {
-        label: [_mean_of(sizes, LONG_JOBS) for sizes in played.values(label, "migrations")]
-        for label in (*labels.values(), KEPT)
+        label: [mean_of_sizes(sizes, LONG_JOBS) for sizes in played.values(label, "migrations")]
+        for label in labels
     }
-    moved = _metrics(played, [*labels.values(), KEPT], "migrations")
-    stopped, norms = (_metrics(played, list(labels.values()), name) for name in ("preemptions", "l2"))
-    zero, most = (labels[alpha] for alpha in (ALPHAS[0], ALPHAS[-1]))
+    moved, stopped, norms = (
+        metrics_of(played, [*labels, *beyond], name) for name in ("migrations", "preemptions", "l2")
+    )
     said = [
         judge_claim(
             "migrations are seldom in comparison with preemptions",
-            [compare(labels[alpha], moved[labels[alpha]], stopped[labels[alpha]]) for alpha in ALPHAS],
+            [compare(label, moved[label], stopped[label]) for label in labels],
             between(-1.0, CLOSE - 1.0),  # a tenth of them at most
             what="migrations against preemptions",
         ),
         judge_claim(
             "jobs of more than 10000 s migrate less at alpha = 0 than at 10 or 100",
-            against(zero, long[zero], {labels[alpha]: long[labels[alpha]] for alpha in ALPHAS[1:]}),
+            against(NONE, long[NONE], {label: long[label] for label in labels[1:]}),
             lower(),
             what="migrations",
-            more=tell(against(KEPT, long[KEPT], {most: long[most]})),
         ),
         judge_claim(
             "a still larger alpha reduces migrations as well",
-            [compare(f"{labels[alpha]} against 100", moved[labels[alpha]], moved[most]) for alpha in BEYOND],
+            [compare(f"{label} against 100", moved[label], moved[MOST]) for label in beyond],
             lower(),
         ),
         judge_claim(
             "alpha = 100 reduces preemptions and migrations together substantially, at no cost in flowtime",
-            against(most, moved[most] + stopped[most], {zero: moved[zero] + stopped[zero]}),
+            against(MOST, moved[MOST] + stopped[MOST], {NONE: moved[NONE] + stopped[NONE]}),
             lower(SUBSTANTIAL),
             what="their number",
-            more=f"the norm: {tell(against(most, norms[most], {zero: norms[zero]}))}",
+            more=f"the norm: {tell(against(MOST, norms[MOST], {NONE: norms[NONE]}))}",
         ),
     ]
     remarks = (
         STAND_IN,
-        _beyond(),
-        START,
-        _switched(played, "migrations"),
+        BIG,
         "a migration is a slot in which a job runs on a server on which it did not run when it last ran",
-        "at alpha = 0 jobs are packed anew in each slot, as section IV-A says, and so moved about; kept in "
-        "place, they keep the cores that they have where they can",
+        "at alpha = 0 jobs are packed anew in each slot, as section IV-A says, and so moved about",
     )
-    return Outcome([_counts(played, "migrations", [*labels.values(), KEPT])], said, _sizes(played), remarks)
+    return Outcome([_counts(played, "migrations")], said, sizes_of(played), remarks)
 
 
 # 2D -----------------------------------------------------------------------------------------------------
 
 
-@figure(PAPER, "fig8", title="l2 norm of the flowtimes over time, 2D", source="Fig. 8, section VI-C")
+@figure(
+    PAPER,
+    "fig8",
+    title="l2 norm of the flowtimes over time, 2D",
+    source="Fig. 8, section VI-C",
+    under=(START,),
+)
 def _memory_flowtime(run: Run) -> Outcome:
-    played = _memory(run)
-    panel = Panel(
-        "time [s]",
-        "l2 norm of the flowtimes so far [s]",
-        _norms(played, [OCORP_M, *RULES], OCORP_M),
-        kind="curves",
-    )
-    said = [_stated(played, "Fig. 8", "OCORP+M's norm is 24% below that of the other schemes")]
-    remarks = (STAND_IN, BOUND, MEMORY, START, _from_zero(played, ZERO_M, {"l2": list(RULES)}))
-    return Outcome([panel], said, _sizes(played), remarks)
+    played = play(run, "2d")
+    series = norm_curves(played, [OCORP_M, *RULES], OCORP_M)
+    panel = Panel("time [s]", "l2 norm of the flowtimes so far [s]", series, kind="curves")
+    said = [judge_stated(run, played, "Fig. 8", "OCORP+M's norm is 24% below that of the other schemes")]
+    return Outcome([panel], said, sizes_of(played), (STAND_IN, BOUND, MEMORY))
 
 
-@figure(PAPER, "fig9", title="offered and unfinished work over time, 2D", source="Fig. 9, section VI-C")
+@figure(
+    PAPER,
+    "fig9",
+    title="offered and unfinished work over time, 2D",
+    source="Fig. 9, section VI-C",
+)
 def _memory_unfinished(run: Run) -> Outcome:
-    played = _memory(run)
-    said = [_least_work(played, OCORP_M, "Fig. 9"), _done(played, OCORP_M)]
-    remarks = (STAND_IN, MEMORY, START, _from_zero(played, ZERO_M, {"mean_unfinished": list(RULES)}))
-    return Outcome(_work(played, [OCORP_M, *RULES]), said, _sizes(played), remarks)
+    played = play(run, "2d")
+    said = [judge_least_work(run, played, OCORP_M, "Fig. 9"), judge_done(played, OCORP_M)]
+    return Outcome(work_panels(played, [OCORP_M, *RULES]), said, sizes_of(played), (STAND_IN, MEMORY))
 
 
-@figure(PAPER, "fig10", title="waiting by size of jobs, 2D", source="Fig. 10, section VI-C")
+@figure(
+    PAPER,
+    "fig10",
+    title="waiting by size of jobs, 2D",
+    source="Fig. 10, section VI-C",
+)
 def _memory_waiting(run: Run) -> Outcome:
-    played = _memory(run)
-    said = [_stated(played, "Fig. 10", "long jobs wait less under OCORP+M than under SRPT and SVF")]
-    remarks = (STAND_IN, MEMORY, START, _from_zero(played, ZERO_M, {"waiting_longest": ["SRPT", "SVF"]}))
-    return Outcome(_waits(played, [OCORP_M, *RULES]), said, _sizes(played), remarks)
+    played = play(run, "2d")
+    said = [judge_stated(run, played, "Fig. 10", "long jobs wait less under OCORP+M than under SRPT and SVF")]
+    return Outcome(wait_panels(played, [OCORP_M, *RULES]), said, sizes_of(played), (STAND_IN, MEMORY))
 
 
 # wrong declarations -------------------------------------------------------------------------------------
 
 
-def _misestimated(run: Run, kind: str, estimation: str) -> Played:
-    """Run the policies of Fig. 11."""
-    few = [0.2, 0.8]  # those for which the paper names numbers
-    some = VARIANCES if estimation == ESTIMATION else few
-    own = {OCORP_M: "ocorp+m"} if kind == "2d" else {OCORP: "ocorp"}
-    return run.play(
-        ID,
-        {**own, **RULES},
-        run.size(5 if estimation == ESTIMATION else 4, 20, 2),
-        {"variance": run.size(some, VARIANCES, few)},
-        parameters=_parameters(run, kind=kind, estimation=estimation),
-        observe=declared_error,
-    )
-
-
-@figure(PAPER, "fig11", title="flowtime with wrong declarations of demands", source="Fig. 11, section VI-D")
+@figure(
+    PAPER,
+    "fig11",
+    title="flowtime with wrong declarations of demands",
+    source="Fig. 11, section VI-D",
+    under=(ESTIMATION,),
+)
 def _declared(run: Run) -> Outcome:
-    played = {(mode, kind): _misestimated(run, kind, mode) for mode in ESTIMATIONS for kind in ("1d", "2d")}
+    # under other readings only variances of which the paper speaks
+    whole = run.choice(ESTIMATION) == ESTIMATION.choices[ESTIMATION.default]
+    every, few = run.size(VARIANCES, VARIANCES, [0.2, 0.8]), run.size([0.2, 0.4], [0.2, 0.4], [0.2, 0.8])
+    one = play_wrong(run, "1d", every if whole else run.size([0.2, 0.6, 0.8], VARIANCES, every))
+    two = play_wrong(run, "2d", every if whole else few)
     panels = [
         Panel(
             "variance of the error",
             "l2 norm of the flowtimes [s]",
-            lines(runs, "variance", "l2", factor=SLOT),
-            title=f"({letter}) {kind.upper()}: {ESTIMATIONS[mode]}",
+            lines(played, "variance", "l2", factor=SLOT),
+            title=title,
         )
-        for letter, ((mode, kind), runs) in zip("abcdef", played.items(), strict=True)
+        for title, played in (("(a) 1D", one), ("(b) 2D", two))
     ]
-    one, two = played[ESTIMATION, "1d"], played[ESTIMATION, "2d"]
     said = [
         _rounded(two),
-        _beats(one, OCORP, 0.8, "OCORP beats all other schemes up to a variance of 0.8"),
-        _best_rule(one, played),
-        _stable(one, run.size(0.6, 0.6, 0.8)),
-        _first(two, played),
+        _beats(run, one, 0.8),
+        _best_rule(run, one.where(variance=0.8)),
+        _stable(run, one, run.size(0.6, 0.6, 0.8)),
+        judge_better(
+            two.where(variance=0.2),
+            "in 2D OCORP+M beats the other schemes by 20% at a variance of 0.2",
+            Statement("", OCORP_M, tuple(RULES), run.choice(NORM), 0.2),
+        ),
     ]
-    if not run.size(False, False, True):
-        said.append(_same(two.where(variance=0.4)))
-    modes = "; ".join(f"{mode}: {text}" for mode, text in ESTIMATIONS.items())
-    remarks = (
-        STAND_IN,
-        MEMORY,
-        START,
-        f"the paper does not say what a wrong declaration does: {modes}; claims are judged by {ESTIMATION}",
-        "in 2D the declared memory is reserved in all of them",
-    )
-    counts = {runs.frame.attrs["episodes"] for runs in played.values()}
-    sizes = f"{' or '.join(map(str, sorted(counts)))} draws of {_jobs(one.frame.attrs['parameters'])}"
-    return Outcome(panels, said, sizes, remarks)
+    if 0.4 in few:
+        said.append(_same(run, two.where(variance=0.4)))
+    remarks = (STAND_IN, MEMORY, "in 2D the declared memory is reserved under every reading")
+    return Outcome(panels, said, sizes_of(one), remarks)
 
 
 def _rounded(played: Played) -> Judged:
@@ -980,101 +616,83 @@ def _rounded(played: Played) -> Judged:
     return judge_claim(claim, found, level(ROUNDING), what="variance")
 
 
-def _beats(played: Played, policy: str, most: float, claim: str) -> Judged:
-    """Judge that a policy is better than all rules in the settings up to a variance."""
+def _beats(run: Run, played: Played, most: float) -> Judged:
+    """Judge that OCORP is better than all rules in the settings up to a variance."""
     frame = played.frame[played.frame["variance"] <= most]
     frame.attrs = played.frame.attrs
     observed = [entry for entry in played.observed if entry.setting["variance"] <= most]
-    return judge_better(Played(frame, observed), claim, Statement("", policy, tuple(RULES), "l2"))
+    claim = f"OCORP beats all other schemes up to a variance of {most}"
+    return judge_better(Played(frame, observed), claim, Statement("", OCORP, tuple(RULES), run.choice(NORM)))
 
 
-def _best_rule(played: Played, others: Mapping[tuple[str, str], Played]) -> Judged:
-    """Judge that the norm is 20% below that of SRVF, the best rule, at a variance of 0.8."""
-    at = played.where(variance=0.8)
-    means = {name: float(at.metric(name, "l2").mean()) for name in RULES}
+def _best_rule(run: Run, played: Played) -> Judged:
+    """Judge that the norm is 20% below that of SRVF, the best rule."""
+    means = {name: float(played.metric(name, "l2").mean()) for name in RULES}
     best = min(means, key=lambda name: means[name])
     claim = "at a variance of 0.8 OCORP is 20% below SRVF, the best of the others"
-    more = f"the best of the others is {best}; {_elsewhere(others, '1d', 0.8, ['SRVF'])}"
-    found = judge_claim(claim, _rivals(at, OCORP, ["SRVF"], "l2"), lower(0.2), what="norm", more=more)
+    found = judge_claim(
+        claim,
+        compare_metric(played, OCORP, ["SRVF"], run.choice(NORM)),
+        lower(0.2),
+        what="norm",
+        more=f"the best of the others is {best}",
+    )
     exact = best == "SRVF" or found.verdict == NOT_REPRODUCED
     return found if exact else Judged(claim, found.measured, IN_PART)
 
 
-def _elsewhere(
-    played: Mapping[tuple[str, str], Played], kind: str, variance: float, rivals: Sequence[str]
-) -> str:
-    """Describe the same comparison in the other modes."""
-    policy = OCORP_M if kind == "2d" else OCORP
-    texts = []
-    for (mode, own), runs in played.items():
-        if own == kind and mode != ESTIMATION:
-            found = _rivals(runs.where(variance=variance), policy, rivals, "l2")
-            texts.append(f"{mode}: {tell(found)}")
-    return "; ".join(texts)
-
-
-def _stable(played: Played, most: float) -> Judged:
+def _stable(run: Run, played: Played, most: float) -> Judged:
     """Judge that the norm is about equal for variances from 0.2 to 0.6."""
-    first, last = (played.metric(OCORP, "l2", variance=value) for value in (0.2, most))
+    first, last = (played.metric(OCORP, run.choice(NORM), variance=value) for value in (0.2, most))
     found = compare(f"{most} against 0.2", last, first)
     return judge_claim(f"OCORP is stable up to a variance of {most}", [found], level(CLOSE), what="norm")
 
 
-def _first(played: Played, others: Mapping[tuple[str, str], Played]) -> Judged:
-    """Judge for 2D that the norm is 20% better than that of all rules at a variance of 0.2."""
-    claim = "in 2D OCORP+M beats the other schemes by 20% at a variance of 0.2"
-    at = played.where(variance=0.2)
-    found = judge_better(at, claim, Statement("", OCORP_M, tuple(RULES), "l2", 0.2))
-    text = f"{found.measured}; {_elsewhere(others, '2d', 0.2, list(RULES))}"
-    return Judged(claim, text, found.verdict)
-
-
-def _same(played: Played) -> Judged:
+def _same(run: Run, played: Played) -> Judged:
     """Judge for 2D that the norm is about equal to that of the rules at a variance of 0.4."""
     claim = "in 2D OCORP+M is level with the others at a variance of 0.4"
-    return judge_claim(claim, _rivals(played, OCORP_M, list(RULES), "l2"), level(CLOSE), what="norm")
+    found = compare_metric(played, OCORP_M, list(RULES), run.choice(NORM))
+    return judge_claim(claim, found, level(CLOSE), what="norm")
 
 
 # MapReduce ----------------------------------------------------------------------------------------------
 
 
 @figure(
-    PAPER, "fig12", title="flowtime and unfinished work over time, MapReduce", source="Fig. 12, section VI-E"
+    PAPER,
+    "fig12",
+    title="flowtime and unfinished work over time, MapReduce",
+    source="Fig. 12, section VI-E",
+    under=(START,),
 )
 def _mapreduce(run: Run) -> Outcome:
-    played = _phases(run)
-    policies = [OCORP, *RULES]
-    norm = Panel(
-        "time [s]",
-        "l2 norm of the flowtimes so far [s]",
-        _norms(played, policies),
-        title="l2 norm",
-        kind="curves",
-    )
+    played = play(run, "mapreduce")
+    policies, norm = [OCORP, *RULES], run.choice(NORM)
+    label, series = "l2 norm of the flowtimes so far [s]", norm_curves(played, policies)
+    panels = [
+        Panel("time [s]", label, series, title="l2 norm", kind="curves"),
+        *work_panels(played, policies),
+    ]
+    closest = "OCORP's norm is the closest to the lower bound of all schemes"
     said = [
+        judge_better(played, closest, Statement("", OCORP, tuple(RULES), norm)),
         judge_better(
-            played,
-            "OCORP's norm is the closest to the lower bound of all schemes",
-            Statement("", OCORP, tuple(RULES), "l2"),
-        ),
-        judge_better(
-            played, "OCORP's norm is 10% below that of SRVF", Statement("", OCORP, ("SRVF",), "l2", 0.1)
+            played, "OCORP's norm is 10% below that of SRVF", Statement("", OCORP, ("SRVF",), norm, 0.1)
         ),
         _same_work(played, OCORP),
     ]
     cut = "jobs of the stand-in are cut into map and reduce tasks: the paper does not say how it gets its own"
-    remarks = (STAND_IN, BOUND, cut, START, _from_zero(played, ZERO, {"l2": list(RULES)}))
-    return Outcome([norm, *_work(played, policies)], said, _sizes(played), remarks)
+    return Outcome(panels, said, sizes_of(played), (STAND_IN, BOUND, cut))
 
 
 def _same_work(played: Played, policy: str) -> Judged:
     """Judge that the work done by any time differs by at most a tenth; the work left may differ by more."""
-    offered = np.array(_curve(played, policy, "offered").y)
-    done = {name: offered - np.array(_curve(played, name, "unfinished").y) for name in (policy, *RULES)}
+    offered = np.array(mean_curve(played, policy, "offered").y)
+    done = {name: offered - np.array(mean_curve(played, name, "unfinished").y) for name in (policy, *RULES)}
     begun = np.min(list(done.values()), axis=0) > 0
     apart = {name: float(np.abs(done[policy][begun] / done[name][begun] - 1.0).max()) for name in RULES}
     texts = [f"{name} {100 * share:.1f}%" for name, share in apart.items()]
-    left = tell(_rivals(played, policy, list(RULES), "mean_unfinished"))
+    left = tell(compare_metric(played, policy, list(RULES), "mean_unfinished"))
     verdicts = [judge(share <= CLOSE) for share in apart.values()]
     return Judged(
         "all schemes have done about the same work at all times",

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from schedgym.baselines.flowtime.pricing import LAMBDA0
 from schedgym.papers import Run, Shown, get_paper
 from schedgym.papers.searches import Searched, smallest_flaw
+from schedgym.papers.xu2021.readings import HORIZON, START
 from schedgym.papers.xu2021.reference import Job, Schedule, literal_ocorp, multisets
 
 __all__ = [
@@ -28,9 +28,9 @@ __all__ = [
 
 PAPER = get_paper("xu2021")
 K = 2  # of the paper's experiments
-GAMMA = 4000  # of the paper's experiments [slots]
-#: readings of lambda(a + 1), which Algorithm 1 only says is initialised: none, or above all weights
-STARTS = (0, int(LAMBDA0))
+GAMMA: int = HORIZON.choices[HORIZON.default]  # of the paper's experiments [slots]
+#: where lambda can start: at 0, or above all weights; claims that hold for neither or both search both
+STARTS = tuple(sorted(map(int, START.choices.values())))
 
 
 def show_instance(jobs: Sequence[Job], cores: int) -> dict[str, Any]:

@@ -10,11 +10,13 @@ import pandas
 import pytest
 
 from schedgym.core.policy import make_policy
-from schedgym.evaluation.runner import make_env, play
+from schedgym.evaluation.runner import evaluate, make_env, play
 from schedgym.papers import Run, list_figures
 from schedgym.papers.figures import make_figure
-from schedgym.papers.xu2021 import figures as module
+from schedgym.papers.xu2021 import runs
 from schedgym.papers.xu2021.curves import Sizes
+from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, NORM, START
+from schedgym.papers.xu2021.shared import by_class, longest_value, mean_of_sizes
 from tests.long import long
 
 pytestmark = long
@@ -54,12 +56,49 @@ def test_figures_are_written_as_they_are_drawn(entry, run, tmp_path) -> None:
                 assert (np.array(series.low)[known] <= np.array(series.high)[known]).all()
 
 
+@pytest.mark.parametrize(
+    ("point", "choice", "options"),
+    [
+        (START, "lambda from 0", {"lambda0": 0.0}),
+        (START, "lambda from above all weights", {}),
+        (HORIZON, "Gamma by Eq. 27", {"gamma": "seen"}),
+    ],
+)
+def test_a_reading_of_the_algorithm_reaches_ocorp(run, point, choice, options) -> None:
+    played = runs.play(run.alone("", {point.name: choice}), "1d")
+    own = evaluate(runs.ID, {"OCORP": "ocorp"}, 2, parameters=runs.TINY, options={"OCORP": options})
+    for metric in ("l2", "makespan"):
+        expected = own[own.metric == metric].value.tolist()
+        assert played.metric(runs.OCORP, metric).tolist() == expected
+
+
+def test_readings_of_declarations_and_of_the_norm(run) -> None:
+    for choice, mode in ESTIMATION.choices.items():
+        played = runs.play_wrong(run.alone("", {ESTIMATION.name: choice}), "1d", [0.2])
+        assert played.frame.attrs["parameters"]["estimation"] == mode
+    root, squares = NORM.choices.values()
+    assert played.metric("SRF", squares) == pytest.approx(played.metric("SRF", root) ** 2)
+
+
+def test_figures_run_under_the_readings_that_turn_a_verdict() -> None:
+    assert {entry.short: entry.under for entry in ENTRIES if entry.under} == {
+        "fig2": (START, NORM),
+        "fig3": (HORIZON,),
+        "fig4": (START,),
+        "fig6": (START,),
+        "fig7": (START,),
+        "fig8": (START,),
+        "fig11": (ESTIMATION,),
+        "fig12": (START,),
+    }
+
+
 @pytest.fixture(scope="module")
 def episode():
     """An environment in which OCORP has run, and what the observer saw."""
-    env = make_env(module.ID, {"jobs": 40, "horizon": 130, "servers": "8+4", "load": 0.95})
+    env = make_env(runs.ID, {"jobs": 40, "horizon": 130, "servers": "8+4", "load": 0.95})
     play(env, make_policy("flowtime/ocorp"), seed=3, episode=1, label="ocorp")
-    return env, module.over_time_and_sizes(env)
+    return env, runs.over_time_and_sizes(env)
 
 
 def by_hand(env):
@@ -82,7 +121,7 @@ def test_curves_agree_with_the_record(episode) -> None:
     env, seen = episode
     _, used, a, p, d, c = by_hand(env)
     step, final = seen["step"], int(env.record().final_time)
-    assert step == 130 // module.POINTS == 1 and final > 100
+    assert step == 130 // runs.POINTS == 1 and final > 100
     for name in ("flowtime", "fractional", "alone", "offered", "unfinished"):
         assert len(seen[name]) == final + 1 and seen[name][0] == 0.0
     done = np.cumsum(used, axis=1)
@@ -134,9 +173,9 @@ def test_values_of_jobs_agree_with_the_record(episode) -> None:
 
 
 def test_curves_are_sampled_every_step() -> None:
-    env = make_env(module.ID, {"jobs": 100, "horizon": 500, "servers": "8+4"})
+    env = make_env(runs.ID, {"jobs": 100, "horizon": 500, "servers": "8+4"})
     play(env, make_policy("flowtime/srpt"), seed=0, episode=0, label="srpt")
-    seen = module.over_time_and_sizes(env)
+    seen = runs.over_time_and_sizes(env)
     _, used, a, p, d, c = by_hand(env)
     step, final = seen["step"], int(env.record().final_time)
     assert step == 4
@@ -150,10 +189,10 @@ def test_curves_are_sampled_every_step() -> None:
 
 
 def test_declared_errors() -> None:
-    env = make_env(module.ID, {"jobs": 50, "kind": "2d", "estimation": "waste", "variance": 0.4})
+    env = make_env(runs.ID, {"jobs": 50, "kind": "2d", "estimation": "waste", "variance": 0.4})
     env.reset(seed=0)
     jobs = env.simulator.workload(0).jobs
-    seen = module.declared_error(env)
+    seen = runs.declared_error(env)
     for name in ("cpu", "memory"):
         errors = [x / y - 1 for x, y in zip(jobs[f"declared_{name}"], jobs[name], strict=True)]
         assert seen[name] == pytest.approx(np.var(errors)) and seen[name] > 0
@@ -164,10 +203,10 @@ def test_classes_of_sizes() -> None:
         *map(np.array, ([1, 2, 30, 34], [3, 1, 1, 3], [0.0, 2, 1, 4], [1.0, 2, 1, 5], [2.0, 2, 1, 9]))
     )
     other = Sizes(*map(np.array, ([1], [1], [5.0], [5.0], [5.0])))
-    series = module._by_class("x", [own, other], "mean", 10.0)
+    series = by_class("x", [own, other], "mean", 10.0)
     assert series.x == [10.0, 20.0, pytest.approx(10 * math.sqrt(20 * 34))]
     assert series.y == [pytest.approx(30.0), 20.0, 40.0]
-    assert module._by_class("x", [own], "least").y == [0.0, 2.0, 1.0]
-    assert module._by_class("x", [own], "greatest").y == [2.0, 2.0, 9.0]
-    assert module._mean_of(own, 2, 34) == 1.5 and math.isnan(module._mean_of(own, 100))
-    assert module._longest(own) == 9.0 and module._longest(own._replace(size=own.size + [0, 0, 0, 30])) == 9.0
+    assert by_class("x", [own], "least").y == [0.0, 2.0, 1.0]
+    assert by_class("x", [own], "greatest").y == [2.0, 2.0, 9.0]
+    assert mean_of_sizes(own, 2, 34) == 1.5 and math.isnan(mean_of_sizes(own, 100))
+    assert longest_value(own) == 9.0 and longest_value(own._replace(size=own.size + [0, 0, 0, 30])) == 9.0

@@ -1,0 +1,216 @@
+"""Runs of the registered policies on the stand-in for the paper's trace, and what is seen of an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.workload import Workload
+from schedgym.papers import Played, Run
+from schedgym.papers.xu2021.curves import (
+    by_size,
+    flowtime_curve,
+    offered_curve,
+    regret_curve,
+    service_gaps,
+    unfinished_curve,
+    waiting,
+)
+from schedgym.papers.xu2021.instances import GAMMA
+from schedgym.papers.xu2021.readings import ESTIMATION, HORIZON, START
+from schedgym.problems.flowtime.metrics import fates, pieces
+from schedgym.problems.flowtime.problem import PROBLEM, parse_servers
+from schedgym.problems.flowtime.workload import tables
+
+__all__ = [
+    "ALPHAS",
+    "BEYOND",
+    "ID",
+    "OCORP",
+    "OCORP_M",
+    "RULES",
+    "SHORT_JOBS",
+    "SLOT",
+    "VARIANCES",
+    "alpha_label",
+    "declared_error",
+    "describe",
+    "over_time_and_sizes",
+    "play",
+    "play_switching",
+    "play_wrong",
+    "sizes_of",
+    "stand_in",
+]
+
+F8 = npt.NDArray[np.float64]
+
+ID = "schedgym/FlowtimePacking-v0"
+SLOT = 10.0  # s
+
+OCORP, OCORP_M = "OCORP", "OCORP+M"
+RULES = {"SRPT": "srpt", "SRVF": "srvf", "SVF": "svf", "SRF": "srf"}
+
+ALPHAS = (0.0, 10.0, 100.0)  # the paper's
+BEYOND = (1e4, 1e6)  # lambda moves by some t^2.5 a slot: these change the order of jobs with equal demands
+VARIANCES = [0.2, 0.4, 0.6, 0.8, 1.0]
+
+POINTS = 120  # of a curve, up to the last arrival
+SHORT_JOBS = 10  # slots: 100 s
+TINY = {"jobs": 100, "horizon": 200, "servers": "16+8+8"}  # as busy as the others
+
+# what is seen of an episode ---------------------------------------------------------------------------
+
+
+def over_time_and_sizes(env: Any) -> dict[str, Any]:
+    """Return curves of an episode, and values by size of jobs; an observer of :meth:`Run.play`.
+
+    Curves begin in slot 0 and have a value every ``step`` slots; the last value is that at the end.
+
+    Returns:
+        step [slots]; flowtime and fractional (l2 norms so far, unfinished jobs with their ages, [slots]);
+        alone (the same if every job took its processing time); offered and unfinished [core-slots];
+        above_ages, above_finished: share of the slots in which the fractional norm is not below the actual
+        one, of all jobs with their ages, and of the finished ones; done: share of the jobs finished by slot
+        ``GAMMA``; spread: pooled standard deviation of the waiting of jobs of the same size [slots];
+        waiting, gaps [slots], preemptions and migrations by size (:class:`Sizes`); at_rate: share of the
+        jobs with at most one preemption in 100 s of their flowtime; untouched: share of the jobs of less than
+        100 s that are not preempted.
+    """
+    record = env.record()
+    final = int(record.final_time)
+    own = tables(record.workload)
+    arrival, length = own.arrival, own.processing.sum(axis=1)
+    step = max(1, env.simulator.source.horizon // POINTS)
+    _, completion = pieces(record)
+    ended = completion >= 0
+    flowtimes = np.where(ended, completion, final) - arrival
+    actual = flowtime_curve(record)
+    fractional = np.sqrt(regret_curve(record))
+    finished = np.zeros(final)
+    np.add.at(finished, completion[ended] - 1, flowtimes[ended].astype(np.float64) ** 2)
+    finished = np.sqrt(np.cumsum(finished))
+    slots = np.arange(step, final + step, step)
+    ages = np.clip(slots[:, np.newaxis] - arrival, 0, length).astype(np.float64)
+    fate = fates(record)
+    preemptions = np.array(fate["preemptions"])
+    waited = waiting(record)
+
+    def sampled(curve: npt.NDArray[Any]) -> F8:
+        last = len(range(step, final + step, step))
+        return np.concatenate([[0.0], curve[step - 1 :: step], curve[-1:]])[: last + 1]
+
+    return {
+        "step": step,
+        "flowtime": sampled(actual),
+        "fractional": sampled(fractional),
+        "alone": np.concatenate([[0.0], np.sqrt((ages**2).sum(axis=1))]),
+        "offered": sampled(offered_curve(record)),
+        "unfinished": sampled(unfinished_curve(record)),
+        "above_ages": float((fractional >= actual).mean()),
+        "above_finished": float((fractional >= finished).mean()),
+        "done": float((ended & (completion <= GAMMA)).mean()),
+        "spread": _spread(record.workload, waited),
+        "waiting": by_size(record.workload, waited),
+        "gaps": by_size(record.workload, service_gaps(record)),
+        "preemptions": by_size(record.workload, preemptions),
+        "migrations": by_size(record.workload, fate["migrations"]),
+        "at_rate": float((preemptions * SHORT_JOBS <= flowtimes).mean()),
+        "untouched": float((preemptions[length < SHORT_JOBS] == 0).mean()),
+    }
+
+
+def _spread(workload: Workload, values: F8) -> float:
+    """Return the pooled standard deviation of a value around its means over jobs of the same size."""
+    known = ~np.isnan(values)
+    mean = by_size(workload, values)
+    square = by_size(workload, values**2)
+    return float(np.sqrt(((square.mean - mean.mean**2) * mean.jobs).sum() / known.sum()))
+
+
+def declared_error(env: Any) -> dict[str, float]:
+    """Return the variance of relative errors of declared demands; an observer of :meth:`Run.play`.
+
+    Returns:
+        the variance for cpu and, in 2D, for memory.
+    """
+    jobs = env.simulator.workload(0).jobs
+    return {
+        name: float(np.var(jobs[f"declared_{name}"] / jobs[name] - 1.0))
+        for name in ("cpu", "memory")
+        if f"declared_{name}" in jobs
+    }
+
+
+# runs -------------------------------------------------------------------------------------------------
+
+
+def stand_in(run: Run, **more: Any) -> dict[str, Any]:
+    """Return the parameters of the stand-in for the trace, with others."""
+    kw = PROBLEM.presets["kw"]
+    return {**run.size(kw, kw, TINY), **more}
+
+
+def _chosen(run: Run) -> dict[str, Any]:
+    """Return the options of the policies of the OCORP family under a reading."""
+    return {"lambda0": run.choice(START), "gamma": run.choice(HORIZON)}
+
+
+def play(run: Run, kind: str) -> Played:
+    """Run OCORP, or OCORP+M in 2D, and the rules: Figs. 2 to 4 ("1d"), 8 to 10 ("2d"), 12 ("mapreduce")."""
+    own, policy = (OCORP_M, "ocorp+m") if kind == "2d" else (OCORP, "ocorp")
+    return run.play(
+        ID,
+        {own: policy, **RULES},
+        run.size({"1d": 20, "2d": 16, "mapreduce": 12}[kind], 100, 2),
+        parameters=stand_in(run, kind=kind),
+        options={own: _chosen(run)},
+        observe=over_time_and_sizes,
+    )
+
+
+def play_switching(run: Run) -> Played:
+    """Run OCORP and OCORP+ with the paper's values of alpha and some beyond: Figs. 5 to 7."""
+    options = {alpha_label(alpha): {"alpha": alpha, **_chosen(run)} for alpha in (*ALPHAS, *BEYOND)}
+    return run.play(
+        ID,
+        {OCORP: "ocorp", **dict.fromkeys(options, "ocorp+")},
+        run.size(12, 100, 2),
+        parameters=stand_in(run, kind="1d"),
+        options={OCORP: _chosen(run), **options},
+        observe=over_time_and_sizes,
+    )
+
+
+def alpha_label(value: float) -> str:
+    """Return the label of OCORP+ with a value of alpha."""
+    return f"alpha {value:,.0f}"
+
+
+def play_wrong(run: Run, kind: str, variances: Sequence[float]) -> Played:
+    """Run OCORP, or OCORP+M in 2D, and the rules with wrong declarations: Fig. 11."""
+    own, policy = (OCORP_M, "ocorp+m") if kind == "2d" else (OCORP, "ocorp")
+    return run.play(
+        ID,
+        {own: policy, **RULES},
+        run.size(5, 20, 2),
+        {"variance": list(variances)},
+        parameters=stand_in(run, kind=kind, estimation=run.choice(ESTIMATION)),
+        options={own: _chosen(run)},
+        observe=declared_error,
+    )
+
+
+def sizes_of(played: Played) -> str:
+    """Describe the sizes of runs."""
+    attrs = played.frame.attrs
+    return f"{attrs['episodes']} draws of {describe(attrs['parameters'])}"
+
+
+def describe(parameters: Mapping[str, Any]) -> str:
+    """Describe the size of a workload."""
+    servers = parse_servers(parameters["servers"])
+    return f"{parameters['jobs']:,} jobs in {parameters['horizon']:,} slots of 10 s, {sum(servers)} cores"
