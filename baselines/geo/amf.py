@@ -26,6 +26,7 @@ def _aggregate(sharing: bool, optimised: bool) -> Any:
         summary="Max-min fair aggregates, tasks at their associated sites"
         + (", with sharing incentive" if sharing else "")
         + (", rearranged so that jobs finish early." if optimised else "."),
+        candidates={"known_durations": ()},  # more knowledge is no better choice of a value
         sharing=sharing,
         optimised=optimised,
     )

@@ -41,7 +41,8 @@ def _enter_first_fit(policy: Any) -> Any:
             source=_SOURCE,
             deviations=_ONLINE,
             views=carrying_views(f"ffd-{size}"),
-            candidates={**candidates_of(f"ffd-{size}"), "blocking": ()},  # True has a name of its own
+            # blocking has a name of its own, and bypass has a meaning with it only
+            candidates={**candidates_of(f"ffd-{size}"), "blocking": (), "bypass": ()},
             summary=f"{start} on arrival; completions scan by decreasing {words}.",
             size=size,
         )(policy)

@@ -37,7 +37,7 @@ def test_names_are_resolved() -> None:
     assert schedgym.make_policy is make_policy
     spec = get_policy_spec("ffd-nb", "queue-delay")
     assert (spec.problem, spec.fixed) == ("queue-delay", {"size": "nb"})
-    assert spec.options() == {"blocking": False, "weights": (1.0, 1.0), "p": 2.0}
+    assert spec.options() == {"blocking": False, "bypass": False, "weights": (1.0, 1.0), "p": 2.0}
     assert isinstance(make_policy("queue-delay/fcfs"), Policy)
 
 
