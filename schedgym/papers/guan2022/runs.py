@@ -154,7 +154,7 @@ def google(run: Run) -> Jobs:
         "Google",
         {**PROBLEM.presets["google"], "jobs": jobs, **durations},
         episodes,
-        f"{episodes} draws of {jobs} jobs",
+        f"{episodes} draws of {jobs:,} jobs that stand in for Google's hour",
         (STAND_IN,),
         _skews(run),
         _utilizations(run),
@@ -180,9 +180,9 @@ def facebook(run: Run) -> Jobs:
     episodes = run.size(8, 5, 2)
     windows: dict[str, int | str] = {"small": 1000, "paper": "all", "tiny": 30}
     jobs = windows[run.scale]
-    sizes = f"{episodes} windows of {jobs} jobs of the trace"
+    sizes = f"{episodes} windows of {jobs} jobs of the Facebook trace"
     if jobs == "all":
-        sizes = f"{episodes} draws of sites and durations for all jobs of the trace"
+        sizes = f"{episodes} draws of sites and durations for all jobs of the Facebook trace"
     return Jobs(
         "Facebook",
         {

@@ -211,6 +211,7 @@ def sizes_of(played: Played) -> str:
 
 
 def describe(parameters: Mapping[str, Any]) -> str:
-    """Describe the size of a workload."""
+    """Describe the size of a workload that stands in for the trace."""
     servers = parse_servers(parameters["servers"])
-    return f"{parameters['jobs']:,} jobs in {parameters['horizon']:,} slots of 10 s, {sum(servers)} cores"
+    jobs = f"{parameters['jobs']:,} jobs that stand in for Google's"
+    return f"{jobs}, in {parameters['horizon']:,} slots of 10 s on {sum(servers)} cores"
