@@ -1,8 +1,8 @@
 """The one place where schedgym touches numba's machinery.
 
-``kernel`` compiles an entry point: called from Python, cached on disk. ``helper`` compiles what kernels
-call: inlined, and without reference counting (four times faster, because arrays in named tuples are
-otherwise counted at every call); a helper must not allocate.
+``kernel`` compiles an entry point: called from Python, cached on disk. Another kernel may call it, too, and
+then links its code. ``helper`` compiles what kernels call: inlined, and without reference counting (four
+times faster, because arrays in named tuples are otherwise counted at every call); a helper must not allocate.
 
 numba keys a cached kernel on its own source file only, and would keep serving a kernel whose helper in
 another file has changed. Here the key is the contents of every file that the kernel may be made of: its own
@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import codegen, compiler, compiler_machinery, typed_passes
+from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes, types
 
 __all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype", "source_files", "source_stamp"]
 
@@ -32,6 +32,8 @@ _compiler: Any = compiler
 _LoweringPass: Any = compiler_machinery.LoweringPass
 _register_pass: Any = compiler_machinery.register_pass
 _AnnotateTypes: Any = typed_passes.AnnotateTypes
+_CPUDispatcher: Any = registry.CPUDispatcher
+_Dispatcher: Any = types.Dispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = not _numba.config.DISABLE_JIT
@@ -104,7 +106,30 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
         cache._index_key = lambda kinds, codegen: (*index_key(kinds, codegen), _fields(kinds))
         cache_file._load_index = functools.partial(_index_or_none, cache_file._load_index)
         cache_file._source_stamp = source_stamp(Path(function.__code__.co_filename).resolve())
+    if COMPILED:
+        dispatcher.__class__ = _Kernel  # njit takes no class for it
+        dispatcher.linked = _linked(function, options)
     return dispatcher
+
+
+class _Kernel(_CPUDispatcher):  # type: ignore[misc]
+    """A kernel that is machine code of its own only where Python calls it.
+
+    Of a kernel that others call, machine code would be made twice: for itself, and as a part of theirs.
+    """
+
+    linked: Any
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type of the kernel in code that is compiled: what it compiles to there."""
+        return _Dispatcher(self.linked)
+
+
+def _linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return a function for compiled code only: it is compiled into the kernels that call it."""
+    # without the wrappers that nobody calls a kernel compiles in two thirds of the time
+    return _numba.njit(**{**options, "no_cpython_wrapper": True, "pipeline_class": _LinkedCompiler})(function)
 
 
 def _index_or_none(load: Callable[[], Any]) -> Any:
@@ -126,13 +151,13 @@ def _fields(kinds: Any) -> tuple[Any, ...]:
 
 
 class _NoEnvironment:
-    """Stand-in for a code generator: a function that is only inlined has no environment to set."""
+    """Stand-in for a code generator: a function that is only linked has no environment to set."""
 
     def set_env(self, name: str, environment: Any) -> None:
         """Do nothing."""
 
 
-class _InlinedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
+class _LinkedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
     """Code that is linked into kernels and never called by itself: no machine code is made of it.
 
     Making it would take half of the time in which a kernel of thirty helpers is compiled.
@@ -154,43 +179,36 @@ class _InlinedLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
 
 
 @_register_pass(mutates_CFG=False, analysis_only=True)
-class _InlineOnly(_LoweringPass):  # type: ignore[misc]
-    """Let the passes that follow lower the function into an :class:`_InlinedLibrary`."""
+class _LinkOnly(_LoweringPass):  # type: ignore[misc]
+    """Let the passes that follow lower the function into a :class:`_LinkedLibrary`."""
 
-    _name = "schedgym_inline_only"
+    _name = "schedgym_link_only"
 
     def __init__(self) -> None:
         _LoweringPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
         """Set the library."""
-        state.library = _InlinedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return False
 
 
-class _HelperCompiler(_compiler.CompilerBase):  # type: ignore[misc]
-    """numba's compiler, with :class:`_InlinedLibrary` as the library of the code."""
+class _LinkedCompiler(_compiler.CompilerBase):  # type: ignore[misc]
+    """numba's compiler, with :class:`_LinkedLibrary` as the library of the code."""
 
     def define_pipelines(self) -> list[Any]:
         """The pipeline of nopython mode with one pass more."""
         pipeline = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.add_pass_after(_InlineOnly, _AnnotateTypes)
+        pipeline.add_pass_after(_LinkOnly, _AnnotateTypes)
         pipeline.finalize()
         return [pipeline]
 
 
 def helper(function: F) -> F:
     """Compile ``function`` into the kernels that call it; it cannot be called from Python."""
-    # without the wrappers that nobody calls a kernel compiles in two thirds of the time
-    return _numba.njit(
-        _nrt=False,
-        forceinline=True,
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        error_model="numpy",
-        pipeline_class=_HelperCompiler,
-    )(function)
+    options = {"no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False}
+    return _linked(function, {**options, "forceinline": True})
 
 
 def record_dtype(*fields: tuple[str, Any]) -> np.dtype[Any]:
