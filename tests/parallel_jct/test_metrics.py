@@ -394,8 +394,10 @@ def repeated(record: ScheduleRecord, times: int) -> ScheduleRecord:
 
 @long
 def test_many_rows() -> None:
-    for instance, outcome in runs(4, 14):
-        one = record_of(instance, outcome)
+    records = [record_of(instance, outcome) for instance, outcome in runs(4, 14)]
+    complete = [record for record in records if not record.truncated]  # else a job waits for all repetitions
+    assert len(complete) == 3
+    for one in complete:
         times = 200_000 // len(one.job)
         record = repeated(one, times)
         validate(record)

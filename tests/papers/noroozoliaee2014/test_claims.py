@@ -97,10 +97,12 @@ def drawn(count, seed=3, **sizes):
 
 @pytest.mark.parametrize("name", [name for name in tiny.SCHEMES if name != "bf-exec-before"])
 def test_schemes(name) -> None:
-    scheme, _, blocking = name.partition("-blocking")
+    bypass = name.endswith("-bypass")
+    blocking = bypass or name.endswith("-blocking")
+    scheme = name.removesuffix("-bypass").removesuffix("-blocking")
     stranded = 0
     for instance in drawn(150):
-        wanted = oracle.simulate(*plain(instance), scheme, blocking=name != scheme)
+        wanted = oracle.simulate(*plain(instance), scheme, blocking=blocking, bypass=bypass)
         found = tiny.simulate(instance, name)
         assert (list(found.start), list(found.server)) == (wanted.start, wanted.server)
         stranded += None in found.start

@@ -27,6 +27,20 @@ pytestmark = long
 
 PAPER = "shi2017"
 CLAIMS = [entry.name for entry in list_claims(PAPER)]
+#: claims on running times, which other work on the machine may change
+TIMED = {
+    f"{PAPER}/{name}"
+    for name in (
+        "fast-10-times",
+        "figure-4c",
+        "figure-5c",
+        "figure-5c-fast",
+        "figure-6b",
+        "figure-6b-genetic",
+        "figure-6b-ontapra",
+        "offline-running-time",
+    )
+}
 WITH_INSTANCE = [name for name in CLAIMS if list_claims(name)[0].confirm is not None]
 
 
@@ -41,11 +55,11 @@ def plain(job):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_verdicts_are_as_recorded(results, name) -> None:
-    check_recorded(results[name])
+    check_recorded(results[name], timed=name in TIMED)
 
 
 def test_verdicts(results) -> None:
-    found = by_verdict(results, CLAIMS)
+    found = by_verdict(results, set(CLAIMS) - TIMED)
     assert found[Verdict.REFUTED] == {"data-centre-row"}
     assert found[Verdict.CORRECTED] == {
         "algorithm-4",
@@ -82,19 +96,14 @@ def test_verdicts(results) -> None:
         "fast-within-5-percent",
         "figure-4a-fast",
         "figure-4b-few",
-        "figure-4c",
         "figure-5a",
         "figure-5a-fast",
         "figure-5b",
-        "figure-5c",
-        "figure-5c-fast",
         "figure-6a-algorithms",
         "figure-6a-algorithms-without-drc",
         "figure-6a-genetic",
         "figure-6a-llf",
         "figure-6a-slf-genetic",
-        "figure-6b",
-        "offline-running-time",
     }
 
 
