@@ -671,24 +671,32 @@ def files(figure: Figure, scale: str) -> str:
 
 
 def large_parts(figure: Figure, result: Mapping[str, Any], large: Mapping[str, Any]) -> list[str]:
-    """The same figure at the paper's scale: the claims that have another verdict there."""
-    before = {claim["claim"]: claim["verdict"] for claim in result["claims"]}
+    """The same figure at the paper's scale: the claims that have another verdict there, by default."""
+    before = {said["claim"]: by_default(said) for said in result["claims"]}
     rows = [
         [
-            *(plain(said[name]) for name in ("claim", "measured", "verdict")),
+            plain(said["claim"]),
+            plain(said["measured"]),
+            by_default(said),
             before.get(said["claim"], "not asked"),
         ]
         for said in large["claims"]
-        if said["verdict"] != before.get(said["claim"])
+        if by_default(said) != before.get(said["claim"])
     ]
     facts = f"{plain(large['sizes'])}; {duration(large['seconds'])}"
     says = "Every verdict is the same" if not rows else "These verdicts differ"
     picture = f"[picture](../{REPRODUCED['paper']}/{figure.stem}.png)"
-    text = f"At the paper's scale ({facts}): **{plain(large['verdict'])}**. {says}."
+    under = f", under the reading: {plain(large['reading'])}" if large["reading"] else ""
+    text = f"At the paper's scale ({facts}{under}): **{plain(large['verdict'])}**. {says}."
     return [
         f"{text} {picture}, {files(figure, 'paper')}.",
         table(["the paper's claim", "measured", "verdict", "at the small scale"], rows) if rows else "",
     ]
+
+
+def by_default(said: Mapping[str, Any]) -> str:
+    """The verdict on a statement under the default reading."""
+    return str(next(iter(said["readings"].values()), said)["verdict"])
 
 
 # benchmarks ----------------------------------------------------------------------------------------

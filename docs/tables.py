@@ -21,7 +21,7 @@ from schedgym.core.problem import get_problem
 from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
 from schedgym.papers import PAPERS, Paper, list_claims, list_figures
-from schedgym.papers.readings import KINDS, kind_of
+from schedgym.papers.readings import KINDS, kind_of, sum_up
 
 DOCS = Path(__file__).parent
 #: where differences refer to another policy than the one that the paper proposes
@@ -97,19 +97,28 @@ def statements(paper: Paper) -> Iterator[dict[str, Any]]:
     """The statements of a paper with their verdicts: its claims, then what its figures are said to show.
 
     A statement on a figure that is also a claim comes once, as the claim. A figure counts at the paper's
-    scale where that is committed, else at the small one. ``claim`` is the text, ``place`` the claim's name or
-    the figure's.
+    scale where that is committed, else at the small one, and so do readings under which only the latter was
+    run. ``claim`` is the text, ``place`` the claim's name or the figure's.
     """
     claims = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))["claims"]
     for claim in claims:
         if claim["claim"].startswith(f"{paper.key}/") and not claim["ours"]:
             yield {**claim, "claim": claim["text"], "place": claim["claim"]}
     for figure in list_figures(paper.key):
-        paths = [DOCS / "reproduced" / folder / f"{figure.stem}.json" for folder in ("paper", "")]
-        path = next((path for path in paths if path.exists()), None)
-        for said in [] if path is None else json.loads(path.read_text(encoding="utf-8"))["claims"]:
-            if not said["name"]:
-                yield {**said, "place": figure.name}
+        found: dict[str, dict[str, Any]] = {}
+        for folder in ("", "paper"):
+            path = DOCS / "reproduced" / folder / f"{figure.stem}.json"
+            for said in json.loads(path.read_text(encoding="utf-8"))["claims"] if path.exists() else []:
+                readings = found.get(said["claim"], said)["readings"] | said["readings"]
+                verdicts = {name: own["verdict"] for name, own in readings.items()}
+                verdict = sum_up(verdicts) if verdicts else said["verdict"]
+                found[said["claim"]] = {
+                    **said,
+                    "readings": readings,
+                    "verdict": verdict,
+                    "place": figure.name,
+                }
+        yield from (said for said in found.values() if not said["name"])
 
 
 def verdicts() -> str:
