@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help compare test test-all lint format bench docs clean
+.PHONY: help compare test test-all lint format bench docs wheel clean
 
 help:
 	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     measure the speed of environments and policies"
 	@echo "make docs      build the documentation into .cache/site"
+	@echo "make wheel     build a wheel into dist, with compiled kernels for x86-64-v3"
 
 compare: $(VENV)/.eval
 	$(BIN)/schedgym compare schedgym/QueueDelay-v0 --preset small $(ARGS)
@@ -43,6 +44,16 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open .cache/site/index.html"
 
+# numba takes the processor's level from the environment; see schedgym/core/kernel_cache.py
+wheel: export SCHEDGYM_SHIP_KERNELS := 1
+wheel: export NUMBA_CPU_NAME := x86-64-v3
+wheel: export NUMBA_CPU_FEATURES :=
+wheel: $(VENV)/.eval
+	rm -rf build dist schedgym/kernels
+	$(BIN)/schedgym warmup
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	rm -rf build schedgym/kernels
+
 $(VENV)/.eval: pyproject.toml setup.py constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[eval,render]"
 	@touch $@
@@ -57,6 +68,6 @@ $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 
 clean:
-	rm -rf $(VENV) .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .cache build dist schedgym/kernels *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@# compiled kernels, too
 	find schedgym baselines agents tests docs -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -10,7 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from schedgym.core import jit
+import llvmlite.binding
+
+from schedgym.core import jit, kernel_cache
+from schedgym.core.compilation import COMPILATION, Compilation
+from schedgym.core.policy import make_policy
+from schedgym.evaluation.runner import make_env, play
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -82,7 +87,7 @@ STAMPS = """
 import json, sys
 from pathlib import Path
 import schedgym.problems.{0}.dynamics, schedgym.problems.{1}.dynamics
-from schedgym.core.jit import source_files, source_stamp
+from schedgym.core.kernel_cache import source_files, source_stamp
 files = [Path(sys.modules[f"schedgym.problems.{{name}}.dynamics"].__file__) for name in ("{0}", "{1}")]
 named = [sorted("/".join(path.parts[-3:]) for path in source_files(file)) for file in files]
 print(json.dumps([[source_stamp(file) for file in files], named]))
@@ -167,12 +172,71 @@ def run_there(code: str, folder: Path, **environment: str) -> list:
 
 def test_kernels_compile_where_nothing_can_be_cached(monkeypatch) -> None:
     """A read-only installation without a home: numba refuses to cache, and must compile all the same."""
-    njit = jit._numba.njit
 
-    def refuse(*arguments, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function 'double': no locator available for file '...'")
-        return njit(*arguments, **options)
+    def refuse(function):
+        raise RuntimeError("cannot cache function 'double': no locator available for file '...'")
 
-    monkeypatch.setattr(jit._numba, "njit", refuse)
+    monkeypatch.setattr(jit, "KernelCache", refuse)
     assert jit.kernel(lambda x: 2 * x)(21) == 42
+
+
+def test_kernels_that_the_package_brings(tmp_path) -> None:
+    """They serve without compiling, if processor and sources fit."""
+    shutil.copytree(ROOT / "schedgym", tmp_path / "schedgym", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "schedgym/problems/a_kernel.py").write_text(
+        "from schedgym.core.jit import kernel\n\n\n@kernel\ndef half(x):\n    return x / 2.0\n"
+    )
+    code = (
+        "import json\nfrom schedgym.core import kernel_cache\n{}\n"
+        "from schedgym.problems.a_kernel import half\n"
+        "value, stats = half(3.0), half.stats\n"
+        "print(json.dumps([value, sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]))"
+    )
+
+    def result(change: str = "", **variables: str) -> list:
+        own = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"), **variables}
+        found = run_there(code.format(change), tmp_path, **own)
+        shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+        return found
+
+    level = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+    assert result(SCHEDGYM_SHIP_KERNELS="1", **level) == [1.5, 0, 1]
+    features = kernel_cache.FEATURES
+    fits = all(llvmlite.binding.get_host_cpu_features().get(name) for name in features)
+    assert result() == [1.5, 1, 0] if fits else [1.5, 0, 1]
+    assert result("kernel_cache.FEATURES = ('no-such-feature',)") == [1.5, 0, 1]
+    assert result(SCHEDGYM_SHIP_KERNELS="1", **level)[1] == 1, "made once"
+    with (tmp_path / "schedgym/problems/a_kernel.py").open("a") as file:
+        file.write("# edited\n")
+    assert result() == [1.5, 0, 1]
+
+
+def test_time_of_compiling_is_counted_and_told(monkeypatch, capsys) -> None:
+    compilation = Compilation()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("schedgym.core.compilation.PATIENCE", 0.01)
+    for _ in range(2):
+        with compilation.of("schedgym.problems.queue_delay.dynamics"):
+            time.sleep(0.1)
+    assert 0.2 <= compilation.seconds
+    assert capsys.readouterr().err.count("compiling queue_delay") == 1
+    monkeypatch.setattr("schedgym.core.compilation.PATIENCE", 60.0)
+    with compilation.of("schedgym.solvers.placement"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_a_policy_is_not_charged_for_compiling() -> None:
+    class Compiles:
+        def reset(self, interface, rng) -> None:
+            self.policy = make_policy("fcfs", "queue-delay")
+            self.policy.reset(interface, rng)
+
+        def __call__(self, observation):
+            COMPILATION.seconds += 1000.0  # as if a kernel had been compiled
+            return self.policy(observation)
+
+    env = make_env("schedgym/QueueDelay-v0", {"tasks": 5, "servers": 2})
+    before = COMPILATION.seconds
+    outcome = play(env, Compiles())
+    assert COMPILATION.seconds - before >= 5000.0 and outcome.seconds < 0.0

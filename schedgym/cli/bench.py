@@ -1,12 +1,12 @@
-"""``schedgym bench``: measure the speed of environments and policies."""
+"""``schedgym bench`` and ``schedgym warmup``: measure speed, and compile ahead of time."""
 
 from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Json, application, check_output
+from schedgym.cli.common import Json, Processes, application, check_output, say
 
-__all__ = ["bench"]
+__all__ = ["bench", "warmup"]
 
 
 @application.command("bench")
@@ -29,3 +29,20 @@ def bench(
     else:
         from schedgym.evaluation.bench import main
     main(name, quick=quick, json=json)
+
+
+@application.command("warmup")
+def warmup(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Environment ids. Default: all of them.")
+    ] = None,
+    n_jobs: Processes = -1,
+) -> None:
+    """Compile the code of environments and baselines ahead of time.
+
+    It is compiled once and kept; without this command the first step in an environment waits for it.
+    """
+    from schedgym.evaluation.warmup import warm_up
+
+    for id, seconds in warm_up(*(names or []), n_jobs=n_jobs):
+        say(f"{id}: compiled or loaded in {seconds:.1f} s")

@@ -3,27 +3,22 @@
 ``kernel`` compiles an entry point: called from Python, cached on disk. Another kernel may call it, too, and
 then links its code. ``helper`` compiles what kernels call: inlined, and without reference counting (four
 times faster, because arrays in named tuples are otherwise counted at every call); a helper must not allocate.
-
-numba keys a cached kernel on its own source file only, and would keep serving a kernel whose helper in
-another file has changed. Here the key is the contents of every file that the kernel may be made of: its own
-and those that it imports, directly or not (:func:`source_stamp`).
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import re
-import sys
+import contextlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes, types
 
-__all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype", "source_files", "source_stamp"]
+from schedgym.core.compilation import COMPILATION
+from schedgym.core.kernel_cache import KernelCache
+
+__all__ = ["COMPILED", "helper", "kernel", "pure_kernel", "record_dtype"]
 
 # their annotations are partial, and leave out the options that matter here
 _numba: Any = numba
@@ -37,49 +32,6 @@ _Dispatcher: Any = types.Dispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = not _numba.config.DISABLE_JIT
-
-#: imports at the top level of a file, where the names that its kernels use come from
-IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|[^\n(]+)|^import ([\w.]+)", re.MULTILINE)
-
-
-@functools.cache
-def _contents(file: Path) -> tuple[str, tuple[str, ...]]:
-    """The digest of a file, and the modules that it may import at its top level."""
-    text = file.read_text(encoding="utf-8")
-    named: list[str] = []
-    for source, names, module in IMPORT.findall(text):
-        named += [module or source, *(f"{source}.{name}" for name in re.findall(r"\w+", names))]
-    return hashlib.sha256(text.encode()).hexdigest(), tuple(named)
-
-
-def source_files(file: Path) -> set[Path]:
-    """The file of a kernel and the files of its package and of schedgym that it imports, directly or not."""
-    found: set[Path] = set()
-    left = [(file, "")]
-    while left:
-        path, package = left.pop()
-        if path in found:
-            continue
-        found.add(path)
-        for name in _contents(path)[1]:
-            module = sys.modules.get(name)
-            source = getattr(module, "__file__", None)
-            if source and name.partition(".")[0] in ("schedgym", package or _package(path)):
-                left.append((Path(source).resolve(), package or _package(path)))
-    return found
-
-
-def _package(file: Path) -> str:
-    """The name of the package, or module, at the top that a file belongs to."""
-    while (file.parent / "__init__.py").exists():
-        file = file.parent
-    return file.stem
-
-
-def source_stamp(file: Path) -> str:
-    """The digest of all files whose code may be part of a kernel in ``file``."""
-    digests = sorted(_contents(path)[0] for path in source_files(file))
-    return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def kernel(function: F) -> F:
@@ -95,20 +47,12 @@ def pure_kernel(function: F) -> F:
 def _kernel(function: F, options: dict[str, Any]) -> F:
     # without the interpreter's lock: blocks of environments are advanced side by side
     options = {"no_cfunc_wrapper": True, "error_model": "numpy", "nogil": True, **options}
-    try:
-        dispatcher: Any = _numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # neither the package nor a home can be written to: compile in every process
-        dispatcher = _numba.njit(**options)(function)
-    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if cache_file is not None:  # none with NUMBA_DISABLE_JIT=1
-        cache = dispatcher._cache
-        index_key = cache._index_key
-        cache._index_key = lambda kinds, codegen: (*index_key(kinds, codegen), _fields(kinds))
-        cache_file._load_index = functools.partial(_index_or_none, cache_file._load_index)
-        cache_file._source_stamp = source_stamp(Path(function.__code__.co_filename).resolve())
+    dispatcher: Any = _numba.njit(**options)(function)
     if COMPILED:
         dispatcher.__class__ = _Kernel  # njit takes no class for it
         dispatcher.linked = _linked(function, options)
+        with contextlib.suppress(RuntimeError):  # neither the package nor a home can be written to
+            dispatcher._cache = KernelCache(function)
     return dispatcher
 
 
@@ -125,29 +69,16 @@ class _Kernel(_CPUDispatcher):  # type: ignore[misc]
         """The type of the kernel in code that is compiled: what it compiles to there."""
         return _Dispatcher(self.linked)
 
+    def compile(self, kinds: Any) -> Any:
+        """Load or make the machine code for arguments of these types."""
+        with COMPILATION.of(self.py_func.__module__):
+            return super().compile(kinds)
+
 
 def _linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Return a function for compiled code only: it is compiled into the kernels that call it."""
     # without the wrappers that nobody calls a kernel compiles in two thirds of the time
     return _numba.njit(**{**options, "no_cpython_wrapper": True, "pipeline_class": _LinkedCompiler})(function)
-
-
-def _index_or_none(load: Callable[[], Any]) -> Any:
-    """The index of a kernel's cache; empty if it names classes that are no more, as after an upgrade."""
-    try:
-        return load()
-    except (AttributeError, ImportError):
-        return {}
-
-
-def _fields(kinds: Any) -> tuple[Any, ...]:
-    """The fields of all named tuples among the types of arguments.
-
-    A named tuple may be declared in a file that the kernel's own does not import, and change the order of
-    fields of one type.
-    """
-    bundles = [kind for kind in kinds if hasattr(kind, "instance_class")]
-    return tuple((kind.instance_class._fields, _fields(kind.types)) for kind in bundles)
 
 
 class _NoEnvironment:

@@ -1,0 +1,49 @@
+"""Compiling ahead of time: the kernels of environments and of their baselines, by all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from schedgym.core.compilation import COMPILATION
+from schedgym.core.problem import list_problems
+from schedgym.evaluation.runner import count_processes, evaluate, make_env, resolve_id
+from schedgym.extras import require
+from schedgym.testing import sample_action
+
+__all__ = ["warm_up"]
+
+
+def warm_up(*names: str, n_jobs: int = -1) -> Iterator[tuple[str, float]]:
+    """Compile the kernels that environments need in all their views, and those of their default policies.
+
+    The machine code is cached on disk, so the first step of later processes does not wait for it.
+
+    Args:
+        names: environment ids, as for :func:`~schedgym.evaluation.runner.evaluate`; all ids if none is given.
+        n_jobs: number of processes; -1: one per core.
+
+    Yields:
+        each id, when it is ready, with the seconds for which its process compiled.
+
+    Raises:
+        UnknownName, InvalidParameter: for an id that does not exist or is ambiguous.
+    """
+    every = [id for problem in list_problems().values() for id in problem.ids]
+    ids: Sequence[str] = [resolve_id(name)[1] for name in names] or every
+    joblib = require("joblib")
+    parallel = joblib.Parallel(n_jobs=min(count_processes(n_jobs), len(ids)), return_as="generator_unordered")
+    yield from parallel(joblib.delayed(_compile)(id) for id in ids)
+
+
+def _compile(id: str) -> tuple[str, float]:
+    """Take a step in each view of an id, and run its default policies for a short episode."""
+    before, problem = COMPILATION.seconds, resolve_id(id)[0]
+    small = problem.presets["small"]
+    for view in problem.views:
+        env = make_env(id, {**small, "view": view.name})
+        observation, _ = env.reset(seed=0)
+        env.step(sample_action(env.action_space, observation, np.random.default_rng(0)))
+    evaluate(id, None, 1, parameters=small, progress=False)
+    return id, COMPILATION.seconds - before
