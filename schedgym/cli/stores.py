@@ -35,6 +35,14 @@ def sweep(
         ),
     ] = "local",
     n_jobs: Processes = -1,
+    unit_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--unit-timeout",
+            metavar="SECONDS",
+            help="The longest that the episodes of one unit may take; longer ones have failed.",
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run units that have failed before again.")
     ] = False,
@@ -49,7 +57,9 @@ def sweep(
     wanted = load_spec(spec)
     store = output or spec.with_suffix(".db")
     check_output(store)
-    result = run_sweep(wanted, store, engine=engine, n_jobs=n_jobs, retry_failed=retry_failed)
+    result = run_sweep(
+        wanted, store, engine=engine, n_jobs=n_jobs, unit_timeout=unit_timeout, retry_failed=retry_failed
+    )
     known = f", {result.skipped:,} were there" if result.skipped else ""
     say(f"{result.done:,} units in {result.seconds:.1f} s{known}; {store}")
     for unit in result.failed:
