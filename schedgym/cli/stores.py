@@ -1,12 +1,13 @@
 """``schedgym sweep``, ``report`` and ``export``: fill results stores, show them and write them as tables."""
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Processes, application, check_output, say
+from schedgym.cli.common import Processes, application, check_output, say, takes
 
 __all__ = ["export", "report", "sweep"]
 
@@ -71,52 +72,55 @@ def sweep(
     return 1 if result.failed else 0
 
 
-@application.command("report")
-def report(
-    store: Store,
+@dataclasses.dataclass
+class Report:
+    """The arguments of a report."""
+
+    store: Store
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The HTML file. Default: STORE with .html."),
-    ] = None,
+    ] = None
     policy: Annotated[
         str | None,
         typer.Option(
             "--policy", help="Draw the schedule of this policy. Default: the best and the reference."
         ),
-    ] = None,
+    ] = None
     episode: Annotated[
         int | None,
         typer.Option("--episode", help="Draw the schedule of this episode. Default: the first."),
-    ] = None,
+    ] = None
     seed: Annotated[
         int | None, typer.Option("--seed", help="The seed of that episode. Default: the first.")
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", help="The title. Default: the store's name.")
-    ] = None,
+    ] = None
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust", help="Open files that the store names (workloads, traces, agents) to draw schedules."
+        ),
+    ] = False
+    title: Annotated[str | None, typer.Option("--title", help="The title. Default: the store's name.")] = None
     confidence: Annotated[
         float, typer.Option("--confidence", help="The confidence level of all intervals.")
-    ] = 0.95,
-    code: Code = None,
-) -> None:
+    ] = 0.95
+    code: Code = None
+
+
+@application.command("report")
+@takes(Report)
+def report(asked: Report) -> None:
     """Write a report on a store: one HTML file with leaderboards, plots, a schedule and the manifest.
 
     The file needs no network.
     """
-    path = output or store.with_suffix(".html")
+    given = vars(asked).copy()
+    store = given.pop("store")
+    path = given.pop("output") or store.with_suffix(".html")
     check_output(path)
     from schedgym.evaluation.report import write_report
 
-    remarks = write_report(
-        store,
-        path,
-        policy=policy,
-        episode=episode,
-        seed=seed,
-        title=title,
-        confidence=confidence,
-        code=code,
-    )
+    remarks = write_report(store, path, **given)
     for remark in remarks:
         print(remark, file=sys.stderr)
     print(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import hashlib
 import itertools
 import json
@@ -41,6 +42,8 @@ __all__ = ["Contender", "Line", "ResultsStore", "Setting", "Unit", "canonical", 
 APPLICATION = 0x5C4ED6  # SQLite's application_id of our files
 SCHEMA = 1
 PATIENCE = 30.0  # s to wait for a reader that holds the file
+LARGEST = 2**28  # bytes of one text or array of a store
+MOST_STEPS = 5_000  # millions of SQLite's instructions that one statement may take: some minutes
 BOUNDS = ("bound", "slack")  # the metrics of the bounds' line; nan: no bound is known
 
 F8 = npt.NDArray[np.float64]
@@ -70,6 +73,41 @@ CREATE VIEW units AS SELECT
     better, mean, bound, seconds, policy_seconds, code, training_seed, error, finished
     FROM results JOIN lines USING (line) JOIN settings USING (setting);
 """
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that ends a statement which runs for too long, as one on a damaged file may do."""
+
+    _steps = 0
+
+    def protect(self) -> None:
+        """Limit sizes and time, and let the file define nothing that runs."""
+        self.set_progress_handler(self._step, 1_000_000)
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
+        self.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+            self.execute(f"PRAGMA {pragma}")
+
+    def _step(self) -> bool:
+        self._steps += 1
+        return self._steps > MOST_STEPS
+
+    def execute(self, *given: Any) -> sqlite3.Cursor:
+        """Begin a statement, and the count of its instructions."""
+        self._steps = 0
+        return super().execute(*given)
+
+
+def _schema(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:
+    """Every table, index, view and trigger of a database, with the statement that defines it."""
+    return set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+
+
+@functools.cache
+def _own_schema() -> set[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(TABLES)
+        return _schema(connection)
 
 
 def canonical(data: Any) -> str:
@@ -163,6 +201,9 @@ class Unit:
 class ResultsStore:
     """The results of sweeps in a SQLite file.
 
+    The file may come from a stranger: one whose schema is not exactly that of a store is refused, so that no
+    view or trigger of its own ever runs, and what one statement takes is limited.
+
     Args:
         path: path of the file.
         mode: "r", or "w", which makes the file if there is none.
@@ -182,8 +223,9 @@ class ResultsStore:
         self._lines: dict[str, tuple[int, int]] = {}  # digest -> line, setting
         if mode == "r" and not self.path.exists():
             raise FileNotFoundError(errno.ENOENT, "there is no results store", str(path))
-        if self.path.is_dir():
-            raise InvalidStore(f"{self.path}: is a folder, not a results store")
+        if self.path.exists() and not self.path.is_file():
+            what = "folder" if self.path.is_dir() else "special file"
+            raise InvalidStore(f"{self.path}: is a {what}, not a results store")
         if mode == "w":
             self._take_lock()
         try:
@@ -203,11 +245,10 @@ class ResultsStore:
         mode = "rwc" if self.mode == "w" else "ro"
         name = urllib.parse.quote(str(self.path.absolute()))
         self._connection = sqlite3.connect(
-            f"file:{name}?mode={mode}", PATIENCE, isolation_level=None, uri=True
+            f"file:{name}?mode={mode}", PATIENCE, isolation_level=None, uri=True, factory=_Connection
         )
+        self._connection.protect()
         run = self._connection.execute
-        run("PRAGMA trusted_schema = OFF")
-        run("PRAGMA cell_size_check = ON")
         empty = run("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
         application = run("PRAGMA application_id").fetchone()[0]
         if not (application == APPLICATION or (empty and application == 0 and self.mode == "w")):
@@ -219,6 +260,9 @@ class ResultsStore:
             )
         if schema < 1 and not empty:
             raise InvalidStore(f"{self.path}: damaged: schema {schema}")
+        if not empty and (strange := _schema(self._connection) ^ _own_schema()):
+            kind, name, *_ = min(strange, key=repr)
+            raise InvalidStore(f"{self.path}: not the schema of a results store: {kind} {str(name)[:40]!r}")
         if self.mode == "r":
             return
         run("PRAGMA journal_mode = WAL")
@@ -663,9 +707,9 @@ def _episodes(units: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
         if metrics is None:
             raise ValueError(f"seed {rows[0][-5]} of {rows[0][1] or 'the bounds'} has no outcomes")
         seeds, firsts, counts, _, data = zip(*(row[-5:] for row in rows), strict=True)
-        episodes = [np.arange(first, first + count) for first, count in zip(firsts, counts, strict=True)]
         names = json.loads(metrics)
         values = np.frombuffer(b"".join(data), dtype="<f8").reshape(sum(counts), len(names))
+        episodes = [np.arange(first, first + count) for first, count in zip(firsts, counts, strict=True)]
         index = pandas.MultiIndex.from_arrays([np.repeat(seeds, counts), np.concatenate(episodes)])
         parts.append(pandas.DataFrame(values, index, names))
     return cast("pd.DataFrame", pandas.concat(parts))

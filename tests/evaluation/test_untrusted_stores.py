@@ -1,0 +1,143 @@
+"""Stores of strangers: no file that they name is opened, nothing they define runs, all has its limits."""
+
+import json
+import os
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+
+from schedgym.errors import InvalidStore
+from schedgym.evaluation import report, store
+from schedgym.evaluation.export import export
+from schedgym.evaluation.report import write_report
+from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
+
+ID = "schedgym/QueueDelay-v0"
+
+
+def made(path, parameters, options=None, label="fcfs"):
+    """A store of one unit in a setting with these parameters."""
+    where = Setting("queue-delay", ID, parameters, "mean_delay", "min", "1")
+    with ResultsStore(path, "w") as results:
+        unit = Unit(Line(where, label, options or {"policy": "fcfs"}, None, "digest"), 0, 0, 2)
+        results.add(unit, ["mean_delay"], np.array([[1.0], [2.0]]), policy_seconds=0.1)
+    return path
+
+
+@pytest.fixture
+def path(tmp_path):
+    return made(tmp_path / "r.db", {"tasks": 20, "servers": 2})
+
+
+def changed(path, *statements):
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        (["DROP VIEW units", f"CREATE VIEW units(key) AS {ENDLESS}"], "view 'units'"),
+        (["DROP VIEW units"], "view 'units'"),
+        (["CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM outcomes; END"], "trigger 't'"),
+        (["CREATE TABLE more(x)"], "table 'more'"),
+        (["CREATE INDEX i ON settings(length(id))"], "index 'i'"),
+        (["ALTER TABLE lines ADD COLUMN x TEXT"], "table 'lines'"),
+    ],
+)
+def test_a_store_with_a_schema_of_its_own_is_refused(path, statements, named):
+    changed(path, *statements)
+    before = path.read_bytes()
+    for mode in "rw":
+        with pytest.raises(InvalidStore, match=f"r.db: not the schema of a results store: {named}"):
+            ResultsStore(path, mode)
+    assert path.read_bytes() == before and os.listdir(path.parent) == ["r.db"]
+
+
+def test_special_files_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.db")
+    (tmp_path / "zero.db").symlink_to("/dev/zero")
+    for name in ("pipe.db", "zero.db"):
+        for mode in "rw":
+            with pytest.raises(InvalidStore, match=f"{name}: is a special file"):
+                ResultsStore(tmp_path / name, mode)
+
+
+def test_a_statement_that_runs_for_too_long_is_ended(path, monkeypatch):
+    with ResultsStore(path) as results:
+        monkeypatch.setattr(store, "MOST_STEPS", 3)
+        with pytest.raises(InvalidStore, match="cannot be read: interrupted"), results._errors():
+            results._connection.execute(f"SELECT max(i) FROM ({ENDLESS})").fetchone()
+        monkeypatch.undo()
+        assert results.codes() == ["1"]
+
+
+def test_a_text_that_is_too_long_is_refused(path, monkeypatch):
+    monkeypatch.setattr(store, "LARGEST", 2**16)
+    changed(path, f"UPDATE settings SET objective = '{'x' * 2**17}'")
+    with ResultsStore(path) as results, pytest.raises(InvalidStore, match="too big"):
+        results.settings()
+
+
+@pytest.mark.parametrize("name", ["trace", "workload"])
+def test_the_report_opens_no_file_that_the_store_names(tmp_path, name):
+    pytest.importorskip("plotly")
+    secret = tmp_path / "secret.json"
+    secret.write_text("the secret line\n")
+    path = made(tmp_path / "r.db", {name: str(secret)})
+    (remark,) = write_report(path, tmp_path / "r.html")
+    assert f"{name}: names the file {str(secret)!r}: --trust" in remark and "\n" not in remark
+    assert "the secret line" not in (tmp_path / "r.html").read_text(encoding="utf-8")
+    (remark,) = write_report(path, tmp_path / "r.html", trust=True)
+    assert "--trust" not in remark and "secret.json" in remark  # it was opened, and is none
+
+
+def test_the_report_opens_no_agent_that_the_store_names(tmp_path):
+    pytest.importorskip("plotly")
+    path = made(tmp_path / "r.db", {}, {"agent": "0" * 64}, "agent")
+    os.mkfifo(tmp_path / "pipe.npz")
+    with ResultsStore(path, "w") as results:
+        agents = {"agent": [str(tmp_path / "pipe.npz")]}
+        results.add_manifest({"sweep": {"experiments": [{"agents": agents}]}})
+    (remark,) = write_report(path, tmp_path / "r.html")
+    assert "agent agent: is in a file: --trust" in remark
+
+
+def test_an_episode_that_takes_too_long_is_not_played_to_its_end(tmp_path, monkeypatch):
+    """Whatever the store says of its time."""
+    pytest.importorskip("plotly")
+    monkeypatch.setattr(report, "SOON", 15.0)
+    path = made(tmp_path / "r.db", {"tasks": 10**6, "servers": 2})
+    (remark,) = write_report(path, tmp_path / "r.html")
+    assert "cannot be played again: TimeoutError: took longer than 15 s" in remark
+
+
+def test_what_a_store_says_of_itself_may_be_anything(path, tmp_path):
+    """Content of the wrong form ends in one line, whatever it is."""
+    for number, statement in enumerate(
+        (
+            "UPDATE results SET episodes = 1000000000000",
+            "UPDATE outcomes SET metrics = '[]'",
+            "UPDATE outcomes SET metrics = '[\"x\"]'",
+            f"UPDATE outcomes SET metrics = '{'[' * 10**5}'",
+            "UPDATE outcomes SET data = x'00'",
+            "UPDATE settings SET parameters = '[1]'",
+            f"UPDATE lines SET options = '{json.dumps([1])}'",
+            "UPDATE settings SET objective = 'none'",
+        )
+    ):
+        copy = tmp_path / f"{number}.db"
+        shutil.copy(path, copy)
+        changed(copy, statement)
+        with pytest.raises(InvalidStore, match=f"{number}.db: damaged") as caught:
+            export(copy, tmp_path / "r.csv")
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+    assert not (tmp_path / "r.csv").exists()
