@@ -1,4 +1,4 @@
-"""``schedgym sweep``, ``report`` and ``export``: fill results stores, show them and write them as tables."""
+"""``schedgym sweep``, ``report``, ``export`` and ``store``: fill, show, export and check stores."""
 
 import dataclasses
 import sys
@@ -9,7 +9,10 @@ import typer
 
 from schedgym.cli.common import Processes, application, check_output, say, takes
 
-__all__ = ["export", "report", "sweep"]
+__all__ = ["export", "report", "sweep", "verify"]
+
+stores = typer.Typer(help="Look after results stores.", rich_markup_mode=None)
+application.add_typer(stores, name="store")
 
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="A results store of `schedgym sweep`.")]
 Code = Annotated[
@@ -149,3 +152,19 @@ def export(
 
     rows = write(store, output, table=table, id=id, code=code)
     print(f"wrote {output} ({rows:,} rows)")
+
+
+@stores.command("verify")
+def verify(store: Store) -> int:
+    """Check that a store is undamaged: its file, and the checksum of each unit.
+
+    The exit code is 1 if something is wrong.
+    """
+    from schedgym.evaluation.store import ResultsStore
+
+    with ResultsStore(store) as opened:
+        units, faults = opened.verify()
+    for fault in faults:
+        say(f"{store}: {fault}")
+    say(f"{store}: {units:,} units, {len(faults):,} faults")
+    return 1 if faults else 0

@@ -8,11 +8,12 @@ import sqlite3
 import numpy as np
 import pytest
 
+from schedgym.cli import main
 from schedgym.errors import InvalidStore
 from schedgym.evaluation import report, store
 from schedgym.evaluation.export import export
 from schedgym.evaluation.report import write_report
-from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
+from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit
 
 ID = "schedgym/QueueDelay-v0"
 
@@ -121,7 +122,7 @@ def test_an_episode_that_takes_too_long_is_not_played_to_its_end(tmp_path, monke
 
 
 def test_what_a_store_says_of_itself_may_be_anything(path, tmp_path):
-    """Content of the wrong form ends in one line, whatever it is."""
+    """Content of the wrong form ends in one line, whatever it is, also where its checksum was made anew."""
     for number, statement in enumerate(
         (
             "UPDATE results SET episodes = 1000000000000",
@@ -137,7 +138,68 @@ def test_what_a_store_says_of_itself_may_be_anything(path, tmp_path):
         copy = tmp_path / f"{number}.db"
         shutil.copy(path, copy)
         changed(copy, statement)
-        with pytest.raises(InvalidStore, match=f"{number}.db: damaged") as caught:
+        with ResultsStore(copy, "w") as results:
+            results._seal(1)
+        with pytest.raises(InvalidStore, match=f"{number}.db: damaged: (?!unit)") as caught:
             export(copy, tmp_path / "r.csv")
         assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
     assert not (tmp_path / "r.csv").exists()
+
+
+CHANGES = (
+    "UPDATE outcomes SET data = zeroblob(length(data)) WHERE unit = 1",
+    "DELETE FROM outcomes WHERE unit = 1",
+    "UPDATE results SET mean = -1e9 WHERE unit = 1",
+    "UPDATE results SET bound = 0.5 WHERE unit = 1",
+    "UPDATE results SET policy_seconds = 0 WHERE unit = 1",
+    "UPDATE results SET first = 7 WHERE unit = 1",
+    "UPDATE results SET line = 2 WHERE unit = 1",
+    "UPDATE lines SET options = '{}' WHERE line = 1",
+    "UPDATE settings SET better = 'max'",
+    "UPDATE results SET error = 'another' WHERE unit = 3",
+)
+
+
+@pytest.mark.parametrize("statement", CHANGES)
+def test_a_unit_that_was_changed_is_refused_by_name(path, tmp_path, statement, capsys):
+    with ResultsStore(path, "w") as results:
+        (where,) = results.settings()
+        other = Line(where, "other", {"policy": "fcfs"}, None, "other")
+        results.add(Unit(other, 0, 0, 2), ["mean_delay"], np.array([[3.0], [4.0]]))
+        results.fail(Unit(other, 1, 0, 2), "ValueError: no")
+    assert main(["store", "verify", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}: 3 units, 0 faults\n"
+    changed(path, statement)
+    unit = 3 if "unit = 3" in statement else 1
+    with pytest.raises(InvalidStore, match=rf"damaged: unit {unit} \({ID}, .*: its checksum does not fit"):
+        write_report(path, tmp_path / "r.html", schedules=False)
+    if unit == 1:
+        for table in ("episodes", "leaderboard"):
+            with pytest.raises(InvalidStore, match=r"unit 1 .*: its checksum does not fit"):
+                export(path, tmp_path / "r.csv", table=table)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["r.db"]
+    assert main(["store", "verify", str(path)]) == 1
+    assert f"{path}: unit {unit} (" in capsys.readouterr().out
+
+
+def test_checksums_follow_what_the_bounds_change(path):
+    """Units whose bound comes later, and those that turn out to beat it."""
+    with ResultsStore(path, "w") as results:
+        (where,) = results.settings()
+        other = Line(where, "other", {"policy": "fcfs"}, None, "other")
+        results.add(Unit(other, 0, 0, 2), ["mean_delay"], np.array([[0.1], [4.0]]))
+        bounds = Line(where, None, {}, None, "bounds")
+        assert len(results.add(Unit(bounds, 0, 0, 2), BOUNDS, np.array([[0.5, 0.0], [1.0, 0.0]]))) == 1
+        assert results.verify() == (3, [])
+
+
+def test_damage_of_a_table_and_of_its_index_is_found(path, capsys):
+    """One byte of a unit's key, which stands in the table and in an index."""
+    with ResultsStore(path) as results:
+        key = results._connection.execute("SELECT key FROM results").fetchone()[0].encode()
+    data = path.read_bytes()
+    assert data.count(key) == 2
+    for place in (data.index(key), data.rindex(key)):
+        path.write_bytes(data[:place] + b"x" + data[place + 1 :])
+        assert main(["store", "verify", str(path)]) == 1
+        assert str(path) in capsys.readouterr().out
