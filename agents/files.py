@@ -13,7 +13,6 @@ import importlib.metadata
 import importlib.resources
 import json
 import platform
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, read_archive
 from schedgym.core.problem import get_problem
-from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+from schedgym.errors import InvalidFile, InvalidParameter, SchedgymError, UnknownName
 
 if TYPE_CHECKING:
     from schedgym.agents.config import Config
@@ -230,21 +229,6 @@ def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -
     return checksum.decode()
 
 
-def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
-    with path.open("rb") as stream:  # what cannot be opened is no damaged file
-        try:
-            inside = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
-            if inside <= LARGEST:
-                stream.seek(0)
-                with np.load(stream, allow_pickle=False) as archive:
-                    if len(set(archive.files)) < len(archive.files):
-                        raise ValueError("an entry is there twice")
-                    return {name: archive[name] for name in archive.files}
-        except Exception:  # of zipfile, zlib and numpy, which raise many kinds on damaged bytes
-            raise InvalidAgentFile(f"{path.name}: not an agent file, or a damaged one") from None
-    raise InvalidAgentFile(f"{path.name}: holds {inside} bytes, more than {LARGEST}")
-
-
 def load_agent(path: str | Path, id: str | None = None, view: str | None = None) -> Agent:
     """Read an agent file.
 
@@ -259,7 +243,11 @@ def load_agent(path: str | Path, id: str | None = None, view: str | None = None)
         InvalidParameter: if the agent is for another environment id or another view.
     """
     path = Path(path)
-    arrays = _read(path)
+    try:
+        arrays = read_archive(path, LARGEST)
+    except InvalidFile as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        raise InvalidAgentFile(f"{path.name}: not an agent file, or a damaged one: {reason}") from None
     weights = strip(arrays, PREFIX)
     strange = sorted({TEXT, CHECKSUM} ^ {name for name in arrays if not name.startswith(PREFIX)})
     if strange:

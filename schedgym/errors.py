@@ -9,6 +9,7 @@ from pathlib import Path
 __all__ = [
     "InfeasibleInstance",
     "InvalidAction",
+    "InvalidFile",
     "InvalidParameter",
     "InvalidSchedule",
     "InvalidStore",
@@ -48,6 +49,10 @@ class InfeasibleInstance(SchedgymError, ValueError):
 
 class InvalidSchedule(SchedgymError, ValueError):
     """A schedule breaks a constraint of its problem (capacity, release dates, completeness)."""
+
+
+class InvalidFile(SchedgymError, ValueError):
+    """A file is none that is read: a pipe or a device, larger than its reader takes, or a damaged archive."""
 
 
 class InvalidStore(SchedgymError, ValueError):

@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym._version import __version__
+from schedgym.core.files import open_regular
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
@@ -239,7 +240,7 @@ def code_version() -> str:
 
 @functools.cache
 def _file_digest(path: Path, size: int, changed: int) -> str:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
