@@ -25,6 +25,7 @@ __all__ = ["main"]
 
 USAGE = 2
 INTERRUPTED = 130
+LONGEST = 1000  # characters of an error's line
 #: modules of this package, in the order in which the help lists their commands
 COMMANDS = ("catalogue", "compare", "tune", "run", "trace", "agents", "stores", "papers", "bench")
 
@@ -61,8 +62,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = _explain(error)
         if message is None:
             raise
-        print(f"error: {' '.join(message.splitlines())}", file=sys.stderr)
+        print(f"error: {_one_line(message)}", file=sys.stderr)
         return USAGE
+
+
+def _one_line(message: str) -> str:
+    """A message as one line that a terminal can show; of a long one, the beginning and the end."""
+    line = importlib.import_module("schedgym.evaluation.wording").printable(" ".join(message.splitlines()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 4 :]}"
 
 
 def _spell_out_switches(arguments: list[str]) -> list[str]:

@@ -1,7 +1,6 @@
 """``schedgym sweep``, ``report``, ``export`` and ``store``: fill, show, export and check stores."""
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -125,8 +124,8 @@ def report(asked: Report) -> None:
 
     remarks = write_report(store, path, **given)
     for remark in remarks:
-        print(remark, file=sys.stderr)
-    print(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
+        say(remark, stderr=True)
+    say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
 
 
 @application.command("export")
@@ -151,7 +150,7 @@ def export(
     from schedgym.evaluation.export import export as write
 
     rows = write(store, output, table=table, id=id, code=code)
-    print(f"wrote {output} ({rows:,} rows)")
+    say(f"wrote {output} ({rows:,} rows)")
 
 
 @stores.command("verify")
