@@ -95,6 +95,9 @@ class Agent:
             if not isinstance(self.metadata.get(name), kind):
                 what = "is missing" if name not in self.metadata else f"must be a {kind.__name__}"
                 raise InvalidAgentFile(f"{self.name}: metadata: {name} {what}")
+        seed = self.metadata["training"].get("seed")
+        if not (seed is None or isinstance(seed, int)):
+            raise InvalidAgentFile(f"{self.name}: metadata: training.seed must be a whole number")
         for name, array in self.weights.items():
             if array.dtype.kind not in KINDS:
                 raise InvalidAgentFile(f"{self.name}: weights: {name} must be numbers, not {array.dtype}")
@@ -117,10 +120,17 @@ class Agent:
         """Keyword arguments of the environment in which it acts."""
         return {**self.metadata["parameters"], "view": self.view, "observation": self.metadata["observation"]}
 
-    def check(self, id: str | None = None, view: str | None = None, observation: str | None = None) -> None:
-        """Raise InvalidParameter if the agent is for another environment id, view or kind of observation."""
-        wanted = {"environment": id, "view": view, "observation": observation}
-        own = {"environment": self.id, "view": self.view, "observation": self.metadata["observation"]}
+    def check(
+        self,
+        id: str | None = None,
+        view: str | None = None,
+        observation: str | None = None,
+        problem: str | None = None,
+    ) -> None:
+        """Raise InvalidParameter if it is for another environment, view, kind of observation or problem."""
+        wanted = {"environment": id, "view": view, "observation": observation, "problem": problem}
+        own = {name: self.metadata[name] for name in ("view", "observation", "problem")}
+        own["environment"] = self.id
         for what, name in wanted.items():
             if name is not None and name != own[what]:
                 raise InvalidParameter(

@@ -18,14 +18,13 @@ from typing import Any
 from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.problem import list_problems
-from schedgym.errors import SchedgymError, UnknownName, suggest
+from schedgym.errors import SchedgymError, UnknownName, shorten, suggest
 from schedgym.extras import require
 
 __all__ = ["main"]
 
 USAGE = 2
 INTERRUPTED = 130
-LONGEST = 1000  # characters of an error's line
 #: modules of this package, in the order in which the help lists their commands
 COMMANDS = ("catalogue", "compare", "tune", "run", "trace", "agents", "stores", "papers", "bench")
 
@@ -67,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _one_line(message: str) -> str:
-    """A message as one line that a terminal can show; of a long one, the beginning and the end."""
-    line = importlib.import_module("schedgym.evaluation.wording").printable(" ".join(message.splitlines()))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 4 :]}"
+    """A message as one line that a terminal can show."""
+    printable = importlib.import_module("schedgym.evaluation.wording").printable
+    return shorten(printable(" ".join(message.splitlines())))
 
 
 def _spell_out_switches(arguments: list[str]) -> list[str]:

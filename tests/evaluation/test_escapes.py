@@ -5,7 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from schedgym.cli import LONGEST, main
+from schedgym.cli import main
+from schedgym.errors import LONGEST
 from schedgym.evaluation.export import export
 from schedgym.evaluation.store import Line, ResultsStore, Setting, Unit
 from schedgym.evaluation.wording import make_console, printable
