@@ -1,4 +1,4 @@
-"""Types and shapes of observations are those of their spaces: every id, view, choice of a parameter, batch."""
+"""Types and shapes of observations are those of their spaces, in every id, view, choice and batch."""
 
 from __future__ import annotations
 
