@@ -15,6 +15,7 @@ import functools
 import hashlib
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -102,9 +103,24 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
         cache = dispatcher._cache
         index_key = cache._index_key
         cache._index_key = lambda kinds, codegen: (*index_key(kinds, codegen), _fields(kinds))
+        cache.save_overload = functools.partial(_save_or_warn, cache.save_overload, cache.cache_path)
         cache_file._load_index = functools.partial(_index_or_none, cache_file._load_index)
         cache_file._source_stamp = source_stamp(Path(function.__code__.co_filename).resolve())
     return dispatcher
+
+
+def _save_or_warn(save: Callable[..., None], folder: str, *given: Any) -> None:
+    """Keep a compiled kernel on disk; where that cannot be, it serves this process only."""
+    try:
+        save(*given)
+    except OSError as error:
+        _warn_once(folder, error.strerror or str(error))
+
+
+@functools.cache
+def _warn_once(folder: str, reason: str) -> None:
+    text = f"{folder}: compiled kernels cannot be kept ({reason}): every process compiles its own"
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _index_or_none(load: Callable[[], Any]) -> Any:
