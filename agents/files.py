@@ -13,7 +13,6 @@ import importlib.metadata
 import importlib.resources
 import json
 import platform
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, read_archive
 from schedgym.core.problem import get_problem
-from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+from schedgym.errors import InvalidFile, InvalidParameter, SchedgymError, UnknownName
 
 if TYPE_CHECKING:
     from schedgym.agents.config import Config
@@ -96,6 +95,9 @@ class Agent:
             if not isinstance(self.metadata.get(name), kind):
                 what = "is missing" if name not in self.metadata else f"must be a {kind.__name__}"
                 raise InvalidAgentFile(f"{self.name}: metadata: {name} {what}")
+        seed = self.metadata["training"].get("seed")
+        if not (seed is None or isinstance(seed, int)):
+            raise InvalidAgentFile(f"{self.name}: metadata: training.seed must be a whole number")
         for name, array in self.weights.items():
             if array.dtype.kind not in KINDS:
                 raise InvalidAgentFile(f"{self.name}: weights: {name} must be numbers, not {array.dtype}")
@@ -118,10 +120,17 @@ class Agent:
         """Keyword arguments of the environment in which it acts."""
         return {**self.metadata["parameters"], "view": self.view, "observation": self.metadata["observation"]}
 
-    def check(self, id: str | None = None, view: str | None = None, observation: str | None = None) -> None:
-        """Raise InvalidParameter if the agent is for another environment id, view or kind of observation."""
-        wanted = {"environment": id, "view": view, "observation": observation}
-        own = {"environment": self.id, "view": self.view, "observation": self.metadata["observation"]}
+    def check(
+        self,
+        id: str | None = None,
+        view: str | None = None,
+        observation: str | None = None,
+        problem: str | None = None,
+    ) -> None:
+        """Raise InvalidParameter if it is for another environment, view, kind of observation or problem."""
+        wanted = {"environment": id, "view": view, "observation": observation, "problem": problem}
+        own = {name: self.metadata[name] for name in ("view", "observation", "problem")}
+        own["environment"] = self.id
         for what, name in wanted.items():
             if name is not None and name != own[what]:
                 raise InvalidParameter(
@@ -230,21 +239,6 @@ def save_agent(path: str | Path, weights: Arrays, metadata: Mapping[str, Any]) -
     return checksum.decode()
 
 
-def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
-    with path.open("rb") as stream:  # what cannot be opened is no damaged file
-        try:
-            inside = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
-            if inside <= LARGEST:
-                stream.seek(0)
-                with np.load(stream, allow_pickle=False) as archive:
-                    if len(set(archive.files)) < len(archive.files):
-                        raise ValueError("an entry is there twice")
-                    return {name: archive[name] for name in archive.files}
-        except Exception:  # of zipfile, zlib and numpy, which raise many kinds on damaged bytes
-            raise InvalidAgentFile(f"{path.name}: not an agent file, or a damaged one") from None
-    raise InvalidAgentFile(f"{path.name}: holds {inside} bytes, more than {LARGEST}")
-
-
 def load_agent(path: str | Path, id: str | None = None, view: str | None = None) -> Agent:
     """Read an agent file.
 
@@ -259,7 +253,11 @@ def load_agent(path: str | Path, id: str | None = None, view: str | None = None)
         InvalidParameter: if the agent is for another environment id or another view.
     """
     path = Path(path)
-    arrays = _read(path)
+    try:
+        arrays = read_archive(path, LARGEST)
+    except InvalidFile as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        raise InvalidAgentFile(f"{path.name}: not an agent file, or a damaged one: {reason}") from None
     weights = strip(arrays, PREFIX)
     strange = sorted({TEXT, CHECKSUM} ^ {name for name in arrays if not name.startswith(PREFIX)})
     if strange:

@@ -71,6 +71,7 @@ class AgentPolicy:
             problem = get_problem(self.agent.id)
             if self.agent.id not in problem.ids:
                 raise UnknownName("environment id", self.agent.id, problem.ids)
+            self.agent.check(problem=problem.name)
             trained = vars(problem.build(self.agent.id, self.environment))
         except SchedgymError as error:
             raise InvalidAgentFile(f"{self.name}: does not fit this version: {error}") from None
@@ -82,9 +83,9 @@ class AgentPolicy:
         """See :class:`schedgym.core.policy.Policy`.
 
         Raises:
-            InvalidParameter: in another environment id or view, or without tokens.
+            InvalidParameter: in another environment id, problem or view, or without tokens.
         """
-        self.agent.check(interface.id, interface.view, interface.observation)
+        self.agent.check(interface.id, interface.view, interface.observation, interface.problem)
         if not interface.parameters.get("action_mask", True):
             raise InvalidParameter(f"{self.name}: agents need action_mask=True")
         self._layout = self._scorer = None

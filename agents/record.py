@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.config import Config
-from schedgym.agents.files import strip, versions, write_atomically
+from schedgym.agents.files import LARGEST, strip, versions, write_atomically
+from schedgym.core.files import read_archive
 from schedgym.errors import InvalidParameter
 
 __all__ = ["TrainingRecord"]
@@ -96,8 +97,7 @@ class TrainingRecord(Generic[P]):
         if self.path is None or not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
+            arrays = read_archive(self.path, LARGEST)
             text = json.loads(arrays[TEXT].tobytes())
             settings = _flat(text["settings"])
             curve = [self.point(*row) for row in text["curve"]]

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.core.files import read_text
+from schedgym.errors import InvalidFile, InvalidParameter, UnknownName
 from schedgym.extras import require
 
 __all__ = ["check_whole", "mapping", "parse_yaml", "placed", "read_yaml"]
@@ -84,13 +85,13 @@ def read_yaml(path: str | Path) -> Any:
 
     Raises:
         OSError: if it cannot be read.
-        InvalidParameter: as :func:`parse_yaml`, and if it is not UTF-8.
+        InvalidParameter: as :func:`parse_yaml`, and if it is not UTF-8, or no regular file.
     """
     path = Path(path)
-    if path.stat().st_size > LARGEST:
-        raise InvalidParameter(f"{path.name}: longer than {LARGEST} bytes")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, LARGEST)
+    except InvalidFile as error:
+        raise InvalidParameter(str(error)) from None
     except UnicodeDecodeError as error:
         raise InvalidParameter(f"{path.name}: not UTF-8: byte {error.start}") from None
     return parse_yaml(text, path.name)

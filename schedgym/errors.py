@@ -9,6 +9,7 @@ from pathlib import Path
 __all__ = [
     "InfeasibleInstance",
     "InvalidAction",
+    "InvalidFile",
     "InvalidParameter",
     "InvalidSchedule",
     "InvalidStore",
@@ -16,8 +17,10 @@ __all__ = [
     "SchedgymError",
     "TraceFormatError",
     "UnknownName",
+    "shorten",
 ]
 
+LONGEST = 1000  # characters of a message
 MOST = 12  # names that a message lists where a command lists them, too
 #: kind of name -> the command that lists all of its names
 _LISTED = {
@@ -26,8 +29,16 @@ _LISTED = {
 }
 
 
+def shorten(text: str) -> str:
+    """A message of at most LONGEST characters: the beginning and the end of a longer one."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 4 :]}"
+
+
 class SchedgymError(Exception):
-    """Base of every error that schedgym raises on purpose."""
+    """Base of every error that schedgym raises on purpose; a message that quotes a long text is cut."""
+
+    def __str__(self) -> str:
+        return shorten(super().__str__())
 
 
 class InvalidWorkload(SchedgymError, ValueError):
@@ -48,6 +59,10 @@ class InfeasibleInstance(SchedgymError, ValueError):
 
 class InvalidSchedule(SchedgymError, ValueError):
     """A schedule breaks a constraint of its problem (capacity, release dates, completeness)."""
+
+
+class InvalidFile(SchedgymError, ValueError):
+    """A file is none that is read: a pipe or a device, larger than its reader takes, or a damaged archive."""
 
 
 class InvalidStore(SchedgymError, ValueError):

@@ -240,3 +240,36 @@ def test_a_policy_is_not_charged_for_compiling() -> None:
     before = COMPILATION.seconds
     outcome = play(env, Compiles())
     assert COMPILATION.seconds - before >= 5000.0 and outcome.seconds < 0.0
+
+
+FULL = """
+import resource, sys, warnings
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), hard))  # as a disk with so many bytes left
+sys.path.insert(0, sys.argv[2])
+import kernels_on_a_full_disk as made
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    assert (made.one(1), made.one(1.5), made.two(2)) == (2, 2.5, 4)
+print(*(warning.message for warning in seen), sep="\\n")
+"""
+
+
+def test_a_full_disk_stops_no_kernel(tmp_path) -> None:
+    """Whatever part of it can still be written; afterwards nothing is damaged."""
+    text = "from schedgym.core.jit import kernel\n"
+    for name, code in (("one", "x + 1"), ("two", "x * 2")):
+        text += f"\n\n@kernel\ndef {name}(x):\n    return {code}\n"
+    (tmp_path / "kernels_on_a_full_disk.py").write_text(text, encoding="utf-8")
+    kept = tmp_path / "kept"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(kept), "PYTHONDONTWRITEBYTECODE": "1"}
+    for room in (0, 1, 1000, 2**30):
+        command = [sys.executable, "-c", FULL, str(room), str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.split("\n")[:-1]
+        if room == 2**30:
+            assert lines == [""] and list(kept.rglob("*.nbc"))
+        else:
+            assert len(lines) == 1 and "compiled kernels cannot be kept (File too large)" in lines[0]
+            assert lines[0].startswith(str(kept)) and not list(kept.rglob("*.tmp.*"))

@@ -18,7 +18,7 @@ from typing import Any
 from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.problem import list_problems
-from schedgym.errors import SchedgymError, UnknownName, suggest
+from schedgym.errors import SchedgymError, UnknownName, shorten, suggest
 from schedgym.extras import require
 
 __all__ = ["main"]
@@ -61,8 +61,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = _explain(error)
         if message is None:
             raise
-        print(f"error: {' '.join(message.splitlines())}", file=sys.stderr)
+        print(f"error: {_one_line(message)}", file=sys.stderr)
         return USAGE
+
+
+def _one_line(message: str) -> str:
+    """A message as one line that a terminal can show."""
+    printable = importlib.import_module("schedgym.evaluation.wording").printable
+    return shorten(printable(" ".join(message.splitlines())))
 
 
 def _spell_out_switches(arguments: list[str]) -> list[str]:

@@ -220,9 +220,9 @@ def make_table(
     return table
 
 
-def say(text: str) -> None:
+def say(text: str, stderr: bool = False) -> None:
     """Print a line as it is, however long."""
-    make_console().print(escape(text), soft_wrap=True)
+    make_console(stderr=stderr).print(escape(text), soft_wrap=True)
 
 
 def write_json(content: Mapping[str, Any], path: Path | None) -> None:

@@ -129,6 +129,7 @@ def compare(asked: Asked, **given: str | None) -> None:
     picture = asked.picture
     for module in ("pandas", *(("matplotlib",) if picture is not None else ())):
         require(module)
+    from schedgym.evaluation.export import write_csv
     from schedgym.evaluation.plot import FORMATS, plot_comparison
     from schedgym.evaluation.runner import sweep
 
@@ -156,7 +157,7 @@ def compare(asked: Asked, **given: str | None) -> None:
         plot_comparison(frame, picture, reference=wanted.reference, subtitle=context)
     if asked.csv is not None:
         with atomic_write(asked.csv) as stream:
-            frame.to_csv(stream, index=False)
+            write_csv(stream, [frame])
     if asked.json is not None:
         write_json(_report(wanted, frame), asked.json)
     written = [str(path) for path in (picture, asked.csv, asked.json) if path is not None]

@@ -1,14 +1,17 @@
-"""``schedgym sweep``, ``report`` and ``export``: fill results stores, show them and write them as tables."""
+"""``schedgym sweep``, ``report``, ``export`` and ``store``: fill, show, export and check stores."""
 
-import sys
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from schedgym.cli.common import Processes, application, check_output, say
+from schedgym.cli.common import Processes, application, check_output, say, takes
 
-__all__ = ["export", "report", "sweep"]
+__all__ = ["export", "report", "sweep", "verify"]
+
+stores = typer.Typer(help="Look after results stores.", rich_markup_mode=None)
+application.add_typer(stores, name="store")
 
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="A results store of `schedgym sweep`.")]
 Code = Annotated[
@@ -35,6 +38,14 @@ def sweep(
         ),
     ] = "local",
     n_jobs: Processes = -1,
+    unit_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--unit-timeout",
+            metavar="SECONDS",
+            help="The longest that the episodes of one unit may take; longer ones have failed.",
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run units that have failed before again.")
     ] = False,
@@ -49,7 +60,9 @@ def sweep(
     wanted = load_spec(spec)
     store = output or spec.with_suffix(".db")
     check_output(store)
-    result = run_sweep(wanted, store, engine=engine, n_jobs=n_jobs, retry_failed=retry_failed)
+    result = run_sweep(
+        wanted, store, engine=engine, n_jobs=n_jobs, unit_timeout=unit_timeout, retry_failed=retry_failed
+    )
     known = f", {result.skipped:,} were there" if result.skipped else ""
     say(f"{result.done:,} units in {result.seconds:.1f} s{known}; {store}")
     for unit in result.failed:
@@ -61,55 +74,58 @@ def sweep(
     return 1 if result.failed else 0
 
 
-@application.command("report")
-def report(
-    store: Store,
+@dataclasses.dataclass
+class Report:
+    """The arguments of a report."""
+
+    store: Store
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The HTML file. Default: STORE with .html."),
-    ] = None,
+    ] = None
     policy: Annotated[
         str | None,
         typer.Option(
             "--policy", help="Draw the schedule of this policy. Default: the best and the reference."
         ),
-    ] = None,
+    ] = None
     episode: Annotated[
         int | None,
         typer.Option("--episode", help="Draw the schedule of this episode. Default: the first."),
-    ] = None,
+    ] = None
     seed: Annotated[
         int | None, typer.Option("--seed", help="The seed of that episode. Default: the first.")
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", help="The title. Default: the store's name.")
-    ] = None,
+    ] = None
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust", help="Open files that the store names (workloads, traces, agents) to draw schedules."
+        ),
+    ] = False
+    title: Annotated[str | None, typer.Option("--title", help="The title. Default: the store's name.")] = None
     confidence: Annotated[
         float, typer.Option("--confidence", help="The confidence level of all intervals.")
-    ] = 0.95,
-    code: Code = None,
-) -> None:
+    ] = 0.95
+    code: Code = None
+
+
+@application.command("report")
+@takes(Report)
+def report(asked: Report) -> None:
     """Write a report on a store: one HTML file with leaderboards, plots, a schedule and the manifest.
 
     The file needs no network.
     """
-    path = output or store.with_suffix(".html")
+    given = vars(asked).copy()
+    store = given.pop("store")
+    path = given.pop("output") or store.with_suffix(".html")
     check_output(path)
     from schedgym.evaluation.report import write_report
 
-    remarks = write_report(
-        store,
-        path,
-        policy=policy,
-        episode=episode,
-        seed=seed,
-        title=title,
-        confidence=confidence,
-        code=code,
-    )
+    remarks = write_report(store, path, **given)
     for remark in remarks:
-        print(remark, file=sys.stderr)
-    print(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
+        say(remark, stderr=True)
+    say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
 
 
 @application.command("export")
@@ -134,4 +150,20 @@ def export(
     from schedgym.evaluation.export import export as write
 
     rows = write(store, output, table=table, id=id, code=code)
-    print(f"wrote {output} ({rows:,} rows)")
+    say(f"wrote {output} ({rows:,} rows)")
+
+
+@stores.command("verify")
+def verify(store: Store) -> int:
+    """Check that a store is undamaged: its file, and the checksum of each unit.
+
+    The exit code is 1 if something is wrong.
+    """
+    from schedgym.evaluation.store import ResultsStore
+
+    with ResultsStore(store) as opened:
+        units, faults = opened.verify()
+    for fault in faults:
+        say(f"{store}: {fault}")
+    say(f"{store}: {units:,} units, {len(faults):,} faults")
+    return 1 if faults else 0

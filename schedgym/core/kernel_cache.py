@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,9 +118,20 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
         data = self._shipped.load((kinds, _portable(), *rest))
         return None if data is None else self._impl.rebuild(target_context, data)
 
-    def _save_overload(self, kinds: Any, data: Any) -> None:
-        Path(self._cache_file._cache_path).mkdir(parents=True, exist_ok=True)
-        super()._save_overload(kinds, data)
+    def save_overload(self, kinds: Any, data: Any) -> None:
+        """Keep a compiled kernel on disk; where that cannot be, it serves this process only."""
+        folder = self._cache_file._cache_path
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            super().save_overload(kinds, data)
+        except OSError as error:
+            _warn_once(folder, error.strerror or str(error))
+
+
+@functools.cache
+def _warn_once(folder: str, reason: str) -> None:
+    text = f"{folder}: compiled kernels cannot be kept ({reason}): every process compiles its own"
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _fields(kinds: Any) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ import math
 import pkgutil
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -80,14 +80,27 @@ def parameter(
     maximum: float | None = None,
     exclusive: bool = False,
     choices: tuple[str, ...] | None = None,
+    needs: tuple[str, Callable[[Any], bool]] | None = None,
 ) -> Any:
-    """A field of a :class:`Parameters` class with its range; ``exclusive`` leaves the minimum out."""
+    """A field of a :class:`Parameters` class.
+
+    Args:
+        default: its value where none is given.
+        help: its meaning, in one line.
+        minimum: the least value.
+        maximum: the largest value.
+        exclusive: True to leave the minimum out.
+        choices: the texts that it may be.
+        needs: what it has no effect without, in words, and whether these parameters have that; where they do
+            not, it must not be given.
+    """
     metadata = {
         "help": help,
         "minimum": minimum,
         "maximum": maximum,
         "exclusive": exclusive,
         "choices": choices,
+        "needs": needs,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -187,6 +200,10 @@ class Parameters:
             if number and high is not None and value > high:
                 raise InvalidParameter(f"{field.name}: must be <= {high:g}, got {value!r}")
         self._check_source()
+        for field in dataclasses.fields(self):
+            needs = field.metadata.get("needs")
+            if needs is not None and getattr(self, field.name) != field.default and not needs[1](self):
+                raise InvalidParameter(f"{field.name}: has no effect without {needs[0]}: leave it out")
 
     def _check_source(self) -> None:
         """Raise InvalidParameter for parameters that do not go with where workloads come from."""

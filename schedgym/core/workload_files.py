@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import sys
 from collections import Counter
@@ -12,12 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.files import atomic_write
+from schedgym.core.files import atomic_write, read_archive, read_text
 from schedgym.core.problem import list_problems
 from schedgym.core.workload import PAD, SECTIONS, Schema, Workload, shown
-from schedgym.errors import InvalidWorkload, suggest
+from schedgym.errors import InvalidFile, InvalidWorkload, suggest
 
 __all__ = ["load_workload", "save_workload"]
+
+LARGEST_TEXT = 2**27  # bytes of a .json file that is read; it takes some ten times as much memory
+LARGEST = 2**30  # bytes of a .npz file, and of the arrays in it
 
 
 def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
@@ -30,16 +32,18 @@ def load_workload(path: str | Path, schema: Schema | None = None) -> Workload:
         schema: schema of the problem that is expected; None takes it from the file's ``problem``.
 
     Raises:
-        InvalidWorkload: naming the file, the field and the first bad index.
+        InvalidWorkload: naming the file, the field and the first bad index, or if the file is larger than
+            LARGEST_TEXT or LARGEST bytes, or is a pipe or a device.
         FileNotFoundError: when there is no such file.
     """
     path = Path(path)
-    if path.suffix == ".json":
-        content = _read_json(path)
-    elif path.suffix == ".npz":
-        content = _read_npz(path)
-    else:
+    readers = {".json": _read_json, ".npz": _read_npz}
+    if path.suffix not in readers:
         raise InvalidWorkload(f"{path}: a workload file ends in .json or .npz")
+    try:
+        content = readers[path.suffix](path)
+    except InvalidFile as error:
+        raise InvalidWorkload(str(error)) from None
     if not isinstance(content, dict):
         raise InvalidWorkload(f"{path}: must be an object with problem, jobs, cluster, parameters")
     problem = content.get("problem")
@@ -113,13 +117,13 @@ def _read_json(path: Path) -> object:
         return names
 
     try:
-        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+        return json.loads(read_text(path, LARGEST_TEXT), object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise InvalidWorkload(f"{path}: line {error.lineno} column {error.colno}: {error.msg}") from None
     except UnicodeDecodeError as error:
         raise InvalidWorkload(f"{path}: byte {error.start}: not UTF-8 text") from None
     except (RecursionError, ValueError) as error:
-        if isinstance(error, InvalidWorkload):
+        if isinstance(error, (InvalidFile, InvalidWorkload)):
             raise
         raise InvalidWorkload(f"{path}: {error}") from None
 
@@ -130,37 +134,24 @@ def _refuse_twice(path: Path, names: list[str]) -> None:
             raise InvalidWorkload(f"{path}: {shown(name)}: given twice")
 
 
-def _text_checked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array itself; ValueError for text of which Python can make no strings."""
+def _text_checked(array: npt.NDArray[Any]) -> None:
+    """Raise ValueError for text of which Python can make no strings."""
     if array.dtype.kind == "U":
         codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
         if (codes > sys.maxunicode).any():
             raise ValueError("text with characters that do not exist")
-    return array
 
 
 def _read_npz(path: Path) -> object:
     content: dict[str, Any] = {}
-    with path.open("rb") as stream:  # what cannot be opened is no damaged file
+    for key, array in read_archive(path, LARGEST).items():
+        section, _, name = key.partition("/")
         try:
-            archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InvalidWorkload(f"{path}: not a numpy archive")
-            with archive:
-                _refuse_twice(path, archive.files)
-                for key in archive.files:
-                    section, _, name = key.partition("/")
-                    array = _text_checked(archive[key])
-                    if name:
-                        content.setdefault(section, {})[name] = array
-                    else:
-                        content[key] = str(array) if key == "problem" else array
-        except InvalidWorkload:
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-                raise  # the file system's own complaint; an impossible place in the file is damage
-            # what damage makes of an archive is open-ended: zlib, struct, zipfile, tokenizer errors
-            reason = shown(" ".join(str(error).split()))
-            raise InvalidWorkload(f"{path}: not a readable numpy archive: {reason}") from None
+            _text_checked(array)
+        except ValueError as error:
+            raise InvalidWorkload(f"{path}: not a readable numpy archive: {error}") from None
+        if name:
+            content.setdefault(section, {})[name] = array
+        else:
+            content[key] = str(array) if key == "problem" else array
     return content

@@ -1,7 +1,8 @@
 """Engines: they run the units of a sweep, and once more those whose worker died.
 
 An engine calls a function on each unit and yields each result as soon as it is there. The exception of a
-unit comes back as text. A unit whose worker dies is tried once more, alone, when all others are done.
+unit comes back as text. A unit whose worker dies is tried once more, alone, when all others are done. With a
+time limit, a unit that exceeds it ends together with its worker, and has failed.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import faulthandler
 import functools
+import itertools
 import os
+import signal
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
@@ -26,6 +31,7 @@ R = TypeVar("R")
 
 ENGINES = ("local", "ray")
 DIED = "worker died"
+LONGEST = 1e6  # s that can be a unit's time limit
 IDLE = 10.0  # s after which a worker without work ends, also when nobody is left to tell it
 #: threads of a worker's libraries: as many as there are cores for each
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -36,7 +42,7 @@ class Failure:
     """Stands in the place of the result of a unit that failed.
 
     Attributes:
-        error: the traceback, or a message that its worker died.
+        error: the traceback, or a message that its worker died, or that it took too long.
     """
 
     error: str
@@ -62,53 +68,86 @@ class _Pool(Protocol):
     def close(self) -> None: ...
 
 
-def _guarded(function: Callable[[U], R], unit: U) -> R | Failure:
+@contextlib.contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Yield a list that gets the interrupts which the user sends, and not those that a policy raises."""
+    received: list[int] = []
     try:
-        return function(unit)
-    except (Exception, SystemExit):
-        return Failure(traceback.format_exc())
+        before = signal.getsignal(signal.SIGINT)
+
+        def note(number: int, frame: Any) -> None:
+            received.append(number)
+            before(number, frame)  # type: ignore[operator]
+
+        if callable(before):
+            signal.signal(signal.SIGINT, note)
+    except ValueError:  # in another thread than the main one, which gets no signals
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        if callable(before):
+            signal.signal(signal.SIGINT, before)
+
+
+def _guarded(function: Callable[[U], R], unit: U) -> R | Failure:
+    with _signals() as interrupts:
+        try:
+            return function(unit)
+        except BaseException as error:
+            if interrupts or isinstance(error, GeneratorExit):
+                raise
+            return Failure(traceback.format_exc())
+
+
+def _limited(limit: float, function: Callable[[U], R], unit: U) -> R | Failure:
+    """Run a unit, and end this process when it takes longer than ``limit`` [s], whatever it is at."""
+    with open(os.devnull, "w") as nowhere:
+        faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
+        try:
+            return _guarded(function, unit)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _drain(
-    pool: _Pool, function: Callable[[U], R], units: Iterable[U]
+    pool: _Pool, function: Callable[[U], R], units: Iterable[U], limit: float | None
 ) -> Generator[tuple[U, R | Failure], None, None]:
     """Keep a pool busy until no unit is left."""
-    running: dict[Any, U] = {}
+    guarded = functools.partial(*((_guarded,) if limit is None else (_limited, limit)), function)
+    running: dict[Any, tuple[U, float]] = {}
     died: list[U] = []
     left = iter(units)
+
+    def fill(units: Iterable[U], slots: int) -> None:
+        for unit in itertools.islice(units, slots - len(running)):
+            running[pool.submit(guarded, unit)] = unit, time.monotonic()
+
+    def ended(handle: Any) -> tuple[U, R | Failure | WorkerDied]:
+        unit, began = running.pop(handle)
+        try:
+            return unit, pool.result(handle)
+        except WorkerDied as error:
+            if limit is not None and time.monotonic() - began >= limit:
+                return unit, Failure(f"TimeoutError: took longer than {limit:g} s")
+            return unit, error
+
     try:
-        _fill(pool, function, left, running, pool.slots)
+        fill(left, pool.slots)
         while running:
-            ended = []
-            for handle in pool.wait(list(running)):
-                unit = running.pop(handle)
-                try:
-                    ended.append((unit, pool.result(handle)))
-                except WorkerDied:
-                    died.append(unit)
-            _fill(pool, function, left, running, pool.slots)  # before whoever takes results takes time
-            yield from ended
+            results = [ended(handle) for handle in pool.wait(list(running))]
+            fill(left, pool.slots)  # before whoever takes results takes time
+            died += [unit for unit, result in results if isinstance(result, WorkerDied)]
+            yield from ((unit, result) for unit, result in results if not isinstance(result, WorkerDied))
         for unit in died:
-            handle = pool.submit(function, unit)
-            pool.wait([handle])
-            try:
-                result = pool.result(handle)
-            except WorkerDied as error:
-                result = Failure(f"{DIED}, also when tried again alone: {' '.join(str(error).split())}")
+            fill([unit], 1)
+            _, result = ended(*pool.wait(list(running)))
+            if isinstance(result, WorkerDied):
+                result = Failure(f"{DIED}, also when tried again alone: {' '.join(str(result).split())}")
             yield unit, result
     finally:
         pool.close()
-
-
-def _fill(
-    pool: _Pool, function: Callable[[U], R], units: Iterator[U], running: dict[Any, U], slots: int
-) -> None:
-    while len(running) < slots:
-        try:
-            unit = next(units)
-        except StopIteration:
-            return
-        running[pool.submit(function, unit)] = unit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,9 +156,11 @@ class Engine:
 
     Attributes:
         pool: makes the workers; None: units run in this very process, which dies with a unit that dies.
+        limit: the longest that a unit may take [s]; None: as long as it takes.
     """
 
     pool: Callable[[], _Pool] | None
+    limit: float | None = None
 
     def run(
         self, function: Callable[[U], R], units: Iterable[U]
@@ -127,7 +168,7 @@ class Engine:
         """Yield (unit, result) in the order in which they end; closing the iterator ends all work."""
         if self.pool is None:
             return ((unit, _guarded(function, unit)) for unit in units)
-        return _drain(self.pool(), function, units)
+        return _drain(self.pool(), function, units, self.limit)
 
 
 class _Processes:
@@ -150,7 +191,7 @@ class _Processes:
         return self._submit(pool, function, unit)
 
     def _submit(self, pool: Any, function: Callable[[Any], Any], unit: Any) -> Any:
-        handle = pool.submit(_guarded, function, unit)
+        handle = pool.submit(function, unit)
         self.busy[handle] = pool
         return handle
 
@@ -174,6 +215,10 @@ class _Processes:
             pool.shutdown(wait=True, kill_workers=True)
 
 
+def _call(function: Callable[[U], R], unit: U) -> R:
+    return function(unit)
+
+
 class _Ray:
     """Tasks of a Ray cluster: that of RAY_ADDRESS, the one running on this machine, or a new local one."""
 
@@ -184,7 +229,7 @@ class _Ray:
             self.ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
         # one more task than there are cores: it waits where it will run
         self.slots = tasks if tasks > 0 else int(self.ray.cluster_resources().get("CPU", 1)) + 1
-        self.remote = self.ray.remote(max_retries=0, num_cpus=1)(_guarded)
+        self.remote = self.ray.remote(max_retries=0, num_cpus=1)(_call)
 
     def submit(self, function: Callable[[Any], Any], unit: Any) -> Any:
         return self.remote.remote(function, unit)
@@ -205,25 +250,30 @@ class _Ray:
             self.ray.shutdown()
 
 
-def make_engine(name: str, n_jobs: int = -1) -> Engine:
+def make_engine(name: str, n_jobs: int = -1, limit: float | None = None) -> Engine:
     """An engine.
 
     Args:
         name: "local" (processes of this machine) or "ray" (tasks of a Ray cluster, on which schedgym and the
             files that parameters name must be installed at the same places).
-        n_jobs: units at once; -1: one per core, of the cluster. With 1 and "local" all runs in this process.
+        n_jobs: units at once; -1: one per core, of the cluster. With 1 and "local" all runs in this process,
+            unless there is a limit.
+        limit: the longest that a unit may take [s], compilation included; None: as long as it takes.
 
     Raises:
         UnknownName: for another name.
-        InvalidParameter: for a bad ``n_jobs``.
+        InvalidParameter: for a bad ``n_jobs`` or ``limit``.
         gymnasium.error.DependencyNotInstalled: without the extra ``eval`` or ``ray``.
     """
     if name not in ENGINES:
         raise UnknownName("engine", name, ENGINES)
+    if limit is not None and not 0.0 < limit <= LONGEST:
+        raise InvalidParameter(f"unit_timeout: must be > 0 and <= {LONGEST:g} s, got {limit!r}")
     if name == "local":
         processes = count_processes(n_jobs)
-        return Engine(None if processes == 1 else functools.partial(_Processes, processes))
+        here = processes == 1 and limit is None
+        return Engine(None if here else functools.partial(_Processes, processes), limit)
     require("ray", "ray")
     if n_jobs != -1 and n_jobs < 1:
         raise InvalidParameter(f"n_jobs: must be a number of tasks, or -1 for one per core, got {n_jobs!r}")
-    return Engine(functools.partial(_Ray, n_jobs))
+    return Engine(functools.partial(_Ray, n_jobs), limit)

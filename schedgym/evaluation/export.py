@@ -6,7 +6,7 @@ Episodes are written setting by setting, so that a store may be larger than the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,10 +19,11 @@ from schedgym.extras import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SUFFIXES", "TABLES", "export", "leaderboard_frame"]
+__all__ = ["SUFFIXES", "TABLES", "export", "leaderboard_frame", "write_csv"]
 
 SUFFIXES = (".csv", ".parquet")
 TABLES = ("episodes", "leaderboard")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|")  # how a text begins that a spreadsheet runs
 #: of the columns of both tables; a parameter of the same name gets "parameter." in front
 RESERVED = {
     *"id policy training_seed seed episode metric value objective unit better".split(),
@@ -90,7 +91,7 @@ def export(
         with atomic_write(path, "wb" if parquet else "w") as stream:
             if parquet:
                 return _write_parquet(stream, frames, metadata)
-            return _write_csv(stream, frames)
+            return write_csv(stream, frames)
 
 
 def _column(name: str) -> str:
@@ -193,12 +194,28 @@ def _ends(name: str, estimate: Estimate) -> dict[str, float]:
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def _write_csv(stream: IO[Any], frames: Iterator[pd.DataFrame]) -> int:
+def write_csv(stream: IO[Any], frames: Iterable[pd.DataFrame]) -> int:
+    """Write frames of the same columns as one table, and return the number of its rows.
+
+    Texts that a spreadsheet would take for a formula get an apostrophe in front, as spreadsheets do.
+    """
     rows = 0
     for number, frame in enumerate(frames):
-        frame.to_csv(stream, index=False, header=number == 0, lineterminator="\n")
+        texts = [name for name, kind in frame.dtypes.items() if kind.kind == "O"]
+        safe = frame.assign(**{str(name): frame[name].map(_no_formula) for name in texts})
+        safe.columns = [_no_formula(name) for name in frame.columns]
+        safe.to_csv(stream, index=False, header=number == 0, lineterminator="\n")
         rows += len(frame)
     return rows
+
+
+def _no_formula(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(FORMULA):
+        try:
+            float(value)
+        except ValueError:
+            return f"'{value}"
+    return value
 
 
 def _write_parquet(stream: IO[Any], frames: Iterator[pd.DataFrame], metadata: Mapping[str, str]) -> int:

@@ -27,6 +27,7 @@ from schedgym.core.policy import make_policy
 from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import JOB_COLOURS
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.figures import (
     COLOURS,
     Figure,
@@ -50,12 +51,15 @@ from schedgym.evaluation.standings import (
     short_value,
 )
 from schedgym.evaluation.store import ResultsStore
+from schedgym.evaluation.sweeps import FILES
 from schedgym.extras import require
 
 __all__ = ["Which", "write_report"]
 
 SUFFIXES = (".html", ".htm")
 SLOW = 20.0  # s of an episode that is not played again unless it is asked for
+SOON, PATIENCE = 120.0, 3600.0  # s after which it is ended, if it is not asked for and if it is
+TRUST = "--trust lets the report open the files that the store names"
 FEW = 8  # episodes; bootstrap intervals of fewer are noticeably too narrow
 MOST_FAILURES = 50
 MOST_VARIANTS = 40  # settings that a plot lets choose from
@@ -71,12 +75,15 @@ class Which(TypedDict, total=False):
         episode: number of the episode whose schedule is shown; None: the first.
         seed: seed of that episode; None: the first.
         schedules: False if no episodes are to be played again; True if it is left out.
+        trust: True if the files that the store names may be opened to play episodes again: workloads, traces
+            and agents; False if it is left out.
     """
 
     policy: str | None
     episode: int | None
     seed: int | None
     schedules: bool
+    trust: bool
 
 
 def write_report(
@@ -91,7 +98,8 @@ def write_report(
     """Write a report on a results store.
 
     The schedule shown of each problem is that of the best policy, and of the reference, in the first episode
-    of the first setting; these episodes are played again and compared with what the store says of them.
+    of the first setting; these episodes are played again and compared with what the store says of them. That
+    happens in a process of its own, which is ended when it takes too long.
 
     Args:
         store_path: a store of :func:`~schedgym.evaluation.sweeps.run_sweep`.
@@ -99,7 +107,7 @@ def write_report(
         title: None: of the store's file name.
         confidence: confidence level of all intervals.
         code: version of the code whose results are shown; None: the newest.
-        **which: ``policy``, ``episode``, ``seed`` and ``schedules`` of :class:`Which`.
+        **which: ``policy``, ``episode``, ``seed``, ``schedules`` and ``trust`` of :class:`Which`.
 
     Returns:
         remarks, one line each, on things that could not be shown, with the reason.
@@ -423,6 +431,7 @@ class _Page:
         """Play the chosen episodes again."""
         policy = which.get("policy")
         asked = any(which.get(name) is not None for name in ("policy", "episode", "seed"))
+        units: list[_Again] = []
         for index, board in enumerate(self.boards if which.get("schedules", True) else ()):
             wanted = [board.settings[0].entries[0].policy, board.reference]
             for label in dict.fromkeys(wanted if policy is None else [policy]):
@@ -435,22 +444,36 @@ class _Page:
                     self.remarks.append(f"{where}: takes {took}: name the policy to see its schedule")
                     continue
                 try:
-                    training, record, value = _replay(board, found, self.manifests)
-                    assert board.problem is not None
-                    figure, note = gantt_figure(record, board.problem.schema)
-                except (SchedgymError, OSError, RuntimeError, ImportError) as error:
+                    actor, acting = _actor(board, found, self.manifests if which.get("trust") else None)
+                except (SchedgymError, OSError) as error:
                     self.remarks.append(f"{where}: cannot be played again: {' '.join(str(error).split())}")
                     continue
-                head = f"Seed {found.seed}, episode {found.number}"
-                head += f", training seed {training}" if training is not None else ""
-                head += f", {found.setting.label}" if found.setting.label else ""
-                stored = found.stored(training)
-                unit = f" {board.metric.unit}" if board.metric.unit else ""
-                check = f"played again: {self.objective(board)} {number(value)}{unit}, as stored"
-                if not math.isclose(value, stored, rel_tol=1e-9, abs_tol=1e-12):
-                    check = check.removesuffix("as stored") + f"but the store says {number(stored)}"
-                    self.remarks.append(f"{where}: {check}: was it another version of the code?")
-                self.schedules.setdefault(index, []).append((label, figure, f"{head}; {check}. {note}"))
+                units.append(_Again(index, board.id, where, found, actor, acting))
+        engine = make_engine("local", 1, PATIENCE if asked else SOON)
+        for unit, played in engine.run(_play, units) if units else ():
+            if isinstance(played, Failure):
+                reason = played.error.strip().splitlines()[-1]
+                self.remarks.append(f"{unit.where}: cannot be played again: {reason}")
+            else:
+                self._show(unit, *played)
+
+    def _show(self, unit: _Again, record: ScheduleRecord, metrics: Mapping[str, float]) -> None:
+        """Add the schedule of an episode that was played again."""
+        board, found = self.boards[unit.board], unit.episode
+        assert board.problem is not None
+        figure, note = gantt_figure(record, board.problem.schema)
+        training, value = unit.training, metrics[board.metric.name]
+        head = f"Seed {found.seed}, episode {found.number}"
+        head += f", training seed {training}" if training is not None else ""
+        head += f", {found.setting.label}" if found.setting.label else ""
+        stored = found.stored(training)
+        measure = f" {board.metric.unit}" if board.metric.unit else ""
+        check = f"played again: {self.objective(board)} {number(value)}{measure}, as stored"
+        if not math.isclose(value, stored, rel_tol=1e-9, abs_tol=1e-12):
+            check = check.removesuffix("as stored") + f"but the store says {number(stored)}"
+            self.remarks.append(f"{unit.where}: {check}: was it another version of the code?")
+        variant = (found.entry.policy, figure, f"{head}; {check}. {note}")
+        self.schedules.setdefault(unit.board, []).append(variant)
 
 
 # how the page is written ---------------------------------------------------------------------------
@@ -559,25 +582,56 @@ def _choose(board: Board, policy: str, which: Which) -> _Episode | None:
     return None
 
 
-def _replay(
-    board: Board, episode: _Episode, manifests: Sequence[Mapping[str, Any]]
-) -> tuple[int | None, ScheduleRecord, float]:
-    """Play an episode again; return the seed of its training, its schedule and its objective."""
-    entry = episode.entry
-    training: int | None = None
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Again:
+    """An episode to be played again: its board's number, its name in remarks, who acts, and under what."""
+
+    board: int
+    id: str
+    where: str
+    episode: _Episode
+    policy: Any
+    parameters: Mapping[str, Any]
+
+    @property
+    def training(self) -> int | None:
+        """The seed of the agent's training."""
+        agent = getattr(self.policy, "agent", None)
+        return None if agent is None else agent.metadata["training"].get("seed")
+
+
+def _actor(
+    board: Board, episode: _Episode, manifests: Sequence[Mapping[str, Any]] | None
+) -> tuple[Any, dict[str, Any]]:
+    """The policy of an episode, and the parameters under which it acts.
+
+    Args:
+        board: the board of the episode.
+        episode: the episode.
+        manifests: they name the files of agents; None: no file that the store names may be opened.
+    """
+    entry, parameters = episode.entry, episode.setting.parameters
     if board.problem is None:
         raise UnknownName("environment id", board.id, ())
+    for name in FILES if manifests is None else ():
+        if parameters.get(name) is not None:
+            raise InvalidParameter(f"{name}: names the file {parameters[name]!r}: {TRUST}")
     if "agent" in entry.options:
+        if manifests is None:
+            raise InvalidParameter(f"agent {entry.policy}: is in a file: {TRUST}")
         policy = _find_agent(board.id, entry, manifests)
-        training = policy.agent.metadata["training"].get("seed")
         policy.name = entry.policy
     else:
         options = dict(entry.options)
         policy = make_policy(str(options.pop("policy", entry.policy)), board.problem.name, **options)
-    acting = acting_parameters(board.problem, board.id, episode.setting.parameters, policy)
-    env = make_env(board.id, acting)
-    outcome = play(env, policy, seed=episode.seed, episode=episode.number, label=entry.policy)
-    return training, env.record(), outcome.metrics[board.metric.name]
+    return policy, acting_parameters(board.problem, board.id, parameters, policy)
+
+
+def _play(unit: _Again) -> tuple[ScheduleRecord, dict[str, float]]:
+    """The record and the metrics of an episode."""
+    episode, env = unit.episode, make_env(unit.id, unit.parameters)
+    outcome = play(env, unit.policy, seed=episode.seed, episode=episode.number, label=episode.entry.policy)
+    return env.record(), outcome.metrics
 
 
 def _find_agent(id: str, entry: Entry, manifests: Sequence[Mapping[str, Any]]) -> Any:

@@ -6,6 +6,9 @@ are compared in a setting: a policy, one training of an agent, or the bounds. A 
 one transaction, with its bound and after the check that it does not beat it, so that a store is complete
 whenever its writer dies. It has one writer at a time; others may read meanwhile.
 
+Each unit has a checksum of all that the store says of it. It is checked wherever the unit is read: it finds
+damage and careless changes, but not those of somebody who computes it anew.
+
 The SQL view ``units`` shows all of it in one table.
 """
 
@@ -14,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import hashlib
 import itertools
 import json
@@ -23,7 +27,7 @@ import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["Contender", "Line", "ResultsStore", "Setting", "Unit", "canonical", "swept_names"]
 
 APPLICATION = 0x5C4ED6  # SQLite's application_id of our files
-SCHEMA = 1
+SCHEMA = 2
 PATIENCE = 30.0  # s to wait for a reader that holds the file
+LARGEST = 2**28  # bytes of one text or array of a store
+MOST_STEPS = 5_000  # millions of SQLite's instructions that one statement may take: some minutes
 BOUNDS = ("bound", "slack")  # the metrics of the bounds' line; nan: no bound is known
 
 F8 = npt.NDArray[np.float64]
@@ -59,7 +65,8 @@ CREATE TABLE results(
     unit INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, line INTEGER NOT NULL REFERENCES lines,
     seed INTEGER NOT NULL, first INTEGER NOT NULL, episodes INTEGER NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('done', 'failed')), mean REAL, bound REAL,
-    seconds REAL NOT NULL, policy_seconds REAL NOT NULL, error TEXT, finished REAL NOT NULL
+    seconds REAL NOT NULL, policy_seconds REAL NOT NULL, error TEXT, finished REAL NOT NULL,
+    checksum TEXT NOT NULL
 ) STRICT;
 CREATE INDEX board ON results(line, status, seed, first, episodes, mean, bound, policy_seconds);
 CREATE TABLE outcomes(unit INTEGER PRIMARY KEY REFERENCES results, metrics TEXT NOT NULL, data BLOB NOT NULL)
@@ -70,6 +77,88 @@ CREATE VIEW units AS SELECT
     better, mean, bound, seconds, policy_seconds, code, training_seed, error, finished
     FROM results JOIN lines USING (line) JOIN settings USING (setting);
 """
+
+
+class _Stored(NamedTuple):
+    """All that a store says of a unit, under its checksum; ``data`` is the last that the checksum covers."""
+
+    id: str
+    policy: str | None
+    seed: int
+    first: int
+    episodes: int
+    line: int
+    problem: str
+    parameters: str
+    objective: str
+    better: str
+    code: str
+    options: str
+    training_seed: int | None
+    digest: str
+    key: str
+    status: str
+    mean: float | None
+    bound: float | None
+    seconds: float
+    policy_seconds: float
+    error: str | None
+    finished: float
+    metrics: str | None
+    data: bytes | None
+    checksum: str
+    unit: int
+
+    def sum(self) -> str:
+        """SHA-256 of the unit, except the row that it happens to have."""
+        *content, data, _, _ = self
+        return hashlib.sha256(repr(content).encode() + (data or b"")).hexdigest()
+
+    def check(self) -> None:
+        """Raise ValueError if the checksum does not fit."""
+        if self.sum() != self.checksum:
+            who = f"{self.id}, {self.policy or 'the bounds'}, seed {self.seed}, episode {self.first}"
+            raise ValueError(f"unit {self.unit} ({who}): its checksum does not fit")
+
+    def outcome(self) -> tuple[list[str], F8]:
+        """Names and values [episodes, metrics] of a unit that is done."""
+        names = [str(name) for name in json.loads(self.metrics or "")]
+        return names, np.frombuffer(self.data or b"", dtype="<f8").reshape(self.episodes, len(names))
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that ends a statement which runs for too long, as one on a damaged file may do."""
+
+    _steps = 0
+
+    def protect(self) -> None:
+        """Limit sizes and time, and let the file define nothing that runs."""
+        self.set_progress_handler(self._step, 1_000_000)
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
+        self.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+            self.execute(f"PRAGMA {pragma}")
+
+    def _step(self) -> bool:
+        self._steps += 1
+        return self._steps > MOST_STEPS
+
+    def execute(self, *given: Any) -> sqlite3.Cursor:
+        """Begin a statement, and the count of its instructions."""
+        self._steps = 0
+        return super().execute(*given)
+
+
+def _schema(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:
+    """Every table, index, view and trigger of a database, with the statement that defines it."""
+    return set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+
+
+@functools.cache
+def _own_schema() -> set[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(TABLES)
+        return _schema(connection)
 
 
 def canonical(data: Any) -> str:
@@ -163,6 +252,9 @@ class Unit:
 class ResultsStore:
     """The results of sweeps in a SQLite file.
 
+    The file may come from a stranger: one whose schema is not exactly that of a store is refused, so that no
+    view or trigger of its own ever runs, and what one statement takes is limited.
+
     Args:
         path: path of the file.
         mode: "r", or "w", which makes the file if there is none.
@@ -182,8 +274,9 @@ class ResultsStore:
         self._lines: dict[str, tuple[int, int]] = {}  # digest -> line, setting
         if mode == "r" and not self.path.exists():
             raise FileNotFoundError(errno.ENOENT, "there is no results store", str(path))
-        if self.path.is_dir():
-            raise InvalidStore(f"{self.path}: is a folder, not a results store")
+        if self.path.exists() and not self.path.is_file():
+            what = "folder" if self.path.is_dir() else "special file"
+            raise InvalidStore(f"{self.path}: is a {what}, not a results store")
         if mode == "w":
             self._take_lock()
         try:
@@ -203,11 +296,10 @@ class ResultsStore:
         mode = "rwc" if self.mode == "w" else "ro"
         name = urllib.parse.quote(str(self.path.absolute()))
         self._connection = sqlite3.connect(
-            f"file:{name}?mode={mode}", PATIENCE, isolation_level=None, uri=True
+            f"file:{name}?mode={mode}", PATIENCE, isolation_level=None, uri=True, factory=_Connection
         )
+        self._connection.protect()
         run = self._connection.execute
-        run("PRAGMA trusted_schema = OFF")
-        run("PRAGMA cell_size_check = ON")
         empty = run("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
         application = run("PRAGMA application_id").fetchone()[0]
         if not (application == APPLICATION or (empty and application == 0 and self.mode == "w")):
@@ -217,8 +309,11 @@ class ResultsStore:
             raise InvalidStore(
                 f"{self.path}: written by a newer schedgym (schema {schema}; this version knows {SCHEMA})"
             )
-        if schema < 1 and not empty:
-            raise InvalidStore(f"{self.path}: damaged: schema {schema}")
+        if schema < SCHEMA and not empty:  # no release has written these
+            raise InvalidStore(f"{self.path}: of schema {schema}, which is not read: run its sweep again")
+        if not empty and (strange := _schema(self._connection) ^ _own_schema()):
+            kind, name, *_ = min(strange, key=repr)
+            raise InvalidStore(f"{self.path}: not the schema of a results store: {kind} {str(name)[:40]!r}")
         if self.mode == "r":
             return
         run("PRAGMA journal_mode = WAL")
@@ -338,12 +433,13 @@ class ResultsStore:
             self._connection.execute(
                 "INSERT INTO outcomes VALUES (?, ?, ?)", (row, canonical(list(names)), table.tobytes())
             )
+            self._seal(row)
             return self._certify(unit, row)
 
     def fail(self, unit: Unit, error: str, *, seconds: float = 0.0) -> None:
         """Store a unit that failed, with its traceback."""
         with self._errors(), self._transaction():
-            self._insert(unit, "failed", None, seconds, 0.0, error)
+            self._seal(self._insert(unit, "failed", None, seconds, 0.0, error))
 
     def add_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Store the manifest of a sweep."""
@@ -412,11 +508,16 @@ class ResultsStore:
             raise InvalidStore(f"{self.path}: holds {unit} already")
         run(f"DELETE FROM results WHERE {overlap.format('failed')}", span)
         cursor = run(
-            "INSERT INTO results VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)",
+            "INSERT INTO results VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, '')",
             (unit.key, *(line, unit.seed, unit.first, unit.episodes), status)
             + (mean, seconds, policy_seconds, error, time.time()),
         )
         return int(cursor.lastrowid or 0)
+
+    def _seal(self, row: int) -> None:
+        """Write the checksum of a unit that has been written or changed."""
+        (stored,) = self._stored("unit = ?", row, check=False)
+        self._connection.execute("UPDATE results SET checksum = ? WHERE unit = ?", (stored.sum(), row))
 
     def _certify(self, unit: Unit, row: int) -> list[str]:
         """Check a new unit against its bounds, or the units that waited for them against new bounds."""
@@ -435,7 +536,7 @@ class ResultsStore:
             bounds = self._bounds(setting, unit.seed, first, episodes)
             if bounds is None:
                 continue
-            names, values = self._outcome(row, episodes)
+            ((names, values),) = (stored.outcome() for stored in self._stored("unit = ?", row))
             objective = values[:, names.index(metric.name)]
             try:
                 for episode, (value, (bound, slack)) in enumerate(zip(objective, bounds, strict=True), first):
@@ -450,36 +551,61 @@ class ResultsStore:
                     "UPDATE results SET status = 'failed', mean = NULL, error = ? WHERE unit = ?",
                     (f"{type(error).__name__}: {error}", row),
                 )
-                continue
-            mean = float(bounds[:, 0].mean())
-            self._connection.execute("UPDATE results SET bound = ? WHERE unit = ?", (mean, row))
+            else:
+                mean = float(bounds[:, 0].mean())
+                self._connection.execute("UPDATE results SET bound = ? WHERE unit = ?", (mean, row))
+            self._seal(row)
         return failed
 
     def _bounds(self, setting: int, seed: int, first: int, episodes: int) -> F8 | None:
         """Bound and slack of a span, [episodes, 2]; None if they are not all there yet."""
         found = np.full((episodes, 2), np.nan)
         left = episodes
-        for row, start, count in self._connection.execute(
-            "SELECT unit, first, episodes FROM lines JOIN results USING (line) "
-            "WHERE setting = ? AND policy IS NULL AND status = 'done' AND seed = ? "
-            "AND first < ? AND first + episodes > ?",
-            (setting, seed, first + episodes, first),
-        ).fetchall():
-            _, values = self._outcome(row, count)
-            low, high = max(start, first), min(start + count, first + episodes)
+        span = (setting, seed, first + episodes, first)
+        which = "setting = ? AND policy IS NULL AND status = 'done' AND seed = ? "
+        for stored in self._stored(which + "AND first < ? AND first + episodes > ?", *span):
+            (_, values), start = stored.outcome(), stored.first
+            low, high = max(start, first), min(start + stored.episodes, first + episodes)
             found[low - first : high - first] = values[low - start : high - start]
             left -= high - low
         return found if left == 0 else None
 
     # reading -----------------------------------------------------------------------------------
 
-    def _outcome(self, row: int, episodes: int) -> tuple[list[str], F8]:
-        """Names and values [episodes, metrics] of a unit that is done."""
-        metrics, data = self._connection.execute(
-            "SELECT metrics, data FROM outcomes WHERE unit = ?", (row,)
-        ).fetchone()
-        names = [str(name) for name in json.loads(metrics)]
-        return names, np.frombuffer(data, dtype="<f8").reshape(episodes, len(names))
+    def _stored(self, where: str, *given: Any, check: bool = True) -> Iterator[_Stored]:
+        """The units for which an SQL condition holds, each checked when it is read."""
+        rows = self._connection.execute(
+            f"SELECT {', '.join(_Stored._fields)} FROM settings JOIN lines USING (setting) "
+            "JOIN results USING (line) LEFT JOIN outcomes USING (unit) "
+            f"WHERE {where} ORDER BY line, seed, first",
+            given,
+        )
+        for row in rows:
+            stored = _Stored(*row)
+            if check:
+                stored.check()
+            yield stored
+
+    def verify(self) -> tuple[int, list[str]]:
+        """Check the whole file.
+
+        Returns:
+            the number of units, and what is wrong, one line each: with the file, or with units whose checksum
+            does not fit.
+
+        Raises:
+            InvalidStore: if it is too damaged to be read.
+        """
+        with self._errors():
+            run = self._connection.execute
+            faults = [text for (text,) in run("PRAGMA integrity_check") if text != "ok"]
+            faults += [f"{row[0]}: row {row[1]} has no {row[2]}" for row in run("PRAGMA foreign_key_check")]
+            for stored in self._stored("TRUE", check=False):
+                try:
+                    stored.check()
+                except ValueError as error:
+                    faults.append(str(error))
+            return run("SELECT count(*) FROM results").fetchone()[0], faults
 
     def has(self, key: str) -> bool:
         """Return True if the unit with this key is stored and did not fail."""
@@ -511,14 +637,13 @@ class ResultsStore:
             dicts with id, setting (its parameters), policy (None: the bounds), training_seed, seed, first,
             episodes, error; in the order in which they failed.
         """
-        columns = "id setting policy training_seed seed first episodes error".split()
-        query = (
-            f"SELECT {', '.join(columns)} FROM units WHERE status = 'failed' AND code = ? ORDER BY finished"
-        )
+        names = "id policy training_seed seed first episodes error".split()
         with self._errors():
-            rows = self._connection.execute(query, (self._code(code),)).fetchall()
-            found = [dict(zip(columns, row, strict=True)) for row in rows]
-            return [{**row, "setting": json.loads(row["setting"])} for row in found]
+            rows = list(self._stored("status = 'failed' AND code = ?", self._code(code)))
+            return [
+                {**{name: getattr(row, name) for name in names}, "setting": _mapping(row.parameters)}
+                for row in sorted(rows, key=lambda row: (row.finished, row.unit))
+            ]
 
     def codes(self) -> list[str]:
         """The versions of the code that results are of, the newest first."""
@@ -612,21 +737,21 @@ class ResultsStore:
     def contenders(self, setting: Setting) -> Iterator[Contender]:
         """Yield the policies and trainings of a setting of :meth:`settings`, with their values."""
         with self._errors():
-            rows = self._connection.execute(
-                "SELECT line, policy, training_seed, options, sum(policy_seconds) OVER (PARTITION BY line), "
-                "seed, first, episodes, metrics, data FROM settings "
-                "JOIN lines USING (setting) JOIN results USING (line) LEFT JOIN outcomes USING (unit) "
-                "WHERE id = ? AND parameters = ? AND code = ? AND status = 'done' ORDER BY line, seed, first",
-                (setting.id, canonical(dict(setting.parameters)), setting.code),
-            )
-            lines = [(own, _episodes(units)) for own, units in itertools.groupby(rows, lambda row: row[:5])]
-            bounds = [values["bound"] for (_, policy, *_), values in lines if policy is None]
+            where = "id = ? AND parameters = ? AND code = ? AND status = 'done'"
+            rows = self._stored(where, setting.id, canonical(dict(setting.parameters)), setting.code)
+            lines = [list(units) for _, units in itertools.groupby(rows, lambda row: row.line)]
+            values = [_episodes(units) for units in lines]
+            bounds = [
+                own["bound"] for units, own in zip(lines, values, strict=True) if units[0].policy is None
+            ]
             sign = -1.0 if setting.better == "max" else 1.0
-            for (_, policy, training_seed, options, seconds), values in lines:
+            for units, own in zip(lines, values, strict=True):
+                policy, training_seed = units[0].policy, units[0].training_seed
                 if policy is not None:
-                    values["bound"] = bounds[0].reindex(values.index) if bounds else np.nan
-                    values["gap"] = sign * (values[setting.objective] - values["bound"])
-                    yield Contender(str(policy), training_seed, _mapping(options), seconds, values)
+                    own["bound"] = bounds[0].reindex(own.index) if bounds else np.nan
+                    own["gap"] = sign * (own[setting.objective] - own["bound"])
+                    seconds = sum(unit.policy_seconds for unit in units)
+                    yield Contender(policy, training_seed, _mapping(units[0].options), seconds, own)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -654,20 +779,16 @@ class Contender:
         return long.rename_axis(["seed", "episode", "metric"]).rename("value").reset_index()
 
 
-def _episodes(units: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
-    """Values by (seed, episode), of rows that end in a unit's seed, first, episodes, metrics and data."""
+def _episodes(units: Iterable[_Stored]) -> pd.DataFrame:
+    """The values of units that are done, by (seed, episode)."""
     pandas = require("pandas")
     parts = []
-    for metrics, group in itertools.groupby(units, lambda row: row[-2]):
-        rows = list(group)
-        if metrics is None:
-            raise ValueError(f"seed {rows[0][-5]} of {rows[0][1] or 'the bounds'} has no outcomes")
-        seeds, firsts, counts, _, data = zip(*(row[-5:] for row in rows), strict=True)
-        episodes = [np.arange(first, first + count) for first, count in zip(firsts, counts, strict=True)]
-        names = json.loads(metrics)
-        values = np.frombuffer(b"".join(data), dtype="<f8").reshape(sum(counts), len(names))
-        index = pandas.MultiIndex.from_arrays([np.repeat(seeds, counts), np.concatenate(episodes)])
-        parts.append(pandas.DataFrame(values, index, names))
+    for _, group in itertools.groupby(units, lambda unit: unit.metrics):
+        outcomes = [(unit, *unit.outcome()) for unit in group]
+        seeds = [np.repeat(unit.seed, unit.episodes) for unit, _, _ in outcomes]
+        episodes = [np.arange(unit.first, unit.first + unit.episodes) for unit, _, _ in outcomes]
+        index = pandas.MultiIndex.from_arrays([np.concatenate(seeds), np.concatenate(episodes)])
+        parts.append(pandas.DataFrame(np.concatenate([own for *_, own in outcomes]), index, outcomes[0][1]))
     return cast("pd.DataFrame", pandas.concat(parts))
 
 

@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym._version import __version__
+from schedgym.core.files import open_regular
 from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
@@ -239,7 +240,7 @@ def code_version() -> str:
 
 @functools.cache
 def _file_digest(path: Path, size: int, changed: int) -> str:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
@@ -470,6 +471,7 @@ def run_sweep(
     *,
     engine: str = "local",
     n_jobs: int = -1,
+    unit_timeout: float | None = None,
     retry_failed: bool = False,
     progress: bool | None = None,
 ) -> SweepResult:
@@ -480,6 +482,8 @@ def run_sweep(
         store_path: the results store; made if there is none.
         engine: "local" or "ray"; see :func:`~schedgym.evaluation.engines.make_engine`.
         n_jobs: units at once; -1: one per core. No result depends on it.
+        unit_timeout: the longest that a unit may take [s], compilation included: it has then failed, and its
+            worker is replaced; None: as long as it takes.
         retry_failed: True to run units that failed before again.
         progress: True to show a bar with the time left on stderr; None: if it is a terminal.
 
@@ -491,7 +495,7 @@ def run_sweep(
         InvalidStore: if the store cannot be written, or holds other results under the same labels.
     """
     began = time.monotonic()
-    workers = make_engine(engine, n_jobs)
+    workers = make_engine(engine, n_jobs, unit_timeout)
     settings = _plan(spec)
     done = 0
     with ResultsStore(store_path, "w") as store:

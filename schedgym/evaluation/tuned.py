@@ -13,13 +13,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from schedgym.core.files import read_text
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import get_problem
-from schedgym.errors import InvalidParameter
+from schedgym.errors import InvalidFile, InvalidParameter
 
 __all__ = ["SHIPPED", "find_tuned", "read_tuned", "shipped_path", "tuned_options"]
 
 SHIPPED = "shipped"
+LARGEST = 2**22  # bytes of a file that is read
 FIELDS = {"id": str, "policy": str, "parameters": dict, "options": dict}
 
 
@@ -40,8 +42,10 @@ def read_tuned(source: str | Path = SHIPPED) -> list[dict[str, Any]]:
     """
     path = shipped_path() if source == SHIPPED else Path(source)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        data = json.loads(read_text(path, LARGEST))
+    except InvalidFile as error:
+        raise InvalidParameter(str(error)) from None
+    except (ValueError, RecursionError) as error:
         raise InvalidParameter(f"{path}: not JSON: {error}") from None
     entries = data.get("tuned") if isinstance(data, Mapping) else None
     if not isinstance(entries, list):

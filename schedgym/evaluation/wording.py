@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,16 +20,46 @@ __all__ = [
     "make_console",
     "options_text",
     "percent_text",
+    "printable",
     "value_text",
 ]
 
 WIDE = 240  # columns where the output is no terminal and COLUMNS says nothing
+#: what a terminal may obey, or what makes a text look like another: control characters but for the ends of
+#: lines, and those that change the direction of writing
+CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
-def make_console() -> Any:
-    """A console of the terminal's width, or COLUMNS; where neither says one, it never cuts a line."""
-    console = require("rich.console").Console(highlight=False)
-    return console if has_width(console) else require("rich.console").Console(highlight=False, width=WIDE)
+def printable(text: str) -> str:
+    r"""A text with an escape, such as \x1b, for every character that a terminal may obey."""
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+@functools.cache
+def _console() -> Any:
+    base: Any = require("rich.console").Console
+
+    class Console(base):  # type: ignore[misc]
+        """Prints what is :func:`printable` of every text."""
+
+        def render_str(self, text: str, **how: Any) -> Any:
+            return super().render_str(printable(text), **how)
+
+    return Console
+
+
+def make_console(**how: Any) -> Any:
+    """A console of the terminal's width, or COLUMNS; where neither says one, it never cuts a line.
+
+    Texts of files and labels cannot command the terminal: it prints what is :func:`printable` of them.
+
+    Args:
+        how: further arguments of rich's console.
+    """
+    console = _console()(highlight=False, **how)
+    return console if has_width(console) else _console()(highlight=False, width=WIDE, **how)
 
 
 def has_width(console: Any) -> bool:

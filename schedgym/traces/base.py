@@ -22,7 +22,8 @@ from typing import IO, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.errors import InvalidParameter, InvalidWorkload, TraceFormatError
+from schedgym.core.files import open_regular
+from schedgym.errors import InvalidFile, InvalidParameter, InvalidWorkload, TraceFormatError
 
 __all__ = [
     "LARGEST",
@@ -51,6 +52,11 @@ __all__ = [
 
 #: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
 LONGEST_LINE = 1 << 16
+
+#: limits of one file: the largest public traces have a tenth of them
+MOST_LINES, MOST_BYTES = 10**8, 2**35
+#: a gzip file that expands further is no table; checked after its first bytes
+MOST_RATIO, START = 200, 2**23
 
 #: default bound on numbers: beyond it, whole numbers are not exact in float64
 LARGEST = float(2**53)
@@ -340,7 +346,8 @@ class Table:
     the way. Blank lines are no rows. A quoted field ends on the line it starts on.
 
     A row that breaks the format raises TraceFormatError, or with ``on_error="skip"`` is left out and
-    counted in ``dropped``. A file that cannot be read on (header, compression) raises in any case.
+    counted in ``dropped``. A file that cannot be read on (header, compression) or is too large (MOST_LINES,
+    MOST_BYTES, and MOST_RATIO of a compressed one) raises in any case.
 
     Args:
         path: the file.
@@ -555,14 +562,16 @@ def check_limit(limit: int | None) -> None:
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
     """Lines with their ends; of one that is too long only the start, just long enough to tell."""
-    number = 0
+    number = taken = 0
     try:
-        with _open(path) as stream:
+        with _open(path) as packed, _unpacked(packed, path) as stream:
             while line := stream.readline(LONGEST_LINE + 1):
                 number += 1
                 rest = line
+                taken = _count(path, number, taken + len(rest), packed)
                 while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
                     rest = stream.readline(LONGEST_LINE + 1)
+                    taken = _count(path, number, taken + len(rest), packed)
                 yield line
     except EOFError:
         raise TraceFormatError(path, number + 1, "", "the gzip file is cut off") from None
@@ -570,13 +579,29 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
         raise TraceFormatError(path, number + 1, "", f"the gzip file is corrupt: {error}") from None
 
 
+def _count(path: Path, line: int, taken: int, packed: IO[bytes]) -> int:
+    """The bytes that were taken from a file, unpacked; TraceFormatError if they are too many."""
+    if line > MOST_LINES or taken > MOST_BYTES:
+        what = f"{MOST_LINES} lines" if line > MOST_LINES else f"{MOST_BYTES} bytes"
+        raise TraceFormatError(path, line, "", f"the file has more than {what}")
+    if taken > START and taken > MOST_RATIO * packed.tell():
+        raise TraceFormatError(
+            path, line, "", f"the gzip file expands to more than {MOST_RATIO} times its size"
+        )
+    return taken
+
+
 def _open(path: Path) -> IO[bytes]:
     try:
-        if path.suffix == ".gz":
-            return cast(IO[bytes], gzip.open(path, "rb"))
-        return path.open("rb")
+        return open_regular(path)
+    except InvalidFile as error:
+        raise TraceFormatError(path, 0, "", str(error).removeprefix(f"{path}: ")) from None
     except FileNotFoundError:
         raise FileNotFoundError(errno.ENOENT, "no such trace file", str(path)) from None
+
+
+def _unpacked(packed: IO[bytes], path: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.GzipFile(fileobj=packed)) if path.suffix == ".gz" else packed
 
 
 def _decode(raw: bytes, first: bool = False) -> str:

@@ -18,7 +18,8 @@ from schedgym.agents.policy import OWN, AgentPolicy, make_agent
 from schedgym.agents.search import TRAINING_SEEDS
 from schedgym.core.problem import get_problem, list_problems
 from schedgym.core.tokens import tokens_of
-from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
+from schedgym.evaluation import sweeps
 from schedgym.evaluation.runner import evaluate, make_env
 from tests.agents.cases import CASES, fitted, vector
 from tests.test_all_problems import IDS, busy, small
@@ -134,6 +135,37 @@ def test_agents_do_not_see_the_future(id: str, view: str) -> None:
             assert same(play(env, policy, count, options={"workload": other}), actions[:count])
             compared += count
     assert compared
+
+
+STRANGE: list[Any] = [
+    *("flowtime", "partial-value", "", None, 0, -1, 1.5, 10**30, True, [], [1], {}, {"a": 1}, "x" * 10**5),
+    *({"hidden": 10**9}, {"form": "tokens", "width": 10**9}, {"seed": []}, {"trace": "/etc/passwd"}),
+]
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "problem", "view", "observation", "parameters", "network", "training"]
+)
+def test_forged_metadata_are_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    """With a checksum that fits: an agent acts, or is refused; the environment that it acts in counts."""
+    shipped = load_agent(list_pretrained()[ID])
+    acted = refused = 0
+    own = shipped.metadata[name]
+    for value in STRANGE:
+        both = {**own, **value} if isinstance(own, dict) and isinstance(value, dict) else value
+        path = tmp_path / "forged.npz"
+        try:
+            save_agent(path, shipped.weights, {**shipped.metadata, name: both})
+            policy = make_agent(path, ID)
+            spec = {"name": "x", "experiments": [{"id": ID, "policies": [], "agents": {"x": [str(path)]}}]}
+            sweeps._agents(sweeps.make_spec(spec).experiments[0], ID)
+            evaluate(ID, {"agent": policy}, 1, parameters={"tasks": 5, "servers": 2})
+            acted += 1
+        except SchedgymError as error:
+            assert "\n" not in str(error) and len(str(error)) < 2000
+            refused += 1
+    assert refused and acted + refused == len(STRANGE)
+    assert not acted or name in ("parameters", "network", "training")
 
 
 def test_parameters_of_acting_are_no_part_of_the_problem() -> None:

@@ -544,7 +544,7 @@ def test_other_archives_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.npz"
     np.save(tmp_path / "array.npy", np.zeros(3))
     path.write_bytes((tmp_path / "array.npy").read_bytes())
-    with pytest.raises(InvalidWorkload, match="not a numpy archive"):
+    with pytest.raises(InvalidWorkload, match="not a readable numpy archive"):
         load_workload(path)
     path.write_bytes(b"")
     with pytest.raises(InvalidWorkload, match="not a readable numpy archive"):

@@ -16,13 +16,16 @@ from tests.long import long
 
 
 def work(unit):
-    """Square a number; -1 raises, -2 exits, -3 kills its process, ("once", path) does that the first time."""
+    """Square a number; -1 raises, -2 exits, -3 kills its process, ("once", path) does that the first time,
+    -4 raises an interrupt."""
     if unit == -1:
         raise ZeroDivisionError("minus one")
     if unit == -2:
         raise SystemExit(3)
     if unit == -3:
         os.kill(os.getpid(), signal.SIGKILL)
+    if unit == -4:
+        raise KeyboardInterrupt
     if isinstance(unit, tuple):
         if not Path(unit[1]).exists():
             Path(unit[1]).touch()
@@ -33,7 +36,7 @@ def work(unit):
 
 def check_results(engine, tmp_path):
     again = ("once", str(tmp_path / "tried"))
-    units = [*range(8), -3, -1, again, -2, *range(8, 12)]
+    units = [*range(8), -3, -1, again, -2, -4, *range(8, 12)]
     results = list(engine.run(work, units))
     assert len(results) == len(units) and {unit for unit, _ in results} == set(units)
     found = dict(results)
@@ -42,6 +45,7 @@ def check_results(engine, tmp_path):
     assert "ZeroDivisionError: minus one" in found[-1].error
     assert isinstance(found[-2], Failure) and "SystemExit: 3" in found[-2].error
     assert isinstance(found[-3], Failure) and found[-3].error.startswith("worker died")
+    assert isinstance(found[-4], Failure) and "KeyboardInterrupt" in found[-4].error
     assert found[again] == "at last"
 
 
@@ -63,6 +67,34 @@ def test_a_worker_that_waited_too_long_is_replaced(monkeypatch):
     time.sleep(1.0)
     assert pool.result(pool.submit(sleep, 0.0)) > 0
     pool.close()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_unit_that_takes_too_long_costs_only_itself(n_jobs):
+    """Also with one process, and where the interpreter never gets to run: the worker is replaced."""
+    engine = make_engine("local", n_jobs, 8.0)
+    results = dict(engine.run(stuck, [1, "sleep", 2, "compiled", 3]))
+    assert {unit: results.pop(unit) for unit in (1, 2, 3)} == {1: 1, 2: 2, 3: 3}
+    assert results == dict.fromkeys(("sleep", "compiled"), Failure("TimeoutError: took longer than 8 s"))
+
+
+def stuck(unit):
+    if unit == "sleep":
+        time.sleep(600)
+    if unit == "compiled":
+        sum(range(10**12))  # holds the interpreter's lock
+    return unit
+
+
+def test_an_interrupt_of_the_user_is_no_failure():
+    def interrupted(unit):
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(make_engine("local", 1).run(interrupted, [1]))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    (result,) = dict(make_engine("local", 1).run(work, [-4])).values()
+    assert isinstance(result, Failure) and "KeyboardInterrupt" in result.error
 
 
 def test_what_cannot_be_sent_is_a_failure():
@@ -112,6 +144,9 @@ def test_what_is_refused(monkeypatch):
     for n_jobs in (0, True, 1.5):
         with pytest.raises(InvalidParameter, match="n_jobs"):
             make_engine("local", n_jobs)
+    for limit in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InvalidParameter, match="unit_timeout: must be > 0"):
+            make_engine("local", 1, limit)
 
 
 def test_ray_says_what_to_install_where_it_is_missing(monkeypatch):

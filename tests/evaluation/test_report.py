@@ -371,7 +371,7 @@ def test_a_policy_and_an_episode_can_be_chosen(folder, tmp_path):
 
 
 def test_what_cannot_be_played_again_is_a_remark(folder, tmp_path):
-    remarks = write_report(folder / "results.db", tmp_path / "r.html", policy="agent")
+    remarks = write_report(folder / "results.db", tmp_path / "r.html", policy="agent", trust=True)
     assert (
         len(remarks) == 1 and "cannot be played again: agent agent: no manifest names its file" in remarks[0]
     )

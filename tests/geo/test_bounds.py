@@ -95,7 +95,8 @@ def test_objectives() -> None:
     workload = make_workload(Instance((1,), [Job(0, ((2, (0,)), (2, (0,))))]))
     assert bounds.lower_bound(workload) == 4.0
     for objective, expected in (("response", 4.0), ("fairness", None), ("weighted", 3.0)):
-        parameters = GeoParameters(objective=objective, fairness_weight=0.25)
+        weight = 0.25 if objective == "weighted" else 0.5
+        parameters = GeoParameters(objective=objective, fairness_weight=weight)
         assert bounds.lower_bound(workload, parameters) == expected
 
 

@@ -9,7 +9,10 @@ OTHER: list[dict[str, Any]] = [
     {"normalize": True, "utility": "log"},
     {"window": 1, "deadlines": "hidden"},
     {"utility": "linear", "windows": 0.5},
-    {"single": True, "model": "continuous", "capacity": 7.0, "tasks": 9, "parallelism": 3},
+    {
+        **{"single": True, "heterogeneity": 8.0, "model": "continuous"},
+        **{"capacity": 7.0, "tasks": 9, "parallelism": 3},
+    },
     {"exponent": 0.25, "capacity": 20.0},
     {"model": "discrete", "heterogeneity": 60.0, "heavy": "resource"},
     {"model": "discrete", "utility": "log", "single_task": False},

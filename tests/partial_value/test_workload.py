@@ -263,9 +263,8 @@ class Stream:
 
 @pytest.mark.parametrize("single", [False, True])
 def test_the_generator_once_more(single: bool) -> None:
-    source = source_of(
-        50, rate=3.0, windows=4.0, heterogeneity=5.0, single=single, value_min=2.0, value_max=3.0
-    )
+    largest: dict[str, Any] = {} if single else {"heterogeneity": 5.0}
+    source = source_of(50, rate=3.0, windows=4.0, single=single, value_min=2.0, value_max=3.0, **largest)
     workload = generate(11, 2, source)
     arrivals, deadlines, values, demands = (Stream(11, 2, name) for name in range(4))
     clock = 0.0
@@ -329,7 +328,7 @@ def test_the_last_slot_is_cut() -> None:
         ({"windows": 1.0}, {"arrival", "value", "demand", "tasks", "parallelism", "utility", "exponent"}),
         ({"heterogeneity": 2.0}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
         (
-            {"utility": "log", "exponent": 1.0},
+            {"utility": "log"},
             {"arrival", "deadline", "value", "demand", "tasks", "parallelism"},
         ),
         ({"single": True}, {"arrival", "deadline", "value", "tasks", "parallelism", "utility"}),
@@ -505,9 +504,9 @@ def parameters(**values: Any) -> PartialValueParameters:
 
 
 def test_parameters_name_the_source() -> None:
-    given = parameters(jobs=7, rate=2.0, windows=3.0, heterogeneity=1.0, single=True, tasks=5, parallelism=2)
+    given = parameters(jobs=7, rate=2.0, windows=3.0, single=True, tasks=5, parallelism=2)
     assert generate(1, 0, make_source(given)) == generate(
-        1, 0, source_of(7, rate=2.0, windows=3.0, heterogeneity=1.0, single=True, tasks=5, parallelism=2)
+        1, 0, source_of(7, rate=2.0, windows=3.0, single=True, tasks=5, parallelism=2)
     )
     given = parameters(capacity=9.0, value_min=2.0, value_max=2.5, utility="power", exponent=0.25)
     assert generate(1, 0, make_source(given)) == generate(

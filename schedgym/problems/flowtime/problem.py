@@ -90,9 +90,17 @@ class FlowtimeParameters(Parameters):
         60, "jobs in an episode; 'all' of a trace", minimum=1, maximum=10**6, choices=("all",)
     )
     servers: str = parameter("16+8+8+4+4+4+2+2", "cores of each server")
-    memory_per_core: float = parameter(4.0, "GB per core of a server (kind 2d)", minimum=0, exclusive=True)
+    memory_per_core: float = parameter(
+        *(4.0, "GB per core of a server (kind 2d)"),
+        minimum=0,
+        exclusive=True,
+        needs=("kind '2d'", lambda own: own.kind == "2d"),
+    )
     load: float | None = parameter(
-        0.95, "work over all core-slots of the horizon (none: a trace keeps its own gaps)", minimum=1e-3
+        0.95,
+        "work over all core-slots of the horizon (none: a trace keeps its own gaps)",
+        minimum=1e-3,
+        needs=("horizon 'none', which follows from it", lambda own: own.horizon is None),
     )
     horizon: int | None = parameter(
         None,
@@ -103,12 +111,22 @@ class FlowtimeParameters(Parameters):
     estimation: str = parameter(
         "none", "kind and effect of declared demands (none: they are true)", choices=ESTIMATIONS
     )
-    variance: float = parameter(0.5, "variance of declared demands' relative error", minimum=0, maximum=100)
+    variance: float = parameter(
+        *(0.5, "variance of declared demands' relative error"),
+        minimum=0,
+        maximum=100,
+        needs=("an estimation", lambda own: own.estimation != "none"),
+    )
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
     latency: bool = parameter(False, "whether generated mapreduce tasks have latencies to the servers")
-    slot_seconds: float = parameter(10.0, "length of a slot in a trace [s]", minimum=0, exclusive=True)
+    slot_seconds: float = parameter(
+        *(10.0, "length of a slot in a trace [s]"),
+        minimum=0,
+        exclusive=True,
+        needs=("a trace", lambda own: own.trace is not None),
+    )
     clairvoyant: bool = parameter(
         False, "whether observations have Gamma of Eq. 27 over the whole workload, with jobs to come"
     )

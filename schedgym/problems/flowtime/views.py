@@ -31,7 +31,7 @@ def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discre
         name: MOST for name, buffer in simulator.observation.items() if buffer.dtype.itemsize == 8
     }
     limits |= dict.fromkeys(("job", "active", "backlog"), MOST_JOBS)
-    limits["phase"] = spaces.MultiBinary(simulator.window)
+    limits["phase"] = 1
     return (
         observation_space(simulator, limits),
         action_space(simulator.parameters.view, simulator.window, simulator.servers),

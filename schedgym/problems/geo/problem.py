@@ -123,7 +123,11 @@ class GeoParameters(Parameters):
     work_conserving: bool = parameter(True, "ratio views: whether jobs without a share take slots left free")
     objective: str = parameter("response", "what the sum of rewards measures", choices=OBJECTIVES)
     fairness_weight: float = parameter(
-        0.5, "objective weighted: weight of fairness; the rest is the mean response", minimum=0, maximum=1
+        0.5,
+        "objective weighted: weight of fairness; the rest is the mean response",
+        minimum=0,
+        maximum=1,
+        needs=("objective 'weighted'", lambda own: own.objective == "weighted"),
     )
     normalize: bool = parameter(False, "divide rewards by the mean duration of the episode's tasks")
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")

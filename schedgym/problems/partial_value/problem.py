@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from schedgym.core.problem import Metric, Parameters, Problem, Statement, Variant, View, parameter
 from schedgym.errors import InvalidParameter
@@ -40,6 +41,10 @@ DRAWN = ("rate", "windows", "heterogeneity", "heavy", "single", "tasks", "capaci
 OF_TRACE = ("slot_seconds", "slack", "load")
 
 
+def _several(own: Any) -> bool:
+    return not own.single
+
+
 @dataclasses.dataclass(frozen=True)
 class PartialValueParameters(Parameters):
     """Keyword arguments of ``schedgym/PartialValue-v0``."""
@@ -59,9 +64,14 @@ class PartialValueParameters(Parameters):
     )
     rate: float = parameter(10.0, "arrivals per slot", minimum=0, exclusive=True)
     windows: float = parameter(6.0, "mean slots from arrival to deadline", minimum=0, exclusive=True)
-    heterogeneity: float = parameter(8.0, "R: heavy demands are U[1, R]", minimum=1)
+    heterogeneity: float = parameter(
+        *(8.0, "R: heavy demands are U[1, R]"), minimum=1, needs=("several resources", _several)
+    )
     heavy: str = parameter(
-        "job", "each job draws its heavy demand, or all jobs share one per resource", choices=HEAVY
+        "job",
+        "each job draws its heavy demand, or all jobs share one per resource",
+        choices=HEAVY,
+        needs=("several resources", _several),
     )
     single: bool = parameter(False, "one resource, and every task needs one unit of it")
     tasks: int = parameter(100, "Y, tasks of a job", minimum=1, maximum=10**6)
@@ -71,7 +81,12 @@ class PartialValueParameters(Parameters):
     value_max: float = parameter(5.0, "values are U[value_min, value_max]", minimum=0, exclusive=True)
     utility: str = parameter("power", "value of y tasks: v y, v y^exponent, v log(1 + y)", choices=UTILITIES)
     exponent: float = parameter(
-        0.5, "exponent (< 1) of utility 'power'", minimum=0, maximum=1, exclusive=True
+        0.5,
+        "exponent (< 1) of utility 'power'",
+        minimum=0,
+        maximum=1,
+        exclusive=True,
+        needs=("utility 'power'", lambda own: own.utility == "power"),
     )
     deadlines: str = parameter(
         "shown", "whether observations show the deadlines of jobs", choices=("shown", "hidden")

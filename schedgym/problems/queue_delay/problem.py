@@ -51,7 +51,11 @@ class QueueDelayParameters(Parameters):
     }
     tasks: int = parameter(200, "tasks in an episode", minimum=1, maximum=10**7)
     servers: int = parameter(8, "servers", minimum=1, maximum=10**5)
-    arrival_rate: float = parameter(10.0, "tasks per second of the Poisson arrivals", minimum=1e-4)
+    arrival_rate: float = parameter(
+        *(10.0, "tasks per second of the Poisson arrivals"),
+        minimum=1e-4,
+        needs=("load 'none', as a load sets it", lambda own: own.load is None),
+    )
     load: float | None = parameter(
         None,
         "offered load of the busiest resource: arrivals are scaled to it (none: arrival_rate holds, "

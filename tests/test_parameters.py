@@ -1,0 +1,116 @@
+"""Every parameter that is accepted changes something; one without effect is refused by its name."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from schedgym.core.problem import get_problem
+from schedgym.core.tokens import tokens_of
+from schedgym.errors import InvalidParameter
+from schedgym.testing import sample_action
+from tests.test_all_problems import IDS, busy
+
+#: what names files; how an agent sees and acts; limits, which change something only where they are met
+OTHERS = {"workload", "trace", "nodes", "view", "observation", "action_mask", "strict"} | {
+    "gamma",
+    "max_time",
+}
+
+
+def trajectory(id: str, parameters: dict[str, Any]) -> bytes:
+    """All that an episode shows: the workload, every observation and reward, the schedule and the metrics.
+
+    The actions are drawn.
+    """
+    env: Any = gym.make(id, disable_env_checker=True, **parameters).unwrapped
+    rng = np.random.default_rng(3)
+    observation, _ = env.reset(seed=3)
+    workload = env.simulator.workload(0)
+    sections = [getattr(workload, name) for name in ("jobs", "cluster", "tasks", "parameters")]
+    seen = [pickle.dumps([{name: array.tobytes() for name, array in own.items()} for own in sections])]
+    done = False
+    while not done:
+        seen += [name.encode() + array.tobytes() for name, array in observation.items()]
+        observation, reward, terminated, truncated, info = env.step(
+            sample_action(env.action_space, observation, rng)
+        )
+        seen.append(repr(reward).encode())
+        done = terminated or truncated
+    return b"".join([*seen, repr(info["metrics"]).encode(), env.record().digest().encode()])
+
+
+def values(field: dataclasses.Field[Any], kind: Any, own: Any) -> list[Any]:
+    """Other values than the one that a parameter has."""
+    rules = field.metadata
+    if kind is bool:
+        return [not own]
+    found: list[Any] = [choice for choice in rules["choices"] or () if choice not in (own, "all")]
+    if isinstance(own, (int, float)) and not isinstance(own, bool):
+        low, high = rules["minimum"], rules["maximum"]
+        around = (own + 1, own - 1, own * 2) if isinstance(own, int) else (own * 1.5, own * 0.5, own + 1.5)
+        found += [v for v in around if (low is None or v > low) and (high is None or v < high)]
+    elif own is None and kind == (int | None):
+        found.append(7)
+    elif own is None and kind == (float | None):
+        found.append(1.5)
+    return found
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_every_parameter_that_is_accepted_changes_something(id: str) -> None:
+    problem = get_problem(id)
+    given = busy(id)
+    complete = vars(problem.build(id, given))
+    assert trajectory(id, given) == trajectory(id, given)
+    acting = tokens_of(problem.name).acting
+    changed, refused = set(), set()
+    for field in dataclasses.fields(problem.parameters):
+        if field.name in OTHERS or field.name in acting:
+            continue
+        for value in values(field, problem.parameters.kinds()[field.name], complete[field.name]):
+            base = given
+            try:
+                problem.build(id, {**given, field.name: value})
+            except InvalidParameter as error:
+                named = str(error).partition(":")[0]
+                if named == field.name:
+                    refused.add(named)
+                    continue
+                base = {name: own for name, own in given.items() if name != named}  # it makes another idle
+            after = trajectory(id, {**base, field.name: value})
+            before = trajectory(id, base)
+            assert after != before, f"{field.name}={value!r} has no effect"
+            changed.add(field.name)
+    assert len(changed) > 4
+    left = {f.name for f in dataclasses.fields(problem.parameters)} - changed - refused - OTHERS - set(acting)
+    assert left <= {"servers"}, left  # flowtime's are a text
+
+
+@pytest.mark.parametrize(
+    ("id", "given", "named"),
+    [
+        ("schedgym/FlowtimePacking-v0", {"variance": 0.1}, "variance: has no effect without an estimation"),
+        ("schedgym/FlowtimePacking-v0", {"slot_seconds": 5.0}, "slot_seconds: has no effect without a trace"),
+        ("schedgym/FlowtimePacking-v0", {"memory_per_core": 2.0}, "memory_per_core: .* without kind '2d'"),
+        ("schedgym/FlowtimePacking-v0", {"horizon": 50, "load": 0.5}, "load: .* without horizon 'none'"),
+        ("schedgym/FlowtimePacking-v0", {"latency": True}, "latency: needs kind 'mapreduce'"),
+        (
+            "schedgym/QueueDelay-v0",
+            {"load": 0.5, "arrival_rate": 2.0},
+            "arrival_rate: .* without load 'none'",
+        ),
+        ("schedgym/PartialValue-v0", {"utility": "log", "exponent": 0.3}, "exponent: .* utility 'power'"),
+        ("schedgym/PartialValue-v0", {"single": True, "heterogeneity": 3.0}, "heterogeneity: .* resources"),
+        ("schedgym/PartialValue-v0", {"single": True, "heavy": "resource"}, "heavy: .* resources"),
+        ("schedgym/GeoAssign-v0", {"fairness_weight": 0.2}, "fairness_weight: .* objective 'weighted'"),
+    ],
+)
+def test_parameters_without_effect_are_refused(id: str, given: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidParameter, match=named):
+        get_problem(id).build(id, given)

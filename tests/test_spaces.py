@@ -1,0 +1,70 @@
+"""Types and shapes of observations are those of their spaces, in every id, view, choice and batch."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium import spaces
+
+from schedgym.core.problem import get_problem
+from schedgym.errors import InvalidParameter
+from schedgym.testing import all_views
+from tests.test_all_problems import CASES, IDS, small
+
+
+def choices(id: str) -> Iterator[dict[str, Any]]:
+    """Each choice of each parameter, in each view, where they go together."""
+    problem = get_problem(id)
+    for field in dataclasses.fields(problem.parameters):
+        for choice in field.metadata.get("choices") or ():
+            for view in all_views(problem) if field.name not in ("view", "observation") else [{}]:
+                yield {**view, field.name: choice}
+        if problem.parameters.kinds()[field.name] is bool:
+            yield from ({**view, field.name: not field.default} for view in all_views(problem))
+
+
+def differing(space: spaces.Dict, observation: dict[str, Any]) -> list[str]:
+    """What of an observation is not of its space's type and shape."""
+    found = [f"keys {space.keys() ^ observation.keys()}"] if space.keys() != observation.keys() else []
+    for name, part in space.items():
+        shown = observation[name]
+        if shown.dtype != part.dtype or shown.shape != (part.shape or ()):
+            found.append(f"{name}: {shown.dtype}{shown.shape}, and in the space {part.dtype}{part.shape}")
+    return found
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_observations_have_the_types_of_their_spaces(id: str) -> None:
+    made = 0
+    for given in choices(id):
+        try:
+            envs: Any = gym.make_vec(id, num_envs=2, **small(id, **given))
+        except InvalidParameter:
+            continue  # a choice that goes with others only
+        made += 1
+        buffers = envs.simulator.observation
+        assert not differing(envs.observation_space, buffers), given
+        one = {name: buffer[0] for name, buffer in buffers.items()}
+        assert not differing(envs.single_observation_space, one), given
+    assert made > 3
+
+
+@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
+@pytest.mark.parametrize("observation", ["dict", "features"])
+def test_batched_observations_lie_in_their_space(kind: str, observation: str) -> None:
+    envs = gym.make_vec("schedgym/FlowtimePacking-v0", num_envs=3, kind=kind, observation=observation, jobs=6)
+    first, _ = envs.reset(seed=0)
+    assert envs.observation_space.contains(first)
+    second, *_ = envs.step(envs.action_space.sample())
+    assert envs.observation_space.contains(second)
+
+
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_the_scalar_environment_has_the_same_types(id: str, view: dict[str, Any]) -> None:
+    env: Any = gym.make(id, disable_env_checker=True, **small(id, **view))
+    shown = {name: buffer[0] for name, buffer in env.unwrapped.simulator.observation.items()}
+    assert not differing(env.observation_space, shown)
