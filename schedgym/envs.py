@@ -36,6 +36,10 @@ RENDER_MODES = ("ansi", "rgb_array")
 OPTIONS = ("workload", "repeat", "episode")
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
 def _check_render_mode(render_mode: str | None) -> None:
     if render_mode is not None and render_mode not in RENDER_MODES:
         raise UnknownName("render mode", render_mode, RENDER_MODES)
@@ -59,8 +63,7 @@ def _check_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) ->
             raise UnknownName("reset option", name, known)
     episode = given.get("episode")
     if episode is not None:
-        whole = isinstance(episode, (int, np.integer)) and not isinstance(episode, bool)
-        if not whole or not 0 <= episode < 2**62:
+        if not _is_whole(episode) or not 0 <= episode < 2**62:
             raise InvalidParameter(f"options: episode must be a number from 0, got {episode!r}")
     repeat = given.get("repeat", False)
     if not isinstance(repeat, bool):
@@ -73,7 +76,7 @@ def _check_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) ->
 def _check_seed(seed: Any) -> int | None:
     if seed is None:
         return None
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
+    if not _is_whole(seed) or seed < 0:
         raise InvalidParameter(f"seed: must be a whole number from 0, got {seed!r}")
     return int(seed)
 
@@ -247,7 +250,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             raise ResetNeeded("the episode has ended or not begun: call reset first")
         simulator = self.simulator
         try:
-            if self._discrete and (type(action) is int or isinstance(action, np.integer)):
+            if self._discrete and (type(action) is int or _is_whole(action)):
                 simulator.actions[0, 0] = action
             elif self._continuous:
                 array = _parse_reals(action, self._shape, "action")
@@ -332,8 +335,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         _check_render_mode(render_mode)
         self.problem = self.env_class.problem
         for name, number in (("num_envs", num_envs), ("threads", threads)):
-            whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-            if not whole or number < 1:
+            if not _is_whole(number) or number < 1:
                 raise InvalidParameter(f"{name}: must be at least 1, got {number!r}")
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -405,7 +407,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         for workload in workloads:
             if workload is not None:
                 simulator.check_workload(workload)
-        super().reset(seed=seeds[0] if isinstance(seed, (int, np.integer)) else None)
+        super().reset(seed=seeds[0] if _is_whole(seed) else None)
         for i in np.flatnonzero(mask).tolist():
             own = seeds[i]
             if own is not None:

@@ -203,7 +203,7 @@ def malformed_actions(space: spaces.Space[Any]) -> list[Any]:
     if isinstance(space, spaces.Discrete):
         low, high = int(space.start) - 1, int(space.start + space.n)
         bad += [low, high, np.int64(low), np.uint64(high), 2**63, 2**70, -(2**70)]
-        bad += [0.0, np.float32(0), np.array(0.0), True, np.bool_(False)]
+        bad += [0.0, np.float32(0), np.array(0.0), True, np.bool_(False), np.timedelta64(0, "s")]
         bad += [[0], [0, 0], np.array([0]), np.zeros((1, 1), dtype=np.int64)]
     elif isinstance(space, spaces.MultiDiscrete):
         zeros = [0 for _ in space.nvec]

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium import spaces
 
 from schedgym.core.problem import get_problem
-from schedgym.errors import InvalidParameter
-from schedgym.testing import all_views
+from schedgym.errors import InvalidAction, InvalidParameter
+from schedgym.problems.flowtime import workload
+from schedgym.testing import all_views, sample_action
 from tests.test_all_problems import CASES, IDS, small
 
 
@@ -68,3 +70,30 @@ def test_the_scalar_environment_has_the_same_types(id: str, view: dict[str, Any]
     env: Any = gym.make(id, disable_env_checker=True, **small(id, **view))
     shown = {name: buffer[0] for name, buffer in env.unwrapped.simulator.observation.items()}
     assert not differing(env.observation_space, shown)
+
+
+def test_observations_of_the_latest_jobs_lie_in_their_space() -> None:
+    """The clock goes on after the latest arrival that a workload may have."""
+    latest = workload.LAST_SLOT
+    instance = workload.make_workload([0, latest], [10, 10], [2, 2], [4])
+    env = gym.make("schedgym/FlowtimePacking-v0", disable_env_checker=True, view="pick", servers="4")
+    observation, _ = env.reset(seed=0, options={"workload": instance})
+    rng, late = np.random.default_rng(0), 0
+    for _ in range(60):
+        assert env.observation_space.contains(observation)
+        late += observation["slot"] > latest
+        observation, _, terminated, truncated, _ = env.step(sample_action(env.action_space, observation, rng))
+        if terminated or truncated:
+            break
+    assert late
+
+
+@pytest.mark.parametrize("name", ["seed", "episode", "action"])
+def test_a_time_is_no_number(name: str) -> None:
+    value = np.timedelta64(1, "s")
+    env = gym.make(IDS[0], disable_env_checker=True, view="pick")
+    env.reset(seed=0)
+    with pytest.raises((InvalidAction, InvalidParameter), match=rf"{name}:? (must|.*timedelta)"):
+        if name == "action":
+            env.step(value)
+        env.reset(**({"seed": value} if name == "seed" else {"options": {"episode": value}}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import stat
 import tempfile
@@ -24,7 +25,7 @@ from schedgym.errors import InvalidFile
 __all__ = ["atomic_write", "open_regular", "read_archive", "read_text"]
 
 
-def open_regular(path: str | Path) -> IO[bytes]:
+def open_regular(path: str | Path) -> io.BufferedReader:
     """Open a regular file to read bytes.
 
     Raises:

@@ -73,11 +73,11 @@ def _signals() -> Iterator[list[int]]:
     """Yield a list that gets the interrupts which the user sends, and not those that a policy raises."""
     received: list[int] = []
     try:
-        before = signal.getsignal(signal.SIGINT)
+        before: Any = signal.getsignal(signal.SIGINT)
 
         def note(number: int, frame: Any) -> None:
             received.append(number)
-            before(number, frame)  # type: ignore[operator]
+            before(number, frame)
 
         if callable(before):
             signal.signal(signal.SIGINT, note)
@@ -115,7 +115,7 @@ def _drain(
     pool: _Pool, function: Callable[[U], R], units: Iterable[U], limit: float | None
 ) -> Generator[tuple[U, R | Failure], None, None]:
     """Keep a pool busy until no unit is left."""
-    guarded = functools.partial(*((_guarded,) if limit is None else (_limited, limit)), function)
+    guarded = functools.partial(_guarded if limit is None else functools.partial(_limited, limit), function)
     running: dict[Any, tuple[U, float]] = {}
     died: list[U] = []
     left = iter(units)

@@ -269,7 +269,7 @@ class ResultsStore:
         if mode not in ("r", "w"):
             raise ValueError(f"mode: must be 'r' or 'w', got {mode!r}")
         self.path, self.mode = Path(path), mode
-        self._lock_path = Path(f"{self.path.absolute()}.lock")
+        self._lock_path = Path(f"{os.path.realpath(self.path)}.lock")  # one for all names of the file
         self._lock: int | None = None
         self._lines: dict[str, tuple[int, int]] = {}  # digest -> line, setting
         if mode == "r" and not self.path.exists():

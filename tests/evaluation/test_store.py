@@ -219,6 +219,18 @@ def test_one_writes_and_others_read(path):
         add(store, line(setting(), "c"), [1.0])
 
 
+def test_another_name_of_a_store_is_no_other_store(path, tmp_path):
+    (tmp_path / "other").mkdir()
+    link = tmp_path / "other" / "link.db"
+    with ResultsStore(path, "w"):
+        link.symlink_to(path)
+        with pytest.raises(InvalidStore, match="link.db: another process is writing to it"):
+            ResultsStore(link, "w")
+    with ResultsStore(link, "w"), pytest.raises(InvalidStore, match="another process"):
+        ResultsStore(path, "w")
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["link.db", "other", "results.db"]
+
+
 def test_the_lock_is_one_persons_at_a_time(path):
     """Writers that come and go at once: each store is alone while it is open."""
     inside, most = [], []

@@ -135,7 +135,9 @@ class FlowtimeParameters(Parameters):
     packing: str = parameter(
         "fresh", "views priority and rule: pack anew, or keep cores in place", choices=("fresh", "sticky")
     )
-    gamma: float = parameter(4000.0, "truncation is at three times gamma, or later [slots]", minimum=1)
+    gamma: float = parameter(
+        4000.0, "truncation is at three times gamma, or later [slots]", minimum=1, maximum=1e12
+    )
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "unfinished jobs")
     observation: str = Parameters.observation_field()

@@ -13,6 +13,8 @@ from schedgym.spaces import observation_space
 __all__ = ["action_space", "make_spaces"]
 
 MOST = 10**12  # slots, cores, GB, and their products
+MOST_SLOTS = 12 * MOST + 1  # of the clock: three times Eq. 27, which is at most four times the work
+MOST_DECLARED = 10**14  # core-slots
 MOST_JOBS = 10**7
 
 
@@ -31,6 +33,8 @@ def make_spaces(simulator: Any) -> tuple[spaces.Dict, spaces.Box | spaces.Discre
         name: MOST for name, buffer in simulator.observation.items() if buffer.dtype.itemsize == 8
     }
     limits |= dict.fromkeys(("job", "active", "backlog"), MOST_JOBS)
+    limits |= dict.fromkeys(("slot", "arrival", "age", "last"), MOST_SLOTS)
+    limits |= {"volume": MOST_DECLARED, "eq27": 4 * MOST_DECLARED}
     limits["phase"] = 1
     return (
         observation_space(simulator, limits),
