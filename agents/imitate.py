@@ -273,7 +273,7 @@ def _wanted(demonstration: Demonstration) -> tuple[npt.NDArray[np.float32], npt.
         top = np.where(there, wanted, 0.0).max(axis=1, keepdims=True)
         top = np.where(top > 0.0, top, 1.0)
         wanted = np.log(np.maximum(wanted / top, LEAST_WEIGHT)).astype(np.float32)
-    return wanted, there
+    return wanted * np.float32(layout.scale), there
 
 
 def _agreement(

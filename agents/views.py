@@ -57,6 +57,7 @@ class Layout:
         size: number of scores.
         low, high: for kind scores, the bounds of the Box, [size]; else None.
         transform: for kind scores, how a deterministic agent's scores fill the Box.
+        scale: for transform "clip", what the scores are divided by first.
         shape: for kind pairs, (rows, columns).
     """
 
@@ -71,6 +72,7 @@ class Layout:
     high: F4 | None = None
     transform: str = ""
     shape: tuple[int, int] | None = None
+    scale: float = 1.0
 
     @property
     def places(self) -> list[slice]:
@@ -119,10 +121,14 @@ class Layout:
         index = np.asarray(index)
         return np.stack([index // self.shape[1], index % self.shape[1]], axis=-1)
 
-    def _fill(self, scores: npt.NDArray[Any], observation: Mapping[str, npt.NDArray[Any]]) -> F4:
+    def _fill(
+        self, scores: npt.NDArray[Any], observation: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
         assert self.low is not None and self.high is not None
         if self.transform == "clip":
-            return np.clip(scores, self.low, self.high)
+            # in float64: multiplied again in the environment, it is the score once more
+            scaled = scores if self.scale == 1.0 else scores / np.float64(self.scale)
+            return np.clip(scaled, self.low, self.high)
         if self.transform == "squash":
             return np.clip(scores / (1.0 + np.abs(scores)), self.low, self.high)
         mask = self.segments[0].tokens[0].mask
@@ -164,6 +170,7 @@ def _layout(problem: str, view: str, shapes: Mapping[str, tuple[int, ...]], acti
         high=high,
         transform=scored.transform,
         shape=shape,
+        scale=scored.scale,
     )
 
 

@@ -14,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
 
 import schedgym
 from schedgym.core.problem import Problem, get_problem, list_problems
@@ -132,14 +133,22 @@ def test_check_problem_with_a_workload_file(id: str, suffix: str, tmp_path) -> N
     check_problem(id, episodes=2, **known(id, {"workload": str(path), "window": "all"}))
 
 
+@pytest.mark.parametrize("id", IDS)
+def test_gymnasium_has_nothing_to_say_of_the_default_environment(id: str) -> None:
+    """No warning at all: its action space, if a Box, is within [-1, 1]."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gym.make(id).unwrapped, skip_render_check=True)
+
+
 @pytest.mark.parametrize(("id", "view"), CASES)
 def test_stable_baselines3_accepts(id: str, view: dict[str, object]) -> None:
-    from stable_baselines3.common.env_checker import check_env
+    from stable_baselines3.common import env_checker
 
     env = gym.make(id, **small(id, **view)).unwrapped
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        check_env(env, warn=True, skip_render_check=True)
+        env_checker.check_env(env, warn=True, skip_render_check=True)
     allowed, messages = expected_warnings(env), [str(warning.message) for warning in caught]
     for message in messages:
         assert any(re.match(pattern, message) for pattern in allowed), message

@@ -142,7 +142,7 @@ class SGreedy(ValuePolicy):
         if not self.discrete:
             return 0.0
         dominant = self.seen.share[:count].max(axis=1)
-        return np.clip(np.log(np.where(dominant > 0.0, dominant, 1.0)), -MOST_SCORE, MOST_SCORE)
+        return np.clip(np.log(np.where(dominant > 0.0, dominant, 1.0)) / MOST_SCORE, -1.0, 1.0)
 
     def allocate(
         self, observation: dict[str, Any], count: int, rows: Rows, scratch: Scratch, dual: DualScratch

@@ -131,12 +131,14 @@ class ScoredView:
         transform: for kind scores, how a deterministic agent's scores fill the Box: "squash", monotone onto
             the bounds; "clip"; "weight", exp(score - largest score).
         bounds: for kind scores, the bounds of the Box.
+        scale: for transform "clip", what an agent's scores are divided by first.
     """
 
     kind: str
     segments: tuple[Scores, ...]
     transform: str = ""
     bounds: tuple[float, float] | None = None
+    scale: float = 1.0
 
 
 #: a view whose action names one of the problem's own rules

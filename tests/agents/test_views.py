@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -148,6 +150,8 @@ def test_scores_fill_a_box_in_their_order(data: st.DataObject, size: int, transf
         assert (np.abs(action) < 1).all()
     else:
         np.testing.assert_array_equal(action, np.minimum(np.maximum(scores, low), high))
+        scaled = dataclasses.replace(own, scale=8.0).decode(scores, {"job_mask": there})
+        np.testing.assert_array_equal(scaled, np.clip(scores.astype(np.float64) / 8, low, high))
 
 
 def test_what_has_no_layout() -> None:

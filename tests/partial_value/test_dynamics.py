@@ -14,7 +14,7 @@ import schedgym  # noqa: F401
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload
 from schedgym.problems.partial_value.metrics import metrics, validate
-from schedgym.problems.partial_value.rules import RULES
+from schedgym.problems.partial_value.rules import MOST_SCORE, RULES
 from schedgym.problems.partial_value.workload import make_workload
 from tests.long import some
 from tests.partial_value import oracle
@@ -195,8 +195,8 @@ def test_prices_reproduce_algorithm_1(seed: int, tmp_path: Any) -> None:
 @pytest.mark.parametrize("seed", some(range(10), 4))
 @pytest.mark.parametrize("discrete", [False, True])
 def test_scores_reproduce_the_greedy_rules(discrete: bool, seed: int, tmp_path: Any) -> None:
-    """All 0: m-greedy, and continuous s-greedy. Logarithm of the dominant share, without the comparison
-    with a single task: discrete s-greedy."""
+    """All 0: m-greedy, and continuous s-greedy. A tenth of the logarithm of the dominant share, without the
+    comparison with a single task: discrete s-greedy."""
     instance = draw(random.Random(seed), discrete=discrete, max_jobs=8, adversarial=bool(seed % 2))
     rule = "m-greedy" if discrete else "s-greedy"
     by_rule = play(environment(instance, tmp_path, view="rule"), lambda o: RULES.index(rule))
@@ -207,7 +207,7 @@ def test_scores_reproduce_the_greedy_rules(discrete: bool, seed: int, tmp_path: 
 
     def dominant(observation: dict[str, Any]) -> np.ndarray:
         share = (observation["demand"] / observation["capacity"]).max(axis=1)
-        return np.log(np.where(share > 0, share, 1.0))
+        return np.log(np.where(share > 0, share, 1.0)) / MOST_SCORE
 
     plain = environment(instance, tmp_path, view="priority", single_task=False)
     greedy = play(environment(instance, tmp_path, view="rule"), lambda o: RULES.index("s-greedy"))

@@ -425,11 +425,11 @@ def sell(env: Environment, feasible: bool) -> None:
 
 @helper
 def prioritize(env: Environment, feasible: bool) -> None:
-    """View priority: multiply the value of each visible job by exp(its score), and serve by that."""
+    """View priority: multiply each visible job's value by exp(MOST_SCORE * its score), and serve by that."""
     config, active, scores = env.constants.config, env.state.scalars.active, env.scratch.key
     for r in range(active):
-        score = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else -MOST_SCORE
-        scores[r] = min(max(score, -MOST_SCORE), MOST_SCORE)
+        score = env.exchange.numbers[r, 0] if r < env.exchange.result.rows else -1.0
+        scores[r] = MOST_SCORE * min(max(score, -1.0), 1.0)
     discrete, single_task = config.discrete != 0, config.single_task != 0
     allocate_by_priority(discrete, single_task, active, scores, env.rows, env.scratch, env.state.x)
 

@@ -36,7 +36,7 @@ class PartialValueEnv(SchedulingEnv):
     done = False
     while not done:
         left = np.maximum(observation["deadline"] - observation["slot"], 0.0)
-        scores = np.exp(-left)  # the value of urgent jobs counts up to e times as much
+        scores = 0.1 * np.exp(-left)  # the value of urgent jobs counts up to e times as much
         observation, reward, terminated, truncated, info = env.step(scores)
         done = terminated or truncated
     print(info["metrics"]["value"], info["metrics"]["value_share"])
@@ -50,7 +50,7 @@ class PartialValueEnv(SchedulingEnv):
     |---|---|---|
     | `allocation` | `Box(W,)` | tasks of each job in this slot (discrete: whole numbers) |
     | `prices` | `Box(m,)` in [-50, 50] | logarithm of each resource's price; continuous model only |
-    | `priority` | `Box(W,)` in [-10, 10] | per job a score s; its value counts exp(s) times |
+    | `priority` | `Box(W,)` in [-1, 1] | per job a score s; its value counts exp(10 s) times |
     | `rule` | `Discrete(8)` | which rule decides this slot (RULES) |
 
     In view `prices` every active job, also beyond the window, buys the tasks whose worth exceeds their cost,
@@ -58,11 +58,11 @@ class PartialValueEnv(SchedulingEnv):
     and u is the most that the job may get now; -50 means a price of 0. What does not fit is scaled down as in
     `allocation`. Algorithm 1 is the point whose prices clear the slot.
 
-    In view `priority` of the discrete model, tasks are served by exp(s) times value per dominant share, up to
-    the first that does not fit; with `single_task` that one is taken alone if its exp(s) times value is
-    larger than that of the others together. With all s = 0 this is m-greedy. In the continuous model exp(s)
-    f' is lowered to a common level until a resource is full; with all s = 0 this is s-greedy. Jobs beyond the
-    window have the score -10.
+    In view `priority` of the discrete model, tasks are served by exp(10 s) times value per dominant share, up
+    to the first that does not fit; with `single_task` that one is taken alone if its exp(10 s) times value is
+    larger than that of the others together. With all s = 0 this is m-greedy. In the continuous model
+    exp(10 s) f' is lowered to a common level until a resource is full; with all s = 0 this is s-greedy. Jobs
+    beyond the window have the score -1.
 
     View `rule` decides on all active jobs; a rule that is not for the model, or needs deadlines that are
     hidden, is masked.

@@ -15,6 +15,7 @@ from schedgym.core.tokens import (
     log_odds,
     unscaled,
 )
+from schedgym.problems.partial_value.rules import MOST_SCORE
 
 __all__ = [
     "COUNT_SCALE",
@@ -83,7 +84,9 @@ TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("resources")),
     globals=GLOBAL_COLUMNS,
     views={
-        "priority": ScoredView("scores", (Scores("job", ("jobs",), _job_columns),), "clip", (-10.0, 10.0)),
+        "priority": ScoredView(
+            "scores", (Scores("job", ("jobs",), _job_columns),), "clip", (-1.0, 1.0), scale=MOST_SCORE
+        ),
         "prices": ScoredView(
             "scores", (Scores("resource", ("resources",), _resource_columns),), "clip", (-50.0, 50.0)
         ),

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from schedgym.problems.partial_value.problem import UTILITIES, PartialValueParameters
-from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, MOST_SCORE, RULES
+from schedgym.problems.partial_value.rules import LEAST_LOG_PRICE, RULES
 from schedgym.problems.partial_value.workload import LARGEST, LAST_SLOT
 from schedgym.spaces import observation_space
 
@@ -38,7 +38,7 @@ def action_space(
     if view == "prices":
         return spaces.Box(LEAST_LOG_PRICE, -LEAST_LOG_PRICE, (resources,), np.float64)
     if view == "priority":
-        return spaces.Box(-MOST_SCORE, MOST_SCORE, (window,), np.float64)
+        return spaces.Box(-1.0, 1.0, (window,), np.float64)
     return spaces.Discrete(len(RULES))
 
 
