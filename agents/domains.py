@@ -21,7 +21,6 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-import schedgym  # noqa: F401  (registers the ids)
 from schedgym.core.policy import get_policy_spec, make_policy
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.core.simulator import Simulator
