@@ -10,6 +10,17 @@ parameters: {window: all}
 scorer: {hidden: 0, skip: {job: {age: -1.0}}}
 search: {population: 16, episodes: 16}
 ```
+
+A search may mix several domains, sets of parameters over those of the configuration
+(:mod:`schedgym.agents.domains`), and compare itself with the best baseline of each:
+
+```yaml
+search: {fitness: log, baselines: [NAME, OTHER]}
+domains:
+  small: {parameters: {jobs: 20}}
+  large: {parameters: {jobs: 500}, weight: 2.0}
+  unseen: {parameters: {jobs: 100}, use: validation}
+```
 """
 
 from __future__ import annotations
@@ -20,8 +31,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from schedgym.agents.domains import Domain, DomainOptions
 from schedgym.agents.options import EvaluationOptions, ImitationOptions, NetworkOptions, PPOOptions
 from schedgym.agents.scorer import ScorerOptions
+from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Parameters, get_problem, parameter
 from schedgym.core.tokens import tokens_of
 from schedgym.documents import check_whole, mapping, parse_yaml, placed, read_yaml
@@ -39,7 +52,7 @@ __all__ = [
 ]
 
 ALGORITHMS = ("cma", "ppo", "maskable-ppo")
-FITNESS = ("ratio", "difference")
+FITNESS = ("ratio", "difference", "log")
 SUFFIXES = (".yaml", ".yml")
 
 
@@ -66,12 +79,23 @@ class SearchOptions(Parameters):
     fitness: str = parameter(
         "ratio",
         "mean over episodes of the change of the objective from the start's: each over the start's own, or "
-        "all over their mean",
+        "all over their mean; or the logarithm of their ratio, both raised by 1% of the mean of the start's, "
+        "so that objectives near zero do not decide alone",
         choices=FITNESS,
     )
+    #: policies; validations compare the agent with the best of them in each domain, not with the start
+    baselines: list = dataclasses.field(default_factory=list)  # type: ignore[type-arg]
     validate_every: int = parameter(5, "generations from one validation to the next", minimum=1)
     validation_episodes: int = parameter(64, "held-out episodes of a validation", minimum=2, maximum=10**5)
     patience: int = parameter(20, "validations without improvement after which it stops", minimum=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not all(isinstance(name, str) for name in self.baselines):
+            raise InvalidParameter(f"baselines: must be a list of names of policies, got {self.baselines!r}")
+        if self.baselines and self.fitness != "log":
+            # of logarithms the reference is a constant: against the start the search ranks in the same way
+            raise InvalidParameter(f"baselines: need fitness 'log', got {self.fitness!r}")
 
 
 _GRADIENT = ("ppo", "maskable-ppo")
@@ -102,6 +126,7 @@ class Config:
         num_envs: environments of a training with gradients.
         checkpoint: steps (cma: generations) from one checkpoint to the next.
         scorer, search: options of algorithm cma.
+        domains: name -> a domain of a search; empty: the parameters are the only one.
         network, ppo, evaluation: options of the algorithms with gradients.
         imitation: options of cloning, for the algorithms with gradients; None: no cloning.
 
@@ -119,6 +144,7 @@ class Config:
     checkpoint: int | None = None
     scorer: ScorerOptions = dataclasses.field(default_factory=ScorerOptions)
     search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
+    domains: Mapping[str, DomainOptions] = dataclasses.field(default_factory=dict)
     network: NetworkOptions = dataclasses.field(default_factory=NetworkOptions)
     ppo: PPOOptions = dataclasses.field(default_factory=PPOOptions)
     imitation: ImitationOptions | None = None
@@ -133,15 +159,47 @@ class Config:
         known = tokens_of(self.id).views
         if self.view not in known:
             raise UnknownName(f"view of {problem.name} for agents", self.view, known)
-        for name in ("view", "observation", "action_mask"):
-            if name in self.parameters:
-                raise InvalidParameter(f"parameters: {name} is not one of a configuration's")
-        with placed("parameters", "."):
-            problem.build(self.id, self.environment)
+        self._check_parameters("parameters", self.parameters)
+        self._check_domains()
+        for name in self.search.baselines:
+            with placed("search.baselines"):
+                get_policy_spec(name, problem.name)
         for name, least, most in (("seed", 0, 2**32 - 1), ("steps", 1, 10**12), ("num_envs", 1, 10**6)):
             check_whole(getattr(self, name), name, least, most)
         if self.checkpoint is not None:
             check_whole(self.checkpoint, "checkpoint", 1)
+
+    def _check_parameters(self, where: str, parameters: Mapping[str, Any]) -> str:
+        """The objective of the environment; raise InvalidParameter or UnknownName if it cannot be made."""
+        problem = get_problem(self.id)
+        for name in ("view", "observation", "action_mask"):
+            if name in parameters:
+                raise InvalidParameter(f"{where}: {name} is not one of a configuration's")
+        with placed(where, "."):
+            return problem.objective_of(problem.build(self.id, {**self.environment, **parameters}))
+
+    def _check_domains(self) -> None:
+        objectives = {
+            self._check_parameters(f"domains.{name}.parameters", domain.parameters)
+            for name, domain in self.domains.items()
+        }
+        if len(objectives) > 1:
+            raise InvalidParameter(f"domains: have one objective, got {', '.join(sorted(objectives))}")
+        if self.domains and not any(domain.use == "training" for domain in self.domains.values()):
+            raise InvalidParameter("domains: one or more must have use: training")
+
+    def domains_of(self, use: str) -> list[Domain]:
+        """The domains in which candidates are trained, or validated ("training", "validation").
+
+        Without domains both are the environment of the parameters, in which a trace is not split.
+        """
+        if not self.domains:
+            return [Domain("", 1.0, self.environment, split=False)]
+        own = {name: domain for name, domain in self.domains.items() if domain.use == use} or self.domains
+        return [
+            Domain(name, domain.weight, {**self.environment, **domain.parameters})
+            for name, domain in own.items()
+        ]
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -156,6 +214,8 @@ class Config:
             data |= {name: getattr(self, name) for name in _STEPS}
         if self.checkpoint is not None:
             data["checkpoint"] = self.checkpoint
+        if self.domains:
+            data["domains"] = {name: _plain(dataclasses.asdict(own)) for name, own in self.domains.items()}
         for name, (_, algorithms) in _SECTIONS.items():
             section = getattr(self, name)
             if self.algorithm in algorithms and section is not None:
@@ -175,6 +235,17 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
     return {} if value is None else mapping(value, where)
 
 
+def _domains(value: Any, algorithm: str) -> dict[str, DomainOptions]:
+    if algorithm in _GRADIENT:
+        raise InvalidParameter(f"domains: has no effect on algorithm {algorithm!r}: leave it out")
+    found = {}
+    for name, options in _mapping(value, "domains").items():
+        where = f"domains.{name}"
+        with placed(where, "."):
+            found[name] = DomainOptions.build(**_mapping(options, where))
+    return found
+
+
 def make_config(data: Mapping[str, Any]) -> Config:
     """A configuration from plain data.
 
@@ -191,6 +262,8 @@ def make_config(data: Mapping[str, Any]) -> Config:
     for name in _STEPS:
         if name in given and given["algorithm"] not in _GRADIENT:
             raise InvalidParameter(f"{name}: has no effect on algorithm {given['algorithm']!r}: leave it out")
+    if "domains" in given:
+        given["domains"] = _domains(given["domains"], given["algorithm"])
     for name, (kind, algorithms) in _SECTIONS.items():
         if name not in given:
             continue

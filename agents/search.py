@@ -5,6 +5,9 @@ so does the start (the heuristic of the skip connection), which their results ar
 the mean of the search distribution plays the validation episodes; the best of these becomes the agent, and
 the start itself if none is better.
 
+With several domains (:mod:`schedgym.agents.domains`) this happens in each of them, and the fitness is the
+weighted mean; the columns are measured over all domains of the training together.
+
 Seeds. Generation g = 1, 2, ... of a training with seed s plays episodes g E, g E + 1, ... of the seed
 TRAINING_SEEDS + s of the environment, of which the first ones also measure the columns. Validations play
 episodes of VALIDATION_SEED. Evaluations take seeds below, and training with gradients takes seeds above, so
@@ -21,7 +24,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.agents.config import Config
+from schedgym.agents.domains import Domain, best_baseline, episodes_of_part
 from schedgym.agents.files import describe, strip
 from schedgym.agents.record import TrainingRecord
 from schedgym.agents.rollout import make_simulator, play_episodes
@@ -56,6 +60,7 @@ TRAINING_SEEDS = EVALUATION_SEEDS
 
 SAMPLES = 8  # every so many decisions the columns are measured
 STATISTICS = "statistics/"
+FLOOR = 0.01  # added to objectives before their logarithm, as a share of the reference's mean
 NEEDED = ("fitness", "mean", "best/theta", "decisions")  # in a checkpoint
 
 
@@ -67,8 +72,10 @@ class Point:
         generation: number of generations before it.
         seconds: since the start of the training.
         objective: mean over the validation episodes, in the objective's unit.
-        change: change of the fitness from the start's; below 0 is better.
+        change: change of the fitness from the start's, or from that of the best baseline where the
+            configuration names any; below 0 is better.
         sigma: spread of the search.
+        domains: the same change in each domain, in the order of the configuration; empty for only one.
     """
 
     generation: int
@@ -76,6 +83,7 @@ class Point:
     objective: float
     change: float
     sigma: float
+    domains: list[float] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +116,7 @@ class Rollouts:
         id: environment id.
         parameters: parameters of the environment.
         num_envs: episodes played at a time.
+        part: part of a trace whose windows are played, see :data:`~schedgym.agents.domains.PARTS`; "": all.
 
     Attributes:
         layout: layout of the scores.
@@ -116,14 +125,18 @@ class Rollouts:
         decisions: environment steps that were played.
     """
 
-    def __init__(self, id: str, parameters: dict[str, Any], num_envs: int) -> None:
+    def __init__(self, id: str, parameters: Mapping[str, Any], num_envs: int, part: str = "") -> None:
         self.simulator = simulator = make_simulator(id, parameters, num_envs)
         problem = simulator.problem
         one = {name: array[0] for name, array in simulator.observation.items()}
         self.layout = layout_of(problem.name, simulator.interface.view, one)
         metric = problem.metric(problem.objective_of(simulator.parameters))
         self.objective, self.sign = metric.name, -1.0 if metric.better == "max" else 1.0
-        self.num_envs, self.decisions = num_envs, 0
+        self.num_envs, self.part, self.decisions = num_envs, part, 0
+
+    def episodes(self, seed: int, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The episodes of a seed that are played as the first, second, ... of ``numbers``."""
+        return episodes_of_part(self.simulator, self.part, seed, numbers)
 
     def play(
         self,
@@ -139,7 +152,8 @@ class Rollouts:
             scorer: decides.
             thetas: parameters of the candidates [P, size]; P divides the number of environments.
             seed: seed of the environments.
-            first: each candidate plays the episodes first, first + 1, ... of that seed.
+            first: each candidate plays the episodes first, first + 1, ... of that seed (of a part of a trace:
+                of that part).
             watch: called with the observations of each step, and the scores that are wanted.
 
         Returns:
@@ -155,7 +169,7 @@ class Rollouts:
                 watch(observation, wanted)
             return self.layout.decode(scorer.scores(thetas, observation, wanted), observation)
 
-        episodes = first + np.arange(self.num_envs) % share
+        episodes = self.episodes(seed, first + np.arange(self.num_envs) % share)
         found, decisions = play_episodes(self.simulator, act, seed, episodes)
         self.decisions += decisions
         return found[:, self.simulator.metric_names.index(self.objective)].reshape(len(thetas), share)
@@ -163,6 +177,10 @@ class Rollouts:
 
 def _fitness(kind: str, sign: float, values: F8, start: F8) -> F8:
     """Change from the start's objective, less is better; values [..., episodes], start [episodes]."""
+    if kind == "log":
+        floor = FLOOR * start.mean() if start.mean() > 0 else 1.0
+        ratios = (np.maximum(values, 0.0) + floor) / (np.maximum(start, 0.0) + floor)
+        return np.asarray(sign * np.log(ratios).mean(axis=-1))
     scale = np.abs(start) if kind == "ratio" else np.full(len(start), np.abs(start).mean())
     change = sign * (values - start) / np.where(scale > 0, scale, 1.0)
     return np.asarray(change.mean(axis=-1))
@@ -202,7 +220,9 @@ def search(
             if report is not None:
                 report(point)
             if writer is not None:
-                writer.add_scalar(f"validation/{run.validation.objective}", point.objective, point.generation)
+                writer.add_scalar(
+                    f"validation/{run.validation[0].rollouts.objective}", point.objective, point.generation
+                )
                 writer.add_scalar("validation/change", point.change, point.generation)
                 writer.add_scalar("search/sigma", point.sigma, point.generation)
 
@@ -213,6 +233,65 @@ def search(
         return run.result()
 
 
+class _Arena:
+    """One domain in a search: its environments, its scorer, and what is played there.
+
+    Args:
+        config: configuration of the training.
+        domain: one of its domains.
+        use: "training" or "validation".
+        num_envs: episodes played at a time.
+    """
+
+    def __init__(self, config: Config, domain: Domain, use: str, num_envs: int) -> None:
+        self.config, self.domain = config, domain
+        self.rollouts = Rollouts(config.id, domain.environment, num_envs, use if domain.split else "")
+        self.scorer: Scorer
+        self.reference: F8  # objectives in the validation episodes that others are compared with
+
+    def prepare(self, statistics: Arrays) -> Scorer:
+        """Make the scorer of this domain's sizes."""
+        own = strip(statistics, STATISTICS)
+        self.scorer = Scorer(self.rollouts.layout, self.config.scorer, own)
+        return self.scorer
+
+    def fitness(self, values: F8, reference: F8) -> F8:
+        """The change of objectives [..., episodes] from those of the reference [episodes]."""
+        return _fitness(self.config.search.fitness, self.rollouts.sign, values, reference)
+
+    def validate(self, theta: F4) -> F8:
+        """The objective in each validation episode."""
+        return self.rollouts.play(self.scorer, theta[np.newaxis], VALIDATION_SEED, 0)[0]
+
+    def refer_to(self, start: F8) -> None:
+        """Compare with the best of the configuration's baselines, or without any with the start."""
+        self.reference = start
+        if names := self.config.search.baselines:
+            episodes = self.rollouts.episodes(VALIDATION_SEED, np.arange(self.rollouts.num_envs))
+            given = self.domain.environment
+            _, self.reference = best_baseline(self.config.id, names, given, VALIDATION_SEED, episodes)
+
+    def columns(self, seed: int) -> list[dict[str, F4]]:
+        """The columns along the start's trajectories, every SAMPLES decisions."""
+        scorer = Scorer(self.rollouts.layout, dataclasses.replace(self.config.scorer, hidden=0))
+        seen: list[dict[str, F4]] = []
+        turn = itertools.count()
+
+        def watch(observation: Arrays, wanted: npt.NDArray[np.bool_]) -> None:
+            if next(turn) % SAMPLES == 0:
+                seen.append(scorer.columns(observation, wanted))
+
+        theta = np.zeros((1, scorer.size), dtype=np.float32)
+        self.rollouts.play(scorer, theta, seed, 0, watch)
+        return seen
+
+
+def _mean(arenas: Sequence[_Arena], values: Sequence[Any]) -> Any:
+    """The weighted mean of the values of all domains."""
+    weights = np.array([arena.domain.weight for arena in arenas])
+    return np.tensordot(weights / weights.sum(), np.array(values), axes=1)
+
+
 class _Search:
     """A search between its generations."""
 
@@ -220,11 +299,14 @@ class _Search:
         self.config, self.show = config, show
         options = self.options = config.search
         self.record = TrainingRecord(config, checkpoint, Point)
-        self.training = Rollouts(config.id, config.environment, (options.population + 1) * options.episodes)
-        self.validation = Rollouts(config.id, config.environment, options.validation_episodes)
+        self.training = self._arenas("training", (options.population + 1) * options.episodes)
+        self.validation = self._arenas("validation", options.validation_episodes)
         self.seed = TRAINING_SEEDS + config.seed
         self.fitness: list[F8] = []  # of the candidates of each generation
         self.decisions_before = 0  # of the runs before this one
+
+    def _arenas(self, use: str, num_envs: int) -> list[_Arena]:
+        return [_Arena(self.config, domain, use, num_envs) for domain in self.config.domains_of(use)]
 
     def begin(self, resume: bool) -> None:
         """Play the start's validation, or repeat from the checkpoint what was played."""
@@ -236,15 +318,15 @@ class _Search:
             arrays, text = loaded
             self.statistics = {name: array for name, array in arrays.items() if name.startswith(STATISTICS)}
             self.fitness, self.decisions_before = list(arrays["fitness"]), int(text["decisions"])
-        scorer = self.scorer = Scorer(
-            self.training.layout, self.config.scorer, strip(self.statistics, STATISTICS)
-        )
+        scorer = self.scorer = self._prepare()
         if scorer.size < 2:
             raise InvalidParameter(f"scorer: a search needs 2 parameters or more, this one has {scorer.size}")
         self.start = scorer.start(self.config.seed)
-        self.reference = self._validate(self.start)
+        values = [arena.validate(self.start) for arena in self.validation]
+        for arena, own in zip(self.validation, values, strict=True):
+            arena.refer_to(own)
         if loaded is None:
-            self._add(Point(0, record.seconds, float(self.reference.mean()), 0.0, options.sigma), self.start)
+            self._add(0, options.sigma, values, self.start)
         self.strategy = _strategy(self.config, scorer, self.start)
         for fitness in self.fitness:
             self.strategy.tell(self.strategy.ask(), fitness)
@@ -252,6 +334,14 @@ class _Search:
             assert record.path is not None
             why = "damaged, or of another version of pycma or numpy"
             raise InvalidParameter(f"{record.path.name}: the search is not repeated as it was: {why}")
+
+    def _prepare(self) -> Scorer:
+        """Make the scorers of all domains, which take the same parameters; return the first."""
+        first, *others = [arena.prepare(self.statistics) for arena in (*self.training, *self.validation)]
+        for other in others:
+            if other.size != first.size or other.inputs != first.inputs:
+                raise InvalidParameter("domains: a scorer sees other columns in one than in another")
+        return first
 
     def stopped(self) -> str | None:
         """The reason for which the search ends here; None: it goes on."""
@@ -265,17 +355,18 @@ class _Search:
         options, strategy, number = self.options, self.strategy, len(self.fitness) + 1
         candidates = strategy.ask()
         thetas = np.array([self.start, *candidates], dtype=np.float32)
-        values = self.training.play(self.scorer, thetas, self.seed, number * options.episodes)
-        fitness = _fitness(options.fitness, self.training.sign, values[1:], values[0])
+        changes = []
+        for arena in self.training:
+            values = arena.rollouts.play(arena.scorer, thetas, self.seed, number * options.episodes)
+            changes.append(arena.fitness(values[1:], values[0]))
+        fitness = _mean(self.training, changes)
         strategy.tell(candidates, fitness)
         self.fitness.append(fitness)
         last = number == options.generations
         if number % options.validate_every == 0 or last:
             theta = np.asarray(strategy.mean, dtype=np.float32)
-            values = self._validate(theta)
-            change = float(_fitness(options.fitness, self.validation.sign, values, self.reference))
-            spent, sigma = self.record.seconds, float(strategy.sigma)
-            self._add(Point(number, spent, float(values.mean()), change, sigma), theta)
+            validated = [arena.validate(theta) for arena in self.validation]
+            self._add(number, float(strategy.sigma), validated, theta)
         if number % (self.config.checkpoint or 1) == 0 or last:
             arrays = {"fitness": np.array(self.fitness, dtype=np.float64), "mean": np.array(strategy.mean)}
             self.record.save(arrays | self.statistics, decisions=self.decisions)
@@ -283,7 +374,8 @@ class _Search:
     @property
     def decisions(self) -> int:
         """Environment steps that were played, in the runs before this one, too."""
-        return self.decisions_before + self.training.decisions + self.validation.decisions
+        played = sum(arena.rollouts.decisions for arena in (*self.training, *self.validation))
+        return self.decisions_before + played
 
     def result(self) -> SearchResult:
         """The result of the search."""
@@ -299,26 +391,22 @@ class _Search:
             decisions=self.decisions,
         )
 
-    def _validate(self, theta: F4) -> F8:
-        return self.validation.play(self.scorer, theta[np.newaxis], VALIDATION_SEED, 0)[0]
-
-    def _add(self, point: Point, theta: F4) -> None:
-        curve, best = self.record.curve, self.record.best_index
+    def _add(self, generation: int, sigma: float, values: Sequence[F8], theta: F4) -> None:
+        """Add a validation: the objectives in the episodes of each domain."""
+        arenas, curve, best = self.validation, self.record.curve, self.record.best_index
+        pairs = zip(arenas, values, strict=True)
+        changes = [float(arena.fitness(own, arena.reference)) for arena, own in pairs]
+        objective, change = _mean(arenas, [own.mean() for own in values]), _mean(arenas, changes)
+        spent, domains = self.record.seconds, changes if self.config.domains else []
+        point = Point(generation, spent, float(objective), float(change), sigma, domains)
         self.record.add(point, bool(curve) and point.change < curve[best].change, lambda: {"theta": theta})
         self.show(point)
 
     def _measure_columns(self) -> Arrays:
-        """The statistics of the columns along the start's trajectories."""
-        scorer = Scorer(self.validation.layout, dataclasses.replace(self.config.scorer, hidden=0))
-        seen: list[dict[str, F4]] = []
-        turn = itertools.count()
-
-        def watch(observation: Arrays, wanted: npt.NDArray[np.bool_]) -> None:
-            if next(turn) % SAMPLES == 0:
-                seen.append(scorer.columns(observation, wanted))
-
-        theta = np.zeros((1, scorer.size), dtype=np.float32)
-        self.validation.play(scorer, theta, self.seed, 0, watch)
+        """The statistics of the columns along the start's trajectories in all domains of the training."""
+        arenas = self._arenas("training", self.options.validation_episodes)
+        seen = [columns for arena in arenas for columns in arena.columns(self.seed)]
+        self.decisions_before = sum(arena.rollouts.decisions for arena in arenas)
         return {f"{STATISTICS}{name}": array for name, array in statistics_of(seen).items()}
 
 

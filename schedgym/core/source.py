@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from schedgym.core.arrays import allocate, members
-from schedgym.core.jit import COMPILED, helper
-from schedgym.core.random import root_seeds, stream, uniform
+from schedgym.core.jit import COMPILED, helper, pure_kernel
+from schedgym.core.random import root_seed, root_seeds, stream, uniform
 from schedgym.core.tables import tabled
 from schedgym.errors import InvalidParameter
 
-__all__ = ["constants_of", "count_windows", "draw_alone", "first_of_window"]
+__all__ = ["constants_of", "count_windows", "draw_alone", "first_of_window", "first_window"]
 
 
 def constants_of(record: np.dtype[Any], parameters: Any, /, **others: Any) -> Any:
@@ -50,6 +50,23 @@ def first_of_window(seed: np.uint64, episode: int, name: int, windows: int, coun
     """
     _, u = uniform(stream(seed, 0, name))
     return ((int(u * windows) + episode) % windows) * count
+
+
+@pure_kernel
+def _first_window(seed: np.uint64, name: int, windows: int) -> int:
+    return first_of_window(seed, 0, name, windows, 1)
+
+
+def first_window(seed: int, name: int, windows: int) -> int:
+    """Return the window of a trace, counted from 0, that episode 0 of ``seed`` takes.
+
+    Args:
+        seed: seed of the environment, as the user gives it.
+        name: the problem's random stream of windows.
+        windows: number of windows of the trace.
+    """
+    with np.errstate(over="warn" if COMPILED else "ignore"):  # uncompiled, modular arithmetic would warn
+        return int(_first_window(root_seed(seed), name, windows))
 
 
 def draw_alone(kernel: Any, drawing: type[Any], source: Any, seed: int, episode: int) -> Any:
