@@ -10,7 +10,7 @@ import pytest
 
 import schedgym
 from schedgym.core import policy as registry
-from schedgym.core.policy import list_policies, register_policy
+from schedgym.core.policy import get_policy_spec, list_policies, register_policy
 from schedgym.core.problem import get_problem
 from schedgym.core.workload_files import save_workload
 from schedgym.problems.flowtime.workload import make_workload as flowtime_workload
@@ -27,6 +27,8 @@ def sizes(name: str, **parameters: object) -> dict[str, object]:
     given = busy(id)
     for window in ("window", "running_window"):  # the baselines'
         given.pop(window, None)
+    if get_policy_spec(name).needs.get("single"):
+        given.pop("heterogeneity", None)  # of several resources
     return known(id, given | parameters)
 
 

@@ -71,7 +71,9 @@ SHARES = {
     "store": 0.07,
 }
 NAMED = tuple(
-    kind for name in errors.__all__ if (kind := getattr(errors, name)) is not SchedgymError
+    kind
+    for name in errors.__all__
+    if isinstance(kind := getattr(errors, name), type) and kind is not SchedgymError
 )  # and InvalidAgentFile
 
 Json = Any

@@ -86,7 +86,7 @@ def stuck(unit):
     return unit
 
 
-def test_an_interrupt_of_the_user_is_no_failure():
+def test_an_interrupt_of_the_user_is_no_failure(interruptible):
     def interrupted(unit):
         signal.raise_signal(signal.SIGINT)
 

@@ -1,6 +1,7 @@
 """Tuning: the best options are found, on episodes that no evaluation plays, and used by comparisons."""
 
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_the_numbers_are_those_of_the_validation_episodes(either, played) -> Non
         assert np.mean(delays) == pytest.approx(mean, rel=1e-12)
 
 
-def test_what_a_store_holds_is_not_played_again(either, played, monkeypatch, tmp_path) -> None:
+def test_what_a_store_holds_is_not_played_again(either, played, monkeypatch, tmp_path, interruptible) -> None:
     how = {"parameters": SMALL, "store": tmp_path / "t.db", "n_jobs": 1}
     whole = tune(ID, "either", 4, parameters=SMALL, n_jobs=1)
     total = len(played)
@@ -114,7 +115,7 @@ def test_what_a_store_holds_is_not_played_again(either, played, monkeypatch, tmp
 
     def cut_off(env, policy, **given):
         if len(played) == 10:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return recorded(env, policy, **given)
 
     monkeypatch.setattr(runner, "play", cut_off)
