@@ -40,7 +40,8 @@ def test_figures_are_written_as_they_are_drawn(entry, run, tmp_path) -> None:
     content = make_figure(entry, run, tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".png", ".json"}
     assert json.loads((tmp_path / f"{entry.stem}.json").read_text()) == content
-    assert "2 draws of 100 jobs in 200 slots" in content["sizes"] and content["remarks"]
+    assert "2 draws of 100 jobs that stand in for Google's, in 200 slots" in content["sizes"]
+    assert content["remarks"]
     assert content["claims"] and all("nan" not in claim["measured"] for claim in content["claims"])
     panels = entry.make(run).panels
     table = pandas.read_csv(tmp_path / f"{entry.stem}.csv", dtype={"panel": str})
