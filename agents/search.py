@@ -233,7 +233,7 @@ def search(
         return run.result()
 
 
-class _Arena:
+class _DomainEvaluation:
     """One domain in a search: its environments, its scorer, and what is played there.
 
     Args:
@@ -286,9 +286,9 @@ class _Arena:
         return seen
 
 
-def _mean(arenas: Sequence[_Arena], values: Sequence[Any]) -> Any:
+def _mean(evaluations: Sequence[_DomainEvaluation], values: Sequence[Any]) -> Any:
     """The weighted mean of the values of all domains."""
-    weights = np.array([arena.domain.weight for arena in arenas])
+    weights = np.array([evaluation.domain.weight for evaluation in evaluations])
     return np.tensordot(weights / weights.sum(), np.array(values), axes=1)
 
 
@@ -299,14 +299,16 @@ class _Search:
         self.config, self.show = config, show
         options = self.options = config.search
         self.record = TrainingRecord(config, checkpoint, Point)
-        self.training = self._arenas("training", (options.population + 1) * options.episodes)
-        self.validation = self._arenas("validation", options.validation_episodes)
+        self.training = self._evaluations("training", (options.population + 1) * options.episodes)
+        self.validation = self._evaluations("validation", options.validation_episodes)
         self.seed = TRAINING_SEEDS + config.seed
         self.fitness: list[F8] = []  # of the candidates of each generation
         self.decisions_before = 0  # of the runs before this one
 
-    def _arenas(self, use: str, num_envs: int) -> list[_Arena]:
-        return [_Arena(self.config, domain, use, num_envs) for domain in self.config.domains_of(use)]
+    def _evaluations(self, use: str, num_envs: int) -> list[_DomainEvaluation]:
+        return [
+            _DomainEvaluation(self.config, domain, use, num_envs) for domain in self.config.domains_of(use)
+        ]
 
     def begin(self, resume: bool) -> None:
         """Play the start's validation, or repeat from the checkpoint what was played."""
@@ -322,9 +324,9 @@ class _Search:
         if scorer.size < 2:
             raise InvalidParameter(f"scorer: a search needs 2 parameters or more, this one has {scorer.size}")
         self.start = scorer.start(self.config.seed)
-        values = [arena.validate(self.start) for arena in self.validation]
-        for arena, own in zip(self.validation, values, strict=True):
-            arena.refer_to(own)
+        values = [evaluation.validate(self.start) for evaluation in self.validation]
+        for evaluation, own in zip(self.validation, values, strict=True):
+            evaluation.refer_to(own)
         if loaded is None:
             self._add(0, options.sigma, values, self.start)
         self.strategy = _strategy(self.config, scorer, self.start)
@@ -337,7 +339,9 @@ class _Search:
 
     def _prepare(self) -> Scorer:
         """Make the scorers of all domains, which take the same parameters; return the first."""
-        first, *others = [arena.prepare(self.statistics) for arena in (*self.training, *self.validation)]
+        first, *others = [
+            evaluation.prepare(self.statistics) for evaluation in (*self.training, *self.validation)
+        ]
         for other in others:
             if other.size != first.size or other.inputs != first.inputs:
                 raise InvalidParameter("domains: a scorer sees other columns in one than in another")
@@ -356,16 +360,16 @@ class _Search:
         candidates = strategy.ask()
         thetas = np.array([self.start, *candidates], dtype=np.float32)
         changes = []
-        for arena in self.training:
-            values = arena.rollouts.play(arena.scorer, thetas, self.seed, number * options.episodes)
-            changes.append(arena.fitness(values[1:], values[0]))
+        for evaluation in self.training:
+            values = evaluation.rollouts.play(evaluation.scorer, thetas, self.seed, number * options.episodes)
+            changes.append(evaluation.fitness(values[1:], values[0]))
         fitness = _mean(self.training, changes)
         strategy.tell(candidates, fitness)
         self.fitness.append(fitness)
         last = number == options.generations
         if number % options.validate_every == 0 or last:
             theta = np.asarray(strategy.mean, dtype=np.float32)
-            validated = [arena.validate(theta) for arena in self.validation]
+            validated = [evaluation.validate(theta) for evaluation in self.validation]
             self._add(number, float(strategy.sigma), validated, theta)
         if number % (self.config.checkpoint or 1) == 0 or last:
             arrays = {"fitness": np.array(self.fitness, dtype=np.float64), "mean": np.array(strategy.mean)}
@@ -374,7 +378,7 @@ class _Search:
     @property
     def decisions(self) -> int:
         """Environment steps that were played, in the runs before this one, too."""
-        played = sum(arena.rollouts.decisions for arena in (*self.training, *self.validation))
+        played = sum(evaluation.rollouts.decisions for evaluation in (*self.training, *self.validation))
         return self.decisions_before + played
 
     def result(self) -> SearchResult:
@@ -393,10 +397,10 @@ class _Search:
 
     def _add(self, generation: int, sigma: float, values: Sequence[F8], theta: F4) -> None:
         """Add a validation: the objectives in the episodes of each domain."""
-        arenas, curve, best = self.validation, self.record.curve, self.record.best_index
-        pairs = zip(arenas, values, strict=True)
-        changes = [float(arena.fitness(own, arena.reference)) for arena, own in pairs]
-        objective, change = _mean(arenas, [own.mean() for own in values]), _mean(arenas, changes)
+        evaluations, curve, best = self.validation, self.record.curve, self.record.best_index
+        pairs = zip(evaluations, values, strict=True)
+        changes = [float(evaluation.fitness(own, evaluation.reference)) for evaluation, own in pairs]
+        objective, change = _mean(evaluations, [own.mean() for own in values]), _mean(evaluations, changes)
         spent, domains = self.record.seconds, changes if self.config.domains else []
         point = Point(generation, spent, float(objective), float(change), sigma, domains)
         self.record.add(point, bool(curve) and point.change < curve[best].change, lambda: {"theta": theta})
@@ -404,9 +408,9 @@ class _Search:
 
     def _measure_columns(self) -> Arrays:
         """The statistics of the columns along the start's trajectories in all domains of the training."""
-        arenas = self._arenas("training", self.options.validation_episodes)
-        seen = [columns for arena in arenas for columns in arena.columns(self.seed)]
-        self.decisions_before = sum(arena.rollouts.decisions for arena in arenas)
+        evaluations = self._evaluations("training", self.options.validation_episodes)
+        seen = [columns for evaluation in evaluations for columns in evaluation.columns(self.seed)]
+        self.decisions_before = sum(evaluation.rollouts.decisions for evaluation in evaluations)
         return {f"{STATISTICS}{name}": array for name, array in statistics_of(seen).items()}
 
 
