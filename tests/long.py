@@ -1,15 +1,24 @@
-"""Which tests ``make test`` leaves to ``make test-all``: those that are marked ``long``, whole or in part."""
+"""What ``make test`` leaves to ``make test-all``: tests that are marked ``long``, and most random cases."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-__all__ = ["long", "some"]
+__all__ = ["long", "some", "trials"]
 
 long = pytest.mark.long
+
+ALL = 2000  # of SCHEDGYM_FUZZ: make test-all
+
+
+def trials(count: int) -> range:
+    """Return the numbers of ``count`` random cases, in ``make test`` of a fifth of them and at least 20."""
+    few = int(os.environ.get("SCHEDGYM_FUZZ", "0")) < ALL
+    return range(min(count, max(count // 5, 20)) if few else count)
 
 
 def some(cases: Iterable[Any], keep: int = 1, of: int | None = None) -> list[Any]:

@@ -29,6 +29,8 @@ def sizes(name: str, **parameters: object) -> dict[str, object]:
         given.pop(window, None)
     if get_policy_spec(name).needs.get("single"):
         given.pop("heterogeneity", None)  # of several resources
+    if name == "partial-value/local-optimal":
+        given["jobs"] = 8  # integer programs
     return known(id, given | parameters)
 
 

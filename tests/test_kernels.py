@@ -16,6 +16,7 @@ from schedgym.core import jit, kernel_cache
 from schedgym.core.compilation import COMPILATION, Compilation
 from schedgym.core.policy import make_policy
 from schedgym.evaluation.runner import make_env, play
+from tests.long import long
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -72,6 +73,7 @@ def run(code: str, **environment: str) -> dict:
     return json.loads(result.stdout)
 
 
+@long
 def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path) -> None:
     """Freshly compiled (of code from a cache inspect_llvm says nothing), and as plain Python."""
     compiled = run(PLAY + COUNT + "print(json.dumps([digests, counts]))", NUMBA_CACHE_DIR=str(tmp_path))

@@ -6,7 +6,7 @@ stands in for what is missing or misspelt), and run: an environment, some steps.
 one of the named exceptions. Nothing else may happen: no other exception, no warning, no code executed, no
 file left behind, no crash, no ten seconds.
 
-``SCHEDGYM_FUZZ=10000`` runs as many mutants in all instead of 500 (``make test-all``: 2,000), and from there
+``SCHEDGYM_FUZZ=10000`` runs as many mutants in all instead of 250 (``make test-all``: 2,000), and from there
 on in every view. Mutant number n of a family is the same in every run:
 
     python -m tests.test_mutations workload.json 17 /tmp/x
@@ -54,7 +54,7 @@ from schedgym.core.workload_files import load_workload, save_workload
 from schedgym.errors import SchedgymError
 from schedgym.traces import JobTrace, Trace, inspect_trace, read_trace
 
-COUNT = int(os.environ.get("SCHEDGYM_FUZZ", "500"))
+COUNT = int(os.environ.get("SCHEDGYM_FUZZ", "250"))
 ALL = 10_000  # from so many mutants on, views are drawn, too
 PATIENCE = 10.0  # s of processor time, and six times as many of a clock that others may slow down
 MEMORY = 6 * 2**30  # bytes of address space that reading may take

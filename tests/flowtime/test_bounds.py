@@ -26,7 +26,7 @@ from schedgym.problems.flowtime.workload import (
 from tests.flowtime import oracle
 from tests.flowtime.oracle import Instance, Job
 from tests.flowtime.test_metrics import KINDS, POLICIES, workload_of
-from tests.long import long, some
+from tests.long import long, some, trials
 
 ALL = (processing_bound, queue_bound, priced_bound)
 
@@ -63,7 +63,7 @@ def test_no_schedule_is_better(kind: str, k: float) -> None:
 def test_no_policy_is_better(kind: str) -> None:
     rng = random.Random(21)
     close = 0
-    for x in range(120):
+    for x in trials(120):
         instance = oracle.random_instance(rng, kind, at_once=x % 5 == 0)
         k = (1.0, 2.0, 3.0)[x % 3]
         options: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def test_truncated_schedules_are_not_better_either(kind: str) -> None:
     """Nobody is charged for the time after the end, whatever is left undone."""
     rng = random.Random(22)
     binding = 0
-    for x in range(120):
+    for x in trials(120):
         instance = oracle.random_instance(rng, kind)
         k = (1.0, 2.0, 3.0)[x % 3]
         last = max(job.arrival for job in instance.jobs)
@@ -162,7 +162,7 @@ def test_queue_by_hand() -> None:
 def test_queue_is_the_oracle_s_one_machine(kind: str) -> None:
     rng = random.Random(23)
     equal = 0
-    for x in range(100):
+    for x in trials(100):
         instance = oracle.random_instance(rng, kind, at_once=x % 3 == 0)
         one = oracle.one_machine_srpt(instance)
         bound = queue_bound(workload_of(instance), 1.0)
@@ -197,7 +197,7 @@ def slow_queue(instance: Instance, k: float) -> float:
 @pytest.mark.parametrize("k", [1.0, 2.0, 2.5])
 def test_queue_equals_its_definition(k: float) -> None:
     rng = random.Random(24)
-    for x in range(100):
+    for x in trials(100):
         instance = oracle.random_instance(rng, "1d", at_once=x % 3 == 0)
         assert queue_bound(workload_of(instance), k) == pytest.approx(slow_queue(instance, k), rel=1e-9)
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, linprog, milp
 
+from tests.long import trials
+
 from . import oracle
 from .oracle import Instance, Job, MapReduceJob
 
@@ -396,7 +398,7 @@ def test_fit_curve_closed_form() -> None:
 
 def test_pack_properties() -> None:
     rng = random.Random(11)
-    for _ in range(300):
+    for _ in trials(300):
         capacity = [rng.randint(1, 8) for _ in range(rng.randint(1, 4))]
         old: oracle.Matrix | None = None
         for _ in range(3):
@@ -596,7 +598,7 @@ def test_plus_holds_what_runs() -> None:
 
 def test_knapsack_against_dynamic_programming() -> None:
     rng = random.Random(17)
-    for _ in range(200):
+    for _ in trials(200):
         n = rng.randint(0, 7)
         values = [Fraction(rng.randint(1, 9)) for _ in range(n)]
         weights = [rng.randint(0, 6) for _ in range(n)]

@@ -122,7 +122,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("packing", ["fresh", "sticky"])
+@pytest.mark.parametrize("packing", some(["fresh", "sticky"]))
 @pytest.mark.parametrize(("kind", "name", "options"), OPTIONS)
 def test_schedules_are_the_oracles(
     kind: str, name: str, options: dict[str, Any], packing: str, tmp_path: Any

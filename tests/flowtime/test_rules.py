@@ -38,7 +38,7 @@ from schedgym.problems.flowtime.rules import (
 from schedgym.solvers.knapsack import make_knapsack_scratch
 from schedgym.solvers.transport import make_transport_scratch
 from tests.flowtime import oracle
-from tests.long import long, some
+from tests.long import long, some, trials
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARE = 2  # rows behind those that count
@@ -139,7 +139,7 @@ def draw(rng: random.Random, kind: str = "1d", jobs: int = 8, servers: int = 4, 
 
 def slots(count: int, seed: int, kind: str = "1d", **sizes: Any) -> Iterator[Slot]:
     rng = random.Random(seed)
-    for _ in range(count):
+    for _ in trials(count):
         yield draw(rng, kind, **sizes)
 
 
@@ -285,7 +285,7 @@ def draw_mapreduce(rng: random.Random, latency: bool) -> tuple[Slot, oracle._Clu
 @pytest.mark.parametrize("rule", RULES)
 def test_mapreduce_rules_are_the_oracles(rule: str) -> None:
     rng = random.Random(5)
-    for x in range(400):
+    for x in trials(400):
         slot, cluster, jobs = draw_mapreduce(rng, x % 2 == 0)
         if rule in ("tetris", "drf"):
             rows = (oracle.tetris if rule == "tetris" else oracle.drf)(slot.entries, slot.cpu, None)
@@ -357,7 +357,7 @@ def test_locality_with_many_demands() -> None:
 def test_coefficients_are_the_oracles(kind: str, norm: float) -> None:
     """Equal to the last bit."""
     rng = random.Random(7)
-    for _ in range(300):
+    for _ in trials(300):
         instance = oracle.random_instance(rng, kind)
         cluster = oracle._Cluster(instance, None, norm)
         for j in range(len(instance.jobs)):
@@ -422,7 +422,7 @@ def run_plus(
 def test_plus_is_the_oracles(literal: bool) -> None:
     """The optimum and its tie-break."""
     rng = random.Random(8)
-    for x in range(1000):
+    for x in trials(1000):
         slot, coefficient, alpha = draw_plus(rng, 5, 4)
         found, problem = run_plus(slot, coefficient, alpha, literal)
         best = oracle.plus_allocation(*problem, alpha, literal=literal)
@@ -435,7 +435,7 @@ def test_plus_is_the_oracles(literal: bool) -> None:
 @pytest.mark.parametrize("literal", [False, True])
 def test_plus_by_job_is_the_oracles(literal: bool) -> None:
     rng = random.Random(9)
-    for _ in range(1500):
+    for _ in trials(1500):
         slot, coefficient, alpha = draw_plus(rng, 8, 4)
         found, problem = run_plus(slot, coefficient, alpha, literal, by_job=True)
         best = oracle.plus_job_level(*problem, alpha, literal=literal)
@@ -563,7 +563,7 @@ def test_vector_5(backfill: bool, value: int) -> None:
 def test_memory_allocation_is_the_oracles(literal: bool, backfill: bool, sticky: bool) -> None:
     rng = random.Random(12)
     seen = set()
-    for x in range(1000):
+    for x in trials(1000):
         slot = draw(rng, "2d", rng.choice([4, 8, 16]))
         assert slot.memory is not None
         if rng.random() < 0.6:
@@ -595,7 +595,7 @@ def test_memory_allocation_is_the_oracles(literal: bool, backfill: bool, sticky:
 def test_memory_allocation_with_a_switching_cost_is_the_oracles(literal: bool, backfill: bool) -> None:
     rng = random.Random(15)
     rounds = set()
-    for x in range(400):
+    for x in trials(400):
         slot = draw(rng, "2d", rng.choice([4, 6]))
         assert slot.memory is not None
         whole_cost = rng.choice([1.0, 4.0, 1e11])

@@ -16,6 +16,7 @@ from schedgym.problems.geo.problem import GeoParameters
 from tests.geo import oracle
 from tests.geo.oracle import Instance, Job
 from tests.geo.test_metrics import make_workload, schedules
+from tests.long import trials
 
 
 def random_workload(
@@ -42,7 +43,7 @@ def random_workload(
 def test_bounds_equal_the_oracle() -> None:
     rng = random.Random(1)
     fluid = 0
-    for x in range(300):
+    for x in trials(300):
         instance = oracle.random_instance(
             rng, adversarial=x % 2 == 0, window=x % 3 == 0, max_slots=rng.choice((1, 3)), max_tasks=9
         )
@@ -193,7 +194,7 @@ def test_fluid_time_of_many_groups(seed: int) -> None:
 def test_fluid_time_is_not_above_the_exact_one() -> None:
     """Slots and durations over many orders of magnitude, against exact fractions."""
     rng = random.Random(4)
-    for _ in range(200):
+    for _ in trials(200):
         slots = [10 ** rng.randint(0, 6) for _ in range(4)]
         pool = [tuple(rng.sample(range(4), rng.randint(1, 4))) for _ in range(5)]
         tasks = [(10.0 ** rng.uniform(-3, 3), rng.choice(pool)) for _ in range(8)]

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from tests.long import trials
+
 from . import oracle
 from .oracle import Instance, Job, View, make_instance
 
@@ -160,7 +162,7 @@ def test_sig_gamf_with_singleton_groups_is_not_sig_amf() -> None:
     assert oracle.max_min(demand, SINGLE_2, slots, floors) == [4, 2]
     differ = 0
     rng = random.Random(0)
-    for _ in range(100):
+    for _ in trials(100):
         demand = [[rng.randint(0, 5) for _ in range(2)] for _ in range(3)]
         slots = (rng.randint(1, 5), rng.randint(1, 5))
         site = oracle.max_min(demand, SINGLE_2, slots, site_floors=sig_amf_floors(demand, slots))
@@ -173,7 +175,7 @@ def test_literal_greedy_fills_as_high_but_elsewhere() -> None:
     """With equal slots the sorted final loads of one group agree; the sites do not."""
     rng = random.Random(3)
     differ = 0
-    for _ in range(500):
+    for _ in trials(500):
         m = rng.randint(2, 4)
         sites = tuple(rng.sample(range(m), rng.randint(2, m)))
         load = [rng.randint(0, 6) for _ in range(m)]
@@ -210,7 +212,7 @@ def test_flow_ties() -> None:
 def test_balance_is_least() -> None:
     """C works iff for every set of sites the tasks confined to it fit into it."""
     rng = random.Random(5)
-    for _ in range(300):
+    for _ in trials(300):
         m = rng.randint(1, 4)
         slots = [rng.choice((1, 2, 2, 4)) for _ in range(m)]
         load = [rng.randint(0, 9) for _ in range(m)]

@@ -36,7 +36,7 @@ from schedgym.problems.geo.rules import (
     work_sizes,
 )
 from schedgym.solvers.balance import SiteLists, make_site_lists
-from tests.long import long
+from tests.long import long, trials
 
 from . import oracle
 from .oracle import Counts, Instance, Job, View
@@ -154,7 +154,7 @@ def entries(case: Case, own: Mapping[tuple[int, int], Any], dtype: Any = np.int6
 
 def states(count: int, seed: int, **sizes: int) -> Iterator[Case]:
     rng = random.Random(seed)
-    for _ in range(count):
+    for _ in trials(count):
         yield draw_state(rng, **sizes)
 
 

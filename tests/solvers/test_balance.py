@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.balance import balance, greedy_balance, make_site_lists
-from tests.long import long
+from tests.long import long, trials
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -153,7 +153,7 @@ def test_no_tasks() -> None:
 
 def test_balance_is_the_least_level_with_edmonds_and_karps_flow() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(1500):
+    for _ in trials(1500):
         demand, lists, slots, load = draw_instance(rng)
         level, placement = balance(demand, lists, slots, load)
         check_placement(demand, lists, placement)
@@ -190,7 +190,7 @@ def largest_flow(demand, lists, room) -> float:
 @pytest.mark.parametrize("fine", [False, True])
 def test_networkx_agrees_on_the_least_level(fine: bool) -> None:
     rng = np.random.default_rng(2)
-    for _ in range(300):
+    for _ in trials(300):
         demand, lists, slots, load = draw_instance(rng)
         slots *= int(rng.integers(1, 5))
         unit = math.gcd(*slots.tolist()) if fine else 1
@@ -209,7 +209,7 @@ def test_fine_levels_are_never_above_whole_ones() -> None:
     assert balance([3], [[0, 1]], [4, 4], [0, 0], fine=True)[0] == Fraction(1, 2)
     rng = np.random.default_rng(3)
     finer = 0
-    for _ in range(300):
+    for _ in trials(300):
         demand, lists, slots, load = draw_instance(rng)
         whole = balance(demand, lists, 4 * slots, load)[0]
         fine = balance(demand, lists, 4 * slots, load, fine=True)[0]
@@ -220,7 +220,7 @@ def test_fine_levels_are_never_above_whole_ones() -> None:
 
 def test_greedy_equals_the_rule_task_by_task() -> None:
     rng = np.random.default_rng(4)
-    for _ in range(2000):
+    for _ in trials(2000):
         demand, lists, slots, load = draw_instance(rng)
         placement = greedy_balance(demand, lists, slots, load)
         assert np.array_equal(placement, greedy_by_task(demand, lists, slots, load))
@@ -229,7 +229,7 @@ def test_greedy_equals_the_rule_task_by_task() -> None:
 def test_literal_greedy_equals_the_printed_formula() -> None:
     rng = np.random.default_rng(5)
     different = 0
-    for _ in range(2000):
+    for _ in trials(2000):
         demand, lists, slots, load = draw_instance(rng)
         placement = greedy_balance(demand, lists, slots, load, literal=True)
         check_placement(demand, lists, placement)
@@ -270,7 +270,7 @@ def test_what_a_higher_load_does_to_the_estimate() -> None:
     """
     rng = np.random.default_rng(7)
     fell = 0
-    for _ in range(3000):
+    for _ in trials(3000):
         demand, lists, slots, load = draw_instance(rng, tasks=8, load=8)
         higher = load + rng.integers(0, 4, load.size) * (rng.random(load.size) < 0.5)
         if not demand.any():

@@ -18,7 +18,7 @@ from scipy.optimize import LinearConstraint, milp
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.knapsack import knapsack
 from tests.flowtime import oracle
-from tests.long import long
+from tests.long import long, trials
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +34,7 @@ def draw(rng: random.Random, items: int, whole: bool) -> tuple[list[float], list
 def test_the_choice_and_its_ties_are_the_oracles() -> None:
     rng = random.Random(1)
     tight = 0
-    for x in range(2000):
+    for x in trials(2000):
         values, weights, capacity = draw(rng, 8, x % 2 == 0)
         best = oracle.knapsack([Fraction(v) for v in values], weights, capacity)
         assert knapsack(values, weights, capacity).tolist() == best
@@ -44,7 +44,7 @@ def test_the_choice_and_its_ties_are_the_oracles() -> None:
 
 def test_integer_programs_agree() -> None:
     rng = np.random.default_rng(2)
-    for _ in range(100):
+    for _ in trials(100):
         n = int(rng.integers(20, 150))
         values, weights = rng.uniform(0.1, 9.0, n), rng.integers(1, 40, n)
         capacity = int(rng.integers(10, weights.sum()))

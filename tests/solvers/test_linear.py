@@ -8,6 +8,7 @@ import pytest
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.linear import TOLERANCE, linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import completion_shares, isolated_share, max_min
+from tests.long import trials
 from tests.solvers.test_max_min import check_feasible, draw_instance, singletons
 
 
@@ -21,7 +22,7 @@ def floor_kinds(demand, sites, slots):
 
 def test_flows_and_programs_have_the_same_aggregates() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(120):
+    for _ in trials(120):
         demand, sites, slots = draw_instance(rng)
         for floors in floor_kinds(demand, sites, slots):
             by_flow = max_min(demand, sites, slots, floors=floors)[0]

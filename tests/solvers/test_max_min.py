@@ -21,6 +21,7 @@ from schedgym.solvers.max_min import (
     unit_scale,
     water_filling,
 )
+from tests.long import trials
 
 CLOSE = 1e-8
 
@@ -187,7 +188,7 @@ def test_sharing_incentives_are_not_strategy_proof() -> None:
 
 def test_aggregates_are_the_exact_quotients_rounded_once() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(400):
+    for _ in trials(400):
         demand, sites, slots = draw_instance(rng, jobs=5, sites=3)
         aggregates, allocation = max_min(demand, sites, slots)
         assert aggregates.tolist() == [float(x) for x in exact_max_min(demand, sites, slots)]
@@ -214,7 +215,7 @@ def test_networkx_agrees_on_totals_and_feasibility() -> None:
     """The aggregates use all that can be used, and a flow with just these limits exists."""
     rng = np.random.default_rng(2)
     scale = math.lcm(*range(1, 9))
-    for _ in range(500):
+    for _ in trials(500):
         demand, sites, slots = draw_instance(rng, jobs=8)
         aggregates, _ = max_min(demand, sites, slots)
         units = np.rint(aggregates * scale).astype(int)
@@ -229,7 +230,7 @@ def test_networkx_agrees_on_totals_and_feasibility() -> None:
 def test_every_job_is_satisfied_or_bottlenecked(kind) -> None:
     rng = np.random.default_rng(3)
     raised = 0
-    for _ in range(600):
+    for _ in trials(600):
         demand, sites, slots = draw_instance(rng, jobs=9, sites=6, tasks=14, single=kind == "group floors")
         weights = floors = group_floors = None
         if kind in ("weights", "all"):
@@ -298,7 +299,7 @@ def test_a_weight_is_a_number_of_equal_jobs() -> None:
 
 def test_water_filling_per_site_is_max_min_of_each_site() -> None:
     rng = np.random.default_rng(5)
-    for _ in range(200):
+    for _ in trials(200):
         demand = rng.integers(0, 20, (int(rng.integers(1, 9)), 3))
         slots = rng.integers(0, 40, 3)
         shares = water_filling(slots, demand)
@@ -310,7 +311,7 @@ def test_water_filling_per_site_is_max_min_of_each_site() -> None:
 
 def test_isolated_shares_are_networkx_flows() -> None:
     rng = np.random.default_rng(6)
-    for _ in range(200):
+    for _ in trials(200):
         demand, sites, slots = draw_instance(rng)
         n = len(demand)
         for i, share in enumerate(isolated_share(demand, sites, slots)):
@@ -329,7 +330,7 @@ def share_bound(demand, slots, n):
 def test_completion_keeps_aggregates_and_floors(single) -> None:
     rng = np.random.default_rng(7)
     better = 0
-    for _ in range(500):
+    for _ in trials(500):
         demand, sites, slots = draw_instance(rng, jobs=8, sites=5, tasks=14, single=single)
         for floors in (
             None,

@@ -11,12 +11,13 @@ import pytest
 from scipy.integrate import quad
 
 from schedgym.solvers.one_machine import serve_by_key, tail_times
+from tests.long import trials
 
 
 def test_tails_are_the_integral_of_what_is_left() -> None:
     rng = np.random.default_rng(8)
     limited = 0
-    for _ in range(100):
+    for _ in trials(100):
         count = int(rng.integers(1, 12))
         price = rng.exponential(1.0, count) + 0.01
         longest = price / rng.uniform(0.1, 1.0, count) * rng.choice((1.0, 0.3))
@@ -37,7 +38,7 @@ def test_tails_are_the_integral_of_what_is_left() -> None:
 
 def test_tails_of_tasks_that_take_what_they_are() -> None:
     rng = np.random.default_rng(5)
-    for _ in range(100):
+    for _ in trials(100):
         tasks = rng.exponential(1.0, rng.integers(1, 12)) + rng.integers(0, 2)
         rate = float(rng.integers(1, 8))
         tail = np.empty(1)

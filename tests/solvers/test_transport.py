@@ -21,7 +21,7 @@ from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.arithmetic import common_multiple, scale_of
 from schedgym.solvers.transport import transport
 from tests.flowtime import oracle
-from tests.long import long
+from tests.long import long, trials
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,7 +70,7 @@ def feasible(problem: Any, options: dict[str, Any], units: Any) -> bool:
 def test_the_optimum_and_its_ties_are_the_oracles() -> None:
     rng = random.Random(1)
     infeasible = 0
-    for _ in range(2000):
+    for _ in trials(2000):
         problem, options = draw(rng, 6, 4, 4, True)
         costs, supply, capacity = problem
         arcs = None
@@ -151,7 +151,7 @@ def test_linear_programs_agree(count: int, rows: int, servers: int, units: int, 
 
 def test_assignments_agree() -> None:
     rng = np.random.default_rng(5)
-    for x in range(1000):
+    for x in trials(1000):
         n, m = rng.integers(1, 15, 2)
         costs = rng.integers(-4, 5, (n, m)).astype(float) if x % 2 else rng.normal(size=(n, m))
         found = transport(costs, [1] * n, [1] * m, total=int(min(n, m)))
