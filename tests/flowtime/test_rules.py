@@ -199,7 +199,7 @@ def test_scores_are_the_oracles_order(how: int) -> None:
         order = sorted((r for r, s in enumerate(scores) if s > -1.0), key=lambda r: (-scores[r], r))
         assert by_priority(slot, how, scores) == expected(slot, how, order)
         held_back += len(order) < slot.n
-    assert held_back > 100
+    assert held_back > 20
 
 
 @pytest.mark.parametrize("exact", some([True, False]))

@@ -60,7 +60,7 @@ def test_bounds_equal_the_oracle() -> None:
         assert best == pytest.approx(max(known["pooled_srpt"], mixed), rel=1e-12)
         longest = [max(float(d) for d, _ in job.tasks) for job in instance.jobs]
         fluid += any(a > b * (1 + 1e-9) for a, b in zip(each, longest, strict=True))
-    assert fluid > 50
+    assert fluid > 10
 
 
 def test_by_hand() -> None:

@@ -336,7 +336,7 @@ def test_fair_has_the_oracles_aggregates(rule: str) -> None:
                 demands = problem.demand[first]
                 reached = min(x / d for x, d in zip(own, demands, strict=True) if d)
                 assert abs(reached - float(best)) < CLOSE
-    assert several > 100 or rule.endswith("gamf") or rule == "imf"
+    assert several > 20 or rule.endswith("gamf") or rule == "imf"
 
 
 @pytest.mark.parametrize("rule", [rule for rule in FAIR_RULES if rule.startswith("opt-")])
@@ -372,7 +372,7 @@ def test_known_durations_give_the_oracles_first_completion(rule: str) -> None:
         assert abs(reached - float(best)) < CLOSE
         other += reached > without + CLOSE
         compared += 1
-    assert compared > 200 and other > 3
+    assert compared > 40 and other > 0
 
 
 @pytest.mark.parametrize("associated", [False, True])
@@ -393,7 +393,7 @@ def test_weighted_shares(associated: bool) -> None:
         exact = oracle.max_min(problem.demand, problem.sites, case.instance.slots, weights=weights)
         assert np.abs(cube.sum(axis=(1, 2)) - [float(x) for x in exact]).max() < CLOSE
         differ += np.abs(cube - np.maximum(plain, 0.0).reshape(cube.shape)).max() > 1e-3
-    assert differ > 50
+    assert differ > 10
 
 
 def test_a_weight_of_zero_counts_as_the_least() -> None:

@@ -51,7 +51,7 @@ def test_flows_and_programs_have_the_same_first_completion() -> None:
             if busy:
                 assert rate[busy[0]] == pytest.approx(by_program[busy[0]], abs=TOLERANCE)
                 compared += 1
-    assert compared > 100
+    assert compared > 20
 
 
 def test_known_durations_give_the_same_first_completion() -> None:
