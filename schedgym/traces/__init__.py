@@ -173,7 +173,7 @@ def _sniff(path: Any) -> Format | TableFormat:
         raise TraceFormatError(path, error.line, "", reason) from None
     for format in (*_readers().values(), *formats().values()):  # the readers need no YAML
         if format.recognises(line):
-            return format
+            return _told(format, path)
     start = repr(line if len(line) <= 80 else line[:77] + "...")
     known = ", ".join(formats())
     raise TraceFormatError(
@@ -181,11 +181,22 @@ def _sniff(path: Any) -> Format | TableFormat:
     )
 
 
+def _told(format: Any, source: Any) -> Any:
+    """A format that was recognised, unless it assumes what the file does not tell."""
+    if format.assumes:
+        where = source if isinstance(source, Path) else "data frame"
+        reason = (
+            f"looks like the format {format.name}, which assumes {format.assumes}: name it if that may stand"
+        )
+        raise TraceFormatError(where, 0, "", reason)
+    return format
+
+
 def _sniff_columns(source: Any) -> TableFormat:
     names = column_names(source, TableLayout(columns={}))
     for format in formats().values():
         if isinstance(format, TableFormat) and format.matches(names):
-            return format
+            return _told(format, source)
     where = source if isinstance(source, Path) else "data frame"
     known = ", ".join(name for name, format in formats().items() if isinstance(format, TableFormat))
     start = repr(", ".join(names)[:80])

@@ -26,7 +26,7 @@ from typing import Any
 from schedgym.core.expression import Expression
 from schedgym.documents import check_whole, mapping, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.traces.base import About, Column, DataSet, Layout, looks_like
+from schedgym.traces.base import About, DataSet, looks_like_numbers
 
 __all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format"]
 
@@ -102,6 +102,7 @@ class Field:
         times: with ``letters``: a further letter -> the column by which the number is multiplied, e.g.
             {"c": "AllocCPUS"} for memory per core.
         format: of dates: "ISO8601", or as for :meth:`datetime.datetime.strptime`.
+        before: of names: only what stands before this text counts, e.g. "_" for the task 7_3 of job 7.
     """
 
     source: str | tuple[str, ...]
@@ -112,6 +113,7 @@ class Field:
     letters: bool = False
     times: Mapping[str, str | tuple[str, ...]] = dataclasses.field(default_factory=dict)
     format: str = "ISO8601"
+    before: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -182,6 +184,7 @@ class TableFormat(TableLayout, About):
     Attributes:
         machines: layout of the file of machines; None: the format has none.
         unit: of cpus and memory: "cores, GiB", or what the trace schedules in their place, e.g. "GPUs".
+        marks: columns that are not read, but tell this format from others.
 
     Raises:
         InvalidParameter, UnknownName: naming what is wrong with it.
@@ -189,6 +192,7 @@ class TableFormat(TableLayout, About):
 
     machines: TableLayout | None = COMMON_MACHINES
     unit: str = "cores, GiB"
+    marks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
@@ -219,14 +223,19 @@ class TableFormat(TableLayout, About):
         """Whether the first line of a text file may be of this format."""
         if self.names is None:
             return self.matches([name.strip() for name in line.split(self.delimiter)])
-        numbers = [
-            Column(name, "")
+        fields = [field.strip() for field in line.split(self.delimiter)]
+        if fields == list(self.names):
+            return True
+        numbers = {
+            name: own.empty == "refuse"
             for quantity, own in self.columns.items()
-            for name in own.sources[:1]
+            for name in own.sources
             if name in self.names and own.unit not in (DATE, CLOCK) and not own.letters
-            if own.empty == "refuse" and TASKS.get(quantity, JOBS.get(quantity))
-        ]
-        return looks_like(Layout(numbers, self.names, self.delimiter), line)
+            if TASKS.get(quantity, JOBS.get(quantity))
+        }
+        return len(fields) == len(self.names) and looks_like_numbers(
+            [fields[self.names.index(name)] for name in numbers], list(numbers.values())
+        )
 
     def matches(self, names: Sequence[str]) -> bool:
         """Whether a table with these columns may be of this format.
@@ -234,6 +243,8 @@ class TableFormat(TableLayout, About):
         All columns that it needs are there but one, which is better refused by its name than as an unknown
         format; or all those of its own file of machines.
         """
+        if not set(self.marks) <= set(names):
+            return False
         have, need = _found(self, names)
         if have >= max(need - 1, 2):
             return True
@@ -294,6 +305,8 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
                 raise InvalidParameter("optional: no trace can lack it")
             if field.letters and name != "memory":
                 raise InvalidParameter("letters: only for memory")
+            if field.before and units:
+                raise InvalidParameter("before: only for names")
             if field.times and not field.letters:
                 raise InvalidParameter("times: needs letters")
             if any(
@@ -339,14 +352,15 @@ def _format(data: Any) -> TableFormat:
     known = {field.name for field in dataclasses.fields(TableFormat)}
     given = mapping(data, "the format", known)
     made: dict[str, Any] = _layout(given)
-    for name in ("name", "help", "unit", "licence", "address", "cite", "span"):
+    for name in ("name", "help", "unit", "licence", "address", "cite", "span", "assumes"):
         if name in given:
             made[name] = _text(given[name], name)
     if "jobs" in given:
         check_whole(given["jobs"], "jobs", 1)
         made["jobs"] = given["jobs"]
-    if "notes" in given:
-        made["notes"] = _texts(given["notes"], "notes")
+    for name in ("notes", "marks"):
+        if name in given:
+            made[name] = _texts(given[name], name)
     if "machines" in given:
         machines = given["machines"]
         if machines is not None:
@@ -391,7 +405,7 @@ def _field(data: Any, where: str) -> Field:
     if "from" not in given:
         raise InvalidParameter(f"{where}.from: must be given")
     made: dict[str, Any] = {"source": _source(given["from"], f"{where}.from")}
-    for name in ("unit", "empty", "format"):
+    for name in ("unit", "empty", "format", "before"):
         if name in given:
             made[name] = _text(given[name], f"{where}.{name}")
     for name in ("optional", "letters"):

@@ -331,6 +331,8 @@ class _Reader:
         texts, unit = self._texts(plan, piece, column), self._unit(plan, piece)
         if quantity in self.codes:
             codes = self.codes[quantity]
+            if field.before:
+                texts = [text.partition(field.before)[0] for text in texts]
             return _convert(texts, lambda text: float(codes.setdefault(text, len(codes))), column)
         if unit == DATE:
             return self._dates(texts, plan)
@@ -499,6 +501,10 @@ def read_table(
         machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes["memory"]}
         dropped, left_out, files = dropped + other.dropped, left_out + other.left_out, (*files, Path(nodes))
     origin = _shift(columns, reader.midnight)
+    sites: tuple[str, ...] = ()
+    if "site" in columns:
+        used, columns["site"] = np.unique(columns["site"], return_inverse=True)
+        sites = tuple(np.array(list(reader.codes["site"]), dtype=object)[used.astype(np.int64)].tolist())
     if "tasks" in columns:
         columns = _expand(columns, limit)
     empty = np.zeros(0)
@@ -517,7 +523,7 @@ def read_table(
         start=columns.get("start", empty),
         deadline=columns.get("deadline", empty),
         site=columns.get("site", empty),
-        sites=tuple(reader.codes["site"]),
+        sites=sites,
         origin=origin,
         left_out=left_out,
     )
