@@ -124,7 +124,7 @@ class LeftOut:
 
     def __str__(self) -> str:
         what = ": ".join(part for part in (self.reason, self.column, self.detail) if part)
-        return f"{self.count} rows: {what} (first in line {self.line})"
+        return f"{self.count} row{'s' * (self.count > 1)}: {what} (first in line {self.line})"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from schedgym.documents import check_whole, mapping, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
 from schedgym.traces.base import About, DataSet, looks_like_numbers
 
-__all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format"]
+__all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format", "names_file"]
 
 #: unit -> what multiplies and what divides a number of it, to get seconds, cores, bytes or GiB (2**30 bytes)
 TIMES = {
@@ -268,15 +268,18 @@ class TableFormat(TableLayout, About):
 
 def _found(layout: TableLayout, names: Collection[str]) -> tuple[int, int]:
     """How many of the columns that a layout needs are there, and how many it needs."""
-    asked = [{(name,) for name in own.sources} for own in layout.columns.values() if not own.optional]
-    for i, own in enumerate(asked):
-        ((first, *_), *more) = own
-        if not more and first not in names:
+    have = need = 0
+    for own in layout.columns.values():
+        wanted: tuple[str, ...] = own.sources
+        if len(wanted) == 1 and wanted[0] not in names:
             with contextlib.suppress(InvalidParameter):
-                asked[i] = {Expression(first).names}
-    asked += [{(own.column,)} for own in layout.filters if not own.optional]
-    asked = [own for own in asked if own != {()}]  # a number needs no column
-    return sum(any(set(one) <= set(names) for one in own) for own in asked), len(asked)
+                wanted = Expression(wanted[0]).names
+        if wanted and not own.optional:  # a number needs no column
+            several = wanted == own.sources
+            have += any(name in names for name in wanted) if several else set(wanted) <= set(names)
+            need += 1
+    asked = [own.column for own in layout.filters if not own.optional]
+    return have + sum(name in names for name in asked), need + len(asked)
 
 
 def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
@@ -288,7 +291,7 @@ def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
 def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, ...]]) -> None:
     for name, field in columns.items():
         if name not in known:
-            raise UnknownName("quantity in columns", name, known)
+            raise UnknownName("quantity", name, known)
         with placed(name, ": "):
             units = known[name]
             if field.unit and field.unit not in units:
@@ -332,6 +335,11 @@ def _check_layout(layout: TableLayout) -> None:
 
 
 # YAML -----------------------------------------------------------------------------------------------------
+
+
+def names_file(format: str | Path) -> bool:
+    """Whether what is given as a format's name is the path of a YAML file."""
+    return Path(format).suffix in (".yaml", ".yml")
 
 
 def load_format(path: str | Path) -> TableFormat:
