@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces.base import (
     Format,
@@ -31,7 +32,7 @@ from schedgym.traces.base import (
     first_line,
     parts,
 )
-from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format
+from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
 from schedgym.traces.pieces import column_names
 from schedgym.traces.table import read_table
 
@@ -44,10 +45,12 @@ __all__ = [
     "TableFormat",
     "TableLayout",
     "Trace",
+    "feeds",
     "find_format",
     "formats",
     "inspect_trace",
     "load_format",
+    "names_file",
     "read_table",
     "read_trace",
 ]
@@ -75,7 +78,7 @@ def formats() -> Mapping[str, Format | TableFormat]:
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
     found: dict[str, Format | TableFormat] = dict(_readers())
-    own = [load_format(path) for path in sorted(FOLDER.glob("*.yaml"))]
+    own: list[Format | TableFormat] = [load_format(path) for path in sorted(FOLDER.glob("*.yaml"))]
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         format = entry.load()
         if isinstance(format, str | Path):
@@ -99,12 +102,18 @@ def find_format(name: str | Path) -> Format | TableFormat:
         UnknownName: when there is no such format.
         OSError, InvalidParameter: when the file cannot be read, or declares none.
     """
-    if Path(name).suffix in (".yaml", ".yml"):
+    if names_file(name):
         return load_format(name)
     found = _readers().get(str(name)) or formats().get(str(name))
     if found is None:
         raise UnknownName("trace format", str(name), formats())
     return found
+
+
+def feeds(format: Format | TableFormat) -> list[str]:
+    """The ids of the environments that take what a format gives; some ask for a file of machines, too."""
+    problems = list_problems().values()
+    return [id for one in problems if set(one.traces) & set(format.gives) for id in one.ids]
 
 
 def read_trace(
@@ -143,10 +152,7 @@ def read_trace(
     """
     check_on_error(on_error)
     check_limit(limit)
-    if format is None:
-        format = _sniff(Path(path) if isinstance(path, str | Path) else path)
-    elif isinstance(format, str | Path):
-        format = find_format(format)
+    format = _choose(path, format)
     if isinstance(format, TableFormat):
         return read_table(path, format, nodes, on_error=on_error, limit=limit)
     if not isinstance(path, str | Path):
@@ -154,6 +160,12 @@ def read_trace(
             f"trace: the {format.name} format is read from files, not {type(path).__name__}"
         )
     return format.read(path, nodes, on_error=on_error, limit=limit)
+
+
+def _choose(path: Any, format: str | Path | Format | TableFormat | None) -> Format | TableFormat:
+    if format is None:
+        return _sniff(Path(path) if isinstance(path, str | Path) else path)
+    return find_format(format) if isinstance(format, str | Path) else format
 
 
 def _sniff(path: Any) -> Format | TableFormat:
@@ -173,7 +185,7 @@ def _sniff(path: Any) -> Format | TableFormat:
         raise TraceFormatError(path, error.line, "", reason) from None
     for format in (*_readers().values(), *formats().values()):  # the readers need no YAML
         if format.recognises(line):
-            return format
+            return _told(format, path)
     start = repr(line if len(line) <= 80 else line[:77] + "...")
     known = ", ".join(formats())
     raise TraceFormatError(
@@ -181,11 +193,22 @@ def _sniff(path: Any) -> Format | TableFormat:
     )
 
 
+def _told(format: Any, source: Any) -> Any:
+    """A format that was recognised, unless it assumes what the file does not tell."""
+    if format.assumes:
+        where = source if isinstance(source, Path) else "data frame"
+        reason = (
+            f"looks like the format {format.name}, which assumes {format.assumes}: name it if that may stand"
+        )
+        raise TraceFormatError(where, 0, "", reason)
+    return format
+
+
 def _sniff_columns(source: Any) -> TableFormat:
     names = column_names(source, TableLayout(columns={}))
     for format in formats().values():
         if isinstance(format, TableFormat) and format.matches(names):
-            return format
+            return _told(format, source)
     where = source if isinstance(source, Path) else "data frame"
     known = ", ".join(name for name, format in formats().items() if isinstance(format, TableFormat))
     start = repr(", ".join(names)[:80])
@@ -207,7 +230,7 @@ def inspect_trace(
     Returns:
         a dictionary with
 
-        - ``format``, ``files``: what was read;
+        - ``format``, ``licence``, ``notes``, ``files``: what was read, and what there is to know of it;
         - ``rows``, ``tasks`` (``jobs``), ``dropped``: rows of the file, how many of them became tasks
           (jobs), and why rows were left out; ``left_out`` has their columns and first lines, if known;
         - ``first_arrival``, ``last_arrival`` [s];
@@ -220,6 +243,7 @@ def inspect_trace(
 
         of a :class:`Trace`
 
+        - ``origin``, the date at which the clock is 0, "" where it is not known;
         - ``unit`` of sizes, and ``filled``: what was missing and stands as 0, in how many tasks;
         - ``duration`` [s], ``cores``, ``memory`` [``unit``]: each with mean, ..., max as above;
         - ``machines``: their number, and for a trace with machines (else None) ``largest_machine``
@@ -229,9 +253,14 @@ def inspect_trace(
           and the last arrival, None when these coincide. A memory that no machine tells limits nothing,
           and its facts are None.
     """
+    check_on_error(on_error)
+    check_limit(limit)
+    format = _choose(path, format)
     trace = read_trace(path, nodes=nodes, format=format, on_error=on_error, limit=limit)
     facts: dict[str, Any] = {
         "format": trace.name,
+        "licence": format.licence,
+        "notes": [*format.notes, *([f"assumes {format.assumes}"] if format.assumes else [])],
         "files": [str(file) for file in trace.files],
         "rows": trace.rows,
         "jobs" if isinstance(trace, JobTrace) else "tasks": len(trace.arrival),
@@ -255,6 +284,7 @@ def _job_facts(trace: JobTrace) -> dict[str, Any]:
 
 def _task_facts(trace: Trace) -> dict[str, Any]:
     facts: dict[str, Any] = {
+        "origin": trace.origin,
         "unit": trace.unit,
         "filled": dict(trace.filled),
         "duration": _quantiles(trace.duration),

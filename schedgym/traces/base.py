@@ -5,6 +5,7 @@ A reader is one module of this package that exports ``FORMAT``, a :class:`Format
 
 from __future__ import annotations
 
+import codecs
 import csv
 import dataclasses
 import errno
@@ -46,12 +47,14 @@ __all__ = [
     "first_line",
     "is_number",
     "looks_like",
+    "looks_like_numbers",
     "open_trace",
     "parts",
     "read_machines",
     "refuse_empty",
     "round_up",
     "tasks_of",
+    "text_blocks",
 ]
 
 #: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
@@ -121,7 +124,7 @@ class LeftOut:
 
     def __str__(self) -> str:
         what = ": ".join(part for part in (self.reason, self.column, self.detail) if part)
-        return f"{self.count} rows: {what} (first in line {self.line})"
+        return f"{self.count} row{'s' * (self.count > 1)}: {what} (first in line {self.line})"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -302,7 +305,9 @@ class About:
         cite: what its publisher asks to cite.
         jobs: number of rows of the published trace, None if there is not one or it is not known.
         span: what time it covers.
-        notes: what a user has to know, e.g. what is assumed because the trace does not tell.
+        notes: what a user has to know.
+        assumes: what stands in for facts that the trace does not tell, "" if nothing does; such a format is
+            never chosen by the first line of a file, only by its name.
         files: name for ``schedgym trace fetch`` -> published file.
     """
 
@@ -314,6 +319,7 @@ class About:
     jobs: int | None = None
     span: str = ""
     notes: tuple[str, ...] = ()
+    assumes: str = ""
     files: Mapping[str, DataSet] = dataclasses.field(default_factory=dict)
 
 
@@ -527,7 +533,9 @@ class Table:
                 continue
             if comment and self.on_comment is not None:
                 self.on_comment(text)
-            if fields:
+            if fields and not (
+                self.line == 1 and fields == list(self.names)
+            ):  # names, though none are needed
                 yield fields
         if self.names is None:
             raise TraceFormatError(self.path, 0, "", "is empty, must start with a header")
@@ -602,12 +610,22 @@ def first_line(path: str | Path) -> str:
 def looks_like(layout: Layout, line: str) -> bool:
     """Return whether the first line of a file without a header may be of this layout.
 
-    It has as many fields, and numbers in the columns that are never empty, except at most one: it is better
-    to refuse a bad number by its column's name than as an unknown format.
+    It has as many fields, and those of its columns look like numbers (:func:`looks_like_numbers`).
     """
     names, fields = list(layout.names or ()), line.split(layout.delimiter)
+    if len(fields) != len(names):
+        return False
     required = [names.index(column.name) for column in layout.columns if not column.optional]
-    return len(fields) == len(names) and sum(is_number(fields[i]) for i in required) >= len(required) - 1
+    return looks_like_numbers([fields[i] for i in required], [True] * len(required))
+
+
+def looks_like_numbers(fields: Sequence[str], required: Sequence[bool]) -> bool:
+    """Return whether fields are numbers, or empty where none is required, except at most one.
+
+    It is better to refuse a bad number by its column's name than as an unknown format.
+    """
+    good = [is_number(field) or not (must or field) for field, must in zip(fields, required, strict=True)]
+    return sum(good) >= len(good) - 1 and any(map(is_number, fields))
 
 
 def is_number(text: str) -> bool:
@@ -677,10 +695,38 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
                     rest = stream.readline(LONGEST_LINE + 1)
                     taken = _count(path, number, taken + len(rest), packed)
                 yield line
-    except EOFError:
-        raise TraceFormatError(path, number + 1, "", "the gzip file is cut off") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise TraceFormatError(path, number + 1, "", f"the gzip file is corrupt: {error}") from None
+    except _DAMAGE as error:
+        raise _damaged(path, number + 1, error) from None
+
+
+def text_blocks(path: str | Path, size: int) -> Iterator[str]:
+    """A (compressed) text file in blocks of about ``size`` bytes.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        TraceFormatError: when it is not text, damaged or too large.
+    """
+    path, taken = Path(path), 0
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    try:
+        with open_trace(path) as packed, _unpacked(packed, path) as stream:
+            while block := stream.read(size):
+                taken = _count(path, 0, taken + len(block), packed)
+                yield decoder.decode(block)
+            yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise TraceFormatError(path, 0, "", "not UTF-8 text") from None
+    except _DAMAGE as error:
+        raise _damaged(path, 0, error) from None
+
+
+#: what reading a damaged gzip file raises
+_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+def _damaged(path: Path, line: int, error: Exception) -> TraceFormatError:
+    what = "cut off" if isinstance(error, EOFError) else f"corrupt: {error}"
+    return TraceFormatError(path, line, "", f"the gzip file is {what}")
 
 
 def _count(path: Path, line: int, taken: int, packed: IO[bytes]) -> int:

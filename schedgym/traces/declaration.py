@@ -26,9 +26,9 @@ from typing import Any
 from schedgym.core.expression import Expression
 from schedgym.documents import check_whole, mapping, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.traces.base import About, Column, DataSet, Layout, looks_like
+from schedgym.traces.base import About, DataSet, looks_like_numbers
 
-__all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format"]
+__all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format", "names_file"]
 
 #: unit -> what multiplies and what divides a number of it, to get seconds, cores, bytes or GiB (2**30 bytes)
 TIMES = {
@@ -102,6 +102,7 @@ class Field:
         times: with ``letters``: a further letter -> the column by which the number is multiplied, e.g.
             {"c": "AllocCPUS"} for memory per core.
         format: of dates: "ISO8601", or as for :meth:`datetime.datetime.strptime`.
+        before: of names: only what stands before this text counts, e.g. "_" for the task 7_3 of job 7.
     """
 
     source: str | tuple[str, ...]
@@ -112,6 +113,7 @@ class Field:
     letters: bool = False
     times: Mapping[str, str | tuple[str, ...]] = dataclasses.field(default_factory=dict)
     format: str = "ISO8601"
+    before: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -182,6 +184,7 @@ class TableFormat(TableLayout, About):
     Attributes:
         machines: layout of the file of machines; None: the format has none.
         unit: of cpus and memory: "cores, GiB", or what the trace schedules in their place, e.g. "GPUs".
+        marks: columns that are not read, but tell this format from others.
 
     Raises:
         InvalidParameter, UnknownName: naming what is wrong with it.
@@ -189,6 +192,7 @@ class TableFormat(TableLayout, About):
 
     machines: TableLayout | None = COMMON_MACHINES
     unit: str = "cores, GiB"
+    marks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
@@ -219,14 +223,19 @@ class TableFormat(TableLayout, About):
         """Whether the first line of a text file may be of this format."""
         if self.names is None:
             return self.matches([name.strip() for name in line.split(self.delimiter)])
-        numbers = [
-            Column(name, "")
+        fields = [field.strip() for field in line.split(self.delimiter)]
+        if fields == list(self.names):
+            return True
+        numbers = {
+            name: own.empty == "refuse"
             for quantity, own in self.columns.items()
-            for name in own.sources[:1]
+            for name in own.sources
             if name in self.names and own.unit not in (DATE, CLOCK) and not own.letters
-            if own.empty == "refuse" and TASKS.get(quantity, JOBS.get(quantity))
-        ]
-        return looks_like(Layout(numbers, self.names, self.delimiter), line)
+            if TASKS.get(quantity, JOBS.get(quantity))
+        }
+        return len(fields) == len(self.names) and looks_like_numbers(
+            [fields[self.names.index(name)] for name in numbers], list(numbers.values())
+        )
 
     def matches(self, names: Sequence[str]) -> bool:
         """Whether a table with these columns may be of this format.
@@ -234,6 +243,8 @@ class TableFormat(TableLayout, About):
         All columns that it needs are there but one, which is better refused by its name than as an unknown
         format; or all those of its own file of machines.
         """
+        if not set(self.marks) <= set(names):
+            return False
         have, need = _found(self, names)
         if have >= max(need - 1, 2):
             return True
@@ -257,15 +268,18 @@ class TableFormat(TableLayout, About):
 
 def _found(layout: TableLayout, names: Collection[str]) -> tuple[int, int]:
     """How many of the columns that a layout needs are there, and how many it needs."""
-    asked = [{(name,) for name in own.sources} for own in layout.columns.values() if not own.optional]
-    for i, own in enumerate(asked):
-        ((first, *_), *more) = own
-        if not more and first not in names:
+    have = need = 0
+    for own in layout.columns.values():
+        wanted: tuple[str, ...] = own.sources
+        if len(wanted) == 1 and wanted[0] not in names:
             with contextlib.suppress(InvalidParameter):
-                asked[i] = {Expression(first).names}
-    asked += [{(own.column,)} for own in layout.filters if not own.optional]
-    asked = [own for own in asked if own != {()}]  # a number needs no column
-    return sum(any(set(one) <= set(names) for one in own) for own in asked), len(asked)
+                wanted = Expression(wanted[0]).names
+        if wanted and not own.optional:  # a number needs no column
+            several = wanted == own.sources
+            have += any(name in names for name in wanted) if several else set(wanted) <= set(names)
+            need += 1
+    asked = [own.column for own in layout.filters if not own.optional]
+    return have + sum(name in names for name in asked), need + len(asked)
 
 
 def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
@@ -277,7 +291,7 @@ def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
 def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, ...]]) -> None:
     for name, field in columns.items():
         if name not in known:
-            raise UnknownName("quantity in columns", name, known)
+            raise UnknownName("quantity", name, known)
         with placed(name, ": "):
             units = known[name]
             if field.unit and field.unit not in units:
@@ -294,6 +308,8 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
                 raise InvalidParameter("optional: no trace can lack it")
             if field.letters and name != "memory":
                 raise InvalidParameter("letters: only for memory")
+            if field.before and units:
+                raise InvalidParameter("before: only for names")
             if field.times and not field.letters:
                 raise InvalidParameter("times: needs letters")
             if any(
@@ -321,6 +337,11 @@ def _check_layout(layout: TableLayout) -> None:
 # YAML -----------------------------------------------------------------------------------------------------
 
 
+def names_file(format: str | Path) -> bool:
+    """Whether what is given as a format's name is the path of a YAML file."""
+    return Path(format).suffix in (".yaml", ".yml")
+
+
 def load_format(path: str | Path) -> TableFormat:
     """Read a declaration from a YAML file.
 
@@ -339,14 +360,15 @@ def _format(data: Any) -> TableFormat:
     known = {field.name for field in dataclasses.fields(TableFormat)}
     given = mapping(data, "the format", known)
     made: dict[str, Any] = _layout(given)
-    for name in ("name", "help", "unit", "licence", "address", "cite", "span"):
+    for name in ("name", "help", "unit", "licence", "address", "cite", "span", "assumes"):
         if name in given:
             made[name] = _text(given[name], name)
     if "jobs" in given:
         check_whole(given["jobs"], "jobs", 1)
         made["jobs"] = given["jobs"]
-    if "notes" in given:
-        made["notes"] = _texts(given["notes"], "notes")
+    for name in ("notes", "marks"):
+        if name in given:
+            made[name] = _texts(given[name], name)
     if "machines" in given:
         machines = given["machines"]
         if machines is not None:
@@ -391,7 +413,7 @@ def _field(data: Any, where: str) -> Field:
     if "from" not in given:
         raise InvalidParameter(f"{where}.from: must be given")
     made: dict[str, Any] = {"source": _source(given["from"], f"{where}.from")}
-    for name in ("unit", "empty", "format"):
+    for name in ("unit", "empty", "format", "before"):
         if name in given:
             made[name] = _text(given[name], f"{where}.{name}")
     for name in ("optional", "letters"):

@@ -6,29 +6,39 @@ that already holds the files may be read-only and needs no network and no pooch.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 from schedgym.errors import TraceFormatError, UnknownName
 from schedgym.extras import require
 from schedgym.traces import formats
 from schedgym.traces.base import DataSet
 
-__all__ = ["ENVIRONMENT_VARIABLE", "KNOWN", "DataSet", "fetch"]
+__all__ = ["ENVIRONMENT_VARIABLE", "DataSet", "fetch", "known_sets"]
 
 ENVIRONMENT_VARIABLE = "SCHEDGYM_DATA"
 
 
-#: name -> data set, of all formats
-KNOWN: dict[str, DataSet] = {name: one for format in formats().values() for name, one in format.files.items()}
+@functools.cache
+def known_sets() -> dict[str, DataSet]:
+    """Name -> data set, of all formats; also to be had as ``KNOWN``."""
+    return {name: one for format in formats().values() for name, one in format.files.items()}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "KNOWN":  # made when it is asked for: it needs the extra eval
+        return known_sets()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def fetch(name: str) -> Path:
     """The local path of a data set, downloaded if it is not there yet.
 
     Args:
-        name: a key of :data:`KNOWN`.
+        name: a key of :func:`known_sets`.
 
     Returns:
         the file, in the folder that ``SCHEDGYM_DATA`` names, else in the user's cache.
@@ -39,9 +49,9 @@ def fetch(name: str) -> Path:
         OSError: when the download fails, yields another content, or cannot be written.
         gymnasium.error.DependencyNotInstalled: when a download is needed and pooch is not installed.
     """
-    if name not in KNOWN:
-        raise UnknownName("data set", name, KNOWN)
-    known = KNOWN[name]
+    if name not in known_sets():
+        raise UnknownName("data set", name, known_sets())
+    known = known_sets()[name]
     folder = os.environ.get(ENVIRONMENT_VARIABLE)
     if folder and (held := Path(folder).expanduser() / known.file).exists():
         found = sha256(held) if known.sha256 else ""

@@ -314,7 +314,7 @@ def _files(path: str | Path) -> tuple[Path, ...]:
 FORMAT = Format(
     name="google2011",
     help="Google cluster trace 2011, task_events and machine_events",
-    licence="CC BY",
+    licence="CC BY 4.0",
     address="https://github.com/google/cluster-data",
     span="29 days",
     recognises=functools.partial(looks_like, TASKS),

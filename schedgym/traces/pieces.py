@@ -13,7 +13,7 @@ from schedgym.traces.declaration import DATE, TableLayout
 
 __all__ = ["CHUNK", "Chunk", "chunks", "column_names"]
 
-CHUNK = 50_000  # rows
+CHUNK = 20_000  # rows
 
 
 class Chunk(NamedTuple):
@@ -132,17 +132,11 @@ def _text(value: Any) -> str:
     """A value of a data frame as a text file would have it."""
     if isinstance(value, str):
         return value.strip(" ")
-    return (
-        value.isoformat()
-        if hasattr(value, "isoformat")
-        else repr(value)
-        if isinstance(value, float)
-        else str(value)
-    )
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
 def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
-    parquet = require("pyarrow.parquet", "report")
+    arrow, parquet = require("pyarrow", "report"), require("pyarrow.parquet", "report")
     with open_trace(path) as stream:
         try:
             file = parquet.ParquetFile(stream)
@@ -155,8 +149,6 @@ def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
                 before += len(frame)
             if not before:
                 yield from _frame_chunks(file.schema_arrow.empty_table().to_pandas(), rows)
-        except (OSError, ValueError) as error:  # what pyarrow raises for a damaged file
-            if isinstance(error, TraceFormatError):
-                raise
+        except (OSError, arrow.ArrowException) as error:  # a damaged file
             reason = " ".join(str(error).split())[:200]
             raise TraceFormatError(path, 0, "", f"not a readable Parquet file: {reason}") from None

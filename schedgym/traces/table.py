@@ -49,7 +49,7 @@ from schedgym.traces.declaration import (
 )
 from schedgym.traces.pieces import Chunk, chunks
 
-__all__ = ["read_table"]
+__all__ = ["parse_clock", "read_table"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -120,7 +120,7 @@ def _convert(texts: list[str], parse: Callable[[str], float], column: str) -> _V
     """The number of each text; every distinct text is parsed once."""
     known: dict[str, float] = {}
     wrong: dict[str, str] = {}
-    for text in set(texts):
+    for text in dict.fromkeys(texts):  # in their order, by which names are numbered
         try:
             known[text] = parse(text) if text else math.nan
         except ValueError as error:
@@ -131,7 +131,8 @@ def _convert(texts: list[str], parse: Callable[[str], float], column: str) -> _V
     return _Values(numbers, empty, bad)
 
 
-def _clock(text: str) -> float:
+def parse_clock(text: str) -> float:
+    """The seconds of a duration [days-][hours:]minutes:seconds; ValueError says what is wrong."""
     found = _CLOCK.fullmatch(text)
     if found is None:
         raise ValueError(f"must be [days-][hours:]minutes:seconds, got {text[:40]!r}")
@@ -331,11 +332,13 @@ class _Reader:
         texts, unit = self._texts(plan, piece, column), self._unit(plan, piece)
         if quantity in self.codes:
             codes = self.codes[quantity]
+            if field.before:
+                texts = [text.partition(field.before)[0] for text in texts]
             return _convert(texts, lambda text: float(codes.setdefault(text, len(codes))), column)
         if unit == DATE:
             return self._dates(texts, plan)
         if unit == CLOCK:
-            return _convert(texts, _clock, column)
+            return _convert(texts, parse_clock, column)
         if field.letters:
             return self._sizes(texts, plan, piece)
         own = Column(
@@ -355,7 +358,8 @@ class _Reader:
     def _computed(self, plan: _Plan, expression: Expression, piece: Chunk) -> _Values:
         count = len(piece.lines)
         operands: dict[str, Floats] = {}
-        empty, bad = np.zeros(count, dtype=np.bool_), {}
+        empty = np.zeros(count, dtype=np.bool_)
+        bad: dict[int, tuple[str, str]] = {}
         for name in expression.names:
             if piece.kinds.get(name) == DATE:
                 raise TraceFormatError(self.path, 0, name, "is a date, which no expression takes")
@@ -499,6 +503,11 @@ def read_table(
         machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes["memory"]}
         dropped, left_out, files = dropped + other.dropped, left_out + other.left_out, (*files, Path(nodes))
     origin = _shift(columns, reader.midnight)
+    sites: tuple[str, ...] = ()
+    if "site" in columns:
+        used, places = np.unique(columns["site"], return_inverse=True)
+        columns["site"] = places.astype(np.float64)
+        sites = tuple(np.array(list(reader.codes["site"]), dtype=object)[used.astype(np.int64)].tolist())
     if "tasks" in columns:
         columns = _expand(columns, limit)
     empty = np.zeros(0)
@@ -517,7 +526,7 @@ def read_table(
         start=columns.get("start", empty),
         deadline=columns.get("deadline", empty),
         site=columns.get("site", empty),
-        sites=tuple(reader.codes["site"]),
+        sites=sites,
         origin=origin,
         left_out=left_out,
     )

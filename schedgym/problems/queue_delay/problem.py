@@ -68,6 +68,7 @@ class QueueDelayParameters(Parameters):
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
+    trace_format: str | None = Parameters.trace_format_field()
     view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "waiting tasks", 10**7)
     observation: str = Parameters.observation_field()
@@ -115,5 +116,6 @@ PROBLEM = Problem(
         Statement("section VI-A, Fig. 2", "bf-exec", ("ffd-dp", "ffd-nb"), "utilization_cpu_backlog"),
         Statement("section VI-A, Fig. 2", "bf-exec", ("ffd-dp", "ffd-nb"), "utilization_memory_backlog"),
     ),
+    traces=("tasks",),
     package="schedgym.problems.queue_delay",
 )

@@ -223,7 +223,10 @@ def make_source(parameters: QueueDelayParameters) -> Source:
         return Source(parameters)
     from schedgym.traces import read_trace
 
-    return Source(parameters, from_trace(read_trace(parameters.trace, nodes=parameters.nodes)))
+    return Source(
+        parameters,
+        from_trace(read_trace(parameters.trace, nodes=parameters.nodes, format=parameters.trace_format)),
+    )
 
 
 def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Floats]:
