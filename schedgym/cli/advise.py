@@ -2,7 +2,6 @@
 
 # annotations are evaluated: typer reads them
 import dataclasses
-import math
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -130,6 +129,7 @@ def _print(found: Any) -> None:
     say("")
     say(found.verdict)
     say("")
+    say("Times are means over the windows; *: the interval excludes 0.")
     for line in found.notes:
         say(line)
     needs = "; ".join(f"{name} {why}" for name, why in found.others.items())
@@ -139,20 +139,21 @@ def _print(found: Any) -> None:
 def _comparison(comparison: Any, title: str) -> Any:
     reference = comparison.reference
     bounded = comparison.run.bound is not None
-    headings = ["policy", "mean wait", "95% interval", f"vs {reference} [%]", "95% interval of it"]
+    headings = ["policy", "mean wait", "95% interval", f"vs {reference}", "95% interval of it", "[%]"]
     headings += ["p95", "longest", "must know", "policy time [s]"]
     rows: list[list[str] | None] = []
     for row in comparison.table().to_dict("records"):
-        low, high = 100 * row["relative_low"], 100 * row["relative_high"]
-        other = "reference" if row["policy"] == reference else percent_text(100 * row["relative"])
-        mark = " *" if math.isfinite(low) and (low > 0 or high < 0) else ""
+        low, high = row["difference_low"], row["difference_high"]
+        same = row["policy"] == reference
+        mark = " *" if low > 0 or high < 0 else ""
         rows.append(
             [
                 row["policy"],
                 time_text(row["mean"]),
                 interval_text(row["low"], row["high"], time_text),
-                other + mark,
-                interval_text(low, high, percent_text),
+                "reference" if same else _signed(row["difference"]) + mark,
+                "" if same else interval_text(low, high, _signed),
+                "" if same else percent_text(100 * row["relative"]),
                 time_text(row["p95"]),
                 time_text(row["longest"]),
                 row["knows"] or "-",
@@ -160,8 +161,12 @@ def _comparison(comparison: Any, title: str) -> Any:
             ]
         )
     if bounded:
-        rows += [None, ["bound: no policy has less", time_text(comparison.run.bound), *[""] * 7]]
+        rows += [None, ["bound: no policy has less", time_text(comparison.run.bound), *[""] * 8]]
     return make_table(title, headings, rows)
+
+
+def _signed(seconds: float) -> str:
+    return ("+" if seconds > 0 else "") + time_text(seconds)
 
 
 def _ramp(comparisons: Any) -> Any:
@@ -176,10 +181,10 @@ def _ramp(comparisons: Any) -> Any:
 def _record(replay: Any) -> Any:
     headings = ["replay under", "jobs", "recorded median", "p90", "replayed median", "p90 of it"]
     headings += ["median error", "p90 error", "mean error"]
+    names = ["recorded median", "recorded p90", "predicted median", "predicted p90"]
+    names += ["median |error|", "p90 |error|", "mean error"]
     rows = []
     for row in replay.table().to_dict("records"):
-        names = ("recorded median", "recorded p90", "predicted median", "predicted p90")
-        names += ("median |error|", "p90 |error|", "mean error")
         rows.append([row["policy"], str(row["jobs"]), *(time_text(row[name]) for name in names)])
     return make_table("Waits in the replay, and as the log has recorded them", headings, rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ RAMP = (1.5, 2.0, 4.0)
 FURTHER = (8.0, 16.0, 32.0, 64.0)  # where policies do not differ up to there
 NEGLIGIBLE = 1e-3  # of the mean duration: a shorter mean wait is none
 AGENT = "agent"
-PAIRS = 8_000  # of visible jobs and machines that the agent looks at in a decision: some ms
+PAIRS = 4_000  # of visible jobs and machines that the agent looks at in a decision: some ms
 FEWEST, MOST_VISIBLE = 8, 64  # jobs that it sees
 RELATIVE = 0.01  # a smaller difference is none
 
@@ -75,24 +75,25 @@ class Comparison:
         """A row per policy, the best first.
 
         Columns: policy; mean (of the windows' mean waits [s]) with low and high (95% interval); p95 and
-        longest wait of a task; relative (to the reference's mean, negative: shorter) with relative_low and
-        relative_high, paired by window, nan for the reference and where its mean is 0; bound (least mean wait
-        [s] that any policy could reach); knows; seconds (that the policy took to decide).
+        longest wait of a task; difference (to the reference's mean [s], negative: shorter) with
+        difference_low and difference_high, paired by window; relative (the same over the reference's mean)
+        with relative_low and relative_high, nan where that mean may be 0; bound (least mean wait [s] that any
+        policy could reach); knows; seconds (that the policy took to decide).
         """
         base = self.run.means(self.reference)
         rows = []
         for policy, waits in self.run.outcomes.items():
             means = self.run.means(policy)
             low, high = bootstrap_interval(means)
-            relative, bounds = np.nan, (np.nan, np.nan)
-            if policy != self.reference and base.mean() > 0:
-                relative = float((means - base).mean() / base.mean())
-                bounds = ratio_interval(means - base, base)
+            relative = float((means - base).mean() / base.mean()) if base.mean() > 0 else np.nan
+            bounds = ratio_interval(means - base, base) if base.mean() > 0 else (np.nan, np.nan)
+            difference = self.against(policy, self.reference)
             rows.append(
                 {
                     "policy": policy,
                     **{"mean": float(means.mean()), "low": low, "high": high},
                     **{"p95": float(np.quantile(waits, 0.95)), "longest": float(waits.max())},
+                    **dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True)),
                     **{"relative": relative, "relative_low": bounds[0], "relative_high": bounds[1]},
                     "bound": self.run.bound,
                     "knows": self.knows[policy],
@@ -198,7 +199,8 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
     check_keywords("advise", how, How)
-    read = read_log(log, {name: how[name] for name in Reading.__annotations__ if name in how})  # type: ignore[literal-required, typeddict-item]
+    reading = {name: value for name, value in how.items() if name in Reading.__annotations__}
+    read = read_log(log, cast("Reading", reading))
     trace = read.trace
     seed, processes = how.get("seed", 0), count_processes(how.get("n_jobs", -1))
     problem = get_problem("queue-delay")
@@ -213,7 +215,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     lines = (*read.lines, *_facts(trace, read.trace.rows, left_out, parts))
     policies, knows, note = _policies(problem, len(trace.machine_cores), how.get("agent", True))
     reference = problem.module("log").REFERENCE
-    own = {"n_jobs": processes, "progress": how.get("progress")}
+    own: dict[str, Any] = {"n_jobs": processes, "progress": how.get("progress")}
     comparison = Comparison(1.0, reference, run(problem, parts, policies, **own), knows)
     ramp = _ramp(problem, parts, comparison, policies, own) if _idle(trace, comparison) else ()
     tasks = own_tasks(parts)
@@ -300,7 +302,7 @@ def _policies(
     knows = {name: ", ".join(get_policy_spec(name, problem.name).knows) for name in policies}
     if not agent:
         return policies, knows, ()
-    if machines * FEWEST > 4 * PAIRS:
+    if machines * FEWEST > 8 * PAIRS:
         return policies, knows, (f"The agent is left out: {machines} machines would take it too long.",)
     from schedgym.agents.policy import make_agent
 
@@ -310,8 +312,8 @@ def _policies(
         window = int(np.clip(PAIRS // machines, FEWEST, MOST_VISIBLE))
         trained.environment = {**trained.environment, "window": window}
         note = (f"The agent sees the first {window} waiting jobs; it was trained on a synthetic workload.",)
-    policies[AGENT], knows[AGENT] = trained, "execution"
-    return policies, knows, note
+    knows[AGENT] = "execution"
+    return {AGENT: trained, **policies}, knows, note  # it takes longest, so it begins
 
 
 def _idle(trace: Trace, comparison: Comparison) -> bool:
@@ -370,20 +372,23 @@ def _best(comparison: Comparison) -> str:
     table = comparison.table()
     first, second = table.iloc[0], table.iloc[1]
     name, reference, windows = first["policy"], comparison.reference, len(comparison.run.windows)
-    text = f"{name} serves this cluster best: a job waits {time_text(first['mean'])} on average"
+    mean, low, high = time_text(first["mean"]), first["difference_low"], first["difference_high"]
     if name == reference:
-        text = f"No policy serves this cluster better than {name}: a job waits {time_text(first['mean'])}"
-    elif np.isfinite(first["relative_low"]):
-        low, high = -100 * first["relative_high"], -100 * first["relative_low"]
-        text += (
-            f", {-100 * first['relative']:.3g}% less than under {reference} "
-            f"(95% interval {interval_text(low, high)}%, {windows} windows of the log)"
-        )
+        text = f"No policy serves this cluster better than {name}: a job waits {mean} on average"
+    elif not high < 0:
+        base = time_text(first["mean"] - first["difference"])
+        text = f"{name} has the shortest mean wait, {mean} against {base} under {reference}"
+        text += ", but that may be chance" if np.isfinite(high) else ""
+        text += f" (95% interval of the difference {interval_text(low, high, time_text)}, {windows} windows)"
     else:
-        base = table[table["policy"] == reference].iloc[0]
-        text += f" against {time_text(base['mean'])} under {reference} ({windows} windows of the log)"
+        text = f"{name} serves this cluster best: a job waits {mean} on average, "
+        interval = f"{interval_text(-high, -low, time_text)} less"
+        if np.isfinite(first["relative_low"]):
+            interval = f"{interval_text(-100 * first['relative_high'], -100 * first['relative_low'])}%"
+        text += f"{-100 * first['relative']:.3g}% less than under {reference} "
+        text += f"(95% interval {interval}, {windows} windows of the log)"
     _, low, high = comparison.against(name, second["policy"])
-    if not (np.isfinite(low) and high < 0):
+    if name != reference and second["policy"] != reference and not high < 0:
         text += f"; it cannot be told from {second['policy']} ({time_text(second['mean'])})"
     bound = comparison.run.bound
     if bound is not None and bound > 0:

@@ -9,7 +9,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from schedgym.errors import InvalidParameter
+from schedgym.core.expression import Expression
+from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import Format, TableFormat, find_format, formats, read_table, read_trace
 from schedgym.traces.base import Trace, first_line, tasks_of
 from schedgym.traces.declaration import TableLayout
@@ -111,6 +112,8 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     if asked:
         what = "columns as given, the others by their names"
     lines = [f"{title}: {what}", f"columns: {describe_columns(declared)}"]
+    if declared.assumes:
+        lines.append(f"assumed, as the log does not tell: {declared.assumes}")
     if "cpus" not in declared.columns:
         lines.append("cpus: the log has none; every job takes 1 core")
     if "memory" not in declared.columns:
@@ -126,9 +129,36 @@ def _known(log: Any) -> Format | TableFormat | None:
     line = first_line(log) if text else ""
     names = () if text else column_names(log, TableLayout(columns={}))
     for format in formats().values():
-        if format.recognises(line) if text else isinstance(format, TableFormat) and format.matches(names):
+        if isinstance(format, TableFormat):
+            if not (format.recognises(line) if text else format.matches(names)):
+                continue
+            if not _complete(format, column_names(log, format)):
+                continue
+            if format.assumes:
+                where = log if isinstance(log, str | Path) else "data frame"
+                reason = (
+                    f"looks like the format {format.name}, which assumes {format.assumes}: give the format "
+                    "if that may stand, or columns, such as duration=EXPRESSION"
+                )
+                raise TraceFormatError(where, 0, "", reason)
+            return format
+        if text and format.recognises(line):
             return format
     return None
+
+
+def _complete(format: TableFormat, names: Sequence[str]) -> bool:
+    """Whether a table has all columns that a format needs; what is recognised may lack one."""
+    for field in format.columns.values():
+        if field.optional or set(field.sources) & set(names):
+            continue
+        try:
+            needed = Expression(field.sources[0]).names
+        except InvalidParameter:
+            return False
+        if not set(needed) <= set(names):
+            return False
+    return True
 
 
 def _machines(declared: TableFormat, machines: Any) -> TableLayout:

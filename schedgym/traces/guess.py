@@ -284,8 +284,8 @@ def _columns(
         if source not in piece.names and (split := _UNIT.fullmatch(source)):
             source, unit = split[1], split[2]
             if unit not in units[quantity]:
-                known = ", ".join(units[quantity])
-                raise InvalidParameter(f"columns: {quantity}: its unit is one of {known}, got {unit!r}")
+                allowed = ", ".join(units[quantity])
+                raise InvalidParameter(f"columns: {quantity}: its unit is one of {allowed}, got {unit!r}")
         found[quantity] = _field(quantity, source, piece, unit)
     taken = {name for field in found.values() for name in field.sources}
     plain = [(_plain(name), name) for name in piece.names if name not in taken]

@@ -98,8 +98,8 @@ def test_rows_that_are_left_out_are_said_with_their_first_line():
     read = schedgym.advise(frame, servers=3, cpus=8, memory=32, **QUICK).read
     text = "\n".join(read)
     assert "rows: 300, of which 296 are jobs" in text
-    assert "1 rows: run_time empty (first in line 21)" in text
-    assert "1 rows: execution <= 0 (first in line 31)" in text
+    assert "1 row: run_time empty (first in line 21)" in text
+    assert "1 row: execution <= 0 (first in line 31)" in text
     assert "2 rows: fits no machine: the first needs 50 cores" in text
 
 
@@ -185,6 +185,63 @@ def test_advice_has_the_replay_where_starts_are_recorded():
     found = schedgym.advise(frame, servers=3, cpus=8, memory=32, **QUICK)
     assert found.replay is not None and found.replay.verdict in str(found)
     assert found.content()["replay"]["by_hour"][0]["jobs"] == 300
+
+
+# formats that are known ------------------------------------------------------------------------
+
+
+def sacct(count=120):
+    """What ``sacct --parsable2`` prints of jobs on two machines, with steps and one job that still runs."""
+    lines = ["JobID|Submit|Start|Elapsed|State|AllocCPUS|ReqMem"]
+    for i in range(count):
+        at = pandas.Timestamp("2024-05-01 08:00:00") + pandas.Timedelta(seconds=40 * i)
+        begun = at + pandas.Timedelta(seconds=5)
+        fields = [
+            at.isoformat(),
+            begun.isoformat(),
+            f"00:0{1 + i % 9}:30",
+            "COMPLETED",
+            str(1 + i % 4),
+            "4G",
+        ]
+        lines.append("|".join([str(100 + i), *fields]))
+        lines.append("|".join([f"{100 + i}.batch", *fields]))
+    lines.append("999|2024-05-01T10:00:00|Unknown|00:00:00|PENDING|1|4G")
+    return "\n".join(lines) + "\n"
+
+
+def test_an_export_of_slurm(tmp_path):
+    (tmp_path / "jobs.txt").write_text(sacct())
+    found = schedgym.advise(tmp_path / "jobs.txt", servers=2, cpus=8, memory=64, **QUICK)
+    text = "\n".join(found.read)
+    assert "of which 120 are jobs" in text and "120 rows: job step (first in line 3)" in text
+    assert "1 row: unfinished" in text and "from 2024-05-01 08:00:00 UTC" in text
+    assert found.replay is not None and found.replay.dated
+    assert found.replay.by_hour()["hour"].tolist() == [8, 9]
+    assert found.replay.recorded.tolist() == [5.0] * 120
+
+
+def test_a_format_that_assumes_something_is_not_taken_unasked(tmp_path):
+    path = tmp_path / "llm.csv"
+    rows = "".join(f"2023-11-16 18:17:{i:02d}.9799600,9,{100 + i}\n" for i in range(40))
+    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + rows)
+    with pytest.raises(
+        TraceFormatError, match="azure-llm, which assumes one core a request.*give the format"
+    ):
+        schedgym.advise(path, servers=2, **QUICK)
+    asked = schedgym.advise(path, servers=2, format="azure-llm", **QUICK)
+    given = schedgym.advise(path, servers=2, columns={"duration": "0.02*GeneratedTokens"}, **QUICK)
+    assert asked.verdict == given.verdict
+    assert any(line.startswith("assumed, as the log does not tell: one core") for line in asked.read)
+    assert "every job takes 1 core" in "\n".join(given.read)
+
+
+def test_a_table_that_only_looks_like_a_format_is_read_by_its_names(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("creation_time,scheduled_time,deletion_time,cpu_request,mem_gb\n0,1,5,2,3\n1,2,9,2,3\n")
+    found = schedgym.advise(path, servers=2, cpus=4, memory=8, **QUICK)
+    assert found.read[0] == "log.csv: columns by their names"
+    assert "The log is too short for intervals: they need two windows of jobs." in found.notes
 
 
 # arguments, and the command line ---------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_columns_by_common_names(tmp_path, header, row, arrival, duration, cores
 def test_dates_and_epochs_are_told_by_their_values(tmp_path, first, second):
     trace = read(tmp_path, f"submit_time,end_time\n{first},{second}\n{second},\n")
     assert trace.duration.tolist() == [pytest.approx(60.0, abs=1e-3)]
-    assert [str(one) for one in trace.left_out] == ["1 rows: end_time empty (first in line 3)"]
+    assert [str(one) for one in trace.left_out] == ["1 row: end_time empty (first in line 3)"]
 
 
 def test_given_columns_expressions_and_units_come_first(tmp_path):
@@ -64,7 +64,7 @@ def test_rows_with_another_text_are_left_out(tmp_path):
     text = "submit,duration,state\n0,5,DONE\n1,5,FAILED\n2,5,KILLED\n3,5,DONE\n"
     trace = read(tmp_path, text, where={"state": ["DONE", "KILLED"]})
     assert trace.arrival.tolist() == [0, 2, 3]
-    assert str(trace.left_out[0]) == "1 rows: state is another (first in line 3)"
+    assert str(trace.left_out[0]) == "1 row: state is another (first in line 3)"
 
 
 def test_data_frames_with_their_own_types():
