@@ -218,8 +218,9 @@ class Parameters:
         for name in ("nodes", "trace_format"):
             if "trace" not in source and getattr(self, name, None) is not None:
                 raise InvalidParameter(f"{name}: needs a trace")
-        if "trace" not in source and getattr(self, "jobs", None) == "all":
-            raise InvalidParameter("jobs: 'all' needs a trace")
+        for name in ("jobs", "servers"):
+            if "trace" not in source and getattr(self, name, None) == "all":
+                raise InvalidParameter(f"{name}: 'all' needs a trace")
         for name in source:
             for field in dataclasses.fields(self):
                 if field.name in self.idle.get(name, ()) and getattr(self, field.name) != field.default:

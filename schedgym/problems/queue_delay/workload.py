@@ -205,8 +205,9 @@ class Source:
     """
 
     def __init__(self, parameters: QueueDelayParameters, trace: tuple[Floats, Floats] | None = None) -> None:
-        tasks, servers, self.windows = parameters.tasks, parameters.servers, 0
         table, nodes = trace or (np.zeros((0, 4)), np.zeros((0, 2)))
+        tasks, self.windows = parameters.tasks, 0
+        servers = len(nodes) if parameters.servers == "all" else int(parameters.servers)
         if trace is not None:
             _, self.windows = count_windows(tasks, len(table), "tasks")
             if servers > len(nodes):
