@@ -61,7 +61,7 @@ TIME_POINTS = ("submit", "start", "end", "deadline")
 
 _CLOCK = re.compile(r"(?:(?:([0-9]{1,6})-)?([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(?:i?B?)([A-Za-z]?)")
-_ISO = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}.*")
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{8}(?:T.*)?")  # not the seconds of an epoch
 _POWERS = {letter: 1024.0**power for power, letter in enumerate("KMGTP", 1)}
 
 
@@ -116,6 +116,24 @@ class _Values:
     bad: dict[int, tuple[str, str]]  # place -> column, what is wrong
 
 
+@dataclasses.dataclass
+class _Verdict:
+    """Why rows are left out ("": they are not), and of malformed ones the column and what is wrong."""
+
+    reason: npt.NDArray[np.object_]
+    notes: dict[int, tuple[str, str]]
+
+    def leave_out(self, where: npt.NDArray[np.bool_], why: str) -> None:
+        """Leave rows out for a reason, unless they have one already."""
+        self.reason[where & (self.reason == "")] = why
+
+    def refuse(self, bad: Mapping[int, tuple[str, str]]) -> None:
+        """Mark rows as malformed, unless they have a reason already."""
+        for i, note in bad.items():
+            if self.reason[i] == "":
+                self.reason[i], self.notes[i] = MALFORMED, note
+
+
 def _convert(texts: list[str], parse: Callable[[str], float], column: str) -> _Values:
     """The number of each text; every distinct text is parsed once."""
     known: dict[str, float] = {}
@@ -142,16 +160,8 @@ def parse_clock(text: str) -> float:
 
 def _scale(quantity: str, unit: str) -> tuple[float, float]:
     """What multiplies and what divides a number of a unit."""
-    units: Mapping[str, tuple[float, float]] = (
-        CORES
-        if quantity == "cpus"
-        else MEMORY
-        if quantity == "memory"
-        else BYTES
-        if quantity in WHOLE[1:]
-        else TIMES
-    )
-    return units.get(unit or _default(quantity), (1.0, 1.0))
+    units = {"cpus": CORES, "memory": MEMORY, "input": BYTES, "shuffle": BYTES, "output": BYTES}
+    return units.get(quantity, TIMES).get(unit or _default(quantity), (1.0, 1.0))
 
 
 def _default(quantity: str) -> str:
@@ -233,51 +243,34 @@ class _Reader:
 
     def _take(self, piece: Chunk, most: float) -> int:
         """Take in a piece, at most so many tasks of it; returns how many."""
-        count = len(piece.lines)
-        reason = np.full(count, "", dtype=object)
-        notes: dict[int, tuple[str, str]] = {}
-
-        def leave_out(where: Any, why: str) -> None:
-            places = np.flatnonzero(where & (reason == ""))
-            reason[places] = why
-
-        def refuse(bad: Mapping[int, tuple[str, str]]) -> None:
-            for i, note in bad.items():
-                if reason[i] == "":
-                    reason[i], notes[i] = MALFORMED, note
-
-        refuse({i: ("", what) for i, what in piece.faults.items()})
+        rows = _Verdict(np.full(len(piece.lines), "", dtype=object), {})
+        rows.refuse({i: ("", what) for i, what in piece.faults.items()})
         for own in self.layout.filters:
             if own.column in piece.names:
                 texts = piece.column(own.column)
                 out = {text for text in set(texts) if own.holds(text)}
-                leave_out(np.array([text in out for text in texts], dtype=np.bool_), own.reason)
+                rows.leave_out(np.array([text in out for text in texts], dtype=np.bool_), own.reason)
         values: dict[str, Floats] = {}
         for plan in self.plans or ():
-            values[plan.quantity] = self._quantity(plan, piece, reason, leave_out, refuse)
+            values[plan.quantity] = self._quantity(plan, piece, rows)
         if "submit" in values and self.layout.columns.keys() & {"duration", "end"}:
             if "duration" not in values:
                 start = values.get("start", values["submit"])
                 begun = np.where(np.isnan(start), values["submit"], start)
                 values["duration"] = values.pop("end") - begun
             with np.errstate(invalid="ignore"):
-                leave_out(~(values["duration"] > 0), NO_EXECUTION)
-        return self._keep(piece, values, reason, notes, most)
+                rows.leave_out(~(values["duration"] > 0), NO_EXECUTION)
+        return self._keep(piece, values, rows, most)
 
-    def _keep(
-        self,
-        piece: Chunk,
-        values: dict[str, Floats],
-        reason: npt.NDArray[np.object_],
-        notes: Mapping[int, tuple[str, str]],
-        most: float,
-    ) -> int:
+    def _keep(self, piece: Chunk, values: dict[str, Floats], rows: _Verdict, most: float) -> int:
+        """Keep the good rows, at most so many tasks of them; returns how many tasks."""
+        reason = rows.reason
         good = reason == ""
         sizes = np.where(good, values["tasks"] if "tasks" in values else 1.0, 0.0)
         total = np.cumsum(sizes)
         end = len(reason) if not len(total) or total[-1] < most else int(np.argmax(total >= most)) + 1
         for i in np.flatnonzero(~good[:end]).tolist():
-            column, detail = notes.get(i, ("", ""))
+            column, detail = rows.notes.get(i, ("", ""))
             if reason[i] == MALFORMED and self.on_error == "raise":
                 raise TraceFormatError(self.path, piece.lines[i], column, detail)
             entry = self.left.setdefault((self.prefix + reason[i], column), [0, piece.lines[i], detail])
@@ -293,22 +286,16 @@ class _Reader:
             self.kept.setdefault(name, []).append(taken)
         return int(total[end - 1]) if end else 0
 
-    def _quantity(
-        self,
-        plan: _Plan,
-        piece: Chunk,
-        reason: npt.NDArray[np.object_],
-        leave_out: Callable[[Any, str], None],
-        refuse: Callable[[Mapping[int, tuple[str, str]]], None],
-    ) -> Floats:
+    def _quantity(self, plan: _Plan, piece: Chunk, rows: _Verdict) -> Floats:
+        """The numbers of a quantity; rows without a good one are marked."""
         field = plan.field
         found = self._values(plan, piece)
-        refuse(found.bad)
+        rows.refuse(found.bad)
         if field.empty == "refuse" and found.empty.any():
             what = (plan.column, "is empty" if self._is_text(plan, piece) else "is empty, must be a number")
-            refuse({int(i): what for i in np.flatnonzero(found.empty)})
+            rows.refuse({int(i): what for i in np.flatnonzero(found.empty)})
         elif field.empty == "leave out":
-            leave_out(found.empty, f"{plan.column} empty")
+            rows.leave_out(found.empty, f"{plan.column} empty")
         return found.numbers
 
     def _is_text(self, plan: _Plan, piece: Chunk) -> bool:

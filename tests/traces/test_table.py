@@ -180,6 +180,9 @@ def test_epochs_and_formats_of_dates(tmp_path: Path) -> None:
     assert read(path, submit=Field("at", unit="ms"), duration="b").arrival.tolist() == [1700000000.1235]
     with pytest.raises(TraceFormatError, match=r"t\.csv:2: at: must be a date \(ISO 8601\), got '17000000"):
         read(path, submit=Field("at", unit="date"), duration="b")
+    for epoch in ("1701011200", "2012121500"):  # which could be read as dates
+        with pytest.raises(TraceFormatError, match="must be a date"):
+            read(write(path, "at,b", f"{epoch},1"), submit=Field("at", unit="date"), duration="b")
     bad = Field("at", unit="date", format="%Q")
     with pytest.raises(InvalidParameter, match=r"^columns\.submit: format: "):
         read(path, submit=bad, duration="b")
