@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from schedgym.core.record import ScheduleRecord
     from schedgym.core.workload import Workload
     from schedgym.core.workload_files import load_workload, save_workload
-    from schedgym.evaluation import evaluate
+    from schedgym.evaluation import advise, evaluate
 
 __all__ = [
     "InfeasibleInstance",
@@ -45,6 +45,7 @@ __all__ = [
     "UnknownName",
     "Workload",
     "__version__",
+    "advise",
     "evaluate",
     "get_problem",
     "list_policies",
@@ -59,6 +60,7 @@ _LAZY = {
     "Policy": "schedgym.core.policy",
     "ScheduleRecord": "schedgym.core.record",
     "Workload": "schedgym.core.workload",
+    "advise": "schedgym.evaluation",
     "evaluate": "schedgym.evaluation",
     "list_policies": "schedgym.core.policy",
     "load_workload": "schedgym.core.workload_files",

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,15 +108,19 @@ def placed(place: str, joint: str = ": ") -> Iterator[None]:
         raise InvalidParameter(f"{place}{joint}{error}") from None
 
 
-def mapping(value: Any, where: str, kind: type[Any] | None = None) -> dict[str, Any]:
+def mapping(value: Any, where: str, kind: type[Any] | Collection[str] | None = None) -> dict[str, Any]:
     """The mapping of names to values at a place; its names are fields of the dataclass ``kind`` (None: any).
+
+    In place of a dataclass, ``kind`` may hold the names themselves.
 
     Raises:
         InvalidParameter, UnknownName: naming the place.
     """
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise InvalidParameter(f"{where}: must be a mapping of names to values, got {value!r}")
-    known = value if kind is None else [field.name for field in dataclasses.fields(kind)]
+    known = value if kind is None else kind
+    if isinstance(known, type):
+        known = [field.name for field in dataclasses.fields(known)]
     for name in value:
         if name not in known:
             raise UnknownName(f"field of {where}", name, known)

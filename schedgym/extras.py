@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from gymnasium.error import DependencyNotInstalled
-
 __all__ = ["require"]
 
 
@@ -25,6 +23,8 @@ def require(module: str, extra: str = "eval") -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and module.partition(".")[0] != error.name.partition(".")[0]:
             raise  # installed, but broken: that is not ours to explain away
+        from gymnasium.error import DependencyNotInstalled  # only to say this: nothing else here needs it
+
         raise DependencyNotInstalled(
             f'{module.partition(".")[0]} is not installed; run: pip install "schedgym[{extra}]"'
         ) from None

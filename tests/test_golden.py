@@ -33,7 +33,7 @@ GOLDEN = {
     "queue_delay": (
         "schedgym/QueueDelay-v0",
         {"tasks": 60, "servers": 4},
-        ("bf-exec", "ffd-nb", "fcfs", "dot-exec", "ff"),
+        ("bf-exec", "ffd-nb", "fcfs", "dot-exec", "ff", "easy-backfill"),
         (0, 1, 2),
     ),
     "geo_assign": (

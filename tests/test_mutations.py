@@ -641,12 +641,13 @@ class Traces(Family):
 
     def __init__(self, folder: Path, everywhere: bool = False) -> None:
         super().__init__(folder, everywhere)
-        from tests.traces import test_alibaba, test_google2011, test_swf, test_swim
+        from tests.traces import test_alibaba, test_formats, test_google2011, test_swf, test_swim
 
         google = [*test_google2011.EVENTS, *test_google2011.MORE]
         pods = [test_alibaba.PODS, *test_alibaba.ROWS, *test_alibaba.ROWS]
         self.files: dict[str, tuple[str, list[str], list[str] | None]] = {
             "alibaba": ("csv", pods, [test_alibaba.NODES, *test_alibaba.NODE_ROWS]),
+            "slurm": ("txt", [test_formats.SLURM, *test_formats.JOBS], test_swf.NODES.splitlines()),
             "google2011": ("csv", google, test_google2011.MACHINES),
             "swf": ("swf", [*test_swf.HEADER, *test_swf.ROWS], test_swf.NODES.splitlines()),
             "swim": ("tsv", test_swim.ROWS, None),
@@ -724,10 +725,14 @@ class Traces(Family):
 
     def change(self, text: bytes, draw: random.Random, path: Path) -> bytes:
         """Cells, rows and columns changed."""
-        comma = {"swf": None, "swim": "\t"}.get(self.format if path.name.startswith("tasks_") else "", ",")
+        comma = {"swf": None, "swim": "\t", "slurm": "|"}.get(
+            self.format if path.name.startswith("tasks_") else "", ","
+        )
         joint = comma or " "
         lines = [line.split(comma) for line in text.decode().splitlines()]
-        header = self.format == "alibaba" or path.name.startswith("nodes_") and self.format == "swf"
+        header = (
+            self.format in ("alibaba", "slurm") or path.name.startswith("nodes_") and self.format == "swf"
+        )
         for _ in range(draw.choice((1, 1, 2))):
             at = draw.randrange(len(lines))
             row = lines[at]
@@ -774,7 +779,10 @@ class Traces(Family):
     def use(self, paths: Paths, found: Trace | JobTrace, draw: random.Random) -> None:
         tasks = next(path for path in paths if path.name.startswith("tasks_"))
         for name, values in vars(found).items():
-            if isinstance(values, np.ndarray) and not (np.isfinite(values).all() and (values >= 0).all()):
+            if not isinstance(values, np.ndarray):
+                continue
+            known = values[~np.isnan(values)] if name in ("start", "deadline") else values
+            if not (np.isfinite(known).all() and (known >= 0).all()):
                 raise Violation(f"{name}: {values}")
         if (np.diff(found.arrival) < 0).any():
             raise Violation("arrivals decrease")
@@ -792,12 +800,14 @@ class Traces(Family):
         rows = [
             line for line in lines if not (found.name == "swf" and line.lstrip(b"\xef\xbb\xbf")[:1] == b";")
         ]
-        count = len(rows) - (found.name == "alibaba")
+        count = len(rows) - (found.name in ("alibaba", "slurm"))
         if found.rows != count:
             raise Violation(f"of {count} rows {found.rows} are accounted for")
 
 
-NEEDED = ("cpu_milli", "memory_mib", "creation_time", "deletion_time", "scheduled_time", "cores", "memory")
+NEEDED = ("cpu_milli", "memory_mib", "creation_time", "deletion_time", "scheduled_time") + (
+    *("cores", "memory", "Submit", "Elapsed", "State"),
+)
 
 
 # YAML --------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from schedgym.testing import sample_action
 from tests.test_all_problems import IDS, busy
 
 #: what names files; how an agent sees and acts; limits, which change something only where they are met
-OTHERS = {"workload", "trace", "nodes", "view", "observation", "action_mask", "strict"} | {
+OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "action_mask", "strict"} | {
     "gamma",
     "max_time",
 }

@@ -1,4 +1,4 @@
-"""``schedgym trace``: inspect and fetch public traces."""
+"""``schedgym trace``: list the formats, inspect and fetch traces."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,10 +9,50 @@ import typer
 from schedgym.cli.common import Json, application, check_output, make_table, say, write_json
 from schedgym.evaluation.wording import four_digits, make_console, value_text
 
-__all__ = ["fetch", "inspect"]
+__all__ = ["fetch", "inspect", "list_formats"]
 
-trace = typer.Typer(help="Inspect and fetch public cluster traces.", rich_markup_mode=None)
+trace = typer.Typer(help="List, inspect and fetch cluster traces.", rich_markup_mode=None)
 application.add_typer(trace, name="trace")
+
+
+@trace.command("list")
+def list_formats(json: Json = None) -> None:
+    """List the formats of traces: what was published, its licence, and which environments it feeds."""
+    from schedgym.traces import feeds, formats
+
+    check_output(json)
+    found = formats().values()
+    ids = {format.name: feeds(format) for format in found}
+    rows = [
+        (
+            format.name,
+            "" if format.jobs is None else f"{format.jobs:,}",
+            format.span,
+            format.licence or "that of your log",
+            ", ".join(id.removeprefix("schedgym/") for id in ids[format.name]),
+        )
+        for format in found
+    ]
+    console = make_console()
+    headings = ("format", "jobs", "span", "licence", "feeds")
+    options: dict[str, Any] = {"format": {"no_wrap": True}, "jobs": {"justify": "right", "no_wrap": True}}
+    console.print(make_table("", headings, rows, **options))
+    for format in found:
+        if format.assumes:
+            say(f"{format.name} assumes {format.assumes}; it is read only if --format names it")
+    names = [
+        name + ("" if one.sha256 else " (unverified)") for own in found for name, one in own.files.items()
+    ]
+    say(f"schedgym trace fetch: {', '.join(names)}")
+    keys = ("name", "help", "jobs", "span", "licence", "address", "cite", "notes", "assumes")
+    facts = [{key: getattr(format, key) for key in keys} for format in found]
+    content = [
+        one | {"feeds": ids[one["name"]], "files": {n: vars(f) for n, f in format.files.items()}}
+        for one, format in zip(facts, found, strict=True)
+    ]
+    write_json({"formats": content}, json)
+    if json is not None:
+        say(f"wrote {json}")
 
 
 @trace.command("inspect")
@@ -20,6 +60,14 @@ def inspect(
     file: Annotated[Path, typer.Argument(help="The trace's file of tasks.")],
     nodes: Annotated[
         Path | None, typer.Option("--nodes", metavar="FILE", help="The trace's file of machines.")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME|FILE",
+            help="Its format: a name that `trace list` shows, or a YAML file. Default: by its first line.",
+        ),
     ] = None,
     on_error: Annotated[
         str,
@@ -33,7 +81,7 @@ def inspect(
     from schedgym.traces import inspect_trace
 
     check_output(json)
-    facts = inspect_trace(file, nodes=nodes, on_error=on_error)
+    facts = inspect_trace(file, nodes=nodes, on_error=on_error, format=format)
     rows = [(key.replace("_", " "), _fact(value)) for key, value in facts.items()]
     make_console().print(make_table(file.name, ("fact", "value"), rows))
     write_json(facts, json)
@@ -45,13 +93,25 @@ def _fact(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_fact(item)}" for name, item in value.items()) or "none"
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
+        return "; ".join(str(item) for item in value) or "none"
     return four_digits(value) if isinstance(value, float) else value_text(value)
 
 
 @trace.command("fetch")
 def fetch(name: Annotated[str, typer.Argument(help="The name of a public trace.")]) -> None:
-    """Download a public trace into the cache, check its SHA-256, and print its path."""
+    """Download a public trace into the cache, check its SHA-256, and print its path.
+
+    Its licence, and what its publisher asks to cite, go to standard error.
+    """
+    from schedgym.traces import formats
     from schedgym.traces.fetch import fetch as download
 
     print(download(name))
+    for format in formats().values():
+        if name in format.files:
+            known = format.files[name]
+            say(f"{known.help}; licence: {known.licence or format.licence}; {format.address}", stderr=True)
+            if format.cite:
+                say(f"to cite: {format.cite}", stderr=True)
+            if not known.sha256:
+                say("unverified: its SHA-256 is not known", stderr=True)

@@ -130,6 +130,11 @@ class Parameters:
         help = f"visible {what}; 'all' sizes it by the workload"
         return parameter(default, help, minimum=1, maximum=most, choices=("all",))
 
+    @staticmethod
+    def trace_format_field() -> Any:
+        """The field ``trace_format`` of problems that take a trace."""
+        return parameter(None, "the trace's format, a name or a YAML file (none: by its first line)")
+
     @classmethod
     def kinds(cls) -> dict[str, Any]:
         """Name -> annotated type of each parameter."""
@@ -210,10 +215,12 @@ class Parameters:
         source = {name for name in ("workload", "trace") if getattr(self, name, None) is not None}
         if len(source) > 1:
             raise InvalidParameter("workload and trace: give one of them, not both")
-        if "trace" not in source and getattr(self, "nodes", None) is not None:
-            raise InvalidParameter("nodes: needs a trace")
-        if "trace" not in source and getattr(self, "jobs", None) == "all":
-            raise InvalidParameter("jobs: 'all' needs a trace")
+        for name in ("nodes", "trace_format"):
+            if "trace" not in source and getattr(self, name, None) is not None:
+                raise InvalidParameter(f"{name}: needs a trace")
+        for name in ("jobs", "servers"):
+            if "trace" not in source and getattr(self, name, None) == "all":
+                raise InvalidParameter(f"{name}: 'all' needs a trace")
         for name in source:
             for field in dataclasses.fields(self):
                 if field.name in self.idle.get(name, ()) and getattr(self, field.name) != field.default:
@@ -282,6 +289,8 @@ class Problem:
         metrics: all metrics of an episode, in the order of the tables.
         presets: name -> parameter values.
         statements: statements of the paper; a comparison of the policies that they name examines them.
+        traces: what its environments take from a trace: "tasks", "jobs" (tasks and which of them form a job),
+            "bytes" (jobs by the data that they move).
         package: dotted name of the problem's folder.
     """
 
@@ -296,6 +305,7 @@ class Problem:
     metrics: tuple[Metric, ...]
     presets: Mapping[str, Mapping[str, Any]]
     statements: tuple[Statement, ...] = ()
+    traces: tuple[str, ...] = ()
     package: str
 
     def module(self, name: str) -> ModuleType:

@@ -10,8 +10,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from schedgym.evaluation.advice import Advice, advise
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
+    from schedgym.evaluation.replays import Replay, replay
     from schedgym.evaluation.report import write_report
     from schedgym.evaluation.runner import How, evaluate, play, sweep
     from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
@@ -21,10 +23,13 @@ if TYPE_CHECKING:
     from schedgym.evaluation.tuning import Tuning, tune
 
 __all__ = [
+    "Advice",
     "How",
+    "Replay",
     "ResultsStore",
     "SweepSpec",
     "Tuning",
+    "advise",
     "bootstrap_interval",
     "evaluate",
     "load_spec",
@@ -33,6 +38,7 @@ __all__ = [
     "paired_differences",
     "play",
     "plot_comparison",
+    "replay",
     "run_sweep",
     "summarize",
     "sweep",
@@ -42,8 +48,10 @@ __all__ = [
 ]
 
 _MODULES = {
+    "advice": ("Advice", "advise"),
     "manifest": ("make_manifest",),
     "plot": ("plot_comparison",),
+    "replays": ("Replay", "replay"),
     "report": ("write_report",),
     "runner": ("How", "evaluate", "play", "sweep"),
     "statistics": ("bootstrap_interval", "paired_differences", "summarize"),

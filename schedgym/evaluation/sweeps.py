@@ -52,6 +52,7 @@ from schedgym.evaluation.manifest import make_manifest
 from schedgym.evaluation.runner import EPISODES
 from schedgym.evaluation.store import BOUNDS, Line, ResultsStore, Setting, Unit, canonical
 from schedgym.evaluation.tuned import tuned_options
+from schedgym.traces import names_file
 
 __all__ = ["Experiment", "SweepResult", "SweepSpec", "code_version", "load_spec", "make_spec", "run_sweep"]
 
@@ -265,6 +266,13 @@ def _foreign_code(name: str, problem: str) -> str | None:
     return None if source is None else str(_content(source))
 
 
+def _files(parameters: Mapping[str, Any]) -> list[str]:
+    """The parameters that name files."""
+    found = [name for name in FILES if parameters.get(name) is not None]
+    own = parameters.get("trace_format")
+    return [*found, "trace_format"] if own is not None and names_file(own) else found
+
+
 def _line(
     setting: Setting,
     problem: Problem,
@@ -280,7 +288,7 @@ def _line(
         "code": setting.code,
         "given": setting.parameters,
         "parameters": complete,
-        "files": {name: _content(complete[name]) for name in FILES if complete.get(name) is not None},
+        "files": {name: _content(complete[name]) for name in _files(complete)},
         "policy": label,
         "options": options,
         "source": code,
@@ -525,9 +533,8 @@ def run_sweep(
 def _job(run: str, unit: Unit, contender: _Contender) -> Job:
     episodes = tuple(range(unit.first, unit.first + unit.episodes))
     parameters = dict(contender.parameters)
-    for name in FILES:  # a worker may stand in another folder
-        if parameters.get(name) is not None:
-            parameters[name] = os.path.abspath(parameters[name])
+    for name in _files(parameters):  # a worker may stand in another folder
+        parameters[name] = os.path.abspath(parameters[name])
     line = unit.line
     return Job(
         *(run, contender.index, line.setting.id, parameters, ()),

@@ -21,6 +21,7 @@ __all__ = [
     "options_text",
     "percent_text",
     "printable",
+    "time_text",
     "value_text",
 ]
 
@@ -101,6 +102,18 @@ def four_digits(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"
+
+
+def time_text(seconds: float) -> str:
+    """A time in the unit in which it reads best; "-" for none."""
+    if not math.isfinite(seconds):
+        return "-"
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if abs(seconds) >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    if 0 < abs(seconds) < 1:
+        return f"{1000 * seconds:.3g} ms"
+    return f"{seconds:.3g} s"
 
 
 def interval_text(low: float, high: float, show: Callable[[float], str] = four_digits) -> str:

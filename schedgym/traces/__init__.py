@@ -1,12 +1,16 @@
-"""Public cluster traces: readers, a summary, and (in :mod:`schedgym.traces.fetch`) their download.
+"""Cluster traces: readers, a summary, and (in :mod:`schedgym.traces.fetch`) their download.
 
-A format is one module of this folder that exports ``FORMAT``; there is no list of them to edit.
+A format is a table, one YAML file in the folder ``formats`` (:mod:`schedgym.traces.declaration`), or, where a
+table cannot say it, one module of this folder that exports ``FORMAT``; there is no list of them to edit.
+Packages add formats by the entry-point group ``schedgym.traces``, users by a YAML file whose path they give
+in place of a name.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import importlib.metadata
 import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,42 +20,118 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.errors import TraceFormatError, UnknownName
+from schedgym.core.problem import list_problems
+from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.traces.base import (
     Format,
     JobTrace,
+    LeftOut,
     Trace,
     check_limit,
     check_on_error,
     first_line,
     parts,
 )
+from schedgym.traces.declaration import Field, Filter, TableFormat, TableLayout, load_format, names_file
+from schedgym.traces.pieces import column_names
+from schedgym.traces.table import read_table
 
-__all__ = ["Format", "JobTrace", "Trace", "formats", "inspect_trace", "read_trace"]
+__all__ = [
+    "Field",
+    "Filter",
+    "Format",
+    "JobTrace",
+    "LeftOut",
+    "TableFormat",
+    "TableLayout",
+    "Trace",
+    "feeds",
+    "find_format",
+    "formats",
+    "inspect_trace",
+    "load_format",
+    "names_file",
+    "read_table",
+    "read_trace",
+]
+
+ENTRY_POINTS = "schedgym.traces"
+FOLDER = Path(__file__).parent / "formats"
 
 
 @functools.cache
-def formats() -> Mapping[str, Format]:
-    """Name -> format, of every reader in this folder."""
+def _readers() -> Mapping[str, Format]:
+    """Name -> format, of every module of this folder."""
     modules = (importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__))
     found = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
     return MappingProxyType({format.name: format for format in sorted(found, key=lambda f: f.name)})
 
 
+@functools.cache
+def formats() -> Mapping[str, Format | TableFormat]:
+    """Name -> format: the readers and tables of this folder, and those of entry points.
+
+    An entry point holds a :class:`Format`, a :class:`TableFormat`, or the path of a YAML file.
+
+    Raises:
+        InvalidParameter: when an entry point holds something else, or a name is taken.
+        gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
+    """
+    found: dict[str, Format | TableFormat] = dict(_readers())
+    own: list[Format | TableFormat] = [load_format(path) for path in sorted(FOLDER.glob("*.yaml"))]
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        format = entry.load()
+        if isinstance(format, str | Path):
+            format = load_format(format)
+        if not isinstance(format, Format | TableFormat):
+            raise InvalidParameter(
+                f"entry point {entry.value}: must be a trace format, or the path of a YAML file"
+            )
+        own.append(format)
+    for format in own:
+        if format.name in found:
+            raise InvalidParameter(f"trace format {format.name!r}: there is another one of this name")
+        found[format.name] = format
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def find_format(name: str | Path) -> Format | TableFormat:
+    """A format by its name, or by the path of its YAML file (``.yaml`` or ``.yml``).
+
+    Raises:
+        UnknownName: when there is no such format.
+        OSError, InvalidParameter: when the file cannot be read, or declares none.
+    """
+    if names_file(name):
+        return load_format(name)
+    found = _readers().get(str(name)) or formats().get(str(name))
+    if found is None:
+        raise UnknownName("trace format", str(name), formats())
+    return found
+
+
+def feeds(format: Format | TableFormat) -> list[str]:
+    """The ids of the environments that take what a format gives; some ask for a file of machines, too."""
+    problems = list_problems().values()
+    return [id for one in problems if set(one.traces) & set(format.gives) for id in one.ids]
+
+
 def read_trace(
-    path: str | Path,
+    path: Any,
     *,
     nodes: str | Path | None = None,
-    format: str | None = None,
+    format: str | Path | Format | TableFormat | None = None,
     on_error: str = "raise",
     limit: int | None = None,
 ) -> Trace | JobTrace:
     """Read a trace of any known format.
 
     Args:
-        path: the file of tasks, or of jobs; for formats published in parts, also their folder.
+        path: the file of tasks, or of jobs; for formats published in parts, also their folder; for formats
+            that are tables, also a Parquet file or a pandas data frame.
         nodes: the file of machines, for formats that have one.
-        format: a name of :func:`formats`; None goes by the first line of the (first) file.
+        format: a name of :func:`formats`, the path of a YAML file that declares one, or a format; None goes
+            by the first line of the (first) file, or the names of the columns.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them under
             "malformed" (of machines: "machine: malformed").
         limit: read only the first so many valid tasks (jobs) of the file (what follows is not even checked);
@@ -68,42 +148,79 @@ def read_trace(
         InvalidParameter: when ``on_error`` or ``limit`` is invalid, or ``nodes`` is given for a format
             without machines.
         FileNotFoundError: when there is no such file.
+        gymnasium.error.DependencyNotInstalled: for formats that are tables, without the extra ``eval``.
     """
     check_on_error(on_error)
     check_limit(limit)
-    reader = _sniff(Path(path)) if format is None else formats().get(format)
-    if reader is None:
-        raise UnknownName("trace format", str(format), formats())
-    return reader.read(path, nodes, on_error=on_error, limit=limit)
+    format = _choose(path, format)
+    if isinstance(format, TableFormat):
+        return read_table(path, format, nodes, on_error=on_error, limit=limit)
+    if not isinstance(path, str | Path):
+        raise InvalidParameter(
+            f"trace: the {format.name} format is read from files, not {type(path).__name__}"
+        )
+    return format.read(path, nodes, on_error=on_error, limit=limit)
 
 
-def _sniff(path: Path) -> Format:
-    known = ", ".join(formats())
+def _choose(path: Any, format: str | Path | Format | TableFormat | None) -> Format | TableFormat:
+    if format is None:
+        return _sniff(Path(path) if isinstance(path, str | Path) else path)
+    return find_format(format) if isinstance(format, str | Path) else format
+
+
+def _sniff(path: Any) -> Format | TableFormat:
+    if not isinstance(path, Path) or path.suffix == ".parquet":
+        return _sniff_columns(path)
     if path.is_dir():
         files = parts(path)
         if not files:
-            raise TraceFormatError(path, 0, "", f"is a folder: name its format (known: {known})")
+            raise TraceFormatError(
+                path, 0, "", f"is a folder: name its format (known: {', '.join(formats())})"
+            )
         path = files[0]
     try:
         line = first_line(path)
     except TraceFormatError as error:
-        reason = f"not a known trace format (known: {known}): {error.reason}"
+        reason = f"not a known trace format (known: {', '.join(formats())}): {error.reason}"
         raise TraceFormatError(path, error.line, "", reason) from None
-    for format in formats().values():
+    for format in (*_readers().values(), *formats().values()):  # the readers need no YAML
         if format.recognises(line):
-            return format
+            return _told(format, path)
     start = repr(line if len(line) <= 80 else line[:77] + "...")
+    known = ", ".join(formats())
     raise TraceFormatError(
         path, 1, "", f"not a known trace format (known: {known}): the first line is {start}"
     )
 
 
+def _told(format: Any, source: Any) -> Any:
+    """A format that was recognised, unless it assumes what the file does not tell."""
+    if format.assumes:
+        where = source if isinstance(source, Path) else "data frame"
+        reason = (
+            f"looks like the format {format.name}, which assumes {format.assumes}: name it if that may stand"
+        )
+        raise TraceFormatError(where, 0, "", reason)
+    return format
+
+
+def _sniff_columns(source: Any) -> TableFormat:
+    names = column_names(source, TableLayout(columns={}))
+    for format in formats().values():
+        if isinstance(format, TableFormat) and format.matches(names):
+            return _told(format, source)
+    where = source if isinstance(source, Path) else "data frame"
+    known = ", ".join(name for name, format in formats().items() if isinstance(format, TableFormat))
+    start = repr(", ".join(names)[:80])
+    raise TraceFormatError(where, 0, "", f"not a known table (known: {known}): the columns are {start}")
+
+
 def inspect_trace(
-    path: str | Path,
+    path: Any,
     nodes: str | Path | None = None,
     on_error: str = "raise",
     *,
-    format: str | None = None,
+    format: str | Path | Format | TableFormat | None = None,
     limit: int | None = None,
 ) -> dict[str, Any]:
     """Summary facts of a trace, as JSON-serialisable values.
@@ -113,9 +230,9 @@ def inspect_trace(
     Returns:
         a dictionary with
 
-        - ``format``, ``files``: what was read;
+        - ``format``, ``licence``, ``notes``, ``files``: what was read, and what there is to know of it;
         - ``rows``, ``tasks`` (``jobs``), ``dropped``: rows of the file, how many of them became tasks
-          (jobs), and why rows were left out;
+          (jobs), and why rows were left out; ``left_out`` has their columns and first lines, if known;
         - ``first_arrival``, ``last_arrival`` [s];
 
         and of a :class:`JobTrace`
@@ -126,6 +243,7 @@ def inspect_trace(
 
         of a :class:`Trace`
 
+        - ``origin``, the date at which the clock is 0, "" where it is not known;
         - ``unit`` of sizes, and ``filled``: what was missing and stands as 0, in how many tasks;
         - ``duration`` [s], ``cores``, ``memory`` [``unit``]: each with mean, ..., max as above;
         - ``machines``: their number, and for a trace with machines (else None) ``largest_machine``
@@ -135,13 +253,19 @@ def inspect_trace(
           and the last arrival, None when these coincide. A memory that no machine tells limits nothing,
           and its facts are None.
     """
+    check_on_error(on_error)
+    check_limit(limit)
+    format = _choose(path, format)
     trace = read_trace(path, nodes=nodes, format=format, on_error=on_error, limit=limit)
     facts: dict[str, Any] = {
         "format": trace.name,
+        "licence": format.licence,
+        "notes": [*format.notes, *([f"assumes {format.assumes}"] if format.assumes else [])],
         "files": [str(file) for file in trace.files],
         "rows": trace.rows,
         "jobs" if isinstance(trace, JobTrace) else "tasks": len(trace.arrival),
         "dropped": dict(trace.dropped),
+        "left_out": [str(one) for one in trace.left_out],
         "first_arrival": float(trace.arrival[0]),
         "last_arrival": float(trace.arrival[-1]),
     }
@@ -160,6 +284,7 @@ def _job_facts(trace: JobTrace) -> dict[str, Any]:
 
 def _task_facts(trace: Trace) -> dict[str, Any]:
     facts: dict[str, Any] = {
+        "origin": trace.origin,
         "unit": trace.unit,
         "filled": dict(trace.filled),
         "duration": _quantiles(trace.duration),

@@ -5,6 +5,7 @@ A reader is one module of this package that exports ``FORMAT``, a :class:`Format
 
 from __future__ import annotations
 
+import codecs
 import csv
 import dataclasses
 import errno
@@ -31,10 +32,13 @@ __all__ = [
     "MACHINE",
     "MALFORMED",
     "NO_EXECUTION",
+    "About",
     "Column",
+    "DataSet",
     "Format",
     "JobTrace",
     "Layout",
+    "LeftOut",
     "Rows",
     "Table",
     "Trace",
@@ -43,11 +47,14 @@ __all__ = [
     "first_line",
     "is_number",
     "looks_like",
+    "looks_like_numbers",
+    "open_trace",
     "parts",
     "read_machines",
     "refuse_empty",
     "round_up",
     "tasks_of",
+    "text_blocks",
 ]
 
 #: a longer line [bytes] is malformed: no format comes near it, and memory stays bounded
@@ -97,6 +104,29 @@ def _left_out(dropped: Mapping[str, int]) -> int:
     return sum(n for reason, n in dropped.items() if not reason.startswith(MACHINE))
 
 
+@dataclasses.dataclass(frozen=True)
+class LeftOut:
+    """Rows that were left out for one reason.
+
+    Attributes:
+        reason: as in ``dropped`` of the trace.
+        count: how many rows.
+        line: number of the first of them, counted from 1 (of a data frame or a Parquet file: of its row).
+        column: the column that is the reason, "" for the whole row.
+        detail: what is wrong with the first of them, "" where the reason says it.
+    """
+
+    reason: str
+    count: int
+    line: int
+    column: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        what = ": ".join(part for part in (self.reason, self.column, self.detail) if part)
+        return f"{self.count} row{'s' * (self.count > 1)}: {what} (first in line {self.line})"
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trace:
     """Tasks and machines of a trace, in units that no longer depend on its format; arrays are read-only.
@@ -120,6 +150,12 @@ class Trace:
             all four arrays of sizes are such shares, per resource).
         filled: what was missing and stands as 0 -> in how many of the kept tasks.
         job: number of the job that each task belongs to; [N], empty where the format knows no jobs of tasks.
+        start: when each task started by the record [s], NaN where it does not say; [N], or empty.
+        deadline: when each task had to be done [s], NaN where it had no deadline; [N], or empty.
+        site: index into ``sites`` of the site that each task belongs to; [N], empty without sites.
+        sites: names of the sites.
+        origin: date and time (UTC) at which the trace's clock is 0, "" where it is not known.
+        left_out: what ``dropped`` counts, with columns and first lines; empty where the reader does not say.
 
     Raises:
         InvalidWorkload: when arrays that belong together differ in length or are not 1-dimensional.
@@ -137,10 +173,18 @@ class Trace:
     unit: str = "cores, GiB"
     filled: Mapping[str, int] = dataclasses.field(default_factory=dict)
     job: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    start: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    deadline: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    site: npt.NDArray[np.float64] = dataclasses.field(default_factory=_empty)
+    sites: tuple[str, ...] = ()
+    origin: str = ""
+    left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
-        names = ("arrival", "duration", "cores", "memory", *(("job",) if np.size(self.job) else ()))
-        _own(self, names, sort=True)
+        optional = [name for name in ("job", "start", "deadline", "site") if np.size(getattr(self, name))]
+        _own(self, ("arrival", "duration", "cores", "memory", *optional), sort=True)
+        for name in {"job", "start", "deadline", "site"} - set(optional):
+            _own(self, (name,))
         _own(self, ("machine_cores", "machine_memory"))
         object.__setattr__(self, "dropped", dict(self.dropped))
         object.__setattr__(self, "filled", dict(self.filled))
@@ -172,6 +216,7 @@ class JobTrace:
         output_bytes: written by the reduce phase [bytes]; [J].
         dropped: why rows were left out -> how many.
         files: the files that were read.
+        left_out: what ``dropped`` counts, with columns and first lines; empty where the reader does not say.
 
     Raises:
         InvalidWorkload: when the arrays differ in length or are not 1-dimensional.
@@ -185,6 +230,7 @@ class JobTrace:
     output_bytes: npt.NDArray[np.float64]
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
         _own(self, ("arrival", "gap", "input_bytes", "shuffle_bytes", "output_bytes"), sort=True)
@@ -229,20 +275,67 @@ def round_up(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Format:
-    """A trace format: what a reader's module exports as ``FORMAT``.
+class DataSet:
+    """A published file.
+
+    Attributes:
+        file: its name.
+        url: where it is published.
+        sha256: of its content, in hexadecimal; "" if it is not known, so that nothing is verified.
+        help: one line: what it is.
+        licence: under which it is published, or what its publisher says of its use.
+    """
+
+    file: str
+    url: str
+    sha256: str
+    help: str
+    licence: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class About:
+    """What is known of a trace format.
 
     Attributes:
         name: name for ``read_trace(format=...)``.
-        help: one line on the format and the place where it is published.
-        recognises: returns True if the first line of a file (without its end) may be this format's.
-        read: called as ``read(path, nodes, on_error=..., limit=...)``.
+        help: one line on the format.
+        licence: of the published trace, "" where there is none to name.
+        address: where it is published or defined.
+        cite: what its publisher asks to cite.
+        jobs: number of rows of the published trace, None if there is not one or it is not known.
+        span: what time it covers.
+        notes: what a user has to know.
+        assumes: what stands in for facts that the trace does not tell, "" if nothing does; such a format is
+            never chosen by the first line of a file, only by its name.
+        files: name for ``schedgym trace fetch`` -> published file.
     """
 
     name: str
-    help: str
+    help: str = ""
+    licence: str = ""
+    address: str = ""
+    cite: str = ""
+    jobs: int | None = None
+    span: str = ""
+    notes: tuple[str, ...] = ()
+    assumes: str = ""
+    files: Mapping[str, DataSet] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Format(About):
+    """A trace format with a reader: what a reader's module exports as ``FORMAT``.
+
+    Attributes:
+        recognises: returns True if the first line of a file (without its end) may be this format's.
+        read: called as ``read(path, nodes, on_error=..., limit=...)``.
+        gives: "tasks", with "jobs" if it tells which tasks form a job; or "bytes" for jobs by their bytes.
+    """
+
     recognises: Callable[[str], bool]
     read: Callable[..., Trace | JobTrace]
+    gives: tuple[str, ...] = ("tasks",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -358,6 +451,7 @@ class Table:
 
     Attributes:
         line: number of the line that was read last, counted from 1.
+        names, header_line: names of all columns and the line that has them; None and 0 until it is read.
         dropped: why rows were left out -> how many; readers add their own reasons.
 
     Raises:
@@ -379,7 +473,8 @@ class Table:
         self.path = Path(path)
         self.layout = layout if isinstance(layout, Layout) else Layout(layout)
         self.on_comment, self.on_error, self.malformed = on_comment, on_error, malformed
-        self.line = 0
+        self.line = self.header_line = 0
+        self.names: Sequence[str] | None = self.layout.names
         self.dropped: Counter[str] = Counter()
 
     def refuse(self, column: str, reason: str, malformed: str | None = None) -> None:
@@ -395,27 +490,12 @@ class Table:
         self.dropped[malformed or self.malformed] += 1
 
     def __iter__(self) -> Iterator[tuple[float, ...]]:
-        self.line = 0
-        names, mark = self.layout.names, self.layout.comment
-        places = () if names is None else self._places(names)
-        for raw in _raw_lines(self.path):
-            self.line += 1
-            if names is None:
-                names = self._header(raw)
-                places = self._places(names)
-                continue
-            try:
-                text = _decode(raw, first=self.line == 1)
-                comment = bool(mark) and text.startswith(mark)
-                fields = [] if comment or not text.strip() else self._split(text)
-                if fields and len(fields) != len(names):
-                    raise ValueError(f"expected {len(names)} columns, got {len(fields)}")
-            except ValueError as error:
-                self.refuse("", str(error))
-                continue
-            if comment and self.on_comment is not None:
-                self.on_comment(text)
-            if not fields:
+        places: tuple[int, ...] | None = None
+        for fields in self.records():
+            if places is None:
+                places = self._places()
+            if isinstance(fields, str):
+                self.refuse("", fields)
                 continue
             row = []
             for column, place in zip(self.layout.columns, places, strict=True):
@@ -426,7 +506,38 @@ class Table:
                     break
             else:
                 yield tuple(row)
-        if names is None:
+        if places is None:
+            self._places()
+
+    def records(self) -> Iterator[list[str] | str]:
+        """The fields of each row, as texts; in place of a row that breaks the format, what is wrong with it.
+
+        ``names`` are known, and ``line`` is the row's, when it comes; ``refuse`` is not called.
+        """
+        self.line, mark = 0, self.layout.comment
+        self.names = self.layout.names
+        for raw in _raw_lines(self.path):
+            self.line += 1
+            if self.names is None:
+                if not (mark and raw.startswith(mark.encode())):
+                    self.names, self.header_line = self._header(raw), self.line
+                continue
+            try:
+                text = _decode(raw, first=self.line == 1)
+                comment = bool(mark) and text.startswith(mark)
+                fields = [] if comment or not text.strip() else self._split(text)
+                if fields and len(fields) != len(self.names):
+                    raise ValueError(f"expected {len(self.names)} columns, got {len(fields)}")
+            except ValueError as error:
+                yield str(error)
+                continue
+            if comment and self.on_comment is not None:
+                self.on_comment(text)
+            if fields and not (
+                self.line == 1 and fields == list(self.names)
+            ):  # names, though none are needed
+                yield fields
+        if self.names is None:
             raise TraceFormatError(self.path, 0, "", "is empty, must start with a header")
 
     def _header(self, raw: bytes) -> tuple[str, ...]:
@@ -435,13 +546,14 @@ class Table:
         except ValueError as error:
             raise TraceFormatError(self.path, self.line, "", str(error)) from None
 
-    def _places(self, names: Sequence[str]) -> tuple[int, ...]:
+    def _places(self) -> tuple[int, ...]:
         """The position of each column in a row."""
+        names = self.names or ()
         for column in self.layout.columns:
             if names.count(column.name) != 1:
                 times = names.count(column.name)
                 what = f"column appears {times} times in the header" if times else "missing column"
-                raise TraceFormatError(self.path, self.line, column.name, what)
+                raise TraceFormatError(self.path, self.header_line, column.name, what)
         return tuple(names.index(column.name) for column in self.layout.columns)
 
     def _split(self, text: str) -> list[str]:
@@ -498,12 +610,22 @@ def first_line(path: str | Path) -> str:
 def looks_like(layout: Layout, line: str) -> bool:
     """Return whether the first line of a file without a header may be of this layout.
 
-    It has as many fields, and numbers in the columns that are never empty, except at most one: it is better
-    to refuse a bad number by its column's name than as an unknown format.
+    It has as many fields, and those of its columns look like numbers (:func:`looks_like_numbers`).
     """
     names, fields = list(layout.names or ()), line.split(layout.delimiter)
+    if len(fields) != len(names):
+        return False
     required = [names.index(column.name) for column in layout.columns if not column.optional]
-    return len(fields) == len(names) and sum(is_number(fields[i]) for i in required) >= len(required) - 1
+    return looks_like_numbers([fields[i] for i in required], [True] * len(required))
+
+
+def looks_like_numbers(fields: Sequence[str], required: Sequence[bool]) -> bool:
+    """Return whether fields are numbers, or empty where none is required, except at most one.
+
+    It is better to refuse a bad number by its column's name than as an unknown format.
+    """
+    good = [is_number(field) or not (must or field) for field, must in zip(fields, required, strict=True)]
+    return sum(good) >= len(good) - 1 and any(map(is_number, fields))
 
 
 def is_number(text: str) -> bool:
@@ -564,7 +686,7 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
     """Lines with their ends; of one that is too long only the start, just long enough to tell."""
     number = taken = 0
     try:
-        with _open(path) as packed, _unpacked(packed, path) as stream:
+        with open_trace(path) as packed, _unpacked(packed, path) as stream:
             while line := stream.readline(LONGEST_LINE + 1):
                 number += 1
                 rest = line
@@ -573,10 +695,38 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
                     rest = stream.readline(LONGEST_LINE + 1)
                     taken = _count(path, number, taken + len(rest), packed)
                 yield line
-    except EOFError:
-        raise TraceFormatError(path, number + 1, "", "the gzip file is cut off") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise TraceFormatError(path, number + 1, "", f"the gzip file is corrupt: {error}") from None
+    except _DAMAGE as error:
+        raise _damaged(path, number + 1, error) from None
+
+
+def text_blocks(path: str | Path, size: int) -> Iterator[str]:
+    """A (compressed) text file in blocks of about ``size`` bytes.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        TraceFormatError: when it is not text, damaged or too large.
+    """
+    path, taken = Path(path), 0
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    try:
+        with open_trace(path) as packed, _unpacked(packed, path) as stream:
+            while block := stream.read(size):
+                taken = _count(path, 0, taken + len(block), packed)
+                yield decoder.decode(block)
+            yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise TraceFormatError(path, 0, "", "not UTF-8 text") from None
+    except _DAMAGE as error:
+        raise _damaged(path, 0, error) from None
+
+
+#: what reading a damaged gzip file raises
+_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+def _damaged(path: Path, line: int, error: Exception) -> TraceFormatError:
+    what = "cut off" if isinstance(error, EOFError) else f"corrupt: {error}"
+    return TraceFormatError(path, line, "", f"the gzip file is {what}")
 
 
 def _count(path: Path, line: int, taken: int, packed: IO[bytes]) -> int:
@@ -591,7 +741,8 @@ def _count(path: Path, line: int, taken: int, packed: IO[bytes]) -> int:
     return taken
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_trace(path: Path) -> IO[bytes]:
+    """A regular file, open to read; TraceFormatError and FileNotFoundError name it."""
     try:
         return open_regular(path)
     except InvalidFile as error:

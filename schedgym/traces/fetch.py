@@ -1,4 +1,4 @@
-"""Public data sets by name: downloaded once into the user's cache, their SHA-256 always checked.
+"""Public data sets by name: downloaded once into the user's cache; their SHA-256 is checked if it is known.
 
 The environment variable ``SCHEDGYM_DATA`` names a folder that is used instead of the cache; a folder
 that already holds the files may be read-only and needs no network and no pooch.
@@ -6,66 +6,39 @@ that already holds the files may be read-only and needs no network and no pooch.
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 from schedgym.errors import TraceFormatError, UnknownName
+from schedgym.extras import require
+from schedgym.traces import formats
+from schedgym.traces.base import DataSet
 
-__all__ = ["ENVIRONMENT_VARIABLE", "KNOWN", "DataSet", "fetch"]
+__all__ = ["ENVIRONMENT_VARIABLE", "DataSet", "fetch", "known_sets"]
 
 ENVIRONMENT_VARIABLE = "SCHEDGYM_DATA"
 
 
-@dataclasses.dataclass(frozen=True)
-class DataSet:
-    """A published file.
-
-    Attributes:
-        file: its name.
-        url: where it is published.
-        sha256: of its content, in hexadecimal.
-        help: one line: what it is.
-    """
-
-    file: str
-    url: str
-    sha256: str
-    help: str
+@functools.cache
+def known_sets() -> dict[str, DataSet]:
+    """Name -> data set, of all formats; also to be had as ``KNOWN``."""
+    return {name: one for format in formats().values() for name, one in format.files.items()}
 
 
-_ALIBABA = "https://raw.githubusercontent.com/alibaba/clusterdata/master/cluster-trace-gpu-v2023/csv"
-_SWIM = "https://raw.githubusercontent.com/SWIMProjectUCB/SWIM/master/workloadSuite"
-
-#: name -> data set
-KNOWN: dict[str, DataSet] = {
-    "alibaba-2023-pods": DataSet(
-        "openb_pod_list_default.csv",
-        f"{_ALIBABA}/openb_pod_list_default.csv",
-        "1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8",
-        "Alibaba GPU cluster trace 2023: 8152 pods",
-    ),
-    "alibaba-2023-nodes": DataSet(
-        "openb_node_list_all_node.csv",
-        f"{_ALIBABA}/openb_node_list_all_node.csv",
-        "5a85c2af79c66a1efff8bbcbda430400aae56d8431370d738480967e1a9c6b15",
-        "Alibaba GPU cluster trace 2023: 1523 nodes",
-    ),
-    "facebook-2010": DataSet(
-        "FB-2010_samples_24_times_1hr_0.tsv",
-        f"{_SWIM}/FB-2010_samples_24_times_1hr_0.tsv",
-        "65f758ecd0495955de30c560b2d57fc351c9b2c89117b82f16b2f8f30fb4e9d9",
-        "Facebook MapReduce workload 2010 (SWIM): 24442 jobs",
-    ),
-}
+def __getattr__(name: str) -> Any:
+    if name == "KNOWN":  # made when it is asked for: it needs the extra eval
+        return known_sets()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def fetch(name: str) -> Path:
     """The local path of a data set, downloaded if it is not there yet.
 
     Args:
-        name: a key of :data:`KNOWN`.
+        name: a key of :func:`known_sets`.
 
     Returns:
         the file, in the folder that ``SCHEDGYM_DATA`` names, else in the user's cache.
@@ -76,26 +49,21 @@ def fetch(name: str) -> Path:
         OSError: when the download fails, yields another content, or cannot be written.
         gymnasium.error.DependencyNotInstalled: when a download is needed and pooch is not installed.
     """
-    if name not in KNOWN:
-        raise UnknownName("data set", name, KNOWN)
-    known = KNOWN[name]
+    if name not in known_sets():
+        raise UnknownName("data set", name, known_sets())
+    known = known_sets()[name]
     folder = os.environ.get(ENVIRONMENT_VARIABLE)
     if folder and (held := Path(folder).expanduser() / known.file).exists():
-        found = sha256(held)
+        found = sha256(held) if known.sha256 else ""
         if found != known.sha256:  # the user's own file: pooch would overwrite it
             raise TraceFormatError(held, 0, "", f"SHA-256 must be {known.sha256}, got {found}")
         return held
-    try:
-        import pooch
-    except ImportError:
-        from gymnasium.error import DependencyNotInstalled
-
-        raise DependencyNotInstalled('downloading traces needs pooch: pip install "schedgym[eval]"') from None
+    pooch = require("pooch")
     cache = pooch.create(
         path=pooch.os_cache("schedgym"),
         base_url="",
         env=ENVIRONMENT_VARIABLE,
-        registry={known.file: f"sha256:{known.sha256}"},
+        registry={known.file: f"sha256:{known.sha256}" if known.sha256 else None},
         urls={known.file: known.url},
     )
     try:

@@ -312,8 +312,12 @@ def _files(path: str | Path) -> tuple[Path, ...]:
 
 
 FORMAT = Format(
-    "google2011",
-    "Google cluster trace 2011, task_events and machine_events (github.com/google/cluster-data)",
-    functools.partial(looks_like, TASKS),
-    read_google2011,
+    name="google2011",
+    help="Google cluster trace 2011, task_events and machine_events",
+    licence="CC BY 4.0",
+    address="https://github.com/google/cluster-data",
+    span="29 days",
+    recognises=functools.partial(looks_like, TASKS),
+    read=read_google2011,
+    gives=("tasks", "jobs"),
 )

@@ -192,8 +192,9 @@ def _recognises(line: str) -> bool:
 
 
 FORMAT = Format(
-    "swf",
-    "Standard Workload Format of the Parallel Workloads Archive (cs.huji.ac.il/labs/parallel/workload)",
-    _recognises,
-    read_swf,
+    name="swf",
+    help="Standard Workload Format of the Parallel Workloads Archive",
+    address="https://www.cs.huji.ac.il/labs/parallel/workload/",
+    recognises=_recognises,
+    read=read_swf,
 )

@@ -13,7 +13,8 @@ import pytest
 import schedgym
 from schedgym import cli
 from schedgym.evaluation import evaluate, wording
-from schedgym.problems.queue_delay.workload import make_workload
+from schedgym.problems.queue_delay.workload import from_trace, make_workload
+from schedgym.traces import read_trace
 
 ID = "schedgym/QueueDelay-v0"
 FAST = ["--tasks", "30", "--servers", "3", "--episodes", "3"]
@@ -208,6 +209,25 @@ def test_compare_on_a_trace_takes_its_windows_and_preset(capsys, tmp_path):
     preset = schedgym.get_problem(ID).presets.get("trace")
     if preset is not None:  # 2000 tasks are more than this file has
         assert f"a window of {preset['tasks']}" in fails(capsys, tmp_path, *arguments)
+
+
+def test_compare_on_a_trace_keeps_its_own_load_and_machines(capsys, tmp_path):
+    rows = [(1000 * (i % 8 + 20), 4096, 10 * i, 10 * i + 50 + i) for i in range(25)]
+    (tmp_path / "p.csv").write_text(pods(rows))
+    (tmp_path / "n.csv").write_text(NODES)
+    arguments = ["compare", ID, "--trace", "p.csv", "--nodes", "n.csv", "--tasks", "25", "--policies", "fcfs"]
+    assert cli.main([*arguments, "--plot", "none", "--json", "o.json"]) == 0
+    assert "load" not in capsys.readouterr().out
+    content = strict(tmp_path / "o.json")
+    assert content["manifest"]["parameters"]["servers"] == "all"
+    trace = read_trace(tmp_path / "p.csv", nodes=tmp_path / "n.csv")
+    table, nodes = from_trace(trace)
+    values = schedgym.evaluate(ID, "fcfs", workloads=[make_workload(table, nodes)], progress=False)
+    own = values[values["metric"] == "mean_delay"]["value"].tolist()
+    assert [row["mean"] for row in content["summary"]] == pytest.approx(own)
+    assert own[0] > 1.0
+    message = fails(capsys, tmp_path, "compare", ID, "--servers", "all")
+    assert message == "error: servers: 'all' needs a trace\n"
 
 
 def test_run_tells_every_jobs_fate(capsys, tmp_path):

@@ -48,6 +48,7 @@ SCHEMES = (
 )
 RANDOM_SCHEMES = ("rf", "rf-all")
 BLOCKING_SCHEMES = tuple(f"ffd-{size}" for size in SIZES)
+BACKFILLING = "easy-backfill"  # not of the paper
 NORM_SCHEMES = ("ffd-nb", "bfd-nb", "bf", "wf", "bf-all", "wf-all")
 
 
@@ -58,12 +59,14 @@ class Outcome(NamedTuple):
     server: index of its server, -1 when it never ran.
     stranded: the tasks that never ran, in submission order.
     end_of_events: the instant of the last event; nothing can happen after it.
+    reserved: the first reservation of each task that had one.
     """
 
     start: list[float | None]
     server: list[int]
     stranded: list[int]
     end_of_events: float
+    reserved: dict[int, float] = {}
 
 
 # --------------------------------------------------------------------------------------------
@@ -94,6 +97,7 @@ class _Cluster:
         self.start: list[float | None] = [None] * len(tasks)
         self.finish: list[float] = [math.inf] * len(tasks)
         self.server: list[int] = [-1] * len(tasks)
+        self.reserved: dict[int, float] = {}  # a head's first reservation
 
     def remaining(self, j: int) -> tuple[float, float]:
         used_cpu = 0.0
@@ -233,6 +237,39 @@ class _Cluster:
                 return
             self.place(head, j)
 
+    # EASY backfilling, word for word: nothing is kept between two calls ----------------------------
+
+    def fits_later(self, i: int, j: int, time: float, beside: int = -1) -> bool:
+        """Whether task i fits on server j at a later time, beside the tasks that still run there then.
+
+        Args: ``beside``, if any, is a task that would start on server j now.
+        """
+        here = [k for k in self.running[j] if self.finish[k] > time]
+        cpu = self.servers[j][0] - math.fsum(self.tasks[k][2] for k in here)
+        memory = self.servers[j][1] - math.fsum(self.tasks[k][3] for k in here)
+        if beside >= 0 and self.clock + self.tasks[beside][1] > time:
+            cpu, memory = cpu - self.tasks[beside][2], memory - self.tasks[beside][3]
+        return self.tasks[i][2] <= cpu + TOLERANCE and self.tasks[i][3] <= memory + TOLERANCE
+
+    def reservation(self, i: int) -> tuple[float, int]:
+        """The earliest time, and then the lowest server, at which task i fits if nothing else starts."""
+        ends = sorted({self.finish[k] for on_one in self.running for k in on_one})
+        return next((t, j) for t in ends for j in range(len(self.servers)) if self.fits_later(i, j, t))
+
+    def backfill(self) -> None:
+        """Start heads; then later tasks, each where it does not delay the head's reservation."""
+        self.heads_anywhere("first")
+        if not self.queue:
+            return
+        head, *others = self.queue
+        time, reserved = self.reservation(head)
+        self.reserved.setdefault(head, time)
+        for i in others:
+            for j in range(len(self.servers)):
+                if self.fits(i, j) and (j != reserved or self.fits_later(head, j, time, beside=i)):
+                    self.place(i, j)
+                    break
+
 
 def squares(x: float, y: float) -> float:
     """The L2 norm, squared."""
@@ -247,6 +284,9 @@ def _arrival_epoch(cluster: _Cluster, scheme: str, blocking: bool, bypass: bool,
     if blocking and not bypass:
         cluster.queue.append(i)
         cluster.heads_anywhere("dot" if variant == "dp" else "first", size_order=variant)
+    elif scheme == BACKFILLING:
+        cluster.queue.append(i)
+        cluster.backfill()
     elif scheme == "bf-exec":
         cluster.place_or_queue(i, "best")
     elif scheme in ("dot-exec", "ffd-dp"):
@@ -266,6 +306,8 @@ def _completion_epoch(cluster: _Cluster, scheme: str, blocking: bool, j: int) ->
     family, _, variant = scheme.partition("-")
     if blocking:
         cluster.heads_anywhere("dot" if variant == "dp" else "first", size_order=variant)
+    elif scheme == BACKFILLING:
+        cluster.backfill()
     elif scheme in ("bf-exec", "dot-exec"):
         order = sorted(cluster.queue, key=lambda i: (cluster.tasks[i][1], i))
         cluster.scan(j, order)
@@ -310,7 +352,7 @@ def simulate(
 
     tasks: (arrival, execution, cpu, memory) in submission order, arrivals not decreasing.
     servers: (cpu, memory) capacities.
-    scheme: a name in SCHEMES.
+    scheme: a name in SCHEMES, or BACKFILLING.
     blocking: the head-of-line variant, for BLOCKING_SCHEMES only.
     bypass: with blocking, arriving tasks are tried before they join the queue.
     weights: of cpu and memory in the 'sum' size.
@@ -324,7 +366,7 @@ def simulate(
     execution time vanishes in start + execution completes at that same instant, in a further
     round after the arrivals.
     """
-    if scheme not in SCHEMES:
+    if scheme not in (*SCHEMES, BACKFILLING):
         raise ValueError(f"unknown scheme {scheme!r}")
     if blocking and scheme not in BLOCKING_SCHEMES:
         raise ValueError(f"{scheme} has no blocking variant")
@@ -358,7 +400,7 @@ def simulate(
             cluster.submitted += 1
             _arrival_epoch(cluster, scheme, blocking, bypass, i)
 
-    return Outcome(cluster.start, cluster.server, list(cluster.queue), cluster.clock)
+    return Outcome(cluster.start, cluster.server, list(cluster.queue), cluster.clock, cluster.reserved)
 
 
 # --------------------------------------------------------------------------------------------

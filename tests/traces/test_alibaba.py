@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from hypothesis import strategies as st
 
 from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import inspect_trace, read_trace
-from schedgym.traces.alibaba import read_alibaba
 from schedgym.traces.base import Trace
 from schedgym.traces.fetch import KNOWN
 
@@ -32,6 +32,12 @@ ROWS = [
 ]
 NODES = "sn,cpu_milli,memory_mib,gpu,model"
 NODE_ROWS = ["openb-node-0000,32000,262144,0,", "openb-node-0001,96000,393216,8,G2"]
+
+
+def read_alibaba(path: Path, nodes: Path | None = None, **options: Any) -> Trace:
+    trace = read_trace(path, nodes=nodes, format="alibaba", **options)
+    assert isinstance(trace, Trace)
+    return trace
 
 
 def text(header: str, rows: list[str]) -> bytes:

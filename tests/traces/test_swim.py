@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -18,7 +19,6 @@ from schedgym.problems.queue_delay.workload import from_trace
 from schedgym.traces import JobTrace, formats, inspect_trace, read_trace
 from schedgym.traces.base import Column
 from schedgym.traces.fetch import KNOWN
-from schedgym.traces.swim import NAMES, read_swim
 
 ROWS = [
     "job0\t9\t9\t1762\t0\t14347",
@@ -27,6 +27,13 @@ ROWS = [
     "job3\t22\t4\t0\t49\t0",
     "job4\t25.5\t3.5\t404\t22\t191",
 ]
+NAMES = tuple(formats()["swim"].names)
+
+
+def read_swim(path: Path, **options: Any) -> JobTrace:
+    trace = read_trace(path, format="swim", **options)
+    assert isinstance(trace, JobTrace)
+    return trace
 
 
 def text(rows: list[str]) -> bytes:

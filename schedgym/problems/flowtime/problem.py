@@ -120,6 +120,7 @@ class FlowtimeParameters(Parameters):
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
+    trace_format: str | None = Parameters.trace_format_field()
     latency: bool = parameter(False, "whether generated mapreduce tasks have latencies to the servers")
     slot_seconds: float = parameter(
         *(10.0, "length of a slot in a trace [s]"),
@@ -207,5 +208,6 @@ PROBLEM = Problem(
         Statement("section VI-C, Fig. 9", "ocorp+m", ("svf", "srvf", "srpt", "srf"), "mean_unfinished"),
         Statement("section VI-C, Fig. 10", "ocorp+m", ("srpt", "svf"), "waiting_longest"),
     ),
+    traces=("tasks",),
     package="schedgym.problems.flowtime",
 )

@@ -660,7 +660,12 @@ def make_source(parameters: FlowtimeParameters) -> Source:
         return Source(parameters)
     from schedgym.traces import read_trace
 
-    return Source(parameters, from_trace(read_trace(parameters.trace, nodes=parameters.nodes), parameters))
+    return Source(
+        parameters,
+        from_trace(
+            read_trace(parameters.trace, nodes=parameters.nodes, format=parameters.trace_format), parameters
+        ),
+    )
 
 
 def from_trace(trace: Trace | JobTrace, parameters: FlowtimeParameters) -> TraceJobs:

@@ -104,6 +104,7 @@ class GeoParameters(Parameters):
     max_tasks: int = parameter(100, "most tasks of a generated job", minimum=1, maximum=10**6)
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file of jobs whose consecutive windows the episodes use")
+    trace_format: str | None = Parameters.trace_format_field()
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "active jobs")
     observation: str = Parameters.observation_field()
@@ -193,5 +194,6 @@ PROBLEM = Problem(
         Statement("section 5.6", "gamf", ("amf",), "mean_std"),
         Statement("section 5.6", "opt-gamf", ("gamf",), "mean_response"),
     ),
+    traces=("bytes",),
     package="schedgym.problems.geo",
 )

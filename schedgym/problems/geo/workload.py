@@ -365,7 +365,7 @@ def make_source(parameters: GeoParameters) -> Source:
         return Source(parameters)
     from schedgym.traces import read_trace
 
-    return Source(parameters, from_trace(read_trace(parameters.trace)))
+    return Source(parameters, from_trace(read_trace(parameters.trace, format=parameters.trace_format)))
 
 
 def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Integers]:

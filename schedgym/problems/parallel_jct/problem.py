@@ -78,6 +78,7 @@ class ParallelJCTParameters(Parameters):
     server_caps: bool = parameter(True, "whether servers' own vCPU are limits (the paper's list lacks them)")
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
+    trace_format: str | None = Parameters.trace_format_field()
     drc: bool = parameter(True, "whether running tasks share the unreserved vCPU (DRC)")
     tick: float = parameter(10.0, "time between ticks [s]", minimum=1e-3, maximum=1e12)
     rounds: str = parameter(
@@ -148,5 +149,6 @@ PROBLEM = Problem(
             "average_jct",
         ),
     ),
+    traces=("jobs", "bytes"),
     package="schedgym.problems.parallel_jct",
 )

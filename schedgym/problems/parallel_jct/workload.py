@@ -425,7 +425,7 @@ def make_source(parameters: ParallelJCTParameters) -> Source:
         return Source(parameters)
     from schedgym.traces import read_trace
 
-    trace = from_trace(read_trace(parameters.trace), parameters.most_tasks)
+    trace = from_trace(read_trace(parameters.trace, format=parameters.trace_format), parameters.most_tasks)
     if len(trace.load) and parameters.load_max != type(parameters).load_max:
         raise InvalidParameter("load_max: has no effect on a trace that tells durations: leave it out")
     return Source(parameters, trace)

@@ -94,6 +94,7 @@ class PartialValueParameters(Parameters):
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
+    trace_format: str | None = Parameters.trace_format_field()
     slot_seconds: float = parameter(300.0, "length of a slot in a trace [s]", minimum=0, exclusive=True)
     slack: float = parameter(2.0, "a trace's deadline: arrival plus this many durations", minimum=1)
     load: float | None = parameter(
@@ -155,5 +156,6 @@ PROBLEM = Problem(
         Statement("section V, Fig. 2b", "m-greedy", ("s-greedy", "equal-opp"), "value"),
         Statement("section V, Fig. 2d", "deadline-aware", ("s-greedy", "equal-opp"), "value"),
     ),
+    traces=("tasks", "bytes"),
     package="schedgym.problems.partial_value",
 )

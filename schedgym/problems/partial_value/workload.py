@@ -328,7 +328,12 @@ def make_source(parameters: PartialValueParameters) -> Source:
         raise InvalidParameter(
             f"nodes: has no effect with load {parameters.load:g}, which sets the capacity: load none"
         )
-    return Source(parameters, from_trace(read_trace(parameters.trace, nodes=parameters.nodes), parameters))
+    return Source(
+        parameters,
+        from_trace(
+            read_trace(parameters.trace, nodes=parameters.nodes, format=parameters.trace_format), parameters
+        ),
+    )
 
 
 def from_trace(trace: Trace | JobTrace, parameters: PartialValueParameters) -> Origin:

@@ -50,7 +50,9 @@ class QueueDelayParameters(Parameters):
         "trace": ("arrival_rate", "execution_sigma"),
     }
     tasks: int = parameter(200, "tasks in an episode", minimum=1, maximum=10**7)
-    servers: int = parameter(8, "servers", minimum=1, maximum=10**5)
+    servers: int | str = parameter(
+        8, "servers; 'all': every machine of a trace", minimum=1, maximum=10**5, choices=("all",)
+    )
     arrival_rate: float = parameter(
         *(10.0, "tasks per second of the Poisson arrivals"),
         minimum=1e-4,
@@ -68,6 +70,7 @@ class QueueDelayParameters(Parameters):
     workload: str | None = parameter(None, "workload file that every episode uses")
     trace: str | None = parameter(None, "trace file whose consecutive windows the episodes use")
     nodes: str | None = parameter(None, "file of the trace's machines")
+    trace_format: str | None = Parameters.trace_format_field()
     view: str = parameter("pick", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "waiting tasks", 10**7)
     observation: str = Parameters.observation_field()
@@ -105,9 +108,9 @@ PROBLEM = Problem(
         "small": {"tasks": 200, "servers": 8},
         "sparse": {"tasks": 200, "servers": 8, "arrival_rate": 0.1},
         "paper": {"tasks": 2000, "servers": 10},
-        # the default of a comparison on a trace: windows of the paper's length, arrivals scaled. A few
-        # very long pods hold most of a window's volume, so that at load 1 next to nothing ever waits
-        "trace": {"tasks": 2000, "load": 10.0},
+        # the default of a comparison on a trace: windows of the paper's length, on the trace's own machines
+        # and at its own load
+        "trace": {"tasks": 2000, "servers": "all"},
         "paper-light-tailed": {"tasks": 2000, "servers": 10, "execution_sigma": 0.5},
     },
     statements=(
@@ -115,5 +118,6 @@ PROBLEM = Problem(
         Statement("section VI-A, Fig. 2", "bf-exec", ("ffd-dp", "ffd-nb"), "utilization_cpu_backlog"),
         Statement("section VI-A, Fig. 2", "bf-exec", ("ffd-dp", "ffd-nb"), "utilization_memory_backlog"),
     ),
+    traces=("tasks",),
     package="schedgym.problems.queue_delay",
 )

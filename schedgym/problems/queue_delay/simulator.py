@@ -32,9 +32,10 @@ class QueueDelaySimulator(Simulator):
 
     def __init__(self, parameters: QueueDelayParameters, num_envs: int, id: str) -> None:
         super().__init__(PROBLEM, id, parameters, num_envs)
-        tasks, servers = parameters.tasks, parameters.servers
         if self.fixed is not None:
             tasks, servers = len(self.fixed.jobs["arrival"]), len(self.fixed.cluster["cpu"])
+        else:
+            tasks, servers = self.source.sizes["task"], self.source.sizes["server"]
         self.window = tasks if parameters.window == "all" else int(parameters.window)
         self.servers = servers
         units = parameters.observation == "dict"

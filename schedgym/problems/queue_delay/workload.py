@@ -205,8 +205,9 @@ class Source:
     """
 
     def __init__(self, parameters: QueueDelayParameters, trace: tuple[Floats, Floats] | None = None) -> None:
-        tasks, servers, self.windows = parameters.tasks, parameters.servers, 0
         table, nodes = trace or (np.zeros((0, 4)), np.zeros((0, 2)))
+        tasks, self.windows = parameters.tasks, 0
+        servers = len(nodes) if parameters.servers == "all" else int(parameters.servers)
         if trace is not None:
             _, self.windows = count_windows(tasks, len(table), "tasks")
             if servers > len(nodes):
@@ -223,7 +224,10 @@ def make_source(parameters: QueueDelayParameters) -> Source:
         return Source(parameters)
     from schedgym.traces import read_trace
 
-    return Source(parameters, from_trace(read_trace(parameters.trace, nodes=parameters.nodes)))
+    return Source(
+        parameters,
+        from_trace(read_trace(parameters.trace, nodes=parameters.nodes, format=parameters.trace_format)),
+    )
 
 
 def from_trace(trace: Trace | JobTrace) -> tuple[Floats, Floats]:

@@ -1,0 +1,254 @@
+"""EASY backfilling: the head of the queue has a reservation, and later tasks may pass it but not delay it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.jit import helper, kernel, record_dtype
+from schedgym.core.policy import Interface, register_policy
+from schedgym.problems.queue_delay.rules import ARRIVAL, fits
+
+__all__ = ["EasyBackfill"]
+
+PLAN = record_dtype(
+    ("clock", np.float64),  # of the last decision [s]
+    ("time", np.float64),  # the head's reservation [s]
+    ("spare_cpu", np.float64),  # what the head leaves free on its server then
+    ("spare_memory", np.float64),
+    ("server", np.int64),
+    ("running", np.int64),  # tasks in Memory
+    ("scan", np.int64),  # the slot to go on with in this epoch; 0: at the head
+)
+
+
+class Memory(NamedTuple):
+    """What the policy remembers: its plan, and the running tasks in order of their ends."""
+
+    plan: npt.NDArray[Any]  # [1] PLAN
+    free: npt.NDArray[np.float64]  # [servers, 2] scratch space: cpu and memory
+    end: npt.NDArray[np.float64]  # [places] seconds
+    server: npt.NDArray[np.int64]  # [places]
+    demand: npt.NDArray[np.float64]  # [places, 2] cpu and memory
+
+
+@helper
+def forget_ended(memory: Memory, clock: float) -> None:
+    """Remove the tasks that have ended when the clock has moved on."""
+    plan = memory.plan[0]
+    if clock <= plan.clock:
+        return
+    plan.clock = clock
+    ended = 0
+    while ended < plan.running and memory.end[ended] <= clock:
+        ended += 1
+    plan.running -= ended
+    if ended > 0:
+        for i in range(plan.running):
+            memory.end[i] = memory.end[i + ended]
+            memory.server[i] = memory.server[i + ended]
+            memory.demand[i, 0] = memory.demand[i + ended, 0]
+            memory.demand[i, 1] = memory.demand[i + ended, 1]
+
+
+@helper
+def remember(memory: Memory, end: float, server: int, cpu: float, space: float) -> None:
+    """Enter a task that starts now, behind those that end no later."""
+    plan = memory.plan[0]
+    i = plan.running
+    while i > 0 and memory.end[i - 1] > end:
+        memory.end[i] = memory.end[i - 1]
+        memory.server[i] = memory.server[i - 1]
+        memory.demand[i, 0] = memory.demand[i - 1, 0]
+        memory.demand[i, 1] = memory.demand[i - 1, 1]
+        i -= 1
+    memory.end[i] = end
+    memory.server[i] = server
+    memory.demand[i, 0] = cpu
+    memory.demand[i, 1] = space
+    plan.running += 1
+
+
+@helper
+def reserve(memory: Memory, cpu: float, space: float, remaining: npt.NDArray[np.float64]) -> None:
+    """Plan the head: the first instant, and then the lowest server, at which it fits if nothing else starts.
+
+    Capacity grows only where a task ends, so only the servers of the tasks that end are looked at.
+    """
+    plan, free = memory.plan[0], memory.free
+    for j in range(free.shape[0]):
+        free[j, 0] = remaining[j, 0]
+        free[j, 1] = remaining[j, 1]
+    plan.time, plan.server = math.inf, -1
+    last = 0
+    while last < plan.running and plan.server < 0:
+        first, instant = last, memory.end[last]
+        while last < plan.running and memory.end[last] == instant:
+            free[memory.server[last], 0] += memory.demand[last, 0]
+            free[memory.server[last], 1] += memory.demand[last, 1]
+            last += 1
+        for i in range(first, last):
+            j = memory.server[i]
+            if fits(cpu, space, free[j, 0], free[j, 1]) and (plan.server < 0 or j < plan.server):
+                plan.time, plan.server = instant, j
+    if plan.server >= 0:
+        plan.spare_cpu = free[plan.server, 0] - cpu
+        plan.spare_memory = free[plan.server, 1] - space
+
+
+@helper
+def harmless_server(
+    memory: Memory, cpu: float, space: float, end: float, remaining: npt.NDArray[np.float64]
+) -> int:
+    """Return the lowest server on which a task fits now without delaying the head, -1 if there is none."""
+    plan = memory.plan[0]
+    for j in range(remaining.shape[0]):
+        if not fits(cpu, space, remaining[j, 0], remaining[j, 1]):
+            continue
+        if j != plan.server or end <= plan.time:
+            return j
+        if fits(cpu, space, plan.spare_cpu, plan.spare_memory):
+            plan.spare_cpu -= cpu
+            plan.spare_memory -= space
+            return j
+    return -1
+
+
+@helper
+def next_start(
+    memory: Memory,
+    first: int,
+    queued: int,
+    execution: npt.NDArray[np.float64],
+    demand: npt.NDArray[np.float64],
+    remaining: npt.NDArray[np.float64],
+) -> tuple[int, int]:
+    """Return the next (slot, server) of the epoch, (-1, -1) if there is none.
+
+    Within an epoch capacity only shrinks and the reservation stays, so no task is looked at twice.
+
+    Args:
+        memory: of the policy.
+        first: the slot at which the search for a task behind the head begins.
+        queued: number of visible waiting tasks.
+        execution: of the visible tasks [s].
+        demand: of the visible tasks, [slots, 2] cpu and memory.
+        remaining: free capacity, [servers, 2] cpu and memory.
+    """
+    plan = memory.plan[0]
+    if plan.scan == 0:
+        if queued == 0:
+            return -1, -1
+        for j in range(remaining.shape[0]):
+            if fits(demand[0, 0], demand[0, 1], remaining[j, 0], remaining[j, 1]):
+                return 0, j
+        reserve(memory, demand[0, 0], demand[0, 1], remaining)
+        plan.scan = first
+    for i in range(plan.scan, queued):
+        end = plan.clock + execution[i]
+        j = harmless_server(memory, demand[i, 0], demand[i, 1], end, remaining)
+        if j >= 0:
+            plan.scan = i
+            return i, j
+    return -1, -1
+
+
+@kernel
+def decide(
+    memory: Memory,
+    clock: float,
+    epoch: int,
+    arriving: int,
+    task_mask: npt.NDArray[np.int8],
+    execution: npt.NDArray[np.float64],
+    demand: npt.NDArray[np.float64],
+    remaining: npt.NDArray[np.float64],
+) -> tuple[int, int]:
+    """Return the next placement (slot, server), or (-1, -1), which closes the epoch; update the memory."""
+    forget_ended(memory, clock)
+    low, high = 0, task_mask.shape[0]
+    while low < high:  # visible tasks stand first
+        middle = (low + high) >> 1
+        if task_mask[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    # at an arrival nothing has been released: the tasks that waited before still may not start
+    first = max(arriving, 1) if epoch == ARRIVAL else 1
+    slot, server = next_start(memory, first, low, execution, demand, remaining)
+    if slot >= 0:
+        remember(memory, clock + execution[slot], server, demand[slot, 0], demand[slot, 1])
+    else:
+        memory.plan[0].scan = 0
+    return slot, server
+
+
+@register_policy(
+    "queue-delay/easy-backfill",
+    source="EASY backfilling: Lifka, The ANL/IBM SP scheduling system, JSSPP 1995; Mu'alem and Feitelson, "
+    "IEEE TPDS 12 (6), 2001, section 2 (not in noroozoliaee2014)",
+    deviations="Users' estimates are the execution times themselves. There are several servers with two "
+    "resources each: the reservation is at the first instant at which the head fits on a server, on that "
+    "server, the lowest if there are several.",
+    knows=("execution",),
+    views=("placement",),
+)
+class EasyBackfill:
+    """First come first served, but later tasks start now where they do not delay the head of the queue.
+
+    This is what most batch schedulers of computing centres do. Use it beside fcfs, to see what backfilling
+    gains without letting long or large tasks wait for ever, as bf-exec may. It needs execution times, for
+    which EASY takes the estimates that users give with their jobs.
+
+    At arrivals and completions alike:
+
+    1. The task that has waited longest, the head, starts on the lowest server on which it fits; then the next
+       one is tried.
+    2. A head that fits nowhere has a reservation: the first instant, and then the lowest server, at which it
+       fits if no further task starts.
+    3. Each later task, in order of submission, starts on the lowest server on which it fits now and does not
+       delay the head: any other server, or the reserved one if the task ends by the reserved instant or fits
+       beside the head from then on.
+
+    As execution times are known, a head starts exactly at the instant reserved first. The policy keeps the
+    ends of the tasks that it has started, and evaluations should show it the whole queue (``window="all"``).
+
+    Complexity: O(R + M) for a reservation and O(Q M) for the scan at a completion, O(M) for the scan at an
+    arrival; R running tasks, M servers, Q visible waiting tasks.
+    """
+
+    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
+        """See :class:`schedgym.core.policy.Policy`; InvalidParameter in another view than placement."""
+        interface.check("easy-backfill", ("placement",))
+        self.window = interface.sizes["window"]
+        plan = np.zeros(1, dtype=PLAN)
+        plan["clock"] = -math.inf
+        servers, places = interface.sizes["servers"], 64  # as many running tasks, to begin with
+        self.memory = Memory(
+            plan,
+            np.zeros((servers, 2)),
+            np.zeros(places),
+            np.zeros(places, dtype=np.int64),
+            np.zeros((places, 2)),
+        )
+
+    def __call__(self, observation: dict[str, Any]) -> tuple[int, int]:
+        """Return the next placement: (slot, server), or (window, 0), which closes the epoch."""
+        memory = self.memory
+        if memory.plan["running"][0] == len(memory.end):
+            longer = (np.concatenate([array, np.zeros_like(array)]) for array in memory[2:])
+            memory = self.memory = Memory(memory.plan, memory.free, *longer)
+        slot, server = decide(
+            memory,
+            observation["clock"][0],
+            observation["epoch"],
+            observation["arriving"],
+            observation["task_mask"],
+            observation["execution"],
+            observation["demand"],
+            observation["remaining"],
+        )
+        return (slot, server) if slot >= 0 else (self.window, 0)

@@ -1,0 +1,116 @@
+"""Arithmetic over named arrays, written as text: parsed, checked and computed here, never by ``eval``."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.errors import InvalidParameter
+
+__all__ = ["Expression"]
+
+LONGEST = 500  # characters: so that a tree of any shape is walked without running out of stack
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+_FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "abs": (1, np.abs),
+    "ceil": (1, np.ceil),
+    "floor": (1, np.floor),
+    "max": (2, np.maximum),
+    "min": (2, np.minimum),
+}
+_QUOTED = re.compile(r"`([^`]+)`")
+
+
+class Expression:
+    """An arithmetic expression, e.g. ``0.02 * GeneratedTokens``.
+
+    It has numbers, names, parentheses, ``+ - * / **`` and the functions abs, ceil, floor of one argument and
+    min, max of two. A name with blanks or signs stands between backquotes.
+
+    Args:
+        text: the expression.
+
+    Attributes:
+        text: as given.
+        names: the names in it, in the order of their first appearance.
+
+    Raises:
+        InvalidParameter: if the text is anything else.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        quoted: dict[str, str] = {}
+
+        def replace(found: re.Match[str]) -> str:
+            key = f"quoted_name_{len(quoted)}_"
+            quoted[key] = found[1]
+            return f" {key} "
+
+        if len(text) > LONGEST:
+            raise InvalidParameter(f"expression: longer than {LONGEST} characters")
+        try:
+            self._tree = ast.parse(_QUOTED.sub(replace, text).strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise InvalidParameter(f"expression {text!r}: is no arithmetic expression") from None
+        self._quoted = quoted
+        found: dict[str, None] = {}
+        self._check(self._tree, found)
+        self.names = tuple(found)
+
+    def _check(self, node: ast.AST, names: dict[str, None]) -> None:
+        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+            self._check(node.left, names)
+            self._check(node.right, names)
+        elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+            self._check(node.operand, names)
+        elif isinstance(node, ast.Name):
+            names[self._quoted.get(node.id, node.id)] = None
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            count, _ = _FUNCTIONS.get(node.func.id, (-1, None))
+            if count != len(node.args):
+                known = ", ".join(f"{name} of {n}" for name, (n, _) in _FUNCTIONS.items())
+                raise InvalidParameter(
+                    f"expression {self.text!r}: {node.func.id} of {len(node.args)} is unknown; known: {known}"
+                )
+            for argument in node.args:
+                self._check(argument, names)
+        elif not (isinstance(node, ast.Constant) and type(node.value) in (int, float)):
+            what = type(node).__name__
+            raise InvalidParameter(f"expression {self.text!r}: {what} is not arithmetic of numbers and names")
+
+    def __call__(self, values: Mapping[str, npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """The value, element by element; what is undefined (1/0) is infinite or NaN.
+
+        Args:
+            values: name -> numbers, arrays of one shape.
+        """
+        with np.errstate(all="ignore"):
+            return np.asarray(self._value(self._tree, values), dtype=np.float64)
+
+    def _value(self, node: Any, values: Mapping[str, npt.NDArray[np.float64]]) -> Any:
+        if isinstance(node, ast.BinOp):
+            return _BINARY[type(node.op)](self._value(node.left, values), self._value(node.right, values))
+        if isinstance(node, ast.UnaryOp):
+            return _UNARY[type(node.op)](self._value(node.operand, values))
+        if isinstance(node, ast.Call):
+            arguments = [self._value(argument, values) for argument in node.args]
+            return _FUNCTIONS[node.func.id][1](*arguments)  # type: ignore[attr-defined]
+        if isinstance(node, ast.Name):
+            return values[self._quoted.get(node.id, node.id)]
+        # a float of numpy: a power of Python's integers could take for ever
+        return np.float64(min(node.value, 1e308)) if isinstance(node.value, int) else np.float64(node.value)

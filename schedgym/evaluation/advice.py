@@ -1,0 +1,453 @@
+"""``schedgym.advise``: which policy serves a cluster best, by its own log, and how sure that is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.policy import get_policy_spec
+from schedgym.core.problem import Problem, get_problem
+from schedgym.core.tokens import tokens_of
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation.logs import Part, Run, cut, fitting, loads, run, select
+from schedgym.evaluation.reading import How as Reading
+from schedgym.evaluation.reading import read_log
+from schedgym.evaluation.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
+from schedgym.evaluation.runner import check_keywords, count_processes
+from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
+from schedgym.evaluation.wording import four_digits, interval_text, percent_text, time_text
+from schedgym.extras import require
+from schedgym.traces.base import LeftOut, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Advice", "Comparison", "How", "advise"]
+
+Floats = npt.NDArray[np.float64]
+
+RAMP = (1.5, 2.0, 4.0)
+FURTHER = (8.0, 16.0, 32.0, 64.0)  # where policies do not differ up to there
+NEGLIGIBLE = 1e-3  # of the mean duration: a shorter mean wait is none
+AGENT = "agent"
+PAIRS = 4_000  # of visible jobs and machines that the agent looks at in a decision: some ms
+FEWEST, MOST_VISIBLE = 8, 64  # jobs that it sees
+RELATIVE = 0.01  # a smaller difference is none
+
+
+class How(Reading, total=False):
+    """Keyword arguments of :func:`advise`: those of :class:`schedgym.evaluation.reading.How`, and these.
+
+    Attributes:
+        agent: whether the pretrained agent takes part, if there is one; True.
+        n_jobs: processes; -1, the default, means one per core. The result does not depend on it.
+        seed: of the sample of a long log, and of random policies; 0.
+        progress: True if a bar may show on stderr after two seconds; None: if stderr is a terminal.
+    """
+
+    agent: bool
+    n_jobs: int
+    seed: int
+    progress: bool | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Comparison:
+    """Policies on the log at so many times its load.
+
+    Attributes:
+        factor: number by which the times between arrivals were divided.
+        reference: the policy that differences refer to.
+        run: outcomes of the tasks.
+        knows: policy -> what it must know beyond sizes, e.g. "execution".
+    """
+
+    factor: float
+    reference: str
+    run: Run
+    knows: Mapping[str, str]
+
+    def table(self) -> pd.DataFrame:
+        """A row per policy, the best first.
+
+        Columns: policy; mean (of the windows' mean waits [s]) with low and high (95% interval); p95 and
+        longest wait of a task; difference (to the reference's mean [s], negative: shorter) with
+        difference_low and difference_high, paired by window; relative (the same over the reference's mean)
+        with relative_low and relative_high, nan where that mean may be 0; bound (least mean wait [s] that any
+        policy could reach); knows; seconds (that the policy took to decide).
+        """
+        base = self.run.means(self.reference)
+        rows = []
+        for policy, waits in self.run.outcomes.items():
+            means = self.run.means(policy)
+            low, high = bootstrap_interval(means)
+            relative = float((means - base).mean() / base.mean()) if base.mean() > 0 else np.nan
+            bounds = ratio_interval(means - base, base) if base.mean() > 0 else (np.nan, np.nan)
+            difference = self.against(policy, self.reference)
+            rows.append(
+                {
+                    "policy": policy,
+                    **{"mean": float(means.mean()), "low": low, "high": high},
+                    **{"p95": float(np.quantile(waits, 0.95)), "longest": float(waits.max())},
+                    **dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True)),
+                    **{"relative": relative, "relative_low": bounds[0], "relative_high": bounds[1]},
+                    "bound": self.run.bound,
+                    "knows": self.knows[policy],
+                    "seconds": self.run.seconds[policy],
+                }
+            )
+        rows.sort(key=lambda row: (row["mean"], row["policy"] != self.reference))
+        frame: pd.DataFrame = require("pandas").DataFrame(rows)
+        return frame
+
+    def against(self, policy: str, other: str) -> tuple[float, float, float]:
+        """Difference of mean waits, policy minus other, with its 95% interval, paired by window [s]."""
+        difference = self.run.means(policy) - self.run.means(other)
+        return (float(difference.mean()), *bootstrap_interval(difference))
+
+    @property
+    def differ(self) -> bool:
+        """Whether any policy differs from the reference by more than 1%, and beyond chance.
+
+        Intervals of so many policies are widened so that all of them hold with 95% (Bonferroni).
+        """
+        base = self.run.means(self.reference)
+        confidence = 1.0 - 0.05 / max(len(self.run.outcomes) - 1, 1)
+        for policy in self.run.outcomes:
+            difference = self.run.means(policy) - base
+            low, high = bootstrap_interval(difference, confidence)
+            if (low > 0 or high < 0) and abs(difference.mean()) > RELATIVE * base.mean():
+                return True
+        return False
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Advice:
+    """What :func:`advise` found; ``print`` shows it.
+
+    Attributes:
+        read: what was read, line by line.
+        comparison: the policies at the log's own load.
+        ramp: the same at higher loads, where next to nothing waits at its own.
+        replay: waits against those recorded; None where the log has no starts.
+        verdict: one sentence: which policy, by how much, how sure.
+        notes: what to bear in mind.
+        problem: the problem that the log feeds.
+        others: problem -> why the log does not feed it.
+    """
+
+    read: tuple[str, ...]
+    comparison: Comparison
+    ramp: tuple[Comparison, ...]
+    replay: Replay | None
+    verdict: str
+    notes: tuple[str, ...]
+    problem: str
+    others: Mapping[str, str]
+
+    def __str__(self) -> str:
+        lines = [*self.read, "", *_lines(self.comparison), ""]
+        if self.ramp:
+            lines += [*_ramp_lines((self.comparison, *self.ramp)), ""]
+        if self.replay is not None:
+            lines += [self.replay.verdict]
+        return "\n".join([*lines, self.verdict, *self.notes])
+
+    def content(self) -> dict[str, Any]:
+        """All of it as JSON data."""
+        found: dict[str, Any] = {
+            "problem": self.problem,
+            "read": list(self.read),
+            "verdict": self.verdict,
+            "notes": list(self.notes),
+            "others": dict(self.others),
+            "loads": [
+                {"factor": one.factor, "reference": one.reference, "policies": one.table().to_dict("records")}
+                for one in (self.comparison, *self.ramp)
+            ],
+        }
+        if self.replay is not None:
+            found["replay"] = {
+                "verdict": self.replay.verdict,
+                "credible": self.replay.credible,
+                "waits": self.replay.table().to_dict("records"),
+                "by_hour": self.replay.by_hour().to_dict("records"),
+                "left_out": list(LEFT_OUT),
+            }
+        return found
+
+
+def advise(log: Any, **how: Unpack[How]) -> Advice:
+    """Say which policy serves a cluster best, by replaying its log at its own load.
+
+    The log's tasks arrive at a cluster of the given machines, and each policy decides where and when they
+    start. Results are compared window by window of the log. Nothing of the log is scaled, unless next to
+    nothing waits: then it is also run at higher loads, up to the one at which policies differ.
+
+    Args:
+        log: a file (CSV, TSV, Parquet, or of a trace format that is known), a pandas data frame, or a
+            :class:`~schedgym.traces.Trace`.
+        **how: see :class:`How`: ``columns``, ``machines`` or ``servers``, ``cpus`` and ``memory``, ...
+
+    Returns:
+        an :class:`Advice`.
+
+    Raises:
+        TraceFormatError: when the log or the file of machines breaks its format.
+        InvalidParameter, UnknownName: for an argument that is wrong, or when the machines are not known.
+        FileNotFoundError: when there is no such file.
+        gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
+    """
+    check_keywords("advise", how, How)
+    reading = {name: value for name, value in how.items() if name in Reading.__annotations__}
+    read = read_log(log, cast("Reading", reading))
+    trace = read.trace
+    seed, processes = how.get("seed", 0), count_processes(how.get("n_jobs", -1))
+    problem = get_problem("queue-delay")
+    fits = fitting(trace)
+    if not fits.any():
+        raise InvalidParameter("machines: no job of the log fits any of them")
+    left_out = list(trace.left_out)
+    if not fits.all():
+        left_out.append(_too_large(trace, fits))
+        trace = select(trace, fits)
+    parts = cut(trace, seed)
+    lines = (*read.lines, *_facts(trace, read.trace.rows, left_out, parts))
+    policies, knows, note = _policies(problem, len(trace.machine_cores), how.get("agent", True))
+    reference = problem.module("log").REFERENCE
+    own: dict[str, Any] = {"n_jobs": processes, "progress": how.get("progress")}
+    comparison = Comparison(1.0, reference, run(problem, parts, policies, **own), knows)
+    ramp = _ramp(problem, parts, comparison, policies, own) if _idle(trace, comparison) else ()
+    tasks = own_tasks(parts)
+    replayed = {name: comparison.run.outcomes[name] for name in problem.module("log").REPLAYED}
+    return Advice(
+        lines,
+        comparison,
+        ramp,
+        compare_with_record(tasks, replayed),
+        _verdict(comparison, ramp, trace),
+        (*note, *_notes(comparison, parts)),
+        problem.name,
+        _others(trace),
+    )
+
+
+# what was read -------------------------------------------------------------------------------------
+
+
+def _too_large(trace: Trace, fits: npt.NDArray[np.bool_]) -> LeftOut:
+    first = int(np.argmax(~fits))
+    size = f"{trace.cores[first]:g} cores, {trace.memory[first]:g} GiB"
+    when = time_text(float(trace.arrival[first] - trace.arrival[0]))
+    detail = f"the first needs {size}, {when} after the log begins"
+    return LeftOut("fits no machine", int((~fits).sum()), 0, "", detail)
+
+
+def _facts(trace: Trace, rows: int, left_out: Sequence[LeftOut], parts: Sequence[Part]) -> list[str]:
+    count = len(trace.arrival)
+    lines = [f"rows: {rows}, of which {count} are jobs"]
+    for one in left_out:
+        lines.append(
+            f"left out: {one}" if one.line else f"left out: {one.count} rows: {one.reason}: {one.detail}"
+        )
+    counted = {one.reason for one in left_out}
+    lines += [f"left out: {n} rows: {why}" for why, n in trace.dropped.items() if n and why not in counted]
+    lines += [f"{name}: taken as 0 in {n} jobs" for name, n in trace.filled.items() if n]
+    span = float(trace.arrival[-1] - trace.arrival[0])
+    lines.append(f"span: {time_text(span)} between the first and the last submission{_since(trace)}")
+    found = loads(trace)
+    cores, memory = trace.machine_cores, trace.machine_memory
+    size = f"{len(cores)} machines, {four_digits(float(cores.sum()))} cores"
+    size += f", {four_digits(float(memory.sum()))} GiB" if memory.any() else ", memory not limited"
+    texts = [f"{name} {100 * load:.3g}%" for name, load in found.items()]
+    lines.append(f"machines: {size}; offered load: {', '.join(texts) or 'unknown, as all jobs come at once'}")
+    if len(parts) > 1 or parts[0].carried:
+        run_tasks = sum(len(part.trace.arrival) - part.carried for part in parts)
+        lines.append(
+            f"sampled: {run_tasks} of the {count} jobs, in {len(parts)} parts of the log; each part begins "
+            "with the jobs that run then, and no queue"
+        )
+    return lines
+
+
+def _since(trace: Trace) -> str:
+    if not trace.origin:
+        return ""
+    pandas = require("pandas")
+    first = pandas.Timestamp(trace.origin) + pandas.Timedelta(seconds=float(trace.arrival[0]))
+    return f", from {first.strftime('%Y-%m-%d %H:%M:%S')} UTC"
+
+
+def _others(trace: Trace) -> dict[str, str]:
+    """Why the log does not feed the other problems."""
+    return {
+        "partial-value": "needs a value of each job beside its deadline",
+        "geo": "needs, of each task, the sites that hold its data"
+        if not len(trace.site)
+        else "needs slots of sites",
+        "flowtime": "needs work that may be interrupted, which no column says",
+        "parallel-jct": "needs the network between machines, and energy",
+    }
+
+
+# what is run ---------------------------------------------------------------------------------------
+
+
+def _policies(
+    problem: Problem, machines: int, agent: bool
+) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
+    """Label -> policy, label -> what it knows, and a note on the agent."""
+    log = problem.module("log")
+    policies: dict[str, Any] = {name: name for name in log.POLICIES}
+    knows = {name: ", ".join(get_policy_spec(name, problem.name).knows) for name in policies}
+    if not agent:
+        return policies, knows, ()
+    if machines * FEWEST > 8 * PAIRS:
+        return policies, knows, (f"The agent is left out: {machines} machines would take it too long.",)
+    from schedgym.agents.policy import make_agent
+
+    trained = make_agent("pretrained", log.ID)
+    note: tuple[str, ...] = ()
+    if "window" in tokens_of(problem.name).acting:
+        window = int(np.clip(PAIRS // machines, FEWEST, MOST_VISIBLE))
+        trained.environment = {**trained.environment, "window": window}
+        note = (f"The agent sees the first {window} waiting jobs; it was trained on a synthetic workload.",)
+    knows[AGENT] = "execution"
+    return {AGENT: trained, **policies}, knows, note  # it takes longest, so it begins
+
+
+def _idle(trace: Trace, comparison: Comparison) -> bool:
+    """Whether next to nothing waits, whatever the policy."""
+    longest = max(float(comparison.run.means(policy).mean()) for policy in comparison.run.outcomes)
+    return longest < NEGLIGIBLE * float(trace.duration.mean())
+
+
+def _ramp(
+    problem: Problem,
+    parts: Sequence[Part],
+    own: Comparison,
+    policies: Mapping[str, Any],
+    how: Mapping[str, Any],
+) -> tuple[Comparison, ...]:
+    """The policies but the agent at higher loads, up to the first at which they differ."""
+    found: list[Comparison] = []
+    names = {label: policy for label, policy in policies.items() if label != AGENT}
+    most = _all_at_once(parts[0].trace)
+    for factor in RAMP if most <= 1.0 else (*RAMP, *FURTHER):
+        result = run(problem, parts, names, factor, **how)
+        found.append(Comparison(factor, own.reference, result, own.knows))
+        if found[-1].differ and not _idle(parts[0].trace, found[-1]):
+            break
+    return tuple(found)
+
+
+def _all_at_once(trace: Trace) -> float:
+    """Share of the machines that all tasks would take together, of the resource that they take most of."""
+    shares = [trace.cores.sum() / trace.machine_cores.sum()]
+    if trace.machine_memory.any():
+        shares.append(trace.memory.sum() / trace.machine_memory.sum())
+    return float(max(shares))
+
+
+# what is said --------------------------------------------------------------------------------------
+
+
+def _verdict(own: Comparison, ramp: Sequence[Comparison], trace: Trace) -> str:
+    if not ramp:
+        return _best(own)
+    load = max(loads(trace).values(), default=0.0)
+    text = f"Next to nothing waits at the log's own load ({100 * load:.3g}%), whatever the policy"
+    last = ramp[-1]
+    if not (last.differ and not _idle(trace, last)):
+        text += f"; policies do not differ at {last.factor:g} times that load either"
+        share = _all_at_once(trace)
+        return text + (
+            "." if share > 1 else f", and all its jobs at once would take {100 * share:.3g}% of it."
+        )
+    return f"{text}; policies begin to differ at {last.factor:g} times that load, where: {_best(last)}"
+
+
+def _best(comparison: Comparison) -> str:
+    """The sentence on the best policy."""
+    table = comparison.table()
+    first, second = table.iloc[0], table.iloc[1]
+    name, reference, windows = first["policy"], comparison.reference, len(comparison.run.windows)
+    mean, low, high = time_text(first["mean"]), first["difference_low"], first["difference_high"]
+    if name == reference:
+        text = f"No policy serves this cluster better than {name}: a job waits {mean} on average"
+    elif not high < 0:
+        base = time_text(first["mean"] - first["difference"])
+        text = f"{name} has the shortest mean wait, {mean} against {base} under {reference}"
+        text += ", but that may be chance" if np.isfinite(high) else ""
+        text += f" (95% interval of the difference {interval_text(low, high, time_text)}, {windows} windows)"
+    else:
+        text = f"{name} serves this cluster best: a job waits {mean} on average, "
+        interval = f"{interval_text(-high, -low, time_text)} less"
+        if np.isfinite(first["relative_low"]):
+            interval = f"{interval_text(-100 * first['relative_high'], -100 * first['relative_low'])}%"
+        text += f"{-100 * first['relative']:.3g}% less than under {reference} "
+        text += f"(95% interval {interval}, {windows} windows of the log)"
+    _, low, high = comparison.against(name, second["policy"])
+    if name != reference and second["policy"] != reference and not high < 0:
+        text += f"; it cannot be told from {second['policy']} ({time_text(second['mean'])})"
+    bound = comparison.run.bound
+    if bound is not None and bound > 0:
+        text += f", and no policy can have less than {time_text(bound)}"
+    return text + "." + _blind(comparison, table)
+
+
+def _blind(comparison: Comparison, table: pd.DataFrame) -> str:
+    """The best of the policies that need not know durations, if the best one does."""
+    if not table.iloc[0]["knows"]:
+        return ""
+    rest = table[table["knows"] == ""]
+    if rest.empty:
+        return ""
+    best = rest.iloc[0]
+    base = table[table["policy"] == comparison.reference].iloc[0]
+    if best["mean"] >= base["mean"]:
+        return (
+            f" It must know how long jobs run; of those that need not, none is better than {base['policy']}."
+        )
+    return (
+        f" It must know how long jobs run; of those that need not, {best['policy']} is best "
+        f"({time_text(best['mean'])})."
+    )
+
+
+def _notes(comparison: Comparison, parts: Sequence[Part]) -> list[str]:
+    windows = len(comparison.run.windows)
+    notes = []
+    if windows < 2:
+        notes.append("The log is too short for intervals: they need two windows of jobs.")
+    elif windows < 8:
+        notes.append(f"Intervals of only {windows} windows tend to be too narrow.")
+    else:
+        notes.append("Windows follow one another: where a queue outlasts one, intervals are too narrow.")
+    unfinished = [name for name, waits in comparison.run.outcomes.items() if not np.isfinite(waits).all()]
+    if unfinished:
+        notes.append(f"Some jobs never start under {', '.join(unfinished)}.")
+    return [*notes, f"Not in the model: {'; '.join(LEFT_OUT)}."]
+
+
+def _lines(comparison: Comparison) -> list[str]:
+    """The table as plain lines."""
+    lines = [f"{'policy':<16}{'mean wait':>12}  95% interval"]
+    for row in comparison.table().to_dict("records"):
+        interval = interval_text(row["low"], row["high"], time_text)
+        relative = f"{percent_text(100 * row['relative'])}%" if np.isfinite(row["relative"]) else ""
+        lines.append(f"{row['policy']:<16}{time_text(row['mean']):>12}  {interval:<26}{relative}")
+    return lines
+
+
+def _ramp_lines(comparisons: Sequence[Comparison]) -> list[str]:
+    policies = list(comparisons[-1].run.outcomes)
+    lines = ["mean wait at a multiple of the log's load: " + ", ".join(policies)]
+    for one in comparisons:
+        waits = (time_text(float(one.run.means(policy).mean())) for policy in policies)
+        lines.append(f"{one.factor:g}x: " + ", ".join(waits))
+    return lines

@@ -1,0 +1,206 @@
+"""A log as :func:`schedgym.advise` takes it: which table it is, which columns it has, on which machines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+
+from schedgym.core.expression import Expression
+from schedgym.errors import InvalidParameter, TraceFormatError
+from schedgym.traces import Format, TableFormat, find_format, formats, read_table, read_trace
+from schedgym.traces.base import Trace, first_line, tasks_of
+from schedgym.traces.declaration import TableLayout
+from schedgym.traces.guess import describe_columns, guess_format, guess_machines
+from schedgym.traces.pieces import column_names
+
+__all__ = ["How", "Log", "read_log"]
+
+
+class How(TypedDict, total=False):
+    """How a log is read.
+
+    Attributes:
+        machines: file or data frame of the machines, a row each, with columns of cpus and memory.
+        servers: number of equal machines, in place of ``machines``.
+        cpus: cores of each of these; needed if the log's jobs have cpus.
+        memory: GiB of each of these; left out: memory limits nothing.
+        columns: quantity -> column or arithmetic expression, as
+            :func:`~schedgym.traces.guess.guess_format` takes them.
+        where: column -> the texts that rows must have in it; others are left out.
+        format: name of a trace format, or the path of a YAML file that declares one; None: by the columns.
+        on_error: "raise" (the default) stops at the first malformed row, "skip" leaves such rows out.
+    """
+
+    machines: Any
+    servers: int
+    cpus: float
+    memory: float
+    columns: Mapping[str, str] | str | None
+    where: Mapping[str, Sequence[str]] | None
+    format: str | Path | None
+    on_error: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Log:
+    """A log that was read.
+
+    Attributes:
+        trace: tasks and machines.
+        lines: what it is and which columns were taken for what.
+    """
+
+    trace: Trace
+    lines: tuple[str, ...]
+
+
+def read_log(log: Any, how: How) -> Log:
+    """Read a log, and find its machines.
+
+    Args:
+        log: a file, a pandas data frame, or a :class:`~schedgym.traces.Trace`.
+        how: see :class:`How`.
+
+    Raises:
+        TraceFormatError: when a file breaks its format, naming file, line, column and reason.
+        InvalidParameter: for arguments that contradict each other, and when the machines are not known.
+        FileNotFoundError: when there is no such file.
+    """
+    servers, machines = how.get("servers"), how.get("machines")
+    if servers is not None and machines is not None:
+        raise InvalidParameter("machines and servers: give one of them, not both")
+    if servers is None and (how.get("cpus") is not None or how.get("memory") is not None):
+        raise InvalidParameter("cpus and memory: are those of each of the servers: give their number, too")
+    lines: tuple[str, ...]
+    if isinstance(log, Trace):
+        trace, lines = log, (f"{log.name}: a trace that was read before",)
+    else:
+        trace, lines = _read(log, how)
+    if machines is not None and isinstance(log, Trace):
+        raise InvalidParameter("machines: a trace brings its own; give servers, or a file")
+    if servers is not None:
+        trace = _with_servers(trace, servers, how)
+    if not len(trace.machine_cores):
+        raise InvalidParameter(f"machines: the log does not tell them: {_proposal(trace)}")
+    if trace.memory.any() and not trace.machine_memory.any():
+        lines = (*lines, "memory: the machines' is not given, so that it limits nothing")
+    return Log(trace, lines)
+
+
+def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
+    """Read the table or trace, with the file of machines, if there is one."""
+    columns, where, machines = how.get("columns"), how.get("where"), how.get("machines")
+    on_error, name = how.get("on_error", "raise"), how.get("format")
+    asked = bool(columns or where)
+    if name is not None and asked:
+        raise InvalidParameter("format and columns: give one of them, not both")
+    known = find_format(name) if name is not None else None if asked else _known(log)
+    title = Path(log).name if isinstance(log, str | Path) else "data frame"
+    if isinstance(known, Format):
+        found = read_trace(log, nodes=machines, format=known, on_error=on_error)
+        return tasks_of(found, "submission, duration and cpus"), (f"{title}: {known.help}",)
+    declared = known or guess_format(log, columns, where)
+    if machines is not None:
+        declared = dataclasses.replace(declared, machines=_machines(declared, machines))
+    found = read_table(log, declared, machines, on_error=on_error)
+    trace = tasks_of(found, "submission, duration and cpus")
+    what = declared.help if known is not None else "columns by their names"
+    if asked:
+        what = "columns as given, the others by their names"
+    lines = [f"{title}: {what}", f"columns: {describe_columns(declared)}"]
+    if declared.assumes:
+        lines.append(f"assumed, as the log does not tell: {declared.assumes}")
+    if "cpus" not in declared.columns:
+        lines.append("cpus: the log has none; every job takes 1 core")
+    if "memory" not in declared.columns:
+        lines.append("memory: the log has none; jobs take none")
+    return trace, tuple(lines)
+
+
+def _known(log: Any) -> Format | TableFormat | None:
+    """The trace format that a log is of, by its columns or first line; None if it is of none."""
+    text = isinstance(log, str | Path) and Path(log).suffix != ".parquet"
+    if text and Path(log).is_dir():
+        raise InvalidParameter(f"{log}: is a folder: name its format")
+    line = first_line(log) if text else ""
+    names = () if text else column_names(log, TableLayout(columns={}))
+    for format in formats().values():
+        if isinstance(format, TableFormat):
+            if not (format.recognises(line) if text else format.matches(names)):
+                continue
+            if not _complete(format, column_names(log, format)):
+                continue
+            if format.assumes:
+                where = log if isinstance(log, str | Path) else "data frame"
+                reason = (
+                    f"looks like the format {format.name}, which assumes {format.assumes}: give the format "
+                    "if that may stand, or columns, such as duration=EXPRESSION"
+                )
+                raise TraceFormatError(where, 0, "", reason)
+            return format
+        if text and format.recognises(line):
+            return format
+    return None
+
+
+def _complete(format: TableFormat, names: Sequence[str]) -> bool:
+    """Whether a table has all columns that a format needs; what is recognised may lack one."""
+    for field in format.columns.values():
+        if field.optional or set(field.sources) & set(names):
+            continue
+        try:
+            needed = Expression(field.sources[0]).names
+        except InvalidParameter:
+            return False
+        if not set(needed) <= set(names):
+            return False
+    return True
+
+
+def _machines(declared: TableFormat, machines: Any) -> TableLayout:
+    """The layout of a table of machines: the format's own if it fits, else by the names of its columns."""
+    own = declared.machines
+    names = column_names(machines, own if own is not None else TableLayout(columns={}))
+    if own is not None and all(set(field.sources) & set(names) for field in own.columns.values()):
+        return own
+    return guess_machines(machines)
+
+
+def _with_servers(trace: Trace, servers: int, how: How) -> Trace:
+    """The trace on so many equal machines."""
+    cpus, memory = how.get("cpus"), how.get("memory")
+    if isinstance(servers, bool) or not isinstance(servers, int) or not 1 <= servers <= 10**5:
+        raise InvalidParameter(f"servers: must be a whole number from 1 to 100000, got {servers!r}")
+    for name, value in (("cpus", cpus), ("memory", memory)):
+        if value is not None and not (isinstance(value, int | float) and 0 < value < float("inf")):
+            raise InvalidParameter(f"{name}: must be a number above 0, got {value!r}")
+    if cpus is None:
+        if (trace.cores != 1.0).any():
+            raise InvalidParameter("cpus: must be given with servers, as the log's jobs have cpus")
+        cpus = 1.0
+    return dataclasses.replace(
+        trace,
+        machine_cores=np.full(servers, float(cpus)),
+        machine_memory=np.full(servers, float(memory or 0.0)),
+    )
+
+
+def _proposal(trace: Trace) -> str:
+    """What to give, with the largest use that the log shows."""
+    start = (
+        trace.arrival if not len(trace.start) else np.where(np.isnan(trace.start), trace.arrival, trace.start)
+    )
+    times = np.concatenate([start + trace.duration, start])
+    order = np.argsort(times, kind="stable")  # ends first
+    most = []
+    for sizes in (trace.cores, trace.memory):
+        most.append(float(np.cumsum(np.concatenate([-sizes, sizes])[order]).max()))
+    text = (
+        f"give --machines FILE, or --servers N --cpus C --memory M (its jobs used up to {most[0]:.6g} cores"
+    )
+    text += f" and {most[1]:.6g} GiB at once" if most[1] > 0 else " at once"
+    return f"{text}, one job up to {trace.cores.max():g} cores)"

@@ -1,0 +1,49 @@
+"""Logs of clusters as workloads of this problem: what :func:`schedgym.advise` needs to know of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Workload
+from schedgym.problems.queue_delay.metrics import fates
+from schedgym.problems.queue_delay.workload import make_workload
+from schedgym.traces.base import Trace
+
+__all__ = ["ID", "OUTCOME", "POLICIES", "REFERENCE", "REPLAYED", "outcomes", "workload_of"]
+
+ID = "schedgym/QueueDelay-v0"
+#: what a job's outcome is, in words
+OUTCOME = "wait"
+#: the policies that are compared; the reference is what a cluster does that has no scheduler to speak of
+POLICIES = ("bf-exec", "dot-exec", "ffd-dp", "ffd-nb", "bf-all", "easy-backfill", "fcfs")
+REFERENCE = "fcfs"
+#: the policies under which the recorded starts are replayed: what schedulers in use do
+REPLAYED = ("fcfs", "easy-backfill")
+
+
+def workload_of(trace: Trace) -> Workload:
+    """A trace's tasks on all of its machines, with the clock from 0 at the first arrival.
+
+    Sizes are divided by the largest machine, per resource; a memory that no machine tells limits nothing.
+
+    Raises:
+        InvalidWorkload: when a task fits no machine.
+    """
+    cores, memory = trace.machine_cores, trace.machine_memory
+    scale_cpu = float(cores.max())
+    limited = bool(memory.any())
+    scale_memory = float(memory.max()) if limited else 1.0
+    sizes = np.column_stack([cores / scale_cpu, memory / scale_memory if limited else np.ones_like(cores)])
+    demand = trace.memory / scale_memory if limited else np.zeros_like(trace.memory)
+    tasks = np.column_stack(
+        [trace.arrival - trace.arrival[0], trace.duration, trace.cores / scale_cpu, demand]
+    )
+    return make_workload(tasks, sizes)
+
+
+def outcomes(record: ScheduleRecord) -> npt.NDArray[np.float64]:
+    """Return how long each task waits [s]; infinite for one that never starts."""
+    start = np.array([np.inf if begin is None else begin for begin in fates(record)["start"]])
+    return start - record.workload.jobs["arrival"]

@@ -1,0 +1,481 @@
+"""The declaration of a trace format that is a table: its columns, units, filters and source, also as YAML.
+
+A format of this kind is one file in ``schedgym/traces/formats``, or a user's own::
+
+    name: mine
+    help: jobs of our cluster
+    columns:
+      submit: {from: submitted, unit: date}
+      duration: {from: minutes, unit: min}
+      cpus: cores
+      memory: {from: mib, unit: MiB, empty: zero}
+    filters:
+      - {column: state, other_than: [DONE, FAILED], reason: unfinished}
+
+:mod:`schedgym.traces.table` reads files by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from schedgym.core.expression import Expression
+from schedgym.documents import check_whole, mapping, placed, read_yaml
+from schedgym.errors import InvalidParameter, UnknownName
+from schedgym.traces.base import About, DataSet, looks_like_numbers
+
+__all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format", "names_file"]
+
+#: unit -> what multiplies and what divides a number of it, to get seconds, cores, bytes or GiB (2**30 bytes)
+TIMES = {
+    "s": (1.0, 1.0),
+    "ms": (1.0, 1e3),
+    "us": (1.0, 1e6),
+    "ns": (1.0, 1e9),
+    "min": (60.0, 1.0),
+    "h": (3600.0, 1.0),
+    "d": (86400.0, 1.0),
+}
+CORES = {"cores": (1.0, 1.0), "millicores": (1.0, 1e3), "percent": (1.0, 1e2)}
+BYTES = {
+    "B": (1.0, 1.0),
+    "kB": (1e3, 1.0),
+    "MB": (1e6, 1.0),
+    "GB": (1e9, 1.0),
+    "TB": (1e12, 1.0),
+    "KiB": (2.0**10, 1.0),
+    "MiB": (2.0**20, 1.0),
+    "GiB": (2.0**30, 1.0),
+    "TiB": (2.0**40, 1.0),
+}
+MEMORY = {unit: (size, 2.0**30) for unit, (size, _) in BYTES.items()}
+DATE = "date"  # a date and time, as pandas reads it
+CLOCK = "D-HH:MM:SS"  # [days-][hours:]minutes:seconds
+
+#: quantity of a task -> its units, the first of which is the default; none: it is a name
+TASKS: dict[str, tuple[str, ...]] = {
+    "submit": (*TIMES, DATE),
+    "start": (*TIMES, DATE),
+    "end": (*TIMES, DATE),
+    "deadline": (*TIMES, DATE),
+    "duration": (*TIMES, CLOCK),
+    "cpus": tuple(CORES),
+    "memory": ("GiB", *(unit for unit in MEMORY if unit != "GiB")),
+    "tasks": ("tasks",),
+    "job": (),
+    "site": (),
+}
+#: the same, of a job that is known by its bytes
+JOBS: dict[str, tuple[str, ...]] = {
+    "submit": tuple(TIMES),
+    "gap": tuple(TIMES),
+    "input": tuple(BYTES),
+    "shuffle": tuple(BYTES),
+    "output": tuple(BYTES),
+}
+#: and of machines
+MACHINES: dict[str, tuple[str, ...]] = {"cpus": TASKS["cpus"], "memory": TASKS["memory"]}
+
+EMPTY = ("refuse", "leave out", "unknown", "zero")
+CONDITIONS = ("equals", "other_than", "starts", "contains")
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """How one quantity of a task follows from the columns of a table.
+
+    Attributes:
+        source: the name of a column (in YAML ``from``), or several of which the first that the table has
+            counts; else an arithmetic expression over columns
+            (:class:`~schedgym.core.expression.Expression`). Dates and names need a column.
+        unit: of the numbers; "" means seconds, cores, GiB, or bytes. "date" is a date and time, in UTC
+            where it has no zone, "D-HH:MM:SS" a duration as Slurm writes it.
+        empty: what an empty field means: "refuse" (the row is malformed), "leave out" (the row is left out
+            and counted), "unknown" (no value: only for start and deadline), "zero" (0, counted).
+        unknown: texts that stand for an empty field.
+        optional: True if the table may lack the column; the quantity is then unknown.
+        letters: True if a number may end in K, M, G, T or P, powers of 1024 that take the place of the unit.
+        times: with ``letters``: a further letter -> the column by which the number is multiplied, e.g.
+            {"c": "AllocCPUS"} for memory per core.
+        format: of dates: "ISO8601", or as for :meth:`datetime.datetime.strptime`.
+        before: of names: only what stands before this text counts, e.g. "_" for the task 7_3 of job 7.
+    """
+
+    source: str | tuple[str, ...]
+    unit: str = ""
+    empty: str = "refuse"
+    unknown: tuple[str, ...] = ()
+    optional: bool = False
+    letters: bool = False
+    times: Mapping[str, str | tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    format: str = "ISO8601"
+    before: str = ""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names, or the expression."""
+        return (self.source,) if isinstance(self.source, str) else self.source
+
+
+@dataclasses.dataclass(frozen=True)
+class Filter:
+    """A condition under which rows are left out; of the four conditions one is given.
+
+    Attributes:
+        column: whose text is looked at.
+        reason: under which the rows are counted.
+        equals, other_than: the text is (is not) one of these.
+        starts, contains: the text begins with (has in it) one of these.
+        optional: True if the table may lack the column; then nothing is left out.
+    """
+
+    column: str
+    reason: str
+    equals: tuple[str, ...] = ()
+    other_than: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
+    contains: tuple[str, ...] = ()
+    optional: bool = False
+
+    def holds(self, text: str) -> bool:
+        """Whether a row with this text in the column is left out."""
+        return bool(
+            text in self.equals
+            or (self.other_than and text not in self.other_than)
+            or (self.starts and text.startswith(self.starts))
+            or any(part in text for part in self.contains)
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableLayout:
+    """The columns of a table, and how its text is laid out.
+
+    Attributes:
+        columns: quantity -> where it comes from. Of a task: submit, duration or end, optionally start (the
+            recorded one), cpus (default: one core), memory (default: none), deadline, tasks (how many equal
+            ones the row stands for), job (which job the task belongs to), site. Of a job by its bytes:
+            submit, gap, input, shuffle, output. Of a machine: cpus, memory.
+        delimiter: between fields, one character.
+        names: of all columns, for a table without a header.
+        comment: lines that start with it are no rows ("": none).
+        filters: which rows are left out.
+    """
+
+    columns: Mapping[str, Field]
+    delimiter: str = ","
+    names: tuple[str, ...] | None = None
+    comment: str = ""
+    filters: tuple[Filter, ...] = ()
+
+
+#: a file of machines where a format does not publish one of its own
+COMMON_MACHINES = TableLayout(columns={"cpus": Field("cores"), "memory": Field("memory")})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableFormat(TableLayout, About):
+    """A trace format that is a table.
+
+    Attributes:
+        machines: layout of the file of machines; None: the format has none.
+        unit: of cpus and memory: "cores, GiB", or what the trace schedules in their place, e.g. "GPUs".
+        marks: columns that are not read, but tell this format from others.
+
+    Raises:
+        InvalidParameter, UnknownName: naming what is wrong with it.
+    """
+
+    machines: TableLayout | None = COMMON_MACHINES
+    unit: str = "cores, GiB"
+    marks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name or not isinstance(self.name, str):
+            raise InvalidParameter(f"name: must be a text, got {self.name!r}")
+        with placed("columns", "."):
+            _check_columns(self.columns, JOBS if self.by_bytes else TASKS)
+            needed = JOBS if self.by_bytes else ("submit",)
+            _check_needed(self.columns, needed)
+            if not self.by_bytes and ("duration" in self.columns) == ("end" in self.columns):
+                raise InvalidParameter("duration: must be given, or end in its place, not both")
+        dates = {name for name in TASKS if name in self.columns and self.columns[name].unit == DATE}
+        for name in ("submit", "start", "end", "deadline"):
+            if name in self.columns and (name in dates) != ("submit" in dates):
+                raise InvalidParameter(
+                    f"columns.{name}: unit: must be date where that of submit is, and only there"
+                )
+        if self.by_bytes and self.machines is not None:
+            raise InvalidParameter("machines: must be none, as jobs by their bytes use no machines")
+        _check_layout(self)
+        if self.machines is not None:
+            with placed("machines", "."):
+                with placed("columns", "."):
+                    _check_columns(self.machines.columns, MACHINES)
+                    _check_needed(self.machines.columns, ("cpus", "memory"))
+                _check_layout(self.machines)
+
+    def recognises(self, line: str) -> bool:
+        """Whether the first line of a text file may be of this format."""
+        if self.names is None:
+            return self.matches([name.strip() for name in line.split(self.delimiter)])
+        fields = [field.strip() for field in line.split(self.delimiter)]
+        if fields == list(self.names):
+            return True
+        numbers = {
+            name: own.empty == "refuse"
+            for quantity, own in self.columns.items()
+            for name in own.sources
+            if name in self.names and own.unit not in (DATE, CLOCK) and not own.letters
+            if TASKS.get(quantity, JOBS.get(quantity))
+        }
+        return len(fields) == len(self.names) and looks_like_numbers(
+            [fields[self.names.index(name)] for name in numbers], list(numbers.values())
+        )
+
+    def matches(self, names: Sequence[str]) -> bool:
+        """Whether a table with these columns may be of this format.
+
+        All columns that it needs are there but one, which is better refused by its name than as an unknown
+        format; or all those of its own file of machines.
+        """
+        if not set(self.marks) <= set(names):
+            return False
+        have, need = _found(self, names)
+        if have >= max(need - 1, 2):
+            return True
+        if self.machines is None or self.machines is COMMON_MACHINES:
+            return False
+        have, need = _found(self.machines, names)
+        return have == need
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """As of :class:`~schedgym.traces.base.Format`."""
+        if self.by_bytes:
+            return ("bytes",)
+        return ("tasks", "jobs") if {"job", "tasks"} & set(self.columns) else ("tasks",)
+
+    @property
+    def by_bytes(self) -> bool:
+        """Whether its jobs are known by their bytes only."""
+        return bool(set(self.columns) & (set(JOBS) - {"submit"}))
+
+
+def _found(layout: TableLayout, names: Collection[str]) -> tuple[int, int]:
+    """How many of the columns that a layout needs are there, and how many it needs."""
+    have = need = 0
+    for own in layout.columns.values():
+        wanted: tuple[str, ...] = own.sources
+        if len(wanted) == 1 and wanted[0] not in names:
+            with contextlib.suppress(InvalidParameter):
+                wanted = Expression(wanted[0]).names
+        if wanted and not own.optional:  # a number needs no column
+            several = wanted == own.sources
+            have += any(name in names for name in wanted) if several else set(wanted) <= set(names)
+            need += 1
+    asked = [own.column for own in layout.filters if not own.optional]
+    return have + sum(name in names for name in asked), need + len(asked)
+
+
+def _check_needed(columns: Collection[str], needed: Collection[str]) -> None:
+    for name in needed:
+        if name not in columns:
+            raise InvalidParameter(f"{name}: must be given")
+
+
+def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, ...]]) -> None:
+    for name, field in columns.items():
+        if name not in known:
+            raise UnknownName("quantity", name, known)
+        with placed(name, ": "):
+            units = known[name]
+            if field.unit and field.unit not in units:
+                raise InvalidParameter(
+                    f"unit: must be one of {', '.join(units) or '(none)'}, got {field.unit!r}"
+                )
+            if field.empty not in EMPTY:
+                raise InvalidParameter(f"empty: must be one of {', '.join(EMPTY)}, got {field.empty!r}")
+            if field.empty == "unknown" and name not in ("start", "deadline"):
+                raise InvalidParameter("empty: 'unknown' is only for start and deadline")
+            if field.empty == "zero" and name not in ("cpus", "memory"):
+                raise InvalidParameter("empty: 'zero' is only for cpus and memory")
+            if field.optional and name in ("submit", "duration", "end"):
+                raise InvalidParameter("optional: no trace can lack it")
+            if field.letters and name != "memory":
+                raise InvalidParameter("letters: only for memory")
+            if field.before and units:
+                raise InvalidParameter("before: only for names")
+            if field.times and not field.letters:
+                raise InvalidParameter("times: needs letters")
+            if any(
+                len(letter) != 1 or letter in "KMGTPkmgtpiB" or not letter.isalpha() for letter in field.times
+            ):
+                raise InvalidParameter("times: must name letters other than those of units")
+
+
+def _check_layout(layout: TableLayout) -> None:
+    if not isinstance(layout.delimiter, str) or len(layout.delimiter) != 1 or layout.delimiter in '"\r\n':
+        raise InvalidParameter(f"delimiter: must be one character, got {layout.delimiter!r}")
+    for i, own in enumerate(layout.filters):
+        given = [name for name in CONDITIONS if getattr(own, name)]
+        if len(given) != 1:
+            raise InvalidParameter(f"filters[{i}]: must have one of {', '.join(CONDITIONS)}")
+    names = layout.names
+    if names is not None:
+        if len(set(names)) != len(names):
+            raise InvalidParameter("names: a name is there twice")
+        for i, own in enumerate(layout.filters):
+            if own.column not in names:
+                raise UnknownName(f"column in filters[{i}]", own.column, names)
+
+
+# YAML -----------------------------------------------------------------------------------------------------
+
+
+def names_file(format: str | Path) -> bool:
+    """Whether what is given as a format's name is the path of a YAML file."""
+    return Path(format).suffix in (".yaml", ".yml")
+
+
+def load_format(path: str | Path) -> TableFormat:
+    """Read a declaration from a YAML file.
+
+    Raises:
+        OSError: when it cannot be read.
+        InvalidParameter, UnknownName: naming the file, the field and what is wrong.
+        gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
+    """
+    path = Path(path)
+    data = read_yaml(path)
+    with placed(path.name):
+        return _format(data)
+
+
+def _format(data: Any) -> TableFormat:
+    known = {field.name for field in dataclasses.fields(TableFormat)}
+    given = mapping(data, "the format", known)
+    made: dict[str, Any] = _layout(given)
+    for name in ("name", "help", "unit", "licence", "address", "cite", "span", "assumes"):
+        if name in given:
+            made[name] = _text(given[name], name)
+    if "jobs" in given:
+        check_whole(given["jobs"], "jobs", 1)
+        made["jobs"] = given["jobs"]
+    for name in ("notes", "marks"):
+        if name in given:
+            made[name] = _texts(given[name], name)
+    if "machines" in given:
+        machines = given["machines"]
+        if machines is not None:
+            own = mapping(machines, "machines", {field.name for field in dataclasses.fields(TableLayout)})
+            with placed("machines", "."):
+                machines = TableLayout(**_layout(own))
+        made["machines"] = machines
+    if "name" not in made:
+        raise InvalidParameter("name: must be given")
+    made["files"] = {
+        name: _data_set(one, f"files.{name}", made.get("licence", ""))
+        for name, one in mapping(given.get("files", {}), "files").items()
+    }
+    return TableFormat(**made)
+
+
+def _layout(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a layout."""
+    if "columns" not in given:
+        raise InvalidParameter("columns: must be given")
+    columns = mapping(given["columns"], "columns")
+    made: dict[str, Any] = {
+        "columns": {name: _field(one, f"columns.{name}") for name, one in columns.items()}
+    }
+    for name in ("delimiter", "comment"):
+        if name in given:
+            made[name] = _text(given[name], name)
+    if given.get("names") is not None:
+        made["names"] = _texts(given["names"], "names")
+    filters = given.get("filters", ())
+    if not isinstance(filters, Sequence) or isinstance(filters, str):
+        raise InvalidParameter(f"filters: must be a list, got {filters!r}")
+    made["filters"] = tuple(_filter(one, f"filters[{i}]") for i, one in enumerate(filters))
+    return made
+
+
+def _field(data: Any, where: str) -> Field:
+    if not isinstance(data, Mapping):
+        return Field(_source(data, where))
+    names = {field.name for field in dataclasses.fields(Field)} - {"source"} | {"from"}
+    given = mapping(data, where, names)
+    if "from" not in given:
+        raise InvalidParameter(f"{where}.from: must be given")
+    made: dict[str, Any] = {"source": _source(given["from"], f"{where}.from")}
+    for name in ("unit", "empty", "format", "before"):
+        if name in given:
+            made[name] = _text(given[name], f"{where}.{name}")
+    for name in ("optional", "letters"):
+        if name in given:
+            made[name] = _flag(given[name], f"{where}.{name}")
+    if "unknown" in given:
+        made["unknown"] = _texts(given["unknown"], f"{where}.unknown")
+    if "times" in given:
+        letters = mapping(given["times"], f"{where}.times")
+        made["times"] = {letter: _source(one, f"{where}.times.{letter}") for letter, one in letters.items()}
+    return Field(**made)
+
+
+def _filter(data: Any, where: str) -> Filter:
+    given = mapping(data, where, Filter)
+    made: dict[str, Any] = {}
+    for name in ("column", "reason"):
+        if name not in given:
+            raise InvalidParameter(f"{where}.{name}: must be given")
+        made[name] = _text(given[name], f"{where}.{name}")
+    for name in CONDITIONS:
+        if name in given:
+            made[name] = _texts(given[name], f"{where}.{name}")
+    if "optional" in given:
+        made["optional"] = _flag(given["optional"], f"{where}.optional")
+    return Filter(**made)
+
+
+def _data_set(data: Any, where: str, licence: str) -> DataSet:
+    given = {"sha256": "", "help": "", "licence": licence} | mapping(data, where, DataSet)
+    for name in ("file", "url"):
+        if name not in given:
+            raise InvalidParameter(f"{where}.{name}: must be given")
+    made = DataSet(**{name: _text(value, f"{where}.{name}") for name, value in given.items()})
+    if made.sha256 and (len(made.sha256) != 64 or set(made.sha256) - set("0123456789abcdef")):
+        raise InvalidParameter(f"{where}.sha256: must be 64 hexadecimal digits, got {made.sha256!r}")
+    if not made.url.startswith("https://"):
+        raise InvalidParameter(f"{where}.url: must start with https://, got {made.url!r}")
+    if Path(made.file).name != made.file:
+        raise InvalidParameter(f"{where}.file: must be the name of a file, got {made.file!r}")
+    return made
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidParameter(f"{where}: must be a text, got {value!r}")
+    return value
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidParameter(f"{where}: must be true or false, got {value!r}")
+    return value
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise InvalidParameter(f"{where}: must be a list of texts, got {value!r}")
+    return tuple(_text(one, f"{where}[{i}]") for i, one in enumerate(value))
+
+
+def _source(value: Any, where: str) -> str | tuple[str, ...]:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)  # a number is an expression, too
+    return value if isinstance(value, str) and value else _texts(value, where)

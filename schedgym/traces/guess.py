@@ -1,0 +1,335 @@
+"""A declaration for a table of no known format: columns by their common names, units by names and values."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
+from schedgym.traces.base import first_line, is_number
+from schedgym.traces.declaration import (
+    CLOCK,
+    CORES,
+    DATE,
+    MACHINES,
+    MEMORY,
+    TASKS,
+    TIMES,
+    Field,
+    Filter,
+    TableFormat,
+    TableLayout,
+)
+from schedgym.traces.pieces import Chunk, chunks
+
+__all__ = ["describe_columns", "guess_format", "guess_machines"]
+
+SAMPLE = 200  # rows that are looked at
+DELIMITERS = ",\t;|"
+
+#: quantity -> names of columns, in small letters and without units; the first that a table has counts
+NAMES: dict[str, tuple[str, ...]] = {
+    "submit": (
+        *(
+            "submit",
+            "submit_time",
+            "submitted",
+            "submitted_at",
+            "submission_time",
+            "submittime",
+            "time_submit",
+        ),
+        *("creation_time", "create_time", "created", "created_at", "creationtimestamp", "creation_timestamp"),
+        *(
+            "arrival",
+            "arrival_time",
+            "arrived",
+            "arrive_time",
+            "queued",
+            "queued_at",
+            "timestamp",
+            "time",
+            "ts",
+        ),
+    ),
+    "start": (
+        *("start", "start_time", "started", "started_at", "starttime", "scheduled_time", "schedule_time"),
+        *("scheduled", "begin", "begin_time", "exec_start", "time_start"),
+    ),
+    "duration": (
+        *(
+            "duration",
+            "run_time",
+            "runtime",
+            "elapsed",
+            "elapsed_time",
+            "elapsedraw",
+            "execution",
+            "run_duration",
+        ),
+        *(
+            "execution_time",
+            "exec_time",
+            "processing_time",
+            "service_time",
+            "length",
+            "wall_time",
+            "walltime",
+        ),
+    ),
+    "end": (
+        *(
+            "end",
+            "end_time",
+            "ended",
+            "ended_at",
+            "endtime",
+            "finish",
+            "finish_time",
+            "finished",
+            "finished_at",
+        ),
+        *(
+            "completion_time",
+            "completed",
+            "completed_at",
+            "deletion_time",
+            "deleted_at",
+            "stop_time",
+            "time_end",
+        ),
+    ),
+    "cpus": (
+        *(
+            "cpus",
+            "cpu",
+            "cores",
+            "cpu_request",
+            "cpu_requests",
+            "cpu_requested",
+            "requested_cpus",
+            "cpu_req",
+        ),
+        *(
+            "req_cpus",
+            "num_cpus",
+            "cpu_num",
+            "ncpus",
+            "n_cpus",
+            "num_cores",
+            "n_cores",
+            "ncores",
+            "cpu_count",
+        ),
+        *("alloc_cpus", "alloccpus", "vcpus", "vcpu", "processors", "procs", "plan_cpu", "cpu_cores", "core"),
+    ),
+    "memory": (
+        *(
+            "memory",
+            "mem",
+            "memory_request",
+            "memory_requests",
+            "memory_requested",
+            "requested_memory",
+            "mem_req",
+        ),
+        *("mem_request", "req_mem", "reqmem", "ram", "plan_mem", "memory_size", "mem_size", "memory_total"),
+    ),
+    "deadline": ("deadline", "due", "due_date", "due_time", "due_at"),
+}
+#: how a name's last part says the unit of a quantity
+SUFFIXES: dict[str, dict[str, str]] = {
+    "time": {
+        **{unit: unit for unit in TIMES},
+        **{"sec": "s", "secs": "s", "second": "s", "seconds": "s", "mins": "min", "minutes": "min"},
+        **{"msec": "ms", "millis": "ms", "milliseconds": "ms", "usec": "us", "microseconds": "us"},
+        **{"nanoseconds": "ns", "hour": "h", "hours": "h", "hrs": "h", "days": "d"},
+    },
+    "cpus": {"milli": "millicores", "millis": "millicores", "millicores": "millicores", "percent": "percent"},
+    "memory": {
+        **{unit.lower(): unit for unit in MEMORY},
+        "bytes": "B",
+        "mi": "MiB",
+        "gi": "GiB",
+        "ki": "KiB",
+    },
+}
+#: an epoch this large [in its unit] is one in finer units: seconds would be beyond the year 5000
+EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"))
+POINTS = ("submit", "start", "end", "deadline")
+
+_GIVEN = re.compile(r",(?=\s*[A-Za-z_]+\s*=)")
+_UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
+_LETTERED = re.compile(r"[0-9.]+ ?[KMGTPkmgtp](i?B?)")
+_DATED = re.compile(r"[0-9]{1,4}[-/.T][0-9].*")
+_CLOCKED = re.compile(r"([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]{1,2}(\.[0-9]+)?")
+
+
+def guess_format(
+    source: Any,
+    given: Mapping[str, str] | str | None = None,
+    where: Mapping[str, Sequence[str]] | None = None,
+) -> TableFormat:
+    """Declare a table of tasks: the columns that are given, and for the rest those with common names.
+
+    Rows without a submission, duration, end, cpus or memory are left out and counted; a duration takes the
+    place of an end. What follows from names and values is checked by nobody: look at
+    :func:`describe_columns`.
+
+    Args:
+        source: a text file, a Parquet file, or a pandas data frame.
+        given: quantity -> column, or arithmetic expression over columns, with its unit behind it in brackets
+            where it is not the usual one, e.g. {"submit": "ts [ms]", "duration": "0.02 * tokens"}; or the
+            same as one text, "submit=ts [ms],duration=0.02*tokens".
+        where: column -> the texts that rows must have in it; others are left out.
+
+    Raises:
+        UnknownName: for a quantity that there is not.
+        InvalidParameter: for a unit that a quantity does not have.
+        TraceFormatError: when no column is one of submissions or durations: names the columns that there are.
+        FileNotFoundError: when there is no such file.
+    """
+    layout = TableLayout(columns={}, delimiter=_delimiter(source))
+    piece = _sample(source, layout)
+    asked = _parse(given or {})
+    columns = _columns(piece, NAMES, asked, TASKS)
+    if "duration" in columns and "end" in columns:
+        del columns["duration" if "end" in asked and "duration" not in asked else "end"]
+    for name, what in (("submit", "submit"), ("duration", "duration (or end)")):
+        if name not in columns and not (name == "duration" and "end" in columns):
+            raise TraceFormatError(
+                _name(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
+            )
+    for name, field in columns.items():
+        empty = "unknown" if name in ("start", "deadline") else "leave out"
+        columns[name] = dataclasses.replace(field, empty=empty)
+    filters = tuple(
+        Filter(column, f"{column} is another", other_than=tuple(texts))
+        for column, texts in (where or {}).items()
+    )
+    name = Path(source).stem if isinstance(source, str | Path) else "data frame"
+    return TableFormat(name=name, columns=columns, delimiter=layout.delimiter, filters=filters)
+
+
+def guess_machines(source: Any) -> TableLayout:
+    """Declare a table of machines, as :func:`guess_format` does; it needs columns of cpus and memory."""
+    layout = TableLayout(columns={}, delimiter=_delimiter(source))
+    piece = _sample(source, layout)
+    columns = _columns(piece, {name: NAMES[name] for name in MACHINES}, {}, MACHINES)
+    for name in MACHINES:
+        if name not in columns:
+            raise TraceFormatError(
+                _name(source), 1, "", f"no column is known for {name}: there are {', '.join(piece.names)}"
+            )
+    return TableLayout(columns=columns, delimiter=layout.delimiter)
+
+
+def describe_columns(format: TableLayout) -> str:
+    """Which quantity comes from which column, in which unit, in one line."""
+    parts = []
+    for name, field in format.columns.items():
+        unit = field.unit or next(iter(TASKS.get(name, ())), "")
+        parts.append(f"{name} = {' or '.join(field.sources)}" + (f" [{unit}]" if unit else ""))
+    return ", ".join(parts)
+
+
+def _name(source: Any) -> Any:
+    return source if isinstance(source, str | Path) else "data frame"
+
+
+def _delimiter(source: Any) -> str:
+    """The sign that is most frequent in the first line."""
+    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet":
+        return ","
+    line = first_line(source)
+    return max(DELIMITERS, key=line.count)
+
+
+def _sample(source: Any, layout: TableLayout) -> Chunk:
+    for piece in chunks(source, layout, SAMPLE):
+        return piece
+    raise TraceFormatError(_name(source), 0, "", "is empty, must start with a header")
+
+
+def _parse(given: Mapping[str, str] | str) -> dict[str, str]:
+    """Quantity -> source, of a text "submit=a,duration=b" too."""
+    if not isinstance(given, str):
+        return {str(name): str(source) for name, source in given.items()}
+    found: dict[str, str] = {}
+    for part in _GIVEN.split(given):
+        name, equals, source = (text.strip() for text in part.partition("="))
+        if not equals or not name or not source:
+            raise InvalidParameter(f"columns: must be QUANTITY=COLUMN,..., got {part!r}")
+        if name in found:
+            raise InvalidParameter(f"columns: {name} is given twice")
+        found[name] = source
+    return found
+
+
+def _columns(
+    piece: Chunk,
+    names: Mapping[str, Sequence[str]],
+    asked: Mapping[str, str],
+    units: Mapping[str, Sequence[str]],
+) -> dict[str, Field]:
+    """Quantity -> field, of those that are asked for or found."""
+    found: dict[str, Field] = {}
+    for quantity, source in asked.items():
+        if quantity not in units:
+            raise UnknownName("quantity", quantity, units)
+        unit = ""
+        if source not in piece.names and (split := _UNIT.fullmatch(source)):
+            source, unit = split[1], split[2]
+            if unit not in units[quantity]:
+                allowed = ", ".join(units[quantity])
+                raise InvalidParameter(f"columns: {quantity}: its unit is one of {allowed}, got {unit!r}")
+        found[quantity] = _field(quantity, source, piece, unit)
+    taken = {name for field in found.values() for name in field.sources}
+    plain = [(_plain(name), name) for name in piece.names if name not in taken]
+    for quantity, known in names.items():
+        if quantity in found:
+            continue
+        texts = {text.replace("_", ""): name for text, name in reversed(plain)}
+        stems = {_stem(quantity, text)[0].replace("_", ""): name for text, name in reversed(plain)}
+        for common in (text.replace("_", "") for text in known):
+            match = texts.get(common) or stems.get(common)
+            if match is not None:
+                found[quantity] = _field(quantity, match, piece)
+                break
+    return found
+
+
+def _plain(name: str) -> str:
+    """A name in small letters, its words joined by "_"."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
+
+
+def _stem(quantity: str, name: str) -> tuple[str, str]:
+    """A name without the unit at its end, and the unit."""
+    units = SUFFIXES["time" if quantity in (*POINTS, "duration") else quantity]
+    stem, _, last = name.rpartition("_")
+    return (stem, units[last]) if stem and last in units else (name, "")
+
+
+def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
+    """The field of a quantity: the unit that is given, that the values show, or that the name says."""
+    if unit or source not in piece.names or quantity not in (*POINTS, "duration", *MACHINES):
+        return Field(source, unit)
+    if source in piece.kinds:
+        return Field(source, piece.kinds[source])
+    texts = [text for text in piece.column(source) if text]
+    unit = _stem(quantity, _plain(source))[1]
+    numbers = [float(text) for text in texts if is_number(text)]
+    if quantity == "memory" and any(_LETTERED.fullmatch(text) for text in texts):
+        return Field(source, unit, letters=True)
+    if quantity == "duration" and any(_CLOCKED.fullmatch(text) for text in texts):
+        return Field(source, CLOCK)
+    if quantity in POINTS and not numbers and any(_DATED.fullmatch(text) for text in texts):
+        return Field(source, DATE)
+    if quantity in POINTS and not unit and numbers:
+        unit = next((finer for least, finer in EPOCHS if max(numbers) >= least), "")
+    return Field(source, unit if unit in (*TIMES, *CORES, *MEMORY) else "")

@@ -1,0 +1,154 @@
+"""Tables in pieces of texts: text files, Parquet files and pandas data frames, the same to their reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from schedgym.errors import InvalidParameter, TraceFormatError
+from schedgym.extras import require
+from schedgym.traces.base import MOST_LINES, Layout, Table, open_trace
+from schedgym.traces.declaration import DATE, TableLayout
+
+__all__ = ["CHUNK", "Chunk", "chunks", "column_names"]
+
+CHUNK = 20_000  # rows
+
+
+class Chunk(NamedTuple):
+    """Some rows of a table, as texts.
+
+    Attributes:
+        names: of all columns.
+        lines: line (or row) number of each row.
+        column: name -> the texts of a column; "" for what is missing.
+        faults: place of a row that is none of the table -> what is wrong with it.
+        kinds: name -> "date" or "s" of columns whose type says it, whatever the declaration says.
+    """
+
+    names: Sequence[str]
+    lines: Sequence[int]
+    column: Callable[[str], list[str]]
+    faults: Mapping[int, str]
+    kinds: Mapping[str, str]
+
+
+def chunks(source: Any, layout: TableLayout, rows: int = CHUNK) -> Iterator[Chunk]:
+    """The pieces of a table.
+
+    Args:
+        source: a text file (``.gz``: compressed), a Parquet file (``.parquet``), or a pandas data frame.
+        layout: how a text file is laid out.
+        rows: in a piece.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        TraceFormatError: when it cannot be read on; what comes before has been handed out.
+    """
+    if not isinstance(source, str | Path):
+        yield from _frame_chunks(source, rows)
+    elif Path(source).suffix == ".parquet":
+        yield from _parquet_chunks(Path(source), rows)
+    else:
+        yield from _text_chunks(source, layout, rows)
+
+
+def column_names(source: Any, layout: TableLayout) -> tuple[str, ...]:
+    """The names of a table's columns; arguments and errors are those of :func:`chunks`."""
+    piece = next(chunks(source, layout, 1), None)
+    return tuple(piece.names) if piece is not None else tuple(layout.names or ())
+
+
+def _text_chunks(source: str | Path, layout: TableLayout, rows: int) -> Iterator[Chunk]:
+    table = Table(source, Layout((), layout.names, layout.delimiter, layout.comment))
+    records, first = table.records(), True
+    while True:
+        fields: list[list[str]] = []
+        lines: list[int] = []
+        faults: dict[int, str] = {}
+        failure = None
+        try:
+            for record in records:
+                if isinstance(record, str):
+                    faults[len(lines)] = record
+                    record = [""] * len(table.names or ())
+                fields.append(record)
+                lines.append(table.line)
+                if len(lines) == rows:
+                    break
+        except TraceFormatError as error:  # the rows before it count
+            failure = error
+        if table.names is not None and (lines or first):
+            yield _text_chunk(table.names, lines, fields, faults)
+        if failure is not None:
+            raise failure
+        if len(lines) < rows:
+            return
+        first = False
+
+
+def _text_chunk(
+    names: Sequence[str], lines: list[int], fields: list[list[str]], faults: dict[int, str]
+) -> Chunk:
+    def column(name: str) -> list[str]:
+        place = names.index(name)
+        return [row[place].strip(" ") for row in fields]
+
+    return Chunk(names, lines, column, faults, {})
+
+
+def _frame_chunks(frame: Any, rows: int, before: int = 0) -> Iterator[Chunk]:
+    pandas = require("pandas")
+    if not isinstance(frame, pandas.DataFrame):
+        raise InvalidParameter(f"trace: must be a file or a pandas data frame, got {type(frame).__name__}")
+    names = [str(name) for name in frame.columns]
+    types = pandas.api.types
+    kinds: dict[str, str] = {}
+    for name, kind in zip(names, frame.dtypes, strict=True):
+        if types.is_datetime64_any_dtype(kind):
+            kinds[name] = DATE
+        elif types.is_timedelta64_dtype(kind):
+            kinds[name] = "s"
+    for first in range(0, max(len(frame), 1), rows):
+        piece = frame.iloc[first : first + rows]
+        lines = range(before + first + 1, before + first + 1 + len(piece))
+        yield Chunk(names, lines, _frame_column(piece, names, kinds), {}, kinds)
+
+
+def _frame_column(piece: Any, names: list[str], kinds: Mapping[str, str]) -> Callable[[str], list[str]]:
+    def column(name: str) -> list[str]:
+        values = piece.iloc[:, names.index(name)]
+        if kinds.get(name) == "s":
+            values = values.dt.total_seconds()
+        missing = values.isna().to_numpy()
+        texts = [_text(value) for value in values.tolist()]
+        return ["" if gone else text for gone, text in zip(missing.tolist(), texts, strict=True)]
+
+    return column
+
+
+def _text(value: Any) -> str:
+    """A value of a data frame as a text file would have it."""
+    if isinstance(value, str):
+        return value.strip(" ")
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+
+
+def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
+    arrow, parquet = require("pyarrow", "report"), require("pyarrow.parquet", "report")
+    with open_trace(path) as stream:
+        try:
+            file = parquet.ParquetFile(stream)
+            if file.metadata.num_rows > MOST_LINES:
+                raise TraceFormatError(path, 0, "", f"the file has more than {MOST_LINES} rows")
+            before = 0
+            for batch in file.iter_batches(batch_size=rows):
+                frame = batch.to_pandas()
+                yield from _frame_chunks(frame, rows, before)
+                before += len(frame)
+            if not before:
+                yield from _frame_chunks(file.schema_arrow.empty_table().to_pandas(), rows)
+        except (OSError, arrow.ArrowException) as error:  # a damaged file
+            reason = " ".join(str(error).split())[:200]
+            raise TraceFormatError(path, 0, "", f"not a readable Parquet file: {reason}") from None

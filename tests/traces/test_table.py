@@ -1,0 +1,579 @@
+"""Formats that are declared as tables: their declaration, and the one reader of them."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedgym.cli import main
+from schedgym.core.problem import list_problems
+from schedgym.errors import InvalidParameter, SchedgymError, TraceFormatError, UnknownName
+from schedgym.traces import (
+    Field,
+    Filter,
+    JobTrace,
+    TableFormat,
+    TableLayout,
+    Trace,
+    formats,
+    inspect_trace,
+    load_format,
+    pieces,
+    read_trace,
+)
+
+MINE = """\
+name: mine
+help: jobs of our cluster
+licence: ours
+notes: [as of June]
+columns:
+  submit: {from: submitted, unit: date}
+  start: {from: began, unit: date, empty: unknown}
+  duration: {from: minutes, unit: min}
+  cpus: cores
+  memory: {from: mib, unit: MiB, empty: zero}
+  deadline: {from: due, unit: date, empty: unknown, optional: true}
+  site: region
+filters:
+  - {column: state, other_than: [DONE, FAILED], reason: unfinished}
+"""
+HEADER = "id,submitted,began,minutes,cores,mib,region,state,due"
+ROWS = [
+    "1,2024-03-01T10:00:00+01:00,2024-03-01T10:00:30+01:00,2,4,2048,west,DONE,",
+    "2,2024-03-01 09:00:00.25,,0.5,1,,east,FAILED,2024-03-01T09:01:00Z",
+    "3,2024-03-02T00:00:00Z,2024-03-02T01:00:00Z,1,2,512,west,RUNNING,",
+    "4,2024-02-29T23:59:59Z,2024-03-01T00:00:00Z,0,2,512,west,DONE,",
+]
+
+
+def write(path: Path, *lines: str) -> Path:
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.yaml"
+    path.write_text(MINE)
+    return path
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return write(tmp_path / "log.csv", HEADER, *ROWS)
+
+
+def read(path: Any, **columns: Any) -> Trace:
+    options = {name: columns.pop(name) for name in ("on_error", "limit", "nodes") if name in columns}
+    more = {
+        name: columns.pop(name) for name in ("delimiter", "names", "comment", "filters") if name in columns
+    }
+    declared = {name: Field(one) if isinstance(one, str) else one for name, one in columns.items()}
+    trace = read_trace(path, format=TableFormat(name="t", columns=declared, **more), **options)
+    assert isinstance(trace, Trace)
+    return trace
+
+
+# what is read -----------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_ones_own(mine: Path, log: Path) -> None:
+    trace = read_trace(log, format=mine)
+    assert isinstance(trace, Trace)
+    assert trace.name == "mine" and trace.origin == "2024-03-01T00:00:00+00:00"
+    assert trace.arrival.tolist() == [9 * 3600, 9 * 3600 + 0.25]  # a date without a zone is UTC
+    assert trace.duration.tolist() == [120, 30]
+    assert trace.cores.tolist() == [4, 1] and trace.memory.tolist() == [2, 0]
+    assert trace.filled == {"memory unknown": 1}
+    assert trace.start[0] == 9 * 3600 + 30 and np.isnan(trace.start[1])
+    assert np.isnan(trace.deadline[0]) and trace.deadline[1] == 9 * 3600 + 60
+    assert [trace.sites[int(site)] for site in trace.site] == ["west", "east"]
+    assert trace.dropped == {"unfinished": 1, "execution <= 0": 1}
+    assert [(one.reason, one.count, one.line) for one in trace.left_out] == [
+        ("unfinished", 1, 4),
+        ("execution <= 0", 1, 5),
+    ]
+    assert str(trace.left_out[0]) == "1 row: unfinished (first in line 4)"
+    assert trace.rows == 4
+
+
+def test_the_same_from_every_kind_of_table(mine: Path, log: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(log)
+    typed = frame.assign(
+        submitted=pd.to_datetime(frame["submitted"], utc=True, format="ISO8601"),
+        began=pd.to_datetime(frame["began"], utc=True, format="ISO8601"),
+        minutes=pd.to_timedelta(frame["minutes"], unit="min"),
+    )
+    frame.to_parquet(tmp_path / "log.parquet")
+    typed.to_parquet(tmp_path / "typed.parquet")
+    other = write(tmp_path / "log.csv.gz", HEADER, *ROWS)
+    expected = read_trace(log, format=str(mine))
+    sources = [frame, typed, tmp_path / "log.parquet", tmp_path / "typed.parquet", other]
+    for source in sources:
+        trace = read_trace(source, format=load_format(mine))
+        for name in ("arrival", "duration", "cores", "memory", "start", "deadline", "site"):
+            assert np.array_equal(getattr(expected, name), getattr(trace, name), equal_nan=True), name
+        assert (trace.dropped, trace.sites, trace.origin) == (
+            expected.dropped,
+            expected.sites,
+            expected.origin,
+        )
+
+
+def test_pieces_change_nothing(mine: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_trace(log, format=mine)
+    for rows in (1, 2, 3, 4):
+        monkeypatch.setattr(pieces.chunks, "__defaults__", (rows,))
+        trace = read_trace(log, format=mine)
+        assert np.array_equal(whole.arrival, trace.arrival) and whole.left_out == trace.left_out
+        assert np.array_equal(whole.site, trace.site) and whole.origin == trace.origin
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "seconds"),
+    [
+        ("s", "90", 90),
+        ("ms", "1500", 1.5),
+        ("us", "2e6", 2),
+        ("ns", "5e9", 5),
+        ("h", "2", 7200),
+        ("d", "1", 86400),
+    ],
+)
+def test_units_of_time(tmp_path: Path, unit: str, text: str, seconds: float) -> None:
+    path = write(tmp_path / "t.csv", "a,b", f"{text},{text}")
+    trace = read(path, submit=Field("a", unit=unit), duration=Field("b", unit=unit))
+    assert trace.arrival.tolist() == trace.duration.tolist() == [seconds]
+
+
+@pytest.mark.parametrize(
+    ("unit", "gib"),
+    [("GiB", 3), ("B", 3 / 2**30), ("KiB", 3 / 2**20), ("MiB", 3 / 1024), ("TiB", 3072), ("GB", 3e9 / 2**30)],
+)
+def test_units_of_memory_and_cores(tmp_path: Path, unit: str, gib: float) -> None:
+    path = write(tmp_path / "t.csv", "a,b,m", "0,1,3")
+    trace = read(
+        path, submit="a", duration="b", memory=Field("m", unit=unit), cpus=Field("m", unit="percent")
+    )
+    assert trace.memory.tolist() == [gib] and trace.cores.tolist() == [0.03]
+
+
+def test_epochs_and_formats_of_dates(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "at,b", "31.12.2023 23:00,1", "01.01.2024 01:00,1")
+    trace = read(path, submit=Field("at", unit="date", format="%d.%m.%Y %H:%M"), duration="b")
+    assert trace.arrival.tolist() == [23 * 3600, 25 * 3600] and trace.origin.startswith("2023-12-31")
+    path = write(tmp_path / "t.csv", "at,b", "1700000000123.5,1")
+    assert read(path, submit=Field("at", unit="ms"), duration="b").arrival.tolist() == [1700000000.1235]
+    with pytest.raises(TraceFormatError, match=r"t\.csv:2: at: must be a date \(ISO 8601\), got '17000000"):
+        read(path, submit=Field("at", unit="date"), duration="b")
+    for epoch in ("1701011200", "2012121500"):  # which could be read as dates
+        with pytest.raises(TraceFormatError, match="must be a date"):
+            read(write(path, "at,b", f"{epoch},1"), submit=Field("at", unit="date"), duration="b")
+    bad = Field("at", unit="date", format="%Q")
+    with pytest.raises(InvalidParameter, match=r"^columns\.submit: format: "):
+        read(path, submit=bad, duration="b")
+
+
+def test_the_clock_starts_on_the_day_of_the_first_submission(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "at,b", "2024-05-05T01:00:00,1", "2024-05-03T02:00:00,1")
+    trace = read(path, submit=Field("at", unit="date"), duration="b")
+    assert trace.arrival.tolist() == [7200, 2 * 86400 + 3600] and trace.origin == "2024-05-03T00:00:00+00:00"
+
+
+def test_expressions(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "at,run time,gpus", "1,10,2", "2,20,0", "3,x,1", "4,,1")
+    columns = {"submit": "at + 100", "duration": "0.5 * `run time`", "cpus": "8 * gpus", "memory": "2.5"}
+    trace = read(path, **columns, limit=2)
+    assert trace.arrival.tolist() == [101, 102] and trace.duration.tolist() == [5, 10]
+    assert trace.cores.tolist() == [16, 0] and trace.memory.tolist() == [2.5, 2.5]
+    with pytest.raises(TraceFormatError, match=r"t\.csv:4: run time: must be a number, got 'x'"):
+        read(path, **columns)
+    trace = read(path, **columns, on_error="skip")
+    assert trace.dropped == {"malformed": 2}
+    assert [(one.column, one.line, one.detail) for one in trace.left_out] == [
+        ("run time", 4, "must be a number, got 'x'"),
+        ("0.5 * `run time`", 5, "is empty, must be a number"),
+    ]
+    for expression, found in (("at - 2", "-1"), ("1 / (at - 1)", "inf"), ("0 / (at - 1)", "nan")):
+        with pytest.raises(TraceFormatError, match=rf":2: .*: must be a number >= 0, computed {found}"):
+            read(path, submit="at", duration=expression)
+
+
+def test_tasks_of_a_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "at,b,n,j", "5,1,2,x", "1,2,3,y", "7,1,1,x")
+    trace = read(path, submit="at", duration="b", tasks="n")
+    assert trace.arrival.tolist() == [1, 1, 1, 5, 5, 7] and trace.job.tolist() == [1, 1, 1, 0, 0, 2]
+    trace = read(path, submit="at", duration="b", tasks="n", job="j")
+    assert trace.job.tolist() == [1, 1, 1, 0, 0, 0]
+    assert len(read(path, submit="at", duration="b", tasks="n", limit=3).arrival) == 3
+    for bad in ("0", "1.5", "1e7", "-1"):
+        path = write(tmp_path / "t.csv", "at,b,n", f"5,1,{bad}")
+        with pytest.raises(TraceFormatError, match=":2: n: must be"):
+            read(path, submit="at", duration="b", tasks="n")
+
+
+def test_layouts(tmp_path: Path) -> None:
+    lines = ["# a comment", "at;b c", "1;2", '"2";3', "", "3;4;5"]
+    path = write(tmp_path / "t.csv", *lines)
+    own: dict[str, Any] = {"submit": "at", "duration": "b c", "delimiter": ";", "comment": "#"}
+    assert read(path, **own, limit=2).arrival.tolist() == [1, 2]
+    with pytest.raises(TraceFormatError, match=r"t\.csv:6: expected 2 columns, got 3"):
+        read(path, **own)
+    path = write(tmp_path / "t.csv", "1\t2", "3\t4")
+    own = {"submit": "x", "duration": "y", "delimiter": "\t", "names": ("x", "y")}
+    assert read(path, **own).arrival.tolist() == [1, 3]
+    assert read(write(path, "x\ty", "1\t2"), **own).arrival.tolist() == [1]  # a header, though none is needed
+
+
+def test_filters(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "id,at,b", "1,1,1", "1.x,bad,1", "z2,1,1", "3,2,1")
+    filters = (
+        Filter("id", "part", contains=(".",)),
+        Filter("id", "named", starts=("z",)),
+        Filter("id", "third", equals=("3",)),
+        Filter("none", "never", equals=("3",), optional=True),
+    )
+    trace = read(path, submit="at", duration="b", filters=filters)
+    assert trace.dropped == {"part": 1, "named": 1, "third": 1} and len(trace.arrival) == 1
+    with pytest.raises(TraceFormatError, match=r"t\.csv:1: none: missing column"):
+        read(path, submit="at", duration="b", filters=(Filter("none", "never", equals=("3",)),))
+
+
+def test_machines(tmp_path: Path, log: Path, mine: Path) -> None:
+    nodes = write(tmp_path / "nodes.csv", "cores,memory", "8,16", "4,32", "0,1")
+    with pytest.raises(TraceFormatError, match=r"nodes\.csv:4: cores: must be > 0 \(cores\), got '0'"):
+        read_trace(log, format=mine, nodes=nodes)
+    trace = read_trace(log, format=mine, nodes=nodes, on_error="skip")
+    assert trace.machine_cores.tolist() == [8, 4] and trace.machine_memory.tolist() == [16, 32]
+    assert trace.dropped["machine: malformed"] == 1 and trace.rows == 4
+    assert trace.left_out[-1].reason == "machine: malformed" and trace.left_out[-1].line == 4
+
+
+def test_limit_reads_no_further(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "at,b", "1,1", "2,0", "3,1", "x,1")
+    trace = read(path, submit="at", duration="b", limit=2)
+    assert trace.arrival.tolist() == [1, 3] and trace.dropped == {"execution <= 0": 1}
+    assert read(path, submit="at", duration="b", limit=1).dropped == {}
+    with pytest.raises(TraceFormatError, match=":5: at: must be a number"):
+        read(path, submit="at", duration="b", limit=3)
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+
+    def peak(rows: int) -> int:
+        with path.open("w") as stream:
+            stream.write("at,b,state,more\n")
+            stream.writelines(
+                f"{i},1,{'DONE' if i % 1000 == 0 else 'OPEN'},{'y' * 40}\n" for i in range(rows)
+            )
+        filters = (Filter("state", "open", equals=("OPEN",)),)
+        tracemalloc.start()
+        read(path, submit="at", duration="b", filters=filters)
+        top = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return top
+
+    assert peak(6 * pieces.CHUNK) < 1.1 * peak(3 * pieces.CHUNK)
+
+
+# errors -----------------------------------------------------------------------------------------------------
+
+
+def test_errors_of_files_name_the_place(tmp_path: Path) -> None:
+    own: dict[str, Any] = {"submit": Field("at", unit="date"), "duration": "b"}
+    path = write(tmp_path / "t.csv", "at,b", "2024-01-01,1", "2024-13-01,1")
+    with pytest.raises(
+        TraceFormatError, match=r"t\.csv:3: at: must be a date \(ISO 8601\), got '2024-13-01'"
+    ):
+        read(path, **own)
+    with pytest.raises(TraceFormatError, match=r"t\.csv:2: at: is empty$"):
+        read(write(path, "at,b", ",1"), **own)
+    with pytest.raises(TraceFormatError, match=r"t\.csv:1: b: missing column"):
+        read(write(path, "at,c", "2024-01-01,1"), **own)
+    with pytest.raises(TraceFormatError, match=r"t\.csv:1: b: column appears 2 times in the header"):
+        read(write(path, "at,b,b", "2024-01-01,1,1"), **own)
+    with pytest.raises(TraceFormatError, match=r"t\.csv:2: b: must be >= 0 \(s\), got '-1'"):
+        read(write(path, "at,b", "2024-01-01,-1"), **own)
+    with pytest.raises(TraceFormatError, match=r"t\.csv: has no task \(left out: malformed: 1\)"):
+        read(write(path, "at,b", "x,1"), **own, on_error="skip")
+    with pytest.raises(FileNotFoundError, match="absent"):
+        read(tmp_path / "absent.csv", **own)
+    with pytest.raises(TraceFormatError, match="x or y: missing column"):
+        read(write(path, "at,b", "2024-01-01,1"), submit=own["submit"], duration=Field(("x", "y")))
+
+
+def test_errors_of_frames_and_parquet_files(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"at": [1.0, 2.0], "b": [1, -1]})
+    with pytest.raises(TraceFormatError, match="^data frame:2: b: must be >= 0"):
+        read(frame, submit="at", duration="b")
+    with pytest.raises(TraceFormatError, match="^data frame: c: missing column"):
+        read(frame, submit="at", duration="c")
+    with pytest.raises(InvalidParameter, match="must be a file or a pandas data frame, got list"):
+        read([1], submit="at", duration="b")
+    with pytest.raises(TraceFormatError, match="data frame: not a known table .* the columns are 'at, b'"):
+        read_trace(frame)
+    with pytest.raises(InvalidParameter, match="the swf format is read from files, not DataFrame"):
+        read_trace(frame, format="swf")
+    dated = frame.assign(at=pd.to_datetime(["2024-01-01", "2024-01-02"]))
+    with pytest.raises(
+        TraceFormatError, match="either all of submit, start, end and deadline are dates, or none"
+    ):
+        read(dated, submit="at", end="b")
+    with pytest.raises(TraceFormatError, match="data frame: at: is a date, which no expression takes"):
+        read(dated, submit="at + 1", duration="b")
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path)
+    with pytest.raises(TraceFormatError, match=r"t\.parquet:2: b: must be >= 0"):
+        read(path, submit="at", duration="b")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(TraceFormatError, match=r"t\.parquet: not a readable Parquet file: ") as caught:
+        read(path, submit="at", duration="b")
+    assert "\n" not in str(caught.value)
+
+
+BAD = {
+    "nmae: x": "unknown field of the format in mine.yaml 'nmae'; did you mean 'name'",
+    "columns: [a]": "mine.yaml: columns: must be a mapping",
+    "columns: {submit: a}": "mine.yaml: columns.duration: must be given, or end in its place, not both",
+    "columns: {duration: a}": "mine.yaml: columns.submit: must be given",
+    "columns: {submit: a, duration: b, end: c}": "not both",
+    "columns: {submit: a, duration: b, cpu: c}": "unknown quantity in columns in mine.yaml 'cpu'; did you",
+    "columns: {submit: a, duration: {from: b, unit: weeks}}": "duration: unit: must be one of s, .*'weeks'",
+    "columns: {submit: a, duration: {from: b, unti: s}}": "unknown field of columns.duration in mine.yaml 'u",
+    "columns: {submit: a, duration: {unit: s}}": "columns.duration.from: must be given",
+    "columns: {submit: a, duration: [b, 1]}": r"columns.duration\[1\]: must be a text, got 1",
+    "columns: {submit: a, duration: {from: b, empty: skip}}": "columns.duration: empty: must be one of ref",
+    "columns: {submit: a, duration: {from: b, empty: unknown}}": "only for start and deadline",
+    "columns: {submit: a, duration: {from: b, empty: zero}}": "only for cpus and memory",
+    "columns: {submit: {from: a, optional: true}, duration: b}": "columns.submit: optional: no trace can",
+    "columns: {submit: {from: a, optional: 1}, duration: b}": "optional: must be true or false, got 1",
+    "columns: {submit: {from: a, unit: date}, end: b}": "columns.end: unit: must be date where that of sub",
+    "columns: {submit: a, duration: {from: b, before: _}}": "columns.duration: before: only for names",
+    "columns: {submit: a, duration: {from: b, letters: true}}": "letters: only for memory",
+    "columns: {submit: a, duration: b, memory: {from: m, times: {c: x}}}": "times: needs letters",
+    "columns: {submit: a, duration: b, memory: {from: m, letters: true, times: {G: x}}}": "times: must name",
+    "filters: [{column: a}]": r"filters\[0\].reason: must be given",
+    "filters: [{column: a, reason: r}]": r"filters\[0\]: must have one of equals, other_than, starts, co",
+    "filters: [{column: a, reason: r, equals: x}]": r"filters\[0\].equals: must be a list of texts, got 'x'",
+    "filters: {a: 1}": "filters: must be a list",
+    "delimiter: ab": "delimiter: must be one character, got 'ab'",
+    "names: [a, a]": "names: a name is there twice",
+    "jobs: many": "jobs: must be a whole number from 1, got 'many'",
+    "machines: {columns: {cpus: c}}": "machines.columns.memory: must be given",
+    "machines: {columns: {cpus: c, memory: m, disks: d}}": "machines.*'disks'",
+    "files: {x: {file: a/b, url: 'https://x'}}": "files.x.file: must be the name of a file",
+    "files: {x: {file: a, url: 'http://x'}}": "files.x.url: must start with https://",
+    "files: {x: {file: a, url: 'https://x', sha256: abc}}": "files.x.sha256: must be 64 hexadecimal digits",
+    "files: {x: {url: 'https://x'}}": "files.x.file: must be given",
+    "help: [1]": r"help: must be a text, got \[1\]",
+    "notes: []": "notes: must be a list of texts",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_declarations_are_one_line(mine: Path, text: str) -> None:
+    rest = {"name": "name: x", "columns": "columns: {submit: a, duration: b}"}
+    rest.pop(text.partition(":")[0], None)
+    mine.write_text("\n".join([text, *rest.values()]) + "\n")
+    with pytest.raises((InvalidParameter, UnknownName), match=BAD[text]) as caught:
+        load_format(mine)
+    assert "\n" not in str(caught.value) and "mine.yaml" in str(caught.value)
+
+
+def test_declarations_that_are_none(tmp_path: Path, mine: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load_format(tmp_path / "none.yaml")
+    for text in ("", "a: &x 1\nb: *x\n", "- 1\n", "name: [\n", "columns: {submit: a, duration: b}\n"):
+        mine.write_text(text)
+        with pytest.raises(InvalidParameter, match=r"^mine\.yaml: ") as caught:
+            load_format(mine)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(
+        InvalidParameter, match="machines: must be none, as jobs by their bytes use no machines"
+    ):
+        TableFormat(name="x", columns={n: Field(n) for n in ("submit", "gap", "input", "shuffle", "output")})
+    with pytest.raises(InvalidParameter, match="name: must be a text"):
+        TableFormat(name="", columns={"submit": Field("a"), "duration": Field("b")})
+
+
+def test_missing_extras_name_the_command(log: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = load_format(mine)
+    for module, source in (("pandas", log), ("pyarrow.parquet", Path("x.parquet"))):
+        with monkeypatch.context() as context:
+            context.setitem(sys.modules, module, None)
+            context.chdir(log.parent)
+            Path("x.parquet").write_bytes(b"PAR1")
+            with pytest.raises(gym.error.DependencyNotInstalled, match=r'pip install "schedgym\['):
+                read_trace(source, format=own)
+
+
+# the rest of the house --------------------------------------------------------------------------------------
+
+
+def test_entry_points_add_formats(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mine: Path, log: Path
+) -> None:
+    folder = tmp_path / "third_party_formats-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: third-party-formats\nVersion: 1.0\n")
+    names = ("one", "two", "bad", "taken")
+    points = "\n".join(f"{name} = third_party_formats:{name.upper()}" for name in names[:2])
+    (folder / "entry_points.txt").write_text(f"[schedgym.traces]\n{points}\n")
+    (tmp_path / "third_party_formats.py").write_text(
+        "from schedgym.traces import Field, TableFormat\n"
+        f"ONE = {str(mine)!r}\n"
+        "TWO = TableFormat(name='two', columns={'submit': Field('when'), 'duration': Field('long')})\n"
+        "BAD = 3\n"
+        "TAKEN = TableFormat(name='swf', columns={'submit': Field('when'), 'duration': Field('long')})\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    formats.cache_clear()
+    try:
+        assert {"mine", "two"} <= set(formats())
+        assert read_trace(log).name == "mine"
+        assert read_trace(write(tmp_path / "t.csv", "when,long", "1,2")).name == "two"
+        for name, message in (
+            ("bad", "must be a trace format"),
+            ("taken", "there is another one of this name"),
+        ):
+            (folder / "entry_points.txt").write_text(
+                f"[schedgym.traces]\n{name} = third_party_formats:{name.upper()}\n"
+            )
+            importlib.invalidate_caches()
+            formats.cache_clear()
+            with pytest.raises(InvalidParameter, match=message):
+                formats()
+    finally:
+        formats.cache_clear()
+        importlib.invalidate_caches()
+
+
+def test_an_environment_takes_a_format_of_ones_own(tmp_path: Path, log: Path, mine: Path) -> None:
+    nodes = str(write(tmp_path / "nodes.csv", "cores,memory", "8,16", "4,32"))
+    own: dict[str, Any] = {"trace": str(log), "nodes": nodes, "tasks": 2, "servers": 1}
+    env = gym.make("schedgym/QueueDelay-v0", trace_format=str(mine), **own)
+    env.reset(seed=0)
+    with pytest.raises(TraceFormatError, match="not a known trace format"):
+        gym.make("schedgym/QueueDelay-v0", **own)
+    with pytest.raises(UnknownName, match="unknown trace format 'slrm'; did you mean 'slurm'"):
+        gym.make("schedgym/QueueDelay-v0", trace_format="slrm", **own)
+    with pytest.raises(InvalidParameter, match="trace_format: needs a trace"):
+        gym.make("schedgym/QueueDelay-v0", trace_format="slurm")
+
+
+def test_problems_take_what_they_say() -> None:
+    """What a descriptor names is what its ``from_trace`` takes."""
+    ones = np.ones(2)
+    tasks = Trace("t", ones, ones, ones, ones, ones, ones)
+    jobs = Trace("t", ones, ones, ones, ones, ones, ones, job=np.array([0.0, 1.0]))
+    sizes = JobTrace("t", ones, ones, 1e9 * ones, ones, ones)
+    for problem in list_problems().values():
+        if not problem.traces:
+            assert "trace" not in problem.parameters.kinds()
+            continue
+        from_trace = problem.module("workload").from_trace
+        parameters = problem.build(next(iter(problem.ids)))
+        for kind, trace in (("tasks", tasks), ("jobs", jobs), ("bytes", sizes)):
+            taken = kind in problem.traces or (kind == "jobs" and "tasks" in problem.traces)
+            more = (parameters,) if problem.name in ("flowtime", "partial-value") else ()
+            try:
+                from_trace(trace, *more)
+            except InvalidParameter:
+                assert not taken, f"{problem.name} does not take {kind}"
+            else:
+                assert taken, f"{problem.name} takes {kind}"
+
+
+def test_commands(log: Path, mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.json"
+    assert main(["trace", "inspect", str(log), "--format", str(mine), "--json", str(out)]) == 0
+    facts = json.loads(out.read_text())
+    assert facts["format"] == "mine" and facts["licence"] == "ours" and facts["notes"] == ["as of June"]
+    assert facts["left_out"] == [
+        "1 row: unfinished (first in line 4)",
+        "1 row: execution <= 0 (first in line 5)",
+    ]
+    assert inspect_trace(log, format=mine) == facts
+    out.unlink()
+    capsys.readouterr()
+    for arguments, message in (
+        (["--format", "none.yaml"], "none.yaml"),
+        (["--format", "slrm"], "unknown trace format 'slrm'; did you mean 'slurm'"),
+        ([], "log.csv:1: not a known trace format"),
+    ):
+        assert main(["trace", "inspect", str(log), *arguments, "--json", str(out)]) == 2
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1 and not out.exists()
+    assert main(["trace", "list", "--json", str(out)]) == 0
+    listed = {one["name"]: one for one in json.loads(out.read_text())["formats"]}
+    assert set(listed) == set(formats())
+    assert listed["swim"]["feeds"] == [
+        "schedgym/GeoAssign-v0",
+        "schedgym/GeoFair-v0",
+        "schedgym/ParallelJCT-v0",
+        "schedgym/PartialValue-v0",
+    ]
+    text = capsys.readouterr().out
+    for format in formats().values():
+        assert format.name in text
+        for name, one in format.files.items():
+            assert (f"{name} (unverified)" in text) == (not one.sha256) and name in text
+
+
+TRICKY = st.sampled_from([b'"', b",", b"\n", b"\r", b"-", b"e9", b"\x00", b":", b"T", b"+", b"9999", b"nan"])
+EDIT = st.tuples(st.integers(0, 1000), st.integers(0, 4), st.one_of(st.binary(max_size=4), TRICKY))
+
+
+@settings(max_examples=300, deadline=None)
+@given(edits=st.lists(EDIT, min_size=1, max_size=4), on_error=st.sampled_from(["raise", "skip"]))
+def test_any_damage_gives_a_valid_trace_or_a_format_error(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, int, bytes]], on_error: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "fuzz.yaml").write_text(MINE)
+    data = "\n".join([HEADER, *ROWS]).encode() + b"\n"
+    for place, out, new in edits:
+        place %= len(data) + 1
+        data = data[:place] + new + data[place + out :]
+    path = folder / "fuzz.csv"
+    path.write_bytes(data)
+    try:
+        trace = read_trace(path, format=folder / "fuzz.yaml", on_error=on_error)
+    except SchedgymError as error:
+        assert isinstance(error, TraceFormatError) and "\n" not in str(error)
+        return
+    assert isinstance(trace, Trace) and len(trace.arrival) > 0
+    for values in (trace.arrival, trace.duration, trace.cores, trace.memory):
+        assert np.isfinite(values).all() and (values >= 0).all()
+    assert (trace.duration > 0).all() and (np.diff(trace.arrival) >= 0).all()
+    lines = data.split(b"\n")[1:]
+    assert trace.rows == sum(bool(line.decode(errors="replace").strip()) for line in lines)
+    assert sum(one.count for one in trace.left_out) == sum(trace.dropped.values())
+    assert all(1 < one.line <= len(lines) + 1 for one in trace.left_out)
+
+
+def test_layouts_of_machines_can_be_declared() -> None:
+    layout = TableLayout(columns={"cpus": Field("c"), "memory": Field("m")})
+    own = TableFormat(name="x", columns={"submit": Field("a"), "duration": Field("b")}, machines=layout)
+    assert (
+        own.matches(["c", "m"])
+        and own.matches(["a", "b"])
+        and not own.matches(["a"])
+        and not own.matches(["c"])
+    )
