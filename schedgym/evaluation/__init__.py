@@ -10,8 +10,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
+    from schedgym.evaluation.recording import record_episode
     from schedgym.evaluation.report import write_report
     from schedgym.evaluation.runner import How, evaluate, play, sweep
     from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
@@ -33,6 +35,8 @@ __all__ = [
     "paired_differences",
     "play",
     "plot_comparison",
+    "plot_schedule",
+    "record_episode",
     "run_sweep",
     "summarize",
     "sweep",
@@ -42,8 +46,10 @@ __all__ = [
 ]
 
 _MODULES = {
+    "gantt": ("plot_schedule",),
     "manifest": ("make_manifest",),
     "plot": ("plot_comparison",),
+    "recording": ("record_episode",),
     "report": ("write_report",),
     "runner": ("How", "evaluate", "play", "sweep"),
     "statistics": ("bootstrap_interval", "paired_differences", "summarize"),

@@ -98,11 +98,23 @@ def new_figure(width: float, height: float, dpi: float = DPI) -> Any:
 def add_head(figure: Any, title: str, subtitle: str) -> None:
     """Title and second line, at the upper left."""
     height = figure.get_figheight()
-    figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=12.5, weight="bold")
-    longest = int(figure.get_figwidth() * 15)
-    if len(subtitle) > longest:
-        subtitle = subtitle[: longest - 1] + "…"
-    figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
+    head = figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=12.5, weight="bold")
+    _fit(figure, head, 9.0)
+    line = figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
+    _fit(figure, line, 7.0)
+
+
+def _fit(figure: Any, text: Any, least: float) -> None:
+    """Make a text of the head smaller, and then shorter, until it is no wider than the figure."""
+    renderer = figure.canvas.get_renderer()
+
+    def width() -> float:
+        return float(text.get_window_extent(renderer).width) / (0.976 * figure.bbox.width)
+
+    if width() > 1:
+        text.set_fontsize(max(least, text.get_fontsize() / width()))
+    while width() > 1 and len(text.get_text()) > 2:
+        text.set_text(text.get_text().removesuffix("…")[:-1].rstrip() + "…")
 
 
 def bare(axes: Any, grid: str) -> None:

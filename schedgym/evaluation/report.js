@@ -15,7 +15,6 @@
     for (const name of ["paper", "ink", "muted", "line", "bound", "p0", "p1", "p2", "p3", "p4", "p5", "p6"]) {
       colours[name.replace(/^p(?=\d)/, "")] = style.getPropertyValue("--" + name).trim();
     }
-    given.jobs.forEach((colour, i) => { colours["job" + i] = colour; });
     return colours;
   }
 

@@ -25,7 +25,6 @@ from schedgym._version import __version__
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.record import ScheduleRecord
-from schedgym.drawing import JOB_COLOURS
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.figures import (
@@ -231,7 +230,6 @@ class _Page:
             for card in shown
             if card is not None
         }
-        colours = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in JOB_COLOURS]
         text: str = (
             _environment()
             .from_string(_asset("report.html"))
@@ -243,7 +241,7 @@ class _Page:
                 date=str(last.get("date", "")).partition("T")[0],
                 gaps=gaps,
                 cards=cards,
-                plots=_inline_json({"jobs": colours, "plots": plots}),
+                plots=_inline_json({"plots": plots}),
                 library=library,
                 script=script,
                 style=_asset("report.css"),
@@ -461,7 +459,7 @@ class _Page:
         """Add the schedule of an episode that was played again."""
         board, found = self.boards[unit.board], unit.episode
         assert board.problem is not None
-        figure, note = gantt_figure(record, board.problem.schema)
+        figure, note = gantt_figure(record)
         training, value = unit.training, metrics[board.metric.name]
         head = f"Seed {found.seed}, episode {found.number}"
         head += f", training seed {training}" if training is not None else ""
