@@ -1,4 +1,4 @@
-"""Pictures: the colours of jobs, what a schedule holds over time, a cluster's state as text or image, a window."""
+"""Pictures: the colours of jobs, loads over time, a cluster's state as text or image, a window."""
 
 from schedgym.drawing.colours import colour_jobs, hexadecimal, ink_on, palette
 from schedgym.drawing.loads import Load, Past, loads_of, owners, past, spans

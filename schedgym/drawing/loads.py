@@ -73,7 +73,9 @@ def spans(
     """When each job first ran and when it was complete, [jobs] each; NaN and infinity where it is not so.
 
     Args:
-        job, start, end: pieces of work.
+        job: of each piece of work.
+        start: of each piece.
+        end: of each piece.
         jobs: number of jobs.
         unfinished: jobs of which work is left.
         deadline: [jobs]; jobs then count as complete at their deadlines.

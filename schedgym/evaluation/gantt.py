@@ -131,7 +131,7 @@ def _count(number: int, word: str) -> str:
 def _places(
     record: ScheduleRecord, problem: Problem, what: str, most: int
 ) -> tuple[str, list[str], list[int]]:
-    """The word for a row, the rows' names, and the row of each server; see ``places`` of a problem's render."""
+    """The word for a row, the rows' names, and the row of each server: ``places`` of a problem's render."""
     own = getattr(problem.module("render"), "places", None)
     if own is not None:
         word, names, of = own(record, most)

@@ -334,7 +334,6 @@ def bars_of(trace):
 
 
 def test_long_schedules_are_cut_and_say_so():
-    problem = list_problems()["queue-delay"]
     env = make_env(QUEUE, {"tasks": 4500, "servers": 60, "arrival_rate": 100.0})
     policy = make_policy("bf-exec", "queue-delay")
     play(env, policy)
