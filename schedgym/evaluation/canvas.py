@@ -167,9 +167,9 @@ def add_legend(figure: Any, handles: list[Any], head: float = 0.62) -> None:
         if columns == 1 or legend.get_window_extent(renderer).width <= 0.99 * figure.bbox.width:
             break
         legend.remove()
-    rows = -(-len(handles) // columns)
-    height = figure.get_figheight() + 0.21 * (rows - 1)  # more space below the panels, as high as before
+    tall = legend.get_window_extent(renderer).height / figure.dpi
+    height = figure.get_figheight() + max(0.0, tall - 0.3)  # more space below the panels, as high as before
     figure.set_figheight(height)
-    bottom = (0.32 + 0.21 * rows) / height
+    bottom = (0.22 + tall) / height
     figure.get_layout_engine().set(rect=(0.008, bottom, 0.984, 1 - head / height - bottom))
     legend.set_bbox_to_anchor((0.006, 0.04 / height))

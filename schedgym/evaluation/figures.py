@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,12 +37,13 @@ __all__ = [
 Figure = dict[str, Any]
 F8 = npt.NDArray[np.float64]
 
-COLOURS = 7  # of policies; further ones have another mark
+COLOURS = 14  # of policies; further ones have another mark
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST_POINTS = 200  # episodes drawn of a policy
 MOST_GAPS = 12  # settings of an id in the figure of gaps
 DECADE = 10.0
+FAR = 3.0  # times the reference, from where on ratios are drawn
 
 
 def plain_text(text: object) -> str:
@@ -85,7 +87,7 @@ def _dash(board: Board, policy: str) -> str:
 
 def _axis(title: str, **more: Any) -> dict[str, Any]:
     return {
-        "title": {"text": plain_text(title)},
+        "title": {"text": re.sub(r"(?<=\w)\^(\w+)", r"<sup>\1</sup>", plain_text(title))},
         "automargin": True,
         "exponentformat": "none",
         "separatethousands": True,
@@ -318,9 +320,15 @@ def difference_figure(board: Board, setting: Setting) -> Figure | None:
     if base is None or len(entries) < 2:
         return None
     relative = all(math.isfinite(e.relative.value) for e in entries if e is not base)
-    factor = 100.0 if relative else 1.0
     shown = [Estimate(0.0) if e is base else (e.relative if relative else e.difference) for e in entries]
+    # percentages of a policy that is several times worse flatten all others: ratios on a logarithmic axis
+    least, most = (1 + pick(e.value for e in shown) for pick in (min, max))
+    ratios = relative and least > 0 and (most > FAR or least < 1 / FAR)
+    if ratios:
+        shown = [Estimate(1 + e.value, 1 + e.low, 1 + e.high) for e in shown]
+    factor = 100.0 if relative and not ratios else 1.0
     unit = "%" if relative else (f" {board.metric.unit}" if board.metric.unit else "")
+    unit = " times the reference" if ratios else unit
     texts = []
     for entry, estimate in zip(entries, shown, strict=True):
         name = plain_text(entry.policy)
@@ -337,6 +345,8 @@ def difference_figure(board: Board, setting: Setting) -> Figure | None:
     marker = _edged(11, [_colour(board, e.policy) for e in entries], symbols)
     x = [estimate.value * factor for estimate in shown]
     axis = _axis(f"{title} ({better} is better)", zeroline=True, zerolinecolor="@ink", zerolinewidth=1)
+    if ratios:
+        axis = _log_axis(f"{_label(board)} / that of {board.reference} ({better} is better)", x)
     return {
         "data": [_marks(x, range(len(entries)), texts, marker, error_x=_error(shown, factor))],
         "layout": _layout(_height(len(entries)), xaxis=axis, yaxis=_policy_axis(entries)),

@@ -134,7 +134,7 @@ def _wide(values: F8) -> bool:
     return bool(positive.size and positive.max() / positive.min() > DECADE)
 
 
-def _scale(axis: Any, values: F8) -> str:
+def _scale(axis: Any, values: F8, narrow: bool = False) -> str:
     """Logarithmic where the range exceeds a decade, with a linear part around 0 where 0 occurs."""
     if not _wide(values) or (values < 0).any():
         return "linear"
@@ -146,6 +146,8 @@ def _scale(axis: Any, values: F8) -> str:
         return "symlog"
     axis._set_axes_scale("log")
     subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+    if narrow and decades > 1:
+        subs = (1.0, 3.0) if decades < 2.5 else (1.0,)
     axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
     axis.set_minor_formatter(ticker.NullFormatter())
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value)))
@@ -268,7 +270,7 @@ class _Drawing:
         values = table.to_numpy().ravel()
         if self.bounded and (bound > 0).all():
             values = np.concatenate([values, bound])
-        scale = _scale(left.xaxis, values)
+        scale = _scale(left.xaxis, values, not wide)
         if scale == "linear":
             left.set_xlim(left=min(0.0, float(values.min())))
         if scale == "log":  # by what it can show: a bound of 0 would stretch the axis to the least float
@@ -486,7 +488,7 @@ class _Drawing:
                 continue
             x = self._beside(places, part[name], policy)
             mean, low, high = self.compared(part)
-            shown.append(mean)
+            shown += [mean, low, high]
             axes.plot(x, mean, **self._style(policy))
             axes.fill_between(x, low, high, color=self.colour(policy), alpha=0.12, linewidth=0, zorder=1)
         values = np.concatenate(shown)
