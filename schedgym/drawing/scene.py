@@ -33,6 +33,7 @@ BACKGROUND = (255, 255, 255)
 WIDTH, MARGIN, ROW = 960, 20, 24
 TOP = 100  # of the rows
 MIDDLE = 500  # x of the right column
+NOTE = 105  # width of a note
 STRIP = 110  # least height of the load until now
 
 
@@ -78,6 +79,7 @@ class Scene:
         whole: full length of a line on a linear scale; 0: the scale is logarithmic.
         past: what ran until now; None: there is no load to draw, and each job has a colour of its own.
         holds: what the bars hold, with the unit, e.g. "cores".
+        noted: True if bars may have notes: the image leaves space for them.
     """
 
     clock: str
@@ -93,6 +95,7 @@ class Scene:
     whole: float = 0.0
     past: Past | None = None
     holds: str = ""
+    noted: bool = False
 
     def colours(self) -> dict[int, int]:
         """The number of each job's colour; -1 for those that have not run."""
@@ -248,10 +251,9 @@ class _Canvas:
     def bars(self, scene: Scene, colours: dict[int, Colour]) -> None:
         shown = scene.bars[:MOST_BARS]
         names = [bar.label or str(number) for number, bar in enumerate(shown)]
-        left = MARGIN + 14 + max(self.draw.textlength(name, self.font) for name in names) + 8
+        left = MARGIN + 22 + max(self.draw.textlength(name, self.font) for name in names)
         left = max(left, MARGIN + 44)
-        notes = max(self.draw.textlength(bar.note, self.small) for bar in shown)
-        length = MIDDLE - 24 - left - (min(notes, 150) + 8 if notes else 0)
+        length = MIDDLE - 24 - left - (NOTE + 8) * scene.noted
         holds = f" ({scene.holds})" if scene.holds else ""
         self.text(left, 76, f"{scene.bar}s: what is busy{holds}, by {scene.line}", FAINT, self.font, 430)
         for number, bar in enumerate(shown):
@@ -264,7 +266,7 @@ class _Canvas:
             for k, part in enumerate(parts):
                 most = max((b.second if k and b.second else b).capacity for b in scene.bars)
                 self._bar(left, y + 1 + k * height, length / most, height - 2, part, colours)
-            self.text(left + length + 8, y + 4, bar.note, FAINT, self.small, 150)
+            self.text(left + length + 8, y + 4, bar.note, FAINT, self.small, NOTE)
         if len(scene.bars) > MOST_BARS:
             text = f"and {len(scene.bars) - MOST_BARS} more {scene.bar}s"
             self.text(left, TOP + MOST_BARS * ROW + 3, text, FAINT, self.small)
@@ -352,7 +354,8 @@ def _layers(past: Past, numbers: dict[int, int], width: int, height: int) -> npt
     jobs, index = np.unique(past.job, return_inverse=True)
     every = colour_jobs(past.begin, past.finish)[jobs]
     order = np.lexsort((jobs, past.begin[jobs]))
-    if len(jobs) > MOST_LAYERS:
+    whole = len(jobs) > MOST_LAYERS
+    if whole:
         index, every, order = np.zeros_like(index), np.zeros(1, dtype=int), np.zeros(1, dtype=int)
     held = np.zeros((len(every), width + 1))
     # a column counts what runs in its middle
@@ -371,6 +374,6 @@ def _layers(past: Past, numbers: dict[int, int], width: int, height: int) -> npt
         if len(changed):
             part = slice(int(changed[0]), int(changed[-1]) + 1)
             inside = (y >= below[part]) & (y < layer[part])
-            picture[:, part][inside] = found[int(every[job])] if len(every) > 1 else FAINT
+            picture[:, part][inside] = FAINT if whole else found[int(every[job])]
         below = np.maximum(below, layer)
     return picture

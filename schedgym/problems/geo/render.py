@@ -54,6 +54,7 @@ def _scene(simulator: GeoSimulator, index: int) -> Scene:
         past=past(simulator.record(index), job),
         legend="tasks that run (full), wait (light)",
         holds="slots",
+        noted=True,
     )
 
 

@@ -78,6 +78,7 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
         legend="served in the slot before (full), left (light)",
         past=past(simulator.record(index)),
         holds="% of the capacity",
+        noted=True,
     )
 
 

@@ -74,6 +74,7 @@ def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
         legend="time (full), the job's (light)",
         whole=jct,
         holds="vCPU",
+        noted=True,
     )
 
 
