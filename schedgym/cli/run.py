@@ -118,7 +118,7 @@ def run(asked: RunAsked) -> None:
         }
         write_json(content, asked.json)
     if asked.gantt is not None:
-        save_figure(plot_schedule(record, policy=f"{label} · {id}"), asked.gantt)
+        save_figure(plot_schedule(record, policy=label), asked.gantt)
     if asked.gif is not None:
         film(env, acting, asked.gif, label=label, seed=asked.seed)
     if written := [str(path) for path in (asked.json, asked.gantt, asked.gif) if path is not None]:

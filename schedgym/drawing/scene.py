@@ -123,8 +123,8 @@ def short_number(value: float, whole: float = 0.0) -> str:
 def renderers(scene: Callable[[Any, int], Scene]) -> tuple[Callable[..., str], Callable[..., Any]]:
     """Return the functions ``render_ansi`` and ``render_rgb_array`` of a problem.
 
-    Both take a simulator and the index of an environment, and a caption, e.g. the policy's name; see
-    :func:`draw_text` and :func:`draw_image`.
+    Both take a simulator and the index of an environment, and a caption, e.g. the policy's name; the image
+    also the instant at which its axis of time ends. See :func:`draw_text` and :func:`draw_image`.
 
     Args:
         scene: (simulator, index) -> the content of the picture of that environment's state.
@@ -133,8 +133,10 @@ def renderers(scene: Callable[[Any, int], Scene]) -> tuple[Callable[..., str], C
     def render_ansi(simulator: Any, index: int, caption: str = "") -> str:
         return draw_text(scene(simulator, index), caption)
 
-    def render_rgb_array(simulator: Any, index: int, caption: str = "") -> npt.NDArray[np.uint8]:
-        return draw_image(scene(simulator, index), caption)
+    def render_rgb_array(
+        simulator: Any, index: int, caption: str = "", until: float | None = None
+    ) -> npt.NDArray[np.uint8]:
+        return draw_image(scene(simulator, index), caption, until)
 
     return render_ansi, render_rgb_array
 
@@ -178,12 +180,18 @@ def _cells(bar: Bar, letters: dict[int, str]) -> str:
 # image ---------------------------------------------------------------------------------------------
 
 
-def draw_image(scene: Scene, caption: str = "") -> npt.NDArray[np.uint8]:
+def draw_image(scene: Scene, caption: str = "", until: float | None = None) -> npt.NDArray[np.uint8]:
     """An image, uint8 [height, width, 3].
 
     Left: a bar per server, as long as its capacity, its busy part in the colours of the jobs that hold it;
     below them the load until now by job. Right: the active jobs; full what runs, light what waits, grey
     those that have not run. An orange dot marks the bar or job that the decision is about.
+
+    Args:
+        scene: what is drawn.
+        caption: a text at the upper right.
+        until: where the axis of time of the load ends, as the end of an episode that is known; None: at a
+            round number after the clock.
 
     Raises:
         DependencyNotInstalled: without Pillow (extra ``render``).
@@ -210,9 +218,10 @@ def draw_image(scene: Scene, caption: str = "") -> npt.NDArray[np.uint8]:
     canvas.lines(scene, colours)
     if scene.past is not None:
         frame = (MARGIN + 44, below + 22, MIDDLE - 24, bottom - 22)
-        picture = Image.fromarray(_layers(scene.past, numbers, frame[2] - frame[0], frame[3] - frame[1]))
-        image.paste(picture, frame[:2])
-        canvas.axes(scene.past, frame)
+        last = _last(scene.past) if until is None else max(until, scene.past.now)
+        size = frame[2] - frame[0], frame[3] - frame[1]
+        image.paste(Image.fromarray(_layers(scene.past, last, *size)), frame[:2])
+        canvas.axes(scene.past, last, frame)
     return np.asarray(image).copy()
 
 
@@ -306,7 +315,7 @@ class _Canvas:
             more = f"and {len(scene.lines) - MOST_LINES} more {scene.line}s"
             self.text(left, TOP + MOST_LINES * ROW + 3, more, FAINT, self.small)
 
-    def axes(self, past: Past, frame: tuple[int, int, int, int]) -> None:
+    def axes(self, past: Past, end: float, frame: tuple[int, int, int, int]) -> None:
         """The axes of the load until now: 100 % is the cluster's capacity."""
         left, top, right, bottom = frame
         self.text(left, top - 20, f"{past.resource} of the cluster in use until now", FAINT, self.font, 420)
@@ -320,19 +329,25 @@ class _Canvas:
             self.text(left - 6 - width, y - (12 if share == 0 else 6), text, FAINT, self.small)
             if share:
                 self.draw.line((left, y, right, y), fill=(190, 190, 190))
-        end = _last(past)
-        for k in range(5):
-            text = f"{end * k / 4:,.10g}" + (f" {past.unit}" if k == 4 else "")
-            x = left + (right - left) * k / 4
+        step = _round_up(end / 6)
+        written = right - self.draw.textlength(past.unit, self.small)
+        self.text(written, bottom + 4, past.unit, FAINT, self.small)
+        for k in range(int(end / step) + 1):
+            text = f"{step * k:,.10g}"
+            x = left + (right - left) * step * k / end
             width = self.draw.textlength(text, self.small)
-            self.text(x - (width if k == 4 else width / 2 if k else 0), bottom + 4, text, FAINT, self.small)
+            if x + width / 2 < written - 8:
+                self.text(x - width / 2 * (k > 0), bottom + 4, text, FAINT, self.small)
 
 
 def _last(past: Past) -> float:
-    """The end of the axis of time: 1, 2 or 5 times a power of ten, so that it stays for many frames."""
-    least = max(past.now, 1e-9)
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(step * power for step in (1.0, 2.0, 4.0, 10.0) if step * power >= least * (1 - 1e-9))
+    """The end of the axis of time: a round number, so that it stays for many frames."""
+    return _round_up(max(past.now, 1e-9))
+
+
+def _round_up(value: float) -> float:
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= value * (1 - 1e-9))
 
 
 def _highest(past: Past) -> float:
@@ -343,10 +358,10 @@ def _highest(past: Past) -> float:
     return next((part for part in (0.01, 0.02, 0.05, 0.1, 0.2, 0.4) if most <= part), 1.0)
 
 
-def _layers(past: Past, numbers: dict[int, int], width: int, height: int) -> npt.NDArray[np.uint8]:
+def _layers(past: Past, last: float, width: int, height: int) -> npt.NDArray[np.uint8]:
     """The load until now: jobs on top of one another in the order of their first start."""
     picture = np.full((height, width, 3), 245, dtype=np.uint8)
-    columns = width / _last(past)
+    columns = width / last
     now = max(1, min(width, math.ceil(past.now * columns)))
     picture[:, now:] = BACKGROUND
     if not len(past.job):
@@ -361,9 +376,9 @@ def _layers(past: Past, numbers: dict[int, int], width: int, height: int) -> npt
     # a column counts what runs in its middle
     times = (np.arange(width + 1) + 0.5) / columns
     first = np.minimum(np.searchsorted(times, past.start), width)
-    last = np.minimum(np.searchsorted(times, np.minimum(past.end, past.now)), width)
+    after = np.minimum(np.searchsorted(times, np.minimum(past.end, past.now)), width)
     np.add.at(held, (index, first), past.share)
-    np.add.at(held, (index, np.maximum(first, last)), -past.share)
+    np.add.at(held, (index, np.maximum(first, after)), -past.share)
     held = np.cumsum(held, axis=1)[order, :width]
     ends = np.rint(np.cumsum(held, axis=0) * height / _highest(past)).astype(int)
     found = palette(int(every.max()) + 1)

@@ -31,7 +31,8 @@ class Window:
             ) from error
         self.pygame: Any = pygame
         pygame.display.init()
-        self.rate, self.clock, self.screen = rate, pygame.time.Clock(), None
+        self.rate, self.clock = rate, pygame.time.Clock()
+        self.screen: Any = None
         pygame.display.set_caption(title)
 
     def show(self, image: npt.NDArray[np.uint8]) -> None:

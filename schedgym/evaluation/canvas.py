@@ -43,7 +43,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 BOUND, INK, FAINT = "#6e6e6e", "#222222", "#d9d9d9"
 DPI = 160
 
-STYLE = {
+STYLE: dict[str, Any] = {
     "font.size": 10.0,
     "axes.labelsize": 10.0,
     "axes.labelcolor": INK,

@@ -213,7 +213,7 @@ def plot_schedule(
         schedule: a :class:`~schedgym.core.record.ScheduleRecord`, or an environment, whose episode so far is
             drawn.
         policy: the name of the policy that made it; "": the environment's ``caption``.
-        title: None: the policy, or else the problem's title; "" for none.
+        title: None: the policy and the problem; "" for none.
         width: of the figure, in inches.
         span: first and last instant that are drawn, in the problem's unit of time; None: all.
         most_rows: rows that are drawn; further ones are left out, which the picture then says.
@@ -237,7 +237,7 @@ def plot_schedule(
     loads = loads_of(record)[:MOST_LOADS]
     if title is None:
         variant = next(iter(chart.problem.ids.values()))
-        title = policy or variant.title
+        title = f"{policy} · {chart.problem.name}" if policy else variant.title
     bars = float(np.clip(0.16 * chart.bottom, 1.2, 7.0))
     with matplotlib.rc_context(STYLE):
         head = 0.62 if title else 0.1

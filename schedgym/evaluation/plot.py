@@ -145,9 +145,9 @@ def _scale(axis: Any, values: F8, narrow: bool = False) -> str:
         _around_zero(axis, values)
         return "symlog"
     axis._set_axes_scale("log")
-    subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+    subs: tuple[float, ...] = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
     if narrow and decades > 1:
-        subs = (1.0, 3.0) if decades < 2.5 else (1.0,)
+        subs = (1.0, 3.0) if decades < 1.7 else (1.0,)
     axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
     axis.set_minor_formatter(ticker.NullFormatter())
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value)))
@@ -192,8 +192,10 @@ def _ratio_axis(axis: Any, values: F8) -> None:
         ticks = ticker.MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low, high)
         axis.set_major_locator(ticker.FixedLocator([tick for tick in ticks if low <= tick <= high]))
     else:
-        subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
-        axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=9))
+        subs = (
+            (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if high / low < 20 else (1.0, 3.0) if high / low < 300 else (1.0,)
+        )
+        axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
     axis.set_minor_locator(ticker.NullLocator())
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value)))
 
@@ -491,12 +493,12 @@ class _Drawing:
             shown += [mean, low, high]
             axes.plot(x, mean, **self._style(policy))
             axes.fill_between(x, low, high, color=self.colour(policy), alpha=0.12, linewidth=0, zorder=1)
-        values = np.concatenate(shown)
-        sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+        ends = np.concatenate(shown)
+        sizes = np.abs(ends[np.isfinite(ends) & (ends != 0)])
         if self.ratios:
-            _ratio_axis(axes.yaxis, values)
+            _ratio_axis(axes.yaxis, ends)
         elif sizes.size and sizes.max() > DECADE**2 * sizes.min():
-            _around_zero(axes.yaxis, values, "+")
+            _around_zero(axes.yaxis, ends, "+")
         axes.set_ylabel(self.difference_label())
         bare(axes, "y")
 

@@ -23,7 +23,7 @@ __all__ = ["MOVING", "film", "record_episode"]
 
 MOVING = (".gif", ".mp4")
 LAST = 2.0  # seconds for which the last picture stands
-COLOURS = 96  # of a GIF
+COLOURS = 80  # of a GIF
 
 Frame = npt.NDArray[np.uint8]
 
@@ -87,9 +87,9 @@ def film(
     steps = sum(1 for _ in _steps(env, policy, seed, label))
     chosen = set(np.linspace(0, steps - 1, min(steps, max(2, round(seconds * rate)))).astype(int).tolist())
     module = env.problem.module("render")
-    caption = f"{label} · {env.id}" if label else env.id
+    caption, end = f"{label} · {env.id}" if label else env.id, env.record().final_time
     frames: list[Frame] = [
-        module.render_rgb_array(env.simulator, 0, caption)
+        module.render_rgb_array(env.simulator, 0, caption, end)
         for step in _steps(env, policy, seed, label)
         if step in chosen
     ]

@@ -54,7 +54,7 @@ def test_many_bars_and_lines_are_summed_up():
 
 
 def test_the_load_until_now_stacks_the_jobs():
-    picture = _layers(make_past(), {0: 0, 1: 1}, 200, 100)
+    picture = _layers(make_past(), 10.0, 200, 100)
     first, second = (np.array(colour) for colour in palette(2))
     column = picture[:, 30]  # at 1.5 of 10 s: job 0 holds half
     assert (column == first).all(axis=1).sum() == 50
@@ -65,7 +65,7 @@ def test_the_load_until_now_stacks_the_jobs():
 
 
 def test_the_axes_of_the_load():
-    assert [_last(make_past(now)) for now in (0.9, 1.0, 3.0, 11.0, 41.0)] == [1.0, 1.0, 4.0, 20.0, 100.0]
+    assert [_last(make_past(now)) for now in (0.9, 1.0, 3.0, 11.0, 41.0)] == [1.0, 1.0, 5.0, 20.0, 50.0]
     assert _highest(make_past(share=0.5)) == 1.0 and _highest(make_past(share=0.004)) == 0.01
 
 

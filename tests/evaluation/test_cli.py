@@ -524,7 +524,7 @@ def test_the_help_with_an_id_names_the_parameters_of_its_problem_only(id, capsys
     listed = set(re.findall(r"^  (--[a-z-]+)", out, re.MULTILINE))
     own = schedgym.get_problem(f"schedgym/{id}").parameters.kinds()
     common = {"--policies", "--agents", "--episodes", "--seed", "--preset", "--set", "--option", "--n-jobs"}
-    common |= {"--json", "--csv", "--plot", "--width", "--title", "--no-title", "--format", "--reference"}
+    common |= {"--json", "--csv", "--plot", "--width", "--title", "--format", "--reference"}
     common |= {"--tuned", "--help"}
     assert listed == common | {f"--{name.replace('_', '-')}" for name in own}
 

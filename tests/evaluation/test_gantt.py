@@ -46,7 +46,7 @@ def test_a_schedule_is_drawn_in_one_call(name, tmp_path):
     loads = loads_of(record)
     axes = figure.axes
     assert len(axes) == 1 + min(len(loads), 3)
-    assert figure.texts[0].get_text() == "the policy"
+    assert figure.texts[0].get_text() == f"the policy · {name}"
     assert len(axes[0].collections[0].get_paths()) == len(chart.order)
     assert axes[-1].get_xlabel() in {f"time [{unit}]" for unit in ("slots", "s", "min", "h", "days")}
     figure.savefig(tmp_path / "g.png")
@@ -89,7 +89,7 @@ def test_units_and_spans():
     assert plot_schedule(env, title="").texts == []
     assert plot_schedule(env, width=4).get_figwidth() == 4
     env.caption = "fifo"
-    assert plot_schedule(env).texts[0].get_text() == "fifo"
+    assert plot_schedule(env).texts[0].get_text() == "fifo · queue-delay"
 
 
 def test_what_cannot_be_drawn_is_refused():
