@@ -291,7 +291,7 @@ class _Canvas:
             x += width
 
     def lines(self, scene: Scene, colours: dict[int, Colour]) -> None:
-        left, length, text = MIDDLE + 52, 130, MIDDLE + 192
+        left, length, text = MIDDLE + 52, 100, MIDDLE + 160
         self.text(MIDDLE + 8, 76, f"{scene.line}s: {scene.legend}", FAINT, self.font, 430)
         for number, line in enumerate(scene.lines[:MOST_LINES]):
             y = TOP + number * ROW

@@ -37,8 +37,8 @@ def test_ansi_says_it_all():
         == " server   0  [aaaaaaaaaaaa............] 0.5/1 busy  [aaaaaa..................] 0.25/1 busy"
     )
     assert lines[3] == f" server   1  [{'.' * 24}] 0/0.5 busy  [{'.' * 24}] 0/0.5 busy"
-    assert re.match(r" - task +1  cpu 0.900  memory 0.900  runs 7.0 s  waits 1.0 s", lines[4])
-    assert re.match(r"\*- task +2  cpu 0.100  memory 0.100  runs 90.0 s  waits 0.0 s", lines[5])
+    assert re.match(r" - task +1  cpu 0.900 memory 0.900  runs 7.0 s  1.0 s old", lines[4])
+    assert re.match(r"\*- task +2  cpu 0.100 memory 0.100  runs 90.0 s  0.0 s old", lines[5])
 
 
 def test_a_completion_marks_its_server():

@@ -102,8 +102,8 @@ def test_the_image_has_the_tasks_colours(given: str) -> None:
     whole = width(first, GRID)  # a server with 10 vCPU
     assert abs(width(image, blue) - 0.2 * whole) <= 2 and abs(width(image, orange) - 0.6 * whole) <= 2
     assert width(first, blue) == width(first, orange) == 0
-    # at the right 130 pixels are the job's time: 6 s, and of task 1 4 s
+    # at the right 100 pixels are the job's time: 6 s, and of task 1 4 s
     lengths = [
-        int((image[100:, 552:690] == colour).all(axis=2).sum(axis=1).max()) for colour in (blue, orange)
+        int((image[100:, 552:658] == colour).all(axis=2).sum(axis=1).max()) for colour in (blue, orange)
     ]
-    assert abs(lengths[0] - 130) <= 2 and abs(lengths[1] - 130 * 4 / 6) <= 2
+    assert abs(lengths[0] - 100) <= 2 and abs(lengths[1] - 100 * 4 / 6) <= 2

@@ -41,7 +41,7 @@ def _scene(simulator: QueueDelaySimulator, index: int) -> Scene:
         cpu, memory = jobs.demand[index, task].tolist()
         execution = float(jobs.execution[index, task])
         waits = clock - float(jobs.arrival[index, task])
-        text = f"cpu {cpu:.3f}  memory {memory:.3f}  runs {_duration(execution)}  waits {_duration(waits)}"
+        text = f"cpu {cpu:.3f} memory {memory:.3f}  runs {_duration(execution)}  {_duration(waits)} old"
         lines.append(Line(task, 0.0, execution, text, marked=task == s["arriving"]))
     names = {ARRIVAL: "arrival", COMPLETION: f"completion at server {released}"}
     return Scene(
