@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ __all__ = [
     "Figure",
     "difference_figure",
     "effort_figure",
+    "formulas",
     "gantt_figure",
     "gap_figure",
     "mean_figure",
@@ -49,6 +49,13 @@ FAR = 3.0  # times the reference, from where on ratios are drawn
 def plain_text(text: object) -> str:
     """Escape ``text`` so that plotly shows it letter by letter: its labels understand some HTML."""
     return html.escape(str(text), quote=False)
+
+
+def formulas(text: str) -> str:
+    """A text with its formulas in Unicode: slots^k, slots^2, l_k norm."""
+    for plain, written in (("^k", "ᵏ"), ("^2", "²"), ("l_k", "ℓₖ")):
+        text = text.replace(plain, written)
+    return text
 
 
 def number(value: float, like: float | None = None, digits: int = 4) -> str:
@@ -87,7 +94,7 @@ def _dash(board: Board, policy: str) -> str:
 
 def _axis(title: str, **more: Any) -> dict[str, Any]:
     return {
-        "title": {"text": re.sub(r"(?<=\w)\^(\w+)", r"<sup>\1</sup>", plain_text(title))},
+        "title": {"text": plain_text(formulas(title))},
         "automargin": True,
         "exponentformat": "none",
         "separatethousands": True,

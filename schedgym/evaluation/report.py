@@ -32,6 +32,7 @@ from schedgym.evaluation.figures import (
     Figure,
     difference_figure,
     effort_figure,
+    formulas,
     gantt_figure,
     gap_figure,
     mean_figure,
@@ -275,7 +276,7 @@ class _Page:
 
     def unit(self, board: Board) -> str:
         """The objective's unit in brackets, if it has one."""
-        return f" [{board.metric.unit}]" if board.metric.unit else ""
+        return formulas(f" [{board.metric.unit}]") if board.metric.unit else ""
 
     def colour(self, board: Board, policy: str) -> int:
         """The number of a policy's colour."""
@@ -317,7 +318,7 @@ class _Page:
         elif several:
             note += f"The grey ticks in the drawn intervals: the mean {side} bound."
         else:
-            unit = f" {metric.unit}" if metric.unit else ""
+            unit = formulas(f" {metric.unit}") if metric.unit else ""
             note += (
                 f"The grey tick in the drawn intervals: the mean {side} bound ({number(bounds[0])}{unit})."
             )
@@ -465,7 +466,7 @@ class _Page:
         head += f", training seed {training}" if training is not None else ""
         head += f", {found.setting.label}" if found.setting.label else ""
         stored = found.stored(training)
-        measure = f" {board.metric.unit}" if board.metric.unit else ""
+        measure = formulas(f" {board.metric.unit}") if board.metric.unit else ""
         check = f"played again: {self.objective(board)} {number(value)}{measure}, as stored"
         if not math.isclose(value, stored, rel_tol=1e-9, abs_tol=1e-12):
             check = check.removesuffix("as stored") + f"but the store says {number(stored)}"
@@ -486,6 +487,7 @@ def _environment() -> Any:
     environment.globals["nan"] = math.nan
     environment.tests |= {"nan": math.isnan, "finite": math.isfinite}
     environment.filters |= {
+        "formulas": formulas,
         "interval": _interval,
         "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False, default=str),
         "number": number,
