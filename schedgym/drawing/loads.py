@@ -59,7 +59,7 @@ def loads_of(record: ScheduleRecord) -> list[Load]:
 def loads_by_schema(record: ScheduleRecord, schema: Schema) -> list[Load]:
     """Take the columns of ``amount`` as the resources of the servers (sites), in the schema's order."""
     cluster = record.workload.cluster
-    place = schema.cluster[0].dimensions if schema.cluster else ()
+    place = next((f.dimensions for f in schema.cluster if len(f.dimensions) == 1), None)
     fields = [f for f in schema.cluster if f.dimensions == place and f.name in cluster]
     return [
         Load(field.name, field.unit, float(np.sum(cluster[field.name])), record.amount[:, k])

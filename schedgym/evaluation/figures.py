@@ -605,7 +605,8 @@ def _bars(base: list[float], length: list[float], y: list[float], marker: dict[s
 def _details(record: ScheduleRecord, chart: Chart) -> Callable[[int], str]:
     """Return the function from a row of the record to the text of its bar's tooltip."""
     schema, unit = chart.problem.schema, chart.unit
-    server_word = "" if chart.by_job else schema.cluster[0].dimensions[0]
+    places = (f.dimensions[0] for f in schema.cluster if len(f.dimensions) == 1)
+    server_word = "" if chart.by_job else next(places)
     arrival = record.workload.jobs.get("arrival")
     held = [
         field

@@ -27,6 +27,7 @@ MOST_LANES = 240
 MOST_ROWS = 40  # servers, or jobs
 MOST_LOADS = 3  # resources below the bars
 MOST_POINTS = 150_000  # of the jobs' shares of a load; a load of more is drawn as a whole
+PLACES = ("server", "site", "machine")  # what rows are, where a workload has them
 GAP = 0.2  # between rows, in lanes
 #: from this many seconds on a time is written in the unit, so long
 UNITS = (("days", 172_800.0, 86_400.0), ("h", 10_800.0, 3_600.0), ("min", 600.0, 60.0))
@@ -78,8 +79,8 @@ def make_chart(record: ScheduleRecord, most_rows: int = MOST_ROWS) -> Chart:
     schema = problem.schema
     owner = owners(record, schema)
     job_word = "task" if schema.jobs[0].dimensions == ("task",) else "job"
-    what = schema.cluster[0].dimensions[0]
-    by_job = what not in ("server", "site", "machine")
+    what = next((f.dimensions[0] for f in schema.cluster if len(f.dimensions) == 1), "")
+    by_job = what not in PLACES
     if by_job:
         what, place = job_word, owner
         names = [f"{what} {i}" for i in range(int(owner.max(initial=-1)) + 1)]
@@ -136,8 +137,9 @@ def _places(
     if own is not None:
         word, names, of = own(record, most)
         return word, [f"{word} {name}" for name in names], of
-    capacity = record.workload.cluster[problem.schema.cluster[0].name]
-    return what, [f"{what} {i}" for i in range(len(capacity))], list(range(len(capacity)))
+    name = next(field.name for field in problem.schema.cluster if field.dimensions == (what,))
+    count = len(record.workload.cluster[name])
+    return what, [f"{what} {i}" for i in range(count)], list(range(count))
 
 
 def _colours(record: ScheduleRecord, owner: I8) -> I8:
