@@ -21,7 +21,6 @@ from typing import Any
 
 import griffe
 import gymnasium
-import matplotlib
 import mkdocs_gen_files
 import numpy as np
 from PIL import Image
@@ -39,7 +38,7 @@ from schedgym.core.policy import PolicySpec, list_policies, make_policy  # noqa:
 from schedgym.core.problem import Problem, list_problems  # noqa: E402
 from schedgym.core.record import ScheduleRecord  # noqa: E402
 from schedgym.core.workload import Field, Schema  # noqa: E402
-from schedgym.drawing import JOB_COLOURS  # noqa: E402
+from schedgym.evaluation.gantt import plot_schedule  # noqa: E402
 from schedgym.evaluation.runner import acting_parameters, make_env, policy_rng  # noqa: E402
 from schedgym.evaluation.wording import describe_range, describe_space, four_digits, value_text  # noqa: E402
 from schedgym.papers import (  # noqa: E402
@@ -160,36 +159,12 @@ def cropped(frame: Any) -> Image.Image:
 
 
 def schedule_picture(record: ScheduleRecord) -> Image.Image:
-    """Draw who ran where and when: a row per server, as high as its busiest moment, filled by job."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    servers = np.unique(record.server)
-    figure, axis = plt.subplots(figsize=(9.6, min(5.0, 0.9 + 0.32 * len(servers))), dpi=100)
-    for row, server in enumerate(servers):
-        own = np.flatnonzero(record.server == server)
-        start, end, amount = record.start[own], record.end[own], record.amount[own, 0]
-        edges = np.unique(np.concatenate([start, end]))
-        moments = list(zip(edges[:-1], edges[1:], strict=True))
-        active = [np.flatnonzero((start <= a) & (end >= b)) for a, b in moments]
-        most = max(amount[now].sum() for now in active)
-        for (a, b), now in zip(moments, active, strict=True):
-            base = 0.0
-            for piece in now[np.argsort(record.job[own[now]], kind="stable")]:
-                height = 0.86 * amount[piece] / most
-                colour = np.array(JOB_COLOURS[record.job[own[piece]] % len(JOB_COLOURS)]) / 255
-                axis.bar(a, height, b - a, row + base - 0.43, align="edge", color=colour, linewidth=0)
-                base += height
-    axis.set_yticks(range(len(servers)), [str(server) for server in servers], fontsize=8)
+    """Draw who ran where and when, until nine tenths of the work have ended."""
     # a few long jobs would leave no space for all others
-    axis.set(xlim=(0, 1.1 * np.quantile(record.end, 0.9)), ylim=(len(servers) - 0.4, -0.6))
-    axis.set_xlabel("time, in the problem's unit")
-    axis.set_ylabel("server, site or pool")
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
+    last = 1.1 * float(np.quantile(record.end, 0.9))
+    figure = plot_schedule(record, title="", span=(0.0, min(last, float(record.end.max()))), most_rows=24)
     stream = io.BytesIO()
-    figure.savefig(stream, format="png")
-    plt.close(figure)
+    figure.savefig(stream, format="png", dpi=100)
     return Image.open(stream)
 
 
@@ -245,8 +220,8 @@ def environment(problem: Problem, id: str) -> tuple[str, str]:
         f"![A frame of an episode]({Path(frame).name})",
         f"*{moment} of an episode of the preset `small`, played by {policy_link(policy)}.*",
         f"![The schedule of that episode]({Path(schedule).name})",
-        "*The schedule of that episode until nine tenths of it have ended: who held how much of each server, "
-        "relative to its busiest moment. Colours are jobs.*",
+        "*The schedule of that episode until nine tenths of its work have ended: who ran where and when, "
+        "and the load against the capacity (dashed). Colours are jobs, the same as above.*",
         f"## {body}",
         "## Paper",
         f"{plain(paper.citation)} [Its claims, examined](../errata/{paper.key}.md).",

@@ -1,52 +1,28 @@
-"""Make the pictures of the README: an episode (docs/pictures/episode.gif) and a comparison (comparison.png).
+"""Make the pictures of the README and of docs/how-to/see.md in docs/pictures.
 
-Run in the checkout: ``python docs/pictures.py``. Needs the extras eval and render.
+An episode (episode.gif), a schedule (schedule.png), and comparisons, wide (comparison.png) and as narrow as a
+paper's column (column.png). Run in the checkout: ``python docs/pictures.py``. Needs the extras eval, render
+and agents.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import gymnasium as gym
-import numpy as np
-from PIL import Image
-
 import schedgym  # registers the ids
 from schedgym.cli import main
+from schedgym.evaluation.canvas import save_figure
 
 FOLDER = Path(__file__).parent / "pictures"
 ID = "schedgym/FlowtimePacking-v0"
-SLOTS = 50  # of the episode that are shown
-MILLISECONDS = 180  # a slot
-COLOURS = 64
-
-
-def episode(path: Path) -> None:
-    """OCORP on 60 jobs, slot by slot."""
-    env = gym.make(ID, render_mode="rgb_array", jobs=60, view="allocation", window="all")
-    policy = schedgym.make_policy("flowtime/ocorp")
-    observation, _ = env.reset(seed=1)
-    policy.reset(env.unwrapped.interface, np.random.default_rng(0))
-    pictures = []
-    for _ in range(SLOTS):
-        observation, _, terminated, truncated, _ = env.step(policy(observation))
-        pictures.append(np.asarray(env.render()))
-        if terminated or truncated:
-            break
-    used = max(int(np.flatnonzero((picture < 250).any(axis=(1, 2))).max()) for picture in pictures)
-    # one palette for all, so that only what changes is stored
-    palette = Image.fromarray(np.concatenate(pictures)).quantize(COLOURS)
-    frames = [
-        Image.fromarray(picture[: used + 20]).quantize(palette=palette, dither=Image.Dither.NONE)
-        for picture in pictures
-    ]
-    frames[0].save(
-        path, save_all=True, append_images=frames[1:], duration=MILLISECONDS, loop=0, optimize=True
-    )
-
+CROWDED = {"jobs": 80, "load": 1.5}  # a queue that fills the picture
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    episode(FOLDER / "episode.gif")
-    arguments = ["compare", ID, "--agents", "pretrained", "--episodes", "100", "--seed", "424242"]
-    raise SystemExit(main([*arguments, "--n-jobs", "2", "--plot", str(FOLDER / "comparison.png")]))
+    record = schedgym.record_episode(ID, "ocorp", FOLDER / "episode.gif", rate=5, parameters=CROWDED)
+    save_figure(schedgym.plot_schedule(record, policy="ocorp"), FOLDER / "schedule.png", small=True)
+    compare = ["compare", ID, "--episodes", "100", "--seed", "424242", "--n-jobs", "2"]
+    narrow = ["--policies", "ocorp,srvf,drf,srpt,fifo", "--width", "3.5in", "--no-title"]
+    main([*compare, *narrow, "--plot", str(FOLDER / "column.png")])
+    wide = ["--agents", "pretrained", "--plot", str(FOLDER / "comparison.png")]
+    raise SystemExit(main([*compare, *wide]))

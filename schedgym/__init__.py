@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from schedgym.core.record import ScheduleRecord
     from schedgym.core.workload import Workload
     from schedgym.core.workload_files import load_workload, save_workload
-    from schedgym.evaluation import advise, evaluate
+    from schedgym.evaluation import advise, evaluate, plot_schedule, record_episode
 
 __all__ = [
     "InfeasibleInstance",
@@ -52,6 +52,8 @@ __all__ = [
     "list_problems",
     "load_workload",
     "make_policy",
+    "plot_schedule",
+    "record_episode",
     "register_policy",
     "save_workload",
 ]
@@ -65,6 +67,8 @@ _LAZY = {
     "list_policies": "schedgym.core.policy",
     "load_workload": "schedgym.core.workload_files",
     "make_policy": "schedgym.core.policy",
+    "plot_schedule": "schedgym.evaluation",
+    "record_episode": "schedgym.evaluation",
     "register_policy": "schedgym.core.policy",
     "save_workload": "schedgym.core.workload_files",
 }

@@ -28,11 +28,12 @@ from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.core.workload import SECTIONS, Workload
 from schedgym.core.workload_files import load_workload
+from schedgym.drawing import Window
 from schedgym.errors import InvalidAction, InvalidParameter, UnknownName
 
 __all__ = ["RENDER_MODES", "SchedulingEnv", "SchedulingVectorEnv"]
 
-RENDER_MODES = ("ansi", "rgb_array")
+RENDER_MODES = ("ansi", "rgb_array", "human")
 OPTIONS = ("workload", "repeat", "episode")
 
 
@@ -40,9 +41,9 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
-def _check_render_mode(render_mode: str | None) -> None:
-    if render_mode is not None and render_mode not in RENDER_MODES:
-        raise UnknownName("render mode", render_mode, RENDER_MODES)
+def _check_render_mode(render_mode: str | None, known: tuple[str, ...] = RENDER_MODES) -> None:
+    if render_mode is not None and render_mode not in known:
+        raise UnknownName("render mode", render_mode, known)
 
 
 def _workload(simulator: Simulator, given: Any) -> Workload:
@@ -138,14 +139,23 @@ def _make_simulator(problem: Problem, id: str, num_envs: int, parameters: Mappin
     return cast(Simulator, problem.module("simulator").make_simulator(checked, num_envs, id))
 
 
+def _picture(problem: Problem, simulator: Simulator, index: int, mode: str, caption: str = "") -> Any:
+    """The text or image of one environment; ``caption`` is drawn on it where it is given."""
+    function = getattr(problem.module("render"), f"render_{mode}")
+    return function(simulator, index, caption) if caption else function(simulator, index)
+
+
 class SchedulingEnv(gym.Env[Any, Any]):
     """One environment: the base of each documented class, which names its problem and id.
 
     Args:
-        render_mode: None, "ansi" or "rgb_array".
+        render_mode: None, "ansi" (text), "rgb_array" (an image) or "human" (a window, after every step).
         copy: hand out copies of observations; False shows the live buffers, read-only, valid until the next
             step.
         parameters: the problem's parameters.
+
+    Attributes:
+        caption: a text on the pictures, e.g. the name of the policy that acts.
     """
 
     problem: ClassVar[Problem]
@@ -156,6 +166,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         _check_render_mode(render_mode)
         self.render_mode = render_mode
         self.copy = copy
+        self.caption = ""
+        self._window: Window | None = None
         self.simulator = _make_simulator(self.problem, self.id, 1, parameters)
         self.observation_space, self.action_space = self.problem.module("views").make_spaces(self.simulator)
         self._one = np.ones(1, dtype=bool)
@@ -177,11 +189,11 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self._discrete = self._components == 1
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("_scalars", "_rows", "_buffers")
+        derived = ("_scalars", "_rows", "_buffers", "_window")
         return {name: value for name, value in self.__dict__.items() if name not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _window=None)
         self._bind()
 
     @property
@@ -234,6 +246,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if simulator.observation is not self._buffers:  # the arrays have grown
             self._bind()
         self._running = True
+        if self.render_mode == "human":
+            self._show()
         return self._observe(), {}
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
@@ -270,6 +284,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
             self._running = False
         if simulator.repaired[0]:
             info["repaired"] = True
+        if self.render_mode == "human":
+            self._show()
         return (
             self._observe(),
             simulator.reward.item(0),
@@ -294,14 +310,26 @@ class SchedulingEnv(gym.Env[Any, Any]):
         return self.simulator.record(0)
 
     def render(self) -> Any:
-        """The current state as text ("ansi") or as an image (uint8 [height, width, 3])."""
+        """The current state as text ("ansi") or as an image (uint8 [height, width, 3]); None with "human"."""
         if self.render_mode is None:
-            gym.logger.warn("render needs render_mode='ansi' or 'rgb_array' given to gym.make")
+            gym.logger.warn(f"render needs a render_mode given to gym.make: one of {RENDER_MODES}")
             return None
         if not self.simulator.seeded[0]:
             raise ResetNeeded("call reset before render")
-        module = self.problem.module("render")
-        return getattr(module, f"render_{self.render_mode}")(self.simulator, 0)
+        if self.render_mode == "human":
+            return self._show()
+        return _picture(self.problem, self.simulator, 0, self.render_mode, self.caption)
+
+    def _show(self) -> None:
+        if self._window is None:
+            self._window = Window(self.id, self.metadata["render_fps"])
+        self._window.show(_picture(self.problem, self.simulator, 0, "rgb_array", self.caption))
+
+    def close(self) -> None:
+        """Close the window of render mode "human"."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
 
 
 class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
@@ -332,7 +360,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         threads: int = 1,
         **parameters: Any,
     ) -> None:
-        _check_render_mode(render_mode)
+        _check_render_mode(render_mode, RENDER_MODES[:2])
         self.problem = self.env_class.problem
         for name, number in (("num_envs", num_envs), ("threads", threads)):
             if not _is_whole(number) or number < 1:
@@ -344,6 +372,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             raise UnknownName("autoreset mode", str(autoreset_mode), known) from None
         self.num_envs, self.render_mode, self.copy = int(num_envs), render_mode, copy
         self.metadata = dict(self.env_class.metadata, autoreset_mode=self.autoreset_mode)
+        self.metadata["render_modes"] = list(RENDER_MODES[:2])
         self.simulator = _make_simulator(self.problem, self.env_class.id, self.num_envs, parameters)
         if threads > 1:
             self.simulator.use_threads(int(threads))
@@ -534,5 +563,5 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         """One picture or text per environment."""
         if self.render_mode is None:
             return None
-        function = getattr(self.problem.module("render"), f"render_{self.render_mode}")
-        return tuple(function(self.simulator, i) for i in range(self.num_envs))
+        mode = self.render_mode
+        return tuple(_picture(self.problem, self.simulator, i, mode) for i in range(self.num_envs))

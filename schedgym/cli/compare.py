@@ -3,6 +3,7 @@
 # annotations are evaluated: typer reads them
 import dataclasses
 import math
+import re
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
@@ -103,6 +104,16 @@ class Asked:
             help="Write the picture to this file (.png, .svg, .pdf); 'none' draws no picture.",
         ),
     ] = Path("compare.png")
+    width: Annotated[
+        str, typer.Option("--width", metavar="LENGTH", help="Width of the picture, e.g. 3.5in or 88mm.")
+    ] = "11.5in"
+    title: Annotated[
+        bool, typer.Option("--title/--no-title", help="Write the problem and the settings above the picture.")
+    ] = True
+    format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="KIND", help="Kind of the picture's file: png, svg or pdf."),
+    ] = None
     reference: Annotated[
         str | None,
         typer.Option(
@@ -113,7 +124,22 @@ class Asked:
     @property
     def picture(self) -> Path | None:
         """The file of the picture, if one is drawn."""
-        return None if str(self.plot).lower() == "none" else self.plot
+        if str(self.plot).lower() == "none":
+            return None
+        return self.plot if self.format is None else self.plot.with_suffix(f".{self.format.lower()}")
+
+    @property
+    def inches(self) -> float:
+        """The width of the picture."""
+        found = re.fullmatch(r"(\d+\.?\d*) *(in|cm|mm)", self.width.strip())
+        if found is None:
+            raise InvalidParameter(
+                f"--width: must be a length such as 3.5in, 9cm or 88mm, got {self.width!r}"
+            )
+        inches = float(found[1]) / {"in": 1.0, "cm": 2.54, "mm": 25.4}[found[2]]
+        if not 2.5 <= inches <= 40:
+            raise InvalidParameter(f"--width: must be from 2.5in to 40in, got {self.width!r}")
+        return inches
 
 
 @application.command("compare", cls=command_of(Asked))
@@ -127,6 +153,7 @@ def compare(asked: Asked, **given: str | None) -> None:
     """
     began = time.monotonic()
     picture = asked.picture
+    inches = asked.inches  # refuses what is no length
     for module in ("pandas", *(("matplotlib",) if picture is not None else ())):
         require(module)
     from schedgym.evaluation.export import write_csv
@@ -154,7 +181,10 @@ def compare(asked: Asked, **given: str | None) -> None:
         _print_tuned(wanted, frame)
     _print_statements(frame)
     if picture is not None:
-        plot_comparison(frame, picture, reference=wanted.reference, subtitle=context)
+        title = None if asked.title else ""
+        plot_comparison(
+            frame, picture, reference=wanted.reference, title=title, subtitle=context, width=inches
+        )
     if asked.csv is not None:
         with atomic_write(asked.csv) as stream:
             write_csv(stream, [frame])

@@ -1,5 +1,7 @@
 """``schedgym run``: schedule one workload by one policy."""
 
+# annotations are evaluated: typer reads them
+import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,82 +18,122 @@ from schedgym.cli.common import (
     pairs,
     policy_options,
     say,
+    takes,
     write_json,
 )
+from schedgym.core.problem import Problem
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.wording import four_digits, make_console
 
-__all__ = ["run"]
+__all__ = ["RunAsked", "run"]
 
 
-@application.command("run")
-def run(
-    id: Id,
-    policy: Annotated[str, typer.Option("--policy", help="The name of the policy.")],
+@dataclasses.dataclass(frozen=True)
+class RunAsked:
+    """The arguments of ``schedgym run``."""
+
+    id: Id
+    policy: Annotated[str, typer.Option("--policy", help="The name of the policy.")]
     workload: Annotated[
-        Path, typer.Option("--workload", metavar="FILE", help="The workload file (.json or .npz).")
-    ],
+        Path | None,
+        typer.Option(
+            "--workload",
+            metavar="FILE",
+            help="The workload file (.json or .npz). Default: one drawn from the seed.",
+        ),
+    ] = None
     option: Annotated[
         list[str] | None,
         typer.Option(
             "--option", metavar="NAME=VALUE", help="Set an option of the policy; may be given repeatedly."
         ),
-    ] = None,
-    settings: Settings = None,
-    seed: Seed = 0,
-    json: Json = None,
-) -> None:
+    ] = None
+    settings: Settings = None
+    seed: Seed = 0
+    json: Json = None
+    gantt: Annotated[
+        Path | None,
+        typer.Option(
+            "--gantt", metavar="FILE", help="Draw who ran where and when into this file (.png, .svg, .pdf)."
+        ),
+    ] = None
+    gif: Annotated[
+        Path | None,
+        typer.Option("--gif", metavar="FILE", help="Record the episode into this file (.gif, .mp4)."),
+    ] = None
+
+
+@application.command("run")
+@takes(RunAsked)
+def run(asked: RunAsked) -> None:
     """Schedule one workload by one policy, and print the metrics.
 
     With --json, the file also has the outcome of every job.
     """
     from schedgym.core.policy import make_policy, resolve_policy_name
-    from schedgym.core.workload_files import load_workload
     from schedgym.evaluation import runner
+    from schedgym.evaluation.canvas import FORMATS, save_figure
+    from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
+    from schedgym.evaluation.recording import MOVING, film
 
-    problem, id = runner.resolve_id(id)
-    check_output(json)
-    full = resolve_policy_name(policy, problem.name)
-    acting = make_policy(full, **policy_options(full, problem, pairs(option, "--option")))
-    texts = pairs(settings, "--set")
-    if "workload" in texts:
-        raise InvalidParameter("--set: the workload is given by --workload")
-    parameters = {key: problem.parameters.parse(key, text) for key, text in texts.items()}
-    if seed < 0:
-        raise InvalidParameter(f"seed: must be a whole number from 0, got {seed}")
-    instance = load_workload(workload, problem.schema)
-    parameters["workload"] = str(workload)
-    parameters = runner.acting_parameters(problem, id, parameters, full)
+    problem, id = runner.resolve_id(asked.id)
+    check_output(asked.json)
+    check_output(asked.gantt, FORMATS)
+    check_output(asked.gif, MOVING)
+    full = resolve_policy_name(asked.policy, problem.name)
+    acting = make_policy(full, **policy_options(full, problem, pairs(asked.option, "--option")))
+    if asked.seed < 0:
+        raise InvalidParameter(f"seed: must be a whole number from 0, got {asked.seed}")
+    parameters = runner.acting_parameters(problem, id, _parameters(asked, problem), full)
     env = runner.make_env(id, parameters)
     label = full.removeprefix(f"{problem.name}/")
-    outcome = runner.play(env, acting, seed=seed, label=label)
+    outcome = runner.play(env, acting, seed=asked.seed, label=label)
     record = env.record()
     judge = problem.module("metrics")
     judge.validate(record)
     metrics: dict[str, Any] = dict(outcome.metrics)
     rows = [(m.name, four_digits(metrics[m.name]), m.unit, m.help) for m in problem.metrics]
     objective = problem.metric(problem.objective_of(env.simulator.parameters))
-    bound = runner.lower_bound(problem, instance, env.simulator.parameters)
+    bound = runner.lower_bound(problem, record.workload, env.simulator.parameters)
     if bound is not None:
-        runner.check_bound(objective, instance, bound, metrics[objective.name], label)
+        runner.check_bound(objective, record.workload, bound, metrics[objective.name], label)
         metrics["bound"] = bound
         meaning = f"no scheduler has a better {objective.name}"
         rows.append(("bound", four_digits(bound), objective.unit, meaning))
     headings = ("metric", "value", "unit", "meaning")
-    title = f"{label} on {workload.name}"
+    where = f"seed {asked.seed}" if asked.workload is None else asked.workload.name
     console = make_console()
-    console.print(make_table(title, headings, rows, value={"justify": "right"}))
+    console.print(make_table(f"{label} on {where}", headings, rows, value={"justify": "right"}))
     if outcome.truncated:
         console.print("the episode ended with work left")
-    if json is not None:
+    if asked.json is not None:
         content = {
             "problem": problem.name,
             "id": id,
             "policy": full,
             "metrics": metrics,
             "jobs": judge.fates(record),
-            "manifest": make_manifest(seeds=[seed], parameters=parameters),
+            "manifest": make_manifest(seeds=[asked.seed], parameters=parameters),
         }
-        write_json(content, json)
-        say(f"wrote {json}")
+        write_json(content, asked.json)
+    if asked.gantt is not None:
+        save_figure(plot_schedule(record, policy=label), asked.gantt)
+    if asked.gif is not None:
+        film(env, acting, asked.gif, label=label, seed=asked.seed)
+    if written := [str(path) for path in (asked.json, asked.gantt, asked.gif) if path is not None]:
+        say(f"wrote {', '.join(written)}")
+
+
+def _parameters(asked: RunAsked, problem: Problem) -> dict[str, Any]:
+    """The environment's parameters that are given, the workload's file among them."""
+    from schedgym.core.workload_files import load_workload
+
+    texts = pairs(asked.settings, "--set")
+    if "workload" in texts:
+        raise InvalidParameter("--set: the workload is given by --workload")
+    parameters = {key: problem.parameters.parse(key, text) for key, text in texts.items()}
+    if asked.workload is not None:
+        load_workload(asked.workload, problem.schema)  # refuses it before anything is made
+        parameters["workload"] = str(asked.workload)
+    return parameters

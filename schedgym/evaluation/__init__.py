@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from schedgym.evaluation.advice import Advice, advise
+    from schedgym.evaluation.gantt import plot_schedule
     from schedgym.evaluation.manifest import make_manifest
     from schedgym.evaluation.plot import plot_comparison
+    from schedgym.evaluation.recording import record_episode
     from schedgym.evaluation.replays import Replay, replay
     from schedgym.evaluation.report import write_report
     from schedgym.evaluation.runner import How, evaluate, play, sweep
@@ -38,6 +40,8 @@ __all__ = [
     "paired_differences",
     "play",
     "plot_comparison",
+    "plot_schedule",
+    "record_episode",
     "replay",
     "run_sweep",
     "summarize",
@@ -49,8 +53,10 @@ __all__ = [
 
 _MODULES = {
     "advice": ("Advice", "advise"),
+    "gantt": ("plot_schedule",),
     "manifest": ("make_manifest",),
     "plot": ("plot_comparison",),
+    "recording": ("record_episode",),
     "replays": ("Replay", "replay"),
     "report": ("write_report",),
     "runner": ("How", "evaluate", "play", "sweep"),

@@ -6,10 +6,12 @@ Drawn through matplotlib's object interface on its own Agg canvas: no global sta
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 from schedgym.core.files import atomic_write
+from schedgym.drawing import hexadecimal, palette
 from schedgym.errors import InvalidParameter
 from schedgym.extras import require
 
@@ -28,17 +30,20 @@ __all__ = [
     "check_path",
     "new_figure",
     "save_figure",
+    "series_colour",
+    "typeset",
 ]
 
 FORMATS = (".png", ".svg", ".pdf")
-#: Okabe and Ito's palette, told apart by colour-blind readers; yellow, too light for lines, is left out
+#: Okabe and Ito's palette, told apart by colour-blind readers; yellow, too light for lines, is left out. The
+#: first colours of series: see :func:`series_colour`
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = "osD^vPX"
+MARKERS = "osD^vPXph*<>8d"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 BOUND, INK, FAINT = "#6e6e6e", "#222222", "#d9d9d9"
 DPI = 160
 
-STYLE = {
+STYLE: dict[str, Any] = {
     "font.size": 10.0,
     "axes.labelsize": 10.0,
     "axes.labelcolor": INK,
@@ -50,6 +55,22 @@ STYLE = {
     "legend.fontsize": 9.5,
     "svg.hashsalt": "schedgym",
 }
+
+
+def series_colour(index: int) -> str:
+    """The colour of a policy or line by its number; those after the palette's seven are those of jobs."""
+    if index < len(PALETTE):
+        return PALETTE[index]
+    # the first five colours of jobs are in the palette, too
+    return hexadecimal(palette(index - len(PALETTE) + 6)[-1])
+
+
+def typeset(text: str) -> str:
+    """A text with its formulas as matplotlib writes them: slots^k, l_k norm."""
+    if "$" in text:
+        return text
+    text = re.sub(r"(?<=\w)\^(\w+)", r"$^{\1}$", text)
+    return re.sub(r"\bl_(\w)\b", r"$\\ell_{\1}$", text)
 
 
 def check_path(path: str | Path) -> Path:
@@ -98,11 +119,23 @@ def new_figure(width: float, height: float, dpi: float = DPI) -> Any:
 def add_head(figure: Any, title: str, subtitle: str) -> None:
     """Title and second line, at the upper left."""
     height = figure.get_figheight()
-    figure.text(0.012, 1 - 0.1 / height, title, va="top", fontsize=12.5, weight="bold")
-    longest = int(figure.get_figwidth() * 15)
-    if len(subtitle) > longest:
-        subtitle = subtitle[: longest - 1] + "…"
-    figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
+    head = figure.text(0.012, 1 - 0.1 / height, typeset(title), va="top", fontsize=12.5, weight="bold")
+    _fit(figure, head, 9.0)
+    line = figure.text(0.012, 1 - 0.36 / height, subtitle, va="top", fontsize=9.5, color="#555555")
+    _fit(figure, line, 7.0)
+
+
+def _fit(figure: Any, text: Any, least: float) -> None:
+    """Make a text of the head smaller, and then shorter, until it is no wider than the figure."""
+    renderer = figure.canvas.get_renderer()
+
+    def width() -> float:
+        return float(text.get_window_extent(renderer).width) / (0.976 * figure.bbox.width)
+
+    if width() > 1:
+        text.set_fontsize(max(least, text.get_fontsize() / width()))
+    while width() > 1 and len(text.get_text()) > 2:
+        text.set_text(text.get_text().removesuffix("…")[:-1].rstrip() + "…")
 
 
 def bare(axes: Any, grid: str) -> None:
@@ -113,8 +146,14 @@ def bare(axes: Any, grid: str) -> None:
     axes.tick_params(length=3)
 
 
-def add_legend(figure: Any, handles: list[Any]) -> None:
-    """A legend below the panels, in as many columns as fit; the figure grows by its further rows."""
+def add_legend(figure: Any, handles: list[Any], head: float = 0.62) -> None:
+    """A legend below the panels, in as many columns as fit; the figure grows by its further rows.
+
+    Args:
+        figure: a figure of :func:`new_figure` with its panels.
+        handles: entries of the legend.
+        head: inches above the panels that are left free.
+    """
     renderer = figure.canvas.get_renderer()
     for columns in range(len(handles), 0, -1):
         legend = figure.legend(
@@ -128,9 +167,9 @@ def add_legend(figure: Any, handles: list[Any]) -> None:
         if columns == 1 or legend.get_window_extent(renderer).width <= 0.99 * figure.bbox.width:
             break
         legend.remove()
-    rows = -(-len(handles) // columns)
-    height = figure.get_figheight() + 0.21 * (rows - 1)  # more space below the panels, as high as before
+    tall = legend.get_window_extent(renderer).height / figure.dpi
+    height = figure.get_figheight() + max(0.0, tall - 0.3)  # more space below the panels, as high as before
     figure.set_figheight(height)
-    bottom = (0.32 + 0.21 * rows) / height
-    figure.get_layout_engine().set(rect=(0.008, bottom, 0.984, 1 - 0.62 / height - bottom))
+    bottom = (0.22 + tall) / height
+    figure.get_layout_engine().set(rect=(0.008, bottom, 0.984, 1 - head / height - bottom))
     legend.set_bbox_to_anchor((0.006, 0.04 / height))

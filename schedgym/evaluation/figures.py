@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.record import ScheduleRecord
-from schedgym.core.workload import Schema
-from schedgym.drawing import JOB_COLOURS, short_time
+from schedgym.drawing import hexadecimal, short_time
+from schedgym.evaluation.gantt import Chart, make_chart
 from schedgym.evaluation.standings import Board, Entry, Estimate, Setting, setting_text, short_value
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Figure",
     "difference_figure",
     "effort_figure",
+    "formulas",
     "gantt_figure",
     "gap_figure",
     "mean_figure",
@@ -36,20 +37,25 @@ __all__ = [
 Figure = dict[str, Any]
 F8 = npt.NDArray[np.float64]
 
-COLOURS = 7  # of policies; further ones have another mark
+COLOURS = 14  # of policies; further ones have another mark
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST_POINTS = 200  # episodes drawn of a policy
-MOST_PIECES = 4000  # bars of a schedule
-MOST_LANES = 240
 MOST_GAPS = 12  # settings of an id in the figure of gaps
-MOST_ROWS = 40  # servers, or jobs
 DECADE = 10.0
+FAR = 3.0  # times the reference, from where on ratios are drawn
 
 
 def plain_text(text: object) -> str:
     """Escape ``text`` so that plotly shows it letter by letter: its labels understand some HTML."""
     return html.escape(str(text), quote=False)
+
+
+def formulas(text: str) -> str:
+    """A text with its formulas in Unicode: slots^k, slots^2, l_k norm."""
+    for plain, written in (("^k", "ᵏ"), ("^2", "²"), ("l_k", "ℓₖ")):
+        text = text.replace(plain, written)
+    return text
 
 
 def number(value: float, like: float | None = None, digits: int = 4) -> str:
@@ -88,7 +94,7 @@ def _dash(board: Board, policy: str) -> str:
 
 def _axis(title: str, **more: Any) -> dict[str, Any]:
     return {
-        "title": {"text": plain_text(title)},
+        "title": {"text": plain_text(formulas(title))},
         "automargin": True,
         "exponentformat": "none",
         "separatethousands": True,
@@ -321,9 +327,15 @@ def difference_figure(board: Board, setting: Setting) -> Figure | None:
     if base is None or len(entries) < 2:
         return None
     relative = all(math.isfinite(e.relative.value) for e in entries if e is not base)
-    factor = 100.0 if relative else 1.0
     shown = [Estimate(0.0) if e is base else (e.relative if relative else e.difference) for e in entries]
+    # percentages of a policy that is several times worse flatten all others: ratios on a logarithmic axis
+    least, most = (1 + pick(e.value for e in shown) for pick in (min, max))
+    ratios = relative and least > 0 and (most > FAR or least < 1 / FAR)
+    if ratios:
+        shown = [Estimate(1 + e.value, 1 + e.low, 1 + e.high) for e in shown]
+    factor = 100.0 if relative and not ratios else 1.0
     unit = "%" if relative else (f" {board.metric.unit}" if board.metric.unit else "")
+    unit = " times the reference" if ratios else unit
     texts = []
     for entry, estimate in zip(entries, shown, strict=True):
         name = plain_text(entry.policy)
@@ -340,6 +352,8 @@ def difference_figure(board: Board, setting: Setting) -> Figure | None:
     marker = _edged(11, [_colour(board, e.policy) for e in entries], symbols)
     x = [estimate.value * factor for estimate in shown]
     axis = _axis(f"{title} ({better} is better)", zeroline=True, zerolinecolor="@ink", zerolinewidth=1)
+    if ratios:
+        axis = _log_axis(f"{_label(board)} / that of {board.reference} ({better} is better)", x)
     return {
         "data": [_marks(x, range(len(entries)), texts, marker, error_x=_error(shown, factor))],
         "layout": _layout(_height(len(entries)), xaxis=axis, yaxis=_policy_axis(entries)),
@@ -531,109 +545,49 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> Figure | None:
 # schedules -----------------------------------------------------------------------------------------
 
 
-def gantt_figure(record: ScheduleRecord, schema: Schema) -> tuple[Figure, str]:
-    """The Gantt chart of a schedule: a row per server (site), or per job where a problem has no servers.
-
-    Pieces of work that share a server lie in lanes of its row. Jobs have the colours of the environments'
-    own pictures. A long schedule is cut to its first pieces, a large cluster to its busiest servers.
-
-    Args:
-        record: record of an episode.
-        schema: schema of its workload: names and units.
+def gantt_figure(record: ScheduleRecord) -> tuple[Figure, str]:
+    """The Gantt chart of a schedule: see :class:`~schedgym.evaluation.gantt.Chart`.
 
     Returns:
         the figure, and a sentence on what it shows, and what it leaves out.
     """
-    unit = next((field.unit for field in schema.jobs if field.name == "arrival"), "s")
-    job_word = "task" if schema.jobs[0].dimensions == ("task",) else "job"
-    what = schema.cluster[0].dimensions[0]
-    by_job = what not in ("server", "site")
-    if by_job:
-        what = job_word
-    row = (record.job if by_job else record.server).astype(np.int64)
-    order, notes = _pieces(record, row, by_job, what)
-    lanes = _lanes(row, record.start, record.end, order)
-    rows = sorted({int(row[i]) for i in order})
-    begin, depth, bottom = _stacked(rows, row[order], lanes)
-    windows = _windows(record.workload, rows, begin) if by_job else []
-    owner = _owners(record, schema)
-    height = float(np.clip(90 + 15 * bottom, 220, 900))
-    edge = 0.4 if height > 90 + 8 * bottom else 0.0
-    details = _details(record, owner, schema, unit, job_word, "" if by_job else what)
-    data = list(windows)
-    colours = owner[order] % len(JOB_COLOURS)
-    for colour in np.unique(colours).tolist():
-        places = np.flatnonzero(colours == colour)
-        chosen = order[places]
-        length, texts = record.end[chosen] - record.start[chosen], [details(int(i)) for i in chosen]
-        y = [begin[int(row[order[p]])] + lanes[p] + 0.5 for p in places]
-        marker = {"color": f"@job{colour}", "line": {"color": "@paper", "width": edge}}
-        told = {"text": texts, "textposition": "none", "hovertemplate": "%{text}<extra></extra>"}
-        data.append(_bars(record.start[chosen].tolist(), length.tolist(), y, marker) | told)
-    every = max(1, len(rows) // 40)
+    chart = make_chart(record)
+    height = float(np.clip(90 + 15 * chart.bottom, 220, 900))
+    edge = 0.4 if height > 90 + 8 * chart.bottom else 0.0
+    details = _details(record, chart)
+    base, ends = record.start[chart.order], record.end[chart.order]
+    marker = {
+        "color": [hexadecimal(colour) for colour in chart.colours],
+        "line": {"color": "@paper", "width": edge},
+    }
+    told = {"text": [details(int(i)) for i in chart.order], "textposition": "none"}
+    told["hovertemplate"] = "%{text}<extra></extra>"
+    bars = _bars(base.tolist(), (ends - base).tolist(), chart.y.tolist(), marker) | told
+    every = max(1, len(chart.names) // 40)
+    rows = list(zip(chart.begin, chart.depth, strict=True))
     layout = _layout(
         height,
         barmode="overlay",
         bargap=0,
-        xaxis=_axis(f"time [{unit}]", zeroline=False, rangemode="tozero"),
+        xaxis=_axis(f"time [{chart.unit}]", zeroline=False, rangemode="tozero"),
         yaxis={
             "tickmode": "array",
-            "tickvals": [begin[r] + depth[r] / 2 for r in rows[::every]],
-            "ticktext": [f"{plain_text(what)} {r} " for r in rows[::every]],
-            "range": [bottom, -0.2],
+            "tickvals": [begin + depth / 2 for begin, depth in rows[::every]],
+            "ticktext": [f"{plain_text(name)} " for name in chart.names[::every]],
+            "range": [chart.bottom, -0.2],
             "showgrid": False,
             "zeroline": False,
             "automargin": True,
         },
-        shapes=[_shade(begin[r], depth[r]) for r in rows[1::2]],
+        shapes=[_shade(*row) for row in rows[1::2]],
     )
-    jobs = len(np.unique(owner[order]))
-    text = f"Drawn: {len(order):,} pieces of work of {jobs:,} {job_word}{'' if jobs == 1 else 's'}"
-    if not by_job:
-        servers = len(record.workload.cluster[schema.cluster[0].name])
-        of = f" of {servers:,}" if len(rows) < servers else ""
-        text += f" on {len(rows):,}{of} {what}{'' if (servers if of else len(rows)) == 1 else 's'}"
-    elif windows:
-        text += "; shaded: from arrival to deadline"
-    if notes:
-        text += "; these are " + ", ".join(notes)
-    return {"data": data, "layout": layout}, text + "."
-
-
-def _pieces(
-    record: ScheduleRecord, row: npt.NDArray[np.int64], by_job: bool, what: str
-) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """The pieces of work that are drawn, by start, and notes on the selection where some are left out."""
-    order = np.lexsort((record.job, record.start))
-    notes = []
-    total = len(np.unique(row))
-    if total > MOST_ROWS:
-        if by_job:
-            kept = np.unique(row)[:MOST_ROWS]
-            notes.append(f"the first {MOST_ROWS} of {total} {what}s")
-        else:
-            used = np.bincount(row, weights=record.end - record.start)
-            kept = np.argsort(-used, kind="stable")[:MOST_ROWS]
-            notes.append(f"the {MOST_ROWS} busiest of {total} {what}s in use")
-        order = order[np.isin(row[order], kept)]
-    if len(order) > MOST_PIECES:
-        notes.append(f"the first {MOST_PIECES:,} of {len(order):,} pieces of work")
-        order = order[:MOST_PIECES]
-    return order, notes
-
-
-def _stacked(
-    rows: list[int], row: npt.NDArray[np.int64], lanes: list[int]
-) -> tuple[dict[int, float], dict[int, int], float]:
-    """The begin of each row, its number of lanes, and the end of the last row."""
-    depth = dict.fromkeys(rows, 1)
-    for r, lane in zip(row.tolist(), lanes, strict=True):
-        depth[r] = max(depth[r], lane + 1)
-    begin, bottom = {}, 0.0
-    for r in rows:
-        begin[r] = bottom
-        bottom += depth[r] + 0.2
-    return begin, depth, bottom
+    data = [bars]
+    if chart.windows:
+        arrival, deadline, y = (list(part) for part in zip(*chart.windows, strict=True))
+        length = [b - a for a, b in zip(arrival, deadline, strict=True)]
+        window = _bars(arrival, length, y, {"color": "@ink/0.10", "line": {"width": 0}})
+        data.insert(0, window | {"hoverinfo": "skip"})
+    return {"data": data, "layout": layout}, f"Drawn: {chart.text}."
 
 
 def _shade(begin: float, depth: int) -> dict[str, Any]:
@@ -648,50 +602,11 @@ def _bars(base: list[float], length: list[float], y: list[float], marker: dict[s
     return bars | {"width": [0.92] * len(y), "marker": marker}
 
 
-def _lanes(row: npt.NDArray[np.int64], start: F8, end: F8, order: npt.NDArray[Any]) -> list[int]:
-    """The first free lane of its row for each piece, taken in ``order`` (by start)."""
-    free: dict[int, list[float]] = {}
-    lanes = []
-    for i in order:
-        ends = free.setdefault(int(row[i]), [])
-        slack = 1e-9 * max(abs(float(start[i])), 1.0)
-        lane = next((k for k, until in enumerate(ends) if until <= start[i] + slack), len(ends))
-        if lane == len(ends):
-            if lane < MOST_LANES:
-                ends.append(0.0)
-            else:
-                lane = int(np.argmin(ends))
-        ends[lane] = float(end[i])
-        lanes.append(lane)
-    return lanes
-
-
-def _owners(record: ScheduleRecord, schema: Schema) -> npt.NDArray[np.int64]:
-    """The job of each row of the record, whose ``job`` numbers tasks where workloads always list these."""
-    if any(field.name == "job" and not field.optional for field in schema.tasks):
-        return np.asarray(record.workload.tasks["job"], dtype=np.int64)[record.job]
-    return record.job
-
-
-def _windows(workload: Any, rows: Sequence[int], begin: Mapping[int, float]) -> list[dict[str, Any]]:
-    """A light bar from each job's arrival to its deadline, where the workload has these."""
-    arrival, deadline = workload.jobs.get("arrival"), workload.jobs.get("deadline")
-    if arrival is None or deadline is None:
-        return []
-    base, length = ([float(v) for v in values[rows]] for values in (arrival, deadline - arrival))
-    marker = {"color": "@ink/0.10", "line": {"width": 0}}
-    return [_bars(base, length, [begin[r] + 0.5 for r in rows], marker) | {"hoverinfo": "skip"}]
-
-
-def _details(
-    record: ScheduleRecord,
-    owner: npt.NDArray[np.int64],
-    schema: Schema,
-    unit: str,
-    job_word: str,
-    server_word: str,
-) -> Callable[[int], str]:
+def _details(record: ScheduleRecord, chart: Chart) -> Callable[[int], str]:
     """Return the function from a row of the record to the text of its bar's tooltip."""
+    schema, unit = chart.problem.schema, chart.unit
+    places = (f.dimensions[0] for f in schema.cluster if len(f.dimensions) == 1)
+    server_word = "" if chart.by_job else next(places)
     arrival = record.workload.jobs.get("arrival")
     held = [
         field
@@ -703,10 +618,10 @@ def _details(
         names = ["amount {}" if k == 0 else "and {}" for k in range(record.amount.shape[1])]
 
     def text(i: int) -> str:
-        job = int(owner[i])
+        job = int(chart.owner[i])
         begin, end = float(record.start[i]), float(record.end[i])
-        lines = [f"<b>{job_word} {job}</b>"]
-        if owner is not record.job:
+        lines = [f"<b>{chart.job_word} {job}</b>"]
+        if chart.owner is not record.job:
             lines[0] += f", task {int(record.job[i])}"
         if server_word:
             lines.append(f"{server_word} {int(record.server[i])}")

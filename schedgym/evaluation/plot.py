@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from schedgym.evaluation.canvas import (
     FORMATS,
     INK,
     MARKERS,
-    PALETTE,
     STYLE,
     add_head,
     add_legend,
@@ -25,6 +24,8 @@ from schedgym.evaluation.canvas import (
     check_path,
     new_figure,
     save_figure,
+    series_colour,
+    typeset,
 )
 from schedgym.evaluation.statistics import (
     bootstrap_interval,
@@ -46,7 +47,8 @@ F8 = npt.NDArray[np.float64]
 
 BOUND_LINE: dict[str, Any] = {"color": BOUND, "linestyle": (0, (4, 3))}
 DECADE = 10.0
-LARGEST_SHARE = 20.0  # of the reference's mean
+WIDTH = 11.5  # inches
+NARROW = 7.0  # a narrower picture has its panels below one another, and smaller letters
 
 
 def plot_comparison(
@@ -58,30 +60,35 @@ def plot_comparison(
     title: str | None = None,
     subtitle: str = "",
     confidence: float = 0.95,
+    width: float = WIDTH,
 ) -> None:
     """Draw a comparison into one picture.
 
     One setting: each policy's episodes with their quartiles, mean and interval, the bound, and each
-    episode's difference to the reference. A sweep: means with bands over the first swept parameter, the
-    bound, and the differences; a row of panels per combination of the other swept parameters.
+    episode's ratio to the reference. A sweep: means with bands over the first swept parameter, the bound,
+    and the ratios; a row of panels per combination of the other swept parameters. Ratios stand on a
+    logarithmic axis; where a value is not positive, differences are drawn.
 
     Args:
         frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
         path: ``.png``, ``.svg`` or ``.pdf``; replaced in one step.
         reference: policy that differences refer to; None: the id's, or the first one.
         metric: None: the objective.
-        title: None: the id's title.
+        title: None: the id's title; "": neither title nor subtitle.
         subtitle: a second line.
         confidence: confidence level of the intervals.
+        width: in inches; below 7, as in the column of a paper, panels stand below one another.
 
     Raises:
-        InvalidParameter: for another kind of file, or an empty frame.
+        InvalidParameter: for another kind of file, an empty frame, or a width below 2.5.
         UnknownName: for a reference or a metric that the frame does not have.
         gymnasium.error.DependencyNotInstalled: without matplotlib.
     """
     path = check_path(path)
     if frame.empty:
         raise InvalidParameter("nothing to draw: the frame is empty")
+    if not 2.5 <= width <= 40:
+        raise InvalidParameter(f"width: must be from 2.5 to 40 inches, got {width}")
     matplotlib = require("matplotlib")
     metric = objective_of(frame, metric)
     problem = get_problem(frame.attrs["problem"]) if "problem" in frame.attrs else None
@@ -93,10 +100,14 @@ def plot_comparison(
     label = metric.replace("_", " ") + (f" [{unit}]" if unit else "")
     if title is None:
         title = variant.title if variant else ""
-    with matplotlib.rc_context(STYLE):
-        drawing = _Drawing(frame, metric, label, reference, confidence)
+    scale = 1.0 if width >= NARROW else 0.75
+    style = {key: value * scale if key.endswith("size") else value for key, value in STYLE.items()}
+    with matplotlib.rc_context(style):
+        drawing = _Drawing(frame, metric, typeset(label), reference, confidence)
+        drawing.width, drawing.letters, drawing.head = width, scale, 0.62 if title else 0.1
         figure = drawing.sweep() if setting_columns(frame) else drawing.single()
-        add_head(figure, title, subtitle)
+        if title:
+            add_head(figure, title, subtitle)
         save_figure(figure, path)
 
 
@@ -123,7 +134,7 @@ def _wide(values: F8) -> bool:
     return bool(positive.size and positive.max() / positive.min() > DECADE)
 
 
-def _scale(axis: Any, values: F8) -> str:
+def _scale(axis: Any, values: F8, narrow: bool = False) -> str:
     """Logarithmic where the range exceeds a decade, with a linear part around 0 where 0 occurs."""
     if not _wide(values) or (values < 0).any():
         return "linear"
@@ -134,7 +145,9 @@ def _scale(axis: Any, values: F8) -> str:
         _around_zero(axis, values)
         return "symlog"
     axis._set_axes_scale("log")
-    subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+    subs: tuple[float, ...] = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+    if narrow and decades > 1:
+        subs = (1.0, 3.0) if decades < 1.7 else (1.0,)
     axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
     axis.set_minor_formatter(ticker.NullFormatter())
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value)))
@@ -166,6 +179,27 @@ def _around_zero(axis: Any, values: F8, sign: str = "") -> None:
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value, sign)))
 
 
+def _ratio_axis(axis: Any, values: F8) -> None:
+    """A logarithmic axis of ratios, with ticks at round ones."""
+    ticker = require("matplotlib.ticker")
+    known = values[np.isfinite(values) & (values > 0)]
+    low, high = float(known.min()), float(known.max())
+    margin = max((high / low) ** 0.04, 1.005)
+    low, high = low / margin, high * margin
+    axis._set_axes_scale("log")
+    (axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim)(low, high)
+    if high / low < 4:
+        ticks = ticker.MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low, high)
+        axis.set_major_locator(ticker.FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    else:
+        subs = (
+            (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if high / low < 20 else (1.0, 3.0) if high / low < 300 else (1.0,)
+        )
+        axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short(value)))
+
+
 class _Drawing:
     """One comparison: the data and the settings that all its panels share."""
 
@@ -178,27 +212,43 @@ class _Drawing:
         self.differences = paired_differences(frame, reference, metric, confidence)
         self.policies = list(dict.fromkeys(frame["policy"]))
         self.bounded = bool(self.summary["bound"].notna().any())
-        # shares of a reference that is close to 0 say nothing, and flatten all others
+        self.width, self.letters, self.head = WIDTH, 1.0, 0.62  # inches, a factor, inches
+        values = frame.loc[frame["metric"] == metric, "value"].to_numpy(dtype=float)
         shares = self.differences["relative"].to_numpy(dtype=float)
-        self.relative = bool(np.isfinite(shares).all() and (np.abs(shares) <= LARGEST_SHARE).all())
+        self.ratios = bool((values > 0).all() and np.isfinite(shares).all())
         self.bound_hidden = False
         problem = get_problem(frame.attrs["problem"]) if self.bounded else None
         upper = problem is not None and problem.metric(frame.attrs["objective"]).better == "max"
         self.bound_label = "upper bound" if upper else "lower bound"
         self.interval = f"{confidence * 100:g}% interval"
-        # columns of the differences that are drawn, and what they are multiplied by
-        self.columns = ("relative", "relative_low", "relative_high")
-        self.factor = 100.0
-        if not self.relative:
-            self.columns, self.factor = ("difference", "low", "high"), 1.0
 
     def colour(self, policy: str) -> str:
-        return PALETTE[self.policies.index(policy) % len(PALETTE)]
+        return series_colour(self.policies.index(policy))
 
     def difference_label(self) -> str:
-        if self.relative:
-            return f"difference to {self.reference} [% of its mean]"
+        if self.ratios:
+            return f"{typeset(self.metric.replace('_', ' '))} / that of {self.reference}"
         return f"difference to {self.reference}: {self.label}"
+
+    def compared(self, rows: pd.DataFrame) -> tuple[F8, F8, F8]:
+        """Means of differences to the reference and the ends of their intervals, or of ratios."""
+        names = (
+            ("relative", "relative_low", "relative_high") if self.ratios else ("difference", "low", "high")
+        )
+        mean, low, high = (rows[name].to_numpy(dtype=float) + self.ratios for name in names)
+        return mean, low, high
+
+    def panels(self, rows: int, height: float, **more: Any) -> tuple[Any, Any]:
+        """A figure with ``rows`` pairs of panels, side by side, or where it is narrow below one another.
+
+        Returns:
+            the figure, and its panels as an array [rows, 2].
+        """
+        if self.width >= NARROW:
+            figure = new_figure(self.width, self.head + 0.75 + height * rows)
+            return figure, figure.subplots(rows, 2, squeeze=False, **more)
+        figure = new_figure(self.width, self.head + 0.6 + 2 * height * rows)
+        return figure, figure.subplots(2 * rows, 1, squeeze=False).reshape(rows, 2)
 
     # one setting -----------------------------------------------------------------------------------
 
@@ -207,8 +257,9 @@ class _Drawing:
         rows = list(ranked["policy"])
         table = episode_table(self.frame, self.metric)
         lines = len(rows) + self.bounded
-        figure = new_figure(11.5, 1.95 + 0.52 * lines)
-        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1))
+        wide = self.width >= NARROW
+        figure, grid = self.panels(1, 0.58 + (0.52 if wide else 0.27) * lines, width_ratios=(1.15, 1))
+        left, right = grid[0]
         for y, policy in enumerate(rows):
             self._strip(left, y, table[policy].to_numpy(), self.colour(policy))
         ticks, labels = list(range(len(rows))), list(rows)
@@ -221,7 +272,7 @@ class _Drawing:
         values = table.to_numpy().ravel()
         if self.bounded and (bound > 0).all():
             values = np.concatenate([values, bound])
-        scale = _scale(left.xaxis, values)
+        scale = _scale(left.xaxis, values, not wide)
         if scale == "linear":
             left.set_xlim(left=min(0.0, float(values.min())))
         if scale == "log":  # by what it can show: a bound of 0 would stretch the axis to the least float
@@ -235,68 +286,89 @@ class _Drawing:
                 (0.02, len(rows)),
                 xycoords=("axes fraction", "data"),
                 va="center",
-                fontsize=9.5,
+                fontsize=9.5 * self.letters,
                 color=BOUND,
             )
-        left.set_yticks(ticks, labels)
-        left.set_ylim(lines - 0.45, -0.55)
+        for axes in (left, right):
+            axes.set_yticks(ticks, labels)
+            axes.set_ylim(lines - 0.45, -0.55)
         left.set_xlabel(f"{self.label} of each episode")
         bare(left, "x")
         left.tick_params(axis="y", length=0)
         self._single_differences(right, rows, table)
         bare(right, "x")
-        right.tick_params(axis="y", length=0, labelleft=False)
+        right.tick_params(axis="y", length=0, labelleft=not wide)
+        right.set_ylim((len(rows) if not wide else lines) - 0.45, -0.55)
         self._single_legend(figure)
         return figure
 
     def _strip(self, axes: Any, y: int, values: F8, colour: str) -> None:
         if len(values) > 1:
-            _dots(axes, values, y + 0.44 * _spread(values), colour)
+            _dots(axes, values, y + 0.44 * _spread(values), colour, 13 * self.letters**2)
             low, high = np.quantile(values, [0.25, 0.75])
-            axes.plot([low, high], [y, y], color=colour, alpha=0.3, linewidth=8, solid_capstyle="butt")
+            bar = {"linewidth": 8 * self.letters, "solid_capstyle": "butt"}
+            axes.plot([low, high], [y, y], color=colour, alpha=0.3, **bar)
         self._mean(axes, y, float(values.mean()), *bootstrap_interval(values, self.confidence), colour)
 
     def _mean(self, axes: Any, y: int, mean: float, low: float, high: float, colour: str) -> None:
+        size = self.letters
         if math.isfinite(low):
-            axes.plot([low, high], [y, y], color=INK, linewidth=1.8, solid_capstyle="butt", zorder=4)
-            axes.plot([low, high], [y, y], "|", color=INK, markersize=8, markeredgewidth=1.8, zorder=4)
-        axes.plot([mean], [y], "D", markersize=7, markerfacecolor=colour, markeredgecolor="white", zorder=5)
+            ends = {"color": INK, "markersize": 8 * size, "markeredgewidth": 1.8 * size, "zorder": 4}
+            axes.plot([low, high], [y, y], color=INK, linewidth=1.8 * size, solid_capstyle="butt", zorder=4)
+            axes.plot([low, high], [y, y], "|", **ends)
+        mark = {"markersize": 7 * size, "markerfacecolor": colour, "markeredgecolor": "white", "zorder": 5}
+        axes.plot([mean], [y], "D", **mark)
 
     def _single_differences(self, axes: Any, rows: list[str], table: pd.DataFrame) -> None:
         base = table[self.reference].to_numpy()
-        factor = 100.0 / abs(float(base.mean())) if self.relative and base.mean() != 0 else 1.0
         by_policy = self.differences.set_index("policy")
-        axes.axvline(0, color=INK, linewidth=1.0, zorder=1)
+        axes.axvline(float(self.ratios), color=INK, linewidth=1.0, zorder=1)
+        shown = [np.array([float(self.ratios)])]
         for y, policy in enumerate(rows):
-            if policy == self.reference:
-                text = "reference"
-            else:
-                values = (table[policy].to_numpy() - base) * factor
-                row = by_policy.loc[policy]
-                mean, low, high = (float(cast(Any, row[name])) * self.factor for name in self.columns)
+            text = "reference"
+            if policy != self.reference:
+                values = table[policy].to_numpy()
+                values = values / base if self.ratios else values - base
+                mean, low, high = (float(part[0]) for part in self.compared(by_policy.loc[[policy]]))
                 colour = self.colour(policy)
                 if len(values) > 1:
-                    _dots(axes, values, y + 0.44 * _spread(values), colour)
+                    _dots(axes, values, y + 0.44 * _spread(values), colour, 13 * self.letters**2)
+                    shown.append(values)
+                shown.append(np.array([mean]))
                 self._mean(axes, y, mean, low, high, colour)
-                percent = "%" if self.relative else ""
-                text = f"{mean:+.3g}{percent}"
-                if math.isfinite(low):
-                    text += f"  [{low:+.3g}, {high:+.3g}]"
+                text = self._difference_text(mean, low, high)
             axes.annotate(
                 text,
                 (1.02, y),
                 xycoords=("axes fraction", "data"),
                 va="center",
-                fontsize=9.5,
+                fontsize=9.5 * self.letters,
                 color="#777777" if policy == self.reference else INK,
                 annotation_clip=False,
             )
-        if len(rows) == 1:
+        if self.ratios:
+            _ratio_axis(axes.xaxis, np.concatenate(shown))
+        elif len(rows) == 1:
             axes.set_xlim(-1, 1)
         axes.set_xlabel(self.difference_label())
 
+    def _difference_text(self, mean: float, low: float, high: float) -> str:
+        """A difference with its interval; ratios near 1 in percent."""
+        known = math.isfinite(low)
+        if not self.ratios:
+            return f"{mean:+.3g}" + (f"  [{low:+.3g}, {high:+.3g}]" if known else "")
+        if 0.5 <= mean <= 2:
+            mean, low, high = (100 * (value - 1) for value in (mean, low, high))
+            return f"{mean:+.3g}%" + (f"  [{low:+.3g}, {high:+.3g}]" if known else "")
+        return f"× {mean:.3g}" + (f"  [{low:.3g}, {high:.3g}]" if known else "")
+
     def _single_legend(self, figure: Any) -> None:
-        diamond = {"marker": "D", "markersize": 7, "markerfacecolor": "#999999", "markeredgecolor": "white"}
+        diamond = {
+            "marker": "D",
+            "markersize": 7 * self.letters,
+            "markerfacecolor": "#999999",
+            "markeredgecolor": "white",
+        }
         handles = [
             _handle("one episode", marker="o", color="#999999", linestyle="", markersize=4),
             _handle("middle half", color="#999999", alpha=0.5, linewidth=8),
@@ -304,7 +376,7 @@ class _Drawing:
         ]
         if self.bounded and not self.bound_hidden:
             handles.append(_handle(f"mean {self.bound_label}", **BOUND_LINE, linewidth=1.1))
-        add_legend(figure, handles)
+        add_legend(figure, handles, self.head)
 
     # a sweep ---------------------------------------------------------------------------------------
 
@@ -318,15 +390,14 @@ class _Drawing:
             keys = [{str(name): plain(value) for name, value in key.items()} for key in rest]
             a, b, c = tables
             panels = [(key, _where(a, key), _where(b, key), _where(c, key)) for key in keys]
-        figure = new_figure(11.5, 1.35 + 3.7 * len(panels))
-        grid = figure.subplots(len(panels), 2, squeeze=False, width_ratios=(1, 1))
+        figure, grid = self.panels(len(panels), 3.7 if self.width >= NARROW else 0.7 * self.width)
         values = list(dict.fromkeys(plain(value) for value in self.frame[first]))
         for (left, right), (key, runs, summary, differences) in zip(grid, panels, strict=True):
             self._means(left, first, values, summary, runs)
             self._sweep_differences(right, first, values, differences)
             if key:
                 name = ", ".join(f"{k} = {_setting_text(v)}" for k, v in key.items())
-                left.set_title(name, loc="left", fontsize=10.5)
+                left.set_title(name, loc="left", fontsize=10.5 * self.letters)
         self._sweep_legend(figure)
         return figure
 
@@ -335,9 +406,9 @@ class _Drawing:
         return {
             "color": self.colour(policy),
             "marker": MARKERS[index % len(MARKERS)],
-            "linestyle": DASHES[(index // len(PALETTE)) % len(DASHES)],
-            "linewidth": 2.4 if policy == self.reference else 1.6,
-            "markersize": 6,
+            "linestyle": DASHES[(index // len(MARKERS)) % len(DASHES)],
+            "linewidth": (2.4 if policy == self.reference else 1.6) * self.letters,
+            "markersize": 6 * self.letters,
             "markeredgecolor": "white",
             "markeredgewidth": 0.7,
             "zorder": 4 if policy == self.reference else 3,
@@ -410,21 +481,24 @@ class _Drawing:
 
     def _sweep_differences(self, axes: Any, name: str, values: list[Any], differences: pd.DataFrame) -> None:
         places = self._places(axes, name, values)
-        axes.axhline(0, color=self.colour(self.reference), linewidth=2.0, zorder=2)
+        base = float(self.ratios)
+        axes.axhline(base, color=self.colour(self.reference), linewidth=2.0 * self.letters, zorder=2)
+        shown = [np.array([base])]
         for policy in self.policies:
             part = differences[differences["policy"] == policy]
             if part.empty:
                 continue
             x = self._beside(places, part[name], policy)
-            mean, low, high = (part[n].to_numpy() * self.factor for n in self.columns)
+            mean, low, high = self.compared(part)
+            shown += [mean, low, high]
             axes.plot(x, mean, **self._style(policy))
             axes.fill_between(x, low, high, color=self.colour(policy), alpha=0.12, linewidth=0, zorder=1)
-        shown = differences[self.columns[0]].to_numpy() * self.factor
-        sizes = np.abs(shown[np.isfinite(shown) & (shown != 0)])
-        # percentages are read off a linear axis, unless a policy is off by a factor of ten and more
-        large = not self.relative or (sizes.size and sizes.max() > 1000.0)
-        if large and sizes.size and sizes.max() > DECADE**2 * sizes.min():
-            _around_zero(axes.yaxis, shown, "+")
+        ends = np.concatenate(shown)
+        sizes = np.abs(ends[np.isfinite(ends) & (ends != 0)])
+        if self.ratios:
+            _ratio_axis(axes.yaxis, ends)
+        elif sizes.size and sizes.max() > DECADE**2 * sizes.min():
+            _around_zero(axes.yaxis, ends, "+")
         axes.set_ylabel(self.difference_label())
         bare(axes, "y")
 
@@ -439,7 +513,7 @@ class _Drawing:
         if self.bounded:
             label = self.bound_label + (" (0: off the axis)" if self.bound_hidden else "")
             handles.append(_handle(label, **BOUND_LINE, linewidth=1.5))
-        add_legend(figure, handles)
+        add_legend(figure, handles, self.head)
 
 
 def _setting_text(value: Any) -> str:

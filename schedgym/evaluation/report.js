@@ -12,10 +12,9 @@
   function theme() {
     const style = getComputedStyle(document.documentElement);
     const colours = {};
-    for (const name of ["paper", "ink", "muted", "line", "bound", "p0", "p1", "p2", "p3", "p4", "p5", "p6"]) {
+    for (const name of ["paper", "ink", "muted", "line", "bound", ...Array.from({ length: 14 }, (_, i) => "p" + i)]) {
       colours[name.replace(/^p(?=\d)/, "")] = style.getPropertyValue("--" + name).trim();
     }
-    given.jobs.forEach((colour, i) => { colours["job" + i] = colour; });
     return colours;
   }
 

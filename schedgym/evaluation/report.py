@@ -25,7 +25,6 @@ from schedgym._version import __version__
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.record import ScheduleRecord
-from schedgym.drawing import JOB_COLOURS
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.figures import (
@@ -33,6 +32,7 @@ from schedgym.evaluation.figures import (
     Figure,
     difference_figure,
     effort_figure,
+    formulas,
     gantt_figure,
     gap_figure,
     mean_figure,
@@ -231,7 +231,6 @@ class _Page:
             for card in shown
             if card is not None
         }
-        colours = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in JOB_COLOURS]
         text: str = (
             _environment()
             .from_string(_asset("report.html"))
@@ -243,7 +242,7 @@ class _Page:
                 date=str(last.get("date", "")).partition("T")[0],
                 gaps=gaps,
                 cards=cards,
-                plots=_inline_json({"jobs": colours, "plots": plots}),
+                plots=_inline_json({"plots": plots}),
                 library=library,
                 script=script,
                 style=_asset("report.css"),
@@ -277,7 +276,7 @@ class _Page:
 
     def unit(self, board: Board) -> str:
         """The objective's unit in brackets, if it has one."""
-        return f" [{board.metric.unit}]" if board.metric.unit else ""
+        return formulas(f" [{board.metric.unit}]") if board.metric.unit else ""
 
     def colour(self, board: Board, policy: str) -> int:
         """The number of a policy's colour."""
@@ -319,7 +318,7 @@ class _Page:
         elif several:
             note += f"The grey ticks in the drawn intervals: the mean {side} bound."
         else:
-            unit = f" {metric.unit}" if metric.unit else ""
+            unit = formulas(f" {metric.unit}") if metric.unit else ""
             note += (
                 f"The grey tick in the drawn intervals: the mean {side} bound ({number(bounds[0])}{unit})."
             )
@@ -461,13 +460,13 @@ class _Page:
         """Add the schedule of an episode that was played again."""
         board, found = self.boards[unit.board], unit.episode
         assert board.problem is not None
-        figure, note = gantt_figure(record, board.problem.schema)
+        figure, note = gantt_figure(record)
         training, value = unit.training, metrics[board.metric.name]
         head = f"Seed {found.seed}, episode {found.number}"
         head += f", training seed {training}" if training is not None else ""
         head += f", {found.setting.label}" if found.setting.label else ""
         stored = found.stored(training)
-        measure = f" {board.metric.unit}" if board.metric.unit else ""
+        measure = formulas(f" {board.metric.unit}") if board.metric.unit else ""
         check = f"played again: {self.objective(board)} {number(value)}{measure}, as stored"
         if not math.isclose(value, stored, rel_tol=1e-9, abs_tol=1e-12):
             check = check.removesuffix("as stored") + f"but the store says {number(stored)}"
@@ -488,6 +487,7 @@ def _environment() -> Any:
     environment.globals["nan"] = math.nan
     environment.tests |= {"nan": math.isnan, "finite": math.isfinite}
     environment.filters |= {
+        "formulas": formulas,
         "interval": _interval,
         "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False, default=str),
         "number": number,

@@ -21,6 +21,8 @@ from schedgym.evaluation.canvas import (
     bare,
     new_figure,
     save_figure,
+    series_colour,
+    typeset,
 )
 from schedgym.extras import require
 
@@ -118,7 +120,7 @@ def _style(series: Series, labels: Sequence[str], kind: str) -> dict[str, Any]:
         return {"color": BOUND, "linestyle": (0, (4, 3)), "linewidth": 1.5, "zorder": 2}
     index = labels.index(series.label)
     dash = DASHES[(index // len(PALETTE)) % len(DASHES)]
-    style = {"color": PALETTE[index % len(PALETTE)], "linestyle": dash, "linewidth": 1.7, "zorder": 3}
+    style = {"color": series_colour(index), "linestyle": dash, "linewidth": 1.7, "zorder": 3}
     if kind == "lines":
         mark = MARKERS[index % len(MARKERS)]
         style |= {"marker": mark, "markersize": 6, "markeredgecolor": "white", "markeredgewidth": 0.7}
@@ -149,8 +151,8 @@ def _panel(axes: Any, panel: Panel, labels: Sequence[str]) -> None:
     elif panel.y_from_zero:
         least = min((min(s.y, default=0.0) for s in panel.series), default=0.0)
         axes.set_ylim(bottom=min(0.0, float(least)))
-    axes.set_xlabel(panel.x_label)
-    axes.set_ylabel(panel.y_label)
+    axes.set_xlabel(typeset(panel.x_label))
+    axes.set_ylabel(typeset(panel.y_label))
     if panel.title:
         axes.set_title(panel.title, loc="left", fontsize=10.5)
     bare(axes, "y" if panel.kind == "bars" else "both")
@@ -161,7 +163,7 @@ def _bars(axes: Any, panel: Panel, labels: Sequence[str]) -> None:
     width = 0.8 / len(panel.series)
     for i, series in enumerate(panel.series):
         places = np.array([categories.index(x) for x in series.x]) + (i + 0.5) * width - 0.4
-        colour = BOUND if series.bound else PALETTE[labels.index(series.label) % len(PALETTE)]
+        colour = BOUND if series.bound else series_colour(labels.index(series.label))
         axes.bar(places, series.y, width * 0.92, color=colour, zorder=2)
         if series.low is not None and series.high is not None:
             y = np.asarray(series.y, dtype=float)

@@ -347,6 +347,9 @@ BAD_COMPARISONS = [
     (["--json", "no/o.json"], "there is no folder 'no'"),
     (["--csv", "."], "is a folder"),
     (["--plot", "o.jpg"], "must end in .png"),
+    (["--format", "jpg"], "must end in .png"),
+    (["--width", "wide"], "must be a length such as 3.5in, 9cm or 88mm"),
+    (["--width", "1cm"], "must be from 2.5in to 40in"),
     (["--plot", "no/o.png"], "there is no folder 'no'"),
     (["--trace", "no.csv", "--nodes", "no.csv"], "no.csv"),
     (["--nodes", "no.csv"], "nodes: needs a trace"),
@@ -373,7 +376,9 @@ def test_bad_comparisons(capsys, tmp_path, arguments, message):
         ),
         (["list", "--problem", "queue"], "did you mean 'queue-delay'?"),
         (["describe", "bf-exce"], "did you mean 'bf-exec'?"),
-        (["run", ID, "--policy", "ff"], "'--workload'"),
+        (["run", ID, "--workload", "w.json"], "'--policy'"),
+        (["run", ID, "--policy", "ff", "--gantt", "x.gif"], "must end in .png, .svg, .pdf"),
+        (["run", ID, "--policy", "ff", "--gif", "x.png"], "must end in .gif, .mp4"),
         (["run", "schedgym/QueueDelay-v9", "--policy", "ff", "--workload", "w.json"], "did you mean"),
         (["run", ID, "--policy", "fff", "--workload", "w.json"], "unknown policy 'fff'"),
         (["trace", "inspct"], "inspct"),
@@ -542,7 +547,8 @@ def test_the_help_with_an_id_names_the_parameters_of_its_problem_only(id, capsys
     listed = set(re.findall(r"^  (--[a-z-]+)", out, re.MULTILINE))
     own = schedgym.get_problem(f"schedgym/{id}").parameters.kinds()
     common = {"--policies", "--agents", "--episodes", "--seed", "--preset", "--set", "--option", "--n-jobs"}
-    common |= {"--json", "--csv", "--plot", "--reference", "--tuned", "--help"}
+    common |= {"--json", "--csv", "--plot", "--width", "--title", "--format", "--reference"}
+    common |= {"--tuned", "--help"}
     assert listed == common | {f"--{name.replace('_', '-')}" for name in own}
 
 

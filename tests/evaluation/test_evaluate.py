@@ -1,6 +1,7 @@
 """evaluate: pairing, equal results for any number of processes, and refusing to report what is wrong."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from schedgym.baselines.queue_delay.scheme import SchemePolicy
 from schedgym.core import policy as registry
 from schedgym.core.policy import list_policies, register_policy
 from schedgym.errors import InvalidAction, InvalidParameter, InvalidWorkload, UnknownName
-from schedgym.evaluation import evaluate, plot, plot_comparison, runner, sweep
+from schedgym.evaluation import canvas, evaluate, plot, plot_comparison, runner, sweep
+from schedgym.evaluation.figures import formulas
 from schedgym.evaluation.manifest import make_manifest
 from schedgym.extras import require
 from schedgym.problems.queue_delay import bounds
@@ -264,6 +266,68 @@ def test_a_bound_of_zero_does_not_stretch_a_logarithmic_axis(tmp_path, monkeypat
     assert 0.5 * delays["value"].min() < low < high < 2.0 * delays["value"].max()
     labels = [text.get_text() for text in figures[0].legends[0].get_texts()]
     assert labels and not any("bound" in label for label in labels)
+
+
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """Draw a comparison, and return the figure as it would be written."""
+    figures = []
+    monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))
+
+    def draw(frame, **more):
+        plot_comparison(frame, tmp_path / "p.pdf", **more)
+        figures[-1].canvas.draw()
+        return figures[-1]
+
+    return draw
+
+
+FLOW = "schedgym/FlowtimePacking-v0"
+
+
+def test_ratios_stand_on_a_logarithmic_axis(drawn):
+    frame = evaluate(FLOW, ["ocorp", "fifo", "tetris"], 6, parameters={"jobs": 20})
+    figure = drawn(frame)
+    left, right = figure.axes
+    assert right.get_xscale() == "log" and right.get_xlabel() == "cost / that of ocorp"
+    assert left.get_xlabel() == "cost [slots$^{k}$] of each episode"
+    assert figure.texts[0].get_text().endswith(r"$\ell_{k}$ norm of the flowtimes")
+    cost = frame[frame["metric"] == "cost"].pivot(index="episode", columns="policy", values="value")
+    dots = np.concatenate([c.get_offsets()[:, 0] for c in right.collections])
+    expected = np.concatenate([cost[name] / cost["ocorp"] for name in ("fifo", "tetris")])
+    assert np.allclose(np.sort(dots), np.sort(expected))
+    swept = drawn(sweep(FLOW, ["ocorp", "fifo"], {"load": [0.7, 1.1]}, 3, parameters={"jobs": 20}))
+    assert swept.axes[1].get_yscale() == "log"
+
+
+def test_values_of_zero_have_differences(drawn):
+    idle = evaluate(ID, ["fcfs", "ff-all"], 3, parameters={"tasks": 5, "servers": 8})
+    assert "difference to" in drawn(idle).axes[1].get_xlabel()
+
+
+def test_a_picture_for_a_column_of_a_paper(drawn):
+    frame = evaluate(FLOW, ["ocorp", "fifo"], 4, parameters={"jobs": 20})
+    figure = drawn(frame, width=3.5, title="")
+    assert figure.get_figwidth() == 3.5 and not figure.texts
+    top, bottom = (axes.get_position() for axes in figure.axes)
+    assert bottom.y1 < top.y0  # below one another
+    assert max(text.get_fontsize() for text in figure.axes[0].get_xticklabels()) < 8
+    boxes = [text.get_window_extent() for text in figure.axes[0].get_xticklabels() if text.get_text()]
+    boxes = [box for box in boxes if top.x0 <= box.x0 / figure.bbox.width <= top.x1]
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+    with pytest.raises(InvalidParameter, match="width"):
+        drawn(frame, width=1)
+
+
+def test_every_policy_has_a_colour_of_its_own():
+    colours = [canvas.series_colour(i) for i in range(30)]
+    assert len(set(colours)) == 30 and tuple(colours[:7]) == canvas.PALETTE
+
+
+def test_formulas_are_typeset():
+    assert canvas.typeset("slots^2, l_k norm") == r"slots$^{2}$, $\ell_{k}$ norm"
+    assert canvas.typeset("$x^2$") == "$x^2$" and canvas.typeset("plain_l_k") == "plain_l_k"
+    assert formulas("cost [slots^k], least l_k norm") == "cost [slotsᵏ], least ℓₖ norm"
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from gymnasium.error import DependencyNotInstalled
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import list_problems
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.evaluation import figures
+from schedgym.evaluation import figures, gantt
 from schedgym.evaluation.report import write_report
 from schedgym.evaluation.runner import acting_parameters, make_env, play, sweep
 from schedgym.evaluation.standings import Estimate, read_boards
@@ -313,7 +313,7 @@ def test_the_gantt_chart_is_the_schedule(name):
     env = make_env(id, acting_parameters(problem, id, parameters, policy))
     play(env, policy, seed=0, episode=0)
     record = env.record()
-    figure, note = figures.gantt_figure(record, problem.schema)
+    figure, note = figures.gantt_figure(record)
     bars = [bar for trace in figure["data"] if trace.get("hoverinfo") != "skip" for bar in bars_of(trace)]
     assert len(bars) == len(record.job)
     assert f"{len(record.job):,} pieces of work" in note
@@ -334,15 +334,14 @@ def bars_of(trace):
 
 
 def test_long_schedules_are_cut_and_say_so():
-    problem = list_problems()["queue-delay"]
     env = make_env(QUEUE, {"tasks": 4500, "servers": 60, "arrival_rate": 100.0})
     policy = make_policy("bf-exec", "queue-delay")
     play(env, policy)
-    figure, note = figures.gantt_figure(env.record(), problem.schema)
+    figure, note = figures.gantt_figure(env.record())
     drawn = sum(len(trace["x"]) for trace in figure["data"])
-    assert drawn <= figures.MOST_PIECES
+    assert drawn <= gantt.MOST_PIECES
     assert "busiest of 60 servers" in note
-    assert len(figure["layout"]["yaxis"]["tickvals"]) == figures.MOST_ROWS
+    assert len(figure["layout"]["yaxis"]["tickvals"]) == gantt.MOST_ROWS
 
 
 def test_what_was_played_again_is_compared_with_the_store(folder, page, tmp_path):

@@ -6,7 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.drawing import JOB_COLOURS
+from schedgym.drawing import palette
+from schedgym.drawing.scene import GRID
 from schedgym.problems.geo.workload import make_workload
 
 # at 0, job 0 with three tasks on site 0 or 1; at 1, job 1 with two tasks on site 1
@@ -32,10 +33,10 @@ def test_ansi_says_it_all():
     lines = env.render().splitlines()
     assert lines[0] == "clock 1.00 s  arrival"
     assert lines[1] == "2 jobs active, 2 tasks running, 3 waiting, 0 of 2 jobs done"
-    assert lines[2] == " site   0  [aa] 2/2 busy  3 may run here"
-    assert lines[3] == " site   1  [....] 0/4 busy  3 may run here"
-    assert re.fullmatch(r" a job +0  waiting +1  running +2  age +1.0 s", lines[4])
-    assert re.fullmatch(r" b job +1  waiting +2  running +0  age +0.0 s", lines[5])
+    assert lines[2] == " site   0  [aa] 2/2 busy  3 could run here"
+    assert lines[3] == " site   1  [....] 0/4 busy  3 could run here"
+    assert re.fullmatch(r" a job +0  +2 tasks running  +1 waiting  +1.0 s old", lines[4])
+    assert re.fullmatch(r" - job +1  +0 tasks running  +2 waiting  +0.0 s old", lines[5])
 
 
 def test_the_offered_slot_is_marked():
@@ -52,10 +53,14 @@ def test_the_image_has_the_jobs_colours():
     env.step(np.zeros(32, dtype=np.float32))
     image = env.render()
     assert image.dtype == np.uint8 and image.shape == first.shape and image.shape[2] == 3
-    blue = (image == JOB_COLOURS[0]).all(axis=2)[:, :490]
-    # both slots of site 0 are busy; its bar is half as long as that of site 1, which has 360 pixels
-    assert abs(int(blue.sum(axis=1).max()) - 180) <= 2
-    assert not (first == JOB_COLOURS[0]).all(axis=2)[:, :490].any()
+    bars = slice(100, 148), slice(0, 490)
+    blue, idle = (
+        (shown[bars] == colour).all(axis=2) for shown, colour in ((image, palette(1)[0]), (first, GRID))
+    )
+    # both slots of site 0 are busy; its bar is half as long as that of site 1
+    assert abs(int(blue.sum(axis=1).max()) - int(idle.sum(axis=1).max()) / 2) <= 2
+    assert not (first == palette(1)[0]).all(axis=2).any()
+    assert (image[170:, :490] == palette(1)[0]).all(axis=2).any()  # the load until now
 
 
 def test_the_end_is_drawn():

@@ -6,7 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.drawing import JOB_COLOURS
+from schedgym.drawing import palette
+from schedgym.drawing.scene import GRID
 from schedgym.problems.partial_value.render import _parts
 from schedgym.problems.partial_value.workload import make_workload
 
@@ -56,7 +57,7 @@ def test_ansi_says_it_all():
     assert lines[2] == " resource   0  [aaaaaaaaaaaaaaaaaaaabbbb] 100/100 busy  10 of 10"
     assert lines[3] == " resource   1  [bbbbbbbbbbbb............] 50/100 busy  2 of 4"
     assert re.fullmatch(r" a job +0  served 4 of 10 \(40%\)  until 2  value 2", lines[4])
-    assert re.fullmatch(r" c job +2  served 0 of 8 \(0%\)  until 4.5  value 1.25", lines[5])
+    assert re.fullmatch(r" - job +2  served 0 of 8 \(0%\)  until 4.5  value 1.25", lines[5])
     assert len(lines) == 6
 
 
@@ -84,13 +85,11 @@ def test_the_image_has_the_jobs_colours():
     serve(env, 4, 2)
     image = env.render()
     assert image.dtype == np.uint8 and image.shape == first.shape and image.shape[2] == 3
-    for job, width in (
-        (0, 288),
-        (1, 180),
-    ):  # of the 360 pixels of a bar; job 1 has 20% of the one, 50% of the other
-        found = (image == JOB_COLOURS[job]).all(axis=2)[:, :490]
-        assert abs(int(found.sum(axis=1).max()) - width) <= 2
-        assert not (first == JOB_COLOURS[job]).all(axis=2)[:, :490].any()
+    whole = int((first[100:148, :490] == GRID).all(axis=2).sum(axis=1).max())
+    for job, share in ((0, 0.8), (1, 0.5)):  # job 1 has 20% of the one resource, 50% of the other
+        found = (image == palette(2)[job]).all(axis=2)[100:148, :490]
+        assert abs(int(found.sum(axis=1).max()) - share * whole) <= 2
+        assert not (first == palette(2)[job]).all(axis=2).any()
 
 
 def test_the_end_is_drawn():

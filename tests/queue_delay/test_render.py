@@ -6,7 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.problems.queue_delay import render
+from schedgym.drawing import palette
+from schedgym.drawing.scene import GRID, MARK
 from schedgym.problems.queue_delay.workload import make_workload
 
 ID = "schedgym/QueueDelay-v0"
@@ -30,12 +31,14 @@ def test_ansi_says_it_all():
     text = make("ansi").render()
     lines = text.splitlines()
     assert lines[0] == "clock 2.0 s  arrival"
-    assert lines[1] == "running 1, waiting 2, done 0 of 3"
-    assert "cpu [##########..........] 0.500/1.000" in lines[2]
-    assert "memory [#####...............] 0.250/1.000" in lines[2]
-    assert "cpu [..........          ] 0.000/0.500" in lines[3]
-    assert re.match(r" task +1  cpu 0.900  memory 0.900  runs +7.0 s  waits +1.0 s", lines[4])
-    assert re.match(r"\*task +2  cpu 0.100  memory 0.100  runs +90.0 s  waits +0.0 s", lines[5])
+    assert lines[1] == "1 tasks running, 2 waiting, 0 of 3 done"
+    assert (
+        lines[2]
+        == " server   0  [aaaaaaaaaaaa............] 0.5/1 busy  [aaaaaa..................] 0.25/1 busy"
+    )
+    assert lines[3] == f" server   1  [{'.' * 24}] 0/0.5 busy  [{'.' * 24}] 0/0.5 busy"
+    assert re.match(r" - task +1  cpu 0.900 memory 0.900  runs 7.0 s  1.0 s old", lines[4])
+    assert re.match(r"\*- task +2  cpu 0.100 memory 0.100  runs 90.0 s  0.0 s old", lines[5])
 
 
 def test_a_completion_marks_its_server():
@@ -51,13 +54,11 @@ def test_the_image_has_bars_of_the_right_length_and_one_size():
     env = make("rgb_array")
     image = env.render()
     assert image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3
-    blue = (image == render.CPU).all(axis=2)
-    # the first server's cpu bar: 0.5 of 320 pixels; the only long blue run in the left half
-    runs = blue[:, :460].sum(axis=1)
-    assert abs(int(runs[80:].max()) - 160) <= 2
-    grid = (image[:, :460] == render.GRID).all(axis=2)
-    assert grid.any()
-    assert (image == render.MARK).all(axis=2)[90:].any()  # the dot beside the arriving task
+    bars = image[100:148, :490]
+    blue, grid = (int((bars == colour).all(axis=2).sum(axis=1).max()) for colour in (palette(1)[0], GRID))
+    # task 0 has half of the first server's cpu, and a quarter of its memory below
+    assert abs(blue - grid * 2 / 3) <= 2 * 2
+    assert (image[100:, 490:] == MARK).all(axis=2).any()  # the dot beside the arriving task
     env.step((env.unwrapped.interface.sizes["window"], 0))
     later = env.render()
     assert later.shape == image.shape and (later != image).any()
@@ -71,7 +72,7 @@ def test_many_servers_and_tasks_are_summed_up():
     for _ in range(59):
         env.step(32)
     text = env.render()
-    assert "and 4 more servers" in text and "and 36 more waiting" in text
+    assert "and 4 more servers" in text and "and 42 more tasks" in text
     vector = gym.make_vec(ID, num_envs=2, render_mode="ansi", tasks=5, servers=2)
     vector.reset(seed=0)
     frames = vector.render()

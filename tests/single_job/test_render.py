@@ -8,7 +8,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from schedgym.drawing import JOB_COLOURS
+from schedgym.drawing import palette
+from schedgym.drawing.scene import GRID
 from schedgym.problems.single_job.workload import make_workload
 
 # both racks allow 6 vCPU, the first server has only 2
@@ -95,11 +96,14 @@ def test_the_image_has_the_tasks_colours(given: str) -> None:
     assert image.dtype == np.uint8 and image.shape == first.shape and image.shape[2] == 3
 
     def width(picture: Any, colour: Any) -> int:
-        return int((picture == colour).all(axis=2)[:, :490].sum(axis=1).max())
+        return int((picture[100:] == colour).all(axis=2)[:, :490].sum(axis=1).max())
 
-    # a server with 10 vCPU has 360 pixels
-    assert abs(width(image, JOB_COLOURS[0]) - 72) <= 2 and abs(width(image, JOB_COLOURS[1]) - 216) <= 2
-    assert width(first, JOB_COLOURS[0]) == width(first, JOB_COLOURS[1]) == 0
-    right = image[:, 560:685]  # 120 pixels are the job's time
-    assert abs(int((right == JOB_COLOURS[0]).all(axis=2).sum(axis=1).max()) - 120) <= 2
-    assert abs(int((right == JOB_COLOURS[1]).all(axis=2).sum(axis=1).max()) - 80) <= 2
+    blue, orange = palette(2)
+    whole = width(first, GRID)  # a server with 10 vCPU
+    assert abs(width(image, blue) - 0.2 * whole) <= 2 and abs(width(image, orange) - 0.6 * whole) <= 2
+    assert width(first, blue) == width(first, orange) == 0
+    # at the right 100 pixels are the job's time: 6 s, and of task 1 4 s
+    lengths = [
+        int((image[100:, 552:658] == colour).all(axis=2).sum(axis=1).max()) for colour in (blue, orange)
+    ]
+    assert abs(lengths[0] - 100) <= 2 and abs(lengths[1] - 100 * 4 / 6) <= 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from schedgym.drawing import Bar, Line, Scene, renderers
+from schedgym.drawing import Bar, Line, Scene, past, renderers
 from schedgym.problems.flowtime.simulator import FlowtimeSimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]
@@ -25,7 +25,7 @@ def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
     lines = []
     for r in range(n):
         held, left = int(cores[r].sum()), float(rows.remaining[index, r])
-        text = f"cores {held:4d}  left {left:8.0f} core-slots  age {int(rows.age[index, r]):5d}"
+        text = f"{held:3d} cores  {left:6.0f} core-slots left  {int(rows.age[index, r]):4d} slots old"
         lines.append(Line(job[r], held, left, text))
     event = f"{'granted so far' if pick else 'cores of the slot before'}"
     if simulator.terminated[index] or simulator.truncated[index]:
@@ -46,6 +46,9 @@ def _scene(simulator: FlowtimeSimulator, index: int) -> Scene:
         ],
         lines=lines,
         rows=simulator.window,
+        past=past(simulator.record(index), job),
+        legend="cores (full), core-slots left (light)",
+        holds="cores",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from schedgym.drawing import Bar, Line, Scene, renderers, short_time
+from schedgym.drawing import Bar, Line, Scene, past, renderers, short_time
 from schedgym.problems.geo import dynamics
 from schedgym.problems.geo.simulator import GeoSimulator
 
@@ -31,7 +31,7 @@ def _scene(simulator: GeoSimulator, index: int) -> Scene:
     for r in range(n):
         waiting, busy = int(state.waits[index, r]), int(state.occupied[index, r])
         age = short_time(float(s["clock"] - state.arrival[index, r]))
-        text = f"waiting {waiting:5d}  running {busy:5d}  age {age:>9}"
+        text = f"{busy:4d} tasks running  {waiting:4d} waiting  {age:>9} old"
         lines.append(Line(job[r], busy, waiting, text))
     return Scene(
         clock=f"{s['clock']:,.2f} s",
@@ -44,13 +44,17 @@ def _scene(simulator: GeoSimulator, index: int) -> Scene:
             Bar(
                 int(jobs.slots[index, j]),
                 [(job[r], int(at_site[r, j])) for r in np.flatnonzero(at_site[:, j]).tolist()],
-                f"{state.runnable[index, j]} may run here",
+                f"{state.runnable[index, j]} could run here",
                 j == s["open_site"],
             )
             for j in range(simulator.sites)
         ],
         lines=lines,
         rows=simulator.window,
+        past=past(simulator.record(index), job),
+        legend="tasks that run (full), wait (light)",
+        holds="slots",
+        noted=True,
     )
 
 

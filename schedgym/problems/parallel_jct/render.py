@@ -1,44 +1,62 @@
-"""Pictures of ParallelJCT, as text and image: each server's vCPU by job, and the waiting jobs."""
+"""Pictures of ParallelJCT, as text and image: each server's or rack's vCPU by job, and the waiting jobs."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from schedgym.drawing import Bar, Line, Scene, renderers
+from schedgym.core.record import ScheduleRecord
+from schedgym.drawing import Bar, Line, Load, Scene, past, renderers
 from schedgym.problems.parallel_jct.simulator import ParallelJCTSimulator
+from schedgym.problems.single_job.render import places
 
-__all__ = ["render_ansi", "render_rgb_array"]
+__all__ = ["loads", "places", "render_ansi", "render_rgb_array"]
+
+
+def loads(record: ScheduleRecord) -> list[Load]:
+    """The vCPU that pieces of work hold: the reserved and the extra ones."""
+    capacity = float(np.sum(record.workload.cluster["cpu"]))
+    return [Load("vCPU", "vCPU", capacity, record.amount.sum(axis=1))]
+
+
+def _bars(simulator: ParallelJCTSimulator, index: int, record: ScheduleRecord) -> tuple[str, list[Bar]]:
+    """The vCPU that jobs hold, reserved and extra ones (in a round only reserved ones), by server or rack."""
+    s = simulator.state.scalars[index]
+    rows = simulator.state.running[index, : int(s["running"])]
+    speed = rows["vcpu"] if s["deciding"] else rows["vcpu"] + rows["extra"]
+    word, names, place = places(record)
+    capacity = np.bincount(place, weights=simulator.jobs.cpu[index], minlength=len(names)).tolist()
+    held: list[dict[int, float]] = [{} for _ in names]
+    for server, job, vcpu in zip(rows["server"].tolist(), rows["job"].tolist(), speed.tolist(), strict=True):
+        own = held[place[server]]
+        own[job] = own.get(job, 0.0) + vcpu
+    bars = [
+        Bar(most, list(own.items()), label=name)
+        for name, most, own in zip(names, capacity, held, strict=True)
+    ]
+    return word, bars
 
 
 def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
-    """Draw the servers' vCPU by job on the left, and the waiting jobs on the right.
+    """Draw the vCPU of the servers (racks, named pod.rack) by job on the left, the waiting jobs on the right.
 
-    The vCPU are reserved and extra ones (in a round only reserved ones). The waiting jobs are in order of
-    arrival, with their loads.
+    The waiting jobs are in order of arrival, with their loads.
     """
-    state, jobs = simulator.state, simulator.jobs
+    state, jobs, record = simulator.state, simulator.jobs, simulator.record(index)
     s, window = state.scalars[index], simulator.interface.sizes["window"]
     running, waiting, count = int(s["running"]), int(s["waiting"]), int(jobs.size["jobs"][index])
-    rows = state.running[index, :running]
-    server, job, speed = rows["server"], rows["job"], rows["vcpu"].copy()
-    if not s["deciding"]:  # in a round the tasks have no extra vCPU
-        speed += rows["extra"]
-    bars = []
-    for j in range(len(jobs.cpu[index])):
-        here = np.flatnonzero(server == j)
-        parts: dict[int, float] = {}
-        for q in here.tolist():
-            parts[int(job[q])] = parts.get(int(job[q]), 0.0) + float(speed[q])
-        bars.append(Bar(float(jobs.cpu[index, j]), list(parts.items())))
+    tasks = state.running[index, :running]
+    active = np.unique(tasks["job"]).tolist()
+    word, bars = _bars(simulator, index, record)
     lines = []
     clock = float(s["clock"])
     for r in range(waiting):
         name = int(state.queue[index, r])
-        tasks = int(np.diff(jobs.first_task[index, name : name + 2])[0])
+        size = int(np.diff(jobs.first_task[index, name : name + 2])[0])
         load = float(jobs.total_load[index, name])
         age = clock - float(jobs.arrival[index, name])
         note = "  failed" if state.failed[index, name] else ""
-        lines.append(Line(name, 0.0, load, f"{tasks:3d} tasks {load:6.0f} vCPU s {age:5.0f} s{note}"))
+        text = f"{size:3d} tasks  {load:6.0f} vCPU s  waits {age:5.0f} s{note}"
+        lines.append(Line(name, 0.0, load, text))
     event = ", ".join(
         text
         for name, text in (("was_arrival", "arrival"), ("was_completion", "completion"), ("was_tick", "tick"))
@@ -49,17 +67,20 @@ def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
     if s["finished"]:
         event = "the episode has ended"
     return Scene(
-        clock=f"{clock:.1f} s",
+        clock=f"{clock:,.1f} s",
         event=event,
-        counts=f"{waiting} jobs wait, {len(np.unique(job))} run in {running} tasks on "
-        f"{len(np.unique(server))} of {len(bars)} servers, {s['completed']} of {count} done",
+        counts=f"{waiting} jobs wait, {len(active)} run in {running} tasks on "
+        f"{len(np.unique(tasks['server']))} of {simulator.jobs.cpu.shape[1]} servers, "
+        f"{s['completed']} of {count} done",
         done=float(s["completed"] / count),
-        bar="server",
+        bar=word,
         bars=bars,
         lines=lines,
         rows=window,
         legend="load of the waiting ones",
         whole=1.5 * max((line.waiting for line in lines), default=1.0),
+        past=past(record, active, clock),
+        holds="vCPU",
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.drawing import Bar, Line, Scene, renderers
+from schedgym.core.record import ScheduleRecord
+from schedgym.drawing import Bar, Line, Load, Scene, past, renderers, short_number
 from schedgym.problems.partial_value.metrics import values
 from schedgym.problems.partial_value.rules import TOLERANCE
 from schedgym.problems.partial_value.simulator import PartialValueSimulator
 
-__all__ = ["render_ansi", "render_rgb_array"]
+__all__ = ["loads", "render_ansi", "render_rgb_array"]
 
 PERCENT = 100
 
@@ -20,6 +21,17 @@ def _parts(loads: npt.NDArray[np.float64]) -> list[int]:
     ends = np.floor(np.cumsum(loads) * PERCENT + 0.5).astype(np.int64)
     parts: list[int] = np.diff(ends, prepend=0).tolist()
     return parts
+
+
+def loads(record: ScheduleRecord) -> list[Load]:
+    """The load of each resource, the one that the jobs ask most of first."""
+    capacity, jobs = record.workload.cluster["capacity"], record.workload.jobs
+    asked = (jobs["tasks"] @ jobs["demand"]) / capacity
+    found = []
+    for i in np.argsort(-asked, kind="stable").tolist():
+        amount = record.amount[:, 0] * jobs["demand"][record.job, i]
+        found.append(Load(f"resource {i}", "units", float(capacity[i]), amount))
+    return found
 
 
 def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
@@ -40,15 +52,16 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
     for i in range(simulator.resources):
         held = [(int(j), part) for j, part in zip(job, _parts(load[:, i]), strict=True) if part]
         used, capacity = float(load[:, i].sum()), float(jobs.capacity[index, i])
-        bars.append(Bar(PERCENT, held, f"{used * capacity:.4g} of {capacity:.4g}"))
+        bars.append(Bar(PERCENT, held, f"{short_number(used * capacity, capacity)} of {capacity:.4g}"))
     got = np.zeros(number)
     got[job] = amount
     lines = []
     for r in range(shown):
         j, y = int(rows.job[index, r]), float(rows.served[index, r])
         most = float(jobs.tasks[index, j])
-        text = f"served {y:.4g} of {most:.4g} ({y / most:.0%})  until {rows.deadline[index, r]:g}"
-        lines.append(Line(j, float(got[j]), most - y, f"{text}  value {rows.value[index, r]:.3g}"))
+        text = f"served {short_number(y, most)} of {most:.4g} ({y / most:.0%})"
+        text += f"  until {rows.deadline[index, r]:.4g}  value {rows.value[index, r]:.3g}"
+        lines.append(Line(j, float(got[j]), most - y, text))
     served, tasks = schedule.served[index, :number], jobs.tasks[index, :number]
     utility, exponent = jobs.utility[index, :number], jobs.exponent[index, :number]
     total = float(values(utility, jobs.value[index, :number], exponent, served).sum())
@@ -62,6 +75,10 @@ def _scene(simulator: PartialValueSimulator, index: int) -> Scene:
         bars=bars,
         lines=lines,
         rows=simulator.window,
+        legend="served in the slot before (full), left (light)",
+        past=past(simulator.record(index)),
+        holds="% of the capacity",
+        noted=True,
     )
 
 

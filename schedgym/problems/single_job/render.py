@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from schedgym.core.record import ScheduleRecord
 from schedgym.drawing import Bar, Line, Scene, renderers, short_time
 from schedgym.problems.single_job.simulator import SingleJobSimulator
 
-__all__ = ["render_ansi", "render_rgb_array"]
+__all__ = ["places", "render_ansi", "render_rgb_array"]
+
+MOST_SERVERS = 16  # of a fat tree that are drawn one by one; a larger one is drawn by racks
+
+
+def places(record: ScheduleRecord, most: int = MOST_SERVERS) -> tuple[str, list[str], list[int]]:
+    """The rows of a picture of the cluster: servers, or of a fat tree with more than ``most`` its racks.
+
+    Returns:
+        the word for a row, the names of the rows, and the row of each server.
+    """
+    servers = len(record.workload.cluster["cpu"])
+    arity = record.workload.cluster.get("arity")
+    if arity is None or servers <= most:
+        return "server", [str(j) for j in range(servers)], list(range(servers))
+    half = int(arity) // 2  # servers of a rack, and racks of a pod, one after the other
+    names = [f"{rack // half}.{rack % half}" for rack in range(servers // half)]
+    return "rack", names, [j // half for j in range(servers)]
 
 
 def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
@@ -55,6 +73,8 @@ def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
         line="task",
         legend="time (full), the job's (light)",
         whole=jct,
+        holds="vCPU",
+        noted=True,
     )
 
 

@@ -1,0 +1,138 @@
+"""What a schedule holds over time: pieces of work with their jobs, and the load of each resource."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.problem import get_problem
+from schedgym.core.record import ScheduleRecord
+from schedgym.core.workload import Schema
+
+__all__ = ["Load", "Past", "loads_of", "owners", "past", "spans"]
+
+F8 = npt.NDArray[np.float64]
+I8 = npt.NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """How much of one resource a schedule holds.
+
+    Attributes:
+        name: of the resource, e.g. "cpu".
+        unit: of its amounts, e.g. "cores".
+        capacity: of the whole cluster.
+        amount: what each piece of work holds; [rows of the record].
+    """
+
+    name: str
+    unit: str
+    capacity: float
+    amount: F8
+
+
+def owners(record: ScheduleRecord, schema: Schema) -> I8:
+    """The job of each row of the record, whose ``job`` numbers tasks where workloads always list these."""
+    if any(field.name == "job" and not field.optional for field in schema.tasks):
+        return np.asarray(record.workload.tasks["job"], dtype=np.int64)[record.job]
+    return record.job
+
+
+def loads_of(record: ScheduleRecord) -> list[Load]:
+    """The load of each resource of a record's cluster.
+
+    A problem whose amounts are not those of the servers' resources in the order of its schema says what they
+    are by a function ``loads(record)`` in its module ``render``.
+    """
+    problem = get_problem(record.workload.problem)
+    own: Callable[[ScheduleRecord], list[Load]] | None = getattr(problem.module("render"), "loads", None)
+    if own is not None:
+        return own(record)
+    return loads_by_schema(record, problem.schema)
+
+
+def loads_by_schema(record: ScheduleRecord, schema: Schema) -> list[Load]:
+    """Take the columns of ``amount`` as the resources of the servers (sites), in the schema's order."""
+    cluster = record.workload.cluster
+    place = next((f.dimensions for f in schema.cluster if len(f.dimensions) == 1), None)
+    fields = [f for f in schema.cluster if f.dimensions == place and f.name in cluster]
+    return [
+        Load(field.name, field.unit, float(np.sum(cluster[field.name])), record.amount[:, k])
+        for k, field in enumerate(fields[: record.amount.shape[1]])
+    ]
+
+
+def spans(
+    job: I8, start: F8, end: F8, jobs: int, unfinished: Iterable[int] = (), deadline: Any = None
+) -> tuple[F8, F8]:
+    """When each job first ran and when it was complete, [jobs] each; NaN and infinity where it is not so.
+
+    Args:
+        job: of each piece of work.
+        start: of each piece.
+        end: of each piece.
+        jobs: number of jobs.
+        unfinished: jobs of which work is left.
+        deadline: [jobs]; jobs then count as complete at their deadlines.
+    """
+    begin, finish = np.full(jobs, np.nan), np.full(jobs, -np.inf)
+    np.fmin.at(begin, job, start)
+    np.maximum.at(finish, job, end)
+    if deadline is not None:
+        finish = np.maximum(finish, deadline)
+    else:
+        finish[list(unfinished)] = np.inf
+    return begin, finish
+
+
+@dataclasses.dataclass(frozen=True)
+class Past:
+    """What has run in an episode until now.
+
+    Attributes:
+        job, start, end: pieces of work and their jobs; [pieces].
+        share: of the cluster's capacity that a piece holds; [pieces].
+        begin, finish: see :func:`spans`; [jobs].
+        now: the clock.
+        unit: of the times.
+        resource: what the shares are of.
+    """
+
+    job: I8
+    start: F8
+    end: F8
+    share: F8
+    begin: F8
+    finish: F8
+    now: float
+    unit: str
+    resource: str
+
+
+def past(
+    record: ScheduleRecord, unfinished: Iterable[int] = (), now: float | None = None, resource: int = 0
+) -> Past:
+    """What a record holds until now.
+
+    Args:
+        record: of the episode so far.
+        unfinished: jobs of which work is left.
+        now: the clock; None: the record's.
+        resource: number of the load that is told.
+    """
+    schema = get_problem(record.workload.problem).schema
+    job = owners(record, schema)
+    load = loads_of(record)[resource]
+    arrival = record.workload.jobs.get("arrival")
+    count = len(arrival) if arrival is not None else int(np.max(job, initial=-1)) + 1
+    deadline = record.workload.jobs.get("deadline")
+    begin, finish = spans(job, record.start, record.end, count, unfinished, deadline)
+    unit = next((field.unit for field in schema.jobs if field.name == "arrival"), "s")
+    clock = record.final_time if now is None else now
+    share = load.amount / load.capacity
+    return Past(job, record.start, record.end, share, begin, finish, clock, unit, load.name)

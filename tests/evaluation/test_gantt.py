@@ -1,0 +1,146 @@
+"""Pictures of schedules: rows, colours, loads against capacities, units; and moving pictures."""
+
+from __future__ import annotations
+
+import itertools
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import schedgym
+from schedgym import cli
+from schedgym.core.policy import make_policy
+from schedgym.core.problem import list_problems
+from schedgym.drawing import loads_of
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation.gantt import make_chart, plot_schedule
+from schedgym.evaluation.runner import acting_parameters, make_env, play
+
+FLOW = "schedgym/FlowtimePacking-v0"
+TINY = {"queue-delay": {"tasks": 40, "servers": 4}, "flowtime": {"jobs": 20}, "geo": {"jobs": 10}}
+
+
+def played(name, **more):
+    problem = list_problems()[name]
+    id, variant = next(iter(problem.ids.items()))
+    parameters = {**problem.presets.get("small", {}), **TINY.get(name, {}), **more}
+    policy = make_policy(variant.reference, name)
+    env = make_env(id, acting_parameters(problem, id, parameters, policy))
+    play(env, policy, seed=0)
+    return env
+
+
+@pytest.mark.parametrize("name", sorted(list_problems()))
+def test_a_schedule_is_drawn_in_one_call(name, tmp_path):
+    env = played(name)
+    record = env.record()
+    chart = make_chart(record)
+    # two bars of different jobs that touch or overlap in time have different colours
+    for a, b in itertools.combinations(range(min(len(chart.order), 150)), 2):
+        i, j = chart.order[a], chart.order[b]
+        meet = record.start[i] <= record.end[j] and record.start[j] <= record.end[i]
+        if meet and chart.owner[i] != chart.owner[j]:
+            assert chart.colours[a] != chart.colours[b]
+    figure = schedgym.plot_schedule(env, policy="the policy")
+    loads = loads_of(record)
+    axes = figure.axes
+    assert len(axes) == 1 + min(len(loads), 3)
+    assert figure.texts[0].get_text() == f"the policy · {name}"
+    assert len(axes[0].collections[0].get_paths()) == len(chart.order)
+    assert axes[-1].get_xlabel() in {f"time [{unit}]" for unit in ("slots", "s", "min", "h", "days")}
+    figure.savefig(tmp_path / "g.png")
+    assert (tmp_path / "g.png").stat().st_size > 5000
+    labels = [text for text in axes[0].get_yticklabels() if text.get_text()]
+    boxes = [text.get_window_extent() for text in labels]
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize("name", sorted(list_problems()))
+def test_no_load_exceeds_its_capacity(name):
+    record = played(name).record()
+    for load in loads_of(record):
+        assert load.amount.shape == record.job.shape and load.capacity > 0
+        for now in np.unique(record.start)[:200]:
+            runs = (record.start <= now) & (record.end > now)
+            assert load.amount[runs].sum() <= load.capacity * (1 + 1e-9)
+
+
+def test_jobs_with_deadlines_have_rows_of_their_own():
+    chart = make_chart(played("partial-value").record())
+    assert chart.by_job and chart.windows and chart.names[0].startswith("job ")
+    assert "from arrival to deadline" in chart.text
+
+
+def test_a_fat_tree_is_drawn_by_its_racks():
+    record = played("parallel-jct", arity=6, jobs=4).record()
+    by_rack, by_server = make_chart(record), make_chart(record, most_rows=60)
+    assert by_rack.row_word == "rack" and set(by_rack.names) <= {f"rack {i // 3}.{i % 3}" for i in range(18)}
+    assert by_server.row_word == "server" and len(by_server.names) > len(by_rack.names)
+
+
+def test_units_and_spans():
+    env = played("queue-delay")
+    record = env.record()
+    last = float(record.end.max())
+    assert last > 600  # or this test shows nothing
+    low, high = plot_schedule(env, span=(0.0, 600.0)).axes[0].get_xlim()
+    assert (low, high) == (0.0, 10.0)  # minutes
+    assert plot_schedule(env, title="").texts == []
+    assert plot_schedule(env, width=4).get_figwidth() == 4
+    env.caption = "fifo"
+    assert plot_schedule(env).texts[0].get_text() == "fifo · queue-delay"
+
+
+def test_what_cannot_be_drawn_is_refused():
+    env = gym.make(FLOW, jobs=5)
+    env.reset(seed=0)
+    with pytest.raises(InvalidParameter, match="no work has begun"):
+        plot_schedule(env)
+    with pytest.raises(InvalidParameter, match="got dict"):
+        plot_schedule({})
+    with pytest.raises(InvalidParameter, match="begin before"):
+        plot_schedule(played("flowtime"), span=(5, 5))
+
+
+def test_an_episode_becomes_a_gif(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    path = tmp_path / "e.gif"
+    record = schedgym.record_episode(FLOW, "ocorp", path, seconds=3, rate=4, parameters={"jobs": 20})
+    with image.open(path) as film:
+        assert film.n_frames <= 12 and film.size[0] == 960
+        film.seek(film.n_frames - 1)
+        last = np.asarray(film.convert("RGB"))
+    film = make_env(FLOW, {"jobs": 20})
+    play(film, make_policy("flowtime/ocorp"), label="ocorp")
+    assert film.record().digest() == record.digest()
+    bar = last[65, 20:940]  # all jobs are done
+    assert (np.abs(bar.astype(int) - 110).max(axis=1) < 20).all()
+
+
+def test_an_episode_becomes_a_video(tmp_path):
+    pytest.importorskip("moviepy")
+    schedgym.record_episode(FLOW, make_policy("flowtime/srvf"), tmp_path / "e.mp4", seconds=1)
+    assert (tmp_path / "e.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+def test_moving_pictures_refuse_nonsense(tmp_path):
+    for given, text in (
+        ({"seconds": 0}, "seconds: must be positive"),
+        ({"rate": -1}, "rate: must be positive"),
+    ):
+        with pytest.raises(InvalidParameter, match=text):
+            schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.gif", **given)
+    with pytest.raises(InvalidParameter, match="ends in"):
+        schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_run_draws_and_records(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("PIL")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["run", FLOW, "--policy", "ocorp", "--set", "jobs=8", "--seed", "3"]
+    assert cli.main([*arguments, "--gantt", "x.svg", "--gif", "x.gif"]) == 0
+    out = capsys.readouterr().out
+    assert "ocorp on seed 3" in out and "wrote x.svg, x.gif" in out
+    assert "</svg>" in (tmp_path / "x.svg").read_text() and (tmp_path / "x.gif").stat().st_size > 1000
