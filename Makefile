@@ -55,7 +55,7 @@ wheel: $(VENV)/.eval
 	rm -rf build schedgym/kernels
 
 $(VENV)/.eval: pyproject.toml setup.py constraints.txt | $(VENV)/bin/pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[eval,render]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[eval]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml setup.py constraints.txt | $(VENV)/bin/pip
