@@ -109,6 +109,12 @@ def test_units_and_spans():
     assert last > 600  # or this test shows nothing
     low, high = plot_schedule(env, span=(0.0, 600.0)).axes[0].get_xlim()
     assert (low, high) == (0.0, 10.0)  # minutes
+    # a few long tasks do not squeeze the others
+    end = record.end.copy()
+    end[-1] = 100 * last
+    figure = plot_schedule(dataclasses.replace(record, end=end))
+    assert np.isclose(figure.axes[0].get_xlim()[1] * 60, np.quantile(end, 0.95) * 1.1)
+    assert "; the last ends at " in figure.texts[1].get_text()
     assert plot_schedule(env, title="").texts == []
     assert plot_schedule(env, width=4).get_figwidth() == 4
     env.caption = "fifo"
