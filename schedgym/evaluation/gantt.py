@@ -100,8 +100,8 @@ def make_chart(record: ScheduleRecord, most_rows: int = MOST_ROWS) -> Chart:
     windows = _windows(record, [(row, begin[row] + 0.5) for row in rows]) if by_job else []
     text = _count(len(order), "piece") + " of work of " + _count(len(np.unique(owner[order])), job_word)
     if not by_job:
-        of = f" of {len(names):,}" if len(rows) < len(names) and not notes else ""
-        text += f" on {len(rows):,}{of} {what}{'' if len(names) == 1 else 's'}"
+        whole = f" of {len(names):,}" if len(rows) < len(names) and not notes else ""
+        text += f" on {len(rows):,}{whole} {what}{'' if len(names) == 1 else 's'}"
     elif windows:
         text += "; shaded: from arrival to deadline"
     return Chart(
