@@ -158,11 +158,9 @@ def cropped(frame: Any) -> Image.Image:
     return Image.fromarray(frame[: min(len(frame), last + 12)])
 
 
-def schedule_picture(record: ScheduleRecord) -> Image.Image:
-    """Draw who ran where and when, until nine tenths of the work have ended."""
-    # a few long jobs would leave no space for all others
-    last = 1.1 * float(np.quantile(record.end, 0.9))
-    figure = plot_schedule(record, title="", span=(0.0, min(last, float(record.end.max()))), most_rows=24)
+def schedule_picture(record: ScheduleRecord, policy: str) -> Image.Image:
+    """Draw who ran where and when."""
+    figure = plot_schedule(record, policy=policy.partition("/")[2], most_rows=24)
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=100)
     return Image.open(stream)
@@ -212,7 +210,7 @@ def environment(problem: Problem, id: str) -> tuple[str, str]:
     head, _, body = docstring(env_class, env_class.__module__).partition("\n## ")
     image, moment, record, policy = played(problem, id)
     frame = save_picture(f"environments/{slug(short)}.png", image)
-    schedule = save_picture(f"environments/{slug(short)}-schedule.png", schedule_picture(record))
+    schedule = save_picture(f"environments/{slug(short)}-schedule.png", schedule_picture(record, policy))
     page = write(
         f"environments/{short}.md",
         f"# {short}",
@@ -220,7 +218,7 @@ def environment(problem: Problem, id: str) -> tuple[str, str]:
         f"![A frame of an episode]({Path(frame).name})",
         f"*{moment} of an episode of the preset `small`, played by {policy_link(policy)}.*",
         f"![The schedule of that episode]({Path(schedule).name})",
-        "*The schedule of that episode until nine tenths of its work have ended: who ran where and when, "
+        "*The schedule of that episode: who ran where and when, "
         "and the load against the capacity (dashed). Colours are jobs, the same as above.*",
         f"## {body}",
         "## Paper",

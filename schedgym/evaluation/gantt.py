@@ -100,8 +100,8 @@ def make_chart(record: ScheduleRecord, most_rows: int = MOST_ROWS) -> Chart:
     windows = _windows(record, [(row, begin[row] + 0.5) for row in rows]) if by_job else []
     text = _count(len(order), "piece") + " of work of " + _count(len(np.unique(owner[order])), job_word)
     if not by_job:
-        text += f" on {len(rows):,}" + (f" of {len(names):,}" if len(rows) < len(names) else "")
-        text += f" {what}{'' if len(names) == 1 else 's'}"
+        whole = f" of {len(names):,}" if len(rows) < len(names) and not notes else ""
+        text += f" on {len(rows):,}{whole} {what}{'' if len(names) == 1 else 's'}"
     elif windows:
         text += "; shaded: from arrival to deadline"
     return Chart(
@@ -121,7 +121,7 @@ def make_chart(record: ScheduleRecord, most_rows: int = MOST_ROWS) -> Chart:
         depth=[depth[row] for row in rows],
         bottom=float(ends[-1]) if len(ends) else 1.0,
         windows=windows,
-        text=text + ("; these are " + ", ".join(notes) if notes else ""),
+        text=text + (": " + ", ".join(notes) if notes else ""),
     )
 
 
@@ -163,14 +163,14 @@ def _pieces(record: ScheduleRecord, row: I8, by_job: bool, what: str, most_rows:
     if total > most_rows:
         if by_job:
             kept = np.unique(row)[:most_rows]
-            notes.append(f"the first {most_rows} of {total} {what}s")
+            notes.append(f"the first {most_rows} of {total}")
         else:
             used = np.bincount(row, weights=record.end - record.start)
             kept = np.argsort(-used, kind="stable")[:most_rows]
-            notes.append(f"the {most_rows} busiest of {total} {what}s in use")
+            notes.append(f"the busiest of {total}")
         order = order[np.isin(row[order], kept)]
     if len(order) > MOST_PIECES:
-        notes.append(f"the first {MOST_PIECES:,} of {len(order):,} pieces of work")
+        notes.append(f"the first of {len(order):,} pieces")
         order = order[:MOST_PIECES]
     return order, notes
 
@@ -217,7 +217,8 @@ def plot_schedule(
         policy: the name of the policy that made it; "": the environment's ``caption``.
         title: None: the policy and the problem; "" for none.
         width: of the figure, in inches.
-        span: first and last instant that are drawn, in the problem's unit of time; None: all.
+        span: first and last instant that are drawn, in the problem's unit of time; None: all, but if the last
+            twentieth of the work takes longer than all before, only its begin, which the picture then says.
         most_rows: rows that are drawn; further ones are left out, which the picture then says.
 
     Returns:
@@ -232,14 +233,13 @@ def plot_schedule(
     record, policy = _record(schedule, policy)
     if not len(record.job):
         raise InvalidParameter("nothing to draw: no work has begun")
-    first, last = (min(0.0, float(record.start.min())), float(record.end.max())) if span is None else span
+    first, last = _span(record) if span is None else span
     if not first < last:
         raise InvalidParameter(f"span: must begin before it ends, got {span}")
     chart = make_chart(record, most_rows)
     loads = loads_of(record)[:MOST_LOADS]
     if title is None:
-        variant = next(iter(chart.problem.ids.values()))
-        title = f"{policy} · {chart.problem.name}" if policy else variant.title
+        title = " · ".join(part for part in (policy, chart.problem.name) if part)
     bars = float(np.clip(0.16 * chart.bottom, 1.2, 7.0))
     with matplotlib.rc_context(STYLE):
         head = 0.62 if title else 0.1
@@ -261,8 +261,17 @@ def plot_schedule(
         share = head / figure.get_figheight()
         figure.get_layout_engine().set(rect=(0.008, 0.01, 0.984, 0.985 - share))
         if title:
-            add_head(figure, title, chart.text)
+            later = float(record.end.max()) / scale
+            rest = f"; the last ends at {later:.4g} {unit}" if later * scale > last else ""
+            add_head(figure, title, chart.text + rest)
     return figure
+
+
+def _span(record: ScheduleRecord) -> tuple[float, float]:
+    """From the begin to the end, or, where a few pieces of work last for long, until most have ended."""
+    first, last = min(0.0, float(record.start.min())), float(record.end.max())
+    most = first + 1.1 * (float(np.quantile(record.end, 0.95)) - first)
+    return first, most if last - first > 2 * (most - first) > 0 else last
 
 
 def _record(schedule: Any, policy: str) -> tuple[ScheduleRecord, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import types
 
 import gymnasium as gym
 import numpy as np
@@ -12,10 +14,11 @@ import schedgym
 from schedgym import cli
 from schedgym.core.policy import make_policy
 from schedgym.core.problem import list_problems
-from schedgym.drawing import loads_of
+from schedgym.drawing import loads_of, palette
 from schedgym.errors import InvalidParameter
+from schedgym.evaluation import gantt
 from schedgym.evaluation.gantt import make_chart, plot_schedule
-from schedgym.evaluation.runner import acting_parameters, make_env, play
+from schedgym.evaluation.runner import acting_parameters, make_env, play, policy_rng
 
 FLOW = "schedgym/FlowtimePacking-v0"
 TINY = {"queue-delay": {"tasks": 40, "servers": 4}, "flowtime": {"jobs": 20}, "geo": {"jobs": 10}}
@@ -72,6 +75,26 @@ def test_jobs_with_deadlines_have_rows_of_their_own():
     assert "from arrival to deadline" in chart.text
 
 
+def test_colours_agree_between_frames_and_the_chart():
+    """What a frame in mid-episode shows in a colour has the same one in the chart of the whole schedule."""
+    env = played("flowtime")
+    chart = make_chart(env.record())
+    final = dict(zip(chart.owner[chart.order].tolist(), chart.colours, strict=True))
+    policy, seen = make_policy("flowtime/ocorp"), 0
+    observation, _ = env.reset(seed=0, options={"episode": 0})
+    policy.reset(env.interface, policy_rng(0, 0, ""))
+    scene = env.problem.module("render")._scene
+    while True:
+        observation, _, terminated, truncated, _ = env.step(policy(observation))
+        if terminated or truncated:
+            break
+        for job, number in scene(env.simulator, 0).colours().items():
+            if number >= 0:
+                assert palette(number + 1)[-1] == final[job]
+                seen += 1
+    assert seen > 50
+
+
 def test_a_fat_tree_is_drawn_by_its_racks():
     record = played("parallel-jct", arity=6, jobs=4).record()
     by_rack, by_server = make_chart(record), make_chart(record, most_rows=60)
@@ -86,6 +109,12 @@ def test_units_and_spans():
     assert last > 600  # or this test shows nothing
     low, high = plot_schedule(env, span=(0.0, 600.0)).axes[0].get_xlim()
     assert (low, high) == (0.0, 10.0)  # minutes
+    # a few long tasks do not squeeze the others
+    end = record.end.copy()
+    end[-1] = 100 * last
+    figure = plot_schedule(dataclasses.replace(record, end=end))
+    assert np.isclose(figure.axes[0].get_xlim()[1] * 60, np.quantile(end, 0.95) * 1.1)
+    assert "; the last ends at " in figure.texts[1].get_text()
     assert plot_schedule(env, title="").texts == []
     assert plot_schedule(env, width=4).get_figwidth() == 4
     env.caption = "fifo"
@@ -134,6 +163,15 @@ def test_moving_pictures_refuse_nonsense(tmp_path):
     with pytest.raises(InvalidParameter, match="ends in"):
         schedgym.record_episode(FLOW, "ocorp", tmp_path / "e.png")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_problem_without_servers_has_rows_of_jobs(monkeypatch):
+    record = played("flowtime").record()
+    problem = list_problems()["flowtime"]
+    schema = dataclasses.replace(problem.schema, cluster=())
+    monkeypatch.setattr(gantt, "get_problem", lambda name: types.SimpleNamespace(schema=schema))
+    chart = make_chart(record)
+    assert chart.by_job and len(chart.names) == 20
 
 
 def test_run_draws_and_records(tmp_path, monkeypatch, capsys):

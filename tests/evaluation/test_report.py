@@ -340,7 +340,7 @@ def test_long_schedules_are_cut_and_say_so():
     figure, note = figures.gantt_figure(env.record())
     drawn = sum(len(trace["x"]) for trace in figure["data"])
     assert drawn <= gantt.MOST_PIECES
-    assert "busiest of 60 servers" in note
+    assert "the busiest of 60" in note
     assert len(figure["layout"]["yaxis"]["tickvals"]) == gantt.MOST_ROWS
 
 

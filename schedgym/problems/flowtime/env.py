@@ -114,9 +114,9 @@ class FlowtimePackingEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.flowtime.problem.FlowtimeParameters`, and `render_mode` ("ansi",
-    "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`. `estimation` makes declared
-    demands wrong: with "waste" cores are granted by them, of which a job uses at most its true d; with
-    "under" grants are also capped by the true d; with "order" only the sorting sees them.
+    "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`. `estimation` makes
+    declared demands wrong: with "waste" cores are granted by them, of which a job uses at most its true d;
+    with "under" grants are also capped by the true d; with "order" only the sorting sees them.
 
     ## Source
     xu2021 (OCORP): sections II, VI and VII. Workload: a stand-in for its ten hours of a Google cluster

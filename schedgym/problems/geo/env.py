@@ -124,7 +124,7 @@ class GeoAssignEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.geo.problem.GeoParameters`, and `render_mode` ("ansi",
-    "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
     guan2022, chapter 3. Workloads: its own, the Facebook trace of 2010 in the SWIM format (`trace=`), or a

@@ -139,7 +139,7 @@ class ParallelJCTEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.parallel_jct.problem.ParallelJCTParameters`, and `render_mode`
-    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    ("ansi", "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
     shi2017, section 5. Workloads: its own, by three readings of its distribution of the number of tasks,

@@ -55,7 +55,7 @@ def _scene(simulator: ParallelJCTSimulator, index: int) -> Scene:
         load = float(jobs.total_load[index, name])
         age = clock - float(jobs.arrival[index, name])
         note = "  failed" if state.failed[index, name] else ""
-        text = f"{size:3d} tasks  {load:6.0f} vCPU s  waits {age:5.0f} s{note}"
+        text = f"{size:3d} tasks  {load:6.0f} vCPU s  waits {age:.0f} s{note}"
         lines.append(Line(name, 0.0, load, text))
     event = ", ".join(
         text

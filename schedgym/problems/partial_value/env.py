@@ -115,7 +115,7 @@ class PartialValueEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.partial_value.problem.PartialValueParameters`, and `render_mode`
-    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    ("ansi", "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
     zheng2016. Workloads: its own generator, or the jobs of a trace with deadlines by a slack factor.

@@ -102,7 +102,8 @@ class QueueDelayEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.queue_delay.problem.QueueDelayParameters`, and
-    `render_mode` ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    `render_mode` ("ansi", "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and
+    `threads`.
 
     ## Source
     M. NoroozOliaee, B. Hamdaoui, M. Guizani, M. Ben Ghorbel: Online Multi-Resource Scheduling for Minimum

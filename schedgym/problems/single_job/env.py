@@ -132,7 +132,7 @@ class SingleJobEnv(SchedulingEnv):
 
     ## Arguments
     The fields of :class:`~schedgym.problems.single_job.problem.SingleJobParameters`, and `render_mode`
-    ("ansi", "rgb_array"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
+    ("ansi", "rgb_array", "human"), `copy`, and for `gym.make_vec` `autoreset_mode` and `threads`.
 
     ## Source
     shi2017: the offline problem (TaPRA), with its generator (see

@@ -50,9 +50,9 @@ def _scene(simulator: SingleJobSimulator, index: int) -> Scene:
     placement = simulator.arrays.schedule.placement[index]
     lines = []
     for i in range(n):
-        text = f"load {jobs.load[index, i]:8.0f} vCPU s  not placed"
+        text = f"load {jobs.load[index, i]:.0f} vCPU s  not placed"
         if i in time:
-            text = f"server {placement[i]:3d}  {vcpu[i]:8.3g} vCPU  {short_time(time[i]):>10}"
+            text = f"server {placement[i]}  {vcpu[i]:8.3g} vCPU  {short_time(time[i]):>10}"
         lines.append(Line(i, time.get(i, 0.0), jct - time[i] if i in time else 0.0, text))
     event = f"{int(s['decisions'])} moves" if simulator.parameters.view == "search" else "nothing is placed"
     if s["finished"]:
