@@ -24,7 +24,6 @@ from schedgym.traces.base import (
     LARGEST,
     MACHINE,
     MALFORMED,
-    MOST_LINES,
     NO_EXECUTION,
     Column,
     JobTrace,
@@ -54,6 +53,7 @@ __all__ = ["parse_clock", "read_table"]
 Floats = npt.NDArray[np.float64]
 
 MOST_TASKS = 10**6  # tasks that one row may stand for
+MOST_EXPANDED = 10**7  # and that all rows may
 DAY = 86400.0
 
 WHOLE = ("tasks", "input", "shuffle", "output")
@@ -150,7 +150,7 @@ def _convert(texts: list[str], parse: Callable[[str], float], column: str) -> _V
 
 
 def parse_clock(text: str) -> float:
-    """The seconds of a duration [days-][hours:]minutes:seconds; ValueError says what is wrong."""
+    """The seconds of a duration ``[days-][hours:]minutes:seconds``; ValueError says what is wrong."""
     found = _CLOCK.fullmatch(text)
     if found is None:
         raise ValueError(f"must be [days-][hours:]minutes:seconds, got {text[:40]!r}")
@@ -496,7 +496,7 @@ def read_table(
         columns["site"] = places.astype(np.float64)
         sites = tuple(np.array(list(reader.codes["site"]), dtype=object)[used.astype(np.int64)].tolist())
     if "tasks" in columns:
-        columns = _expand(columns, limit)
+        columns = _expand(columns, limit, reader.path)
     empty = np.zeros(0)
     return Trace(
         declaration.name,
@@ -531,10 +531,12 @@ def _shift(columns: dict[str, Floats], midnight: Any) -> str:
     return str(origin.isoformat())
 
 
-def _expand(columns: dict[str, Floats], limit: int | None) -> dict[str, Floats]:
+def _expand(columns: dict[str, Floats], limit: int | None, path: Any) -> dict[str, Floats]:
     """The tasks of rows that stand for several, each with the number of its job."""
     counts = columns.pop("tasks").astype(np.int64)
-    if int(counts.sum()) > MOST_LINES:
-        raise InvalidParameter(f"tasks: the table stands for more than {MOST_LINES} tasks")
+    if int(counts.sum()) > MOST_EXPANDED:
+        raise TraceFormatError(
+            path, 0, "", f"its rows stand for more than {MOST_EXPANDED} tasks: take a limit"
+        )
     columns.setdefault("job", np.arange(len(counts), dtype=np.float64))
     return {name: np.repeat(values, counts)[:limit] for name, values in columns.items()}

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from schedgym.cli import main
 from schedgym.core.problem import list_problems
+from schedgym.documents import _loader
 from schedgym.errors import InvalidParameter, SchedgymError, TraceFormatError, UnknownName
 from schedgym.traces import (
     Field,
@@ -220,6 +221,10 @@ def test_tasks_of_a_row(tmp_path: Path) -> None:
     trace = read(path, submit="at", duration="b", tasks="n", job="j")
     assert trace.job.tolist() == [1, 1, 1, 0, 0, 0]
     assert len(read(path, submit="at", duration="b", tasks="n", limit=3).arrival) == 3
+    path = write(tmp_path / "t.csv", "at,b,n", *["5,1,1e6"] * 11)
+    with pytest.raises(TraceFormatError, match=r"t\.csv: its rows stand for more than 10000000 tasks"):
+        read(path, submit="at", duration="b", tasks="n")
+    assert len(read(path, submit="at", duration="b", tasks="n", limit=3).arrival) == 3
     for bad in ("0", "1.5", "1e7", "-1"):
         path = write(tmp_path / "t.csv", "at,b,n", f"5,1,{bad}")
         with pytest.raises(TraceFormatError, match=":2: n: must be"):
@@ -420,6 +425,19 @@ def test_missing_extras_name_the_command(log: Path, mine: Path, monkeypatch: pyt
             Path("x.parquet").write_bytes(b"PAR1")
             with pytest.raises(gym.error.DependencyNotInstalled, match=r'pip install "schedgym\['):
                 read_trace(source, format=own)
+
+
+def test_readers_that_are_no_tables_need_no_extra(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formats.cache_clear()
+    _loader.cache_clear()
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    swf = write(tmp_path / "t.swf", "1 0 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1")
+    assert read_trace(swf).name == read_trace(swf, format="swf").name == "swf"
+    for options in ({}, {"format": "slurm"}):
+        with pytest.raises(gym.error.DependencyNotInstalled, match=r'pip install "schedgym\[eval\]"'):
+            read_trace(log, **options)
 
 
 # the rest of the house --------------------------------------------------------------------------------------
