@@ -62,6 +62,7 @@ TIME_POINTS = ("submit", "start", "end", "deadline")
 _CLOCK = re.compile(r"(?:(?:([0-9]{1,6})-)?([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(?:i?B?)([A-Za-z]?)")
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{8}(?:T.*)?")  # not the seconds of an epoch
+_SIGNS = set("()*/+`")  # what tells an expression with a mistake from the name of a column
 _POWERS = {letter: 1024.0**power for power, letter in enumerate("KMGTP", 1)}
 
 
@@ -96,9 +97,11 @@ def _plan(quantity: str, field: Field, names: Sequence[str], path: Any, line: in
     if len(sources) == 1 and sources[0] not in names and not plain:
         try:
             expression = Expression(sources[0])
-        except InvalidParameter:
-            expression = None
-        if expression is not None:
+        except InvalidParameter as error:
+            if _SIGNS & set(sources[0]):
+                reason = f"missing column, and {error}"
+                raise TraceFormatError(path, line, sources[0], reason) from None
+        else:
             for name in expression.names:
                 if _find((name,), names, path, line, field.optional) is None:
                     return None

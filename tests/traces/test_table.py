@@ -184,9 +184,6 @@ def test_epochs_and_formats_of_dates(tmp_path: Path) -> None:
     for epoch in ("1701011200", "2012121500"):  # which could be read as dates
         with pytest.raises(TraceFormatError, match="must be a date"):
             read(write(path, "at,b", f"{epoch},1"), submit=Field("at", unit="date"), duration="b")
-    bad = Field("at", unit="date", format="%Q")
-    with pytest.raises(InvalidParameter, match=r"^columns\.submit: format: "):
-        read(path, submit=bad, duration="b")
 
 
 def test_the_clock_starts_on_the_day_of_the_first_submission(tmp_path: Path) -> None:
@@ -209,6 +206,10 @@ def test_expressions(tmp_path: Path) -> None:
         ("run time", 4, "must be a number, got 'x'"),
         ("0.5 * `run time`", 5, "is empty, must be a number"),
     ]
+    with pytest.raises(
+        TraceFormatError, match=r":1: 2 \* \(gpus: missing column, and expression '2 \* \(gpus'"
+    ):
+        read(path, submit="at", duration="2 * (gpus")
     for expression, found in (("at - 2", "-1"), ("1 / (at - 1)", "inf"), ("0 / (at - 1)", "nan")):
         with pytest.raises(TraceFormatError, match=rf":2: .*: must be a number >= 0, computed {found}"):
             read(path, submit="at", duration=expression)
@@ -377,6 +378,7 @@ BAD = {
     "filters: [{column: a, reason: r, equals: x}]": r"filters\[0\].equals: must be a list of texts, got 'x'",
     "filters: {a: 1}": "filters: must be a list",
     "delimiter: ab": "delimiter: must be one character, got 'ab'",
+    "columns: {submit: {from: a, unit: date, format: '%Q'}, duration: b}": "columns.submit: format: 'Q' is a",
     "names: [a, a]": "names: a name is there twice",
     "jobs: many": "jobs: must be a whole number from 1, got 'many'",
     "machines: {columns: {cpus: c}}": "machines.columns.memory: must be given",
