@@ -1,6 +1,7 @@
 """Make the pictures of the README: an episode (docs/pictures/episode.gif) and a comparison (comparison.png).
 
-Run in the checkout: ``python docs/pictures.py``. Needs the extras eval and render.
+And that of the page on advice: advice.png, of the Alibaba trace of 2025. Run in the checkout:
+``python docs/pictures.py``. Needs the extras eval and render.
 """
 
 from __future__ import annotations
@@ -8,11 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import gymnasium as gym
+import matplotlib
 import numpy as np
 from PIL import Image
 
 import schedgym  # registers the ids
 from schedgym.cli import main
+from schedgym.evaluation.advice_page import draw
+from schedgym.evaluation.canvas import STYLE, save_figure
+from schedgym.traces.fetch import fetch
 
 FOLDER = Path(__file__).parent / "pictures"
 ID = "schedgym/FlowtimePacking-v0"
@@ -45,8 +50,16 @@ def episode(path: Path) -> None:
     )
 
 
+def advice(path: Path) -> None:
+    """The advice on a cluster by a public trace."""
+    found = schedgym.advise(fetch("alibaba-2025"), servers=330, cpus=192, memory=1024)
+    with matplotlib.rc_context(STYLE):
+        save_figure(draw(found), path, small=True)
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
+    advice(FOLDER / "advice.png")
     episode(FOLDER / "episode.gif")
     arguments = ["compare", ID, "--agents", "pretrained", "--episodes", "100", "--seed", "424242"]
     raise SystemExit(main([*arguments, "--n-jobs", "2", "--plot", str(FOLDER / "comparison.png")]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
 import numpy as np
 import pandas
@@ -292,6 +294,24 @@ def test_the_command_line(capsys, tmp_path, monkeypatch):
     assert {row["policy"] for row in content["loads"][0]["policies"]} == set(PROBLEM.module("log").POLICIES)
 
 
+@pytest.mark.parametrize("gap", [4.0, 25.0])
+def test_the_page_has_all_of_it(tmp_path, monkeypatch, capsys, gap):
+    monkeypatch.chdir(tmp_path)
+    frame = log(gap=gap).assign(state="<b>odd</b>")
+    frame.assign(start_time=frame["submit_time"] + 9).to_csv("<log>.csv", index=False)
+    machines = ["--servers", "3", "--cpus", "8", "--memory", "32", "--no-agent", "--n-jobs", "1"]
+    assert cli.main(["advise", "<log>.csv", *machines, "--report", "page.html"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    page = html.unescape((tmp_path / "page.html").read_text())
+    assert "<svg" in page and "://" not in re.sub(r"<svg.*?</svg>|xmlns\S+", "", page, flags=re.S)
+    assert "&lt;log&gt;.csv" in (tmp_path / "page.html").read_text()
+    cells = re.findall(r"<t[dh][^>]*>([^<]+)</t[dh]>", page)
+    assert len(cells) > 80
+    for text in (*cells, *re.findall(r"<li>(.+)</li>", page)):
+        assert " ".join(text.split()) in out, text
+    assert ("multiple of the log's load" in page) == (gap > 20)
+
+
 @pytest.mark.parametrize(
     ("text", "more", "message"),
     [
@@ -308,6 +328,7 @@ def test_the_command_line(capsys, tmp_path, monkeypatch):
         ("submit,duration\n1,2\n", ["--machines", "no.csv"], "error: no.csv: no such trace file"),
         ("submit,duration\n1,2\n", ["--where", "x"], "error: --where: must be NAME=VALUE, got 'x'"),
         ("submit,duration\n1,2\n", ["--format", "nosuch"], "error: unknown trace format 'nosuch'"),
+        ("submit,duration\n1,2\n", ["--report", "page.pdf"], "error: page.pdf: must end in .html"),
         ("submit,duration\n1,2\n", ["--json", "no/o.json"], "error: no/o.json: there is no folder 'no'"),
     ],
 )
