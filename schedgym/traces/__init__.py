@@ -183,14 +183,13 @@ def _sniff(path: Any) -> Format | TableFormat:
     except TraceFormatError as error:
         reason = f"not a known trace format (known: {', '.join(formats())}): {error.reason}"
         raise TraceFormatError(path, error.line, "", reason) from None
-    for format in (*_readers().values(), *formats().values()):  # the readers need no YAML
-        if format.recognises(line):
-            return _told(format, path)
+    for known in (_readers, formats):  # in this order: the readers need no YAML
+        for format in known().values():
+            if format.recognises(line):
+                return _told(format, path)
     start = repr(line if len(line) <= 80 else line[:77] + "...")
-    known = ", ".join(formats())
-    raise TraceFormatError(
-        path, 1, "", f"not a known trace format (known: {known}): the first line is {start}"
-    )
+    reason = f"not a known trace format (known: {', '.join(formats())}): the first line is {start}"
+    raise TraceFormatError(path, 1, "", reason)
 
 
 def _told(format: Any, source: Any) -> Any:

@@ -144,7 +144,7 @@ class Trace:
         machine_memory: memory capacity of each machine [GiB]; [P], all 0 where the trace does not say.
         dropped: why rows were left out -> how many, e.g. {"execution <= 0": 1}; reasons that start with
             "machine: " count rows of the file of machines. Formats of events count tasks instead, and
-            rows where they are malformed.
+            rows where they are malformed. Of a table whose rows stand for several tasks, it counts rows.
         files: the files that were read.
         unit: unit of the sizes of tasks and machines, "cores, GiB" or "share of the largest machine" (then
             all four arrays of sizes are such shares, per resource).
@@ -197,7 +197,7 @@ class Trace:
 
     @property
     def rows(self) -> int:
-        """Number of rows read from the file of tasks, kept or dropped."""
+        """Number of rows read from the file of tasks (a kept one for each task), kept or dropped."""
         return len(self.arrival) + _left_out(self.dropped)
 
 
@@ -452,7 +452,7 @@ class Table:
     Attributes:
         line: number of the line that was read last, counted from 1.
         names, header_line: names of all columns and the line that has them; None and 0 until it is read.
-        dropped: why rows were left out -> how many; readers add their own reasons.
+        dropped: why rows were left out -> how many; readers add their own reasons by ``leave_out``.
 
     Raises:
         InvalidParameter: when ``on_error`` is unknown.
@@ -476,6 +476,7 @@ class Table:
         self.line = self.header_line = 0
         self.names: Sequence[str] | None = self.layout.names
         self.dropped: Counter[str] = Counter()
+        self._first: dict[str, tuple[int, str, str]] = {}
 
     def refuse(self, column: str, reason: str, malformed: str | None = None) -> None:
         """Raise TraceFormatError for the current line, or count it as malformed with ``on_error="skip"``.
@@ -487,7 +488,17 @@ class Table:
         """
         if self.on_error == "raise":
             raise TraceFormatError(self.path, self.line, column, reason)
-        self.dropped[malformed or self.malformed] += 1
+        self.leave_out(malformed or self.malformed, column, reason)
+
+    def leave_out(self, reason: str, column: str = "", detail: str = "") -> None:
+        """Count the current line in ``dropped``; ``left_out`` keeps where the first of them stands."""
+        if not self.dropped[reason]:
+            self._first[reason] = (self.line, column, detail)
+        self.dropped[reason] += 1
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What ``dropped`` counts, with the first line of each reason."""
+        return tuple(LeftOut(reason, self.dropped[reason], *first) for reason, first in self._first.items())
 
     def __iter__(self) -> Iterator[tuple[float, ...]]:
         places: tuple[int, ...] | None = None

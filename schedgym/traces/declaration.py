@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,8 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
                 raise InvalidParameter(
                     f"unit: must be one of {', '.join(units) or '(none)'}, got {field.unit!r}"
                 )
+            if field.format != "ISO8601":
+                _check_format(field.format)
             if field.empty not in EMPTY:
                 raise InvalidParameter(f"empty: must be one of {', '.join(EMPTY)}, got {field.empty!r}")
             if field.empty == "unknown" and name not in ("start", "deadline"):
@@ -316,6 +319,14 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
                 len(letter) != 1 or letter in "KMGTPkmgtpiB" or not letter.isalpha() for letter in field.times
             ):
                 raise InvalidParameter("times: must name letters other than those of units")
+
+
+def _check_format(form: str) -> None:
+    """Raise InvalidParameter unless dates can be written and read in a format."""
+    try:
+        datetime.datetime.strptime(datetime.datetime(2024, 5, 6, tzinfo=datetime.UTC).strftime(form), form)
+    except ValueError as error:
+        raise InvalidParameter(f"format: {' '.join(str(error).split())}") from None
 
 
 def _check_layout(layout: TableLayout) -> None:

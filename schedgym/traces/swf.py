@@ -136,13 +136,13 @@ def read_swf(
     for submitted, ran, allocated, used, requested, asked, status in jobs:
         processors = requested if math.isnan(allocated) else allocated
         if status in PARTS:
-            jobs.dropped[PARTIAL] += 1
+            jobs.leave_out(PARTIAL)
         elif math.isnan(submitted):
-            jobs.dropped[NO_SUBMIT_TIME] += 1
+            jobs.leave_out(NO_SUBMIT_TIME)
         elif not ran > 0:
-            jobs.dropped[NO_EXECUTION] += 1
+            jobs.leave_out(NO_EXECUTION)
         elif not processors > 0:
-            jobs.dropped[NO_PROCESSORS] += 1
+            jobs.leave_out(NO_PROCESSORS)
         else:
             share = asked if math.isnan(used) else used
             if math.isnan(share):
@@ -156,6 +156,7 @@ def read_swf(
     if nodes is None:
         cores = _machines(jobs, header)
         machines = {"machine_cores": cores, "machine_memory": np.zeros_like(cores)}
+    left_out = jobs.left_out()
     jobs.dropped.update(dropped)
     return Trace(
         "swf",
@@ -164,6 +165,7 @@ def read_swf(
         dropped=jobs.dropped,
         files=(jobs.path,) if nodes is None else (jobs.path, Path(nodes)),
         filled=filled,
+        left_out=left_out,
     )
 
 

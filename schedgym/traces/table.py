@@ -24,7 +24,6 @@ from schedgym.traces.base import (
     LARGEST,
     MACHINE,
     MALFORMED,
-    MOST_LINES,
     NO_EXECUTION,
     Column,
     JobTrace,
@@ -54,6 +53,7 @@ __all__ = ["parse_clock", "read_table"]
 Floats = npt.NDArray[np.float64]
 
 MOST_TASKS = 10**6  # tasks that one row may stand for
+MOST_EXPANDED = 10**7  # and that all rows may
 DAY = 86400.0
 
 WHOLE = ("tasks", "input", "shuffle", "output")
@@ -62,6 +62,7 @@ TIME_POINTS = ("submit", "start", "end", "deadline")
 _CLOCK = re.compile(r"(?:(?:([0-9]{1,6})-)?([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _LETTERS = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTPkmgtp]?)(?:i?B?)([A-Za-z]?)")
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[0-9]{8}(?:T.*)?")  # not the seconds of an epoch
+_SIGNS = set("()*/+`")  # what tells an expression with a mistake from the name of a column
 _POWERS = {letter: 1024.0**power for power, letter in enumerate("KMGTP", 1)}
 
 
@@ -96,9 +97,11 @@ def _plan(quantity: str, field: Field, names: Sequence[str], path: Any, line: in
     if len(sources) == 1 and sources[0] not in names and not plain:
         try:
             expression = Expression(sources[0])
-        except InvalidParameter:
-            expression = None
-        if expression is not None:
+        except InvalidParameter as error:
+            if _SIGNS & set(sources[0]):
+                reason = f"missing column, and {error}"
+                raise TraceFormatError(path, line, sources[0], reason) from None
+        else:
             for name in expression.names:
                 if _find((name,), names, path, line, field.optional) is None:
                     return None
@@ -150,7 +153,7 @@ def _convert(texts: list[str], parse: Callable[[str], float], column: str) -> _V
 
 
 def parse_clock(text: str) -> float:
-    """The seconds of a duration [days-][hours:]minutes:seconds; ValueError says what is wrong."""
+    """The seconds of a duration ``[days-][hours:]minutes:seconds``; ValueError says what is wrong."""
     found = _CLOCK.fullmatch(text)
     if found is None:
         raise ValueError(f"must be [days-][hours:]minutes:seconds, got {text[:40]!r}")
@@ -496,7 +499,7 @@ def read_table(
         columns["site"] = places.astype(np.float64)
         sites = tuple(np.array(list(reader.codes["site"]), dtype=object)[used.astype(np.int64)].tolist())
     if "tasks" in columns:
-        columns = _expand(columns, limit)
+        columns = _expand(columns, limit, reader.path)
     empty = np.zeros(0)
     return Trace(
         declaration.name,
@@ -531,10 +534,12 @@ def _shift(columns: dict[str, Floats], midnight: Any) -> str:
     return str(origin.isoformat())
 
 
-def _expand(columns: dict[str, Floats], limit: int | None) -> dict[str, Floats]:
+def _expand(columns: dict[str, Floats], limit: int | None, path: Any) -> dict[str, Floats]:
     """The tasks of rows that stand for several, each with the number of its job."""
     counts = columns.pop("tasks").astype(np.int64)
-    if int(counts.sum()) > MOST_LINES:
-        raise InvalidParameter(f"tasks: the table stands for more than {MOST_LINES} tasks")
+    if int(counts.sum()) > MOST_EXPANDED:
+        raise TraceFormatError(
+            path, 0, "", f"its rows stand for more than {MOST_EXPANDED} tasks: take a limit"
+        )
     columns.setdefault("job", np.arange(len(counts), dtype=np.float64))
     return {name: np.repeat(values, counts)[:limit] for name, values in columns.items()}

@@ -209,6 +209,22 @@ def test_workers_find_files_at_relative_paths(path, tmp_path, monkeypatch):
     assert ResultsStore(path).settings()[0].parameters == {"workload": "w.npz"}
 
 
+def test_a_format_of_ones_own_is_part_of_what_was_run(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("at,for,cores\n" + "".join(f"{i},9,1\n" for i in range(40)))
+    (tmp_path / "nodes.csv").write_text("cores,memory\n4,8\n")
+    format = tmp_path / "mine.yaml"
+    format.write_text("name: mine\ncolumns: {submit: at, duration: for, cpus: cores}\n")
+    parameters = {"trace": "log.csv", "nodes": "nodes.csv", "trace_format": "mine.yaml"}
+    own = {"parameters": {**parameters, "tasks": 20, "servers": 1}, "policies": ["fcfs"]}
+    given = spec(experiment=own, episodes=1, seeds=[0])
+    assert run_sweep(given, path, n_jobs=2).failed == []
+    assert run_sweep(given, path).done == 0
+    format.write_text(format.read_text().replace("duration: for", "duration: 2 * `for`"))
+    with pytest.raises(InvalidStore, match="run with other options or files"):
+        run_sweep(given, path)
+
+
 def test_a_bar_shows_the_time_left(path, monkeypatch, capfd):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")

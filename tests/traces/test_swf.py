@@ -70,6 +70,14 @@ def test_units_and_rules(log: Path) -> None:
     assert trace.memory.tolist() == [0, 4, 1]  # used, else requested, per processor
     assert trace.filled == {"memory unknown": 1}
     assert trace.dropped == DROPPED and trace.rows == len(ROWS)
+    lines = log.read_text().splitlines()
+    assert {one.reason: one.count for one in trace.left_out} == DROPPED
+    assert {one.reason: ROWS.index(lines[one.line - 1]) for one in trace.left_out} == {
+        "execution <= 0": 3,
+        "processors <= 0 or unknown": 5,
+        "submit time unknown": 7,
+        "partial execution": 8,
+    }
     assert trace.machine_cores.tolist() == [8, 8, 8, 8] and trace.machine_memory.tolist() == [0] * 4
     assert trace.files == (log,)
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from schedgym.cli import main
 from schedgym.core.problem import list_problems
+from schedgym.documents import _loader
 from schedgym.errors import InvalidParameter, SchedgymError, TraceFormatError, UnknownName
 from schedgym.traces import (
     Field,
@@ -183,9 +184,6 @@ def test_epochs_and_formats_of_dates(tmp_path: Path) -> None:
     for epoch in ("1701011200", "2012121500"):  # which could be read as dates
         with pytest.raises(TraceFormatError, match="must be a date"):
             read(write(path, "at,b", f"{epoch},1"), submit=Field("at", unit="date"), duration="b")
-    bad = Field("at", unit="date", format="%Q")
-    with pytest.raises(InvalidParameter, match=r"^columns\.submit: format: "):
-        read(path, submit=bad, duration="b")
 
 
 def test_the_clock_starts_on_the_day_of_the_first_submission(tmp_path: Path) -> None:
@@ -208,6 +206,10 @@ def test_expressions(tmp_path: Path) -> None:
         ("run time", 4, "must be a number, got 'x'"),
         ("0.5 * `run time`", 5, "is empty, must be a number"),
     ]
+    with pytest.raises(
+        TraceFormatError, match=r":1: 2 \* \(gpus: missing column, and expression '2 \* \(gpus'"
+    ):
+        read(path, submit="at", duration="2 * (gpus")
     for expression, found in (("at - 2", "-1"), ("1 / (at - 1)", "inf"), ("0 / (at - 1)", "nan")):
         with pytest.raises(TraceFormatError, match=rf":2: .*: must be a number >= 0, computed {found}"):
             read(path, submit="at", duration=expression)
@@ -219,6 +221,10 @@ def test_tasks_of_a_row(tmp_path: Path) -> None:
     assert trace.arrival.tolist() == [1, 1, 1, 5, 5, 7] and trace.job.tolist() == [1, 1, 1, 0, 0, 2]
     trace = read(path, submit="at", duration="b", tasks="n", job="j")
     assert trace.job.tolist() == [1, 1, 1, 0, 0, 0]
+    assert len(read(path, submit="at", duration="b", tasks="n", limit=3).arrival) == 3
+    path = write(tmp_path / "t.csv", "at,b,n", *["5,1,1e6"] * 11)
+    with pytest.raises(TraceFormatError, match=r"t\.csv: its rows stand for more than 10000000 tasks"):
+        read(path, submit="at", duration="b", tasks="n")
     assert len(read(path, submit="at", duration="b", tasks="n", limit=3).arrival) == 3
     for bad in ("0", "1.5", "1e7", "-1"):
         path = write(tmp_path / "t.csv", "at,b,n", f"5,1,{bad}")
@@ -372,6 +378,7 @@ BAD = {
     "filters: [{column: a, reason: r, equals: x}]": r"filters\[0\].equals: must be a list of texts, got 'x'",
     "filters: {a: 1}": "filters: must be a list",
     "delimiter: ab": "delimiter: must be one character, got 'ab'",
+    "columns: {submit: {from: a, unit: date, format: '%Q'}, duration: b}": "columns.submit: format: 'Q' is a",
     "names: [a, a]": "names: a name is there twice",
     "jobs: many": "jobs: must be a whole number from 1, got 'many'",
     "machines: {columns: {cpus: c}}": "machines.columns.memory: must be given",
@@ -420,6 +427,19 @@ def test_missing_extras_name_the_command(log: Path, mine: Path, monkeypatch: pyt
             Path("x.parquet").write_bytes(b"PAR1")
             with pytest.raises(gym.error.DependencyNotInstalled, match=r'pip install "schedgym\['):
                 read_trace(source, format=own)
+
+
+def test_readers_that_are_no_tables_need_no_extra(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formats.cache_clear()
+    _loader.cache_clear()
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    swf = write(tmp_path / "t.swf", "1 0 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1")
+    assert read_trace(swf).name == read_trace(swf, format="swf").name == "swf"
+    for options in ({}, {"format": "slurm"}):
+        with pytest.raises(gym.error.DependencyNotInstalled, match=r'pip install "schedgym\[eval\]"'):
+            read_trace(log, **options)
 
 
 # the rest of the house --------------------------------------------------------------------------------------
