@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -17,6 +19,7 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.evaluation import logs, replay
 from schedgym.evaluation.runner import evaluate
 from schedgym.traces.base import Trace
+from tests.long import long
 
 PROBLEM = get_problem("queue-delay")
 QUICK = {"agent": False, "n_jobs": 1, "progress": False}
@@ -244,6 +247,52 @@ def test_a_table_that_only_looks_like_a_format_is_read_by_its_names(tmp_path):
     found = schedgym.advise(path, servers=2, cpus=4, memory=8, **QUICK)
     assert found.read[0] == "log.csv: columns by their names"
     assert "The log is too short for intervals: they need two windows of jobs." in found.notes
+
+
+# public traces ---------------------------------------------------------------------------------
+
+DATA = os.environ.get("SCHEDGYM_DATA", "")
+DLRM, PODS, NODES, LLM = (
+    Path(DATA) / name
+    for name in (
+        *("disaggregated_DLRM_trace.csv", "openb_pod_list_default.csv", "openb_node_list_all_node.csv"),
+        "AzureLLMInferenceTrace_code.csv",
+    )
+)
+
+
+@long
+@pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
+@pytest.mark.parametrize(
+    ("path", "given", "read", "verdict"),
+    [
+        (
+            DLRM,
+            {"servers": 240, "cpus": 192, "memory": 1024},
+            ("of which 12374 are jobs", "7280 rows: creation_time empty (first in line 2)", "cpus 67.2%"),
+            "bf-exec serves this cluster best",
+        ),
+        (
+            PODS,
+            {"machines": NODES},
+            ("of which 8151 are jobs", "1 row: execution <= 0 (first in line 7287)", "1523 machines"),
+            "Next to nothing waits at the log's own load (0.155%), whatever the policy; policies do not "
+            "differ at 4 times that load either, and all its jobs at once would take 68.1% of it.",
+        ),
+        (
+            LLM,
+            {"servers": 2, "columns": "duration=0.02*GeneratedTokens"},
+            ("of which 8819 are jobs", "from 2023-11-16 18:17:03 UTC", "cpus 71.6%"),
+            "bf-exec serves this cluster best",
+        ),
+    ],
+    ids=["DLRM", "pods", "LLM"],
+)
+def test_public_traces(path, given, read, verdict):
+    found = schedgym.advise(path, **given, **QUICK)
+    for part in read:
+        assert part in "\n".join(found.read)
+    assert found.verdict.startswith(verdict)
 
 
 # arguments, and the command line ---------------------------------------------------------------
