@@ -20,7 +20,8 @@ from schedgym.cli.common import (
     takes,
     write_json,
 )
-from schedgym.evaluation.wording import interval_text, make_console, percent_text, time_text
+from schedgym.evaluation.wording import make_console
+from schedgym.extras import require
 
 __all__ = ["Asked", "advise"]
 
@@ -76,6 +77,9 @@ class Asked:
     seed: Seed = 0
     n_jobs: Processes = -1
     json: Json = None
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write all of it to one page.")
+    ] = None
 
 
 @application.command("advise")
@@ -84,6 +88,9 @@ def advise(asked: Asked) -> None:
     """Say which policy serves a cluster best, by how much and how sure, by its own log at its own load."""
     began = time.monotonic()
     check_output(asked.json)
+    check_output(asked.report, (".html",))
+    if asked.report is not None:
+        require("jinja2", "report")
     from schedgym.evaluation.advice import advise as run
 
     where = {name: text.split("|") for name, text in pairs(asked.where, "--where").items()}
@@ -108,93 +115,24 @@ def advise(asked: Asked) -> None:
 
         write_json({**found.content(), "manifest": make_manifest(seeds=[asked.seed])}, asked.json)
         say(f"wrote {asked.json}")
+    if asked.report is not None:
+        from schedgym.evaluation.advice_page import write_page
+
+        write_page(found, asked.report, asked.log.name)
+        say(f"wrote {asked.report}")
 
 
 def _print(found: Any) -> None:
     """Print what was read, the tables, the verdict, and what to bear in mind."""
+    from schedgym.evaluation.advice_page import conclusions, sheets
+
     console = make_console()
     for line in found.read:
         say(line)
     say("")
-    console.print(_comparison(found.comparison, "The log at its own load"))
-    if found.ramp:
-        last = found.ramp[-1]
-        console.print(_ramp((found.comparison, *found.ramp)))
-        if last.differ:
-            console.print(_comparison(last, f"The log at {last.factor:g} times its load"))
-    if found.replay is not None:
-        console.print(_record(found.replay))
-        console.print(_hours(found.replay))
-        say(found.replay.verdict)
-    say("")
-    say(found.verdict)
-    say("")
-    say("Times are means over the windows; *: the interval excludes 0.")
-    for line in found.notes:
+    for sheet in sheets(found):
+        console.print(make_table(*sheet))
+    for line in conclusions(found):
         say(line)
-    needs = "; ".join(f"{name} {why}" for name, why in found.others.items())
-    say(f"The log feeds {found.problem}; of the other problems, {needs}.")
-
-
-def _comparison(comparison: Any, title: str) -> Any:
-    reference = comparison.reference
-    bounded = comparison.run.bound is not None
-    headings = ["policy", "mean wait", "95% interval", f"vs {reference}", "95% interval of it", "[%]"]
-    headings += ["p95", "longest", "must know", "policy time [s]"]
-    rows: list[list[str] | None] = []
-    for row in comparison.table().to_dict("records"):
-        low, high = row["difference_low"], row["difference_high"]
-        same = row["policy"] == reference
-        mark = " *" if low > 0 or high < 0 else ""
-        rows.append(
-            [
-                row["policy"],
-                time_text(row["mean"]),
-                interval_text(row["low"], row["high"], time_text),
-                "reference" if same else _signed(row["difference"]) + mark,
-                "" if same else interval_text(low, high, _signed),
-                "" if same else percent_text(100 * row["relative"]),
-                time_text(row["p95"]),
-                time_text(row["longest"]),
-                row["knows"] or "-",
-                f"{row['seconds']:.2g}",
-            ]
-        )
-    if bounded:
-        rows += [None, ["bound: no policy has less", time_text(comparison.run.bound), *[""] * 8]]
-    return make_table(title, headings, rows)
-
-
-def _signed(seconds: float) -> str:
-    return ("+" if seconds > 0 else "") + time_text(seconds)
-
-
-def _ramp(comparisons: Any) -> Any:
-    policies = list(comparisons[-1].run.outcomes)
-    rows = [
-        [f"{one.factor:g}x", *(time_text(float(one.run.means(policy).mean())) for policy in policies)]
-        for one in comparisons
-    ]
-    return make_table("Mean wait at multiples of the log's load", ["load", *policies], rows)
-
-
-def _record(replay: Any) -> Any:
-    headings = ["replay under", "jobs", "recorded median", "p90", "replayed median", "p90 of it"]
-    headings += ["median error", "p90 error", "mean error"]
-    names = ["recorded median", "recorded p90", "predicted median", "predicted p90"]
-    names += ["median |error|", "p90 |error|", "mean error"]
-    rows = []
-    for row in replay.table().to_dict("records"):
-        rows.append([row["policy"], str(row["jobs"]), *(time_text(row[name]) for name in names)])
-    return make_table("Waits in the replay, and as the log has recorded them", headings, rows)
-
-
-def _hours(replay: Any) -> Any:
-    frame = replay.by_hour()
-    times = [name for name in frame.columns if name not in ("hour", "jobs")]
-    rows = [
-        [f"{row['hour']:02d}", str(row["jobs"]), *(time_text(row[name]) for name in times)]
-        for row in frame.to_dict("records")
-    ]
-    clock = "hour of the day (UTC)" if replay.dated else "hour of the day, by the log's clock"
-    return make_table(f"The same by {clock}", ["hour", "jobs", *times], rows)
+        if line == found.verdict:
+            say("")

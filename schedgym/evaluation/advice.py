@@ -13,13 +13,14 @@ from schedgym.core.policy import get_policy_spec
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
+from schedgym.evaluation.advice_page import text_of
 from schedgym.evaluation.logs import Part, Run, cut, fitting, loads, run, select
 from schedgym.evaluation.reading import How as Reading
 from schedgym.evaluation.reading import read_log
 from schedgym.evaluation.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
 from schedgym.evaluation.runner import check_keywords, count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
-from schedgym.evaluation.wording import four_digits, interval_text, percent_text, time_text
+from schedgym.evaluation.wording import four_digits, interval_text, time_text
 from schedgym.extras import require
 from schedgym.traces.base import LeftOut, Trace
 
@@ -150,12 +151,7 @@ class Advice:
     others: Mapping[str, str]
 
     def __str__(self) -> str:
-        lines = [*self.read, "", *_lines(self.comparison), ""]
-        if self.ramp:
-            lines += [*_ramp_lines((self.comparison, *self.ramp)), ""]
-        if self.replay is not None:
-            lines += [self.replay.verdict]
-        return "\n".join([*lines, self.verdict, *self.notes])
+        return text_of(self)
 
     def content(self) -> dict[str, Any]:
         """All of it as JSON data."""
@@ -230,7 +226,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         ramp,
         compare_with_record(tasks, replayed),
         _verdict(comparison, ramp, trace),
-        (*note, *_notes(comparison, parts)),
+        (*note, *_notes(trace, comparison, parts)),
         problem.name,
         _others(trace),
     )
@@ -419,9 +415,14 @@ def _blind(comparison: Comparison, table: pd.DataFrame) -> str:
     )
 
 
-def _notes(comparison: Comparison, parts: Sequence[Part]) -> list[str]:
+def _notes(trace: Trace, comparison: Comparison, parts: Sequence[Part]) -> list[str]:
     windows = len(comparison.run.windows)
     notes = []
+    if max(loads(trace).values(), default=0.0) > 1.0:
+        notes.append(
+            "The jobs offer more than the machines can do, so that the queue grows as long as the log lasts"
+            + ("; parts that begin without one underestimate the waits." if len(parts) > 1 else ".")
+        )
     if windows < 2:
         notes.append("The log is too short for intervals: they need two windows of jobs.")
     elif windows < 8:
@@ -432,22 +433,3 @@ def _notes(comparison: Comparison, parts: Sequence[Part]) -> list[str]:
     if unfinished:
         notes.append(f"Some jobs never start under {', '.join(unfinished)}.")
     return [*notes, f"Not in the model: {'; '.join(LEFT_OUT)}."]
-
-
-def _lines(comparison: Comparison) -> list[str]:
-    """The table as plain lines."""
-    lines = [f"{'policy':<16}{'mean wait':>12}  95% interval"]
-    for row in comparison.table().to_dict("records"):
-        interval = interval_text(row["low"], row["high"], time_text)
-        relative = f"{percent_text(100 * row['relative'])}%" if np.isfinite(row["relative"]) else ""
-        lines.append(f"{row['policy']:<16}{time_text(row['mean']):>12}  {interval:<26}{relative}")
-    return lines
-
-
-def _ramp_lines(comparisons: Sequence[Comparison]) -> list[str]:
-    policies = list(comparisons[-1].run.outcomes)
-    lines = ["mean wait at a multiple of the log's load: " + ", ".join(policies)]
-    for one in comparisons:
-        waits = (time_text(float(one.run.means(policy).mean())) for policy in policies)
-        lines.append(f"{one.factor:g}x: " + ", ".join(waits))
-    return lines

@@ -77,11 +77,14 @@ def read_log(log: Any, how: How) -> Log:
         raise InvalidParameter("cpus and memory: are those of each of the servers: give their number, too")
     lines: tuple[str, ...]
     if isinstance(log, Trace):
+        for name in ("machines", "columns", "where", "format"):
+            if how.get(name):
+                raise InvalidParameter(
+                    f"{name}: is for logs that are read; a trace has been, with its machines"
+                )
         trace, lines = log, (f"{log.name}: a trace that was read before",)
     else:
         trace, lines = _read(log, how)
-    if machines is not None and isinstance(log, Trace):
-        raise InvalidParameter("machines: a trace brings its own; give servers, or a file")
     if servers is not None:
         trace = _with_servers(trace, servers, how)
     if not len(trace.machine_cores):

@@ -19,7 +19,7 @@ from schedgym.traces.base import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LEFT_OUT", "Replay", "compare_with_record", "replay"]
+__all__ = ["LEFT_OUT", "Replay", "compare_with_record", "own_tasks", "replay"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,17 +125,19 @@ def _quantiles(name: str, waits: Floats) -> dict[str, float]:
 
 
 def compare_with_record(trace: Trace, predicted: Mapping[str, Floats]) -> Replay | None:
-    """The replay of those tasks of a trace whose start is recorded; None if there is none.
+    """The replay of those tasks of a trace whose start is recorded, after their submission; None without any.
 
     Args:
         trace: in seconds.
         predicted: policy -> wait of each of its tasks [s].
     """
-    if not len(trace.start) or np.isnan(trace.start).all():
+    if not len(trace.start):
         return None
-    known = ~np.isnan(trace.start)
+    known = trace.start >= trace.arrival  # not where there is none, or one that cannot be
     for waits in predicted.values():
         known &= np.isfinite(waits)
+    if not known.any():
+        return None
     return Replay(
         recorded=(trace.start - trace.arrival)[known],
         predicted={policy: waits[known] for policy, waits in predicted.items()},

@@ -434,7 +434,7 @@ class _Reader:
 def read_table(
     source: Any,
     declaration: TableFormat,
-    nodes: str | Path | None = None,
+    nodes: Any = None,
     *,
     on_error: str = "raise",
     limit: int | None = None,
@@ -449,7 +449,7 @@ def read_table(
     Args:
         source: a text file (``.gz``: compressed), a Parquet file (``.parquet``), or a pandas data frame.
         declaration: of its format.
-        nodes: the file of machines; None leaves the trace without machines.
+        nodes: the file or data frame of machines; None leaves the trace without machines.
         on_error: "raise" stops at the first malformed row, "skip" leaves such rows out and counts them.
         limit: read only the first so many valid tasks (jobs); None reads all.
 
@@ -471,7 +471,7 @@ def read_table(
     columns = reader.read(limit)
     what = "job" if declaration.by_bytes else "task"
     refuse_empty(reader.path, what, columns.get("submit", ()), reader.dropped)
-    files = (Path(reader.path),) if isinstance(source, str | Path) else ()
+    files: tuple[Path, ...] = (Path(reader.path),) if isinstance(source, str | Path) else ()
     if declaration.by_bytes:
         return JobTrace(
             declaration.name,
@@ -489,9 +489,10 @@ def read_table(
     if nodes is not None and declaration.machines is not None:
         other = _Reader(nodes, declaration.machines, on_error, MACHINE, exclusive=True)
         sizes = other.read()
-        refuse_empty(nodes, "machine", sizes.get("cpus", ()), other.dropped)
+        refuse_empty(other.path, "machine", sizes.get("cpus", ()), other.dropped)
         machines = {"machine_cores": sizes["cpus"], "machine_memory": sizes["memory"]}
-        dropped, left_out, files = dropped + other.dropped, left_out + other.left_out, (*files, Path(nodes))
+        dropped, left_out = dropped + other.dropped, left_out + other.left_out
+        files += (Path(nodes),) if isinstance(nodes, str | Path) else ()
     origin = _shift(columns, reader.midnight)
     sites: tuple[str, ...] = ()
     if "site" in columns:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
+import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -15,6 +19,7 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.evaluation import logs, replay
 from schedgym.evaluation.runner import evaluate
 from schedgym.traces.base import Trace
+from tests.long import long
 
 PROBLEM = get_problem("queue-delay")
 QUICK = {"agent": False, "n_jobs": 1, "progress": False}
@@ -244,6 +249,52 @@ def test_a_table_that_only_looks_like_a_format_is_read_by_its_names(tmp_path):
     assert "The log is too short for intervals: they need two windows of jobs." in found.notes
 
 
+# public traces ---------------------------------------------------------------------------------
+
+DATA = os.environ.get("SCHEDGYM_DATA", "")
+DLRM, PODS, NODES, LLM = (
+    Path(DATA) / name
+    for name in (
+        *("disaggregated_DLRM_trace.csv", "openb_pod_list_default.csv", "openb_node_list_all_node.csv"),
+        "AzureLLMInferenceTrace_code.csv",
+    )
+)
+
+
+@long
+@pytest.mark.skipif(not DATA, reason="SCHEDGYM_DATA names no folder with the public traces")
+@pytest.mark.parametrize(
+    ("path", "given", "read", "verdict"),
+    [
+        (
+            DLRM,
+            {"servers": 240, "cpus": 192, "memory": 1024},
+            ("of which 12374 are jobs", "7280 rows: creation_time empty (first in line 2)", "cpus 67.2%"),
+            "bf-exec serves this cluster best",
+        ),
+        (
+            PODS,
+            {"machines": NODES},
+            ("of which 8151 are jobs", "1 row: execution <= 0 (first in line 7287)", "1523 machines"),
+            "Next to nothing waits at the log's own load (0.155%), whatever the policy; policies do not "
+            "differ at 4 times that load either, and all its jobs at once would take 68.1% of it.",
+        ),
+        (
+            LLM,
+            {"servers": 2, "columns": "duration=0.02*GeneratedTokens"},
+            ("of which 8819 are jobs", "from 2023-11-16 18:17:03 UTC", "cpus 71.6%"),
+            "bf-exec serves this cluster best",
+        ),
+    ],
+    ids=["DLRM", "pods", "LLM"],
+)
+def test_public_traces(path, given, read, verdict):
+    found = schedgym.advise(path, **given, **QUICK)
+    for part in read:
+        assert part in "\n".join(found.read)
+    assert found.verdict.startswith(verdict)
+
+
 # arguments, and the command line ---------------------------------------------------------------
 
 
@@ -263,6 +314,23 @@ def test_a_table_that_only_looks_like_a_format_is_read_by_its_names(tmp_path):
 def test_arguments_that_contradict_each_other(given, match):
     with pytest.raises(InvalidParameter, match=match):
         schedgym.advise(BUSY, **given)
+
+
+@pytest.mark.parametrize("name", ["machines", "columns", "where", "format"])
+def test_a_trace_is_not_read_again(name):
+    with pytest.raises(InvalidParameter, match=f"{name}: is for logs that are read"):
+        schedgym.advise(trace(BUSY), **{name: {"a": "b"}})
+
+
+def test_the_same_log_in_every_kind_of_file(tmp_path):
+    paths = [tmp_path / name for name in ("log.csv", "log.tsv", "log.csv.gz", "log.parquet")]
+    BUSY.to_csv(paths[0], index=False)
+    BUSY.to_csv(paths[1], index=False, sep="\t")
+    BUSY.to_csv(paths[2], index=False)
+    BUSY.to_parquet(paths[3])
+    machines = pandas.DataFrame({"cores": [8, 8, 8], "ram_gib": [32, 32, 32]})
+    verdicts = {schedgym.advise(log, machines=machines, **QUICK).verdict for log in (*paths, BUSY)}
+    assert verdicts == {schedgym.advise(BUSY, servers=3, cpus=8, memory=32, **QUICK).verdict}
 
 
 def test_an_unknown_argument_and_a_broken_table():
@@ -292,6 +360,24 @@ def test_the_command_line(capsys, tmp_path, monkeypatch):
     assert {row["policy"] for row in content["loads"][0]["policies"]} == set(PROBLEM.module("log").POLICIES)
 
 
+@pytest.mark.parametrize("gap", [4.0, 25.0])
+def test_the_page_has_all_of_it(tmp_path, monkeypatch, capsys, gap):
+    monkeypatch.chdir(tmp_path)
+    frame = log(gap=gap).assign(state="<b>odd</b>")
+    frame.assign(start_time=frame["submit_time"] + 9).to_csv("<log>.csv", index=False)
+    machines = ["--servers", "3", "--cpus", "8", "--memory", "32", "--no-agent", "--n-jobs", "1"]
+    assert cli.main(["advise", "<log>.csv", *machines, "--report", "page.html"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    page = html.unescape((tmp_path / "page.html").read_text())
+    assert "<svg" in page and "://" not in re.sub(r"<svg.*?</svg>|xmlns\S+", "", page, flags=re.S)
+    assert "&lt;log&gt;.csv" in (tmp_path / "page.html").read_text()
+    cells = re.findall(r"<t[dh][^>]*>([^<]+)</t[dh]>", page)
+    assert len(cells) > 80
+    for text in (*cells, *re.findall(r"<li>(.+)</li>", page)):
+        assert " ".join(text.split()) in out, text
+    assert ("multiple of the log's load" in page) == (gap > 20)
+
+
 @pytest.mark.parametrize(
     ("text", "more", "message"),
     [
@@ -308,6 +394,7 @@ def test_the_command_line(capsys, tmp_path, monkeypatch):
         ("submit,duration\n1,2\n", ["--machines", "no.csv"], "error: no.csv: no such trace file"),
         ("submit,duration\n1,2\n", ["--where", "x"], "error: --where: must be NAME=VALUE, got 'x'"),
         ("submit,duration\n1,2\n", ["--format", "nosuch"], "error: unknown trace format 'nosuch'"),
+        ("submit,duration\n1,2\n", ["--report", "page.pdf"], "error: page.pdf: must end in .html"),
         ("submit,duration\n1,2\n", ["--json", "no/o.json"], "error: no/o.json: there is no folder 'no'"),
     ],
 )

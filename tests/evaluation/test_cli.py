@@ -319,7 +319,7 @@ BAD_COMPARISONS = [
     (["--view", "plcement"], "unknown view 'plcement'; did you mean 'placement'?"),
     (["--view", "rule", "--policies", "rf"], "rf cannot be expressed in view 'rule'"),
     (["--serves", "10"], "unknown option '--serves'; did you mean '--servers'?"),
-    (["--servers", "ten"], "servers: must be int, got 'ten'"),
+    (["--servers", "ten"], "servers: must be a whole number or 'all', got 'ten'"),
     (["--servers", "0"], "servers: must be >= 1, got 0"),
     (["--servers", "10,,20"], "servers: an empty value"),
     (["--servers", "10,10"], "servers: 10 is given twice"),
