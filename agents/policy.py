@@ -6,7 +6,7 @@ trained. :func:`schedgym.evaluate` asks it for those that it acts under.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.views import Layout, layout_of
 from schedgym.core.policy import Interface
 from schedgym.core.problem import get_problem
+from schedgym.core.rollouts import play_out, scoring_of
+from schedgym.core.simulator import Simulator
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 
@@ -53,6 +55,7 @@ class AgentPolicy:
         self.form = str(agent.metadata["network"].get("form"))
         if self.form not in ("scorer", "tokens"):
             raise InvalidAgentFile(f"{agent.name}: unknown form of network {self.form!r}")
+        self._plays = False
         self._layout: Layout | None = None
         self._scorer: Scorer | None = None
 
@@ -89,6 +92,26 @@ class AgentPolicy:
         if not interface.parameters.get("action_mask", True):
             raise InvalidParameter(f"{self.name}: agents need action_mask=True")
         self._layout = self._scorer = None
+        scorer = self.form == "scorer"
+        self._plays = scorer and interface.view in scoring_of(interface.problem).PLAY
+
+    @property
+    def rollout(self) -> Callable[[Simulator], float] | None:
+        """See :class:`schedgym.core.policy.Policy`; None for networks, and in views that are not compiled."""
+        return self._rollout if self._plays else None
+
+    def _rollout(self, simulator: Simulator) -> float:
+        """See :attr:`rollout`."""
+        self._layout = self._prepare({name: array[0] for name, array in simulator.observation.items()})
+        scorer = self._scorer
+        assert scorer is not None
+        weights = scorer.weights(self.agent.weights["theta"], 1)
+        live = np.ones(1, dtype=bool)
+        try:
+            total, _ = play_out(simulator, scorer.form, scorer.masks, weights, live)
+        except InvalidParameter:
+            raise InvalidAgentFile(f"{self.name}: its scores are no numbers") from None
+        return float(total[0])
 
     def _prepare(self, observation: Observation) -> Layout:
         """The layout, at the first decision of an episode: its sizes are those of the environment."""

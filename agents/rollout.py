@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedgym.agents.scorer import Scorer
 from schedgym.core.problem import get_problem
+from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
 from schedgym.errors import InvalidAction
 
-__all__ = ["held_out", "make_simulator", "play_episodes", "set_actions"]
+__all__ = ["held_out", "make_simulator", "play_episodes", "play_scored", "set_actions"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -33,6 +35,46 @@ def set_actions(simulator: Simulator, actions: Any) -> None:
         simulator.actions[...] = array.reshape(simulator.actions.shape)
     else:
         simulator.actions[:, : len(simulator.action_sizes)] = array.reshape(simulator.num_envs, -1)
+
+
+def _begin(simulator: Simulator, seed: int, episodes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Begin these episodes; return which environments play one."""
+    live = episodes >= 0
+    for i in np.flatnonzero(live).tolist():
+        simulator.seed(i, seed)
+        simulator.episodes[i] = episodes[i]
+    simulator.begin(live)
+    return live
+
+
+def play_scored(
+    simulator: Simulator,
+    scorer: Scorer,
+    thetas: npt.NDArray[np.float32],
+    seed: int,
+    episodes: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.float64], int]:
+    """Play one episode in each environment by scorers, in compiled code.
+
+    Args:
+        simulator: simulator of B environments.
+        scorer: a scorer that :attr:`~schedgym.agents.scorer.Scorer.plays` in its view.
+        thetas: its parameters, [P, size]: the first B / P environments play by the first row, and so on.
+        seed: seed of all environments.
+        episodes: number of the episode that each plays, [B]; less than 0: it plays none.
+
+    Returns:
+        as :func:`play_episodes`.
+
+    Raises:
+        InvalidAction: if an environment refuses an action.
+        InvalidParameter: if a score is not a number, or the rows do not divide the environments.
+    """
+    weights = scorer.weights(thetas, simulator.num_envs)
+    live = _begin(simulator, seed, episodes)
+    _, decisions = play_out(simulator, scorer.form, scorer.masks, weights, live)
+    found = np.where(live[:, np.newaxis], simulator.measure(live), np.nan)
+    return found, int(decisions.sum())
 
 
 def play_episodes(
@@ -56,13 +98,9 @@ def play_episodes(
     Raises:
         InvalidAction: if an environment refuses an action.
     """
-    live = episodes >= 0
-    for i in np.flatnonzero(live).tolist():
-        simulator.seed(i, seed)
-        simulator.episodes[i] = episodes[i]
+    live = _begin(simulator, seed, episodes)
     found = np.full((simulator.num_envs, len(simulator.metric_names)), np.nan)
     decisions = 0
-    simulator.begin(live)
     while live.any():
         set_actions(simulator, act(simulator.observation, live))
         ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))

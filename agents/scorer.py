@@ -1,31 +1,39 @@
-"""Scorer: a small numpy network that scores tokens one by one, for gradient-free training and for shipping.
+"""Scorer: a small function that scores tokens one by one, for gradient-free training and for shipping.
 
-The score of a token with columns x (see :mod:`schedgym.agents.features`), in an environment with context c,
+The score of a token with columns x, in an environment with context c,
 
     score = skip . x  +  w . z  +  v . tanh(U z + A d + b),     z, d: x and c brought to mean 0, variance 1,
 
 is the same function for every token, so permuted tokens have permuted scores. Scores that the whole
 observation decides are skip . c + w . d + bias. ``skip`` is constant: with all parameters 0, at the start of
 a training, the scorer is a heuristic. All parameters of a scorer are one flat vector.
+
+The scores are computed by the problem's compiled kernels (:mod:`schedgym.core.scoring`), which take weights
+of x and c themselves: :meth:`Scorer.weights`. In most views they also play whole episodes; see
+:attr:`Scorer.plays`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.agents.features import CONTEXTS, Encoder, Rows
-from schedgym.agents.views import Layout
+from schedgym.agents.views import Layout, Segment
 from schedgym.core.problem import Parameters, parameter
+from schedgym.core.rollouts import scoring_of, tabled_scoring
+from schedgym.core.scoring import CONTEXTS, FORM, KINDS, SEGMENT, TRANSFORMS, Form, Given
+from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 
 __all__ = ["Scorer", "ScorerOptions", "statistics_of"]
 
 F4 = npt.NDArray[np.float32]
+F8 = npt.NDArray[np.float64]
 Observation = Mapping[str, npt.NDArray[Any]]
 
 FLAT = 1e-6  # columns whose standard deviation is less are constants
@@ -77,9 +85,11 @@ class _Part:
     places: dict[str, slice]
     shapes: dict[str, tuple[int, ...]]
 
-    def get(self, theta: F4, name: str) -> F4 | None:
-        place = self.places.get(name)
-        return None if place is None else theta[place].reshape(self.shapes[name])
+    def get(self, theta: F8, name: str) -> F8:
+        """These parameters in each row of ``theta``, [P, *shape]; 0 where there are none."""
+        if name not in self.places:
+            return np.zeros((len(theta), 1))
+        return theta[:, self.places[name]].reshape((len(theta), *self.shapes[name]))
 
 
 class Scorer:
@@ -93,9 +103,16 @@ class Scorer:
 
     Attributes:
         size: length of the vector of parameters.
+        columns: names of the columns of each segment with tokens; () for the others.
+        context_columns: names of the columns that depend on the whole observation.
+        form: the form that the problem's kernels take.
+        masks: keys of the observation's masks of scores, and of tokens; "" for none.
+        plays: whether a kernel of the problem plays whole episodes in this view; elsewhere the scorer is
+            asked for each action.
 
     Raises:
         UnknownName: for a segment or a column that does not exist.
+        InvalidParameter: for a problem or a view without columns.
     """
 
     def __init__(
@@ -105,7 +122,9 @@ class Scorer:
         statistics: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> None:
         self.layout, self.options = layout, options or ScorerOptions()
-        self.encoder = Encoder(layout, self.options.context)
+        self.plays = layout.view in self._module.PLAY
+        self.columns = tuple(self._columns(segment) for segment in layout.segments)
+        self.context_columns = self._context_columns()
         with np.errstate(over="ignore"):
             own = {name: np.asarray(v, dtype=np.float32) for name, v in (statistics or {}).items()}
         self.statistics = own
@@ -121,9 +140,80 @@ class Scorer:
         self.size = 0
         for index, segment in enumerate(layout.segments):
             self._parts.append(self._part(index, segment.name, bool(segment.tokens)))
+        self.masks = self._masks()
+        self.form = self._form()
+
+    @property
+    def _module(self) -> Any:
+        """The problem's module ``scoring``; no attribute, as modules cannot be pickled."""
+        return scoring_of(self.layout.problem)
+
+    def _columns(self, segment: Segment) -> tuple[str, ...]:
+        """The names of the columns of a segment's tokens."""
+        if not segment.tokens:
+            return ()
+        if not segment.columns:
+            raise InvalidParameter(f"view {self.layout.view}: {segment.name} has no columns, as scorers need")
+        names: tuple[str, ...] = self._module.COLUMNS[segment.columns].names
+        return names
+
+    def _context_columns(self) -> tuple[str, ...]:
+        """The names of the columns of the context."""
+        if self.options.context == "none":
+            return ()
+        names = list(tokens_of(self.layout.problem).globals)
+        if self.options.context == "pooled":
+            pairs = zip(self.layout.segments, self.columns, strict=True)
+            names += [f"mean {segment.name} {name}" for segment, own in pairs for name in own]
+        return tuple(names)
+
+    def _masks(self) -> tuple[str, str]:
+        """See :attr:`masks`."""
+        layout = self.layout
+        masks = [mask for segment in layout.segments if (mask := self._token_mask(segment))]
+        present = masks[0] if masks else ""
+        if any(mask != present for mask in masks):
+            raise InvalidParameter(f"view {layout.view}: scorers know one mask of tokens, not {masks}")
+        return present if layout.kind == "scores" else "action_mask", present
+
+    def _token_mask(self, segment: Segment) -> str | None:
+        """The key of the mask of the tokens that the rows of a segment are."""
+        if not segment.tokens:
+            return None
+        first = segment.tokens[0]
+        if first.axes is None:
+            return first.mask
+        return next((own.mask for own in self.layout.context if own.key == first.axes[0]), None)
+
+    def _form(self) -> Form:
+        """See :attr:`form`; the weights of a segment follow those of the one before."""
+        layout, context = self.layout, len(self.context_columns)
+        whole, segments = np.zeros((), dtype=FORM), np.zeros(len(layout.segments), dtype=SEGMENT)
+        whole["kind"], whole["context"] = KINDS.index(layout.kind), CONTEXTS.index(self.options.context)
+        whole["transform"] = TRANSFORMS.index(layout.transform) if self.plays else 0
+        whole["width"], whole["scale"] = layout.shape[1] if layout.shape else 0, layout.scale
+        if layout.low is not None and layout.high is not None:
+            whole["low"], whole["high"] = layout.low[0], layout.high[0]
+        weight, pooled = 0, len(tokens_of(layout.problem).globals)
+        for own, segment, names, here in zip(
+            segments, layout.segments, self.columns, layout.places, strict=True
+        ):
+            own["code"], own["rows"], own["width"], own["score"] = -1, segment.count, 1, here.start
+            own["weight"] = weight
+            if not segment.tokens:
+                weight += segment.count * (1 + context)
+                continue
+            chosen, hidden = self._module.COLUMNS[segment.columns], self.options.hidden
+            own["code"], own["leading"], own["columns"] = chosen.code, len(chosen.token), len(names)
+            own["rows"], own["width"] = segment.count // max(segment.width, 1), segment.width
+            own["masked"], own["hidden"] = bool(self._token_mask(segment)), hidden
+            own["input"] = pooled
+            pooled += len(names)
+            weight += 1 + len(names) + hidden * (2 + len(names) + context)
+        return Form(whole, segments)
 
     def _part(self, index: int, name: str, tokens: bool) -> _Part:
-        columns = self.encoder.columns[index] if tokens else self.encoder.context_columns
+        columns = self.columns[index] if tokens else self.context_columns
         skip = np.zeros(len(columns), dtype=np.float32)
         bias = 0.0
         for column, weight in self.options.skip.get(name, {}).items():
@@ -135,7 +225,7 @@ class Scorer:
         chosen = self.options.columns.get(name)
         wanted = range(len(columns)) if chosen is None else [_find(columns, column) for column in chosen]
         used = np.array([i for i in wanted if scale[i] > FLAT], dtype=np.int64)
-        _, context_scale = self._scale("context", len(self.encoder.context_columns))
+        _, context_scale = self._scale("context", len(self.context_columns))
         context_used = np.flatnonzero(context_scale > FLAT)
         count, hidden = self.layout.segments[index].count, self.options.hidden
         shapes: dict[str, tuple[int, ...]] = {}
@@ -174,9 +264,9 @@ class Scorer:
     @property
     def inputs(self) -> dict[str, list[str]]:
         """Names of the columns of each segment with tokens, and of "context"."""
-        pairs = zip(self.layout.segments, self.encoder.columns, strict=True)
+        pairs = zip(self.layout.segments, self.columns, strict=True)
         found = {segment.name: list(names) for segment, names in pairs if segment.tokens}
-        return found | {"context": list(self.encoder.context_columns)}
+        return found | {"context": list(self.context_columns)}
 
     def start(self, seed: int = 0) -> F4:
         """The parameters at the start of a training, with which the skip connection alone decides.
@@ -202,21 +292,51 @@ class Scorer:
                     spread[place] = bias_scale
         return spread
 
-    def columns(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> dict[str, F4]:
+    def inspect(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> dict[str, F4]:
         """The scorer's input for a batch: "columns i" of segment i [F, rows], "context" [C, environments].
 
-        Environments in which no score is wanted have no context.
+        Args:
+            observation: a batch of observations.
+            wanted: result of :meth:`wanted`. Environments in which no score is wanted have no context.
         """
-        rows = self._rows(observation, wanted)
-        found = {f"columns {index}": own.x for index, own in enumerate(rows) if own is not None}
-        return found | {"context": self.encoder.context(observation, rows)[:, wanted.any(axis=1)]}
+        layout, seen = self.layout, np.asarray(observation["globals"], dtype=np.float32)
+        table, tools = self._tabled(np.zeros((len(wanted), 0)), observation, wanted)
+        found: dict[str, F4] = {}
+        context = [seen.T] if self.options.context != "none" else []
+        for index, (segment, here) in enumerate(zip(layout.segments, layout.places, strict=True)):
+            if not segment.tokens:
+                continue
+            env, slot = np.nonzero(wanted[:, here])
+            own, names = self._module.COLUMNS[segment.columns], self.columns[index]
+            rows = np.empty((len(env), len(names)))
+            places = (env, slot // max(segment.width, 1), slot % max(segment.width, 1))
+            self._module.columns(table, tools, (own.code, bool(own.pair), *places, rows))
+            found[f"columns {index}"] = rows.T.astype(np.float32)
+            if self.options.context == "pooled":
+                means = np.zeros((len(wanted), len(names)))
+                np.add.at(means, env, rows)
+                count = np.bincount(env, minlength=len(wanted))
+                context.append((means.T / np.maximum(count, 1)).astype(np.float32))
+        whole = np.concatenate(context) if context else np.empty((0, len(wanted)), dtype=np.float32)
+        return found | {"context": whole[:, wanted.any(axis=1)]}
 
-    def _rows(self, observation: Observation, wanted: npt.NDArray[np.bool_]) -> list[Rows | None]:
-        parts = enumerate(zip(self.layout.segments, self.layout.places, strict=True))
-        return [
-            self.encoder.rows(index, observation, wanted[:, here]) if segment.tokens else None
-            for index, (segment, here) in parts
-        ]
+    def _tabled(self, weights: F8, observation: Observation, open: Any, scores: Any = None) -> Any:
+        """The arguments of the problem's kernels, which read what the layout says is there."""
+        count, present, layout = len(weights), self.masks[1], self.layout
+        for key, features in layout.features.items():
+            if observation[key].shape[-1] != features:
+                raise InvalidParameter(f"observation: {key} has not {features} features, as in the layout")
+        for segment in layout.segments:
+            shapes = [observation[own.key].shape[1:-1] for own in segment.tokens]
+            if segment.tokens and math.prod(n for shape in shapes for n in shape) != segment.count:
+                raise InvalidParameter(f"observation: {segment.name} has not {segment.count} scores")
+        given = Given(
+            weights,
+            np.ascontiguousarray(open, dtype=np.int8),
+            np.ascontiguousarray(observation[present] if present else np.zeros((count, 0)), dtype=np.int8),
+            np.zeros((count, 0)) if scores is None else scores,
+        )
+        return tabled_scoring(self._module.Acting, self.form, given, observation)
 
     def wanted(
         self, observation: Observation, live: npt.NDArray[np.bool_] | None = None
@@ -245,70 +365,68 @@ class Scorer:
             mask &= live[:, np.newaxis]
         return mask
 
-    def scores(self, theta: F4, observation: Observation, wanted: npt.NDArray[np.bool_] | None = None) -> F4:
-        """Scores [B, size]; of tokens, those that are not wanted are 0.
+    def weights(self, theta: F4, count: int) -> F8:
+        """The weights of x and c that the problem's kernels take, for each of ``count`` environments.
 
         Args:
-            theta: [size], or [P, size]: the first B / P environments are scored by the first row, and so on.
+            theta: [size], or [P, size]: the first count / P environments get those of the first row, and so
+                on.
+            count: number of environments.
+
+        Raises:
+            InvalidParameter: if the rows do not divide the environments.
+        """
+        table = np.atleast_2d(theta).astype(np.float64)
+        share, rest = divmod(count, len(table))
+        if rest:
+            raise InvalidParameter(f"theta: {len(table)} rows do not divide {count} environments")
+        parts = []
+        for index, (segment, part) in enumerate(zip(self.layout.segments, self._parts, strict=True)):
+            parts += self._token_weights(index, table) if segment.tokens else self._whole_weights(part, table)
+        return np.repeat(np.concatenate(parts, axis=1), share, axis=0)
+
+    def _divided(self, name: str, used: npt.NDArray[np.int64], w: F8, count: int) -> tuple[F8, F8]:
+        """Weights w [..., used] of normal columns as weights [..., count] of the columns, and a constant."""
+        mean, scale = (array.astype(np.float64)[used] for array in self._scale(name, count))
+        found = np.zeros((*w.shape[:-1], count))
+        found[..., used] = w / scale
+        return found, -(w / scale * mean).sum(axis=-1)
+
+    def _token_weights(self, index: int, table: F8) -> list[F8]:
+        """The weights of a segment with tokens, in the order of the kernels."""
+        part, columns, inputs = self._parts[index], len(self.columns[index]), len(self.context_columns)
+        name = f"columns {index}"
+        k, constant = self._divided(name, part.used, part.get(table, "w"), columns)
+        constant = constant + part.skip_bias + part.get(table, "bias")[:, 0]
+        parts = [constant[:, np.newaxis], k + part.skip.astype(np.float64)]
+        if self.options.hidden:
+            u, first = self._divided(name, part.used, part.get(table, "U"), columns)
+            a, second = self._divided("context", part.context_used, part.get(table, "A"), inputs)
+            g = (part.get(table, "b") + first + second)[..., np.newaxis]
+            units = np.concatenate([g, u, a, part.get(table, "v")[..., np.newaxis]], axis=-1)
+            parts.append(units.reshape(len(table), -1))
+        return parts
+
+    def _whole_weights(self, part: _Part, table: F8) -> list[F8]:
+        """The weights of a segment without tokens, in the order of the kernels."""
+        k, constant = self._divided("context", part.used, part.get(table, "w"), len(self.context_columns))
+        constant = constant + part.skip_bias + part.get(table, "bias")
+        found = np.concatenate([constant[..., np.newaxis], k + part.skip.astype(np.float64)], axis=-1)
+        return [found.reshape(len(table), -1)]
+
+    def scores(self, theta: F4, observation: Observation, wanted: npt.NDArray[np.bool_] | None = None) -> F8:
+        """Scores [B, size]; those that are not wanted are 0.
+
+        Args:
+            theta: [size], or [P, size]; see :meth:`weights`.
             observation: a batch of observations.
             wanted: result of :meth:`wanted`; None: it is called.
         """
         wanted = self.wanted(observation) if wanted is None else wanted
-        table = np.atleast_2d(theta)
-        count = len(wanted)
-        share, rest = divmod(count, len(table))
-        if rest:
-            raise InvalidParameter(f"theta: {len(table)} rows do not divide {count} environments")
-        result = np.zeros((count, self.layout.size), dtype=np.float32)
-        found = self._rows(observation, wanted)
-        context = self.encoder.context(observation, found)
-        mean, scale = self._scale("context", len(context))
-        scale = np.where(scale > FLAT, scale, 1.0).astype(np.float32)
-        normal = (context - mean[:, np.newaxis]) / scale[:, np.newaxis]
-        layout = self.layout
-        for index, here in enumerate(layout.places):
-            segment, part = layout.segments[index], self._parts[index]
-            if segment.tokens:
-                rows = found[index]
-                if rows is not None and len(rows.env):
-                    values = self._token_scores(index, part, table, share, rows, normal)
-                    result[rows.env, here.start + rows.slot] = values
-                continue
-            for p, own in enumerate(table):
-                envs = slice(p * share, (p + 1) * share)
-                weight, bias = part.get(own, "w"), part.get(own, "bias")
-                assert weight is not None and bias is not None
-                value = weight @ normal[part.used, envs] + (bias + np.float32(part.skip_bias))[:, np.newaxis]
-                result[envs, here] = (value + part.skip @ context[:, envs]).T
-        return result
-
-    def _token_scores(self, index: int, part: _Part, table: F4, share: int, rows: Rows, context: F4) -> F4:
-        mean, scale = self._scale(f"columns {index}", len(rows.x))
-        z = (rows.x[part.used] - mean[part.used, np.newaxis]) / scale[part.used, np.newaxis]
-        result = part.skip @ rows.x + np.float32(part.skip_bias)
-        ends = np.searchsorted(rows.env, np.arange(1, len(table) + 1) * share)
-        begin = 0
-        for p, (own, end) in enumerate(zip(table, ends.tolist(), strict=True)):
-            if end == begin:
-                continue
-            here = slice(begin, end)
-            weight = part.get(own, "w")
-            assert weight is not None
-            result[here] += weight @ z[:, here]
-            bias = part.get(own, "bias")
-            if bias is not None:
-                result[here] += bias[0]
-            first, output, shift = part.get(own, "U"), part.get(own, "v"), part.get(own, "b")
-            if first is not None and output is not None and shift is not None:
-                hidden = first @ z[:, here]
-                envs = slice(p * share, (p + 1) * share)
-                given = shift[:, np.newaxis] + np.zeros((1, share), dtype=np.float32)
-                second = part.get(own, "A")
-                if second is not None:
-                    given = given + second @ context[part.context_used, envs]
-                hidden += given[:, rows.env[here] - p * share]
-                result[here] += output @ np.tanh(hidden)
-            begin = end
+        result = np.zeros(wanted.shape)
+        self._module.score(
+            *self._tabled(self.weights(theta, len(wanted)), observation, wanted, result), len(result)
+        )
         return result
 
 
@@ -319,7 +437,7 @@ def _find(columns: Sequence[str], name: str) -> int:
 
 
 def statistics_of(seen: Sequence[Mapping[str, F4]]) -> dict[str, F4]:
-    """Means and standard deviations of the columns, from what :meth:`Scorer.columns` gave of batches."""
+    """Means and standard deviations of the columns, from what :meth:`Scorer.inspect` gave of batches."""
     found: dict[str, F4] = {}
     for name in seen[0]:
         x = np.concatenate([batch[name] for batch in seen], axis=1).astype(np.float64)

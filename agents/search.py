@@ -35,7 +35,7 @@ from schedgym.agents.config import Config
 from schedgym.agents.domains import Domain, best_baseline, episodes_of_part
 from schedgym.agents.files import describe, strip
 from schedgym.agents.record import TrainingRecord
-from schedgym.agents.rollout import make_simulator, play_episodes
+from schedgym.agents.rollout import make_simulator, play_episodes, play_scored
 from schedgym.agents.scorer import Scorer, statistics_of
 from schedgym.agents.views import layout_of
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
@@ -170,7 +170,10 @@ class Rollouts:
             return self.layout.decode(scorer.scores(thetas, observation, wanted), observation)
 
         episodes = self.episodes(seed, first + np.arange(self.num_envs) % share)
-        found, decisions = play_episodes(self.simulator, act, seed, episodes)
+        if scorer.plays and watch is None:
+            found, decisions = play_scored(self.simulator, scorer, thetas, seed, episodes)
+        else:
+            found, decisions = play_episodes(self.simulator, act, seed, episodes)
         self.decisions += decisions
         return found[:, self.simulator.metric_names.index(self.objective)].reshape(len(thetas), share)
 
@@ -279,7 +282,7 @@ class _DomainEvaluation:
 
         def watch(observation: Arrays, wanted: npt.NDArray[np.bool_]) -> None:
             if next(turn) % SAMPLES == 0:
-                seen.append(scorer.columns(observation, wanted))
+                seen.append(scorer.inspect(observation, wanted))
 
         theta = np.zeros((1, scorer.size), dtype=np.float32)
         self.rollouts.play(scorer, theta, seed, 0, watch)

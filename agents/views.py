@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from schedgym.core.tokens import Columns, TokenRows, TokenSet, tokens_of
+from schedgym.core.tokens import TokenSet, tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
 
 __all__ = ["Layout", "Segment", "layout_of", "make_layout"]
@@ -35,13 +35,15 @@ class Segment:
         tokens: the sets that are scored: one set, token by token, or two sets, pair by pair (the first
             varies slowest); empty for scores that the whole observation decides.
         count: number of scores: that of the tokens, or of the pairs.
-        columns: makes the columns that a small scorer sees of the tokens.
+        width: number of pairs of each token of the first set, which are consecutive; 1 for single tokens.
+        columns: name of the columns that a scorer sees of the tokens; "": there are none.
     """
 
     name: str
     tokens: tuple[TokenSet, ...]
     count: int
-    columns: Callable[[TokenRows], Columns] = TokenRows.plain
+    width: int = 1
+    columns: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,10 +149,12 @@ def _layout(problem: str, view: str, shapes: Mapping[str, tuple[int, ...]], acti
     scored, sets = tokens.views[view], {own.key: own for own in tokens.sets}
     segments = []
     for own in scored.segments:
-        count = math.prod(math.prod(shapes[key][:-1]) for key in own.tokens)
+        lengths = [length for key in own.tokens for length in shapes[key][:-1]]
+        count, width = math.prod(lengths), math.prod(lengths[1:])
         if not own.tokens:
             count = actions if own.count is None else own.count
-        segments.append(Segment(own.name, tuple(sets[key] for key in own.tokens), count, own.columns))
+        chosen = tuple(sets[key] for key in own.tokens)
+        segments.append(Segment(own.name, chosen, count, width, own.columns))
     size = sum(segment.count for segment in segments)
     low = high = shape = None
     if scored.bounds is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -293,6 +293,25 @@ class SchedulingEnv(gym.Env[Any, Any]):
             simulator.truncated.item(0),
             info,
         )
+
+    def finish(self, rollout: Callable[[Simulator], float]) -> tuple[float, bool, dict[str, float]]:
+        """Let compiled code play the episode to its end.
+
+        Args:
+            rollout: carries out all steps that are left in a simulator of one environment; returns the sum of
+                their rewards.
+
+        Returns:
+            that sum, whether the episode was truncated, and its metrics.
+        """
+        if not self._running:
+            raise ResetNeeded("the episode has ended or not begun: call reset first")
+        simulator = self.simulator
+        total = rollout(simulator)
+        values = simulator.measure(self._one)[0].tolist()
+        self._running = False
+        metrics = dict(zip(simulator.metric_names, values, strict=True))
+        return total, simulator.truncated.item(0), metrics
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The mask of feasible actions of a discrete view, as sb3-contrib asks for it; bool [actions]."""

@@ -29,7 +29,18 @@ ARCHITECTURE = load_architecture()
 MODULES: dict[str, Path] = ARCHITECTURE.MODULES
 
 #: modules that every problem has
-PARTS = ("problem", "workload", "dynamics", "views", "tokens", "metrics", "bounds", "render", "env")
+PARTS = (
+    "problem",
+    "workload",
+    "dynamics",
+    "views",
+    "tokens",
+    "scoring",
+    "metrics",
+    "bounds",
+    "render",
+    "env",
+)
 #: all Python files and folders with Python files at the top, and the modules directly below schedgym
 TOP = {"schedgym", "baselines", "agents", "tests", "notebooks", "docs", "setup.py"}
 PACKAGE = {"__init__", "_version", "__main__"} | {part for parts in ARCHITECTURE.LAYERS for part in parts}
@@ -38,7 +49,7 @@ BUILDS_ON = {"parallel_jct": "single_job"}
 #: named in full because everything else of the root package is below it
 LAZY_ROOT = {"schedgym.evaluation"}
 #: modules of a problem that kernels are made of
-COMPILED = ("dynamics", "state", "observation", "rules", "tokens", "metrics", "workload", "bounds")
+COMPILED = ("dynamics", "state", "observation", "rules", "tokens", "scoring", "metrics", "workload", "bounds")
 
 
 def ours(names: set[str]) -> set[str]:

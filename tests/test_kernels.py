@@ -51,16 +51,23 @@ while not done:
     observation, reward, terminated, truncated, info = env.step(policy(observation))
     done = terminated or truncated
 digests["bf-exec"] = [env.unwrapped.record().digest(), "", info["metrics"]]
+from schedgym.agents.policy import make_agent
+from schedgym.evaluation.runner import make_env, play
+agent = make_agent("pretrained", "schedgym/QueueDelay-v0")
+parameters = agent.acting_parameters("schedgym/QueueDelay-v0", {"tasks": 20, "servers": 2})
+env = make_env("schedgym/QueueDelay-v0", parameters)
+outcome = play(env, agent, seed=1)
+digests["agent"] = [env.record().digest(), outcome.total, outcome.metrics]
 """
 
 COUNT = """
 import re
-from schedgym.problems.queue_delay import dynamics
+from schedgym.problems.queue_delay import dynamics, scoring
 
-counts = {
-    str(signature): len(re.findall(r"call [^@]*@NRT_incref", code))
-    for signature, code in dynamics.step.inspect_llvm().items()
-}
+counts = [
+    [len(re.findall(r"call [^@]*@NRT_incref", code)) for code in kernel.inspect_llvm().values()]
+    for kernel in (dynamics.step, scoring.PLAY["placement"])
+]
 """
 
 
@@ -78,11 +85,9 @@ def test_compiled_and_interpreted_agree_and_nothing_is_counted(tmp_path) -> None
     """Freshly compiled (of code from a cache inspect_llvm says nothing), and as plain Python."""
     compiled = run(PLAY + COUNT + "print(json.dumps([digests, counts]))", NUMBA_CACHE_DIR=str(tmp_path))
     interpreted = run(PLAY + "print(json.dumps([digests]))", NUMBA_DISABLE_JIT="1")
-    assert len(compiled[0]) == 17
+    assert len(compiled[0]) == 18
     assert compiled[0] == interpreted[0]
-    counts = compiled[1]
-    assert len(counts) == 1, "one specialisation serves all views and observations"
-    assert all(count == 0 for count in counts.values()), counts
+    assert compiled[1] == [[0], [0]], "one specialisation serves all views and observations"
 
 
 STAMPS = """

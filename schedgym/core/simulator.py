@@ -380,7 +380,7 @@ class Simulator(ABC):
         self.prepare(mask)
         command = self._begin_prepared(mask)
         if command is not None:
-            self._resume(command)
+            self.resume(command)
 
     def _begin_prepared(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8] | None:
         """Begin the prepared episodes; return the command if it has to be resumed."""
@@ -406,7 +406,7 @@ class Simulator(ABC):
             return self._step_side_by_side(self.workers, command, ended)
         count = self._call_kernels(command, 0)
         if count == SHORT:
-            count = self._resume(command)
+            count = self.resume(command)
         if count >= 0 and ended is not None:
             self.begin(ended)
         return count
@@ -434,9 +434,9 @@ class Simulator(ABC):
 
         count = workers.run(self._call_kernels, command, begin_ended)
         if count == SHORT:
-            count = self._resume(command)
+            count = self.resume(command)
         if short is not None:
-            self._resume(short)
+            self.resume(short)
         return count
 
     def _call_kernels(self, command: npt.NDArray[np.int8], thread: int) -> int:
@@ -448,7 +448,7 @@ class Simulator(ABC):
                 break
         return count
 
-    def _resume(self, command: npt.NDArray[np.int8]) -> int:
+    def resume(self, command: npt.NDArray[np.int8]) -> int:
         """Grow the log, and finish what ``command`` began; return the number of episodes that ended."""
         acted, short = command != SKIP, SHORT
         while short == SHORT:

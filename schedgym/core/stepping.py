@@ -44,7 +44,10 @@ __all__ = [
     "always_fits",
     "decide_each",
     "draw_each",
+    "has_observed",
+    "is_refused",
     "measure_each",
+    "take",
 ]
 
 #: what an environment does in a call of a kernel. CHECK: say whether the action would be refused; RESUME: go
@@ -105,6 +108,29 @@ def always_fits(env: Any) -> Any:
 
 
 @helper
+def is_refused(env: Any, fits: Any) -> Any:
+    """Return True if the action must be refused: malformed, or with strict actions infeasible."""
+    return not is_well_formed(env) or (env.action_space.rules.strict != 0 and not fits(env))
+
+
+@helper
+def take(env: Any, fits: Any, decide: Any) -> None:
+    """Turn an action that is not refused into a decision."""
+    feasible = fits(env)
+    env.exchange.result.repaired = not feasible
+    decide(env, feasible)
+
+
+@helper
+def has_observed(env: Any, observe: Any) -> Any:
+    """Write the observation after a step; return False if the step is not complete, as its log is short."""
+    if env.exchange.result.short:
+        return False
+    observe(env)
+    return True
+
+
+@helper
 def decide_each(access: Any, fits: Any, decide: Any, table: Any, tools: Any, command: Any) -> int:
     """Take the actions of the environments whose ``command`` [B] is ACT; those with CHECK are only looked at.
 
@@ -113,17 +139,11 @@ def decide_each(access: Any, fits: Any, decide: Any, table: Any, tools: Any, com
     """
     for b in range(command.shape[0]):
         if command[b] == ACT or command[b] == CHECK:
-            env = access(table, tools, b)
-            if not is_well_formed(env):
-                return -(b + 1)
-            if env.action_space.rules.strict != 0 and not fits(env):
+            if is_refused(access(table, tools, b), fits):
                 return -(b + 1)
     for b in range(command.shape[0]):
         if command[b] == ACT:
-            env = access(table, tools, b)
-            feasible = fits(env)
-            env.exchange.result.repaired = not feasible
-            decide(env, feasible)
+            take(access(table, tools, b), fits, decide)
     return 0
 
 
@@ -156,10 +176,9 @@ def advance_each(
             begin(env)
         else:
             advance(env)
-        if result.short:
+        if not has_observed(env, observe):
             short = True
             continue
-        observe(env)
         if result.terminated or result.truncated:
             ended += 1
     return SHORT if short else ended

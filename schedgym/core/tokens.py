@@ -9,43 +9,26 @@ scores an action view takes, and how they make the action:
 * kind ``pairs``: the same, and the index names a pair of tokens; the last one closes the decision.
 * kind ``scores``: the action is a Box, one number per score, within ``bounds``.
 
-A small scorer also wants columns in which heuristics are sums: tokens hold sizes x as x / (x + c), of which
-:func:`log_odds` are log(x / c). The functions in :attr:`Scores.columns` make them.
+A scorer also wants columns in which heuristics are sums: tokens hold sizes x as x / (x + c), of which the
+columns have log(x / c). The module :mod:`schedgym.core.scoring` says how a problem writes them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Mapping
 
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter
 
 __all__ = [
-    "EDGE",
     "RULE_VIEW",
-    "Columns",
     "ScoredView",
     "Scores",
-    "TokenRows",
     "TokenSet",
     "Tokens",
-    "log_odds",
     "tokens_of",
-    "unscaled",
 ]
-
-F4 = npt.NDArray[np.float32]
-I8 = npt.NDArray[np.int64]
-Observation = Mapping[str, npt.NDArray[Any]]
-#: (name, values [T]) of each column of T tokens
-Columns = list[tuple[str, F4]]
-
-EDGE = np.float32(1e-5)  # log-odds are cut off here
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,45 +47,6 @@ class TokenSet:
     axes: tuple[str | None, str] | None = None
 
 
-class TokenRows:
-    """Single tokens out of a batch of observations, one after the other: T rows.
-
-    Args:
-        observation: a batch of observations, [B, ...].
-        sets: the set of the tokens, or the two sets of whose pairs they are.
-        env: environment of each row, int64 [T].
-        slot: its place among the tokens or pairs, int64 [T].
-
-    Attributes:
-        observation, env: the arguments.
-        places: key -> index of each row's token in that entry.
-    """
-
-    def __init__(self, observation: Observation, sets: tuple[TokenSet, ...], env: I8, slot: I8) -> None:
-        self.observation, self.env = observation, env
-        first = sets[0]
-        self.places: dict[str, tuple[I8, ...]] = {first.key: (env, slot)}
-        if first.axes is not None:
-            row, column = first.axes
-            width = observation[first.key].shape[2]
-            self.places = {first.key: (env, slot // width, slot % width), column: (env, slot % width)}
-            if row is not None:
-                self.places[row] = (env, slot // width)
-        elif len(sets) == 2:
-            other = sets[1].key
-            width = observation[other].shape[1]
-            self.places = {first.key: (env, slot // width), other: (env, slot % width)}
-
-    def __getitem__(self, key: str) -> F4:
-        """The rows' own tokens in this entry, [F, T]; ``globals``: those of their environments."""
-        index: Any = self.env if key == "globals" else self.places[key]
-        return np.asarray(self.observation[key][index].T)
-
-    def plain(self) -> Columns:
-        """The features of the tokens as they are."""
-        return [(f"{key} {i}", column) for key in self.places for i, column in enumerate(self[key])]
-
-
 @dataclasses.dataclass(frozen=True)
 class Scores:
     """Consecutive scores of an agent.
@@ -111,13 +55,14 @@ class Scores:
         name: the subject of the decision.
         tokens: keys of the sets that are scored: one set, token by token, or two sets, pair by pair (the
             first varies slowest); empty for scores that the whole observation decides.
-        columns: makes the columns that a small scorer sees of the tokens; None: their features as they are.
+        columns: name of the columns that a scorer sees of the tokens, in the problem's module ``scoring``;
+            "": there are none, so that only networks can act.
         count: number of scores where there are no tokens; None: one for each action.
     """
 
     name: str
     tokens: tuple[str, ...] = ()
-    columns: Callable[[TokenRows], Columns] = TokenRows.plain
+    columns: str = ""
     count: int | None = 1
 
 
@@ -183,14 +128,3 @@ def tokens_of(problem: str) -> Tokens:
             raise
         raise InvalidParameter(f"{found.name}: has no module tokens.py, which agents need") from None
     return tokens
-
-
-def log_odds(share: F4) -> F4:
-    """log(x / c) of x / (x + c)."""
-    share = np.clip(share, EDGE, np.float32(1.0) - EDGE)
-    return np.log(share / (np.float32(1.0) - share))
-
-
-def unscaled(share: F4, scale: float) -> F4:
-    """The number n of n / (n + scale)."""
-    return np.float32(scale) * share / (np.float32(1.0 + 1e-6) - share)

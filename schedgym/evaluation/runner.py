@@ -70,7 +70,8 @@ class Outcome:
         metrics: the environment's metrics by name.
         total: undiscounted sum of the rewards.
         truncated: True if the episode ended with work left.
-        seconds: time that the policy took for all its decisions [s], without that of compiling.
+        seconds: time that the policy took for all its decisions [s], without that of compiling. Where
+            compiled code plays the whole episode, the environment's steps are part of it.
     """
 
     metrics: dict[str, float]
@@ -174,27 +175,41 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
     """
     observation, _ = env.reset(seed=seed, options={"episode": episode})
     policy.reset(env.interface, policy_rng(seed, episode, label))
+    try:
+        if getattr(policy, "rollout", None) is not None:
+            outcome = _roll_out(env, policy)
+        else:
+            outcome = _step_by_step(env, policy, observation)
+    except InvalidAction as error:
+        raise InvalidAction(
+            f"{label or 'the policy'}, view {env.interface.view!r}: {error}; another view is chosen by "
+            f'parameters={{"view": ...}}, or by the policy\'s acting_parameters'
+        ) from error
+    env.problem.module("metrics").validate(env.record())
+    if not getattr(env.simulator.parameters, "normalize", False):
+        _check_rewards(env, outcome, f"{label or 'the policy'}, seed {seed}, episode {episode}")
+    return outcome
+
+
+def _step_by_step(env: SchedulingEnv, policy: Policy, observation: Any) -> Outcome:
+    """Ask the policy for each action of the episode that has begun."""
     step, clock = env.step, time.perf_counter
     total = seconds = 0.0
     while True:
         began = clock() - COMPILATION.seconds
         action = policy(observation)
         seconds += clock() - COMPILATION.seconds - began
-        try:
-            observation, reward, terminated, truncated, info = step(action)
-        except InvalidAction as error:
-            raise InvalidAction(
-                f"{label or 'the policy'}, view {env.interface.view!r}: {error}; another view is chosen by "
-                f'parameters={{"view": ...}}, or by the policy\'s acting_parameters'
-            ) from error
+        observation, reward, terminated, truncated, info = step(action)
         total += reward
         if terminated or truncated:
-            break
-    outcome = Outcome(info["metrics"], total, bool(truncated), seconds)
-    env.problem.module("metrics").validate(env.record())
-    if not getattr(env.simulator.parameters, "normalize", False):
-        _check_rewards(env, outcome, f"{label or 'the policy'}, seed {seed}, episode {episode}")
-    return outcome
+            return Outcome(info["metrics"], total, bool(truncated), seconds)
+
+
+def _roll_out(env: SchedulingEnv, policy: Any) -> Outcome:
+    """Let the policy's compiled code play the episode that has begun."""
+    began = time.perf_counter() - COMPILATION.seconds
+    total, truncated, metrics = env.finish(policy.rollout)
+    return Outcome(metrics, total, truncated, time.perf_counter() - COMPILATION.seconds - began)
 
 
 def _check_rewards(env: SchedulingEnv, outcome: Outcome, where: str) -> None:

@@ -1,4 +1,4 @@
-"""Compiling ahead of time: the kernels of environments and of their baselines, by all cores."""
+"""Compiling ahead of time: the kernels of environments, of their baselines and agents, by all cores."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from schedgym.agents.files import list_pretrained
+from schedgym.agents.policy import make_agent
 from schedgym.core.compilation import COMPILATION
 from schedgym.core.problem import list_problems
 from schedgym.evaluation.runner import count_processes, evaluate, make_env, resolve_id
@@ -16,7 +18,7 @@ __all__ = ["warm_up"]
 
 
 def warm_up(*names: str, n_jobs: int = -1) -> Iterator[tuple[str, float]]:
-    """Compile the kernels that environments need in all their views, and those of their default policies.
+    """Compile the kernels of environments in all their views, of their default policies and shipped agents.
 
     The machine code is cached on disk, so the first step of later processes does not wait for it.
 
@@ -38,7 +40,7 @@ def warm_up(*names: str, n_jobs: int = -1) -> Iterator[tuple[str, float]]:
 
 
 def _compile(id: str) -> tuple[str, float]:
-    """Take a step in each view of an id, and run its default policies for a short episode."""
+    """Take a step in each view of an id; run its default policies and its agent for a short episode."""
     before, problem = COMPILATION.seconds, resolve_id(id)[0]
     small = problem.presets["small"]
     for view in problem.views:
@@ -46,4 +48,6 @@ def _compile(id: str) -> tuple[str, float]:
         observation, _ = env.reset(seed=0)
         env.step(sample_action(env.action_space, observation, np.random.default_rng(0)))
     evaluate(id, None, 1, parameters=small, progress=False)
+    if id in list_pretrained():
+        evaluate(id, {"agent": make_agent("pretrained", id)}, 1, parameters=small, progress=False)
     return id, COMPILATION.seconds - before

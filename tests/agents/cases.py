@@ -42,7 +42,7 @@ def observations(env: Any, layout: Layout, count: int = 10, seed: int = 3) -> It
 def fitted(env: Any, layout: Layout, **options: Any) -> tuple[Scorer, np.ndarray]:
     """A scorer with measured columns, and parameters that are all different."""
     plain = Scorer(layout, ScorerOptions.build(**{**options, "hidden": 0}))
-    seen = [plain.columns(o, plain.wanted(o)) for o in observations(env, layout, 40)]
+    seen = [plain.inspect(o, plain.wanted(o)) for o in observations(env, layout, 40)]
     scorer = Scorer(layout, ScorerOptions.build(**options), statistics_of(seen))
     return scorer, np.random.default_rng(5).normal(size=scorer.size).astype(np.float32)
 

@@ -34,7 +34,7 @@ def split(scorer: Scorer, theta: np.ndarray) -> list[dict[str, np.ndarray]]:
 
 def one_by_one(scorer: Scorer, theta: np.ndarray, observation: dict[str, Any], wanted: np.ndarray) -> Any:
     """The scores of one environment, [size], token by token in double precision; NaN: not wanted."""
-    layout, encoder, options = scorer.layout, scorer.encoder, scorer.options
+    layout, options = scorer.layout, scorer.options
     one = {name: array[np.newaxis] for name, array in observation.items()}
 
     def normal(name: str, x: np.ndarray) -> np.ndarray:
@@ -51,15 +51,15 @@ def one_by_one(scorer: Scorer, theta: np.ndarray, observation: dict[str, Any], w
         at += segment.count
         own = {}
         for slot in np.flatnonzero(here) if segment.tokens else ():
-            only = np.zeros((1, segment.count), dtype=bool)
-            only[0, slot] = True
-            own[int(slot)] = encoder.rows(index, one, only).x[:, 0].astype(float)
+            only = np.zeros((1, layout.size), dtype=bool)
+            only[0, at - segment.count + slot] = True
+            own[int(slot)] = scorer.inspect(one, only)[f"columns {index}"][:, 0].astype(float)
         columns.append(own)
     context: list[float] = [] if options.context == "none" else observation["globals"].tolist()
     if options.context == "pooled":
         for index, segment in enumerate(layout.segments):
             if segment.tokens:
-                empty = [np.zeros(len(encoder.columns[index]))]
+                empty = [np.zeros(len(scorer.columns[index]))]
                 context += np.mean(list(columns[index].values()) or empty, axis=0).tolist()
     c = np.array(context)
     d = normal("context", c)[kept("context", len(c))]
@@ -68,7 +68,7 @@ def one_by_one(scorer: Scorer, theta: np.ndarray, observation: dict[str, Any], w
     for index, (segment, own) in enumerate(zip(layout.segments, split(scorer, theta), strict=True)):
         weights = dict(options.skip.get(segment.name, {}))
         added = weights.pop("bias", 0.0)
-        names = encoder.columns[index] if segment.tokens else encoder.context_columns
+        names = scorer.columns[index] if segment.tokens else scorer.context_columns
         skip = np.array([weights.get(name, 0.0) for name in names])
         for slot, x in columns[index].items():
             z = normal(f"columns {index}", x)[kept(f"columns {index}", len(x))]
@@ -86,10 +86,10 @@ def one_by_one(scorer: Scorer, theta: np.ndarray, observation: dict[str, Any], w
 @pytest.mark.parametrize(("id", "view"), CASES)
 def test_batches_against_a_loop_over_tokens(id: str, view: str, form: dict[str, Any]) -> None:
     env, layout = vector(id, view, 6)
-    encoder = Scorer(layout, ScorerOptions(context=form["context"])).encoder
+    plain = Scorer(layout, ScorerOptions(context=form["context"]))
     skip = {}
     for index, segment in enumerate(layout.segments):
-        names = encoder.columns[index] if segment.tokens else encoder.context_columns
+        names = plain.columns[index] if segment.tokens else plain.context_columns
         skip[segment.name] = {"bias": 0.5, **{name: 0.3 - 0.2 * i for i, name in enumerate(names[:3])}}
     scorer, _ = fitted(env, layout, skip=skip, **form)
     rng = np.random.default_rng(1)
@@ -100,7 +100,7 @@ def test_batches_against_a_loop_over_tokens(id: str, view: str, form: dict[str, 
     ):  # its choices are rare
         wanted = scorer.wanted(observation)
         scores = scorer.scores(table, observation, wanted)
-        assert scores.dtype == np.float32
+        assert scores.dtype == np.float64
         for i in range(6):
             own = {name: array[i] for name, array in observation.items()}
             expected = one_by_one(scorer, table[i // 2], own, wanted[i])
@@ -173,12 +173,13 @@ def test_a_training_starts_at_the_skip_connection(id: str, view: str, hidden: in
     for observation in observations(env, layout, 3):
         wanted = scorer.wanted(observation)
         scores = scorer.scores(start, observation, wanted)
-        rows = scorer._rows(observation, wanted)[0]
-        if rows is None:
-            raw = observation["globals"][:, 0]
-            np.testing.assert_allclose(scores[:, 0], 2.0 * raw + 3.0, rtol=1e-5)
+        here = wanted[:, : layout.segments[0].count]
+        if layout.segments[0].tokens:
+            x = scorer.inspect(observation, wanted)["columns 0"][0]
+            np.testing.assert_allclose(scores[:, : here.shape[1]][here], 2.0 * x + 3.0, rtol=1e-5)
         else:
-            np.testing.assert_allclose(scores[rows.env, rows.slot], 2.0 * rows.x[0] + 3.0, rtol=1e-5)
+            raw = observation["globals"][wanted[:, 0], 0]
+            np.testing.assert_allclose(scores[wanted[:, 0], 0], 2.0 * raw + 3.0, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("id", "view"), [(id, view) for id, view in CASES if "rule" not in view])
@@ -227,7 +228,7 @@ def test_columns_are_those_of_wanted_tokens_and_live_environments() -> None:
     most = 0
     for observation in observations(env, layout):
         wanted = scorer.wanted(observation, live)
-        seen = scorer.columns(observation, wanted)
+        seen = scorer.inspect(observation, wanted)
         assert set(seen) == {"columns 0", "context"}
         assert seen["columns 0"].shape == (len(scorer.inputs["task"]), wanted[:, :-1].sum())
         assert seen["context"].shape[1] == wanted.any(axis=1).sum()
@@ -257,6 +258,13 @@ def test_errors() -> None:
         scorer.scores(np.zeros((3, scorer.size), dtype=np.float32), observation)
     with pytest.raises(InvalidParameter, match="statistics: columns 0 must have"):
         Scorer(layout, None, {"columns 0 mean": np.zeros(3)})
+    # kernels do not check what they read
+    fewer = {**observation, "tasks": observation["tasks"][:, :-1]}
+    with pytest.raises(InvalidParameter, match=r"observation: task has not \d+ scores"):
+        scorer.scores(theta, fewer)
+    narrow = {**observation, "servers": observation["servers"][..., :-1]}
+    with pytest.raises(InvalidParameter, match="observation: servers has not 5 features"):
+        scorer.scores(theta, narrow)
     blind = {name: array for name, array in observation.items() if name != "action_mask"}
     with pytest.raises(InvalidParameter, match="no action_mask"):
         scorer.scores(theta, blind)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from schedgym.core.tokens import RULE_VIEW, Columns, ScoredView, Scores, TokenRows, Tokens, TokenSet, log_odds
+from schedgym.core.tokens import RULE_VIEW, ScoredView, Scores, Tokens, TokenSet
 
 __all__ = [
     "CLOCK_SCALE",
@@ -33,31 +31,7 @@ CLOCK_SCALE = 1000.0
 COUNT_SCALE = 32.0
 
 
-def _job_columns(rows: TokenRows) -> Columns:
-    jobs = rows["jobs"]
-    age, length, demand, memory, left, work, cap, held, granted, phase = jobs[: len(JOB_COLUMNS)]
-    log_age, log_length, log_demand = log_odds(age), log_odds(length), log_odds(demand)
-    log_left, log_work = log_odds(left), log_odds(work)
-    return [
-        ("log work left", log_work),
-        ("log slots left", log_left),
-        ("log processing", log_length),
-        ("log demand", log_demand),
-        ("log volume", log_length + log_demand),
-        ("log age", log_age),
-        ("age", age),
-        ("cap", cap),
-        ("memory", memory),
-        ("held", held),
-        ("granted", granted),
-        ("held all", (held > 0).astype(np.float32)),
-        ("second phase", phase),
-        ("log slowdown", log_age - log_length),
-        ("last slot", (left < np.float32(1.01 / (1.01 + SLOT_SCALE))).astype(np.float32)),
-    ]
-
-
-_JOB = Scores("job", ("jobs",), _job_columns)
+_JOB = Scores("job", ("jobs",), "job")
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("servers")),
     globals=GLOBAL_COLUMNS,

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from schedgym.core.tokens import (
-    EDGE,
-    Columns,
-    ScoredView,
-    Scores,
-    TokenRows,
-    Tokens,
-    TokenSet,
-    log_odds,
-    unscaled,
-)
+from schedgym.core.tokens import ScoredView, Scores, Tokens, TokenSet
 
 __all__ = [
     "COUNT_SCALE",
@@ -46,39 +34,14 @@ COUNT_SCALE = 32.0
 LOAD_SCALE = 100.0  # work / (work + 100 s of all servers)
 
 
-def _job_columns(rows: TokenRows) -> Columns:
-    age, tasks, load, energy, failed, bound, _ = rows["jobs"]
-    servers, env = rows.observation["servers"], rows.env
-    # share of all vCPU that n tasks can have at most on n servers
-    free = servers[:, :, 0] * servers[:, :, 1] / servers[:, :, 0].sum(axis=1, keepdims=True)
-    most = np.cumsum(-np.sort(-free, axis=1), axis=1)
-    number = np.rint(unscaled(tasks, COUNT_SCALE)).astype(np.int64)
-    own = most[env, np.clip(number, 1, most.shape[1]) - 1]
-    log_bound, log_load = log_odds(bound), log_odds(load)
-    alone = np.maximum(log_bound, log_load - np.log(own + EDGE))
-    waited = np.log1p(unscaled(age, TIME_SCALE))
-    return [
-        ("log bound", log_bound),
-        ("log time", alone),
-        ("log load", log_load),
-        ("log tasks", log_odds(tasks)),
-        ("log age", waited),
-        ("age", age),
-        ("energy", energy),
-        ("log slowdown", waited - alone),
-        ("available * log time", rows["globals"][3] * alone),
-        ("available * log load", rows["globals"][3] * log_load),
-    ]
-
-
-_PICK = (Scores("job", ("jobs",), _job_columns), Scores("end"))
+_PICK = (Scores("job", ("jobs",), "job"), Scores("end"))
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("servers"), TokenSet("moves", axes=(None, "servers"))),
     globals=GLOBAL_COLUMNS,
     views={
         "pick": ScoredView("choice", _PICK),
-        "place": ScoredView("choice", (*_PICK, Scores("server", ("servers",)))),
-        "search": ScoredView("choice", (*_PICK, Scores("move", ("moves",)), Scores("launch"))),
+        "place": ScoredView("choice", (*_PICK, Scores("server", ("servers",), "server"))),
+        "search": ScoredView("choice", (*_PICK, Scores("move", ("moves",), "move"), Scores("launch"))),
     },
     acting=("window", "running_window", "rounds", "max_moves"),
 )

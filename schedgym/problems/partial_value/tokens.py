@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from schedgym.core.tokens import (
-    RULE_VIEW,
-    Columns,
-    ScoredView,
-    Scores,
-    TokenRows,
-    Tokens,
-    TokenSet,
-    log_odds,
-    unscaled,
-)
+from schedgym.core.tokens import RULE_VIEW, ScoredView, Scores, Tokens, TokenSet
 from schedgym.problems.partial_value.rules import MOST_SCORE
 
 __all__ = [
@@ -48,47 +36,15 @@ DENSITY_SCALE = 50.0
 COUNT_SCALE = 32.0
 
 
-def _job_columns(rows: TokenRows) -> Columns:
-    jobs = rows["jobs"]
-    value, served, most, left, marginal, density, dominant = jobs[:7]
-    demand = unscaled(jobs[len(JOB_COLUMNS) :], SHARE_SCALE) + np.float32(
-        1e-6
-    )  # [m, T] shares of the capacity
-    load = unscaled(rows.observation["resources"][:, :, 0], 1.0)[rows.env].T + np.float32(1e-6)
-    columns = [
-        ("log value", log_odds(value)),
-        ("served", served),
-        ("log cap", log_odds(most)),
-        ("log slots left", np.log(unscaled(left, SLOT_SCALE) + 1.0)),
-        ("slots left", left),
-        ("last slot", (left < 0.01).astype(np.float32)),
-        ("log marginal", log_odds(marginal)),
-        ("log density", log_odds(density)),
-        ("dominant", dominant),
-        ("log dominant", np.log(demand.max(axis=0))),
-        ("log total demand", np.log(demand.sum(axis=0))),
-    ]
-    for power in (1.0, 4.0):
-        weight = load**power
-        priced = (demand * weight).sum(axis=0) / weight.sum(axis=0)
-        columns.append((f"log demand at load^{power:g}", np.log(priced)))
-    return columns
-
-
-def _resource_columns(rows: TokenRows) -> Columns:
-    load, seen = rows["resources"]
-    return [("log load", log_odds(load)), ("load", load), ("seen", seen)]
-
-
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("resources")),
     globals=GLOBAL_COLUMNS,
     views={
         "priority": ScoredView(
-            "scores", (Scores("job", ("jobs",), _job_columns),), "clip", (-1.0, 1.0), scale=MOST_SCORE
+            "scores", (Scores("job", ("jobs",), "job"),), "clip", (-1.0, 1.0), scale=MOST_SCORE
         ),
         "prices": ScoredView(
-            "scores", (Scores("resource", ("resources",), _resource_columns),), "clip", (-50.0, 50.0)
+            "scores", (Scores("resource", ("resources",), "resource"),), "clip", (-50.0, 50.0)
         ),
         "rule": RULE_VIEW,
     },

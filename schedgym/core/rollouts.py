@@ -1,0 +1,134 @@
+"""Rollouts: scorers on the arrays of observations, and whole episodes in compiled code.
+
+The kernels are those of :mod:`schedgym.core.scoring`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedgym.core.arrays import declarations, members
+from schedgym.core.problem import get_problem
+from schedgym.core.scoring import CONTEXTS, UNDEFINED, Form, Given
+from schedgym.core.simulator import Simulator
+from schedgym.core.stepping import ACT, SHORT, SKIP
+from schedgym.core.tables import MADE_HERE, tabled
+from schedgym.errors import InvalidAction, InvalidParameter
+
+__all__ = ["play_out", "scoring_of", "tabled_scoring"]
+
+
+def scoring_of(problem: str) -> Any:
+    """The module ``scoring`` of a problem.
+
+    Raises:
+        InvalidParameter: if it has none.
+    """
+    found = get_problem(problem)
+    try:
+        return found.module("scoring")
+    except ModuleNotFoundError as error:
+        if error.name != f"{found.package}.scoring":
+            raise
+        raise InvalidParameter(f"{found.name}: has no module scoring.py, which scorers need") from None
+
+
+def tabled_scoring(
+    acting: type[Any], form: Form, given: Given, observation: Mapping[str, Any], exchange: Any = MADE_HERE
+) -> tuple[Any, Any]:
+    """The bundles of a scorer and their work space, packed, as the problem's kernels take them.
+
+    Args:
+        acting: class Acting of the problem's module ``scoring``.
+        form: form of the scorer.
+        given: weights, masks, and the array for scores, for each environment.
+        observation: a batch of observations; arrays that have the right type already are not copied.
+        exchange: bundle that takes actions; the entries of the observation must then be the live buffers.
+
+    Raises:
+        TypeError: if an entry would have to be copied to be live.
+    """
+    bundle = next(member.bundle for member in members(acting) if member.name == "seen")
+    count = len(given.weights)
+    entries = []
+    for declared in declarations(bundle):
+        if declared.name not in observation:
+            entries.append(np.zeros((count, *(0 for _ in declared.dimensions)), dtype=declared.dtype))
+            continue
+        array = np.asarray(observation[declared.name])
+        inner = (math.prod(array.shape[1:-1]), array.shape[-1])[-len(declared.dimensions) :]
+        entries.append(np.ascontiguousarray(array.reshape((count, *inner)), dtype=declared.dtype))
+        live = array.size == 0 or np.may_share_memory(array, entries[-1])
+        if exchange is not MADE_HERE and not live:
+            raise TypeError(
+                f"{declared.name}: must be a contiguous {declared.dtype} array, not {array.dtype}"
+            )
+    segments = form.segments
+    sizes = {
+        **{name: array.shape[1] for name, array in zip(bundle._fields, entries, strict=True)},
+        "segment": len(segments),
+        "column": int(segments["columns"].max()),
+        "hidden": int(segments["hidden"].max()),
+        "input": _inputs(form, observation),
+    }
+    return tabled(acting(form, bundle(*entries), given, exchange, MADE_HERE, MADE_HERE), sizes)
+
+
+def _inputs(form: Form, observation: Mapping[str, Any]) -> int:
+    """The length of the context."""
+    context = CONTEXTS[int(form.whole["context"])]
+    count = 0 if context == "none" else int(np.shape(observation["globals"])[-1])
+    if context == "pooled":
+        segments = form.segments
+        count += int(segments["columns"][segments["code"] >= 0].sum())
+    return count
+
+
+def play_out(
+    simulator: Simulator, form: Form, masks: tuple[str, str], weights: Any, live: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Let scorers play the episodes that have begun to their ends, compiled.
+
+    Args:
+        simulator: simulator of B environments in a view that the problem's ``PLAY`` has.
+        form: form of the scorers.
+        masks: keys of the observation: mask of the scores that count, and of the tokens that are there; ""
+            for none.
+        weights: of each environment's scorer; float64 [B, weights].
+        live: True for the environments that play, [B].
+
+    Returns:
+        the sums of their rewards, and the numbers of their decisions, [B].
+
+    Raises:
+        InvalidAction: if an environment refuses an action.
+        InvalidParameter: if a score is not a number.
+    """
+    module = simulator.problem.module("scoring")
+    kernel, count = module.PLAY[simulator.interface.view], simulator.num_envs
+    command = np.where(live, np.int8(ACT), np.int8(SKIP))
+    rewards, decisions = np.zeros(count), np.zeros(count, dtype=np.int64)
+    found = SHORT
+    while found == SHORT:  # the arrays may have grown
+        shown = simulator.observation
+        none = np.zeros((count, 0), dtype=np.int8)
+        open_, present = (shown[key].reshape(count, -1) if key else none for key in masks)
+        given = Given(weights, open_, present, np.zeros((count, 0)))
+        scoring = tabled_scoring(module.Acting, form, given, shown, simulator.arrays.exchange)
+        tables = (simulator.table, simulator.toolboxes[0], *scoring)
+        found = kernel(tables, (command, rewards, decisions))
+        if found == SHORT:
+            short = simulator.arrays.exchange.result["short"] & (command == ACT)
+            simulator.resume(np.where(short, np.int8(ACT), np.int8(SKIP)))
+            rewards[short] += simulator.reward[short]
+            decisions[short] += 1
+    if found == UNDEFINED:
+        raise InvalidParameter("weights: scores are no numbers")
+    if found < 0:
+        raise InvalidAction(f"actions[{-found - 1}]: is refused")
+    return rewards, decisions

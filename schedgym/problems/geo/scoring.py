@@ -1,0 +1,174 @@
+"""The columns of GeoAssign and GeoFair that scorers see, and the kernels that evaluate scorers."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+from schedgym.core.arrays import SCRATCH, SHARED, Bytes, Floats, Floats32
+from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.scoring import (
+    ColumnSet,
+    Form,
+    Given,
+    Work,
+    act,
+    columns_each,
+    log_odds,
+    next_set,
+    play_each,
+    score_each,
+    unscaled,
+)
+from schedgym.core.stepping import Exchange, always_fits
+from schedgym.core.tables import accessor
+from schedgym.problems.geo.dynamics import access, advance, observe, pick_fits, take_pick, take_priority
+from schedgym.problems.geo.tokens import AGE_SCALE, COUNT_SCALE, GLOBAL_COLUMNS, JOB_COLUMNS, SITE_COLUMNS
+
+__all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
+
+COLUMNS = {
+    "job": ColumnSet(
+        0,
+        (
+            *("log unfinished", "log waiting", "log running", "log age", "age", "new"),
+            *("log bottleneck", "log largest group", "contention", "worst contention"),
+            *("waiting share", "log able here", "log here"),
+        ),
+    )
+}
+LEAST = 1e-6  # of a number that others are divided by
+
+
+class Seen(NamedTuple):
+    """The entries of an observation."""
+
+    jobs: Annotated[Floats32, "job", "feature"]
+    job_mask: Annotated[Bytes, "job"]
+    sites: Annotated[Floats32, "site", len(SITE_COLUMNS)]
+    globals: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+
+
+class Memo(NamedTuple):
+    """The slots of each site, and how many tasks all visible jobs have there for each slot."""
+
+    slots: Annotated[Floats, "sites"]
+    load: Annotated[Floats, "sites"]
+
+
+@helper
+def parts_at_sites(seen: Seen) -> int:
+    """Return 2 if a job's token has its waiting and its assigned tasks at each site, 1 if only the former."""
+    count, features = seen.sites.shape[0], seen.jobs.shape[1] - len(JOB_COLUMNS)
+    return 2 if features % 2 == 0 and features > 2 * count else 1
+
+
+@helper
+def tasks_at(seen: Seen, i: int, site: int, parts: int) -> float:
+    """Return the tasks of job i at a site."""
+    count, first = seen.sites.shape[0], seen.jobs.shape[1] - parts * seen.sites.shape[0]
+    tasks = unscaled(float(seen.jobs[i, first + site]), COUNT_SCALE)
+    if parts == 2:
+        tasks += unscaled(float(seen.jobs[i, first + count + site]), COUNT_SCALE)
+    return tasks
+
+
+@helper
+def prepare(seen: Seen, memo: Memo) -> None:
+    """Add up the tasks at each site."""
+    slots, load, parts = memo.slots, memo.load, parts_at_sites(seen)
+    count = slots.shape[0]
+    for m in range(count):
+        slots[m] = max(unscaled(float(seen.sites[m, 0]), COUNT_SCALE), 1.0)
+        load[m] = 0.0
+    jobs = seen.jobs.shape[0]
+    i = next_set(seen.job_mask, 0, jobs)
+    while i < jobs:
+        for m in range(count):
+            load[m] += tasks_at(seen, i, m, parts)
+        i = next_set(seen.job_mask, i + 1, jobs)
+    for m in range(count):
+        load[m] /= slots[m]
+
+
+@helper
+def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
+    """Write the columns of job i."""
+    job, slots, load, parts = seen.jobs[i], memo.slots, memo.load, parts_at_sites(seen)
+    count = slots.shape[0]
+    unfinished, waiting, age = float(job[0]), float(job[1]), float(job[3])
+    bottleneck, total, contention, worst, largest = 0.0, 0.0, 0.0, 0.0, 0.0
+    for m in range(count):
+        mine = tasks_at(seen, i, m, parts)
+        bottleneck = max(bottleneck, mine / slots[m])
+        total += mine
+        contention += mine * load[m]
+        if mine > 0.0:
+            worst = max(worst, load[m])
+    for k in range(len(JOB_COLUMNS), job.shape[0] - parts * count):
+        largest = max(largest, unscaled(float(job[k]), COUNT_SCALE))
+    x[0] = log_odds(unfinished)
+    x[1] = log_odds(waiting)
+    x[2] = math.log1p(unscaled(float(job[2]), COUNT_SCALE))
+    x[3] = math.log1p(unscaled(age, AGE_SCALE))
+    x[4] = age
+    x[5] = job[4]
+    x[6] = math.log1p(bottleneck)
+    x[7] = math.log1p(largest)
+    x[8] = contention / max(total, LEAST)
+    x[9] = math.log1p(worst)
+    x[10] = waiting / max(unfinished, LEAST)
+    x[11] = math.log1p(unscaled(float(job[5]), COUNT_SCALE))
+    x[12] = math.log1p(unscaled(float(job[6]), COUNT_SCALE))
+
+
+@helper
+def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
+    """Do nothing: no pairs are scored."""
+
+
+class Acting(NamedTuple):
+    """What a scorer reads and writes in one environment."""
+
+    form: Annotated[Form, SHARED]
+    seen: Seen
+    given: Given
+    exchange: Exchange
+    memo: Annotated[Memo, SCRATCH]
+    work: Annotated[Work, SCRATCH]
+
+
+regard = accessor(Acting)
+
+
+@pure_kernel
+def score(table: Any, tools: Any, count: int) -> None:
+    """See :func:`~schedgym.core.scoring.score_each`."""
+    score_each(regard, prepare, token_columns, pair_columns, table, tools, count)
+
+
+@pure_kernel
+def columns(table: Any, tools: Any, rows: Any) -> None:
+    """See :func:`~schedgym.core.scoring.columns_each`."""
+    columns_each(regard, prepare, token_columns, pair_columns, table, tools, rows)
+
+
+@helper
+def choose(table: Any, tools: Any, b: int) -> Any:
+    """Write the action of environment b; see :func:`~schedgym.core.scoring.act`."""
+    return act(regard(table, tools, b), prepare, token_columns, pair_columns)
+
+
+#: action view -> the kernel that plays whole episodes; see :func:`~schedgym.core.scoring.play_each`
+PLAY: dict[str, Any] = {
+    "priority": pure_kernel(
+        lambda tables, played: play_each(
+            access, always_fits, take_priority, advance, observe, choose, tables, played
+        )
+    ),
+    "pick": pure_kernel(
+        lambda tables, played: play_each(
+            access, pick_fits, take_pick, advance, observe, choose, tables, played
+        )
+    ),
+}

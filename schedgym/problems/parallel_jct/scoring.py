@@ -1,0 +1,179 @@
+"""The columns of ParallelJCT that scorers see, and the kernels that evaluate scorers."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+from schedgym.core.arrays import SCRATCH, SHARED, Floats, Floats32
+from schedgym.core.jit import helper, pure_kernel
+from schedgym.core.order import sort
+from schedgym.core.scoring import (
+    EDGE,
+    ColumnSet,
+    Form,
+    Given,
+    Work,
+    act,
+    columns_each,
+    log_odds,
+    play_each,
+    score_each,
+    unscaled,
+)
+from schedgym.core.stepping import Exchange
+from schedgym.core.tables import accessor
+from schedgym.problems.parallel_jct.dynamics import (
+    access,
+    advance,
+    fits_pick,
+    fits_place,
+    fits_search,
+    take_pick,
+    take_place,
+    take_search,
+)
+from schedgym.problems.parallel_jct.observation import observe
+from schedgym.problems.parallel_jct.tokens import (
+    COUNT_SCALE,
+    GLOBAL_COLUMNS,
+    JOB_COLUMNS,
+    MOVE_COLUMNS,
+    SERVER_COLUMNS,
+    TIME_SCALE,
+)
+
+__all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
+
+JOB, SERVER, MOVE = range(3)
+_SERVER = tuple(f"servers {k}" for k in range(len(SERVER_COLUMNS)))
+COLUMNS = {
+    "job": ColumnSet(
+        JOB,
+        (
+            *("log bound", "log time", "log load", "log tasks", "log age", "age", "energy"),
+            *("log slowdown", "available * log time", "available * log load"),
+        ),
+    ),
+    "server": ColumnSet(SERVER, _SERVER),
+    "move": ColumnSet(MOVE, (), (*(f"moves {k}" for k in range(len(MOVE_COLUMNS))), *_SERVER)),
+}
+
+
+class Seen(NamedTuple):
+    """The entries of an observation; the moves of all tasks to all servers stand one after the other."""
+
+    jobs: Annotated[Floats32, "job", len(JOB_COLUMNS)]
+    servers: Annotated[Floats32, "server", len(SERVER_COLUMNS)]
+    moves: Annotated[Floats32, "move", len(MOVE_COLUMNS)]
+    globals: Annotated[Floats32, len(GLOBAL_COLUMNS)]
+
+
+class Memo(NamedTuple):
+    """The share of all vCPU that 1, 2, ... tasks can have at most, each on a server of its own."""
+
+    most: Annotated[Floats, "servers"]
+
+
+@helper
+def prepare(seen: Seen, memo: Memo) -> None:
+    """Add up what is available, from the server with the most to that with the least."""
+    servers, most = seen.servers, memo.most
+    count, capacity, free = servers.shape[0], 0.0, 0.0
+    for j in range(count):
+        capacity += float(servers[j, 0])
+        most[j] = -float(servers[j, 0]) * float(servers[j, 1])
+    sort(most, count)
+    for j in range(count):
+        free -= most[j] / capacity
+        most[j] = free
+
+
+@helper
+def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
+    """Write the columns of job i, or of server i; those of a move are of the pair."""
+    if code == MOVE:
+        return
+    if code == SERVER:
+        for k in range(seen.servers.shape[1]):
+            x[k] = seen.servers[i, k]
+        return
+    job, available = seen.jobs[i], float(seen.globals[3])
+    age, tasks = float(job[0]), float(job[1])
+    number = int(math.floor(unscaled(tasks, COUNT_SCALE) + 0.5))
+    own = memo.most[min(max(number, 1), memo.most.shape[0]) - 1]
+    log_bound, log_load = log_odds(float(job[5])), log_odds(float(job[2]))
+    alone = max(log_bound, log_load - math.log(own + EDGE))
+    waited = math.log1p(unscaled(age, TIME_SCALE))
+    x[0] = log_bound
+    x[1] = alone
+    x[2] = log_load
+    x[3] = log_odds(tasks)
+    x[4] = waited
+    x[5] = age
+    x[6] = job[3]
+    x[7] = waited - alone
+    x[8] = available * alone
+    x[9] = available * log_load
+
+
+@helper
+def pair_columns(seen: Seen, memo: Memo, code: int, i: int, j: int, x: Any) -> None:
+    """Write the columns of the move of task i to server j."""
+    moves, servers = seen.moves, seen.servers
+    for k in range(moves.shape[1]):
+        x[k] = moves[i * servers.shape[0] + j, k]
+    for k in range(servers.shape[1]):
+        x[moves.shape[1] + k] = servers[j, k]
+
+
+class Acting(NamedTuple):
+    """What a scorer reads and writes in one environment."""
+
+    form: Annotated[Form, SHARED]
+    seen: Seen
+    given: Given
+    exchange: Exchange
+    memo: Annotated[Memo, SCRATCH]
+    work: Annotated[Work, SCRATCH]
+
+
+regard = accessor(Acting)
+
+
+@pure_kernel
+def score(table: Any, tools: Any, count: int) -> None:
+    """See :func:`~schedgym.core.scoring.score_each`."""
+    score_each(regard, prepare, token_columns, pair_columns, table, tools, count)
+
+
+@pure_kernel
+def columns(table: Any, tools: Any, rows: Any) -> None:
+    """See :func:`~schedgym.core.scoring.columns_each`."""
+    columns_each(regard, prepare, token_columns, pair_columns, table, tools, rows)
+
+
+@helper
+def choose(table: Any, tools: Any, b: int) -> Any:
+    """Write the action of environment b; see :func:`~schedgym.core.scoring.act`."""
+    return act(regard(table, tools, b), prepare, token_columns, pair_columns)
+
+
+#: action view -> the kernel that plays whole episodes; see :func:`~schedgym.core.scoring.play_each`
+PLAY: dict[str, Any] = {
+    "pick": pure_kernel(
+        lambda tables, played: play_each(
+            access, fits_pick, take_pick, advance, observe, choose, tables, played
+        )
+    ),
+    "place": pure_kernel(
+        lambda tables, played: play_each(
+            access, fits_place, take_place, advance, observe, choose, tables, played
+        )
+    ),
+    "search": pure_kernel(
+        lambda tables, played: play_each(
+            access, fits_search, take_search, advance, observe, choose, tables, played
+        )
+    ),
+}

@@ -1,0 +1,335 @@
+"""The columns of every problem in numpy, written anew from their names, to test the compiled ones with.
+
+Each function gets the tokens of a batch of observations, one row after the other (:class:`TokenRows`), and
+returns the name and the float32 values of each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from schedgym.core.tokens import TokenSet
+from schedgym.problems.flowtime import tokens as flowtime
+from schedgym.problems.geo import tokens as geo
+from schedgym.problems.parallel_jct import tokens as parallel_jct
+from schedgym.problems.partial_value import tokens as partial_value
+from schedgym.problems.queue_delay import tokens as queue_delay
+
+Columns = list[tuple[str, Any]]
+EDGE = np.float32(1e-5)
+
+
+class TokenRows:
+    """Single tokens out of a batch of observations, one after the other: T rows.
+
+    Args:
+        observation: a batch of observations, [B, ...].
+        sets: the set of the tokens, or the two sets of whose pairs they are.
+        env: environment of each row, int64 [T].
+        slot: its place among the tokens or pairs, int64 [T].
+
+    Attributes:
+        observation, env: the arguments.
+        places: key -> index of each row's token in that entry.
+    """
+
+    def __init__(self, observation: Any, sets: tuple[TokenSet, ...], env: Any, slot: Any) -> None:
+        self.observation, self.env = observation, env
+        first = sets[0]
+        self.places: dict[str, tuple[Any, ...]] = {first.key: (env, slot)}
+        if first.axes is not None:
+            row, column = first.axes
+            width = observation[first.key].shape[2]
+            self.places = {first.key: (env, slot // width, slot % width), column: (env, slot % width)}
+            if row is not None:
+                self.places[row] = (env, slot // width)
+        elif len(sets) == 2:
+            other = sets[1].key
+            width = observation[other].shape[1]
+            self.places = {first.key: (env, slot // width), other: (env, slot % width)}
+
+    def __getitem__(self, key: str) -> Any:
+        """The rows' own tokens in this entry, [F, T]; ``globals``: those of their environments."""
+        index: Any = self.env if key == "globals" else self.places[key]
+        return np.asarray(self.observation[key][index].T)
+
+    def plain(self) -> Columns:
+        """The features of the tokens as they are."""
+        return [(f"{key} {i}", column) for key in self.places for i, column in enumerate(self[key])]
+
+
+def log_odds(share: Any) -> Any:
+    """log(x / c) of x / (x + c)."""
+    share = np.clip(share, EDGE, np.float32(1.0) - EDGE)
+    return np.log(share / (np.float32(1.0) - share))
+
+
+def unscaled(share: Any, scale: float) -> Any:
+    """The number n of n / (n + scale)."""
+    return np.float32(scale) * share / (np.float32(1.0 + 1e-6) - share)
+
+
+def flowtime_job_columns(rows: TokenRows) -> Columns:
+    jobs = rows["jobs"]
+    age, length, demand, memory, left, work, cap, held, granted, phase = jobs[: len(flowtime.JOB_COLUMNS)]
+    log_age, log_length, log_demand = log_odds(age), log_odds(length), log_odds(demand)
+    log_left, log_work = log_odds(left), log_odds(work)
+    return [
+        ("log work left", log_work),
+        ("log slots left", log_left),
+        ("log processing", log_length),
+        ("log demand", log_demand),
+        ("log volume", log_length + log_demand),
+        ("log age", log_age),
+        ("age", age),
+        ("cap", cap),
+        ("memory", memory),
+        ("held", held),
+        ("granted", granted),
+        ("held all", (held > 0).astype(np.float32)),
+        ("second phase", phase),
+        ("log slowdown", log_age - log_length),
+        ("last slot", (left < np.float32(1.01 / (1.01 + flowtime.SLOT_SCALE))).astype(np.float32)),
+    ]
+
+
+def geo_job_columns(rows: TokenRows) -> Columns:
+    observation, env = rows.observation, rows.env
+    jobs, sites = rows["jobs"], observation["sites"]
+    count = sites.shape[1]
+    features = jobs.shape[0]
+    # a token this wide also has the tasks assigned to each site
+    ordered = (features - len(geo.JOB_COLUMNS)) % 2 == 0 and features > len(geo.JOB_COLUMNS) + 2 * count
+    unfinished, waiting, running, age, new, able, here = jobs[: len(geo.JOB_COLUMNS)]
+    groups = features - len(geo.JOB_COLUMNS) - count * (2 if ordered else 1)
+    slots = np.maximum(unscaled(sites[:, :, 0], geo.COUNT_SCALE), 1.0)  # [B, M]
+    base = len(geo.JOB_COLUMNS) + groups
+    whole = unscaled(observation["jobs"][:, :, base : base + count], geo.COUNT_SCALE)  # [B, W, M]
+    if ordered:
+        whole = whole + unscaled(observation["jobs"][:, :, base + count :], geo.COUNT_SCALE)
+    load = whole.sum(axis=1) / slots  # [B, M]
+    mine = whole[env, rows.places["jobs"][1]]  # [T, M]
+    share = mine / slots[env]
+    total = np.maximum(mine.sum(axis=1), 1e-6)
+    by_group = unscaled(jobs[len(geo.JOB_COLUMNS) : base], geo.COUNT_SCALE)  # [K, T]
+    return [
+        ("log unfinished", log_odds(unfinished)),
+        ("log waiting", log_odds(waiting)),
+        ("log running", np.log1p(unscaled(running, geo.COUNT_SCALE))),
+        ("log age", np.log1p(unscaled(age, geo.AGE_SCALE))),
+        ("age", age),
+        ("new", new),
+        ("log bottleneck", np.log1p(share.max(axis=1))),
+        ("log largest group", np.log1p(by_group.max(axis=0))),
+        ("contention", (mine * load[env]).sum(axis=1) / total),
+        ("worst contention", np.log1p(np.where(mine > 0, load[env], 0.0).max(axis=1))),
+        ("waiting share", waiting / np.maximum(unfinished, 1e-6)),
+        ("log able here", np.log1p(unscaled(able, geo.COUNT_SCALE))),
+        ("log here", np.log1p(unscaled(here, geo.COUNT_SCALE))),
+    ]
+
+
+def parallel_jct_job_columns(rows: TokenRows) -> Columns:
+    age, tasks, load, energy, failed, bound, _ = rows["jobs"]
+    servers, env = rows.observation["servers"], rows.env
+    # share of all vCPU that n tasks can have at most on n servers
+    free = servers[:, :, 0] * servers[:, :, 1] / servers[:, :, 0].sum(axis=1, keepdims=True)
+    most = np.cumsum(-np.sort(-free, axis=1), axis=1)
+    number = np.rint(unscaled(tasks, parallel_jct.COUNT_SCALE)).astype(np.int64)
+    own = most[env, np.clip(number, 1, most.shape[1]) - 1]
+    log_bound, log_load = log_odds(bound), log_odds(load)
+    alone = np.maximum(log_bound, log_load - np.log(own + EDGE))
+    waited = np.log1p(unscaled(age, parallel_jct.TIME_SCALE))
+    return [
+        ("log bound", log_bound),
+        ("log time", alone),
+        ("log load", log_load),
+        ("log tasks", log_odds(tasks)),
+        ("log age", waited),
+        ("age", age),
+        ("energy", energy),
+        ("log slowdown", waited - alone),
+        ("available * log time", rows["globals"][3] * alone),
+        ("available * log load", rows["globals"][3] * log_load),
+    ]
+
+
+def partial_value_job_columns(rows: TokenRows) -> Columns:
+    jobs = rows["jobs"]
+    value, served, most, left, marginal, density, dominant = jobs[:7]
+    demand = unscaled(jobs[len(partial_value.JOB_COLUMNS) :], partial_value.SHARE_SCALE) + np.float32(
+        1e-6
+    )  # [m, T] shares of the capacity
+    load = unscaled(rows.observation["resources"][:, :, 0], 1.0)[rows.env].T + np.float32(1e-6)
+    columns = [
+        ("log value", log_odds(value)),
+        ("served", served),
+        ("log cap", log_odds(most)),
+        ("log slots left", np.log(unscaled(left, partial_value.SLOT_SCALE) + 1.0)),
+        ("slots left", left),
+        ("last slot", (left < 0.01).astype(np.float32)),
+        ("log marginal", log_odds(marginal)),
+        ("log density", log_odds(density)),
+        ("dominant", dominant),
+        ("log dominant", np.log(demand.max(axis=0))),
+        ("log total demand", np.log(demand.sum(axis=0))),
+    ]
+    for power in (1.0, 4.0):
+        weight = load**power
+        priced = (demand * weight).sum(axis=0) / weight.sum(axis=0)
+        columns.append((f"log demand at load^{power:g}", np.log(priced)))
+    return columns
+
+
+def partial_value_resource_columns(rows: TokenRows) -> Columns:
+    load, seen = rows["resources"]
+    return [("log load", log_odds(load)), ("load", load), ("seen", seen)]
+
+
+def queue_delay_task_columns(rows: TokenRows) -> Columns:
+    cpu, memory, log_execution, waiting, arriving = rows["tasks"]
+    execution = log_execution * np.float32(queue_delay.LOG_DAY)
+    waited = unscaled(waiting, queue_delay.WAITING_SCALE)
+    largest = np.log(np.maximum(cpu, memory) + EDGE)
+    return [
+        ("log execution", execution),
+        ("log demand", largest),
+        ("log total demand", np.log(cpu + memory + EDGE)),
+        ("cpu", cpu),
+        ("memory", memory),
+        ("skew", np.abs(cpu - memory)),
+        ("log waiting", np.log1p(waited)),
+        ("waiting", waiting),
+        ("slowdown", np.log1p(waited) - execution),
+        ("arriving", arriving),
+    ]
+
+
+def queue_delay_pick_columns(rows: TokenRows) -> Columns:
+    observation, env = rows.observation, rows.env
+    released = observation["servers"][:, :, 4]
+    open_server = released.max(axis=1)
+    server = observation["servers"][np.arange(len(released)), released.argmax(axis=1)]
+    free = (server * open_server[:, np.newaxis])[env]
+    cpu, memory = rows["tasks"][:2]
+    left = [np.maximum(free[:, 2 + r] - demand, 0.0) for r, demand in enumerate((cpu, memory))]
+    flag = open_server[env]
+    return [
+        *queue_delay_task_columns(rows),
+        ("left after", np.maximum(*left)),
+        ("left uneven", np.abs(left[0] - left[1])),
+        ("dot", cpu * free[:, 2] + memory * free[:, 3]),
+        ("completion * log demand", flag * np.log(np.maximum(cpu, memory) + EDGE)),
+    ]
+
+
+def queue_delay_placement_columns(rows: TokenRows) -> Columns:
+    cpu, memory = rows["tasks"][:2]
+    cpu_all, memory_all, cpu_free, memory_free, released = rows["servers"]
+    arrival, completion = rows["globals"][:2]
+    left_cpu, left_memory = np.maximum(cpu_free - cpu, 0.0), np.maximum(memory_free - memory, 0.0)
+    fit = [
+        ("dot", cpu * cpu_free + memory * memory_free),
+        ("left norm", np.sqrt(left_cpu**2 + left_memory**2)),
+        ("left least", np.minimum(left_cpu, left_memory)),
+        ("left uneven", np.abs(left_cpu - left_memory)),
+    ]
+    tasks = queue_delay_task_columns(rows)
+    both = [(f"arrival * {name}", arrival * value) for name, value in fit]
+    both += [(f"completion * {name}", completion * value) for name, value in fit]
+    return [
+        *tasks,
+        *both,
+        ("capacity cpu", cpu_all),
+        ("capacity memory", memory_all),
+        ("released", released),
+        ("idle", ((cpu_free >= cpu_all) & (memory_free >= memory_all)).astype(np.float32)),
+        ("arrival * log execution", arrival * tasks[0][1]),
+        ("arrival * log demand", arrival * tasks[1][1]),
+        ("free share", np.minimum(cpu_free / cpu_all, memory_free / memory_all)),
+    ]
+
+
+def single_job_place_columns(rows: TokenRows) -> Columns:
+    limit, before, pull, efficiency, after, energy, legal = rows["servers"]
+    whole = rows["globals"]
+    return [
+        ("time after", after),
+        ("energy share", energy),
+        ("time before", before),
+        ("pull", pull),
+        ("limit", limit),
+        ("efficiency", efficiency),
+        ("log time after", log_odds(after)),
+        ("log time before", log_odds(before)),
+        ("log pull", log_odds(pull)),
+        ("longer", np.maximum(after - whole[1], 0.0)),
+        ("energy share * load", energy * whole[6]),
+        ("energy share * spare", energy * whole[3]),
+        ("energy share * progress", energy * whole[0]),
+        ("time after * load", after * whole[6]),
+        ("pull * load", pull * whole[6]),
+    ]
+
+
+def single_job_pair_columns(rows: TokenRows) -> Columns:
+    efficiency, time, energy = rows["pairs"]
+    load, best, mean, near, _, longest, own, own_time = rows["jobs"]
+    limit, server_time, _ = rows["servers"][:3]
+    spare = rows["globals"][3]
+    # energy of a move per load that it takes from the longest group: own over new efficiency, less 1
+    size, loss = log_odds(load), np.log((own + EDGE) / (efficiency + EDGE))
+    # times as shares of the job's, before and after the move, on the old and the new server; their mean
+    levels = np.minimum(unscaled(rows.observation["servers"][:, :, 1], 1.0), 2.0)
+    mean_level = levels.mean(axis=1)[rows.env]
+    there, after = levels[rows.env, rows.places["servers"][1]], np.minimum(unscaled(time, 1.0), 2.0)
+    here = np.minimum(unscaled(own_time, 1.0), 2.0)
+    left = np.maximum(here - (after - there) * efficiency / (own + EDGE), 0.0)
+    # log of the job's time over its time if all limits were used evenly
+    excess = np.clip(log_odds(rows["globals"][1]), 0.0, 2.0)
+    uneven = (left - mean_level) ** 2 + (after - mean_level) ** 2
+    evener = (here - mean_level) ** 2 + (there - mean_level) ** 2 - uneven
+    return [
+        ("longest", longest),
+        ("time", time),
+        ("log time", log_odds(time)),
+        ("energy", energy),
+        ("longest * time", longest * time),
+        ("longest * log time", longest * log_odds(time)),
+        ("longest * energy", longest * energy),
+        ("longest * energy * spare", longest * energy * spare),
+        ("gain", own_time - time),
+        ("log gain", np.log(np.maximum(own_time - time, 0.0) + EDGE)),
+        ("energy per gain", np.log(np.maximum(energy, 0.0) + 1e-3) - np.log(own_time - time + 1e-3)),
+        ("efficiency", efficiency),
+        ("server time", server_time),
+        ("limit", limit),
+        ("load", load),
+        ("own time", own_time),
+        ("log load", size),
+        ("log inefficiency", loss),
+        ("longest * log inefficiency", longest * loss),
+        ("longest * log load", longest * size),
+        ("evener", evener),
+        ("longest * evener", longest * evener),
+        ("longest * evener * spare", longest * evener * spare),
+        ("longest * log load * excess", longest * size * excess),
+        ("longest * log inefficiency * excess", longest * loss * excess),
+    ]
+
+
+#: (problem, name of the columns) -> them; columns that are not here are the features as they are
+COLUMNS: dict[tuple[str, str], Callable[[TokenRows], Columns]] = {
+    ("flowtime", "job"): flowtime_job_columns,
+    ("geo", "job"): geo_job_columns,
+    ("parallel-jct", "job"): parallel_jct_job_columns,
+    ("partial-value", "job"): partial_value_job_columns,
+    ("partial-value", "resource"): partial_value_resource_columns,
+    ("queue-delay", "pick"): queue_delay_pick_columns,
+    ("queue-delay", "placement"): queue_delay_placement_columns,
+    ("single-job", "place"): single_job_place_columns,
+    ("single-job", "move"): single_job_pair_columns,
+}

@@ -1,0 +1,170 @@
+"""Compiled rollouts: columns against numpy, and episodes against the policy that is asked step by step."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schedgym.agents.policy import make_agent
+from schedgym.agents.rollout import play_scored
+from schedgym.agents.scorer import Scorer, ScorerOptions
+from schedgym.agents.search import Rollouts
+from schedgym.core.arrays import regrow
+from schedgym.core.jit import pure_kernel
+from schedgym.core.problem import get_problem
+from schedgym.core.rollouts import scoring_of
+from schedgym.core.scoring import next_set
+from schedgym.errors import InvalidParameter
+from schedgym.evaluation.runner import _step_by_step, make_env, play
+from tests.agents.cases import CASES, fitted, observations, vector
+from tests.agents.columns import COLUMNS, TokenRows
+from tests.test_all_problems import IDS, small
+
+next_of = pure_kernel(lambda mask, i, end: next_set(mask, i, end))
+PLAYED = [(id, view) for id, view in CASES if view in scoring_of(id).PLAY]
+#: what a scorer may be made of, and how long the window is
+FORMS = [({"hidden": 0, "context": "globals"}, "all"), ({"hidden": 2, "context": "pooled"}, 3)]
+
+
+def parameters(id: str, view: str, window: Any) -> dict[str, Any]:
+    """Those of a small environment, in which an untrained scorer does not go on for ever."""
+    extra: dict[str, Any] = {"view": view, "observation": "features", "strict": True}
+    names = {field.name for field in dataclasses.fields(get_problem(id).parameters)}
+    if "window" in names:
+        extra["window"] = window
+    if get_problem(id).name == "flowtime":
+        extra["gamma"] = 20.0
+    if get_problem(id).name == "geo":  # where jobs seldom wait, nothing is decided
+        extra["utilization"] = 3.0
+    return small(id, **extra)
+
+
+def outcome(rollouts: Rollouts) -> list[Any]:
+    """The schedules of all environments."""
+    simulator = rollouts.simulator
+    records = (dataclasses.asdict(simulator.record(i)) for i in range(simulator.num_envs))
+    return [{name: value for name, value in record.items() if name != "workload"} for record in records]
+
+
+@pytest.mark.parametrize(("id", "view"), [case for case in CASES if "rule" not in case[1]])
+def test_columns(id: str, view: str) -> None:
+    env, layout = vector(id, view)
+    scorer = Scorer(layout, ScorerOptions(context="none"))
+    seen = 0
+    for observation in observations(env, layout, 40):
+        wanted = scorer.wanted(observation)
+        found = scorer.inspect(observation, wanted)
+        for index, (segment, here) in enumerate(zip(layout.segments, layout.places, strict=True)):
+            env_of, slot = np.nonzero(wanted[:, here])
+            if not segment.tokens or not len(env_of):
+                continue
+            rows = TokenRows(observation, segment.tokens, env_of, slot)
+            columns = COLUMNS.get((layout.problem, segment.columns), TokenRows.plain)(rows)
+            assert [name for name, _ in columns] == list(scorer.columns[index])
+            for (name, expected), own in zip(columns, found[f"columns {index}"], strict=True):
+                np.testing.assert_allclose(own, expected, rtol=2e-3, atol=2e-4, err_msg=name)
+            seen += len(env_of)
+    assert seen > 20
+
+
+@pytest.mark.parametrize(("form", "window"), FORMS, ids=["linear", "hidden"])
+@pytest.mark.parametrize(("id", "view"), PLAYED)
+def test_episodes_are_those_of_the_policy(id: str, view: str, form: dict[str, Any], window: Any) -> None:
+    env, layout = vector(id, view)
+    scorer, _ = fitted(env, layout, **form)
+    rollouts = Rollouts(id, parameters(id, view, window), 8)
+    scorer = Scorer(rollouts.layout, scorer.options, scorer.statistics)
+    thetas = np.random.default_rng(3).normal(size=(4, scorer.size)).astype(np.float32)
+    thetas[0] = 0.0  # all scores are equal
+    assert scorer.plays
+    compiled = rollouts.play(scorer, thetas, 5, 2)
+    schedules, decisions = outcome(rollouts), rollouts.decisions
+    asked: list[int] = []
+    stepped = rollouts.play(scorer, thetas, 5, 2, lambda seen, wanted: asked.append(1))
+    np.testing.assert_array_equal(compiled, stepped)
+    assert asked and rollouts.decisions == 2 * decisions
+    for mine, theirs in zip(schedules, outcome(rollouts), strict=True):
+        for name, value in mine.items():
+            np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+    assert len(np.unique(compiled)) > 2
+
+
+def test_some_views_are_not_compiled() -> None:
+    """They are asked step by step: views that name a rule, and one whose numbers depend on one another."""
+    left = {view for id, view in CASES if (id, view) not in PLAYED}
+    assert left == {"rule", "fair-rule", "weights"}
+    assert {id for id, _ in PLAYED} == set(IDS)
+
+
+@pytest.mark.parametrize("id", [id for id in IDS if get_problem(id).module("simulator").make_simulator.log])
+def test_the_log_grows(id: str) -> None:
+    view = next(view for own, view in PLAYED if own == id)
+    env, layout = vector(id, view)
+    scorer, theta = fitted(env, layout)
+    values, grown = [], []
+    for length in (None, 1):
+        rollouts = Rollouts(id, parameters(id, view, "all"), 3)
+        simulator = rollouts.simulator
+        if length is not None:
+            simulator.sizes[simulator.log] = length
+            simulator.arrays = regrow(simulator.arrays, simulator.sizes, 3)
+            simulator._bind()
+        own = Scorer(rollouts.layout, scorer.options, scorer.statistics)
+        values.append(rollouts.play(own, theta[np.newaxis], 5, 0))
+        grown.append((simulator.sizes[simulator.log], rollouts.decisions, outcome(rollouts)))
+    assert grown[1][0] > 1
+    np.testing.assert_array_equal(*values)
+    assert grown[0][1] == grown[1][1]
+    for mine, theirs in zip(grown[0][2], grown[1][2], strict=True):
+        for name, value in mine.items():
+            np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+
+
+def test_environments_that_do_not_play() -> None:
+    id, view = PLAYED[0]
+    env, layout = vector(id, view)
+    scorer, theta = fitted(env, layout)
+    rollouts = Rollouts(id, parameters(id, view, "all"), 3)
+    own = Scorer(rollouts.layout, scorer.options, scorer.statistics)
+    found, _ = play_scored(rollouts.simulator, own, theta, 5, np.array([0, -1, 1]))
+    assert np.isnan(found[1]).all() and not np.isnan(found[[0, 2]]).any()
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_evaluations_of_shipped_agents(id: str) -> None:
+    agent = make_agent("pretrained", id)
+    env = make_env(id, agent.acting_parameters(id, small(id)))
+    whole = play(env, agent, seed=3, episode=1)
+    record = env.record()
+    observation, _ = env.reset(seed=3, options={"episode": 1})
+    agent.reset(env.interface, np.random.default_rng(0))
+    assert agent.rollout is not None
+    stepped = _step_by_step(env, agent, observation)
+    assert (stepped.metrics, stepped.truncated) == (whole.metrics, whole.truncated)
+    assert stepped.total == pytest.approx(whole.total, rel=1e-12)
+    for name, value in vars(env.record()).items():
+        if name != "workload":
+            np.testing.assert_array_equal(value, getattr(record, name), err_msg=name)
+
+
+def test_what_does_not_count_is_passed_over() -> None:
+    for mask in (np.zeros(200), np.eye(200)[150], np.eye(200)[199], np.arange(200) % 3 == 0, np.ones(0)):
+        for end in (0, 1, 63, 64, 151, 200, 230):
+            found, i = [], -1
+            while (i := next_of(mask.astype(np.int8), i + 1, end)) < end:
+                found.append(i)
+            whole = np.concatenate([mask, np.ones(230 - len(mask))])  # beyond the mask everything counts
+            assert found == np.flatnonzero(whole[:end]).tolist()
+
+
+def test_scores_that_are_no_numbers() -> None:
+    id, view = PLAYED[0]
+    env, layout = vector(id, view)
+    scorer, theta = fitted(env, layout)
+    rollouts = Rollouts(id, parameters(id, view, "all"), 2)
+    own = Scorer(rollouts.layout, scorer.options, scorer.statistics)
+    with pytest.raises(InvalidParameter, match="scores are no numbers"):
+        rollouts.play(own, np.full((1, own.size), np.nan, dtype=np.float32), 5, 0)
