@@ -96,12 +96,12 @@ class AgentPolicy:
         self._plays = scorer and interface.view in scoring_of(interface.problem).PLAY
 
     @property
-    def rollout(self) -> Callable[[Simulator], float] | None:
+    def compiled_rollout(self) -> Callable[[Simulator], float] | None:
         """See :class:`schedgym.core.policy.Policy`; None for networks, and in views that are not compiled."""
         return self._rollout if self._plays else None
 
     def _rollout(self, simulator: Simulator) -> float:
-        """See :attr:`rollout`."""
+        """See :attr:`compiled_rollout`."""
         self._layout = self._prepare({name: array[0] for name, array in simulator.observation.items()})
         scorer = self._scorer
         assert scorer is not None
@@ -138,7 +138,7 @@ class AgentPolicy:
         self._scorer = scorer
         return layout
 
-    def scores(self, observation: Observation) -> npt.NDArray[np.float32]:
+    def scores(self, observation: Observation) -> npt.NDArray[np.floating[Any]]:
         """The scores behind its decision on one observation, [size]."""
         if self._layout is None:
             self._layout = self._prepare(observation)

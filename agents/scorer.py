@@ -37,7 +37,7 @@ F8 = npt.NDArray[np.float64]
 Observation = Mapping[str, npt.NDArray[Any]]
 
 FLAT = 1e-6  # columns whose standard deviation is less are constants
-LARGEST = 1e6  # absolute weight of the skip connection: more would drown the rest in float32
+LARGEST = 1e6  # absolute weight of the skip connection: more would drown the rest
 BIAS = "bias"
 
 

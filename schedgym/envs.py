@@ -303,11 +303,16 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         Returns:
             that sum, whether the episode was truncated, and its metrics.
+
+        Raises:
+            RuntimeError: if the episode has not ended: a fault of ``rollout``.
         """
         if not self._running:
             raise ResetNeeded("the episode has ended or not begun: call reset first")
         simulator = self.simulator
         total = rollout(simulator)
+        if not (simulator.terminated[0] or simulator.truncated[0]):
+            raise RuntimeError("the rollout did not play the episode to its end")
         values = simulator.measure(self._one)[0].tolist()
         self._running = False
         metrics = dict(zip(simulator.metric_names, values, strict=True))

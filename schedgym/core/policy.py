@@ -84,9 +84,9 @@ class Interface:
 class Policy(Protocol):
     """Anything with these two methods is a policy.
 
-    A policy may also have an attribute ``rollout``, which ``reset`` sets to None or to a function that plays
-    the episode that has begun in a simulator of one environment to its end, in compiled code, and returns the
-    sum of the rewards. Evaluations then call it in place of the policy, which must decide the same.
+    A policy may also have an attribute ``compiled_rollout``, which ``reset`` sets to None or to a function
+    that plays the episode that has begun in a simulator of one environment to its end, in compiled code, and
+    returns the sum of the rewards. Evaluations then call it instead of the policy, and it decides the same.
     """
 
     def reset(self, interface: Interface, rng: np.random.Generator) -> None:

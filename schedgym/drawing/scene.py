@@ -342,7 +342,7 @@ class _Canvas:
 
 def _last(past: Past) -> float:
     """The end of the axis of time: a round number, so that it stays for many frames."""
-    return _round_up(max(past.now, 1e-9))
+    return _round_up(past.now or 1.0)
 
 
 def _round_up(value: float) -> float:
@@ -353,7 +353,8 @@ def _round_up(value: float) -> float:
 def _highest(past: Past) -> float:
     """The end of the axis of the load: the capacity, or of a cluster that is nearly empty a part of it."""
     changes = np.concatenate([past.start, past.end])
-    order = np.argsort(changes, kind="stable")
+    begins = np.arange(len(changes)) < len(past.start)
+    order = np.lexsort((begins, changes))  # at the same time ends come first
     most = float(np.cumsum(np.concatenate([past.share, -past.share])[order]).max(initial=0.0))
     return next((part for part in (0.01, 0.02, 0.05, 0.1, 0.2, 0.4) if most <= part), 1.0)
 

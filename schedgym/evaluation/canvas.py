@@ -96,7 +96,8 @@ def save_figure(figure: Any, path: str | Path, small: bool = False) -> None:
     path = check_path(path)
     picture = io.BytesIO()
     kind = path.suffix[1:].lower()
-    figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    with require("matplotlib").rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
+        figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
     if kind == "png" and small:
         module = require("PIL.Image")
         image = module.open(picture).convert("RGB")

@@ -151,7 +151,7 @@ def leaderboard_frame(boards: Sequence[Board]) -> pd.DataFrame:
     Returns:
         a frame with the columns id, parameters, policy, objective, unit, better, trainings (0: not trained),
         episodes, mean, iqm (interquartile mean), bound, gap, relative_gap (over the bound), reference,
-        difference, relative (both to the reference, paired), won, tied, seconds (of decisions, per episode);
+        difference, relative (both to the reference, paired), won, tied, seconds (of the policy, per episode);
         estimates are followed by the ends of their intervals, ``_low`` and ``_high``.
     """
     pandas = require("pandas")

@@ -402,7 +402,7 @@ def profile_figure(board: Board, settings: Sequence[Setting], confidence: float)
 
 
 def effort_figure(board: Board, setting: Setting) -> Figure | None:
-    """The objective over the time that a policy takes for its decisions; None without times."""
+    """The objective over the time that a policy takes in an episode; None without times."""
     entries = [e for e in setting.entries if e.seconds > 0 and math.isfinite(e.mean.value)]
     if len(entries) < 2:
         return None
@@ -422,7 +422,7 @@ def effort_figure(board: Board, setting: Setting) -> Figure | None:
     title = _label(board, mean=True)
     layout = _layout(
         400,
-        xaxis=_log_axis("decision time per episode", [e.seconds for e in entries], _duration),
+        xaxis=_log_axis("policy time per episode", [e.seconds for e in entries], _duration),
         yaxis=_log_axis(title, means) if _logarithmic(means) else _axis(title, zeroline=False),
         shapes=shapes,
     )

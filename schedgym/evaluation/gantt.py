@@ -73,8 +73,10 @@ class Chart:
     text: str
 
 
-def make_chart(record: ScheduleRecord, most_rows: int = MOST_ROWS) -> Chart:
-    """Lay out a schedule. A long one is cut to its first pieces, a large cluster to its busiest rows."""
+def make_chart(
+    record: ScheduleRecord, most_rows: int = MOST_ROWS, span: tuple[float, float] = (-math.inf, math.inf)
+) -> Chart:
+    """Lay out a schedule: of a long one the first pieces in the span, of a large cluster the busiest rows."""
     problem = get_problem(record.workload.problem)
     schema = problem.schema
     owner = owners(record, schema)
@@ -87,7 +89,7 @@ def make_chart(record: ScheduleRecord, most_rows: int = MOST_ROWS) -> Chart:
     else:
         what, names, of = _places(record, problem, what, most_rows)
         place = np.asarray(of, dtype=np.int64)[record.server]
-    order, notes = _pieces(record, place, by_job, what, most_rows)
+    order, notes = _pieces(record, place, by_job, what, most_rows, span)
     lanes = _lanes(place, record.start, record.end, order)
     rows = sorted({int(place[i]) for i in order})
     depth = dict.fromkeys(rows, 1)
@@ -155,17 +157,21 @@ def _windows(record: ScheduleRecord, rows: list[tuple[int, float]]) -> list[tupl
     return [(float(arrival[job]), float(deadline[job]), y) for job, y in rows]
 
 
-def _pieces(record: ScheduleRecord, row: I8, by_job: bool, what: str, most_rows: int) -> tuple[I8, list[str]]:
+def _pieces(
+    record: ScheduleRecord, row: I8, by_job: bool, what: str, most_rows: int, span: tuple[float, float]
+) -> tuple[I8, list[str]]:
     """The pieces of work that are drawn, by start, and notes on the selection where some are left out."""
     order = np.lexsort((record.job, record.start))
+    order = order[(record.end[order] > span[0]) & (record.start[order] < span[1])]
     notes = []
-    total = len(np.unique(row))
+    total = len(np.unique(row[order]))
     if total > most_rows:
         if by_job:
-            kept = np.unique(row)[:most_rows]
+            kept = np.unique(row[order])[:most_rows]
             notes.append(f"the first {most_rows} of {total}")
         else:
-            used = np.bincount(row, weights=record.end - record.start)
+            inside = np.minimum(record.end, span[1]) - np.maximum(record.start, span[0])
+            used = np.bincount(row[order], weights=inside[order])
             kept = np.argsort(-used, kind="stable")[:most_rows]
             notes.append(f"the busiest of {total}")
         order = order[np.isin(row[order], kept)]
@@ -236,7 +242,7 @@ def plot_schedule(
     first, last = _span(record) if span is None else span
     if not first < last:
         raise InvalidParameter(f"span: must begin before it ends, got {span}")
-    chart = make_chart(record, most_rows)
+    chart = make_chart(record, most_rows, (first, last))
     loads = loads_of(record)[:MOST_LOADS]
     if title is None:
         title = " · ".join(part for part in (policy, chart.problem.name) if part)
@@ -283,7 +289,11 @@ def _record(schedule: Any, policy: str) -> tuple[ScheduleRecord, str]:
             "plot_schedule: needs a schedule record, or an environment of schedgym (of a vector "
             f"environment env.record(i)), got {type(schedule).__name__}"
         )
-    return env.record(), policy or env.caption
+    record = env.record()
+    if record.final_time < record.end.max(initial=0.0):  # what has begun ends at a time that nobody knows yet
+        ended = np.minimum(record.end, record.final_time)
+        record = dataclasses.replace(record, end=ended)
+    return record, policy or env.caption
 
 
 def _draw_pieces(

@@ -23,7 +23,7 @@ __all__ = ["MOVING", "film", "record_episode"]
 
 MOVING = (".gif", ".mp4")
 LAST = 2.0  # seconds for which the last picture stands
-COLOURS = 80  # of a GIF
+COLOURS = 255  # of a GIF: each job has two
 
 Frame = npt.NDArray[np.uint8]
 

@@ -300,7 +300,7 @@ class _Page:
             (f"{sum(len(board.settings) for board in boards):,}", "settings", ""),
             (f"{len({(board.id, p) for board in boards for p in board.policies}):,}", "policies", ""),
             (f"{sum(played):,}", "episodes played", ""),
-            (_duration(float(seconds)), "of decisions", ""),
+            (_duration(float(seconds)), "of policies' time", ""),
         ]
         if count := len(self.failures):
             facts.append((f"{count:,}", f"failed unit{'s' if count > 1 else ''}", "bad"))
@@ -416,7 +416,7 @@ class _Page:
             ),
             _card(
                 f"effort{index}",
-                "Quality and decision time",
+                "Quality and policy time",
                 "The mean time that a policy takes for all decisions of an episode.",
                 [(s.label, effort_figure(board, s), "") for s in shown],
             ),

@@ -176,7 +176,7 @@ def play(env: SchedulingEnv, policy: Policy, *, seed: int = 0, episode: int = 0,
     observation, _ = env.reset(seed=seed, options={"episode": episode})
     policy.reset(env.interface, policy_rng(seed, episode, label))
     try:
-        if getattr(policy, "rollout", None) is not None:
+        if getattr(policy, "compiled_rollout", None) is not None:
             outcome = _roll_out(env, policy)
         else:
             outcome = _step_by_step(env, policy, observation)
@@ -208,7 +208,7 @@ def _step_by_step(env: SchedulingEnv, policy: Policy, observation: Any) -> Outco
 def _roll_out(env: SchedulingEnv, policy: Any) -> Outcome:
     """Let the policy's compiled code play the episode that has begun."""
     began = time.perf_counter() - COMPILATION.seconds
-    total, truncated, metrics = env.finish(policy.rollout)
+    total, truncated, metrics = env.finish(policy.compiled_rollout)
     return Outcome(metrics, total, truncated, time.perf_counter() - COMPILATION.seconds - began)
 
 
@@ -281,7 +281,7 @@ class Observed:
         setting: swept parameter -> value.
         policy: label.
         episode: its number.
-        seconds: time that the policy took for all its decisions [s].
+        seconds: time that the policy took [s]; see :class:`Outcome`.
         values: the return value of the observer.
     """
 

@@ -49,5 +49,10 @@ def _compile(id: str) -> tuple[str, float]:
         env.step(sample_action(env.action_space, observation, np.random.default_rng(0)))
     evaluate(id, None, 1, parameters=small, progress=False)
     if id in list_pretrained():
-        evaluate(id, {"agent": make_agent("pretrained", id)}, 1, parameters=small, progress=False)
+        agent = make_agent("pretrained", id)
+        evaluate(id, {"agent": agent}, 1, parameters=small, progress=False)
+        env = make_env(id, small | agent.acting_parameters(id, small))
+        observation, _ = env.reset(seed=0)
+        agent.reset(env.interface, np.random.default_rng(0))
+        agent(observation)  # another kernel than the one that plays whole episodes
     return id, COMPILATION.seconds - before

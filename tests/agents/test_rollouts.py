@@ -141,13 +141,20 @@ def test_evaluations_of_shipped_agents(id: str) -> None:
     record = env.record()
     observation, _ = env.reset(seed=3, options={"episode": 1})
     agent.reset(env.interface, np.random.default_rng(0))
-    assert agent.rollout is not None
+    assert agent.compiled_rollout is not None
     stepped = _step_by_step(env, agent, observation)
     assert (stepped.metrics, stepped.truncated) == (whole.metrics, whole.truncated)
     assert stepped.total == pytest.approx(whole.total, rel=1e-12)
     for name, value in vars(env.record()).items():
         if name != "workload":
             np.testing.assert_array_equal(value, getattr(record, name), err_msg=name)
+
+
+def test_a_rollout_that_stops_early_is_no_episode() -> None:
+    env = make_env(IDS[0], small(IDS[0]))
+    env.reset(seed=0)
+    with pytest.raises(RuntimeError, match="did not play the episode to its end"):
+        env.finish(lambda simulator: 0.0)
 
 
 def test_what_does_not_count_is_passed_over() -> None:

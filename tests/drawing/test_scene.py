@@ -122,3 +122,10 @@ def test_gymnasium_records_a_video(tmp_path):
         done = terminated or truncated
     env.close()
     assert [path.suffix for path in tmp_path.iterdir() if path.stat().st_size > 1000] == [".mp4"]
+
+
+def test_axes_end_at_what_is_there():
+    start = np.arange(4.0)
+    back_to_back = Past(np.arange(4), start, start + 1, np.full(4, 0.15), start, start + 1, 4.0, "s", "cpu")
+    assert _highest(back_to_back) == 0.2
+    assert _last(make_past(now=0.0)) == 1.0

@@ -17,6 +17,7 @@ from schedgym.core.problem import list_problems
 from schedgym.drawing import loads_of, palette
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation import gantt
+from schedgym.evaluation.canvas import save_figure
 from schedgym.evaluation.gantt import make_chart, plot_schedule
 from schedgym.evaluation.runner import acting_parameters, make_env, play, policy_rng
 
@@ -182,3 +183,31 @@ def test_run_draws_and_records(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "ocorp on seed 3" in out and "wrote x.svg, x.gif" in out
     assert "</svg>" in (tmp_path / "x.svg").read_text() and (tmp_path / "x.gif").stat().st_size > 1000
+
+
+def test_a_late_span_has_its_own_pieces(monkeypatch):
+    record = played("flowtime").record()
+    monkeypatch.setattr(gantt, "MOST_PIECES", 10)
+    late = 0.8 * record.end.max()
+    chart = make_chart(record, span=(late, record.end.max()))
+    assert len(chart.order) and (record.end[chart.order] > late).all()
+
+
+def test_work_that_runs_ends_at_the_clock():
+    env = make_env("schedgym/QueueDelay-v0", {"tasks": 40, "servers": 4, "view": "pick", "action_mask": True})
+    observation, _ = env.reset(seed=0)
+    for _ in range(30):
+        observation, *_ = env.step(np.flatnonzero(observation["action_mask"])[0])
+    record = env.record()
+    assert record.end.max() > record.final_time
+    edges = plot_schedule(env).axes[0].collections[0].get_paths()
+    assert max(path.vertices[:, 0].max() for path in edges) <= record.final_time
+
+
+def test_the_same_figure_is_the_same_file(tmp_path):
+    env = played("flowtime")
+    texts = []
+    for name in ("a.svg", "b.svg"):
+        save_figure(plot_schedule(env), tmp_path / name)
+        texts.append((tmp_path / name).read_text())
+    assert texts[0] == texts[1]
