@@ -72,18 +72,21 @@ _LAZY = {
     "register_policy": "schedgym.core.policy",
     "save_workload": "schedgym.core.workload_files",
 }
+_PARTS = ("agents", "baselines", "evaluation", "papers", "testing", "traces")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        import importlib
+    import importlib
 
+    if name in _PARTS:
+        return importlib.import_module(f"schedgym.{name}")
+    if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_PARTS])
 
 
 def _register() -> None:

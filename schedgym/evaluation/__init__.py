@@ -1,6 +1,6 @@
 """Comparison of policies on equal workloads: runs, statistics, pictures, and manifests of all of them.
 
-Everything here needs the extra ``eval`` (pandas, joblib, matplotlib, typer, rich) and is imported when it
+Everything here needs the extra ``eval`` (pandas, joblib, matplotlib) and is imported when it
 is first used.
 """
 

@@ -194,3 +194,15 @@ def test_errors_say_what_and_where_and_can_be_pickled() -> None:
     assert (str(again), again.line, again.column) == (str(located), 12, "cpu")
     assert str(TraceFormatError("t.csv", 0, "", "empty")) == "t.csv: empty"
     assert issubclass(InvalidParameter, ValueError) and issubclass(UnknownName, LookupError)
+
+
+def test_parts_of_the_package_are_there_after_the_import():
+    """``schedgym.evaluation`` needs no import of its own, and costs nothing before it is used."""
+    code = (
+        "import schedgym, sys; assert 'schedgym.evaluation' not in sys.modules; "
+        "print(schedgym.evaluation.evaluate.__name__, schedgym.traces.ENTRY_POINTS)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["evaluate", "schedgym.traces"], done.stderr
+    with pytest.raises(AttributeError, match="no attribute 'evaluations'"):
+        _ = schedgym.evaluations
