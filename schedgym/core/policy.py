@@ -19,6 +19,7 @@ import importlib.metadata
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -29,10 +30,12 @@ __all__ = [
     "Interface",
     "Policy",
     "PolicySpec",
+    "enter_policy",
     "get_policy_spec",
     "list_policies",
     "make_policy",
     "register_policy",
+    "registered_policies",
     "resolve_policy_name",
 ]
 
@@ -210,6 +213,16 @@ def register_policy(
         return factory
 
     return enter
+
+
+def enter_policy(spec: PolicySpec) -> None:
+    """Register a policy, in the place of one of the same name."""
+    _REGISTRY[spec.name] = spec
+
+
+def registered_policies() -> Mapping[str, PolicySpec]:
+    """Name -> registration, of all policies so far."""
+    return MappingProxyType(_REGISTRY)
 
 
 def _origin(factory: Callable[..., Any]) -> str:
