@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from schedgym.core.record import ScheduleRecord
     from schedgym.core.workload import Workload
     from schedgym.core.workload_files import load_workload, save_workload
-    from schedgym.evaluation import advise, evaluate, plot_schedule, record_episode
+    from schedgym.evaluation import advise, evaluate, plot_schedule, record_episode, score
 
 __all__ = [
     "InfeasibleInstance",
@@ -56,6 +56,7 @@ __all__ = [
     "record_episode",
     "register_policy",
     "save_workload",
+    "score",
 ]
 
 _LAZY = {
@@ -71,6 +72,7 @@ _LAZY = {
     "record_episode": "schedgym.evaluation",
     "register_policy": "schedgym.core.policy",
     "save_workload": "schedgym.core.workload_files",
+    "score": "schedgym.evaluation",
 }
 _PARTS = ("agents", "baselines", "evaluation", "papers", "testing", "traces")
 

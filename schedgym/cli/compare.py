@@ -58,7 +58,8 @@ class Asked:
         typer.Option(
             "--policies",
             metavar="A,B",
-            help="Names, or FILE.py:NAME, which runs the file. Default: those listed for the id.",
+            help="Names, "
+            "'score: EXPRESSION', or FILE.py:NAME, which runs the file. Default: those listed for the id.",
         ),
     ] = None
     agents: Annotated[

@@ -34,7 +34,7 @@ class RunAsked:
     """The arguments of ``schedgym run``."""
 
     id: Id
-    policy: Annotated[str, typer.Option("--policy", help="The name of the policy, or FILE.py:NAME.")]
+    policy: Annotated[str, typer.Option("--policy", help="Its name, 'score: EXPRESSION', or FILE.py:NAME.")]
     workload: Annotated[
         Path | None,
         typer.Option(
