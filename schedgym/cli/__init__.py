@@ -25,7 +25,10 @@ __all__ = ["main"]
 USAGE = 2
 INTERRUPTED = 130
 #: modules of this package, in the order in which the help lists their commands
-COMMANDS = ("catalogue", "compare", "advise", "tune", "run", "trace", "agents", "stores", "papers", "bench")
+COMMANDS = (
+    *("catalogue", "compare", "advise", "tune", "run", "trace", "agents", "stores", "papers", "bench"),
+    "new",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

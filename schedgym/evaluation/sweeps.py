@@ -306,6 +306,9 @@ def _line(
         "options": options,
         "source": code,
     }
+    if not problem.package.startswith("schedgym."):
+        folder = Path(str(problem.module("problem").__file__)).parent
+        depends["package"] = {str(path.relative_to(folder)): _content(path) for path in folder.rglob("*.py")}
     try:
         digest = hashlib.sha256(canonical(depends).encode()).hexdigest()
     except (TypeError, ValueError) as error:
