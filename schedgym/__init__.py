@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_PARTS])
+    return sorted(__all__)
 
 
 def _register() -> None:

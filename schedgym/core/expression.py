@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidParameter
 
-__all__ = ["CODES", "Expression"]
+__all__ = ["CODES", "SCORE", "SCORED_VIEWS", "Expression"]
+
+SCORE = "score:"  # before the expression that names a policy, which acts in one of these views
+SCORED_VIEWS = ("priority", "pick")
 
 LONGEST = 500  # characters: so that a tree of any shape is walked without running out of stack
 

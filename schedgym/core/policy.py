@@ -24,6 +24,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from schedgym.core.expression import SCORE, SCORED_VIEWS
 from schedgym.errors import InvalidParameter, UnknownName
 
 __all__ = [
@@ -40,8 +41,6 @@ __all__ = [
 ]
 
 ENTRY_POINTS = "schedgym.policies"
-SCORE = "score:"
-SCORED_VIEWS = ("priority", "pick")
 
 
 @dataclasses.dataclass(frozen=True)

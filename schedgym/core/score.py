@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.expression import CODES, Expression
+from schedgym.core.expression import CODES, SCORE, SCORED_VIEWS, Expression
 from schedgym.core.jit import helper, pure_kernel
-from schedgym.core.policy import SCORE, SCORED_VIEWS, Interface
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter, UnknownName
@@ -132,8 +131,13 @@ class ScorePolicy:
             raise InvalidParameter(f"{self.text!r}: {id} has no view {' or '.join(SCORED_VIEWS)}")
         return {**given, "view": view, **({"action_mask": True} if view == "pick" else {})}
 
-    def reset(self, interface: Interface, rng: np.random.Generator) -> None:
-        """Begin an episode; InvalidParameter in a view that takes no scores."""
+    def reset(self, interface: Any, rng: np.random.Generator) -> None:
+        """Begin an episode; InvalidParameter in a view that takes no scores.
+
+        Args:
+            interface: an :class:`~schedgym.core.policy.Interface`, whose module names this one.
+            rng: not used.
+        """
         interface.check(repr(self.text), SCORED_VIEWS)
         self._window, self._picks = interface.sizes["window"], interface.view == "pick"
         self._exact = tokens_of(interface.problem).exact

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from schedgym.core.policy import SCORE
+from schedgym.core.expression import SCORE
 from schedgym.core.random import EVALUATION_SEEDS
 from schedgym.core.score import ScorePolicy
 from schedgym.documents import check_whole
