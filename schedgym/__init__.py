@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from schedgym.core.record import ScheduleRecord
     from schedgym.core.workload import Workload
     from schedgym.core.workload_files import load_workload, save_workload
-    from schedgym.evaluation import advise, evaluate, plot_schedule, record_episode
+    from schedgym.evaluation import advise, evaluate, plot_schedule, record_episode, score
 
 __all__ = [
     "InfeasibleInstance",
@@ -56,6 +56,7 @@ __all__ = [
     "record_episode",
     "register_policy",
     "save_workload",
+    "score",
 ]
 
 _LAZY = {
@@ -71,13 +72,17 @@ _LAZY = {
     "record_episode": "schedgym.evaluation",
     "register_policy": "schedgym.core.policy",
     "save_workload": "schedgym.core.workload_files",
+    "score": "schedgym.evaluation",
 }
+_PARTS = ("agents", "baselines", "evaluation", "papers", "testing", "traces")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        import importlib
+    import importlib
 
+    if name in _PARTS:
+        return importlib.import_module(f"schedgym.{name}")
+    if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

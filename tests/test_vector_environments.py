@@ -216,7 +216,7 @@ def test_given_workloads() -> None:
         env.reset(options={"workload": three[:2]})
     longer = make_workload([(0, 1, 0.5, 0.5)], [(1, 1)])
     before = env.unwrapped.record(0).workload
-    with pytest.raises(InvalidWorkload, match="has 3 servers, the workload 1"):
+    with pytest.raises(InvalidWorkload, match="1 servers, the environment has 3"):
         env.reset(options={"workload": [three[0], three[1], longer]})
     assert env.unwrapped.record(0).workload == before
 

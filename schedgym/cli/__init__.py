@@ -19,14 +19,16 @@ from gymnasium.error import Error as GymnasiumError
 
 from schedgym.core.problem import list_problems
 from schedgym.errors import SchedgymError, UnknownName, shorten, suggest
-from schedgym.extras import require
 
 __all__ = ["main"]
 
 USAGE = 2
 INTERRUPTED = 130
 #: modules of this package, in the order in which the help lists their commands
-COMMANDS = ("catalogue", "compare", "advise", "tune", "run", "trace", "agents", "stores", "papers", "bench")
+COMMANDS = (
+    *("catalogue", "compare", "advise", "tune", "run", "trace", "agents", "stores", "papers", "bench"),
+    "new",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -108,9 +110,7 @@ def _explain(error: Exception) -> str | None:
 @functools.cache
 def _application() -> Any:
     """Import the modules of the commands, which register these; return click's group of all commands."""
-    for module in ("typer", "rich"):
-        require(module)
     for module in COMMANDS:
         importlib.import_module(f"schedgym.cli.{module}")
-    typer, common = require("typer"), importlib.import_module("schedgym.cli.common")
+    typer, common = (importlib.import_module(name) for name in ("typer", "schedgym.cli.common"))
     return typer.main.get_command(common.application)

@@ -16,10 +16,12 @@ from schedgym.cli.common import (
     check_output,
     make_table,
     pairs,
+    policy_names,
     say,
     takes,
     write_json,
 )
+from schedgym.core.problem import get_problem
 from schedgym.evaluation.wording import make_console
 from schedgym.extras import require
 
@@ -73,6 +75,12 @@ class Asked:
             "--on-error", metavar="raise|skip", help="Stop at a malformed row, or leave such rows out."
         ),
     ] = "raise"
+    policies: Annotated[
+        str | None,
+        typer.Option(
+            "--policies", metavar="A,B", help="Run these policies, too: names, FILE.py:NAME (runs the file)."
+        ),
+    ] = None
     agent: Annotated[bool, typer.Option("--agent/--no-agent", help="Run the pretrained agent, too.")] = True
     seed: Seed = 0
     n_jobs: Processes = -1
@@ -104,6 +112,7 @@ def advise(asked: Asked) -> None:
         **given,
         where=where or None,
         on_error=asked.on_error,
+        policies=() if asked.policies is None else policy_names(asked.policies, get_problem("queue-delay")),
         agent=asked.agent,
         seed=asked.seed,
         n_jobs=asked.n_jobs,

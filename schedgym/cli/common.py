@@ -7,6 +7,7 @@ import inspect
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -33,6 +34,7 @@ __all__ = [
     "check_output",
     "make_table",
     "pairs",
+    "policy_names",
     "policy_options",
     "say",
     "takes",
@@ -138,6 +140,17 @@ def pairs(texts: Iterable[str] | None, flag: str) -> dict[str, str]:
             raise InvalidParameter(f"{flag}: {name} is given twice")
         found[name] = value.strip()
     return found
+
+
+def policy_names(text: str, problem: Problem) -> list[str]:
+    """The policies of a comma list (of ``--policies``); commas in parentheses belong to an expression.
+
+    The policy of a file, FILE.py:NAME, is loaded, which runs the file.
+    """
+    from schedgym.core.policy_files import load_policy, names_policy_file
+
+    names = [part.strip() for part in re.split(r",(?![^()]*\))", text)]
+    return [load_policy(name, problem.name) if names_policy_file(name) else name for name in names]
 
 
 def policy_options(name: str, problem: Problem, given: Mapping[str, str]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from schedgym.cli.common import (
     check_output,
     make_table,
     pairs,
+    policy_names,
     policy_options,
     say,
     takes,
@@ -55,7 +56,10 @@ class Asked:
     policies: Annotated[
         str | None,
         typer.Option(
-            "--policies", metavar="A,B", help="The policies to run. Default: those listed for the id."
+            "--policies",
+            metavar="A,B",
+            help="Names, "
+            "'score: EXPRESSION', or FILE.py:NAME, which runs the file. Default: those listed for the id.",
         ),
     ] = None
     agents: Annotated[
@@ -244,7 +248,7 @@ def _plan(asked: Asked, given: dict[str, str]) -> _Plan:
         problem.build(id, combination)
     texts = pairs(asked.option, "--option")
     if asked.policies is not None:
-        names = [part.strip() for part in asked.policies.split(",")]
+        names = policy_names(asked.policies, problem)
     else:
         names = default_policies(problem, id, combinations, [key.rpartition(".")[0] for key in texts])
     acting = _policies(problem, names)

@@ -16,6 +16,7 @@ from schedgym.cli.common import (
     check_output,
     make_table,
     pairs,
+    policy_names,
     policy_options,
     say,
     takes,
@@ -33,7 +34,7 @@ class RunAsked:
     """The arguments of ``schedgym run``."""
 
     id: Id
-    policy: Annotated[str, typer.Option("--policy", help="The name of the policy.")]
+    policy: Annotated[str, typer.Option("--policy", help="Its name, 'score: EXPRESSION', or FILE.py:NAME.")]
     workload: Annotated[
         Path | None,
         typer.Option(
@@ -81,11 +82,12 @@ def run(asked: RunAsked) -> None:
     check_output(asked.json)
     check_output(asked.gantt, FORMATS)
     check_output(asked.gif, MOVING)
-    full = resolve_policy_name(asked.policy, problem.name)
+    (named,) = policy_names(asked.policy, problem)
+    full = resolve_policy_name(named, problem.name)
     acting = make_policy(full, **policy_options(full, problem, pairs(asked.option, "--option")))
     if asked.seed < 0:
         raise InvalidParameter(f"seed: must be a whole number from 0, got {asked.seed}")
-    parameters = runner.acting_parameters(problem, id, _parameters(asked, problem), full)
+    parameters = runner.acting_parameters(problem, id, _parameters(asked, problem), acting)
     env = runner.make_env(id, parameters)
     label = full.removeprefix(f"{problem.name}/")
     outcome = runner.play(env, acting, seed=asked.seed, label=label)

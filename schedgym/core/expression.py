@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 from schedgym.errors import InvalidParameter
 
-__all__ = ["Expression"]
+__all__ = ["CODES", "SCORE", "SCORED_VIEWS", "Expression"]
+
+SCORE = "score:"  # before the expression that names a policy, which acts in one of these views
+SCORED_VIEWS = ("priority", "pick")
 
 LONGEST = 500  # characters: so that a tree of any shape is walked without running out of stack
 
@@ -28,18 +31,26 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos,
 _FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "abs": (1, np.abs),
     "ceil": (1, np.ceil),
+    "exp": (1, np.exp),
     "floor": (1, np.floor),
+    "log": (1, np.log),
     "max": (2, np.maximum),
     "min": (2, np.minimum),
+    "sqrt": (1, np.sqrt),
 }
+#: code of each step of a program: a number, a name's value, then the operators and functions
+CODES = {
+    name: code for code, name in enumerate(("number", "name", "Add", "Sub", "Mult", "Div", "Pow", "USub"))
+}
+CODES |= {name: len(CODES) + i for i, name in enumerate(_FUNCTIONS)}
 _QUOTED = re.compile(r"`([^`]+)`")
 
 
 class Expression:
     """An arithmetic expression, e.g. ``0.02 * GeneratedTokens``.
 
-    It has numbers, names, parentheses, ``+ - * / **`` and the functions abs, ceil, floor of one argument and
-    min, max of two. A name with blanks or signs stands between backquotes.
+    It has numbers, names, parentheses, ``+ - * / **`` and the functions abs, ceil, exp, floor, log (to
+    base e), sqrt of one argument and min, max of two. A name with blanks or signs stands between backquotes.
 
     Args:
         text: the expression.
@@ -112,5 +123,36 @@ class Expression:
             return _FUNCTIONS[node.func.id][1](*arguments)  # type: ignore[attr-defined]
         if isinstance(node, ast.Name):
             return values[self._quoted.get(node.id, node.id)]
-        # a float of numpy: a power of Python's integers could take for ever
-        return np.float64(min(node.value, 1e308)) if isinstance(node.value, int) else np.float64(node.value)
+        return _constant(node)
+
+    def program(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """The expression as the steps of a machine with a stack, for kernels.
+
+        Returns:
+            the code of each step (:data:`CODES`), and its operand: the number, or the place of the name in
+            :attr:`names`; 0 for operators and functions, which take their operands from the stack.
+        """
+        steps: list[tuple[int, float]] = []
+        self._compile(self._tree, steps)
+        codes, operands = zip(*steps, strict=True)
+        return np.array(codes, dtype=np.int64), np.array(operands, dtype=np.float64)
+
+    def _compile(self, node: Any, steps: list[tuple[int, float]]) -> None:
+        if isinstance(node, ast.Constant):
+            steps.append((CODES["number"], float(_constant(node))))
+        elif isinstance(node, ast.Name):
+            steps.append((CODES["name"], float(self.names.index(self._quoted.get(node.id, node.id)))))
+        elif isinstance(node, ast.UnaryOp):
+            self._compile(node.operand, steps)
+            if isinstance(node.op, ast.USub):
+                steps.append((CODES["USub"], 0.0))
+        else:
+            call = isinstance(node, ast.Call)
+            for part in node.args if call else (node.left, node.right):
+                self._compile(part, steps)
+            steps.append((CODES[node.func.id if call else type(node.op).__name__], 0.0))
+
+
+def _constant(node: Any) -> np.float64:
+    """A float of numpy: a power of Python's integers could take for ever."""
+    return np.float64(min(node.value, 1e308)) if isinstance(node.value, int) else np.float64(node.value)

@@ -19,20 +19,24 @@ import importlib.metadata
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from schedgym.core.expression import SCORE, SCORED_VIEWS
 from schedgym.errors import InvalidParameter, UnknownName
 
 __all__ = [
     "Interface",
     "Policy",
     "PolicySpec",
+    "enter_policy",
     "get_policy_spec",
     "list_policies",
     "make_policy",
     "register_policy",
+    "registered_policies",
     "resolve_policy_name",
 ]
 
@@ -217,6 +221,16 @@ def register_policy(
     return enter
 
 
+def enter_policy(spec: PolicySpec) -> None:
+    """Register a policy, in the place of one of the same name."""
+    _REGISTRY[spec.name] = spec
+
+
+def registered_policies() -> Mapping[str, PolicySpec]:
+    """Name -> registration, of all policies so far."""
+    return MappingProxyType(_REGISTRY)
+
+
 def _origin(factory: Callable[..., Any]) -> str:
     return f"{factory.__module__}.{getattr(factory, '__qualname__', factory)}"
 
@@ -238,8 +252,15 @@ def list_policies(problem: str | None = None) -> list[PolicySpec]:
 
 
 def resolve_policy_name(name: str, problem: str | None = None) -> str:
-    """The full name of ``name``, which may leave out the problem's prefix when the problem is given."""
+    """The full name of ``name``, which may leave out the problem's prefix when the problem is given.
+
+    With the problem, ``score: EXPRESSION`` names a policy of :class:`schedgym.core.score.ScorePolicy`.
+    """
     _discover()
+    if is_expression(name) and problem is not None:
+        return f"{problem}/{name}"
+    if is_expression(name.partition("/")[2]):
+        return name
     full = name if "/" in name or problem is None else f"{problem}/{name}"
     if full not in _REGISTRY:
         known = [n for n in _REGISTRY if problem is None or n.startswith(f"{problem}/")]
@@ -250,7 +271,24 @@ def resolve_policy_name(name: str, problem: str | None = None) -> str:
 
 def get_policy_spec(name: str, problem: str | None = None) -> PolicySpec:
     """The registration of a policy; UnknownName proposes the nearest name."""
-    return _REGISTRY[resolve_policy_name(name, problem)]
+    full = resolve_policy_name(name, problem)
+    own = full.partition("/")[2]
+    if full in _REGISTRY or not is_expression(own):
+        return _REGISTRY[full]
+    make: Callable[[str], Any] = importlib.import_module("schedgym.core.score").ScorePolicy
+    make(own)  # refuses what is no expression
+
+    def score() -> Any:
+        return make(own)
+
+    return PolicySpec(
+        full, score, source="an expression", views=SCORED_VIEWS, summary="the highest score first"
+    )
+
+
+def is_expression(name: str) -> bool:
+    """Return True if a policy is named by the expression of its score, ``score: EXPRESSION``."""
+    return name.startswith(SCORE)
 
 
 def make_policy(name: str, problem: str | None = None, **options: Any) -> Any:

@@ -2,7 +2,8 @@
 
 A problem is one folder under ``schedgym/problems`` with the same modules in each (problem, workload,
 dynamics, views, metrics, bounds, render, env). Its ``problem`` module exports ``PROBLEM`` and imports
-nothing heavy; everything else is loaded when it is asked for.
+nothing heavy; everything else is loaded when it is asked for. A problem in another package has the same
+modules; an entry point in the group ``schedgym.problems`` names its ``PROBLEM``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import importlib.metadata
 import math
 import pkgutil
 import types
@@ -36,6 +38,9 @@ __all__ = [
     "list_problems",
     "parameter",
 ]
+
+
+ENTRY_POINTS = "schedgym.problems"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -336,13 +341,35 @@ class Problem:
 
 @functools.cache
 def list_problems() -> dict[str, Problem]:
-    """Name -> problem, for every folder of ``schedgym.problems``."""
+    """Name -> problem, for every folder of ``schedgym.problems`` and every entry point.
+
+    Raises:
+        InvalidParameter: when an entry point cannot be loaded, is no problem, or has a name or an id that is
+            taken.
+    """
     package = importlib.import_module("schedgym.problems")
     found: dict[str, Problem] = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg):
         problem = importlib.import_module(f"{package.__name__}.{module}.problem").PROBLEM
         found[problem.name] = problem
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        problem = _load(entry)
+        taken = [problem.name, *problem.ids]
+        taken = [name for name in taken if any(name in (p.name, *p.ids) for p in found.values())]
+        if taken:
+            raise InvalidParameter(f"entry point {entry.value}: there is another problem {taken[0]!r}")
+        found[problem.name] = problem
     return found
+
+
+def _load(entry: importlib.metadata.EntryPoint) -> Problem:
+    try:
+        problem = entry.load()
+    except Exception as error:
+        raise InvalidParameter(f"entry point {entry.value}: {type(error).__name__}: {error}") from error
+    if not isinstance(problem, Problem):
+        raise InvalidParameter(f"entry point {entry.value}: must be a Problem, got {problem!r}")
+    return problem
 
 
 def get_problem(name: str) -> Problem:

@@ -310,6 +310,14 @@ class Simulator(ABC):
             raise InvalidWorkload(f"problem: must be {self.problem.name!r}, got {workload.problem!r}")
         self._check(workload)
 
+    def _check_size(self, what: str, own: int, given: int) -> None:
+        """Raise InvalidWorkload for a cluster of another size than the environment was made with."""
+        if given != own:
+            raise InvalidWorkload(
+                f"cluster: {given} {what}, the environment has {own}; make the environment with this "
+                f'workload: gym.make({self.interface.id!r}, workload="FILE.json")'
+            )
+
     @abstractmethod
     def _check(self, workload: Workload) -> None:
         """Raise InvalidWorkload if the environment cannot hold a workload of its own problem."""

@@ -102,12 +102,14 @@ class Tokens:
         acting: parameters of the environment that belong to the agent and keep its values unless an
             evaluation sets them: what is visible, when the agent is asked for a decision, and how its view
             turns actions into decisions. All others define the problem.
+        exact: further names of columns of jobs in exact units -> entry of the observation, and its column.
     """
 
     sets: tuple[TokenSet, ...]
     globals: tuple[str, ...]
     views: Mapping[str, ScoredView]
     acting: tuple[str, ...] = ()
+    exact: Mapping[str, tuple[str, int]] = dataclasses.field(default_factory=dict)
 
 
 def tokens_of(problem: str) -> Tokens:

@@ -1,6 +1,6 @@
 """Comparison of policies on equal workloads: runs, statistics, pictures, and manifests of all of them.
 
-Everything here needs the extra ``eval`` (pandas, joblib, matplotlib, typer, rich) and is imported when it
+Everything here needs the extra ``eval`` (pandas, joblib, matplotlib) and is imported when it
 is first used.
 """
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from schedgym.evaluation.replays import Replay, replay
     from schedgym.evaluation.report import write_report
     from schedgym.evaluation.runner import How, evaluate, play, sweep
+    from schedgym.evaluation.scoring import score
     from schedgym.evaluation.statistics import bootstrap_interval, paired_differences, summarize
     from schedgym.evaluation.store import ResultsStore
     from schedgym.evaluation.sweeps import SweepSpec, load_spec, make_spec, run_sweep
@@ -44,6 +45,7 @@ __all__ = [
     "record_episode",
     "replay",
     "run_sweep",
+    "score",
     "summarize",
     "sweep",
     "tune",
@@ -60,6 +62,7 @@ _MODULES = {
     "replays": ("Replay", "replay"),
     "report": ("write_report",),
     "runner": ("How", "evaluate", "play", "sweep"),
+    "scoring": ("score",),
     "statistics": ("bootstrap_interval", "paired_differences", "summarize"),
     "store": ("ResultsStore",),
     "sweeps": ("SweepSpec", "load_spec", "make_spec", "run_sweep"),

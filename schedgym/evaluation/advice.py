@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from schedgym.core.policy import get_policy_spec
+from schedgym.core.policy import get_policy_spec, resolve_policy_name
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.tokens import tokens_of
 from schedgym.errors import InvalidParameter
@@ -44,12 +44,14 @@ class How(Reading, total=False):
     """Keyword arguments of :func:`advise`: those of :class:`schedgym.evaluation.reading.How`, and these.
 
     Attributes:
+        policies: names of policies that take part beside those that every log is replayed with; none.
         agent: whether the pretrained agent takes part, if there is one; True.
         n_jobs: processes; -1, the default, means one per core. The result does not depend on it.
         seed: of the sample of a long log, and of random policies; 0.
         progress: True if a bar may show on stderr after two seconds; None: if stderr is a terminal.
     """
 
+    policies: Sequence[str]
     agent: bool
     n_jobs: int
     seed: int
@@ -213,7 +215,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         trace = select(trace, fits)
     parts = cut(trace, seed)
     lines = (*read.lines, *_facts(trace, read.trace.rows, left_out, parts))
-    policies, knows, note = _policies(problem, len(trace.machine_cores), how.get("agent", True))
+    policies, knows, note = _policies(problem, len(trace.machine_cores), how)
     reference = problem.module("log").REFERENCE
     own: dict[str, Any] = {"n_jobs": processes, "progress": how.get("progress")}
     comparison = Comparison(1.0, reference, run(problem, parts, policies, **own), knows)
@@ -294,13 +296,14 @@ def _others(trace: Trace) -> dict[str, str]:
 
 
 def _policies(
-    problem: Problem, machines: int, agent: bool
+    problem: Problem, machines: int, how: How
 ) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
     """Label -> policy, label -> what it knows, and a note on the agent."""
     log = problem.module("log")
-    policies: dict[str, Any] = {name: name for name in log.POLICIES}
+    names = [resolve_policy_name(name, problem.name) for name in (*log.POLICIES, *how.get("policies", ()))]
+    policies: dict[str, Any] = {name: name for name in (n.removeprefix(f"{problem.name}/") for n in names)}
     knows = {name: ", ".join(get_policy_spec(name, problem.name).knows) for name in policies}
-    if not agent:
+    if not how.get("agent", True):
         return policies, knows, ()
     if machines * FEWEST > 8 * PAIRS:
         return policies, knows, (f"The agent is left out: {machines} machines would take it too long.",)

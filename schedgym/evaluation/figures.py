@@ -513,19 +513,28 @@ def _sweep_figure(board: Board, name: str, numeric: bool, settings: list[Setting
     return {"data": data, "layout": layout}
 
 
-def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> Figure | None:
+def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> tuple[Figure | None, str]:
     """Every policy's mean gap to the bound, a row per board (of these names) and setting.
 
-    None if nothing is bounded.
+    Returns:
+        the figure, None if nothing is bounded; and a sentence on the settings that it leaves out.
     """
     rows: list[str] = []
     data: list[dict[str, Any]] = []
+    missing: list[str] = []
     for board, name in zip(boards, names, strict=True):
+        more = len(board.settings) - MOST_GAPS
+        if more > 0:
+            missing.append(f"{name}, all but the first {MOST_GAPS} settings ({more} more)")
         for setting in board.settings[:MOST_GAPS]:
+            label = name + (f", {setting.label}" if setting.label else "")
+            row = plain_text(label)
             entries = [e for e in setting.entries if math.isfinite(e.relative_gap.value)]
             if not entries:
+                gaps = [e.gap.value for e in setting.entries]
+                why = "the bound is 0" if any(map(math.isfinite, gaps)) else "no bound is known"
+                missing.append(f"{label} ({why})")
                 continue
-            row = plain_text(name) + (f", {plain_text(setting.label)}" if setting.label else "")
             texts = [
                 f"<b>{plain_text(e.policy)}</b><br>{row}<br>gap {_interval(e.relative_gap, 100, '%')}"
                 for e in entries
@@ -536,10 +545,12 @@ def gap_figure(boards: Sequence[Board], names: Sequence[str]) -> Figure | None:
             x = [100 * e.relative_gap.value for e in entries]
             data.append(_marks(x, [len(rows)] * len(entries), texts, marker))
             rows.append(row)
+    remark = f"Left out: {'; '.join(missing)}." if missing else ""
     if not rows:
-        return None
+        return None, remark
     axis = _value_axis("mean gap to the bound [% of the bound]", [x for trace in data for x in trace["x"]])
-    return {"data": data, "layout": _layout(_height(len(rows)), xaxis=axis, yaxis=_row_axis(rows))}
+    layout = _layout(_height(len(rows)), xaxis=axis, yaxis=_row_axis(rows))
+    return {"data": data, "layout": layout}, remark
 
 
 # schedules -----------------------------------------------------------------------------------------

@@ -190,6 +190,11 @@ def _card(
     return _Card(name, title, note, known, choose) if known else None
 
 
+def _counted(count: int, one: str, many: str = "") -> tuple[str, str, str]:
+    """A fact of :meth:`_Page.facts`: the number, and what it counts in the singular or plural."""
+    return f"{count:,}", one if count == 1 else many or f"{one}s", ""
+
+
 @dataclasses.dataclass
 class _Page:
     """The content of the report; ``remarks`` collects what could not be shown."""
@@ -222,7 +227,7 @@ class _Page:
             "Gaps to the bound",
             "Every policy's mean gap to the bound on the optimum, which no schedule beats. Touch a mark for "
             "the policy's name.",
-            [("", gap_figure(self.boards, [self.short(board) for board in self.boards]), "")],
+            [("", *gap_figure(self.boards, [self.short(board) for board in self.boards]))],
         )
         cards = [self.cards(index, board) for index, board in enumerate(self.boards)]
         shown = [gaps, *(card for first, middle, end in cards for card in (first, *middle, end))]
@@ -296,14 +301,14 @@ class _Page:
         played = [int((~np.isnan(entry.table)).sum()) for entry in entries]
         seconds = sum(e.seconds * count for e, count in zip(entries, played, strict=True) if e.seconds > 0)
         facts = [
-            (f"{len({board.id for board in boards}):,}", "environments", ""),
-            (f"{sum(len(board.settings) for board in boards):,}", "settings", ""),
-            (f"{len({(board.id, p) for board in boards for p in board.policies}):,}", "policies", ""),
-            (f"{sum(played):,}", "episodes played", ""),
+            _counted(len({board.id for board in boards}), "environment"),
+            _counted(sum(len(board.settings) for board in boards), "setting"),
+            _counted(len({(board.id, p) for board in boards for p in board.policies}), "policy", "policies"),
+            _counted(sum(played), "episode played", "episodes played"),
             (_duration(float(seconds)), "of policies' time", ""),
         ]
         if count := len(self.failures):
-            facts.append((f"{count:,}", f"failed unit{'s' if count > 1 else ''}", "bad"))
+            facts.append((*_counted(count, "failed unit")[:2], "bad"))
         return facts
 
     def notes(self, board: Board) -> list[str]:

@@ -81,11 +81,20 @@ class Outcome:
 
 
 def find_id(name: str) -> str:
-    """Return the full environment id if ``name`` is one without its namespace, any other name as it is."""
-    for problem in list_problems().values():
-        for id in problem.ids:
-            if name == id.partition("/")[2]:
-                return id
+    """Return the full environment id if ``name`` is one without its namespace, any other name as it is.
+
+    Raises:
+        InvalidParameter: for an environment of Gymnasium that is not of this suite.
+    """
+    ids = [id for problem in list_problems().values() for id in problem.ids]
+    for id in ids:
+        if name == id.partition("/")[2]:
+            return id
+    if name in gym.registry and name not in ids:
+        raise InvalidParameter(
+            f"{name!r} is an environment of Gymnasium, but not one of schedgym, "
+            "whose ids `schedgym list` shows"
+        )
     return name
 
 
@@ -97,7 +106,7 @@ def resolve_id(name: str) -> tuple[Problem, str]:
 
     Raises:
         UnknownName: proposing the nearest id.
-        InvalidParameter: for a problem with several ids.
+        InvalidParameter: for a problem with several ids, or an environment of others.
     """
     name = find_id(name)
     problem = get_problem(name)

@@ -35,6 +35,7 @@ class Verdict(enum.StrEnum):
     IN_PART = "in part"
     REFUTED = "refuted"
     NOT_REPRODUCED = "not reproduced"
+    OPEN = "one episode: no interval, no verdict"
 
 
 HOLDS, CORRECTED, IN_PART = Verdict.HOLDS, Verdict.CORRECTED, Verdict.IN_PART
@@ -71,7 +72,7 @@ class Examined:
         setting: swept parameter -> value.
         gain: improvement over the rival, as a part of the rival's mean; nan without a mean.
         low, high: its interval; nan for a single episode.
-        verdict: result of :func:`judge_gain`.
+        verdict: result of :func:`judge_gain`; of the problem's own statements, none without an interval.
     """
 
     statement: Statement
@@ -87,11 +88,14 @@ def examine(frame: pd.DataFrame, statements: Sequence[Statement] | None = None) 
     """Examine those statements whose policies a frame compares.
 
     Args:
-        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``. With one episode, gains
-            need not be significant.
-        statements: None: those of the problem's paper.
+        frame: a frame of :func:`~schedgym.evaluation.runner.evaluate` or ``sweep``.
+        statements: with one episode, their gains need not be significant. None: those of the problem's paper,
+            on workloads of its generator only, as they say nothing of other workloads.
     """
     problem = get_problem(frame.attrs["problem"])
+    given = {**frame.attrs.get("parameters", {}), **dict.fromkeys(frame.attrs.get("swept", ()), "")}
+    if statements is None and any(given.get(name) is not None for name in ("trace", "workload")):
+        return []
     present = set(frame["policy"])
     found = []
     for statement in problem.statements if statements is None else statements:
@@ -107,5 +111,7 @@ def examine(frame: pd.DataFrame, statements: Sequence[Statement] | None = None) 
                 gain = sign * float(row["relative"])
                 low, high = sorted((sign * float(row["relative_low"]), sign * float(row["relative_high"])))
                 verdict = judge_gain(gain, low, statement.by)
+                if statements is None and math.isnan(low):
+                    verdict = Verdict.OPEN
                 found.append(Examined(statement, rival, setting, gain, low, high, verdict))
     return found

@@ -41,6 +41,7 @@ import numpy.typing as npt
 from schedgym._version import __version__
 from schedgym.core.files import open_regular
 from schedgym.core.policy import get_policy_spec
+from schedgym.core.policy_files import load_policy, names_policy_file
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.random import EVALUATION_SEEDS, VALIDATION_SEED
 from schedgym.documents import check_whole, mapping, placed, read_yaml
@@ -69,7 +70,8 @@ class Experiment:
         id: environment id, or the problem's name.
         parameters: name -> value, or a list of values: the product of all lists is run.
         preset: named parameters, over which ``parameters`` are laid.
-        policies: names, or label -> name; None: the id's own.
+        policies: names, or label -> name; None: the id's own. FILE.py:NAME names a policy of a file, which is
+            run when the sweep is.
         options: label of a policy -> its options.
         agents: label -> "pretrained", an agent file, or a list of those that one method trained with
             different seeds.
@@ -213,7 +215,7 @@ def make_spec(data: Any) -> SweepSpec:
 
 
 def load_spec(path: str | Path) -> SweepSpec:
-    """The specification in a YAML file; nothing in it is executed.
+    """The specification in a YAML file; nothing that it names is executed before the sweep is run.
 
     Raises:
         OSError: if it cannot be read.
@@ -257,9 +259,20 @@ def _content(path: str | Path) -> Any:
         raise InvalidParameter(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def _loaded(named: Any, problem: Problem) -> Any:
+    """The policies of an experiment by their names; those of files, FILE.py:NAME, are loaded."""
+
+    def name_of(policy: str) -> str:
+        return load_policy(policy, problem.name) if names_policy_file(policy) else policy
+
+    if isinstance(named, Mapping):
+        return {label: name_of(policy) for label, policy in named.items()}
+    return None if named is None else [name_of(policy) for policy in named]
+
+
 def _foreign_code(name: str, problem: str) -> str | None:
     """Digest of the file of a policy of another package."""
-    factory = get_policy_spec(name, problem).factory
+    factory = inspect.unwrap(get_policy_spec(name, problem).factory)
     if factory.__module__.startswith("schedgym."):
         return None
     source = inspect.getsourcefile(factory)
@@ -293,6 +306,9 @@ def _line(
         "options": options,
         "source": code,
     }
+    if not problem.package.startswith("schedgym."):
+        folder = Path(str(problem.module("problem").__file__)).parent
+        depends["package"] = {str(path.relative_to(folder)): _content(path) for path in folder.rglob("*.py")}
     try:
         digest = hashlib.sha256(canonical(depends).encode()).hexdigest()
     except (TypeError, ValueError) as error:
@@ -325,7 +341,7 @@ def _contenders(experiment: Experiment, index: int) -> Iterator[_Contender]:
     policies: dict[str, Any] = {}
     options = {name.removeprefix(f"{problem.name}/"): dict(own) for name, own in experiment.options.items()}
     if experiment.policies is None or experiment.policies or not experiment.agents:
-        named = experiment.policies
+        named = _loaded(experiment.policies, problem)
         if experiment.tuned is not None:
             if named is None:
                 settings = [base | own for own in combinations]

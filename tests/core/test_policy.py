@@ -52,7 +52,7 @@ def test_names_are_resolved() -> None:
         ),
         ("queue-dely/fcfs", None, "did you mean 'queue-delay/fcfs'?"),
         ("bf-exec", None, "unknown policy 'bf-exec'"),
-        ("zzzzzz", "queue-delay", "unknown policy 'zzzzzz'; all 26: schedgym list"),
+        ("zzzzzz", "queue-delay", "unknown policy 'zzzzzz'; all 27: schedgym list"),
     ],
 )
 def test_unknown_names_are_answered_with_the_nearest(name, problem, message) -> None:

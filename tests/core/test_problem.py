@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import math
 import pickle
@@ -194,3 +195,46 @@ def test_errors_say_what_and_where_and_can_be_pickled() -> None:
     assert (str(again), again.line, again.column) == (str(located), 12, "cpu")
     assert str(TraceFormatError("t.csv", 0, "", "empty")) == "t.csv: empty"
     assert issubclass(InvalidParameter, ValueError) and issubclass(UnknownName, LookupError)
+
+
+def test_parts_of_the_package_are_there_after_the_import():
+    """``schedgym.evaluation`` needs no import of its own, and costs nothing before it is used."""
+    code = (
+        "import schedgym, sys; assert 'schedgym.evaluation' not in sys.modules; "
+        "print(schedgym.evaluation.evaluate.__name__, schedgym.traces.ENTRY_POINTS)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["evaluate", "schedgym.traces"], done.stderr
+    with pytest.raises(AttributeError, match="no attribute 'evaluations'"):
+        _ = schedgym.evaluations
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("gone:PROBLEM", "entry point gone:PROBLEM: ModuleNotFoundError: No module named 'gone'"),
+        ("third_party:NUMBER", "entry point third_party:NUMBER: must be a Problem, got 3"),
+        ("third_party:TAKEN", "entry point third_party:TAKEN: there is another problem 'geo'"),
+        ("third_party:IDS", "entry point third_party:IDS: there is another problem 'schedgym/GeoFair-v0'"),
+    ],
+)
+def test_entry_points_that_are_no_problems(value, message, tmp_path, monkeypatch):
+    (tmp_path / "third_party.py").write_text(
+        "import dataclasses\nfrom schedgym.problems.geo.problem import PROBLEM\nNUMBER = 3\nTAKEN = PROBLEM\n"
+        "ids = {'schedgym/GeoFair-v0': PROBLEM.ids['schedgym/GeoFair-v0']}\n"
+        "IDS = dataclasses.replace(PROBLEM, name='other', ids=ids)\n"
+    )
+    folder = tmp_path / "third_party-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(f"[schedgym.problems]\nanything = {value}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    monkeypatch.delitem(sys.modules, "third_party", raising=False)
+    list_problems.cache_clear()
+    with pytest.raises(InvalidParameter) as caught:
+        list_problems()
+    assert str(caught.value) == message
+    monkeypatch.undo()
+    importlib.invalidate_caches()
+    assert "geo" in list_problems()

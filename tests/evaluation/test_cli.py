@@ -501,7 +501,7 @@ def test_python_m_schedgym():
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("module", ["typer", "rich", "pandas"])
+@pytest.mark.parametrize("module", ["pandas", "matplotlib"])
 def test_without_the_extra_one_line_names_the_pip_command(module):
     code = (
         f"import sys; sys.modules[{module!r}] = None; "
@@ -574,3 +574,51 @@ def test_a_switch_may_stand_without_a_value() -> None:
     ]
     assert spell(["compare", "X", "--drc", "true,false"]) == ["compare", "X", "--drc", "true,false"]
     assert spell(["compare", "X", "--latency"])[-1] == "true"
+
+
+BARE = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pandas", "joblib", "matplotlib", "pooch", "yaml", "torch"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from schedgym.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_bare_installation_lists_and_describes_and_runs(tmp_path):
+    """Without any extra there is all of the command line that needs none; the rest says what is missing."""
+
+    def call(*arguments):
+        command = [sys.executable, "-c", BARE, *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    listed = call("list", "--problem", "queue-delay")
+    assert listed.returncode == 0 and "queue-delay/bf-exec*" in listed.stdout
+    assert call("describe", "schedgym/QueueDelay-v0").returncode == 0
+    compared = call("compare", "schedgym/QueueDelay-v0")
+    assert compared.returncode == 2
+    assert compared.stderr == 'error: pandas is not installed; run: pip install "schedgym[eval]"\n'
+
+
+def test_environments_of_others_are_called_what_they_are(capsys, tmp_path):
+    text = "error: 'CartPole-v1' is an environment of Gymnasium, but not one of schedgym"
+    for command in (["compare", "CartPole-v1"], ["describe", "CartPole-v1"]):
+        assert text in fails(capsys, tmp_path, *command)
+
+
+def test_the_paper_has_no_say_in_other_workloads(capsys, tmp_path):
+    """From one episode there is no verdict, and on a workload of the user's no statement at all."""
+    cheap = ("--plot", "none", "--policies", "bf-exec,fcfs")
+    assert cli.main(["compare", "QueueDelay-v0", *cheap, "--episodes", "1", "--tasks", "20"]) == 0
+    out = capsys.readouterr().out
+    assert "What the paper says" in out and "one episode: no interval, no verdict" in out
+    assert "holds" not in out
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(workload()))
+    assert cli.main(["compare", "QueueDelay-v0", *cheap, "--workload", str(path)]) == 0
+    assert "What the paper says" not in capsys.readouterr().out

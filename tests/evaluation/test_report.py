@@ -117,6 +117,7 @@ def plots(page):
 def test_one_file_that_needs_nothing_else(made, page):
     text = made[0].read_text(encoding="utf-8")
     assert len(page.scripts) == 3
+    assert "environments" in page.texts and "failed units" in page.texts
     assert sum("Plotly, Inc." in script and "plotly.js v" in script[:200] for script in page.scripts) == 1
     assert text.count("* plotly.js v") == 1
     for tag, attributes in page.tags:
@@ -205,6 +206,20 @@ def test_remarks_say_what_is_not_shown(made):
 def boards(folder):
     with ResultsStore(folder / "results.db") as store:
         return {board.id: board for board in read_boards(store)}
+
+
+def test_the_gaps_say_what_they_leave_out(folder, monkeypatch):
+    queue, partial = (boards(folder)[id] for id in (QUEUE, PARTIAL))
+    figure, text = figures.gap_figure([queue, partial], ["Q", "P"])
+    assert figure is not None and len(figure["data"]) == len(partial.settings)
+    first, second = queue.settings  # with few tasks nothing need wait
+    assert text == f"Left out: Q, {first.label} (the bound is 0); Q, {second.label} (the bound is 0)."
+    for entry in second.entries:
+        entry.gap = Estimate()
+    assert f"Q, {second.label} (no bound is known)" in figures.gap_figure([queue], ["Q"])[1]
+    assert figures.gap_figure([partial], ["P"])[1] == ""
+    monkeypatch.setattr(figures, "MOST_GAPS", 1)
+    assert "Q, all but the first 1 settings (1 more)" in figures.gap_figure([queue], ["Q"])[1]
 
 
 def test_the_numbers_are_those_of_a_comparison(folder):

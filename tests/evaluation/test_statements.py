@@ -73,7 +73,19 @@ def test_each_setting_has_its_verdict_and_absent_policies_none(state):
 def test_one_episode_has_no_interval(state):
     state(Statement("here", "bf-exec", ("fcfs",), "mean_delay", 0.1))
     (item,) = examine(frame({"bf-exec": [1.0], "fcfs": [2.0]}))
-    assert item.verdict == "holds" and np.isnan(item.low) and item.gain == 0.5
+    assert item.verdict == "one episode: no interval, no verdict"
+    assert np.isnan(item.low) and item.gain == 0.5
+
+
+def test_the_paper_says_nothing_of_other_workloads_than_its_own(state):
+    state(Statement("here", "bf-exec", ("fcfs",), "mean_delay"))
+    given = frame({"bf-exec": [1.0, 1.1], "fcfs": [2.0, 2.1]})
+    given.attrs["parameters"] = {"trace": None, "servers": 8}
+    assert examine(given)
+    for attrs in ({"parameters": {"trace": "jobs.swf"}}, {"swept": ["workload"]}):
+        other = given.copy()
+        other.attrs = given.attrs | attrs
+        assert not examine(other)
 
 
 @pytest.mark.parametrize("name", sorted(list_problems()))

@@ -379,7 +379,7 @@ def test_workloads_that_do_not_fit_are_refused() -> None:
     base: tuple[Any, ...] = ([0.0], [0], [1.0], [[0, 1]], [1, 1, 1])
     env.reset(options={"workload": make_workload(*base)})
     changes: list[tuple[dict[int, Any], str]] = [
-        ({4: [1, 1]}, "sites, the workload 2"),
+        ({4: [1, 1]}, "2 sites, the environment has 3; make the environment with this workload"),
         ({3: [[0, 1, 2]]}, "a task has 3 sites"),
         ({0: [0.0] * 5, 1: list(range(5)), 2: [1.0] * 5, 3: [[0, 1]] * 5}, "exceed the window"),
         ({1: [0] * 4, 2: [1.0] * 4, 3: np.array([[1, 0], [0, -1], [2, 1], [0, 2]])}, "4 different lists"),

@@ -188,7 +188,7 @@ def test_given_workloads_and_windows(tmp_path):
     assert grows.record().workload == long and len(grows.record().job) == 40
     grows.reset()
     assert grows.record().workload == generate(0, 2, source_of(5, 2))
-    with pytest.raises(InvalidWorkload, match="has 2 servers, the workload 1"):
+    with pytest.raises(InvalidWorkload, match="1 servers, the environment has 2"):
         grows.reset(options={"workload": make_workload(ROWS, [(1, 1)])})
 
 

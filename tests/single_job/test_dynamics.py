@@ -471,7 +471,10 @@ def test_workloads_that_do_not_fit_are_refused() -> None:
     digest = env.record().digest()
     many = np.ones((ROOM - 15, 16), dtype=int)  # and the servers themselves
     for workload, message in (
-        (smaller(4, 15, groups=[[1] * 15], limit=[1]), "the environment has 16 servers, the workload 15"),
+        (
+            smaller(4, 15, groups=[[1] * 15], limit=[1]),
+            "15 servers, the environment has 16; make the environment with this workload",
+        ),
         (smaller(5, arity=4), "the environment holds 4 tasks, the workload has 5"),
         (
             smaller(4, groups=many, limit=many.sum(axis=1)),

@@ -127,10 +127,7 @@ class FlowtimeSimulator(Simulator):
             raise InvalidWorkload(
                 f"jobs: the environment is of kind {self.parameters.kind!r}, the workload {own.kind!r}"
             )
-        if len(own.server_cpu) != self.servers:
-            raise InvalidWorkload(
-                f"cluster: {len(own.server_cpu)} servers, the environment has {self.servers}"
-            )
+        self._check_size("servers", self.servers, len(own.server_cpu))
         self._check_window(jobs)
         if own.tasks.max() > self.most_tasks:
             raise InvalidWorkload(

@@ -120,8 +120,7 @@ class GeoSimulator(Simulator):
 
     def _check(self, workload: Workload) -> None:
         jobs, sites = len(workload.jobs["arrival"]), len(workload.cluster["slots"])
-        if sites != self.sites:
-            raise InvalidWorkload(f"cluster: the environment has {self.sites} sites, the workload {sites}")
+        self._check_size("sites", self.sites, sites)
         self._check_window(jobs)
         self.instance(workload)
 

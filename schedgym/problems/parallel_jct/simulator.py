@@ -117,10 +117,7 @@ class ParallelJCTSimulator(Simulator):
     def _check(self, workload: Workload) -> None:
         instance, visible = self.instance(workload), self.interface.sizes
         sizes = sizes_of(instance)
-        if sizes["server"] != visible["servers"]:
-            raise InvalidWorkload(
-                f"cluster: {sizes['server']} servers, the environment has {visible['servers']}"
-            )
+        self._check_size("servers", visible["servers"], sizes["server"])
         if not np.array_equal(cluster_groups(workload.cluster).matrix, self.matrix):
             raise InvalidWorkload("cluster: the environment has other groups of servers")
         if self.parameters.window == "all" and sizes["job"] > visible["window"]:

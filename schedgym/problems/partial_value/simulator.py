@@ -10,7 +10,6 @@ import numpy.typing as npt
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
-from schedgym.errors import InvalidWorkload
 from schedgym.problems.partial_value import views, workload
 from schedgym.problems.partial_value.problem import PROBLEM, PartialValueParameters
 from schedgym.problems.partial_value.tokens import JOB_COLUMNS
@@ -75,8 +74,7 @@ class PartialValueSimulator(Simulator):
     def _check(self, given: Workload) -> None:
         workload.check_model(given, self.parameters.model)
         jobs, resources = given.jobs["demand"].shape
-        if resources != self.resources:
-            raise InvalidWorkload(f"cluster: {resources} resources, the environment has {self.resources}")
+        self._check_size("resources", self.resources, resources)
         self._check_window(jobs)
 
     def record(self, index: int) -> ScheduleRecord:

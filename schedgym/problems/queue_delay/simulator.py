@@ -11,7 +11,6 @@ import numpy.typing as npt
 from schedgym.core.record import ScheduleRecord
 from schedgym.core.simulator import Simulator
 from schedgym.core.workload import Workload
-from schedgym.errors import InvalidWorkload
 from schedgym.problems.queue_delay import views
 from schedgym.problems.queue_delay.problem import (
     ORDERS,
@@ -97,10 +96,7 @@ class QueueDelaySimulator(Simulator):
 
     def _check(self, workload: Workload) -> None:
         servers, tasks = len(workload.cluster["cpu"]), len(workload.jobs["arrival"])
-        if servers != self.servers:
-            raise InvalidWorkload(
-                f"cluster: the environment has {self.servers} servers, the workload {servers}"
-            )
+        self._check_size("servers", self.servers, servers)
         self._check_window(tasks, "tasks")
 
     def record(self, index: int) -> ScheduleRecord:

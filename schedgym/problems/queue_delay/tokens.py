@@ -41,4 +41,5 @@ TOKENS = Tokens(
         "rule": RULE_VIEW,
     },
     acting=("window", "rule", "scope", "order"),
+    exact={"cpu": ("demand", 0), "memory": ("demand", 1)},
 )

@@ -84,10 +84,7 @@ class SingleJobSimulator(Simulator):
 
     def _check(self, workload: Workload) -> None:
         tasks, servers = len(workload.jobs["load"]), len(workload.cluster["cpu"])
-        if servers != self.servers:
-            raise InvalidWorkload(
-                f"cluster: the environment has {self.servers} servers, the workload {servers}"
-            )
+        self._check_size("servers", self.servers, servers)
         if tasks > self.tasks:
             raise InvalidWorkload(f"jobs: the environment holds {self.tasks} tasks, the workload has {tasks}")
         groups = len(self.instance(workload).limits)

@@ -1,0 +1,93 @@
+"""``schedgym new``: what it writes works, as a package that entry points announce, and inside a checkout."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from schedgym import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+KINDS = {"problem": "tiny-shop", "policy": "small-fry", "trace": "our-log"}
+
+
+def install(folder, name):
+    """Announce a package by its entry points, as pip does, without building it."""
+    project = tomllib.loads((folder / name / "pyproject.toml").read_text())["project"]
+    info = folder / name / f"{name.replace('-', '_')}-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1\n")
+    groups = project["entry-points"].items()
+    points = "".join(
+        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in own.items()) for group, own in groups
+    )
+    (info / "entry_points.txt").write_text(points)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_package_of_its_own_passes_its_test(kind, tmp_path, monkeypatch):
+    """The command line finds the problem, policy or format by its entry point, and its own test passes."""
+    monkeypatch.chdir(tmp_path)
+    name = KINDS[kind]
+    assert cli.main(["new", kind, name]) == 0
+    install(tmp_path, name)
+    env = os.environ | {"PYTHONPATH": f"{tmp_path / name}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{name}/tests"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout + done.stderr
+    shown = {"problem": ["describe", "schedgym/TinyShop-v0"], "policy": ["describe", "queue-delay/small-fry"]}
+    command = [sys.executable, "-m", "schedgym", *shown.get(kind, ["trace", "list"])]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and (name in done.stdout or "TinyShop-v0" in done.stdout), done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_a_checkout_the_files_go_to_their_places(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("schedgym/problems", "baselines"):
+        Path(folder).mkdir(parents=True)
+    assert cli.main(["new", kind, KINDS[kind]]) == 0
+    written = {path.as_posix() for path in Path().rglob("*") if path.is_file()}
+    assert all((ROOT / path).parents[1].is_dir() for path in written)
+    places = {
+        "problem": {"schedgym/problems/tiny_shop/problem.py", "baselines/tiny_shop/orders.py"},
+        "policy": {"baselines/queue_delay/small_fry.py", "tests/queue_delay/test_small_fry.py"},
+        "trace": {"schedgym/traces/formats/our-log.yaml", "tests/traces/test_our_log.py"},
+    }
+    assert written >= places[kind]
+    text = "".join(Path(path).read_text() for path in written)
+    assert (
+        "one_machine" not in text
+        and "OneMachine" not in text
+        and "smallest" not in text.replace("the smallest", "")
+    )
+    assert cli.main(["new", kind, KINDS[kind]]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["polcy", "x"], "unknown kind 'polcy'; did you mean 'policy'?"),
+        (["policy", "../x"], "name: must be small letters, digits and hyphens, got '../x'"),
+        (["policy", "json"], "name: there is a module 'json' already"),
+    ],
+)
+def test_bad_names(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", *arguments]) == 2
+    assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_the_templates_are_the_code_of_the_pages():
+    spec = importlib.util.spec_from_file_location("templates", ROOT / "docs/templates.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.templates()
+    assert len(found) > 12
+    for path, content in found.items():
+        assert path.read_text(encoding="utf-8") == content, f"{path}: run docs/templates.py"
