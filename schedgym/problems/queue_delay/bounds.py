@@ -250,7 +250,7 @@ def _ascend(needs: _Needs, edges: F8, ascent: Ascent, least: float, visits: npt.
             total += cost
             scale += cost
             end = start + needs.execution[i]
-            x = np.searchsorted(edges, start, side="right") - 1
+            x = int(np.searchsorted(edges, start, side="right")) - 1
             while x < intervals and edges[x] < end:
                 held = min(end, edges[x + 1]) - max(start, edges[x])
                 for r in range(resources):
