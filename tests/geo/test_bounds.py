@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from fractions import Fraction
@@ -12,10 +13,12 @@ from scipy.optimize import linprog
 
 from schedgym.core.workload import Workload
 from schedgym.problems.geo import bounds
+from schedgym.problems.geo.metrics import metrics, validate
 from schedgym.problems.geo.problem import GeoParameters
+from schedgym.problems.geo.workload import generate, make_source
 from tests.geo import oracle
 from tests.geo.oracle import Instance, Job
-from tests.geo.test_metrics import make_workload, schedules
+from tests.geo.test_metrics import make_record, make_workload, schedules
 from tests.long import trials
 
 
@@ -99,6 +102,45 @@ def test_objectives() -> None:
         weight = 0.25 if objective == "weighted" else 0.5
         parameters = GeoParameters(objective=objective, fairness_weight=weight)
         assert bounds.lower_bound(workload, parameters) == expected
+
+
+def run_one_task_of_each_job(workload: Workload) -> tuple[list[float], list[int]]:
+    """Return start and site of each task: each job runs one at a time, where the most slots are free."""
+    arrival, tasks = workload.jobs["arrival"], workload.tasks
+    free = [int(u) for u in workload.cluster["slots"]]
+    left = [np.flatnonzero(tasks["job"] == i).tolist() for i in range(len(arrival))]
+    start, site = [math.nan] * len(tasks["job"]), [-1] * len(tasks["job"])
+    events = [(float(at), i, -1) for i, at in enumerate(arrival)]
+    heapq.heapify(events)
+    while events:
+        now, due = events[0][0], []
+        while events and events[0][0] == now:
+            _, i, j = heapq.heappop(events)
+            due.append(i)
+            if j >= 0:
+                free[j] += 1
+        for i in due:
+            if not left[i]:
+                continue
+            most, x, j = max((free[j], x, int(j)) for x in left[i] for j in tasks["sites"][x] if j >= 0)
+            assert most > 0, "the schedule does not exist: a job would have to wait"
+            left[i].remove(x)
+            free[j] -= 1
+            start[x], site[x] = now, j
+            heapq.heappush(events, (now + float(tasks["duration"][x]), i, j))
+    return start, site
+
+
+@pytest.mark.parametrize("changes", [{}, {"jobs": 200, "slots": 20}, {"zipf": 0.0}, {"choices": 3}])
+def test_fairness_has_no_bound_above_zero(changes: dict[str, float]) -> None:
+    parameters = GeoParameters(objective="fairness", view="weights", **changes)  # type: ignore[arg-type]
+    source = make_source(parameters)
+    for episode in range(3):
+        workload = generate(0, episode, source)
+        record = make_record(workload, *run_one_task_of_each_job(workload))
+        validate(record)
+        assert metrics(record)["fairness"] == 0.0
+        assert bounds.lower_bound(workload, parameters) is None
 
 
 def test_no_policy_is_better() -> None:

@@ -26,6 +26,7 @@ from schedgym.core.workload import Workload
 from schedgym.problems.flowtime.problem import FlowtimeParameters
 from schedgym.problems.flowtime.workload import Jobs, max_slots, tables
 from schedgym.solvers.arithmetic import power
+from schedgym.solvers.ascent import Ascent, move_prices, start_ascent
 
 __all__ = ["lower_bound", "optimal_fractional", "priced_bound", "processing_bound", "queue_bound"]
 
@@ -37,9 +38,6 @@ COARSEST = 16  # intervals of the first grid of prices
 FINER = 4  # intervals into which each interval is cut for the next grid
 FINEST = 2**14  # most intervals
 STEPS = 1000  # of the ascent on a grid, at most
-MEMORY = 0.9  # share of the last direction that goes into the next one
-LEVELS = (1.0, 1e-4)  # first and last relative excess over the best value so far that the ascent aims at
-PATIENCE = 20  # steps without a better value after which the ascent aims lower
 NEVER = 2**62  # a slot
 MOST_VISITS = 10**8  # runs that all steps may look at (a second or two)
 MOST_VARIABLES = 10**6  # of the linear program (a minute or so)
@@ -215,16 +213,18 @@ def _priced(needs: _Needs, norm: float) -> float:
     for work, speed in _machines(needs):
         _shortest_first(needs.arrival, work, speed, done)
         horizon = max(horizon, int(done.max()))
-    resources = 2 if needs.total_memory else 1
+    capacity = np.array([float(speed) for _, speed in _machines(needs)])
     width = max(-(-horizon // COARSEST), 1)
     narrowest = -(-horizon // FINEST)
     edges = np.append(np.arange(0, horizon, width), horizon)
-    price = np.zeros((resources, len(edges) - 1))
+    price = np.zeros((len(capacity), len(edges) - 1))
     visits = np.array([MOST_VISITS])
     best = 0.0
     while True:
         begin = np.searchsorted(edges, first, side="right") - 1
-        best = max(best, _ascend(needs, begin, edges, price, norm, visits))
+        ascent = start_ascent(price)
+        best = max(best, _ascend(needs, begin, edges, ascent, capacity, norm, visits))
+        price = ascent.best
         if width <= narrowest or visits[0] <= 0:
             return best
         width = max(-(-width // FINER), narrowest)
@@ -554,21 +554,21 @@ def _dual(
 
 
 @kernel
-def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits: I8) -> float:
-    """Return the best bound found by a subgradient ascent; write to ``price`` the prices that give it.
-
-    Prices change in the direction of the excess of use over capacity, plus part of the last direction
-    (Camerini, Fratta, Maffioli 1975), by Polyak's step to a level above the best value.
+def _ascend(
+    needs: _Needs, begin: I8, edges: I8, ascent: Ascent, capacity: F8, norm: float, visits: I8
+) -> float:
+    """Return the best bound found by an ascent (:mod:`schedgym.solvers.ascent`).
 
     Args:
         needs: of the jobs.
         begin: as :func:`_dual` takes it.
         edges: as :func:`_dual` takes it.
-        price: changed.
+        ascent: changed.
+        capacity: cores, and GB [1 or 2].
         norm: k.
         visits: reduced by the work done; the ascent stops when none is left [1].
     """
-    resources, intervals = price.shape
+    intervals = ascent.trial.shape[1]
     taken = _Taken(
         np.empty((2, intervals + 2)),
         np.empty((2, intervals + 2), dtype=np.int64),
@@ -580,51 +580,12 @@ def _ascend(needs: _Needs, begin: I8, edges: I8, price: F8, norm: float, visits:
         np.zeros(2),
         np.zeros(2),
     )
-    use = np.empty((resources, intervals))
-    direction = np.zeros((resources, intervals))
-    kept = np.empty((resources, intervals))
-    trial = price.copy()
-    best = -np.inf
-    level = LEVELS[0]
-    stalled = 0
+    slots = np.empty(intervals)
+    for x in range(intervals):
+        slots[x] = edges[x + 1] - edges[x]
     for _ in range(STEPS):
-        reached, scale = _dual(needs, begin, edges, trial, norm, taken, use, visits)
+        reached, scale = _dual(needs, begin, edges, ascent.trial, norm, taken, ascent.use, visits)
         reached -= ROUNDING * scale
-        if reached > best:
-            if reached > best + 0.1 * level * abs(best):
-                stalled = 0
-            best = reached
-            price[:] = trial
-            kept[:] = use
-        else:
-            stalled += 1
-            if stalled >= PATIENCE:
-                stalled = 0
-                level *= 0.5
-                reached = best
-                trial[:] = price
-                use[:] = kept
-                direction[:] = 0.0
-        if level < LEVELS[1] or visits[0] <= 0:
+        if not move_prices(ascent, reached, 0.0, capacity, slots) or visits[0] <= 0:
             break
-        square = 0.0
-        for memory in (MEMORY, 0.0):  # old directions may hide that prices should rise
-            for r in range(resources):
-                speed = needs.cores if r == 0 else needs.total_memory
-                for x in range(intervals):
-                    slots = edges[x + 1] - edges[x]
-                    d = use[r, x] / (speed * slots) - 1.0 + memory * direction[r, x]
-                    if d < 0.0 and trial[r, x] <= 0.0:
-                        d = 0.0
-                    direction[r, x] = d
-                    square += d * d * slots
-            if square > 0.0:
-                break
-        if square == 0.0:
-            break  # the best prices
-        step = (best + level * abs(best) - reached) / square
-        for r in range(resources):
-            speed = needs.cores if r == 0 else needs.total_memory
-            for x in range(intervals):
-                trial[r, x] = max(trial[r, x] + step * direction[r, x] / speed, 0.0)
-    return best
+    return ascent.numbers[0]

@@ -40,8 +40,15 @@ MOST_VISITS = 10**7  # steps times terms, beyond the least number of steps
 def lower_bound(workload: Workload, parameters: GeoParameters | None = None) -> float | None:
     """Return a lower bound on the objective of ``parameters`` (default: "response") under any policy.
 
-    "response": :func:`response_bound` [s]. "fairness": None, as nothing better than 0 is known. "weighted":
-    the bound of the response times its weight.
+    "response": :func:`response_bound` [s]. "weighted": the bound of the response times its weight.
+
+    "fairness": None. A bound here depends on the workload alone, and holds for schedules that leave slots
+    free, too (as with ``work_conserving=False``, or where tasks wait at the site they are assigned to). Of
+    these one is perfectly even: each job runs one task at a time, and the next one from the instant at which
+    that ends. Each active job then occupies one slot, so that the standard deviation is always 0. It is a
+    schedule of the workload if each next task finds a free slot at one of its sites: always if no site has
+    fewer slots than there are jobs, and in generated episodes of the default size and of 200 jobs at sites
+    of 20 slots, as tests show. There the optimum is 0, and no better bound exists.
     """
     if parameters is None or parameters.objective == "response":
         return response_bound(workload)
