@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,9 +13,10 @@ import pytest
 
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of
-from schedgym.errors import InvalidParameter
+from schedgym.core.workload_files import save_workload
+from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.testing import sample_action
-from tests.test_all_problems import IDS, busy
+from tests.test_all_problems import IDS, busy, known
 
 #: what names files; how an agent sees and acts; limits, which change something only where they are met
 OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "action_mask", "strict"} | {
@@ -90,6 +92,59 @@ def test_every_parameter_that_is_accepted_changes_something(id: str) -> None:
     assert len(changed) > 4
     left = {f.name for f in dataclasses.fields(problem.parameters)} - changed - refused - OTHERS - set(acting)
     assert left <= {"servers"}, left  # flowtime's are a text
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_every_parameter_beside_a_workload_changes_something_or_is_refused(id: str, tmp_path: Path) -> None:
+    """Of those that say how a workload is drawn, none is left to be accepted for nothing."""
+    problem = get_problem(id)
+    env: Any = gym.make(id, disable_env_checker=True, **busy(id)).unwrapped
+    env.reset(seed=3)
+    save_workload(env.simulator.workload(0), tmp_path / "workload.json")
+    given = known(id, {"workload": str(tmp_path / "workload.json"), "window": 4})
+    complete, before = vars(problem.build(id, given)), trajectory(id, given)
+    refused, changed = [], []
+    for field in dataclasses.fields(problem.parameters):
+        if field.name in OTHERS or field.name in tokens_of(problem.name).acting:
+            continue
+        for value in values(field, problem.parameters.kinds()[field.name], complete[field.name]):
+            try:
+                after = trajectory(id, {**given, field.name: value})
+            except (InvalidParameter, InvalidWorkload) as error:
+                assert field.name in str(error)
+                refused.append(field.name)
+                continue
+            assert after != before, f"{field.name}={value!r} has no effect on a workload"
+            changed.append(field.name)
+    assert refused and changed
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_what_belongs_to_the_agent_changes_something_in_a_view(id: str) -> None:
+    problem = get_problem(id)
+    for name in tokens_of(problem.name).acting:
+        field = problem.parameters.__dataclass_fields__[name]
+        kind, own = problem.parameters.kinds()[name], vars(problem.build(id, busy(id)))[name]
+        for value in values(field, kind, own):
+            assert any(differs(id, {"view": view.name}, {name: value}) for view in problem.views), (
+                name,
+                value,
+            )
+
+
+def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:
+    try:
+        return trajectory(id, busy(id, **given)) != trajectory(id, busy(id, **{**given, **more}))
+    except InvalidParameter:
+        return False  # refused in this view
+
+
+@pytest.mark.parametrize(
+    ("id", "limit"),
+    [("schedgym/ParallelJCT-v0", {"max_time": 5.0}), ("schedgym/FlowtimePacking-v0", {"gamma": 1.0})],
+)
+def test_a_limit_ends_an_episode_that_would_go_on(id: str, limit: dict[str, Any]) -> None:
+    assert differs(id, {}, limit)
 
 
 @pytest.mark.parametrize(
