@@ -160,7 +160,5 @@ class Histories(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(("id", "view"), some(CASES, of=20))
 def test_histories(id: str, view: dict[str, Any]) -> None:
-    check = settings(
-        max_examples=8, stateful_step_count=10, phases=[Phase.generate]
-    )  # to shrink takes minutes
+    check = settings(max_examples=8, stateful_step_count=10, phases=[Phase.generate])
     run_state_machine_as_test(lambda: Histories(id, view), settings=check)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pickle
 from pathlib import Path
@@ -16,12 +17,13 @@ from schedgym.core.tokens import tokens_of
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
 from schedgym.testing import sample_action
-from tests.test_all_problems import IDS, busy, known
+from tests.test_all_problems import IDS, busy, known, small
 
 #: what names files; how an agent sees and acts; limits, which change something only where they are met
 OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "action_mask", "strict"} | {
     "gamma",
     "max_time",
+    "max_moves",
 }
 
 
@@ -122,29 +124,34 @@ def test_every_parameter_beside_a_workload_changes_something_or_is_refused(id: s
 @pytest.mark.parametrize("id", IDS)
 def test_what_belongs_to_the_agent_changes_something_in_a_view(id: str) -> None:
     problem = get_problem(id)
-    for name in tokens_of(problem.name).acting:
+    for name in set(tokens_of(problem.name).acting) - OTHERS:
         field = problem.parameters.__dataclass_fields__[name]
         kind, own = problem.parameters.kinds()[name], vars(problem.build(id, busy(id)))[name]
         for value in values(field, kind, own):
-            assert any(differs(id, {"view": view.name}, {name: value}) for view in problem.views), (
-                name,
-                value,
-            )
+            with contextlib.suppress(InvalidParameter):  # refused without another parameter
+                found = any(differs(id, {"view": view.name}, {name: value}) for view in problem.views)
+                assert found, f"{name}={value!r} has no effect in any view"
 
 
 def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:
-    try:
-        return trajectory(id, busy(id, **given)) != trajectory(id, busy(id, **{**given, **more}))
-    except InvalidParameter:
-        return False  # refused in this view
+    """Return True if ``more`` changes something, on few jobs or on many."""
+    return any(
+        trajectory(id, sized(id, **given)) != trajectory(id, sized(id, **{**given, **more}))
+        for sized in (small, busy)
+    )
 
 
 @pytest.mark.parametrize(
-    ("id", "limit"),
-    [("schedgym/ParallelJCT-v0", {"max_time": 5.0}), ("schedgym/FlowtimePacking-v0", {"gamma": 1.0})],
+    ("id", "given", "more"),
+    [
+        ("schedgym/ParallelJCT-v0", {}, {"max_time": 5.0}),
+        ("schedgym/ParallelJCT-v0", {"view": "search"}, {"max_moves": 1}),
+        ("schedgym/SingleJob-v0", {"view": "search"}, {"max_moves": 1}),
+        ("schedgym/PartialValue-v0", {"model": "discrete"}, {"single_task": False}),
+    ],
 )
-def test_a_limit_ends_an_episode_that_would_go_on(id: str, limit: dict[str, Any]) -> None:
-    assert differs(id, {}, limit)
+def test_what_counts_only_at_times_changes_something(id: str, given: dict, more: dict) -> None:
+    assert differs(id, given, more)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +170,7 @@ def test_a_limit_ends_an_episode_that_would_go_on(id: str, limit: dict[str, Any]
         ("schedgym/PartialValue-v0", {"utility": "log", "exponent": 0.3}, "exponent: .* utility 'power'"),
         ("schedgym/PartialValue-v0", {"single": True, "heterogeneity": 3.0}, "heterogeneity: .* resources"),
         ("schedgym/PartialValue-v0", {"single": True, "heavy": "resource"}, "heavy: .* resources"),
+        ("schedgym/PartialValue-v0", {"single_task": False}, "single_task: .* without model 'discrete'"),
         ("schedgym/GeoAssign-v0", {"fairness_weight": 0.2}, "fairness_weight: .* objective 'weighted'"),
     ],
 )

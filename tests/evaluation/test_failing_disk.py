@@ -1,4 +1,7 @@
-"""A store on a disk that fails at the n-th write, sync or change of length: what was told as stored is there."""
+"""A store on a disk that fails at its n-th write, sync or change of length loses nothing told as stored.
+
+Also at its n-th removal or change of a name; the failed write may have been done in part.
+"""
 
 from __future__ import annotations
 
@@ -146,9 +149,7 @@ def play(tmp_path: Path, first: int, every: int) -> list[int]:
         pytest.skip("needs Linux and a C compiler, cc")
     (tmp_path / "shim.c").write_text(SHIM)
     library = tmp_path / "shim.so"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-o", library, tmp_path / "shim.c", "-ldl"], check=True
-    )
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "shim.c", "-ldl"], check=True)
     command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(first), str(every)]
     done = subprocess.run(
         command,
