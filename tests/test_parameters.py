@@ -16,6 +16,7 @@ from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.queue_delay.problem import SERVER_RULES
 from schedgym.testing import sample_action
 from tests.test_all_problems import IDS, busy, known, small
 
@@ -25,6 +26,9 @@ OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "
     "max_time",
     "max_moves",
 }
+
+#: of view pick of queue-delay, where several servers are open; those but the default
+RULES = [name for name in SERVER_RULES if name != "best"]
 
 
 def trajectory(id: str, parameters: dict[str, Any]) -> bytes:
@@ -124,7 +128,7 @@ def test_every_parameter_beside_a_workload_changes_something_or_is_refused(id: s
 @pytest.mark.parametrize("id", IDS)
 def test_what_belongs_to_the_agent_changes_something_in_a_view(id: str) -> None:
     problem = get_problem(id)
-    for name in set(tokens_of(problem.name).acting) - OTHERS:
+    for name in set(tokens_of(problem.name).acting) - OTHERS - {"rule"}:
         field = problem.parameters.__dataclass_fields__[name]
         kind, own = problem.parameters.kinds()[name], vars(problem.build(id, busy(id)))[name]
         for value in values(field, kind, own):
@@ -147,7 +151,7 @@ def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:
         ("schedgym/ParallelJCT-v0", {}, {"max_time": 5.0}),
         ("schedgym/ParallelJCT-v0", {"view": "search"}, {"max_moves": 1}),
         ("schedgym/SingleJob-v0", {"view": "search"}, {"max_moves": 1}),
-        ("schedgym/PartialValue-v0", {"model": "discrete"}, {"single_task": False}),
+        *[("schedgym/QueueDelay-v0", {"view": "pick", "scope": "all"}, {"rule": rule}) for rule in RULES],
     ],
 )
 def test_what_counts_only_at_times_changes_something(id: str, given: dict, more: dict) -> None:
