@@ -280,3 +280,55 @@ def test_a_full_disk_stops_no_kernel(tmp_path) -> None:
         else:
             assert len(lines) == 1 and "compiled kernels cannot be kept (File too large)" in lines[0]
             assert lines[0].startswith(str(kept)) and not list(kept.rglob("*.tmp.*"))
+
+
+BOUNDS = """
+import sys, warnings
+from typing import Annotated, NamedTuple
+import numpy as np
+from schedgym.core.arrays import Floats, allocate_all
+from schedgym.core.jit import kernel
+from schedgym.core.tables import accessor, pack
+
+class State(NamedTuple):
+    served: Annotated[Floats, "job"]
+
+class Environment(NamedTuple):
+    state: State
+
+access = accessor(Environment)
+
+@kernel
+def touch(table, place):
+    access(table, table, 0).state.served[place] = 1.0
+
+table = pack(allocate_all(Environment, {"job": 4}, 1))
+for place in map(int, sys.argv[1:]):
+    try:
+        touch(table, place)
+    except IndexError as error:
+        print("IndexError", end=" ")
+del table
+"""
+
+
+def test_debug_modes_find_what_a_kernel_writes_beyond_its_arrays() -> None:
+    def touched(*places: int, **variables: str) -> tuple[str, str]:
+        command = [sys.executable, "-c", BOUNDS, *map(str, places)]
+        environment = {**os.environ, "SCHEDGYM_GUARD": "1", **variables}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, done.stderr
+
+    assert "MemoryError: State.served: a kernel wrote beyond the array" in touched(4)[1]
+    assert touched(0, 3, 4, 5, NUMBA_BOUNDSCHECK="1") == ("IndexError IndexError ", "")
+
+
+@long
+def test_a_golden_schedule_under_bounds_checks() -> None:
+    """The other ids and all views: .ci/checks."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_golden.py"]
+    command += ["-k", "queue_delay", "-W", "error::pytest.PytestUnraisableExceptionWarning"]
+    variables = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "SCHEDGYM_GUARD": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=ROOT)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pickle
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,15 +14,21 @@ import pytest
 
 from schedgym.core.problem import get_problem
 from schedgym.core.tokens import tokens_of
-from schedgym.errors import InvalidParameter
+from schedgym.core.workload_files import save_workload
+from schedgym.errors import InvalidParameter, InvalidWorkload
+from schedgym.problems.queue_delay.problem import SERVER_RULES
 from schedgym.testing import sample_action
-from tests.test_all_problems import IDS, busy
+from tests.test_all_problems import IDS, busy, known, small
 
 #: what names files; how an agent sees and acts; limits, which change something only where they are met
 OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "action_mask", "strict"} | {
     "gamma",
     "max_time",
+    "max_moves",
 }
+
+#: of view pick of queue-delay, where several servers are open; those but the default
+RULES = [name for name in SERVER_RULES if name != "best"]
 
 
 def trajectory(id: str, parameters: dict[str, Any]) -> bytes:
@@ -92,6 +100,64 @@ def test_every_parameter_that_is_accepted_changes_something(id: str) -> None:
     assert left <= {"servers"}, left  # flowtime's are a text
 
 
+@pytest.mark.parametrize("id", IDS)
+def test_every_parameter_beside_a_workload_changes_something_or_is_refused(id: str, tmp_path: Path) -> None:
+    """Of those that say how a workload is drawn, none is left to be accepted for nothing."""
+    problem = get_problem(id)
+    env: Any = gym.make(id, disable_env_checker=True, **busy(id)).unwrapped
+    env.reset(seed=3)
+    save_workload(env.simulator.workload(0), tmp_path / "workload.json")
+    given = known(id, {"workload": str(tmp_path / "workload.json"), "window": 4})
+    complete, before = vars(problem.build(id, given)), trajectory(id, given)
+    refused, changed = [], []
+    for field in dataclasses.fields(problem.parameters):
+        if field.name in OTHERS or field.name in tokens_of(problem.name).acting:
+            continue
+        for value in values(field, problem.parameters.kinds()[field.name], complete[field.name]):
+            try:
+                after = trajectory(id, {**given, field.name: value})
+            except (InvalidParameter, InvalidWorkload) as error:
+                assert field.name in str(error)
+                refused.append(field.name)
+                continue
+            assert after != before, f"{field.name}={value!r} has no effect on a workload"
+            changed.append(field.name)
+    assert refused and changed
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_what_belongs_to_the_agent_changes_something_in_a_view(id: str) -> None:
+    problem = get_problem(id)
+    for name in set(tokens_of(problem.name).acting) - OTHERS - {"rule"}:
+        field = problem.parameters.__dataclass_fields__[name]
+        kind, own = problem.parameters.kinds()[name], vars(problem.build(id, busy(id)))[name]
+        for value in values(field, kind, own):
+            with contextlib.suppress(InvalidParameter):  # refused without another parameter
+                found = any(differs(id, {"view": view.name}, {name: value}) for view in problem.views)
+                assert found, f"{name}={value!r} has no effect in any view"
+
+
+def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:
+    """Return True if ``more`` changes something, on few jobs or on many."""
+    return any(
+        trajectory(id, sized(id, **given)) != trajectory(id, sized(id, **{**given, **more}))
+        for sized in (small, busy)
+    )
+
+
+@pytest.mark.parametrize(
+    ("id", "given", "more"),
+    [
+        ("schedgym/ParallelJCT-v0", {}, {"max_time": 5.0}),
+        ("schedgym/ParallelJCT-v0", {"view": "search"}, {"max_moves": 1}),
+        ("schedgym/SingleJob-v0", {"view": "search"}, {"max_moves": 1}),
+        *[("schedgym/QueueDelay-v0", {"view": "pick", "scope": "all"}, {"rule": rule}) for rule in RULES],
+    ],
+)
+def test_what_counts_only_at_times_changes_something(id: str, given: dict, more: dict) -> None:
+    assert differs(id, given, more)
+
+
 @pytest.mark.parametrize(
     ("id", "given", "named"),
     [
@@ -108,6 +174,7 @@ def test_every_parameter_that_is_accepted_changes_something(id: str) -> None:
         ("schedgym/PartialValue-v0", {"utility": "log", "exponent": 0.3}, "exponent: .* utility 'power'"),
         ("schedgym/PartialValue-v0", {"single": True, "heterogeneity": 3.0}, "heterogeneity: .* resources"),
         ("schedgym/PartialValue-v0", {"single": True, "heavy": "resource"}, "heavy: .* resources"),
+        ("schedgym/PartialValue-v0", {"single_task": False}, "single_task: .* without model 'discrete'"),
         ("schedgym/GeoAssign-v0", {"fairness_weight": 0.2}, "fairness_weight: .* objective 'weighted'"),
     ],
 )

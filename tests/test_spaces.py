@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidAction, InvalidParameter
 from schedgym.problems.flowtime import workload
 from schedgym.testing import all_views, sample_action
-from tests.test_all_problems import CASES, IDS, small
+from tests.test_all_problems import CASES, IDS, short, small
 
 
 def choices(id: str) -> Iterator[dict[str, Any]]:
@@ -55,14 +56,42 @@ def test_observations_have_the_types_of_their_spaces(id: str) -> None:
     assert made > 3
 
 
-@pytest.mark.parametrize("kind", ["1d", "2d", "mapreduce"])
-@pytest.mark.parametrize("observation", ["dict", "features"])
-def test_batched_observations_lie_in_their_space(kind: str, observation: str) -> None:
-    envs = gym.make_vec("schedgym/FlowtimePacking-v0", num_envs=3, kind=kind, observation=observation, jobs=6)
-    first, _ = envs.reset(seed=0)
-    assert envs.observation_space.contains(first)
-    second, *_ = envs.step(envs.action_space.sample())
-    assert envs.observation_space.contains(second)
+def forms(id: str) -> Iterator[dict[str, Any]]:
+    """Every combination of what an observation's form depends on, except the view."""
+    fields = get_problem(id).parameters.__dataclass_fields__
+    axes: dict[str, tuple[Any, ...]] = {
+        **{"window": (1, 3, "all"), "running_window": (1, "all"), "clairvoyant": (False, True)},
+        **{"kind": ("1d", "2d", "mapreduce"), "model": ("continuous", "discrete"), "single": (False, True)},
+    }
+    shaping = {name: choices for name, choices in axes.items() if name in fields}
+    for chosen in itertools.product(*shaping.values()):
+        yield dict(zip(shaping, chosen, strict=True))
+
+
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_observations_lie_in_their_spaces(id: str, view: dict[str, Any]) -> None:
+    """As they are handed out, of one environment and of a batch."""
+    made, rng = 0, np.random.default_rng(0)
+    for form in forms(id):
+        given = short(id, **{**view, **form})
+        try:
+            envs: Any = gym.make_vec(id, num_envs=2, **given)
+        except InvalidParameter:
+            continue  # no view prices of whole tasks
+        env: Any = gym.make(id, disable_env_checker=True, **given)
+        shown, single = envs.reset(seed=0)[0], env.reset(seed=0)[0]
+        for _ in range(4):
+            for space, observation in ((envs.observation_space, shown), (env.observation_space, single)):
+                assert not differing(space, observation), form
+                assert space.contains(observation), form
+            rows = [{name: array[i] for name, array in shown.items()} for i in range(2)]
+            actions = [sample_action(envs.single_action_space, row, rng) for row in rows]
+            shown = envs.step(np.array(actions, dtype=envs.single_action_space.dtype))[0]
+            single, _, terminated, truncated, _ = env.step(actions[0])
+            if terminated or truncated:
+                single, _ = env.reset()
+        made += 1
+    assert made
 
 
 @pytest.mark.parametrize(("id", "view"), CASES)

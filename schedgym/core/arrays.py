@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+import os
 import typing
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
@@ -44,6 +46,7 @@ __all__ = [
     "Sizes",
     "allocate",
     "allocate_all",
+    "check_guards",
     "declarations",
     "members",
     "regrow",
@@ -60,6 +63,10 @@ Flags = Annotated[npt.NDArray[np.bool_], np.dtype(np.bool_)]
 
 #: marks of a bundle in an environment
 SHARED, SCRATCH = "shared", "scratch"
+
+#: bytes before and after every array, with SCHEDGYM_GUARD=1, to find kernels that write beyond one
+GUARD = 64 if os.environ.get("SCHEDGYM_GUARD") == "1" else 0
+PATTERN = 0xA5
 
 #: name of a dimension -> its length
 Sizes = Mapping[str, int]
@@ -170,8 +177,39 @@ def allocate(
     arrays = []
     for array in declarations(bundle):
         shape = (*first, *array.shape(sizes, renamed or {}))
-        arrays.append(np.full(shape, array.fill, array.dtype) if array.fill else np.zeros(shape, array.dtype))
+        arrays.append(_filled(shape, array.dtype, array.fill))
     return bundle(*arrays)
+
+
+def _filled(shape: tuple[int, ...], dtype: np.dtype[Any], fill: float) -> npt.NDArray[Any]:
+    if not GUARD:
+        return np.full(shape, fill, dtype) if fill else np.zeros(shape, dtype)
+    length = math.prod(shape) * dtype.itemsize
+    memory = _Guarded(length + 2 * GUARD, np.uint8)
+    memory[:] = PATTERN
+    memory[GUARD : GUARD + length] = 0
+    array: npt.NDArray[Any] = np.ndarray(shape, dtype, memory, GUARD)
+    if fill:
+        array[...] = fill
+    return array
+
+
+class _Guarded(np.ndarray):  # type: ignore[type-arg]
+    """The memory of an array, and GUARD bytes at each of its ends."""
+
+
+def check_guards(arrays: Any) -> None:
+    """Raise MemoryError, which names the array, if a guard of one of the bundles has changed.
+
+    Pickled, copied and read arrays have none.
+    """
+    for bundle in arrays:
+        for name, array in zip(bundle._fields, bundle, strict=True) if bundle is not None else ():
+            memory = array.base
+            if isinstance(memory, _Guarded):
+                ends = np.concatenate([memory[:GUARD], memory[-GUARD:]])
+                if (ends != PATTERN).any():
+                    raise MemoryError(f"{type(bundle).__name__}.{name}: a kernel wrote beyond the array")
 
 
 def allocate_all(environment: type[Bundle], sizes: Sizes, num_envs: int) -> Bundle:
@@ -203,7 +241,7 @@ def regrow(arrays: Bundle, sizes: Sizes, num_envs: int) -> Bundle:
 
 
 def _copied(array: npt.NDArray[Any], shape: tuple[int, ...], fill: float) -> npt.NDArray[Any]:
-    new = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
+    new = _filled(shape, array.dtype, fill)
     both = tuple(slice(min(lengths)) for lengths in zip(array.shape, shape, strict=True))
     new[both] = array[both]
     return new

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from llvmlite import binding
-from numba.core import caching
+from numba.core import caching, config
 
 __all__ = ["LEVEL", "SHIPPED", "SHIPPING", "KernelCache", "source_files", "source_stamp"]
 
 # their annotations are partial
 _binding: Any = binding
+_config: Any = config
 _FunctionCache: Any = caching.FunctionCache
 _IndexDataCacheFile: Any = caching.IndexDataCacheFile
 
@@ -108,7 +109,8 @@ class KernelCache(_FunctionCache):  # type: ignore[misc]
         self._cache_file = self._shipped if SHIPPING else _Index(self._cache_path, base, stamp)
 
     def _index_key(self, kinds: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(kinds, codegen), _fields(kinds))
+        # NUMBA_BOUNDSCHECK=1 must not find kernels that check nothing
+        return (*super()._index_key(kinds, codegen), _fields(kinds), bool(_config.BOUNDSCHECK))
 
     def _load_overload(self, kinds: Any, target_context: Any) -> Any:
         found = super()._load_overload(kinds, target_context)

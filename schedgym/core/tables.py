@@ -18,7 +18,17 @@ from numba.core.typing import templates
 from numba.extending import intrinsic, models, register_model
 from numba.np import arrayobj
 
-from schedgym.core.arrays import SCRATCH, SHARED, Declaration, Sizes, allocate, declarations, members
+from schedgym.core.arrays import (
+    GUARD,
+    SCRATCH,
+    SHARED,
+    Declaration,
+    Sizes,
+    allocate,
+    check_guards,
+    declarations,
+    members,
+)
 from schedgym.core.jit import COMPILED
 
 __all__ = ["MADE_HERE", "accessor", "batch_of_one", "make_tools", "pack", "tabled"]
@@ -80,6 +90,12 @@ class _Memory(bytearray):
     """The memory of a table, which keeps alive what the table points at."""
 
     owner: Any
+
+    if GUARD:
+
+        def __del__(self) -> None:
+            """Check the guards of the arrays; an error reaches sys.unraisablehook."""
+            check_guards(self.owner)
 
 
 #: in the place of work space in an environment that :func:`tabled` packs: it makes that itself

@@ -82,7 +82,7 @@ class FlowtimeParameters(Parameters):
     """Keyword arguments of ``schedgym/FlowtimePacking-v0``."""
 
     idle = {
-        "workload": ("jobs", "servers", "memory_per_core", "load", "horizon", "latency"),
+        "workload": ("jobs", "servers", "memory_per_core", "load", "horizon", "latency", "variance"),
         "trace": ("horizon",),
     }
     kind: str = parameter("1d", "cores only, cores and memory, or jobs of two phases", choices=KINDS)

@@ -80,6 +80,8 @@ class FlowtimeSimulator(Simulator):
             raise InvalidParameter(
                 f"kind: the workload's jobs are of kind {kind!r}, got {self.parameters.kind!r}"
             )
+        if self.parameters.estimation != "none" and not {*workload.NOISE_FIELDS} & {*self.fixed.jobs}:
+            raise InvalidParameter("estimation: has no effect on a workload without declared demands")
         lengths = sizes_of(given) | {"task": int(given.first_task[-1])}
         return lengths, given.server_cpu, int(given.tasks.max())
 

@@ -100,7 +100,10 @@ class PartialValueParameters(Parameters):
     load: float | None = parameter(
         1.5, "trace: work over capacity in the window; sets the capacity", minimum=0, exclusive=True
     )
-    single_task: bool = parameter(True, "view priority, discrete: whether one misfit may replace all others")
+    single_task: bool = parameter(
+        *(True, "view priority: whether one misfit may replace all others"),
+        needs=("model 'discrete'", lambda own: own.model == "discrete"),
+    )
     view: str = parameter("priority", "action view", choices=tuple(v.name for v in VIEWS))
     window: int | str = Parameters.window_field(32, "active jobs")
     observation: str = Parameters.observation_field()
@@ -109,9 +112,9 @@ class PartialValueParameters(Parameters):
     strict: bool = parameter(False, "raise InvalidAction for an infeasible action; else repair it")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.model is None:
             object.__setattr__(self, "model", "discrete" if self.single else "continuous")
+        super().__post_init__()
         if self.value_max < self.value_min:
             raise InvalidParameter(
                 f"value_max: must be at least value_min = {self.value_min:g}, got {self.value_max:g}"

@@ -1,0 +1,62 @@
+"""The same episodes whatever the number of threads, processes, and the seed of Python's hashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.long import long
+
+SCRIPT = """
+import hashlib, json
+import gymnasium as gym
+import numpy as np
+from schedgym.evaluation import evaluate
+from schedgym.testing import sample_action
+from tests.test_all_problems import IDS, small
+
+def digest(id, threads):
+    envs = gym.make_vec(id, num_envs=4, threads=threads, **small(id))
+    rng, found = np.random.default_rng(0), hashlib.sha256()
+    shown, _ = envs.reset(seed=0)
+    for _ in range(60):
+        rows = [{name: array[i] for name, array in shown.items()} for i in range(4)]
+        actions = [sample_action(envs.single_action_space, row, rng) for row in rows]
+        shown, *result, _ = envs.step(np.array(actions, dtype=envs.single_action_space.dtype))
+        for array in (*(shown[name] for name in sorted(shown)), *result):
+            found.update(array.tobytes())
+    return found.hexdigest()
+
+found = {}
+for id in IDS:
+    found[id] = [digest(id, threads) for threads in (1, 2, 4)]
+    for n_jobs in (1, 2, 4):
+        frame = evaluate(id, None, 2, parameters=small(id), n_jobs=n_jobs, progress=False)
+        frame = frame[frame["metric"] != "policy_seconds"]
+        text = frame.drop(columns=[name for name in frame if "seconds" in name]).to_csv(index=False)
+        found[id].append(hashlib.sha256(text.encode()).hexdigest())
+print(json.dumps(found))
+"""
+
+
+@long
+def test_digests_of_threads_processes_and_hash_seeds() -> None:
+    outputs = []
+    for seed in ("0", "1", "12345"):
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parents[1],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        assert done.returncode == 0, done.stderr
+        outputs.append(json.loads(done.stdout))
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert len({tuple(found) for found in outputs[0].values()}) == len(outputs[0])
+    for id, found in outputs[0].items():
+        assert len(set(found[:3])) == 1, f"{id}: threads"
+        assert len(set(found[3:])) == 1, f"{id}: processes"

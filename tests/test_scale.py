@@ -1,0 +1,62 @@
+"""A million jobs in one episode, and times near 10^9: rewards sum to the objective of the schedule."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from schedgym.core.problem import get_problem
+from schedgym.core.record import ScheduleRecord
+from tests.long import long
+
+VIEW = {"view": "rule", "window": 4, "observation": "features", "action_mask": False, "copy": False}
+CASES = {
+    "schedgym/QueueDelay-v0": ("tasks", {"servers": 8, "load": 0.9}),
+    "schedgym/FlowtimePacking-v0": ("jobs", {"load": 0.5, "alpha": 2.0}),
+}
+LATE = 10**9
+
+
+def objective(id: str, record: ScheduleRecord) -> float:
+    """The mean delay, or the sum of squared flowtimes: of the fates of the jobs, by exact sums."""
+    fates, arrival = get_problem(id).module("metrics").fates(record), record.workload.jobs["arrival"].tolist()
+    if id == "schedgym/QueueDelay-v0":
+        return math.fsum(start - came for start, came in zip(fates["start"], arrival, strict=True)) / len(
+            arrival
+        )
+    return float(sum(int(end - came) ** 2 for end, came in zip(fates["completion"], arrival, strict=True)))
+
+
+@pytest.mark.parametrize("id", CASES)
+@pytest.mark.parametrize(
+    ("count", "later"),
+    [(500, LATE), pytest.param(10**6, 0, marks=long), pytest.param(10**5, LATE, marks=long)],
+)
+def test_rewards_sum_to_the_objective_of_the_validated_schedule(id: str, count: int, later: int) -> None:
+    name, parameters = CASES[id]
+    env: Any = gym.make(id, disable_env_checker=True, **VIEW, **parameters, **{name: count}).unwrapped
+    env.reset(seed=0)
+    if later:
+        drawn = env.simulator.workload(0)
+        jobs = {**drawn.jobs, "arrival": drawn.jobs["arrival"] + later}
+        env.reset(options={"workload": dataclasses.replace(drawn, jobs=jobs)})
+    total, done = 0.0, False
+    while not done:
+        _, reward, terminated, truncated, info = env.step(0)
+        total += reward
+        done = terminated or truncated
+    assert terminated
+    record, problem = env.record(), get_problem(id)
+    problem.module("metrics").validate(record)
+    assert record.end.min() >= later
+    expected = objective(id, record)
+    assert expected > 0.0
+    metrics = info["metrics"]
+    if id == "schedgym/FlowtimePacking-v0":
+        expected += parameters["alpha"] * metrics["switching_cost"]
+    assert math.isclose(metrics[problem.objective], expected, rel_tol=1e-9)
+    assert math.isclose(-total, expected, rel_tol=1e-9)
