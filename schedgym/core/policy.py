@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 ENTRY_POINTS = "schedgym.policies"
+#: entries of observations that tell how long jobs run, or how much work they are
+DURATIONS = ("execution", "processing", "remaining", "slots_left", "volume")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,14 +278,14 @@ def get_policy_spec(name: str, problem: str | None = None) -> PolicySpec:
     if full in _REGISTRY or not is_expression(own):
         return _REGISTRY[full]
     make: Callable[[str], Any] = importlib.import_module("schedgym.core.score").ScorePolicy
-    make(own)  # refuses what is no expression
+    names = make(own).expression.names  # refuses what is no expression
+    knows = tuple(name for name in names if name in DURATIONS)
 
     def score() -> Any:
         return make(own)
 
-    return PolicySpec(
-        full, score, source="an expression", views=SCORED_VIEWS, summary="the highest score first"
-    )
+    help = "the highest score first"
+    return PolicySpec(full, score, source="an expression", knows=knows, views=SCORED_VIEWS, summary=help)
 
 
 def is_expression(name: str) -> bool:

@@ -72,7 +72,8 @@ def load_policy(text: str, problem: str) -> str:
     if declared:
         spec = PolicySpec(**{**vars(declared[0]), "name": full, "factory": factory})
     else:
-        spec = PolicySpec(full, factory, source=named["path"])
+        # nobody has said what it must know, so it is taken to read everything
+        spec = PolicySpec(full, factory, source=named["path"], knows=("execution",))
     enter_policy(spec)
     return label
 

@@ -83,6 +83,7 @@ def test_columns_of_a_score():
 
 def test_names_of_expressions():
     spec = get_policy_spec("score: -a / b", "queue-delay")
+    assert spec.knows == () and get_policy_spec("score: -execution", "queue-delay").knows == ("execution",)
     assert (spec.name, spec.problem) == ("queue-delay/score: -a / b", "queue-delay")
     assert get_policy_spec(spec.name).name == spec.name
     assert make_policy(spec.name).expression.names == ("a", "b")
