@@ -51,7 +51,7 @@ def _compile(id: str) -> tuple[str, float]:
     if id in list_pretrained():
         agent = make_agent("pretrained", id)
         evaluate(id, {"agent": agent}, 1, parameters=small, progress=False)
-        env = make_env(id, small | agent.acting_parameters(id, small))
+        env = make_env(id, agent.acting_parameters(id, small))
         observation, _ = env.reset(seed=0)
         agent.reset(env.interface, np.random.default_rng(0))
         agent(observation)  # another kernel than the one that plays whole episodes
