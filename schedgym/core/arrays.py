@@ -194,7 +194,7 @@ def _filled(shape: tuple[int, ...], dtype: np.dtype[Any], fill: float) -> npt.ND
     return array
 
 
-class _Guarded(np.ndarray):  # type: ignore[type-arg]
+class _Guarded(np.ndarray):
     """The memory of an array, and GUARD bytes at each of its ends."""
 
 
