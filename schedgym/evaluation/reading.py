@@ -14,7 +14,13 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import Format, TableFormat, find_format, formats, read_table, read_trace
 from schedgym.traces.base import Trace, first_line, tasks_of
 from schedgym.traces.declaration import TableLayout
-from schedgym.traces.guess import describe_columns, guess_format, guess_machines
+from schedgym.traces.guess import (
+    amend_format,
+    describe_columns,
+    guess_format,
+    guess_machines,
+    parse_columns,
+)
 from schedgym.traces.pieces import column_names
 
 __all__ = ["How", "Log", "read_log"]
@@ -29,8 +35,10 @@ class How(TypedDict, total=False):
         cpus: cores of each of these; needed if the log's jobs have cpus.
         memory: GiB of each of these; left out: memory limits nothing.
         columns: quantity -> column or arithmetic expression, as
-            :func:`~schedgym.traces.guess.guess_format` takes them.
-        where: column -> the texts that rows must have in it; others are left out.
+            :func:`~schedgym.traces.guess.guess_format` takes them; those of a known format that are not
+            given stay as they are.
+        where: column -> the texts that rows must have in it; others are left out, beside those that a known
+            format leaves out.
         format: name of a trace format, or the path of a YAML file that declares one; None: by the columns.
         on_error: "raise" (the default) stops at the first malformed row, "skip" leaves such rows out.
     """
@@ -99,21 +107,25 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     columns, where, machines = how.get("columns"), how.get("where"), how.get("machines")
     on_error, name = how.get("on_error", "raise"), how.get("format")
     asked = bool(columns or where)
-    if name is not None and asked:
-        raise InvalidParameter("format and columns: give one of them, not both")
-    known = find_format(name) if name is not None else None if asked else _known(log)
+    known = find_format(name) if name is not None else _known(log, parse_columns(columns))
     title = Path(log).name if isinstance(log, str | Path) else "data frame"
     if isinstance(known, Format):
+        if asked:
+            raise InvalidParameter(f"columns and where: are for tables, and the {known.name} format is none")
         found = read_trace(log, nodes=machines, format=known, on_error=on_error)
         return tasks_of(found, "submission, duration and cpus"), (f"{title}: {known.help}",)
-    declared = known or guess_format(log, columns, where)
+    if known is None:
+        declared = guess_format(log, columns, where)
+    else:
+        declared = amend_format(known, log, columns, where)
     if machines is not None:
         declared = dataclasses.replace(declared, machines=_machines(declared, machines))
     found = read_table(log, declared, machines, on_error=on_error)
     trace = tasks_of(found, "submission, duration and cpus")
-    what = declared.help if known is not None else "columns by their names"
-    if asked:
-        what = "columns as given, the others by their names"
+    if known is not None:
+        what = declared.help + (", with what is given besides" if asked else "")
+    else:
+        what = "columns as given, the others by their names" if asked else "columns by their names"
     lines = [f"{title}: {what}", f"columns: {describe_columns(declared)}"]
     if declared.assumes:
         lines.append(f"assumed, as the log does not tell: {declared.assumes}")
@@ -124,8 +136,11 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     return trace, tuple(lines)
 
 
-def _known(log: Any) -> Format | TableFormat | None:
-    """The trace format that a log is of, by its columns or first line; None if it is of none."""
+def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
+    """The trace format that a log is of, by its columns or first line; None if it is of none.
+
+    A format that assumes something is not taken where columns are given, which may contradict it.
+    """
     text = isinstance(log, str | Path) and Path(log).suffix != ".parquet"
     if text and Path(log).is_dir():
         raise InvalidParameter(f"{log}: is a folder: name its format")
@@ -135,7 +150,9 @@ def _known(log: Any) -> Format | TableFormat | None:
         if isinstance(format, TableFormat):
             if not (format.recognises(line) if text else format.matches(names)):
                 continue
-            if not _complete(format, column_names(log, format)):
+            if not _complete(format, column_names(log, format), given):
+                continue
+            if format.assumes and given:
                 continue
             if format.assumes:
                 where = log if isinstance(log, str | Path) else "data frame"
@@ -150,10 +167,11 @@ def _known(log: Any) -> Format | TableFormat | None:
     return None
 
 
-def _complete(format: TableFormat, names: Sequence[str]) -> bool:
-    """Whether a table has all columns that a format needs; what is recognised may lack one."""
-    for field in format.columns.values():
-        if field.optional or set(field.sources) & set(names):
+def _complete(format: TableFormat, names: Sequence[str], given: Mapping[str, str]) -> bool:
+    """Whether a table has all columns that a format needs and that are not given."""
+    replaced = {*given, "duration", "end"} if given.keys() & {"duration", "end"} else set(given)
+    for name, field in format.columns.items():
+        if name in replaced or field.optional or set(field.sources) & set(names):
             continue
         try:
             needed = Expression(field.sources[0]).names

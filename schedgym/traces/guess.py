@@ -25,7 +25,7 @@ from schedgym.traces.declaration import (
 )
 from schedgym.traces.pieces import Chunk, chunks
 
-__all__ = ["describe_columns", "guess_format", "guess_machines"]
+__all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
 
 SAMPLE = 200  # rows that are looked at
 DELIMITERS = ",\t;|"
@@ -194,7 +194,7 @@ def guess_format(
     """
     layout = TableLayout(columns={}, delimiter=_delimiter(source))
     piece = _sample(source, layout)
-    asked = _parse(given or {})
+    asked = parse_columns(given)
     columns = _columns(piece, NAMES, asked, TASKS)
     if "duration" in columns and "end" in columns:
         del columns["duration" if "end" in asked and "duration" not in asked else "end"]
@@ -204,14 +204,44 @@ def guess_format(
                 _name(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
             )
     for name, field in columns.items():
-        empty = "unknown" if name in ("start", "deadline") else "leave out"
-        columns[name] = dataclasses.replace(field, empty=empty)
-    filters = tuple(
+        columns[name] = _with_gaps(name, field)
+    name = Path(source).stem if isinstance(source, str | Path) else "data frame"
+    return TableFormat(name=name, columns=columns, delimiter=layout.delimiter, filters=_filters(where))
+
+
+def amend_format(
+    format: TableFormat,
+    source: Any,
+    given: Mapping[str, str] | str | None = None,
+    where: Mapping[str, Sequence[str]] | None = None,
+) -> TableFormat:
+    """A declared format with some columns replaced, and further filters behind its own.
+
+    Arguments and errors are those of :func:`guess_format`; a duration that is given takes the place of an
+    end, and an end that of a duration.
+    """
+    asked = parse_columns(given)
+    columns = dict(format.columns)
+    if asked:
+        own = _columns(_sample(source, format), {}, asked, TASKS)
+        for name, other in (("duration", "end"), ("end", "duration")):
+            if name in own and other not in own:
+                columns.pop(other, None)
+        columns |= {name: _with_gaps(name, field) for name, field in own.items()}
+    return dataclasses.replace(format, columns=columns, filters=(*format.filters, *_filters(where)))
+
+
+def _with_gaps(name: str, field: Field) -> Field:
+    """The field of a quantity with what it means that it is empty."""
+    empty = "unknown" if name in ("start", "deadline") else "leave out"
+    return dataclasses.replace(field, empty=empty)
+
+
+def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
+    return tuple(
         Filter(column, f"{column} is another", other_than=tuple(texts))
         for column, texts in (where or {}).items()
     )
-    name = Path(source).stem if isinstance(source, str | Path) else "data frame"
-    return TableFormat(name=name, columns=columns, delimiter=layout.delimiter, filters=filters)
 
 
 def guess_machines(source: Any) -> TableLayout:
@@ -254,8 +284,10 @@ def _sample(source: Any, layout: TableLayout) -> Chunk:
     raise TraceFormatError(_name(source), 0, "", "is empty, must start with a header")
 
 
-def _parse(given: Mapping[str, str] | str) -> dict[str, str]:
+def parse_columns(given: Mapping[str, str] | str | None) -> dict[str, str]:
     """Quantity -> source, of a text "submit=a,duration=b" too."""
+    if not given:
+        return {}
     if not isinstance(given, str):
         return {str(name): str(source) for name, source in given.items()}
     found: dict[str, str] = {}

@@ -226,6 +226,27 @@ def test_an_export_of_slurm(tmp_path):
     assert found.replay.recorded.tolist() == [5.0] * 120
 
 
+@pytest.mark.parametrize("named", [{}, {"format": "slurm"}], ids=["recognised", "named"])
+def test_a_known_format_keeps_its_filters_and_columns_under_what_is_given(tmp_path, named):
+    path = tmp_path / "jobs.txt"
+    lines = sacct().splitlines()
+    parts = ["Partition", *("ab"[i % 4 == 1] for i in range(1, len(lines)))]  # a job and its step differ
+    lines = [f"{line}|{part}" for line, part in zip(lines, parts, strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+    how = {"servers": 2, "cpus": 8, "memory": 64, **named, **QUICK}
+    found = schedgym.advise(path, where={"Partition": ["a"]}, **how)
+    text = "\n".join(found.read)
+    assert "of which 60 are jobs" in text and "120 rows: job step" in text and "1 row: unfinished" in text
+    assert "60 rows: Partition is another (first in line 2)" in text and "as sacct --parsable2" in text
+    found = schedgym.advise(path, columns={"cpus": "AllocCPUS*2"}, **how)
+    assert "of which 120 are jobs" in "\n".join(found.read)
+    assert "cpus = AllocCPUS*2 [cores]" in "\n".join(found.read) and found.replay is not None
+    found = schedgym.advise(path, columns="duration=60", **how)
+    assert "duration = 60 [s]" in "\n".join(found.read)
+    with pytest.raises(TraceFormatError, match="jobs.txt:1: Queue: missing column"):
+        schedgym.advise(path, where={"Queue": ["a"]}, **how)
+
+
 def test_a_format_that_assumes_something_is_not_taken_unasked(tmp_path):
     path = tmp_path / "llm.csv"
     rows = "".join(f"2023-11-16 18:17:{i:02d}.9799600,9,{100 + i}\n" for i in range(40))
@@ -308,7 +329,7 @@ def test_public_traces(path, given, read, verdict):
         ({"servers": 0, "cpus": 1}, "servers: must be a whole number from 1"),
         ({"servers": 2, "cpus": -1}, "cpus: must be a number above 0"),
         ({"servers": 2, "cpus": 0.5}, "no job of the log fits any"),
-        ({"servers": 2, "cpus": 8, "format": "swf", "columns": {}, "where": {"a": ["b"]}}, "not both"),
+        ({"servers": 2, "cpus": 8, "format": "swf", "where": {"a": ["b"]}}, "the swf format is none"),
     ],
 )
 def test_arguments_that_contradict_each_other(given, match):
