@@ -128,7 +128,8 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
         what = "columns as given, the others by their names" if asked else "columns by their names"
     lines = [f"{title}: {what}", f"columns: {describe_columns(declared)}"]
     if declared.assumes:
-        lines.append(f"assumed, as the log does not tell: {declared.assumes}")
+        unless = "where no column is given" if columns else "as the log does not tell"
+        lines.append(f"assumed, {unless}: {declared.assumes}")
     if "cpus" not in declared.columns:
         lines.append("cpus: the log has none; every job takes 1 core")
     if "memory" not in declared.columns:
