@@ -23,7 +23,7 @@ from schedgym.traces.guess import (
 )
 from schedgym.traces.pieces import column_names
 
-__all__ = ["How", "Log", "read_log"]
+__all__ = ["How", "Log", "read_log", "size_text"]
 
 
 class How(TypedDict, total=False):
@@ -86,7 +86,7 @@ def read_log(log: Any, how: How) -> Log:
     lines: tuple[str, ...]
     if isinstance(log, Trace):
         for name in ("machines", "columns", "where", "format"):
-            if how.get(name):
+            if how.get(name) is not None:
                 raise InvalidParameter(
                     f"{name}: is for logs that are read; a trace has been, with its machines"
                 )
@@ -126,13 +126,14 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
         what = declared.help + (", with what is given besides" if asked else "")
     else:
         what = "columns as given, the others by their names" if asked else "columns by their names"
-    lines = [f"{title}: {what}", f"columns: {describe_columns(declared)}"]
+    own = _resolved(declared, column_names(log, declared))
+    lines = [f"{title}: {what}", f"columns: {describe_columns(own)}"]
     if declared.assumes:
         unless = "where no column is given" if columns else "as the log does not tell"
         lines.append(f"assumed, {unless}: {declared.assumes}")
-    if "cpus" not in declared.columns:
+    if "cpus" not in own.columns:
         lines.append("cpus: the log has none; every job takes 1 core")
-    if "memory" not in declared.columns:
+    if "memory" not in own.columns:
         lines.append("memory: the log has none; jobs take none")
     return trace, tuple(lines)
 
@@ -171,16 +172,24 @@ def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
 def _complete(format: TableFormat, names: Sequence[str], given: Mapping[str, str]) -> bool:
     """Whether a table has all columns that a format needs and that are not given."""
     replaced = {*given, "duration", "end"} if given.keys() & {"duration", "end"} else set(given)
+    needed = {name for name, field in format.columns.items() if not field.optional} - replaced
+    return needed <= set(_resolved(format, names).columns)
+
+
+def _resolved(format: TableFormat, names: Sequence[str]) -> TableLayout:
+    """A format with the quantities that a table has, and of several columns the one that counts."""
+    found = {}
     for name, field in format.columns.items():
-        if name in replaced or field.optional or set(field.sources) & set(names):
-            continue
-        try:
-            needed = Expression(field.sources[0]).names
-        except InvalidParameter:
-            return False
-        if not set(needed) <= set(names):
-            return False
-    return True
+        column = next((source for source in field.sources if source in names), None)
+        if column is None:
+            try:
+                needed = Expression(field.sources[0]).names
+            except InvalidParameter:
+                continue
+            if not set(needed) <= set(names):
+                continue
+        found[name] = field if column is None else dataclasses.replace(field, source=column)
+    return TableLayout(columns=found)
 
 
 def _machines(declared: TableFormat, machines: Any) -> TableLayout:
@@ -221,8 +230,14 @@ def _proposal(trace: Trace) -> str:
     most = []
     for sizes in (trace.cores, trace.memory):
         most.append(float(np.cumsum(np.concatenate([-sizes, sizes])[order]).max()))
-    text = (
-        f"give --machines FILE, or --servers N --cpus C --memory M (its jobs used up to {most[0]:.6g} cores"
-    )
-    text += f" and {most[1]:.6g} GiB at once" if most[1] > 0 else " at once"
-    return f"{text}, one job up to {trace.cores.max():g} cores)"
+    used = size_text(trace, f"{most[0]:.6g}", f"{most[1]:.6g}" if most[1] > 0 else "")
+    one = size_text(trace, f"{trace.cores.max():g}")
+    text = f"give --machines FILE, or --servers N --cpus C --memory M (its jobs used up to {used} at once"
+    return f"{text}, one job up to {one})"
+
+
+def size_text(trace: Trace, cores: str, memory: str = "") -> str:
+    """Sizes with their unit, e.g. "8 cores, 32 GiB"; of a trace in other units "cpus 8, memory 3 [GPUs]"."""
+    if trace.unit == "cores, GiB":
+        return f"{cores} cores, {memory} GiB" if memory else f"{cores} cores"
+    return f"cpus {cores}, memory {memory} [{trace.unit}]" if memory else f"cpus {cores} [{trace.unit}]"

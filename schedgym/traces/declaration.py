@@ -293,6 +293,8 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
     for name, field in columns.items():
         if name not in known:
             raise UnknownName("quantity", name, known)
+        if not isinstance(field, Field):
+            raise InvalidParameter(f"{name}: must be a Field, got {field!r}")
         with placed(name, ": "):
             units = known[name]
             if field.unit and field.unit not in units:

@@ -91,7 +91,9 @@ def test_a_job_that_never_started_has_no_duration(tmp_path, gap, times):
     text = "submit,start,end\n" + "".join(",".join(row) + "\n" for row in rows)
     trace = read(tmp_path, text)
     assert trace.duration.tolist() == [40]
-    left = [f"1 row: {name} empty (first in line {i})" for name, i in (("start", 3), ("end", 4), ("submit", 5))]
+    left = [
+        f"1 row: {name} empty (first in line {i})" for name, i in (("start", 3), ("end", 4), ("submit", 5))
+    ]
     assert [str(one) for one in trace.left_out] == left
 
 
