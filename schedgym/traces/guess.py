@@ -251,10 +251,13 @@ def _with_gaps(columns: Mapping[str, Field], guessed: Collection[str]) -> dict[s
 
 
 def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
-    return tuple(
-        Filter(column, f"{column} is another", other_than=tuple(texts))
-        for column, texts in (where or {}).items()
-    )
+    found = []
+    for column, texts in (where or {}).items():
+        several = isinstance(texts, Sequence) and not isinstance(texts, str)
+        if not several or not texts or not all(isinstance(text, str) for text in texts):
+            raise InvalidParameter(f"where: {column}: must be a list of texts, got {texts!r}")
+        found.append(Filter(column, f"{column} is another", other_than=tuple(texts)))
+    return tuple(found)
 
 
 def guess_machines(source: Any) -> TableLayout:

@@ -67,6 +67,12 @@ def test_rows_with_another_text_are_left_out(tmp_path):
     assert str(trace.left_out[0]) == "1 row: state is another (first in line 3)"
 
 
+@pytest.mark.parametrize("texts", ["DONE", [], [1], 1])
+def test_the_texts_of_rows_are_a_list(tmp_path, texts):
+    with pytest.raises(InvalidParameter, match="where: state: must be a list of texts, got"):
+        read(tmp_path, "submit,duration,state\n0,5,DONE\n", where={"state": texts})
+
+
 def test_data_frames_with_their_own_types():
     frame = pandas.DataFrame(
         {
