@@ -74,8 +74,11 @@ class Expression:
 
         if len(text) > LONGEST:
             raise InvalidParameter(f"expression: longer than {LONGEST} characters")
+        source = _QUOTED.sub(replace, text).strip()
+        if "#" in source:  # Python takes what follows for a comment
+            raise InvalidParameter(f"expression {text!r}: # stands only in a name between backquotes")
         try:
-            self._tree = ast.parse(_QUOTED.sub(replace, text).strip(), mode="eval").body
+            self._tree = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise InvalidParameter(f"expression {text!r}: is no arithmetic expression") from None
         self._quoted = quoted

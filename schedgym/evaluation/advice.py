@@ -12,11 +12,12 @@ import numpy.typing as npt
 from schedgym.core.policy import get_policy_spec, resolve_policy_name
 from schedgym.core.problem import Problem, get_problem
 from schedgym.core.tokens import tokens_of
+from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.advice_page import text_of
 from schedgym.evaluation.logs import Part, Run, cut, fitting, loads, run, select
 from schedgym.evaluation.reading import How as Reading
-from schedgym.evaluation.reading import read_log
+from schedgym.evaluation.reading import read_log, size_text
 from schedgym.evaluation.replays import LEFT_OUT, Replay, compare_with_record, own_tasks
 from schedgym.evaluation.runner import check_keywords, count_processes
 from schedgym.evaluation.statistics import bootstrap_interval, ratio_interval
@@ -33,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 
 RAMP = (1.5, 2.0, 4.0)
 FURTHER = (8.0, 16.0, 32.0, 64.0)  # where policies do not differ up to there
-NEGLIGIBLE = 1e-3  # of the mean duration: a shorter mean wait is none
+NEGLIGIBLE = 1e-3  # of the median duration: a shorter mean wait is none
 AGENT = "agent"
 PAIRS = 4_000  # of visible jobs and machines that the agent looks at in a decision: some ms
 FEWEST, MOST_VISIBLE = 8, 64  # jobs that it sees
@@ -81,7 +82,8 @@ class Comparison:
         longest wait of a task; difference (to the reference's mean [s], negative: shorter) with
         difference_low and difference_high, paired by window; relative (the same over the reference's mean)
         with relative_low and relative_high, nan where that mean may be 0; bound (least mean wait [s] that any
-        policy could reach); knows; seconds (that the policy took to decide).
+        policy could reach); knows; seconds (that the policy took to decide). The intervals of differences
+        are those of :meth:`against`.
         """
         base = self.run.means(self.reference)
         rows = []
@@ -89,7 +91,9 @@ class Comparison:
             means = self.run.means(policy)
             low, high = bootstrap_interval(means)
             relative = float((means - base).mean() / base.mean()) if base.mean() > 0 else np.nan
-            bounds = ratio_interval(means - base, base) if base.mean() > 0 else (np.nan, np.nan)
+            bounds = (np.nan, np.nan)
+            if base.mean() > 0:
+                bounds = ratio_interval(means - base, base, self._confidence)
             difference = self.against(policy, self.reference)
             rows.append(
                 {
@@ -108,22 +112,25 @@ class Comparison:
         return frame
 
     def against(self, policy: str, other: str) -> tuple[float, float, float]:
-        """Difference of mean waits, policy minus other, with its 95% interval, paired by window [s]."""
+        """Difference of mean waits, policy minus other, with its interval, paired by window [s].
+
+        Intervals of the differences of all policies to one of them are widened so that together they hold
+        with 95% (Bonferroni): the best policy is chosen in the same windows in which it is tested.
+        """
         difference = self.run.means(policy) - self.run.means(other)
-        return (float(difference.mean()), *bootstrap_interval(difference))
+        return (float(difference.mean()), *bootstrap_interval(difference, self._confidence))
+
+    @property
+    def _confidence(self) -> float:
+        return 1.0 - 0.05 / max(len(self.run.outcomes) - 1, 1)
 
     @property
     def differ(self) -> bool:
-        """Whether any policy differs from the reference by more than 1%, and beyond chance.
-
-        Intervals of so many policies are widened so that all of them hold with 95% (Bonferroni).
-        """
-        base = self.run.means(self.reference)
-        confidence = 1.0 - 0.05 / max(len(self.run.outcomes) - 1, 1)
+        """Whether any policy differs from the reference by more than 1%, beyond chance (:meth:`against`)."""
+        least = RELATIVE * float(self.run.means(self.reference).mean())
         for policy in self.run.outcomes:
-            difference = self.run.means(policy) - base
-            low, high = bootstrap_interval(difference, confidence)
-            if (low > 0 or high < 0) and abs(difference.mean()) > RELATIVE * base.mean():
+            difference, low, high = self.against(policy, self.reference)
+            if (low > 0 or high < 0) and abs(difference) > least:
                 return True
         return False
 
@@ -201,10 +208,12 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         gymnasium.error.DependencyNotInstalled: without the extra ``eval``.
     """
     check_keywords("advise", how, How)
+    seed = how.get("seed", 0)
+    check_whole(seed, "seed", 0)
     reading = {name: value for name, value in how.items() if name in Reading.__annotations__}
     read = read_log(log, cast("Reading", reading))
     trace = read.trace
-    seed, processes = how.get("seed", 0), count_processes(how.get("n_jobs", -1))
+    processes = count_processes(how.get("n_jobs", -1))
     problem = get_problem("queue-delay")
     fits = fitting(trace)
     if not fits.any():
@@ -217,9 +226,12 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
     lines = (*read.lines, *_facts(trace, read.trace.rows, left_out, parts))
     policies, knows, note = _policies(problem, len(trace.machine_cores), how)
     reference = problem.module("log").REFERENCE
-    own: dict[str, Any] = {"n_jobs": processes, "progress": how.get("progress")}
+    own: dict[str, Any] = {"seed": seed, "n_jobs": processes, "progress": how.get("progress")}
     comparison = Comparison(1.0, reference, run(problem, parts, policies, **own), knows)
-    ramp = _ramp(problem, parts, comparison, policies, own) if _idle(trace, comparison) else ()
+    idle = _idle(trace, comparison)
+    ramp: tuple[Comparison, ...] = ()
+    if idle and len(comparison.run.windows) > 1:
+        ramp = _ramp(problem, trace, parts, comparison, policies, own)
     tasks = own_tasks(parts)
     replayed = {name: comparison.run.outcomes[name] for name in problem.module("log").REPLAYED}
     return Advice(
@@ -227,7 +239,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
         comparison,
         ramp,
         compare_with_record(tasks, replayed),
-        _verdict(comparison, ramp, trace),
+        _verdict(comparison, ramp, trace) if idle else _best(comparison),
         (*note, *_notes(trace, comparison, parts)),
         problem.name,
         _others(trace),
@@ -239,7 +251,7 @@ def advise(log: Any, **how: Unpack[How]) -> Advice:
 
 def _too_large(trace: Trace, fits: npt.NDArray[np.bool_]) -> LeftOut:
     first = int(np.argmax(~fits))
-    size = f"{trace.cores[first]:g} cores, {trace.memory[first]:g} GiB"
+    size = size_text(trace, f"{trace.cores[first]:g}", f"{trace.memory[first]:g}")
     when = time_text(float(trace.arrival[first] - trace.arrival[0]))
     detail = f"the first needs {size}, {when} after the log begins"
     return LeftOut("fits no machine", int((~fits).sum()), 0, "", detail)
@@ -259,10 +271,12 @@ def _facts(trace: Trace, rows: int, left_out: Sequence[LeftOut], parts: Sequence
     lines.append(f"span: {time_text(span)} between the first and the last submission{_since(trace)}")
     found = loads(trace)
     cores, memory = trace.machine_cores, trace.machine_memory
-    size = f"{len(cores)} machines, {four_digits(float(cores.sum()))} cores"
-    size += f", {four_digits(float(memory.sum()))} GiB" if memory.any() else ", memory not limited"
+    limit = four_digits(float(memory.sum())) if memory.any() else ""
+    size = f"{len(cores)} machines, {size_text(trace, four_digits(float(cores.sum())), limit)}"
+    size += "" if limit else ", memory not limited"
     texts = [f"{name} {100 * load:.3g}%" for name, load in found.items()]
-    lines.append(f"machines: {size}; offered load: {', '.join(texts) or 'unknown, as all jobs come at once'}")
+    none = "none, as jobs take nothing" if span > 0 else "unknown, as all jobs come at once"
+    lines.append(f"machines: {size}; offered load: {', '.join(texts) or none}")
     if len(parts) > 1 or parts[0].carried:
         run_tasks = sum(len(part.trace.arrival) - part.carried for part in parts)
         lines.append(
@@ -320,13 +334,20 @@ def _policies(
 
 
 def _idle(trace: Trace, comparison: Comparison) -> bool:
-    """Whether next to nothing waits, whatever the policy."""
-    longest = max(float(comparison.run.means(policy).mean()) for policy in comparison.run.outcomes)
-    return longest < NEGLIGIBLE * float(trace.duration.mean())
+    """Whether next to nothing waits, whatever the policy but the agent, which may keep jobs waiting."""
+    return _waiting(trace, comparison) <= {AGENT}
+
+
+def _waiting(trace: Trace, comparison: Comparison) -> set[str]:
+    """The policies under which the mean wait is not negligible."""
+    least = NEGLIGIBLE * float(np.median(trace.duration))
+    run = comparison.run
+    return {policy for policy in run.outcomes if not float(run.means(policy).mean()) < least}
 
 
 def _ramp(
     problem: Problem,
+    trace: Trace,
     parts: Sequence[Part],
     own: Comparison,
     policies: Mapping[str, Any],
@@ -335,11 +356,11 @@ def _ramp(
     """The policies but the agent at higher loads, up to the first at which they differ."""
     found: list[Comparison] = []
     names = {label: policy for label, policy in policies.items() if label != AGENT}
-    most = _all_at_once(parts[0].trace)
+    most = _all_at_once(trace)
     for factor in RAMP if most <= 1.0 else (*RAMP, *FURTHER):
         result = run(problem, parts, names, factor, **how)
         found.append(Comparison(factor, own.reference, result, own.knows))
-        if found[-1].differ and not _idle(parts[0].trace, found[-1]):
+        if found[-1].differ and not _idle(trace, found[-1]):
             break
     return tuple(found)
 
@@ -356,10 +377,13 @@ def _all_at_once(trace: Trace) -> float:
 
 
 def _verdict(own: Comparison, ramp: Sequence[Comparison], trace: Trace) -> str:
+    """The sentence on a log in which next to nothing waits."""
+    shares = loads(trace).values()
+    load = f" ({100 * max(shares):.3g}%)" if shares else ""
+    whom = "under every policy but the agent" if _waiting(trace, own) else "whatever the policy"
+    text = f"Next to nothing waits at the log's own load{load}, {whom}"
     if not ramp:
-        return _best(own)
-    load = max(loads(trace).values(), default=0.0)
-    text = f"Next to nothing waits at the log's own load ({100 * load:.3g}%), whatever the policy"
+        return f"{text}; whether policies differ at a higher load cannot be told from so few jobs."
     last = ramp[-1]
     if not (last.differ and not _idle(trace, last)):
         text += f"; policies do not differ at {last.factor:g} times that load either"
@@ -382,14 +406,14 @@ def _best(comparison: Comparison) -> str:
         base = time_text(first["mean"] - first["difference"])
         text = f"{name} has the shortest mean wait, {mean} against {base} under {reference}"
         text += ", but that may be chance" if np.isfinite(high) else ""
-        text += f" (95% interval of the difference {interval_text(low, high, time_text)}, {windows} windows)"
+        text += f" (interval of the difference {interval_text(low, high, time_text)}, {windows} windows)"
     else:
         text = f"{name} serves this cluster best: a job waits {mean} on average, "
         interval = f"{interval_text(-high, -low, time_text)} less"
         if np.isfinite(first["relative_low"]):
             interval = f"{interval_text(-100 * first['relative_high'], -100 * first['relative_low'])}%"
         text += f"{-100 * first['relative']:.3g}% less than under {reference} "
-        text += f"(95% interval {interval}, {windows} windows of the log)"
+        text += f"(interval {interval}, {windows} windows of the log)"
     _, low, high = comparison.against(name, second["policy"])
     if name != reference and second["policy"] != reference and not high < 0:
         text += f"; it cannot be told from {second['policy']} ({time_text(second['mean'])})"
@@ -432,6 +456,10 @@ def _notes(trace: Trace, comparison: Comparison, parts: Sequence[Part]) -> list[
         notes.append(f"Intervals of only {windows} windows tend to be too narrow.")
     else:
         notes.append("Windows follow one another: where a queue outlasts one, intervals are too narrow.")
+    notes.append(
+        "Intervals of differences are widened so that those of all policies hold together with 95% "
+        "(Bonferroni)."
+    )
     unfinished = [name for name, waits in comparison.run.outcomes.items() if not np.isfinite(waits).all()]
     if unfinished:
         notes.append(f"Some jobs never start under {', '.join(unfinished)}.")

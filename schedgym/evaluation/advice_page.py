@@ -66,7 +66,7 @@ def _signed(seconds: float) -> str:
 
 def _comparison(comparison: Any, title: str) -> Sheet:
     reference = comparison.reference
-    headings = ["policy", "mean wait", "95% interval", f"vs {reference}", "95% interval of it", "[%]"]
+    headings = ["policy", "mean wait", "95% interval", f"vs {reference}", "interval of it", "[%]"]
     headings += ["p95", "longest", "must know", "policy time [s]"]
     rows: list[list[str] | None] = []
     for row in comparison.table().to_dict("records"):

@@ -138,6 +138,7 @@ def run(
     parts: Sequence[Part],
     policies: Mapping[str, Any],
     factor: float = 1.0,
+    seed: int = 0,
     n_jobs: int = 1,
     progress: bool | None = None,
 ) -> Run:
@@ -148,6 +149,7 @@ def run(
         parts: of the log, by :func:`cut`.
         policies: label -> name or policy.
         factor: number by which the log's load is multiplied: the times between arrivals are divided by it.
+        seed: of random policies.
         n_jobs: processes.
         progress: as for :func:`~schedgym.evaluation.runner.evaluate`.
     """
@@ -155,7 +157,14 @@ def run(
     traces = [_own(part, factor) for part in parts]
     workloads: list[Workload] = [log.workload_of(trace) for trace in traces]
     _, observed = observed_sweep(
-        log.ID, policies, {}, observe=observe, workloads=workloads, n_jobs=n_jobs, progress=progress
+        log.ID,
+        policies,
+        {},
+        seed=seed,
+        observe=observe,
+        workloads=workloads,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     outcomes: dict[str, list[Floats]] = {label: [] for label in policies}
     seconds = dict.fromkeys(policies, 0.0)

@@ -14,10 +14,16 @@ from schedgym.errors import InvalidParameter, TraceFormatError
 from schedgym.traces import Format, TableFormat, find_format, formats, read_table, read_trace
 from schedgym.traces.base import Trace, first_line, tasks_of
 from schedgym.traces.declaration import TableLayout
-from schedgym.traces.guess import describe_columns, guess_format, guess_machines
+from schedgym.traces.guess import (
+    amend_format,
+    describe_columns,
+    guess_format,
+    guess_machines,
+    parse_columns,
+)
 from schedgym.traces.pieces import column_names
 
-__all__ = ["How", "Log", "read_log"]
+__all__ = ["How", "Log", "read_log", "size_text"]
 
 
 class How(TypedDict, total=False):
@@ -29,8 +35,10 @@ class How(TypedDict, total=False):
         cpus: cores of each of these; needed if the log's jobs have cpus.
         memory: GiB of each of these; left out: memory limits nothing.
         columns: quantity -> column or arithmetic expression, as
-            :func:`~schedgym.traces.guess.guess_format` takes them.
-        where: column -> the texts that rows must have in it; others are left out.
+            :func:`~schedgym.traces.guess.guess_format` takes them; those of a known format that are not
+            given stay as they are.
+        where: column -> the texts that rows must have in it; others are left out, beside those that a known
+            format leaves out.
         format: name of a trace format, or the path of a YAML file that declares one; None: by the columns.
         on_error: "raise" (the default) stops at the first malformed row, "skip" leaves such rows out.
     """
@@ -78,7 +86,7 @@ def read_log(log: Any, how: How) -> Log:
     lines: tuple[str, ...]
     if isinstance(log, Trace):
         for name in ("machines", "columns", "where", "format"):
-            if how.get(name):
+            if how.get(name) is not None:
                 raise InvalidParameter(
                     f"{name}: is for logs that are read; a trace has been, with its machines"
                 )
@@ -99,33 +107,42 @@ def _read(log: Any, how: How) -> tuple[Trace, tuple[str, ...]]:
     columns, where, machines = how.get("columns"), how.get("where"), how.get("machines")
     on_error, name = how.get("on_error", "raise"), how.get("format")
     asked = bool(columns or where)
-    if name is not None and asked:
-        raise InvalidParameter("format and columns: give one of them, not both")
-    known = find_format(name) if name is not None else None if asked else _known(log)
+    known = find_format(name) if name is not None else _known(log, parse_columns(columns))
     title = Path(log).name if isinstance(log, str | Path) else "data frame"
     if isinstance(known, Format):
+        if asked:
+            raise InvalidParameter(f"columns and where: are for tables, and the {known.name} format is none")
         found = read_trace(log, nodes=machines, format=known, on_error=on_error)
         return tasks_of(found, "submission, duration and cpus"), (f"{title}: {known.help}",)
-    declared = known or guess_format(log, columns, where)
+    if known is None:
+        declared = guess_format(log, columns, where)
+    else:
+        declared = amend_format(known, log, columns, where)
     if machines is not None:
         declared = dataclasses.replace(declared, machines=_machines(declared, machines))
     found = read_table(log, declared, machines, on_error=on_error)
     trace = tasks_of(found, "submission, duration and cpus")
-    what = declared.help if known is not None else "columns by their names"
-    if asked:
-        what = "columns as given, the others by their names"
-    lines = [f"{title}: {what}", f"columns: {describe_columns(declared)}"]
+    if known is not None:
+        what = declared.help + (", with what is given besides" if asked else "")
+    else:
+        what = "columns as given, the others by their names" if asked else "columns by their names"
+    own = _resolved(declared, column_names(log, declared))
+    lines = [f"{title}: {what}", f"columns: {describe_columns(own)}"]
     if declared.assumes:
-        lines.append(f"assumed, as the log does not tell: {declared.assumes}")
-    if "cpus" not in declared.columns:
+        unless = "where no column is given" if columns else "as the log does not tell"
+        lines.append(f"assumed, {unless}: {declared.assumes}")
+    if "cpus" not in own.columns:
         lines.append("cpus: the log has none; every job takes 1 core")
-    if "memory" not in declared.columns:
+    if "memory" not in own.columns:
         lines.append("memory: the log has none; jobs take none")
     return trace, tuple(lines)
 
 
-def _known(log: Any) -> Format | TableFormat | None:
-    """The trace format that a log is of, by its columns or first line; None if it is of none."""
+def _known(log: Any, given: Mapping[str, str]) -> Format | TableFormat | None:
+    """The trace format that a log is of, by its columns or first line; None if it is of none.
+
+    A format that assumes something is not taken where columns are given, which may contradict it.
+    """
     text = isinstance(log, str | Path) and Path(log).suffix != ".parquet"
     if text and Path(log).is_dir():
         raise InvalidParameter(f"{log}: is a folder: name its format")
@@ -135,7 +152,9 @@ def _known(log: Any) -> Format | TableFormat | None:
         if isinstance(format, TableFormat):
             if not (format.recognises(line) if text else format.matches(names)):
                 continue
-            if not _complete(format, column_names(log, format)):
+            if not _complete(format, column_names(log, format), given):
+                continue
+            if format.assumes and given:
                 continue
             if format.assumes:
                 where = log if isinstance(log, str | Path) else "data frame"
@@ -150,18 +169,27 @@ def _known(log: Any) -> Format | TableFormat | None:
     return None
 
 
-def _complete(format: TableFormat, names: Sequence[str]) -> bool:
-    """Whether a table has all columns that a format needs; what is recognised may lack one."""
-    for field in format.columns.values():
-        if field.optional or set(field.sources) & set(names):
-            continue
-        try:
-            needed = Expression(field.sources[0]).names
-        except InvalidParameter:
-            return False
-        if not set(needed) <= set(names):
-            return False
-    return True
+def _complete(format: TableFormat, names: Sequence[str], given: Mapping[str, str]) -> bool:
+    """Whether a table has all columns that a format needs and that are not given."""
+    replaced = {*given, "duration", "end"} if given.keys() & {"duration", "end"} else set(given)
+    needed = {name for name, field in format.columns.items() if not field.optional} - replaced
+    return needed <= set(_resolved(format, names).columns)
+
+
+def _resolved(format: TableFormat, names: Sequence[str]) -> TableLayout:
+    """A format with the quantities that a table has, and of several columns the one that counts."""
+    found = {}
+    for name, field in format.columns.items():
+        column = next((source for source in field.sources if source in names), None)
+        if column is None:
+            try:
+                needed = Expression(field.sources[0]).names
+            except InvalidParameter:
+                continue
+            if not set(needed) <= set(names):
+                continue
+        found[name] = field if column is None else dataclasses.replace(field, source=column)
+    return TableLayout(columns=found)
 
 
 def _machines(declared: TableFormat, machines: Any) -> TableLayout:
@@ -202,8 +230,14 @@ def _proposal(trace: Trace) -> str:
     most = []
     for sizes in (trace.cores, trace.memory):
         most.append(float(np.cumsum(np.concatenate([-sizes, sizes])[order]).max()))
-    text = (
-        f"give --machines FILE, or --servers N --cpus C --memory M (its jobs used up to {most[0]:.6g} cores"
-    )
-    text += f" and {most[1]:.6g} GiB at once" if most[1] > 0 else " at once"
-    return f"{text}, one job up to {trace.cores.max():g} cores)"
+    used = size_text(trace, f"{most[0]:.6g}", f"{most[1]:.6g}" if most[1] > 0 else "")
+    one = size_text(trace, f"{trace.cores.max():g}")
+    text = f"give --machines FILE, or --servers N --cpus C --memory M (its jobs used up to {used} at once"
+    return f"{text}, one job up to {one})"
+
+
+def size_text(trace: Trace, cores: str, memory: str = "") -> str:
+    """Sizes with their unit, e.g. "8 cores, 32 GiB"; of a trace in other units "cpus 8, memory 3 [GPUs]"."""
+    if trace.unit == "cores, GiB":
+        return f"{cores} cores, {memory} GiB" if memory else f"{cores} cores"
+    return f"cpus {cores}, memory {memory} [{trace.unit}]" if memory else f"cpus {cores} [{trace.unit}]"

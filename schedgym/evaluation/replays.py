@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schedgym.core.problem import get_problem
+from schedgym.documents import check_whole
 from schedgym.errors import InvalidParameter
 from schedgym.evaluation.logs import cut, fitting, run, select
 from schedgym.evaluation.wording import time_text
@@ -153,18 +154,21 @@ def replay(trace: Trace, problem: str = "queue-delay", n_jobs: int = 1, seed: in
         trace: with machines and recorded starts; tasks that fit no machine are left out.
         problem: name of a problem that logs feed.
         n_jobs: processes; -1 means one per core.
-        seed: of the sample of a long log.
+        seed: of the sample of a long log, and of random policies.
 
     Raises:
-        InvalidParameter: without recorded starts or machines.
+        InvalidParameter: without recorded starts or machines, or when no task fits any of them.
     """
+    check_whole(seed, "seed", 0)
     if not len(trace.machine_cores):
         raise InvalidParameter(f"machines: the {trace.name} trace tells none")
     fits = fitting(trace)
+    if not fits.any():
+        raise InvalidParameter(f"machines: no task of the {trace.name} trace fits any of them")
     parts = cut(trace if fits.all() else select(trace, fits), seed)
     found = get_problem(problem)
     policies = {name: name for name in found.module("log").REPLAYED}
-    predicted = run(found, parts, policies, n_jobs=n_jobs).outcomes
+    predicted = run(found, parts, policies, seed=seed, n_jobs=n_jobs).outcomes
     result = compare_with_record(own_tasks(parts), predicted)
     if result is None:
         raise InvalidParameter(f"start: the {trace.name} trace has no recorded starts")

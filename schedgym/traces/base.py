@@ -53,6 +53,7 @@ __all__ = [
     "read_machines",
     "refuse_empty",
     "round_up",
+    "split_fields",
     "tasks_of",
     "text_blocks",
 ]
@@ -568,13 +569,7 @@ class Table:
         return tuple(names.index(column.name) for column in self.layout.columns)
 
     def _split(self, text: str) -> list[str]:
-        delimiter = self.layout.delimiter
-        if delimiter is None or '"' not in text:
-            return text.split(delimiter)
-        try:
-            return next(csv.reader([text], delimiter=delimiter, strict=True))
-        except csv.Error as error:
-            raise ValueError(f"bad quoting: {error}") from None
+        return split_fields(text, self.layout.delimiter)
 
 
 def read_machines(
@@ -602,6 +597,21 @@ def read_machines(
         sizes.add(cores / scales[0], memory / scales[1])
     refuse_empty(table.path, "machine", sizes, table.dropped)
     return sizes.arrays(), table.dropped
+
+
+def split_fields(text: str, delimiter: str | None) -> list[str]:
+    """The fields of a line, which may be quoted; ValueError says what is wrong.
+
+    Args:
+        text: the line.
+        delimiter: one character; None: blanks, and nothing is quoted.
+    """
+    if delimiter is None or '"' not in text:
+        return text.split(delimiter)
+    try:
+        return next(csv.reader([text], delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise ValueError(f"bad quoting: {error}") from None
 
 
 def first_line(path: str | Path) -> str:

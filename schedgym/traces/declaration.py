@@ -27,7 +27,7 @@ from typing import Any
 from schedgym.core.expression import Expression
 from schedgym.documents import check_whole, mapping, placed, read_yaml
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.traces.base import About, DataSet, looks_like_numbers
+from schedgym.traces.base import About, DataSet, looks_like_numbers, split_fields
 
 __all__ = ["Field", "Filter", "TableFormat", "TableLayout", "load_format", "names_file"]
 
@@ -222,9 +222,12 @@ class TableFormat(TableLayout, About):
 
     def recognises(self, line: str) -> bool:
         """Whether the first line of a text file may be of this format."""
+        try:
+            fields = [field.strip() for field in split_fields(line, self.delimiter)]
+        except ValueError:
+            return False
         if self.names is None:
-            return self.matches([name.strip() for name in line.split(self.delimiter)])
-        fields = [field.strip() for field in line.split(self.delimiter)]
+            return self.matches(fields)
         if fields == list(self.names):
             return True
         numbers = {
@@ -293,6 +296,8 @@ def _check_columns(columns: Mapping[str, Field], known: Mapping[str, tuple[str, 
     for name, field in columns.items():
         if name not in known:
             raise UnknownName("quantity", name, known)
+        if not isinstance(field, Field):
+            raise InvalidParameter(f"{name}: must be a Field, got {field!r}")
         with placed(name, ": "):
             units = known[name]
             if field.unit and field.unit not in units:
@@ -463,7 +468,7 @@ def _data_set(data: Any, where: str, licence: str) -> DataSet:
         raise InvalidParameter(f"{where}.sha256: must be 64 hexadecimal digits, got {made.sha256!r}")
     if not made.url.startswith("https://"):
         raise InvalidParameter(f"{where}.url: must start with https://, got {made.url!r}")
-    if Path(made.file).name != made.file:
+    if Path(made.file).name != made.file or made.file in ("", ".."):
         raise InvalidParameter(f"{where}.file: must be the name of a file, got {made.file!r}")
     return made
 

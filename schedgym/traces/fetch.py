@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from schedgym.errors import TraceFormatError, UnknownName
+from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
 from schedgym.extras import require
 from schedgym.traces import formats
 from schedgym.traces.base import DataSet
@@ -24,8 +24,20 @@ ENVIRONMENT_VARIABLE = "SCHEDGYM_DATA"
 
 @functools.cache
 def known_sets() -> dict[str, DataSet]:
-    """Name -> data set, of all formats; also to be had as ``KNOWN``."""
-    return {name: one for format in formats().values() for name, one in format.files.items()}
+    """Name -> data set, of all formats; also to be had as ``KNOWN``.
+
+    Raises:
+        InvalidParameter: when two formats have a data set of the same name.
+    """
+    found: dict[str, DataSet] = {}
+    for format in formats().values():
+        for name, one in format.files.items():
+            if name in found:
+                raise InvalidParameter(
+                    f"data set {name!r} of {format.name}: there is another one of this name"
+                )
+            found[name] = one
+    return found
 
 
 def __getattr__(name: str) -> Any:

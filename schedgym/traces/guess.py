@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from schedgym.traces.declaration import (
 )
 from schedgym.traces.pieces import Chunk, chunks
 
-__all__ = ["describe_columns", "guess_format", "guess_machines"]
+__all__ = ["amend_format", "describe_columns", "guess_format", "guess_machines", "parse_columns"]
 
 SAMPLE = 200  # rows that are looked at
 DELIMITERS = ",\t;|"
@@ -160,6 +160,11 @@ SUFFIXES: dict[str, dict[str, str]] = {
 #: an epoch this large [in its unit] is one in finer units: seconds would be beyond the year 5000
 EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"))
 POINTS = ("submit", "start", "end", "deadline")
+#: texts of other programs for a field that is empty
+MISSING = (
+    *("NaN", "nan", "NaT", "NA", "N/A", "n/a", "<NA>"),
+    *("None", "none", "NULL", "Null", "null", "Unknown", "unknown"),
+)
 
 _GIVEN = re.compile(r",(?=\s*[A-Za-z_]+\s*=)")
 _UNIT = re.compile(r"(.*?)\s*\[([^\[\]]+)\]")
@@ -175,8 +180,10 @@ def guess_format(
 ) -> TableFormat:
     """Declare a table of tasks: the columns that are given, and for the rest those with common names.
 
-    Rows without a submission, duration, end, cpus or memory are left out and counted; a duration takes the
-    place of an end. What follows from names and values is checked by nobody: look at
+    Rows without a submission, duration, end, cpus or memory are left out and counted, and where durations
+    follow from ends, also rows without a start, if there is such a column: a job that was cancelled in the
+    queue has an end, but did not run. A duration takes the place of an end. NaN, None, NULL, N/A, NaT and
+    Unknown stand for an empty field. What follows from names and values is checked by nobody: look at
     :func:`describe_columns`.
 
     Args:
@@ -194,7 +201,7 @@ def guess_format(
     """
     layout = TableLayout(columns={}, delimiter=_delimiter(source))
     piece = _sample(source, layout)
-    asked = _parse(given or {})
+    asked = parse_columns(given)
     columns = _columns(piece, NAMES, asked, TASKS)
     if "duration" in columns and "end" in columns:
         del columns["duration" if "end" in asked and "duration" not in asked else "end"]
@@ -203,15 +210,54 @@ def guess_format(
             raise TraceFormatError(
                 _name(source), 1, "", f"no column is known for {what}: name one of {', '.join(piece.names)}"
             )
-    for name, field in columns.items():
-        empty = "unknown" if name in ("start", "deadline") else "leave out"
-        columns[name] = dataclasses.replace(field, empty=empty)
-    filters = tuple(
-        Filter(column, f"{column} is another", other_than=tuple(texts))
-        for column, texts in (where or {}).items()
-    )
+    columns = _with_gaps(columns, columns)
     name = Path(source).stem if isinstance(source, str | Path) else "data frame"
-    return TableFormat(name=name, columns=columns, delimiter=layout.delimiter, filters=filters)
+    return TableFormat(name=name, columns=columns, delimiter=layout.delimiter, filters=_filters(where))
+
+
+def amend_format(
+    format: TableFormat,
+    source: Any,
+    given: Mapping[str, str] | str | None = None,
+    where: Mapping[str, Sequence[str]] | None = None,
+) -> TableFormat:
+    """A declared format with some columns replaced, and further filters behind its own.
+
+    Arguments and errors are those of :func:`guess_format`; a duration that is given takes the place of an
+    end, and an end that of a duration.
+    """
+    asked = parse_columns(given)
+    columns = dict(format.columns)
+    if asked:
+        own = _columns(_sample(source, format), {}, asked, TASKS)
+        for name, other in (("duration", "end"), ("end", "duration")):
+            if name in own and other not in own:
+                columns.pop(other, None)
+        columns |= own
+        columns = _with_gaps(columns, own)
+    return dataclasses.replace(format, columns=columns, filters=(*format.filters, *_filters(where)))
+
+
+def _with_gaps(columns: Mapping[str, Field], guessed: Collection[str]) -> dict[str, Field]:
+    """The fields of a table's quantities, those that are guessed with what it means that they are empty."""
+    found = dict(columns)
+    for name in guessed:
+        unknown = name == "deadline" or (name == "start" and "end" not in columns)
+        empty = "unknown" if unknown else "leave out"
+        found[name] = dataclasses.replace(columns[name], empty=empty, unknown=MISSING)
+    if "end" in guessed and "start" in columns:
+        found["start"] = dataclasses.replace(found["start"], empty="leave out")
+    return found
+
+
+def _filters(where: Mapping[str, Sequence[str]] | None) -> tuple[Filter, ...]:
+    found = []
+    for column, texts in (where or {}).items():
+        several = isinstance(texts, Sequence) and not isinstance(texts, str)
+        if not several or not texts or not all(isinstance(text, str) for text in texts):
+            raise InvalidParameter(f"where: {column}: must be a list of texts, got {texts!r}")
+        found.append(Filter(column, f"{column} is another", other_than=tuple(texts)))
+    return tuple(found)
 
 
 def guess_machines(source: Any) -> TableLayout:
@@ -254,8 +300,10 @@ def _sample(source: Any, layout: TableLayout) -> Chunk:
     raise TraceFormatError(_name(source), 0, "", "is empty, must start with a header")
 
 
-def _parse(given: Mapping[str, str] | str) -> dict[str, str]:
+def parse_columns(given: Mapping[str, str] | str | None) -> dict[str, str]:
     """Quantity -> source, of a text "submit=a,duration=b" too."""
+    if not given:
+        return {}
     if not isinstance(given, str):
         return {str(name): str(source) for name, source in given.items()}
     found: dict[str, str] = {}
@@ -299,7 +347,26 @@ def _columns(
             if match is not None:
                 found[quantity] = _field(quantity, match, piece)
                 break
+    return _with_submit_s_unit(found, piece)
+
+
+def _with_submit_s_unit(found: dict[str, Field], piece: Chunk) -> dict[str, Field]:
+    """The fields, where those of points in time without a value in the sample have the unit of submit."""
+    submit = found.get("submit")
+    if submit is None or submit.sources[0] not in piece.names:
+        return found
+    for name in POINTS[1:]:
+        field = found.get(name)
+        if field is None or field.unit or field.sources[0] not in piece.names:
+            continue
+        if not _known_texts(piece, field.sources[0]):
+            found[name] = dataclasses.replace(field, unit=submit.unit)
     return found
+
+
+def _known_texts(piece: Chunk, column: str) -> list[str]:
+    """The texts of a column that are not empty and do not stand for an empty one."""
+    return [text for text in piece.column(column) if text and text not in MISSING]
 
 
 def _plain(name: str) -> str:
@@ -321,7 +388,7 @@ def _field(quantity: str, source: str, piece: Chunk, unit: str = "") -> Field:
         return Field(source, unit)
     if source in piece.kinds:
         return Field(source, piece.kinds[source])
-    texts = [text for text in piece.column(source) if text]
+    texts = _known_texts(piece, source)
     unit = _stem(quantity, _plain(source))[1]
     numbers = [float(text) for text in texts if is_number(text)]
     if quantity == "memory" and any(_LETTERED.fullmatch(text) for text in texts):

@@ -14,6 +14,8 @@ from schedgym.traces.declaration import DATE, TableLayout
 __all__ = ["CHUNK", "Chunk", "chunks", "column_names"]
 
 CHUNK = 20_000  # rows
+#: whole numbers of a Parquet file stay such beside missing ones, and what was an index is a column
+PLAIN = {"ignore_metadata": True, "integer_object_nulls": True}
 
 
 class Chunk(NamedTuple):
@@ -132,6 +134,8 @@ def _text(value: Any) -> str:
     """A value of a data frame as a text file would have it."""
     if isinstance(value, str):
         return value.strip(" ")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))  # pandas makes floats of whole numbers beside missing ones
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
@@ -144,11 +148,11 @@ def _parquet_chunks(path: Path, rows: int) -> Iterator[Chunk]:
                 raise TraceFormatError(path, 0, "", f"the file has more than {MOST_LINES} rows")
             before = 0
             for batch in file.iter_batches(batch_size=rows):
-                frame = batch.to_pandas()
+                frame = batch.to_pandas(**PLAIN)
                 yield from _frame_chunks(frame, rows, before)
                 before += len(frame)
             if not before:
-                yield from _frame_chunks(file.schema_arrow.empty_table().to_pandas(), rows)
+                yield from _frame_chunks(file.schema_arrow.empty_table().to_pandas(**PLAIN), rows)
         except (OSError, arrow.ArrowException) as error:  # a damaged file
             reason = " ".join(str(error).split())[:200]
             raise TraceFormatError(path, 0, "", f"not a readable Parquet file: {reason}") from None

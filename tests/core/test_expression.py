@@ -35,6 +35,7 @@ def test_names_and_backquotes() -> None:
     expression = Expression("`run time` * `cpu-time` + a")
     assert expression.names == ("run time", "cpu-time", "a")
     assert expression(values).tolist() == [11.0]
+    assert Expression("`a#b` + 1").names == ("a#b",)
     assert Expression("7").names == () and float(Expression("7")({})) == 7.0
 
 
@@ -49,6 +50,8 @@ def test_what_is_undefined_is_no_number() -> None:
     [
         "__import__('os').system('true')",
         "a.real",
+        "a # b",
+        "`a#b` #",
         "a[0]",
         "[1, 2]",
         "a if b else 1",

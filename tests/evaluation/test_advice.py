@@ -16,7 +16,7 @@ import schedgym
 from schedgym import cli
 from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidParameter, TraceFormatError
-from schedgym.evaluation import logs, replay
+from schedgym.evaluation import advice, advice_page, logs, replay, statistics
 from schedgym.evaluation.runner import evaluate
 from schedgym.traces.base import Trace
 from tests.long import long
@@ -87,6 +87,67 @@ def test_an_idle_log_is_said_to_be_idle_and_run_at_higher_loads():
     roomy = schedgym.advise(log(20), servers=50, cpus=8, memory=32, **QUICK)
     assert [one.factor for one in roomy.ramp] == [1.5, 2.0, 4.0]
     assert "all its jobs at once would take" in roomy.verdict
+
+
+def compared(waits, size=5):
+    """Comparison of policies by the mean waits of their windows, the first of which is the reference."""
+    outcomes = {name: np.repeat(np.asarray(means, dtype=float), size) for name, means in waits.items()}
+    windows = tuple(slice(i, i + size) for i in range(0, len(next(iter(outcomes.values()))), size))
+    run = logs.Run(outcomes, windows, None, dict.fromkeys(outcomes, 0.0))
+    return advice.Comparison(1.0, next(iter(waits)), run, dict.fromkeys(outcomes, ""))
+
+
+def test_the_best_of_several_policies_is_tested_for_being_chosen():
+    rng = np.random.default_rng(1)
+    false = single = 0
+    for _ in range(40):  # all policies are alike
+        waits = {f"p{i}": rng.normal(100, 10, 20) for i in range(8)}
+        found = compared(waits)
+        best = found.table().iloc[0]["policy"]
+        alone = statistics.bootstrap_interval(waits[best] - waits["p0"])[1] < 0
+        text = advice._best(found)
+        assert (" *" in str(advice_page._comparison(found, ""))) == found.differ
+        single += alone
+        false += "serves this cluster best: a job waits" in text
+    assert single >= 6 and false <= 2
+    better = compared({"fcfs": rng.normal(100, 10, 20), "other": rng.normal(50, 10, 20)})
+    assert better.differ and advice._best(better).startswith("other serves this cluster best")
+
+
+def test_idle_goes_by_the_median_duration_and_not_by_the_agent():
+    frame = log(101).assign(run_time=[10.0] * 100 + [1e6])
+    found = compared({"fcfs": [0.5, 0.5], "agent": [0.5, 0.5]})
+    assert not advice._idle(trace(frame), found), "the mean duration is 1000 times the usual one"
+    assert advice._idle(trace(frame), compared({"fcfs": [0.0, 0.001], "agent": [50, 60]}))
+
+
+def test_the_ramp_and_the_verdict_look_at_the_same_log(monkeypatch):
+    monkeypatch.setattr(logs, "PART", 100)
+    monkeypatch.setattr(logs.cut, "__defaults__", (0, 100))
+    seen = []
+    idle = advice._idle
+    monkeypatch.setattr(
+        advice, "_idle", lambda whole, one: seen.append(len(whole.arrival)) or idle(whole, one)
+    )
+    schedgym.advise(log(gap=25.0), servers=3, cpus=8, memory=32, **QUICK)
+    assert len(seen) > 2 and set(seen) == {300}
+    few = schedgym.advise(log(4, gap=1e4), servers=3, cpus=8, memory=32, **QUICK)
+    assert few.ramp == () and few.verdict.endswith("higher load cannot be told from so few jobs.")
+    assert few.verdict.startswith("Next to nothing waits")
+
+
+def test_the_seed_is_passed_on_and_checked(monkeypatch):
+    seeds = []
+    sweep = logs.observed_sweep
+    monkeypatch.setattr(
+        logs, "observed_sweep", lambda *a, **how: seeds.append(how["seed"]) or sweep(*a, **how)
+    )
+    schedgym.advise(BUSY, servers=3, cpus=8, memory=32, seed=7, **QUICK)
+    replay(trace(BUSY, start=trace(BUSY).arrival), seed=8)
+    assert seeds == [7, 8]
+    for seed in (-1, 1.5, True):
+        with pytest.raises(InvalidParameter, match="seed: must be a whole number from 0"):
+            schedgym.advise(BUSY, servers=3, cpus=8, memory=32, seed=seed, **QUICK)
 
 
 def test_the_agent_takes_part():
@@ -183,6 +244,8 @@ def test_a_replay_that_explains_nothing_says_so():
     assert not early.credible and "the cluster did better than the model" in early.verdict
     with pytest.raises(InvalidParameter, match="no recorded starts"):
         replay(whole)
+    with pytest.raises(InvalidParameter, match="no task of the made trace fits any"):
+        replay(trace(BUSY, cores=0.5, start=trace(BUSY).arrival))
 
 
 def test_advice_has_the_replay_where_starts_are_recorded():
@@ -224,6 +287,59 @@ def test_an_export_of_slurm(tmp_path):
     assert found.replay is not None and found.replay.dated
     assert found.replay.by_hour()["hour"].tolist() == [8, 9]
     assert found.replay.recorded.tolist() == [5.0] * 120
+
+
+def test_the_columns_that_a_known_format_found_are_said(tmp_path):
+    path = tmp_path / "jobs.txt"
+    path.write_text("".join(line.rpartition("|")[0] + "\n" for line in sacct().splitlines()))
+    read = schedgym.advise(path, servers=2, cpus=8, **QUICK).read
+    assert "memory: the log has none; jobs take none" in read
+    (columns,) = (line for line in read if line.startswith("columns: "))
+    assert "cpus = AllocCPUS [cores]" in columns and "memory" not in columns
+
+
+def test_the_load_and_the_sizes_of_machines_are_said_in_their_unit():
+    once = BUSY.assign(submit_time=0.0)
+    found = schedgym.advise(once, servers=3, cpus=8, memory=32, **QUICK)
+    assert "offered load: unknown, as all jobs come at once" in "\n".join(found.read)
+    few = trace(log(20, gap=1e4))
+    nothing = logs.select(few, slice(None), cores=0 * few.cores, memory=0 * few.memory)
+    found = schedgym.advise(nothing, **QUICK)
+    assert "offered load: none, as jobs take nothing" in "\n".join(found.read)
+    assert found.verdict.startswith("Next to nothing waits at the log's own load, whatever the policy")
+    shares = logs.select(trace(BUSY), slice(None), unit="GPUs")
+    text = "\n".join(schedgym.advise(shares, servers=3, cpus=3, **QUICK).read)
+    assert (
+        "3 machines, cpus 9 [GPUs], memory not limited" in text and "the first needs cpus 4, memory" in text
+    )
+    with pytest.raises(InvalidParameter, match=r"one job up to cpus 4 \[GPUs\]"):
+        schedgym.advise(logs.select(shares, slice(None), machine_cores=[], machine_memory=[]), **QUICK)
+
+
+@pytest.mark.parametrize("named", [{}, {"format": "slurm"}], ids=["recognised", "named"])
+def test_a_known_format_keeps_its_filters_and_columns_under_what_is_given(tmp_path, named):
+    path = tmp_path / "jobs.txt"
+    lines = sacct().splitlines()
+    parts = ["Partition", *("ab"[i % 4 == 1] for i in range(1, len(lines)))]  # a job and its step differ
+    lines = [f"{line}|{part}" for line, part in zip(lines, parts, strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+    how = {"servers": 2, "cpus": 8, "memory": 64, **named, **QUICK}
+    found = schedgym.advise(path, where={"Partition": ["a"]}, **how)
+    text = "\n".join(found.read)
+    assert "of which 60 are jobs" in text and "120 rows: job step" in text and "1 row: unfinished" in text
+    assert "60 rows: Partition is another (first in line 2)" in text and "as sacct --parsable2" in text
+    found = schedgym.advise(path, columns={"cpus": "AllocCPUS*2"}, **how)
+    assert "of which 120 are jobs" in "\n".join(found.read)
+    assert "cpus = AllocCPUS*2 [cores]" in "\n".join(found.read) and found.replay is not None
+    found = schedgym.advise(path, columns="duration=60", **how)
+    assert "duration = 60 [s]" in "\n".join(found.read)
+    frame = pandas.DataFrame(
+        {"TIMESTAMP": pandas.to_datetime(["2024-01-01"] * 9), "ContextTokens": 3, "GeneratedTokens": 50}
+    )
+    found = schedgym.advise(frame, servers=1, format="azure-llm", columns="duration=9", **QUICK)
+    assert "assumed, where no column is given: one core a request" in "\n".join(found.read)
+    with pytest.raises(TraceFormatError, match="jobs.txt:1: Queue: missing column"):
+        schedgym.advise(path, where={"Queue": ["a"]}, **how)
 
 
 def test_a_format_that_assumes_something_is_not_taken_unasked(tmp_path):
@@ -308,7 +424,7 @@ def test_public_traces(path, given, read, verdict):
         ({"servers": 0, "cpus": 1}, "servers: must be a whole number from 1"),
         ({"servers": 2, "cpus": -1}, "cpus: must be a number above 0"),
         ({"servers": 2, "cpus": 0.5}, "no job of the log fits any"),
-        ({"servers": 2, "cpus": 8, "format": "swf", "columns": {}, "where": {"a": ["b"]}}, "not both"),
+        ({"servers": 2, "cpus": 8, "format": "swf", "where": {"a": ["b"]}}, "the swf format is none"),
     ],
 )
 def test_arguments_that_contradict_each_other(given, match):
@@ -318,8 +434,9 @@ def test_arguments_that_contradict_each_other(given, match):
 
 @pytest.mark.parametrize("name", ["machines", "columns", "where", "format"])
 def test_a_trace_is_not_read_again(name):
-    with pytest.raises(InvalidParameter, match=f"{name}: is for logs that are read"):
-        schedgym.advise(trace(BUSY), **{name: {"a": "b"}})
+    for value in ({"a": "b"}, pandas.DataFrame({"cores": [8], "ram_gib": [32]})):
+        with pytest.raises(InvalidParameter, match=f"{name}: is for logs that are read"):
+            schedgym.advise(trace(BUSY), **{name: value})
 
 
 def test_the_same_log_in_every_kind_of_file(tmp_path):

@@ -12,7 +12,8 @@ import gymnasium
 import pytest
 
 from schedgym.cli import main
-from schedgym.errors import TraceFormatError, UnknownName
+from schedgym.errors import InvalidParameter, TraceFormatError, UnknownName
+from schedgym.traces import Field, TableFormat
 from schedgym.traces import fetch as module
 from schedgym.traces.fetch import KNOWN, DataSet, fetch
 
@@ -166,3 +167,11 @@ def test_the_published_files_have_the_recorded_sha256(name: str) -> None:
         pytest.skip("the folder does not hold it")
     assert module.sha256(path) == KNOWN[name].sha256
     assert fetch(name) == path
+
+
+def test_two_formats_with_one_data_set_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {"submit": Field("a"), "duration": Field("b")}
+    two = {name: TableFormat(name=name, columns=columns, files={"small": SMALL}) for name in ("one", "two")}
+    monkeypatch.setattr(module, "formats", lambda: two)
+    with pytest.raises(InvalidParameter, match="data set 'small' of two: there is another one of this name"):
+        module.known_sets.__wrapped__()

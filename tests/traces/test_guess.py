@@ -67,6 +67,12 @@ def test_rows_with_another_text_are_left_out(tmp_path):
     assert str(trace.left_out[0]) == "1 row: state is another (first in line 3)"
 
 
+@pytest.mark.parametrize("texts", ["DONE", [], [1], 1])
+def test_the_texts_of_rows_are_a_list(tmp_path, texts):
+    with pytest.raises(InvalidParameter, match="where: state: must be a list of texts, got"):
+        read(tmp_path, "submit,duration,state\n0,5,DONE\n", where={"state": texts})
+
+
 def test_data_frames_with_their_own_types():
     frame = pandas.DataFrame(
         {
@@ -78,6 +84,43 @@ def test_data_frames_with_their_own_types():
     trace = read_table(frame, guess_format(frame))
     assert trace.arrival.tolist() == [43200, 43500] and trace.duration.tolist() == [60, 90]
     assert trace.origin.startswith("2024-01-01")
+
+
+@pytest.mark.parametrize("gap", ["", "NaN", "None", "NULL", "N/A", "NaT", "Unknown"])
+@pytest.mark.parametrize("times", ["0 50 90", "00:00 00:50 01:30"], ids=["numbers", "dates"])
+def test_a_job_that_never_started_has_no_duration(tmp_path, gap, times):
+    points = times.split()
+    if ":" in times:
+        points = [f"2024-05-01T10:{point}" for point in points]
+    submit, start, end = points
+    rows = [(submit, start, end), (submit, gap, end), (submit, start, gap), (gap, start, end)]
+    text = "submit,start,end\n" + "".join(",".join(row) + "\n" for row in rows)
+    trace = read(tmp_path, text)
+    assert trace.duration.tolist() == [40]
+    left = [
+        f"1 row: {name} empty (first in line {i})" for name, i in (("start", 3), ("end", 4), ("submit", 5))
+    ]
+    assert [str(one) for one in trace.left_out] == left
+
+
+def test_texts_that_stand_for_an_empty_field(tmp_path):
+    text = "submit,start,elapsed,cpus,reqmem\n0,NaN,NULL,1,1G\n1,NaN,00:01:00,N/A,1G\n2,NaN,00:01:00,2,4G\n"
+    trace = read(tmp_path, text)
+    assert (trace.arrival.tolist(), trace.memory.tolist()) == ([2], [4])
+    assert [one.reason for one in trace.left_out] == ["elapsed empty", "cpus empty"]
+    assert read(tmp_path, "submit,w\n0,NULL\n1,5\n", "duration=w*2").duration.tolist() == [10]
+
+
+@pytest.mark.parametrize("first", [1_700_000_000_000, 1_700_000_000, "2023-11-14T22:13:20Z"])
+def test_a_column_without_a_value_in_the_sample_has_the_unit_of_submissions(tmp_path, first):
+    date = isinstance(first, str)
+    second = "2023-11-14T22:14:20Z" if date else first + 60 * (1000 if first > 1e12 else 1)
+    rows = [f"{first},,60\n"] * 250 + [f"{first},{second},60\n"]
+    trace = read(tmp_path, "submit,start,duration\n" + "".join(rows))
+    assert trace.start[-1] - trace.arrival[-1] == pytest.approx(60)
+    frame = pandas.DataFrame({"submit": pandas.to_datetime(["2024-01-01"] * 250), "duration": 5.0})
+    frame["start"] = pandas.Series([None] * 249 + [pandas.Timestamp("2024-01-01 00:01")], dtype=object)
+    assert read_table(frame, guess_format(frame)).start[-1] == 60
 
 
 def test_a_duration_takes_the_place_of_an_end(tmp_path):

@@ -323,6 +323,28 @@ def test_errors_of_files_name_the_place(tmp_path: Path) -> None:
         read(write(path, "at,b", "2024-01-01,1"), submit=own["submit"], duration=Field(("x", "y")))
 
 
+def test_whole_numbers_beside_missing_ones_keep_their_text(tmp_path: Path) -> None:
+    numbers = pd.array([0, 0, 0, None, 1, 0], dtype="Int64")
+    frame = pd.DataFrame({"at": np.arange(6.0), "b": 1.5, "code": numbers})
+    frame.set_index("code").to_parquet(tmp_path / "index.parquet")
+    frame.to_parquet(tmp_path / "t.parquet")
+    layout = TableLayout(columns={})
+    floats = frame.assign(code=frame["code"].astype("float64"))
+    for source in (tmp_path / "t.parquet", tmp_path / "index.parquet", frame, floats):
+        for rows in (2, 100):
+            texts = [text for piece in pieces.chunks(source, layout, rows) for text in piece.column("code")]
+            assert texts == ["0", "0", "0", "", "1", "0"]
+        found = read(source, filters=[Filter("code", "other", other_than=("0",))], submit="at", duration="b")
+        assert found.arrival.tolist() == [0, 1, 2, 5]
+        assert found.duration.tolist() == [1.5] * 4
+
+
+def test_a_quoted_header_is_recognised(mine: Path, log: Path) -> None:
+    header = ",".join(f'"{name}"' for name in HEADER.split(","))
+    assert load_format(mine).recognises(header)
+    assert not load_format(mine).recognises(header + ',"')
+
+
 def test_errors_of_frames_and_parquet_files(tmp_path: Path) -> None:
     frame = pd.DataFrame({"at": [1.0, 2.0], "b": [1, -1]})
     with pytest.raises(TraceFormatError, match="^data frame:2: b: must be >= 0"):
@@ -384,6 +406,8 @@ BAD = {
     "machines: {columns: {cpus: c}}": "machines.columns.memory: must be given",
     "machines: {columns: {cpus: c, memory: m, disks: d}}": "machines.*'disks'",
     "files: {x: {file: a/b, url: 'https://x'}}": "files.x.file: must be the name of a file",
+    "files: {x: {file: '..', url: 'https://x'}}": "files.x.file: must be the name of a file",
+    "files: {x: {file: '', url: 'https://x'}}": "files.x.file: must be the name of a file",
     "files: {x: {file: a, url: 'http://x'}}": "files.x.url: must start with https://",
     "files: {x: {file: a, url: 'https://x', sha256: abc}}": "files.x.sha256: must be 64 hexadecimal digits",
     "files: {x: {url: 'https://x'}}": "files.x.file: must be given",
@@ -414,6 +438,8 @@ def test_declarations_that_are_none(tmp_path: Path, mine: Path) -> None:
         InvalidParameter, match="machines: must be none, as jobs by their bytes use no machines"
     ):
         TableFormat(name="x", columns={n: Field(n) for n in ("submit", "gap", "input", "shuffle", "output")})
+    with pytest.raises(InvalidParameter, match="^columns.submit: must be a Field, got 'at'"):
+        TableFormat(name="x", columns={"submit": "at", "duration": Field("b")})  # type: ignore[dict-item]
     with pytest.raises(InvalidParameter, match="name: must be a text"):
         TableFormat(name="", columns={"submit": Field("a"), "duration": Field("b")})
 
