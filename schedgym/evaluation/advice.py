@@ -334,8 +334,8 @@ def _policies(
 
 
 def _idle(trace: Trace, comparison: Comparison) -> bool:
-    """Whether next to nothing waits, whatever the policy but the agent, which may keep jobs waiting."""
-    return _waiting(trace, comparison) <= {AGENT}
+    """Whether next to nothing waits under the reference; under other policies jobs may wait all the same."""
+    return comparison.reference not in _waiting(trace, comparison)
 
 
 def _waiting(trace: Trace, comparison: Comparison) -> set[str]:
@@ -380,13 +380,19 @@ def _verdict(own: Comparison, ramp: Sequence[Comparison], trace: Trace) -> str:
     """The sentence on a log in which next to nothing waits."""
     shares = loads(trace).values()
     load = f" ({100 * max(shares):.3g}%)" if shares else ""
-    whom = "under every policy but the agent" if _waiting(trace, own) else "whatever the policy"
+    waiting = _waiting(trace, own)
+    whom = "whatever the policy" if not waiting else f"under {own.reference}"
+    if waiting == {AGENT}:
+        whom = "under every policy but the agent"
     text = f"Next to nothing waits at the log's own load{load}, {whom}"
     if not ramp:
         return f"{text}; whether policies differ at a higher load cannot be told from so few jobs."
     last = ramp[-1]
-    if not (last.differ and not _idle(trace, last)):
-        text += f"; policies do not differ at {last.factor:g} times that load either"
+    if not last.differ or _idle(trace, last):
+        if _idle(trace, last):
+            text += f"; nor at {last.factor:g} times that load, under {own.reference}"
+        else:
+            text += f"; policies do not differ at {last.factor:g} times that load either"
         share = _all_at_once(trace)
         return text + (
             "." if share > 1 else f", and all its jobs at once would take {100 * share:.3g}% of it."
