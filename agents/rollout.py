@@ -13,7 +13,6 @@ from schedgym.core.problem import get_problem
 from schedgym.core.rollouts import play_out
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SKIP
-from schedgym.errors import InvalidAction
 
 __all__ = ["held_out", "make_simulator", "play_episodes", "play_scored", "set_actions"]
 
@@ -105,7 +104,7 @@ def play_episodes(
         set_actions(simulator, act(simulator.observation, live))
         ended = simulator.step(np.where(live, np.int8(ACT), np.int8(SKIP)))
         if ended < 0:
-            raise InvalidAction(f"actions[{-ended - 1}]: is refused")
+            raise simulator.refusal(-ended - 1, f"actions[{-ended - 1}]")
         decisions += int(np.count_nonzero(live))
         if ended:
             done = live & (simulator.terminated | simulator.truncated)

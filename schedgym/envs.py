@@ -117,22 +117,6 @@ def _parse_reals(action: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[
     return _parse(action, shape, what, "fiu", "real numbers")
 
 
-def _refusal(simulator: Simulator, index: int, what: str) -> InvalidAction:
-    """The error that says why the simulator refused environment ``index``'s action."""
-    if simulator.continuous:
-        counted = simulator.actions[index, : simulator.rows[index]]
-        for place in np.argwhere(~np.isfinite(counted))[:1].tolist():
-            return InvalidAction(f"{what}{place}: must be finite, got {counted[tuple(place)]}")
-        return InvalidAction(f"{what}: infeasible (strict=True)")
-    action = simulator.actions[index, : len(simulator.action_sizes)].tolist()
-    for k, (value, size) in enumerate(zip(action, simulator.action_sizes, strict=True)):
-        if not 0 <= value < size:
-            where = what if len(action) == 1 else f"{what}[{k}]"
-            return InvalidAction(f"{where}: must be from 0 to {size - 1}, got {value}")
-    shown = action[0] if len(action) == 1 else action
-    return InvalidAction(f"{what}: {shown} is infeasible (strict=True)")
-
-
 def _make_simulator(problem: Problem, id: str, num_envs: int, parameters: Mapping[str, Any]) -> Simulator:
     """The problem's simulator for the id's values of the parameters under the given ones."""
     checked = problem.build(id, parameters)
@@ -278,7 +262,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         info: dict[str, Any] = {}
         if ended:
             if ended < 0:
-                raise _refusal(simulator, 0, "action")
+                raise simulator.refusal(0, "action")
             values = simulator.measure(self._one)[0].tolist()
             info["metrics"] = dict(zip(simulator.metric_names, values, strict=True))
             self._running = False
@@ -524,7 +508,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
             ended = simulator.step(np.where(resetting, np.int8(SKIP), np.int8(ACT)), resetting)
         if ended < 0:
             i = -ended - 1
-            raise _refusal(simulator, i, f"actions[{i}]")
+            raise simulator.refusal(i, f"actions[{i}]")
         rewards = simulator.reward.copy()
         terminated, truncated = simulator.terminated.copy(), simulator.truncated.copy()
         infos: dict[str, Any] = {}

@@ -15,6 +15,8 @@ from tests.long import long
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+# tests read what commands print where nobody says how wide
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture

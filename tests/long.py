@@ -8,17 +8,21 @@ from typing import Any
 
 import pytest
 
-__all__ = ["long", "some", "trials"]
+__all__ = ["long", "of_trials", "some", "trials"]
 
 long = pytest.mark.long
 
-ALL = 2000  # of SCHEDGYM_FUZZ: make test-all
+EVERY = int(os.environ.get("SCHEDGYM_FUZZ", "0")) >= 2000  # make test-all draws every random case
 
 
 def trials(count: int) -> range:
     """Return the numbers of ``count`` random cases, in ``make test`` of a fifth of them and at least 20."""
-    few = int(os.environ.get("SCHEDGYM_FUZZ", "0")) < ALL
-    return range(min(count, max(count // 5, 20)) if few else count)
+    return range(count if EVERY else min(count, max(count // 5, 20)))
+
+
+def of_trials(count: int) -> int:
+    """Return how many of all random cases are to show something; in ``make test`` a twentieth will do."""
+    return count if EVERY else count // 20
 
 
 def some(cases: Iterable[Any], keep: int = 1, of: int | None = None) -> list[Any]:

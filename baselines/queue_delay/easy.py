@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from schedgym.core.jit import helper, kernel, record_dtype
 from schedgym.core.policy import Interface, register_policy
-from schedgym.problems.queue_delay.rules import ARRIVAL, fits
+from schedgym.problems.queue_delay.rules import ARRIVAL, count_visible, fits
 
 __all__ = ["EasyBackfill"]
 
@@ -169,16 +169,10 @@ def decide(
 ) -> tuple[int, int]:
     """Return the next placement (slot, server), or (-1, -1), which closes the epoch; update the memory."""
     forget_ended(memory, clock)
-    low, high = 0, task_mask.shape[0]
-    while low < high:  # visible tasks stand first
-        middle = (low + high) >> 1
-        if task_mask[middle]:
-            low = middle + 1
-        else:
-            high = middle
+    queued = count_visible(task_mask)
     # at an arrival nothing has been released: the tasks that waited before still may not start
     first = max(arriving, 1) if epoch == ARRIVAL else 1
-    slot, server = next_start(memory, first, low, execution, demand, remaining)
+    slot, server = next_start(memory, first, queued, execution, demand, remaining)
     if slot >= 0:
         remember(memory, clock + execution[slot], server, demand[slot, 0], demand[slot, 1])
     else:

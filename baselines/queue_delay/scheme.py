@@ -23,6 +23,7 @@ from schedgym.problems.queue_delay.rules import (
     SCHEMES,
     Situation,
     choose,
+    count_visible,
     scheme_row,
 )
 
@@ -69,17 +70,11 @@ def decide(
     draw: float,
 ) -> tuple[int, int]:
     """Apply :func:`choose` to an observation's arrays: the next placement (slot, server), or (-1, -1)."""
-    low, high = 0, task_mask.shape[0]
-    while low < high:  # visible tasks stand first
-        middle = (low + high) >> 1
-        if task_mask[middle]:
-            low = middle + 1
-        else:
-            high = middle
+    queued = count_visible(task_mask)
     return choose(
         scheme,
         Situation(
-            epoch, arriving, released, low, execution, demand, remaining, weights, p, mean_demand, draw
+            epoch, arriving, released, queued, execution, demand, remaining, weights, p, mean_demand, draw
         ),
     )
 

@@ -14,13 +14,15 @@ import numpy.typing as npt
 
 from schedgym.core.arrays import declarations, members
 from schedgym.core.problem import get_problem
-from schedgym.core.scoring import CONTEXTS, UNDEFINED, Form, Given
+from schedgym.core.scoring import CONTEXTS, PAUSED, UNDEFINED, Form, Given
 from schedgym.core.simulator import Simulator
 from schedgym.core.stepping import ACT, SHORT, SKIP
 from schedgym.core.tables import MADE_HERE, tabled
-from schedgym.errors import InvalidAction, InvalidParameter
+from schedgym.errors import InvalidParameter
 
 __all__ = ["play_out", "scoring_of", "tabled_scoring"]
+
+MOST_DECISIONS = 100_000  # of a call of a kernel: some tenths of a second, in which nothing is interrupted
 
 
 def scoring_of(problem: str) -> Any:
@@ -114,14 +116,14 @@ def play_out(
     command = np.where(live, np.int8(ACT), np.int8(SKIP))
     rewards, decisions = np.zeros(count), np.zeros(count, dtype=np.int64)
     found = SHORT
-    while found == SHORT:  # the arrays may have grown
+    while found in (SHORT, PAUSED):  # the arrays may have grown
         shown = simulator.observation
         none = np.zeros((count, 0), dtype=np.int8)
         open_, present = (shown[key].reshape(count, -1) if key else none for key in masks)
         given = Given(weights, open_, present, np.zeros((count, 0)))
         scoring = tabled_scoring(module.Acting, form, given, shown, simulator.arrays.exchange)
         tables = (simulator.table, simulator.toolboxes[0], *scoring)
-        found = kernel(tables, (command, rewards, decisions))
+        found = kernel(tables, (command, rewards, decisions, MOST_DECISIONS))
         if found == SHORT:
             short = simulator.arrays.exchange.result["short"] & (command == ACT)
             simulator.resume(np.where(short, np.int8(ACT), np.int8(SKIP)))
@@ -130,5 +132,5 @@ def play_out(
     if found == UNDEFINED:
         raise InvalidParameter("weights: scores are no numbers")
     if found < 0:
-        raise InvalidAction(f"actions[{-found - 1}]: is refused")
+        raise simulator.refusal(-found - 1, f"actions[{-found - 1}]")
     return rewards, decisions

@@ -12,7 +12,8 @@ A problem's module ``scoring`` says what the columns are. It has
 
 - ``Seen``: the entries of an observation with ``observation="features"`` that columns are made of, by name;
 - ``Memo``: work space; a dimension named as an entry of ``Seen`` is as long as that entry has tokens;
-- ``prepare(seen, memo)``: compute what the columns of all tokens share;
+- ``prepare(seen, memo, code)``: compute what the columns of all tokens share; the code is that of the first
+  segment's columns;
 - ``token_columns(seen, memo, code, i, x)`` and ``pair_columns(seen, memo, code, i, j, x)``: write the columns
   of token i, and those of the pair (i, j);
 - ``COLUMNS``: name -> :class:`ColumnSet`, to which the module ``tokens`` refers;
@@ -41,6 +42,7 @@ __all__ = [
     "EDGE",
     "FORM",
     "KINDS",
+    "PAUSED",
     "SEGMENT",
     "TRANSFORMS",
     "UNDEFINED",
@@ -60,6 +62,7 @@ __all__ = [
 EDGE = 1e-5  # log-odds are cut off here
 BLOCK = 64  # tokens that are not there are passed over by so many
 UNDEFINED = SHORT + 1  # what a kernel returns where a score is not a number
+PAUSED = SHORT + 2  # and where it has made as many decisions as it may, so that a user can interrupt it
 
 #: what an action is, how numbers fill a Box, and what the context is, in the order of their codes
 KINDS = ("choice", "pairs", "scores")
@@ -313,7 +316,7 @@ def consider(own: Any, prepare: Any, token_columns: Any, pair_columns: Any) -> N
     segments, best = own.form.segments, own.work.best
     best.slot = -1
     best.undefined = 0
-    prepare(own.seen, own.memo)
+    prepare(own.seen, own.memo, segments[0].code)
     begin_context(own)
     for turn in range(0 if own.form.whole.context == POOLED else 1, 2):
         for s in range(segments.shape[0]):
@@ -368,7 +371,7 @@ def columns_each(
     for t in range(env.shape[0]):
         own = regard(table, tools, env[t])
         if t == 0 or env[t] != env[t - 1]:
-            prepare(own.seen, own.memo)
+            prepare(own.seen, own.memo, code)
         token_columns(own.seen, own.memo, code, first[t], own.work.x)
         if paired:
             pair_columns(own.seen, own.memo, code, first[t], second[t], own.work.x)
@@ -397,19 +400,23 @@ def play_each(
         observe: of the problem.
         choose: (table and work space of Acting, b) -> the result of :func:`act` for environment b.
         tables: (table, tools) of the environments, and those of Acting.
-        played: command [B], the sums of rewards [B], and the numbers of decisions [B], which are added to.
+        played: command [B]; the sums of rewards [B] and the numbers of decisions [B], which are added to; and
+            after how many decisions to pause.
 
     Returns 0; SHORT if a log must grow before the step that it waits for is resumed; -(b + 1) for an
-    environment that refuses its action; UNDEFINED if a score is not a number.
+    environment that refuses its action; UNDEFINED if a score is not a number; PAUSED to be called again.
     """
     table, tools, acting, work = tables
-    command, rewards, decisions = played
+    command, rewards, decisions, left = played
     for b in range(command.shape[0]):
         if command[b] != ACT:
             continue
         env = access(table, tools, b)
         result = env.exchange.result
         while not (result.terminated or result.truncated):
+            if left == 0:
+                return PAUSED
+            left -= 1
             if not choose(acting, work, b):
                 return UNDEFINED
             if is_refused(env, fits):

@@ -26,7 +26,7 @@ from schedgym.core.tables import make_tools, pack, tabled
 from schedgym.core.threads import Workers
 from schedgym.core.workload import Workload
 from schedgym.core.workload_files import load_workload
-from schedgym.errors import InvalidWorkload
+from schedgym.errors import InvalidAction, InvalidWorkload
 
 __all__ = ["Kernel", "Simulator"]
 
@@ -465,6 +465,21 @@ class Simulator(ABC):
             resume = np.where(waiting, np.int8(RESUME), np.int8(SKIP))
             short = self.kernels[-1](self.table, self.toolboxes[0], resume)
         return int(np.count_nonzero(acted & (self.terminated | self.truncated)))
+
+    def refusal(self, index: int, what: str) -> InvalidAction:
+        """The error that says why environment ``index`` refused its action, which it calls ``what``."""
+        if self.continuous:
+            counted = self.actions[index, : self.rows[index]]
+            for place in np.argwhere(~np.isfinite(counted))[:1].tolist():
+                return InvalidAction(f"{what}{place}: must be finite, got {counted[tuple(place)]}")
+            return InvalidAction(f"{what}: infeasible (strict=True)")
+        action = self.actions[index, : len(self.action_sizes)].tolist()
+        for k, (value, size) in enumerate(zip(action, self.action_sizes, strict=True)):
+            if not 0 <= value < size:
+                where = what if len(action) == 1 else f"{what}[{k}]"
+                return InvalidAction(f"{where}: must be from 0 to {size - 1}, got {value}")
+        shown = action[0] if len(action) == 1 else action
+        return InvalidAction(f"{what}: {shown} is infeasible (strict=True)")
 
     # Results ----------------------------------------------------------------------------------
 

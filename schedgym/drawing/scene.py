@@ -111,8 +111,11 @@ class Scene:
 
 
 def short_time(seconds: float) -> str:
-    """Write a time in seconds, or from 600 s on in minutes."""
-    return f"{seconds / 60:.1f} min" if seconds >= 600 else f"{seconds:.1f} s"
+    """Write a time in the largest of s, min, h and d of which it has two or more."""
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
 
 
 def short_number(value: float, whole: float = 0.0) -> str:

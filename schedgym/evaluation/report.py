@@ -25,6 +25,7 @@ from schedgym._version import __version__
 from schedgym.core.files import atomic_write
 from schedgym.core.policy import make_policy
 from schedgym.core.record import ScheduleRecord
+from schedgym.drawing import short_time
 from schedgym.errors import InvalidParameter, SchedgymError, UnknownName
 from schedgym.evaluation.engines import Failure, make_engine
 from schedgym.evaluation.figures import (
@@ -305,7 +306,7 @@ class _Page:
             _counted(sum(len(board.settings) for board in boards), "setting"),
             _counted(len({(board.id, p) for board in boards for p in board.policies}), "policy", "policies"),
             _counted(sum(played), "episode played", "episodes played"),
-            (_duration(float(seconds)), "of policies' time", ""),
+            (short_time(float(seconds)), "of policies' time", ""),
         ]
         if count := len(self.failures):
             facts.append((*_counted(count, "failed unit")[:2], "bad"))
@@ -444,7 +445,7 @@ class _Page:
                     continue
                 where = f"{board.id}, {label}, seed {found.seed}, episode {found.number}"
                 if not asked and found.entry.seconds > SLOW:
-                    took = _duration(found.entry.seconds)
+                    took = short_time(found.entry.seconds)
                     self.remarks.append(f"{where}: takes {took}: name the policy to see its schedule")
                     continue
                 try:
@@ -518,16 +519,9 @@ def _pairs(values: Mapping[str, Any] | None, between: str) -> str:
     return ", ".join(f"{k}{between}{v}" for k, v in (values or {}).items() if v not in (None, ""))
 
 
-def _duration(seconds: float) -> str:
-    for name, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {name}"
-    return f"{seconds:.1f} s"
-
-
 def _seconds(value: float) -> str:
     if value >= 100:
-        return _duration(value)
+        return short_time(value)
     if value >= 0.1:
         return f"{value:.2f} s"
     return f"{value * 1e3:.3g} ms" if value >= 1e-4 else f"{value * 1e6:.3g} µs"

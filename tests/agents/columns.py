@@ -7,6 +7,7 @@ returns the name and the float32 values of each column.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,19 +97,17 @@ def flowtime_job_columns(rows: TokenRows) -> Columns:
     ]
 
 
-def geo_job_columns(rows: TokenRows) -> Columns:
+def geo_job_columns(rows: TokenRows, ordered: bool = False) -> Columns:
     observation, env = rows.observation, rows.env
     jobs, sites = rows["jobs"], observation["sites"]
     count = sites.shape[1]
     features = jobs.shape[0]
-    # a token this wide also has the tasks assigned to each site
-    ordered = (features - len(geo.JOB_COLUMNS)) % 2 == 0 and features > len(geo.JOB_COLUMNS) + 2 * count
     unfinished, waiting, running, age, new, able, here = jobs[: len(geo.JOB_COLUMNS)]
     groups = features - len(geo.JOB_COLUMNS) - count * (2 if ordered else 1)
     slots = np.maximum(unscaled(sites[:, :, 0], geo.COUNT_SCALE), 1.0)  # [B, M]
     base = len(geo.JOB_COLUMNS) + groups
     whole = unscaled(observation["jobs"][:, :, base : base + count], geo.COUNT_SCALE)  # [B, W, M]
-    if ordered:
+    if ordered:  # then a token also has the tasks assigned to each site
         whole = whole + unscaled(observation["jobs"][:, :, base + count :], geo.COUNT_SCALE)
     load = whole.sum(axis=1) / slots  # [B, M]
     mine = whole[env, rows.places["jobs"][1]]  # [T, M]
@@ -325,6 +324,7 @@ def single_job_pair_columns(rows: TokenRows) -> Columns:
 COLUMNS: dict[tuple[str, str], Callable[[TokenRows], Columns]] = {
     ("flowtime", "job"): flowtime_job_columns,
     ("geo", "job"): geo_job_columns,
+    ("geo", "ordered job"): partial(geo_job_columns, ordered=True),
     ("parallel-jct", "job"): parallel_jct_job_columns,
     ("partial-value", "job"): partial_value_job_columns,
     ("partial-value", "resource"): partial_value_resource_columns,

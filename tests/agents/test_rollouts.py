@@ -12,6 +12,7 @@ from schedgym.agents.policy import make_agent
 from schedgym.agents.rollout import play_scored
 from schedgym.agents.scorer import Scorer, ScorerOptions
 from schedgym.agents.search import Rollouts
+from schedgym.core import rollouts as core_rollouts
 from schedgym.core.arrays import regrow
 from schedgym.core.jit import pure_kernel
 from schedgym.core.problem import get_problem
@@ -49,9 +50,18 @@ def outcome(rollouts: Rollouts) -> list[Any]:
     return [{name: value for name, value in record.items() if name != "workload"} for record in records]
 
 
-@pytest.mark.parametrize(("id", "view"), [case for case in CASES if "rule" not in case[1]])
-def test_columns(id: str, view: str) -> None:
-    env, layout = vector(id, view)
+SITES = [
+    ("schedgym/GeoAssign-v0", view, {"sites": n, "choices": 1})
+    for view in ("priority", "pick")
+    for n in (1, 2, 5)
+]
+
+
+@pytest.mark.parametrize(
+    ("id", "view", "extra"), [*((*case, {}) for case in CASES if "rule" not in case[1]), *SITES]
+)
+def test_columns(id: str, view: str, extra: dict[str, Any]) -> None:
+    env, layout = vector(id, view, **extra)
     scorer = Scorer(layout, ScorerOptions(context="none"))
     seen = 0
     for observation in observations(env, layout, 40):
@@ -90,6 +100,21 @@ def test_episodes_are_those_of_the_policy(id: str, view: str, form: dict[str, An
         for name, value in mine.items():
             np.testing.assert_array_equal(value, theirs[name], err_msg=name)
     assert len(np.unique(compiled)) > 2
+
+
+def test_a_pause_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel returns after so many decisions, so that a user can interrupt it."""
+    id, view = PLAYED[0]
+    env, layout = vector(id, view)
+    scorer, theta = fitted(env, layout)
+    values = []
+    for most in (core_rollouts.MOST_DECISIONS, 7):
+        monkeypatch.setattr(core_rollouts, "MOST_DECISIONS", most)
+        rollouts = Rollouts(id, parameters(id, view, "all"), 3)
+        own = Scorer(rollouts.layout, scorer.options, scorer.statistics)
+        values.append((rollouts.play(own, theta[np.newaxis], 5, 0), rollouts.decisions, outcome(rollouts)))
+    assert values[0][1] > 3 * 7
+    np.testing.assert_equal(values[0], values[1])
 
 
 def test_some_views_are_not_compiled() -> None:

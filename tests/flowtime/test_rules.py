@@ -38,7 +38,7 @@ from schedgym.problems.flowtime.rules import (
 from schedgym.solvers.knapsack import make_knapsack_scratch
 from schedgym.solvers.transport import make_transport_scratch
 from tests.flowtime import oracle
-from tests.long import long, some, trials
+from tests.long import long, of_trials, some, trials
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARE = 2  # rows behind those that count
@@ -199,7 +199,7 @@ def test_scores_are_the_oracles_order(how: int) -> None:
         order = sorted((r for r, s in enumerate(scores) if s > -1.0), key=lambda r: (-scores[r], r))
         assert by_priority(slot, how, scores) == expected(slot, how, order)
         held_back += len(order) < slot.n
-    assert held_back > 20
+    assert held_back > of_trials(100)
 
 
 @pytest.mark.parametrize("exact", some([True, False]))

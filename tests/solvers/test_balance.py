@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from schedgym.errors import InvalidParameter
 from schedgym.solvers.balance import balance, greedy_balance, make_site_lists
-from tests.long import long, trials
+from tests.long import long, of_trials, trials
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -215,7 +215,7 @@ def test_fine_levels_are_never_above_whole_ones() -> None:
         fine = balance(demand, lists, 4 * slots, load, fine=True)[0]
         assert whole - 1 < fine <= whole or (whole == fine == 0)
         finer += fine < whole
-    assert finer > 20
+    assert finer > of_trials(100)
 
 
 def test_greedy_equals_the_rule_task_by_task() -> None:
@@ -242,7 +242,7 @@ def test_literal_greedy_equals_the_printed_formula() -> None:
             row = lists[0][lists[0] >= 0]
             loads = [sorted(load[row] + p[0][: row.size]) for p in (ours, literal)]
             assert loads[0] == loads[1]
-    assert different > 40
+    assert different > of_trials(200)
 
 
 def test_greedy_takes_any_number_of_tasks() -> None:
@@ -287,7 +287,7 @@ def test_what_a_higher_load_does_to_the_estimate() -> None:
             assert level - 1 < estimates[-1] <= level
         assert levels[0] <= levels[1]
         fell += estimates[1] < estimates[0]
-    assert fell > 0, "the estimate of a balanced placement may fall"
+    assert fell > of_trials(5), "the estimate of a balanced placement may fall"
 
 
 @given(

@@ -8,7 +8,7 @@ import pytest
 from schedgym.errors import InfeasibleInstance, InvalidParameter
 from schedgym.solvers.linear import TOLERANCE, linear_completion_shares, linear_max_min
 from schedgym.solvers.max_min import completion_shares, isolated_share, max_min
-from tests.long import trials
+from tests.long import of_trials, trials
 from tests.solvers.test_max_min import check_feasible, draw_instance, singletons
 
 
@@ -51,7 +51,7 @@ def test_flows_and_programs_have_the_same_first_completion() -> None:
             if busy:
                 assert rate[busy[0]] == pytest.approx(by_program[busy[0]], abs=TOLERANCE)
                 compared += 1
-    assert compared > 20
+    assert compared > of_trials(100)
 
 
 def test_known_durations_give_the_same_first_completion() -> None:

@@ -21,7 +21,7 @@ from schedgym.solvers.max_min import (
     unit_scale,
     water_filling,
 )
-from tests.long import trials
+from tests.long import of_trials, trials
 
 CLOSE = 1e-8
 
@@ -248,7 +248,7 @@ def test_every_job_is_satisfied_or_bottlenecked(kind) -> None:
         if group_floors is not None:
             assert (allocation[:, :, 0] >= group_floors - CLOSE).all()
         raised += not np.allclose(aggregates, max_min(demand, sites, slots)[0])
-    assert kind == "plain" or raised > 0, "floors and weights that change nothing test nothing"
+    assert kind == "plain" or raised > of_trials(20), "floors and weights that change nothing test nothing"
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])
@@ -351,7 +351,7 @@ def test_completion_keeps_aggregates_and_floors(single) -> None:
                 plain_ratio = np.where(demand > 0, plain.sum(axis=2) / np.maximum(demand, 1), np.inf)
                 assert rate[busy[0]] >= plain_ratio[busy[0]].min() - CLOSE
                 better += rate[busy[0]] > plain_ratio[busy[0]].min() + 1e-3
-    assert better > 10
+    assert better > of_trials(50)
 
 
 def test_the_order_of_completion_decides_who_is_served() -> None:

@@ -49,7 +49,7 @@ class Memo(NamedTuple):
 
 
 @helper
-def prepare(seen: Seen, memo: Memo) -> None:
+def prepare(seen: Seen, memo: Memo, code: int) -> None:
     """Do nothing: the columns of a job are made of its token alone."""
 
 

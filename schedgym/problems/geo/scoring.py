@@ -27,16 +27,13 @@ from schedgym.problems.geo.tokens import AGE_SCALE, COUNT_SCALE, GLOBAL_COLUMNS,
 
 __all__ = ["COLUMNS", "PLAY", "Acting", "columns", "score"]
 
-COLUMNS = {
-    "job": ColumnSet(
-        0,
-        (
-            *("log unfinished", "log waiting", "log running", "log age", "age", "new"),
-            *("log bottleneck", "log largest group", "contention", "worst contention"),
-            *("waiting share", "log able here", "log here"),
-        ),
-    )
-}
+JOB = (
+    *("log unfinished", "log waiting", "log running", "log age", "age", "new"),
+    *("log bottleneck", "log largest group", "contention", "worst contention"),
+    *("waiting share", "log able here", "log here"),
+)
+#: in views that order jobs, a job's token ends with its assigned tasks at each site, behind its waiting ones
+COLUMNS = {"job": ColumnSet(0, JOB), "ordered job": ColumnSet(1, JOB)}
 LEAST = 1e-6  # of a number that others are divided by
 
 
@@ -57,26 +54,19 @@ class Memo(NamedTuple):
 
 
 @helper
-def parts_at_sites(seen: Seen) -> int:
-    """Return 2 if a job's token has its waiting and its assigned tasks at each site, 1 if only the former."""
-    count, features = seen.sites.shape[0], seen.jobs.shape[1] - len(JOB_COLUMNS)
-    return 2 if features % 2 == 0 and features > 2 * count else 1
-
-
-@helper
-def tasks_at(seen: Seen, i: int, site: int, parts: int) -> float:
+def tasks_at(seen: Seen, i: int, site: int, code: int) -> float:
     """Return the tasks of job i at a site."""
-    count, first = seen.sites.shape[0], seen.jobs.shape[1] - parts * seen.sites.shape[0]
+    count, first = seen.sites.shape[0], seen.jobs.shape[1] - (1 + code) * seen.sites.shape[0]
     tasks = unscaled(float(seen.jobs[i, first + site]), COUNT_SCALE)
-    if parts == 2:
+    if code == 1:
         tasks += unscaled(float(seen.jobs[i, first + count + site]), COUNT_SCALE)
     return tasks
 
 
 @helper
-def prepare(seen: Seen, memo: Memo) -> None:
+def prepare(seen: Seen, memo: Memo, code: int) -> None:
     """Add up the tasks at each site."""
-    slots, load, parts = memo.slots, memo.load, parts_at_sites(seen)
+    slots, load = memo.slots, memo.load
     count = slots.shape[0]
     for m in range(count):
         slots[m] = max(unscaled(float(seen.sites[m, 0]), COUNT_SCALE), 1.0)
@@ -85,7 +75,7 @@ def prepare(seen: Seen, memo: Memo) -> None:
     i = next_set(seen.job_mask, 0, jobs)
     while i < jobs:
         for m in range(count):
-            load[m] += tasks_at(seen, i, m, parts)
+            load[m] += tasks_at(seen, i, m, code)
         i = next_set(seen.job_mask, i + 1, jobs)
     for m in range(count):
         load[m] /= slots[m]
@@ -94,18 +84,18 @@ def prepare(seen: Seen, memo: Memo) -> None:
 @helper
 def token_columns(seen: Seen, memo: Memo, code: int, i: int, x: Any) -> None:
     """Write the columns of job i."""
-    job, slots, load, parts = seen.jobs[i], memo.slots, memo.load, parts_at_sites(seen)
+    job, slots, load = seen.jobs[i], memo.slots, memo.load
     count = slots.shape[0]
     unfinished, waiting, age = float(job[0]), float(job[1]), float(job[3])
     bottleneck, total, contention, worst, largest = 0.0, 0.0, 0.0, 0.0, 0.0
     for m in range(count):
-        mine = tasks_at(seen, i, m, parts)
+        mine = tasks_at(seen, i, m, code)
         bottleneck = max(bottleneck, mine / slots[m])
         total += mine
         contention += mine * load[m]
         if mine > 0.0:
             worst = max(worst, load[m])
-    for k in range(len(JOB_COLUMNS), job.shape[0] - parts * count):
+    for k in range(len(JOB_COLUMNS), job.shape[0] - (1 + code) * count):
         largest = max(largest, unscaled(float(job[k]), COUNT_SCALE))
     x[0] = log_odds(unfinished)
     x[1] = log_odds(waiting)

@@ -26,12 +26,12 @@ AGE_SCALE = 10.0  # a / (a + 10 s) scales ages
 CLOCK_SCALE = 600.0  # t / (t + 10 min) scales the clock
 
 
-_JOB = Scores("job", ("jobs",), "job")
+_JOB, _ORDERED = (Scores("job", ("jobs",), columns) for columns in ("job", "ordered job"))
 TOKENS = Tokens(
     sets=(TokenSet("jobs", "job_mask"), TokenSet("sites")),
     globals=GLOBAL_COLUMNS,
     views={
-        "priority": ScoredView("scores", (_JOB,), "squash", (-1.0, 1.0)),
+        "priority": ScoredView("scores", (_ORDERED,), "squash", (-1.0, 1.0)),
         "weights": ScoredView("scores", (_JOB,), "weight", (0.0, 1.0)),
         "pick": ScoredView("choice", (_JOB,)),
         "rule": RULE_VIEW,

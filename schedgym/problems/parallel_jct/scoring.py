@@ -76,7 +76,7 @@ class Memo(NamedTuple):
 
 
 @helper
-def prepare(seen: Seen, memo: Memo) -> None:
+def prepare(seen: Seen, memo: Memo, code: int) -> None:
     """Add up what is available, from the server with the most to that with the least."""
     servers, most = seen.servers, memo.most
     count, capacity, free = servers.shape[0], 0.0, 0.0

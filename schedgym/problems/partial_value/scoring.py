@@ -63,7 +63,7 @@ class Memo(NamedTuple):
 
 
 @helper
-def prepare(seen: Seen, memo: Memo) -> None:
+def prepare(seen: Seen, memo: Memo, code: int) -> None:
     """Compute the loads of the resources."""
     load, total = memo.load, memo.total
     total[0] = 0.0

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from schedgym.drawing import Bar, Line, Scene, past, renderers
+from schedgym.drawing import Bar, Line, Scene, past, renderers, short_time
 from schedgym.problems.queue_delay.rules import ARRIVAL, COMPLETION
 from schedgym.problems.queue_delay.simulator import QueueDelaySimulator
 
 __all__ = ["render_ansi", "render_rgb_array"]
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"
 
 
 def _scene(simulator: QueueDelaySimulator, index: int) -> Scene:
@@ -41,7 +34,7 @@ def _scene(simulator: QueueDelaySimulator, index: int) -> Scene:
         cpu, memory = jobs.demand[index, task].tolist()
         execution = float(jobs.execution[index, task])
         waits = clock - float(jobs.arrival[index, task])
-        text = f"cpu {cpu:.3f} memory {memory:.3f}  runs {_duration(execution)}  {_duration(waits)} old"
+        text = f"cpu {cpu:.3f} memory {memory:.3f}  runs {short_time(execution)}  {short_time(waits)} old"
         lines.append(Line(task, 0.0, execution, text, marked=task == s["arriving"]))
     names = {ARRIVAL: "arrival", COMPLETION: f"completion at server {released}"}
     return Scene(

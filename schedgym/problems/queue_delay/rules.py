@@ -26,6 +26,7 @@ __all__ = [
     "TOLERANCE",
     "Situation",
     "choose",
+    "count_visible",
     "fits",
     "scheme_row",
     "select_server",
@@ -99,6 +100,19 @@ def scheme_row(name: str, blocking: bool = False, bypass: bool = False) -> npt.N
         if row[3] == BY_DOT:
             row[3] = BY_LARGEST_DOT
     return row
+
+
+@helper
+def count_visible(task_mask: npt.NDArray[np.int8]) -> int:
+    """Return the number of visible waiting tasks, which stand first in the window."""
+    low, high = 0, task_mask.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if task_mask[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @helper

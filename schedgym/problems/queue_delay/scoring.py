@@ -77,7 +77,7 @@ class Memo(NamedTuple):
 
 
 @helper
-def prepare(seen: Seen, memo: Memo) -> None:
+def prepare(seen: Seen, memo: Memo, code: int) -> None:
     """Find the released server."""
     servers, released = seen.servers, memo.released
     for k in range(3):

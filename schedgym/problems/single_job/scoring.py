@@ -80,7 +80,7 @@ class Memo(NamedTuple):
 
 
 @helper
-def prepare(seen: Seen, memo: Memo) -> None:
+def prepare(seen: Seen, memo: Memo, code: int) -> None:
     """Compute the servers' times as shares of the job's."""
     servers, level, mean = seen.servers, memo.level, memo.mean
     mean[0] = 0.0
