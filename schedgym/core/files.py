@@ -74,7 +74,7 @@ def read_archive(path: str | Path, most: int) -> dict[str, npt.NDArray[Any]]:
             with np.load(stream, allow_pickle=False) as archive:
                 names = archive.files
                 if twice := [name for name in names if names.count(name) > 1]:
-                    raise InvalidFile(f"{path}: {twice[0][:40]}: given twice")
+                    raise InvalidFile(f"{path}: {twice[0][:40]!r}: given twice")
                 return {name: np.asarray(archive[name]) for name in names}
         except InvalidFile:
             raise

@@ -534,9 +534,10 @@ class Table:
                 if not (mark and raw.startswith(mark.encode())):
                     self.names, self.header_line = self._header(raw), self.line
                 continue
+            first = self.line == 1
+            comment = bool(mark) and raw.removeprefix(codecs.BOM_UTF8 * first).startswith(mark.encode())
             try:
-                text = _decode(raw, first=self.line == 1)
-                comment = bool(mark) and text.startswith(mark)
+                text = _decode(raw, first, errors="replace" if comment else "strict")
                 fields = [] if comment or not text.strip() else self._split(text)
                 if fields and len(fields) != len(self.names):
                     raise ValueError(f"expected {len(self.names)} columns, got {len(fields)}")
@@ -545,9 +546,7 @@ class Table:
                 continue
             if comment and self.on_comment is not None:
                 self.on_comment(text)
-            if fields and not (
-                self.line == 1 and fields == list(self.names)
-            ):  # names, though none are needed
+            if fields and not (first and fields == list(self.names)):  # names, though none are needed
                 yield fields
         if self.names is None:
             raise TraceFormatError(self.path, 0, "", "is empty, must start with a header")
@@ -776,12 +775,15 @@ def _unpacked(packed: IO[bytes], path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.GzipFile(fileobj=packed)) if path.suffix == ".gz" else packed
 
 
-def _decode(raw: bytes, first: bool = False) -> str:
-    """A line as text, without its end (the first: and byte order mark); ValueError says what is wrong."""
+def _decode(raw: bytes, first: bool = False, errors: str = "strict") -> str:
+    """A line as text, without its end (the first: and byte order mark); ValueError says what is wrong.
+
+    With ``errors`` "replace" no character is wrong: comments are in whatever encoding their author used.
+    """
     if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
         raise ValueError(f"line is longer than {LONGEST_LINE} bytes")
     try:
-        text = raw.decode("utf-8-sig" if first else "utf-8")
+        text = raw.decode("utf-8-sig" if first else "utf-8", errors)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 text (byte {error.start + 1} of the line)") from None
     return text.removesuffix("\n").removesuffix("\r")

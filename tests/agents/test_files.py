@@ -242,6 +242,16 @@ def test_files_that_would_fill_the_memory(path: Path) -> None:
         load_agent(path)
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
+def test_an_entry_that_is_there_twice_is_named_in_one_line(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for _ in range(2):
+            archive.writestr("a\nb.npy", b"")
+    with pytest.raises(InvalidAgentFile, match=r"'a\\nb': given twice") as caught:
+        load_agent(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         load_agent(tmp_path / "nothing.npz")

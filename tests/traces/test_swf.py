@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 from pathlib import Path
@@ -145,6 +146,15 @@ def test_fewer_processors_than_nodes(tmp_path: Path) -> None:
         read_swf(path)
     trace = read_swf(path, on_error="skip")
     assert trace.machine_cores.size == 0 and trace.dropped == {"machine: malformed": 1}
+
+
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_comments_in_another_encoding_are_comments(tmp_path: Path, mark: bytes) -> None:
+    path = tmp_path / "log.swf"
+    path.write_bytes(mark + b"; Site: Universit\xe9\n" + text(["; MaxNodes: 2", *ROWS]))
+    for trace in (read_swf(path), read_trace(path)):
+        assert trace.rows == len(ROWS) and trace.dropped == DROPPED
+        assert trace.machine_cores.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("name", ["nodes.csv", "nodes.csv.gz"])
