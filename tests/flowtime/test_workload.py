@@ -227,6 +227,11 @@ def changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         ),
         (
             PHASES,
+            {"tasks.job": LATENCY["job"], "tasks.latency": [[0, 1], [1, 2**63], [2, 2], [0, 0], [3, 1]]},
+            "tasks.latency[1][1]: must be <= 1e+12 (of a task at full rate), got 9.22337e+18",
+        ),
+        (
+            PHASES,
             {"tasks.job": LATENCY["job"], "tasks.latency": [[0, 1], [1], [2, 2], [0, 0], [3, 1]]},
             "tasks.latency: must be a rectangular array of numbers",
         ),

@@ -62,7 +62,8 @@ __all__ = [
 
 Fields = dict[str, npt.NDArray[Any]]
 
-#: latest arrival [slots] and most work of a workload [core-slots], so that clocks are exact in float64
+#: latest arrival [slots], largest latency, and most work of a workload [core-slots], so that clocks are exact
+#: in float64
 LAST_SLOT = 10**12
 #: most cores of a server, and of a job or task
 MOST_CORES = 10**6
@@ -205,7 +206,7 @@ SCHEMA = Schema(
     ),
     tasks=(
         Field("job", "job", ("task",), kind="int", optional=True),
-        Field("latency", "of a task at full rate", ("task", "server"), optional=True),
+        Field("latency", "of a task at full rate", ("task", "server"), maximum=LAST_SLOT, optional=True),
     ),
     cluster=(
         Field("cpu", "cores", ("server",), kind="int", minimum=1, maximum=MOST_CORES),
