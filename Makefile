@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := .cache/tools/bin
+HASHES ?= yes
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help compare test test-all lint format bench docs wheel clean
+.PHONY: help compare test test-all lint format bench docs wheel lock sbom clean
 
 help:
 	@echo "make compare   compare the paper's scheduler with its rivals on a small synthetic workload"
@@ -14,6 +16,8 @@ help:
 	@echo "make bench     measure the speed of environments and policies"
 	@echo "make docs      build the documentation into .cache/site"
 	@echo "make wheel     build a wheel into dist, with compiled kernels for x86-64-v3"
+	@echo "make lock      write requirements-eval.txt anew: what make compare installs, with hashes"
+	@echo "make sbom      write docs/sbom.json anew: what that is made of, with licences"
 
 compare: $(VENV)/.eval
 	$(BIN)/schedgym compare schedgym/QueueDelay-v0 --preset small $(ARGS)
@@ -54,8 +58,31 @@ wheel: $(VENV)/.eval
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 	rm -rf build schedgym/kernels
 
-$(VENV)/.eval: pyproject.toml setup.py constraints.txt | $(VENV)/bin/pip
+# what make compare installs, in the versions of constraints.txt, with the hashes of all files of the index
+lock: | $(TOOLS)/uv
+	echo setuptools | $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --custom-compile-command "make lock" --extra eval --constraint constraints.txt \
+	  --output-file requirements-eval.txt pyproject.toml -
+
+sbom: | $(TOOLS)/cyclonedx-py $(VENV)/bin/pip
+	$(PYTHON) -m venv --clear --without-pip .cache/sbom
+	$(BIN)/pip --python .cache/sbom/bin/python install --quiet --require-hashes --requirement requirements-eval.txt
+	$(TOOLS)/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+	  --output-file docs/sbom.json .cache/sbom/bin/python
+
+$(TOOLS)/uv $(TOOLS)/cyclonedx-py:
+	$(PYTHON) -m venv .cache/tools
+	$(TOOLS)/pip install --quiet --constraint constraints.txt uv cyclonedx-bom
+
+# HASHES=no: for an index that serves other builds of these versions
+$(VENV)/.eval: pyproject.toml setup.py constraints.txt requirements-eval.txt | $(VENV)/bin/pip
+ifeq ($(HASHES),no)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[eval]"
+else
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements-eval.txt || { echo \
+	  "if your index serves other builds of these versions: make $(MAKECMDGOALS) HASHES=no (docs/supply.md)" >&2; exit 1; }
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+endif
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml setup.py constraints.txt | $(VENV)/bin/pip

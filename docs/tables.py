@@ -1,8 +1,8 @@
 """Write tables of README.md and of pages in docs from what was measured: ``python docs/tables.py``.
 
 Between ``<!-- NAME -->`` and ``<!-- /NAME -->`` stands what the function of that name makes. Sources are
-docs/leaderboard.csv, docs/claims.json, docs/reproduced and baselines/tuned.json; a test holds texts and
-sources together.
+docs/leaderboard.csv, docs/claims.json, docs/reproduced, docs/sbom.json and baselines/tuned.json; a test holds
+texts and sources together.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from schedgym.evaluation.tuned import read_tuned
 from schedgym.evaluation.wording import options_text
 from schedgym.papers import PAPERS, Paper, list_claims, list_figures
 from schedgym.papers.readings import KINDS, kind_of, sum_up
+from schedgym.traces import formats
 
 DOCS = Path(__file__).parent
 #: where differences refer to another policy than the one that the paper proposes
@@ -174,10 +175,35 @@ def tuned() -> str:
 
 
 #: file -> the functions of its tables
+def data_sets() -> str:
+    """Every data set that ``schedgym trace fetch`` can fetch, with its licence."""
+    rows = []
+    for format in formats().values():
+        for name, one in format.files.items():
+            checked = "yes" if one.sha256 else "no"
+            rows.append([f"`{name}`", format.name, one.licence, checked, format.address])
+    return table(["data set", "format", "licence", "SHA-256 checked", "published at"], rows)
+
+
+def packages() -> str:
+    """Every package that ``make compare`` installs, with its licence, from the bill of materials."""
+    rows = []
+    for part in json.loads((DOCS / "sbom.json").read_text(encoding="utf-8"))["components"]:
+        told = [one.get("expression") or one["license"].get("id") for one in part["licenses"]]
+        names = [
+            one["license"]["name"].rpartition(" :: ")[2]
+            for one in part["licenses"]
+            if "license" in one and "name" in one["license"]
+        ]
+        rows.append([part["name"], part["version"], next(filter(None, told), None) or names[0]])
+    return table(["package", "version", "licence"], sorted(rows, key=lambda row: row[0].lower()))
+
+
 TABLES: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (leaderboard, verdicts, citations),
     DOCS / "agents.md": (shipped,),
     DOCS / "how-to" / "tune.md": (tuned,),
+    DOCS / "supply.md": (data_sets, packages),
 }
 
 
