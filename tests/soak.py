@@ -28,6 +28,7 @@ import numpy as np
 
 from schedgym.agents.files import list_pretrained
 from schedgym.agents.policy import make_agent
+from schedgym.core.problem import get_problem
 from schedgym.errors import InvalidAction
 from schedgym.evaluation import evaluate
 from schedgym.evaluation.store import ResultsStore
@@ -85,7 +86,9 @@ def play_batch(envs: Any, seed: int) -> None:
 
 def keep_results(folder: Path, seed: int) -> None:
     """A store of a small sweep: written in two goes, read, verified."""
-    experiment = {"id": IDS[0], "parameters": small(IDS[0]), "policies": ["fcfs"]}
+    id = IDS[seed % len(IDS)]
+    policies = [get_problem(id).ids[id].reference]
+    experiment = {"id": id, "parameters": small(id), "policies": policies}
     for episodes in (4, 8):
         spec = {
             "name": "soak",

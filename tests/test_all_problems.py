@@ -20,7 +20,7 @@ import schedgym
 from schedgym.core.problem import Problem, get_problem, list_problems
 from schedgym.core.workload_files import save_workload
 from schedgym.errors import InvalidParameter, UnknownName
-from schedgym.testing import all_views, check_problem
+from schedgym.testing import all_views, check_problem, sample_action
 from tests.long import some
 
 #: what :mod:`tests.<problem>.sizes` may say of the instances on which a problem is checked
@@ -48,6 +48,12 @@ def sizes(problem: Problem) -> dict[str, Any]:
 
 
 SIZES = {problem.name: sizes(problem) for problem in list_problems().values()}
+
+
+#: views whose actions are one row of numbers in the problem's units, where Gymnasium recommends [-1, 1]: the
+#: resources of each job, and logarithms of prices. They are the paper's decisions as they are; an agent that
+#: needs a normalised space learns in another view, or wraps the environment in RescaleAction.
+OWN_UNITS = {("partial-value", "allocation"), ("partial-value", "prices")}
 
 
 def expected_warnings(env: Any) -> list[str]:
@@ -133,9 +139,32 @@ def test_check_problem_with_a_workload_file(id: str, suffix: str, tmp_path) -> N
     check_problem(id, episodes=2, **known(id, {"workload": str(path), "window": "all"}))
 
 
+@pytest.mark.parametrize(("id", "view"), CASES)
+def test_gymnasium_has_nothing_to_say(id: str, view: dict[str, object]) -> None:
+    """No warning of its check, nor of the checker in ``gym.make``, but of the views in OWN_UNITS."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_env(gym.make(id, **small(id, **view)).unwrapped, skip_render_check=True)
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == ((get_problem(id).name, view["view"]) in OWN_UNITS), messages
+    assert all("we recommend using a symmetric and normalized" in message for message in messages)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env, rng = gym.make(id, **small(id, **view)), np.random.default_rng(0)
+        observation, _ = env.reset(seed=0)
+        for _ in range(3):
+            action = sample_action(env.action_space, observation, rng)
+            observation, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                observation, _ = env.reset()
+
+
 @pytest.mark.parametrize("id", IDS)
 def test_gymnasium_has_nothing_to_say_of_the_default_environment(id: str) -> None:
-    """No warning at all: its action space, if a Box, is within [-1, 1]."""
+    """As it is made without any parameter; no agent needs to scale its actions."""
+    problem, variant = get_problem(id), get_problem(id).ids[id]
+    default = {**vars(problem.build(id, {})), **variant.parameters}["view"]
+    assert (problem.name, default) not in OWN_UNITS
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(gym.make(id).unwrapped, skip_render_check=True)
