@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,14 @@ OTHERS = {"workload", "trace", "nodes", "trace_format", "view", "observation", "
     "max_time",
     "max_moves",
 }
+
+#: values that matter in short episodes
+LEAST: dict[str, list[Any]] = {"max_moves": [1]}
+#: without what some of them matter to nobody
+BESIDE: dict[str, dict[str, Any]] = {"rule": {"scope": "all"}}
+#: what random actions do not show: shares that are 0, and one misfit that is worth more than all that fit
+#: (tests/partial_value/test_rules.py)
+SELDOM = {"work_conserving": "shares", "single_task": "priority"}
 
 #: of view pick of queue-delay, where several servers are open; those but the default
 RULES = [name for name in SERVER_RULES if name != "best"]
@@ -58,7 +67,8 @@ def values(field: dataclasses.Field[Any], kind: Any, own: Any) -> list[Any]:
     rules = field.metadata
     if kind is bool:
         return [not own]
-    found: list[Any] = [choice for choice in rules["choices"] or () if choice not in (own, "all")]
+    left_out = ("all",) if field.name.endswith("window") else ()  # which may be as many as there are
+    found: list[Any] = [choice for choice in rules["choices"] or () if choice not in (own, *left_out)]
     if isinstance(own, (int, float)) and not isinstance(own, bool):
         low, high = rules["minimum"], rules["maximum"]
         around = (own + 1, own - 1, own * 2) if isinstance(own, int) else (own * 1.5, own * 0.5, own + 1.5)
@@ -126,15 +136,25 @@ def test_every_parameter_beside_a_workload_changes_something_or_is_refused(id: s
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_what_belongs_to_the_agent_changes_something_in_a_view(id: str) -> None:
+def test_what_has_an_effect_in_some_views_names_them(id: str) -> None:
+    """Its help names every view in which a parameter of the agent changes something, or none if all do."""
     problem = get_problem(id)
-    for name in set(tokens_of(problem.name).acting) - OTHERS - {"rule"}:
+    views, wrong = [view.name for view in problem.views], {}
+    for name in tokens_of(problem.name).acting:
         field = problem.parameters.__dataclass_fields__[name]
-        kind, own = problem.parameters.kinds()[name], vars(problem.build(id, busy(id)))[name]
-        for value in values(field, kind, own):
-            with contextlib.suppress(InvalidParameter):  # refused without another parameter
-                found = any(differs(id, {"view": view.name}, {name: value}) for view in problem.views)
-                assert found, f"{name}={value!r} has no effect in any view"
+        told = re.findall(r"(?:^|[ ,;])views? ([^:]+):", field.metadata["help"])
+        named = {view for view in views if re.search(rf"(?<![\w-]){view}(?![\w-])", " ".join(told))}
+        own = vars(problem.build(id, busy(id)))[name]
+        found = {SELDOM[name]} & set(views) if name in SELDOM else set()
+        for view in views:
+            for value in [*LEAST.get(name, []), *values(field, problem.parameters.kinds()[name], own)]:
+                with contextlib.suppress(InvalidParameter):  # refused without another parameter
+                    if differs(id, {"view": view, **BESIDE.get(name, {})}, {name: value}):
+                        found.add(view)
+                        break
+        if found != (named or set(views)):
+            wrong[name] = f"has an effect in {sorted(found)}, its help names {sorted(named) or 'none'}"
+    assert not wrong
 
 
 def differs(id: str, given: dict[str, Any], more: dict[str, Any]) -> bool:

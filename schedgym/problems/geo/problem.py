@@ -120,8 +120,10 @@ class GeoParameters(Parameters):
     clairvoyant: bool = parameter(
         False, "whether observations have the durations of each job's unfinished tasks, summed by group"
     )
-    aggressive: bool = parameter(False, "ratio views: decide at every end of a task")
-    work_conserving: bool = parameter(True, "ratio views: whether jobs without a share take slots left free")
+    aggressive: bool = parameter(False, "views shares, weights and fair-rule: decide at every end of a task")
+    work_conserving: bool = parameter(
+        True, "views shares, weights and fair-rule: whether jobs without a share take slots left free"
+    )
     objective: str = parameter("response", "what the sum of rewards measures", choices=OBJECTIVES)
     fairness_weight: float = parameter(
         0.5,
