@@ -98,7 +98,7 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
     (r"^make (compare|test|lint|bench|docs)\b", "Makefile"),
     (r"^python3? -m venv ", "Makefile"),
     (r"^\. \S*activate$", "Makefile"),
-    (r"^pip install -e ", "Makefile"),
+    (r"^pip install (-e|--require-hashes|--no-deps) ", "Makefile"),
     (r"^mkdocs build --strict$", "tests/docs/test_site.py"),
     (r"^schedgym bench --growth( schedgym/[\w-]+)?$", "tests/evaluation/test_growth.py"),
     # every run compiles everything anew, to time that, too
