@@ -77,14 +77,18 @@ def python(arguments: list[str], folder: Path, **variables: str) -> str:
     return done.stdout
 
 
-def build(source: Path, kernels: Path, site: Path) -> None:
-    """Build a wheel of the checkout with these kernels, and install it into ``site``."""
+def snapshot(source: Path, laid_out: Path) -> None:
+    """Copy the checkout as it stands now, and once more as it is laid out when installed."""
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "kernels")
-    for folder in FOLDERS:
+    for folder, inside in FOLDERS.items():
         shutil.copytree(ROOT / folder, source / folder, ignore=ignored)
+        shutil.copytree(source / folder, laid_out / inside)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.move(kernels, source / "schedgym" / "kernels")
+
+
+def install(source: Path, site: Path) -> None:
+    """Build a wheel, and install it into ``site``."""
     pip = ["-m", "pip", "--disable-pip-version-check", "--quiet"]
     python([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."], source)
     (wheel,) = (source / "dist").glob("schedgym-*.whl")
@@ -95,12 +99,10 @@ def build(source: Path, kernels: Path, site: Path) -> None:
 @pytest.mark.skipif(not FITS, reason=f"this processor is not of {kernel_cache.LEVEL}")
 def test_the_kernels_of_a_wheel_serve_everywhere_and_change_no_digest(tmp_path: Path) -> None:
     first, source, site = (tmp_path / name for name in ("first", "source", "site"))
-    for folder, inside in FOLDERS.items():
-        shutil.copytree(
-            ROOT / folder, first / inside, ignore=shutil.ignore_patterns("__pycache__", "kernels")
-        )
+    snapshot(source, first)
     python(["-m", "schedgym", "warmup", *CHOSEN], first, PYTHONPATH=str(first), **LEVEL)
-    build(source, first / "schedgym" / "kernels", site)
+    shutil.move(first / "schedgym" / "kernels", source / "schedgym" / "kernels")
+    install(source, site)
     cache = tmp_path / "cache"
     given = {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(cache)}
     place, shipped = json.loads(python(["-c", PLAY, *CHOSEN], tmp_path, **given))
