@@ -150,7 +150,10 @@ def write_page(advice: Any, path: str | Path, title: str) -> None:
         sheets=sheets(advice),
         lines=conclusions(advice),
         picture=_svg(lambda: draw(advice)),
-        schedules=[(policy, _svg(lambda policy=policy: draw_schedule(advice, policy))) for policy in advice.stretch.records],
+        schedules=[
+            (policy, _svg(lambda policy=policy: draw_schedule(advice, policy)))
+            for policy in advice.stretch.records
+        ],
     )
     with atomic_write(path) as stream:
         stream.write(text)

@@ -1,7 +1,7 @@
 """The common look of all pictures: colours, figures, heads, legends, files.
 
-Drawn through matplotlib's object interface on its own Agg canvas: no global state, no display. An SVG is light
-or dark as its reader's screen is (:func:`svg_text`); PNG and PDF are light.
+Drawn through matplotlib's object interface on its own Agg canvas: no global state, no display. An SVG is
+light or dark as its reader's screen is (:func:`svg_text`); PNG and PDF are light.
 """
 
 from __future__ import annotations

@@ -391,7 +391,9 @@ def _draw_load(
         axes.fill_between(times / scale, 0, total, step="post", color="#9a9a9a", linewidth=0)
     axes.step(times / scale, total, where="post", color=INK, linewidth=0.7)
     most, capacity = float(total.max()), load.capacity
-    unit = f" [{load.unit}]" if load.unit and load.unit != load.name and len(load.unit) <= LONGEST_UNIT else ""
+    unit = (
+        f" [{load.unit}]" if load.unit and load.unit != load.name and len(load.unit) <= LONGEST_UNIT else ""
+    )
     axes.set_ylabel(f"{load.name}{unit}", fontsize=8)
     if most >= 0.25 * capacity:
         axes.axhline(capacity, color=INK, linestyle=(0, (4, 3)), linewidth=0.9)

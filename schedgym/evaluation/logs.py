@@ -19,7 +19,7 @@ from schedgym.core.record import ScheduleRecord
 from schedgym.core.workload import Workload
 from schedgym.envs import SchedulingEnv
 from schedgym.evaluation.runner import lower_bound, observed_sweep
-from schedgym.traces.base import Trace
+from schedgym.traces.base import Trace, fitting, offered_load
 
 __all__ = ["Part", "Run", "cut", "fitting", "loads", "run", "select"]
 
@@ -63,7 +63,7 @@ class Run:
     windows: tuple[slice, ...]
     bound: float | None
     seconds: Mapping[str, float]
-    records: Mapping[str, Sequence[ScheduleRecord]]
+    records: Mapping[str, Sequence[ScheduleRecord]] = dataclasses.field(default_factory=dict)
 
     def means(self, policy: str) -> Floats:
         """Mean outcome in each window."""
@@ -76,27 +76,10 @@ def select(trace: Trace, chosen: Any, **changes: Any) -> Trace:
     return dataclasses.replace(trace, **{**own, **changes})
 
 
-def fitting(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Which tasks fit a machine, alone; a memory that no machine tells limits nothing."""
-    sizes = np.column_stack([trace.machine_cores, trace.machine_memory])
-    limited = bool(trace.machine_memory.any())
-    fits = np.zeros(len(trace.arrival), dtype=np.bool_)
-    for cores, memory in np.unique(sizes, axis=0):
-        fits |= (trace.cores <= cores) & (trace.memory <= memory if limited else True)
-    return fits
-
-
 def loads(trace: Trace) -> dict[str, float]:
-    """Offered load per resource: volume (demand times duration) over the machines' capacity in the span."""
-    span = float(trace.arrival[-1] - trace.arrival[0])
-    found: dict[str, float] = {}
-    for name, demand, size in (
-        ("cpus", trace.cores, trace.machine_cores),
-        ("memory", trace.memory, trace.machine_memory),
-    ):
-        if demand.any() and size.any() and span > 0:
-            found[name] = float(trace.duration @ demand) / (span * float(size.sum()))
-    return found
+    """:func:`~schedgym.traces.base.offered_load` of what the jobs take, under the names of quantities."""
+    names = {"cores": "cpus"}
+    return {names.get(name, name): load for name, load in offered_load(trace).items() if load}
 
 
 def cut(trace: Trace, seed: int = 0, most: int = MOST) -> list[Part]:

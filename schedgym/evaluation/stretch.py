@@ -72,4 +72,3 @@ def _begun(record: ScheduleRecord, begin: float) -> float:
     """When MOST pieces of work have begun after an instant; infinite if they are fewer."""
     later = np.sort(record.start[record.start > begin])
     return float(later[MOST - 1]) if len(later) >= MOST else np.inf
-
