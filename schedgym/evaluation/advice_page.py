@@ -149,20 +149,17 @@ def write_page(advice: Any, path: str | Path, title: str) -> None:
         advice=advice,
         sheets=sheets(advice),
         lines=conclusions(advice),
-        picture=_svg(lambda: draw(advice)),
-        schedules=[
-            (policy, _svg(lambda policy=policy: draw_schedule(advice, policy)))
-            for policy in advice.stretch.records
-        ],
+        picture=_svg(draw, advice),
+        schedules=[(policy, _svg(draw_schedule, advice, policy)) for policy in advice.stretch.records],
     )
     with atomic_write(path) as stream:
         stream.write(text)
 
 
-def _svg(make: Callable[[], Any]) -> str:
+def _svg(make: Callable[..., Any], *arguments: Any) -> str:
     """A picture as an element of the page."""
     with require("matplotlib").rc_context(STYLE):
-        text = svg_text(make(), svg_fonttype="none")
+        text = svg_text(make(*arguments), svg_fonttype="none")
     return text[text.index("<svg") :]
 
 
