@@ -44,7 +44,7 @@ __all__ = [
 FORMATS = (".png", ".svg", ".pdf")
 #: Okabe and Ito's palette, told apart by colour-blind readers; yellow, too light for lines, is left out. The
 #: first colours of series: see :func:`series_colour`
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#010101")
 MARKERS = "osD^vPXph*<>8d"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 BOUND, INK, FAINT = "#6e6e6e", "#222222", "#d9d9d9"
@@ -61,7 +61,7 @@ DARK = {
     ASIDE: "#9ba2ab",
     SHADE: "#262b33",
     PERIOD: "#3a414a",
-    "#000000": "#f4f4f4",  # the last of PALETTE
+    "#010101": "#f4f4f4",  # the last of PALETTE: black itself is left out of an SVG, as the default
 }
 DPI = 160
 
